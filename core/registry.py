@@ -195,6 +195,10 @@ PRIORS: dict[str, str] = {
     "paper": "The published procedure, kept for comparison. Its penalty can vanish.",
 }
 
+PREDICTED = "predicted"
+"""The prior of a task that is added to a finished run."""
+PREDICTED_WORDS = "For one task that is added to a finished run: drawn to what the trained heads predict."
+
 ALIGNMENTS: dict[str, str] = {
     "auto": "Chooses for the whole corpus: exact where tasks share label names on most words, else "
     "cooccurrence where tasks share sentences, else disjoint.",

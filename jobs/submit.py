@@ -15,6 +15,7 @@ from core.corpora.loading import Files, corpus_overlaps, files_of, read
 from core.corpora.preparation import check_scored
 from core.errors import FIELD, ConfigError, CorpusError, DeviceError, EncoderError, MRNLabError
 from core.models.sources import check_available, check_max_length, check_training
+from core.models.trained_heads import trained_heads
 from core.models.word_vectors import check_vectors
 from core.mrn.alignments import choose
 from core.mrn.alignments.mapping import fit, read_mapping
@@ -62,20 +63,24 @@ def check(configs: Sequence[RunConfig]) -> tuple[str, ...]:
             check_scored(corpus, tasks)
         schemes = {task.name: task.scheme for task in corpus.tasks}
         for config in {
-            (config.paradigm, config.tasks, config.pair_encoding): config for config in group
+            (config.paradigm, config.prior, config.tasks, config.pair_encoding): config for config in group
         }.values():
             _check_related(config, schemes)
     for config in configs:
         notes |= dict.fromkeys(config_warnings(config))
+    for config in configs:
+        trained_heads(config)
     mappings = [
         (_share(config), file, config.tasks)
         for config in configs
-        if config.alignment is not None and (file := parse_alignment(config.alignment)[1])
+        if config.alignment is not None
+        and config.added_to is None  # with the trained tasks' labels, once these are read
+        and (file := parse_alignment(config.alignment)[1])
     ]
     for share, file, tasks in dict.fromkeys(mappings):
         fitted = fit(read_mapping(file), tasks, [labels[share][task] for task in tasks])
         notes |= dict.fromkeys(fitted.notes)
-    automatic = [config for config in configs if config.alignment == "auto"]
+    automatic = [config for config in configs if config.alignment == "auto" and config.added_to is None]
     data = dict.fromkeys((config.corpus, config.columns, config.tasks) for config in automatic)
     chosen = {names: choose(corpus_overlaps(*names)) for names in data}
     alignments = [
@@ -136,7 +141,7 @@ def _check_related(config: RunConfig, schemes: Mapping[str, str]) -> None:
     """Raises ConfigError for MRN of fewer than two tasks whose heads stand on the same features."""
     apart = [task for task in config.tasks if KINDS[schemes[task]].reads == "pair"]
     related = len(config.tasks) - len(apart) * (config.pair_encoding == "apart")
-    if config.paradigm == "mrn" and related < 2:
+    if config.paradigm == "mrn" and config.added_to is None and related < 2:
         raise ConfigError(
             "paradigm",
             f"{FIELD}: MRN relates heads over the same features, and pairs that are read apart "
@@ -216,7 +221,7 @@ def up_to_date(store: Store, runs: Sequence[Run], *, any_precision: bool = False
         pairs = [(known.text, text_now(*data) if known.text else None)]
         if config.precision == "auto":
             pairs.append((known.precision, precisions.get(config.device)))
-        if config.alignment == "auto" and known.alignment:
+        if config.alignment == "auto" and config.added_to is None and known.alignment:
             pairs.append((known.alignment, alignment_now(*data, config.tasks)))
         return all(None in pair or pair[0] == pair[1] for pair in pairs)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from core.errors import FIELD, ConfigError
 from core.registry import (
+    PREDICTED,
     WORD_ENCODERS,
     EncoderTraining,
     has_bilstm,
@@ -36,7 +37,7 @@ _ADAPTER_RATE, _ADAPTER_HEAD_FACTOR = 15.0, 4 / 3
 _FROZEN_HEAD_RATE = 2e-2
 # λ has other units in each prior: for `paper` the least that was published, also the study's best; `map`
 # needs a small one, for near 1 it shrinks everything to nothing.
-_LAMBDA = {"relational": 1e-2, "map": 1e-3, "paper": 5e-2}
+_LAMBDA = {"relational": 1e-2, "map": 1e-3, "paper": 5e-2, PREDICTED: 5e-3}
 # Over frozen features the study of the priors (docs/studies/priors.md) found the relational prior best with
 # the task covariance alone and λ = 0.003: on dev 0.7 points below the best of each setting in the mean.
 _FROZEN_LAMBDA, _FROZEN_LEARN = 3e-3, ("task",)
@@ -48,7 +49,7 @@ _WORD_HIDDEN = 256  # per direction, as in the SC-LSTM paper's table 2
 @dataclass(frozen=True)
 class Condition:
     """When a run has `field`, why it must be unset otherwise, and its default. `applies` and `default` are
-    given the values of CONTEXT_FIELDS and `lr_encoder`.
+    given the values of CONTEXT_FIELDS, `lr_encoder` and `added_to`.
     """
 
     field: str
@@ -66,6 +67,11 @@ def _training(values: Mapping[str, Any]) -> EncoderTraining:
         return parse_training(str(values["encoder_training"]))
     except ConfigError:  # refused when the run is built; until then the form shows all fields
         return EncoderTraining("full")
+
+
+def _learns(values: Mapping[str, Any]) -> bool:
+    """Whether the run has covariances to learn."""
+    return _is_mrn(values) and values["prior"] != PREDICTED
 
 
 def _is_frozen(values: Mapping[str, Any]) -> bool:
@@ -117,35 +123,46 @@ def _head_rate(values: Mapping[str, Any]) -> float:
 
 
 _ONLY_MRN = "only MRN has a prior; set the paradigm to mrn to use it"
+_ONLY_LEARNS = "only MRN has a prior, and the prior predicted learns no covariance"
 _ONLY_BILSTM = "only an encoder whose name ends in +bilstm, or that reads words, has a BiLSTM"
 _ONLY_WORDS = f"only an encoder that reads words has it: {', '.join(WORD_ENCODERS)}"
 
 CONDITIONS: tuple[Condition, ...] = (
-    Condition("prior", _is_mrn, _ONLY_MRN, lambda _: "relational"),
+    Condition(
+        "prior", _is_mrn, _ONLY_MRN, lambda values: PREDICTED if values.get("added_to") else "relational"
+    ),
+    Condition(
+        "added_to",
+        lambda values: _is_mrn(values) and values["prior"] == PREDICTED,
+        "only a run with the prior predicted adds a task to another run",
+        lambda _: None,
+    ),
     Condition("alignment", _is_mrn, _ONLY_MRN, lambda _: "auto"),
     Condition("lambda_", _is_mrn, _ONLY_MRN, _lambda),
-    Condition("learn", _is_mrn, _ONLY_MRN, _learn),
+    Condition("learn", _learns, _ONLY_LEARNS, _learn),
     Condition(
         "shrinkage",
-        lambda values: _is_mrn(values) and values["prior"] != "paper",
-        "the paper prior draws nothing towards the identity, and without MRN there is no prior",
+        lambda values: _learns(values) and values["prior"] != "paper",
+        "the paper prior draws nothing towards the identity, the predicted one learns no covariance, and "
+        "without MRN there is no prior",
         lambda _: 1.0,
     ),
     Condition(
         "label_scale",
-        lambda values: _is_mrn(values) and values["prior"] != "paper",
-        "the paper prior has no scales, and without MRN there is no prior",
+        lambda values: _learns(values) and values["prior"] != "paper",
+        "the priors paper and predicted have no scales, and without MRN there is no prior",
         lambda _: "equal",
     ),
     Condition(
         "task_correlation",
-        lambda values: _is_mrn(values) and values["prior"] != "paper",
-        "the paper prior begins with the identity, and without MRN there is no prior",
+        lambda values: _learns(values) and values["prior"] != "paper",
+        "the paper prior begins with the identity, the predicted one learns nothing, and without MRN there is no "
+        "prior",
         lambda _: 0.0,
     ),
-    Condition("update_every", _is_mrn, _ONLY_MRN, lambda _: 10),
-    Condition("update_timing", _is_mrn, _ONLY_MRN, lambda _: "interval"),
-    Condition("snapshots", _is_mrn, _ONLY_MRN, lambda _: 50),
+    Condition("update_every", _learns, _ONLY_LEARNS, lambda _: 10),
+    Condition("update_timing", _learns, _ONLY_LEARNS, lambda _: "interval"),
+    Condition("snapshots", _learns, _ONLY_LEARNS, lambda _: 50),
     Condition(
         "lr_encoder",
         lambda values: not _is_frozen(values),
@@ -252,6 +269,7 @@ _LABELS = {
     "task_weights": "Weights of tasks",
     "affinity_every": "Measure affinity every",
     "label_scale": "Scale of labels",
+    "added_to": "Added to run",
     "pooling": "Vector of a text",
     "pair_encoding": "Pairs are read",
     "pair_heads": "Heads of pairs",
@@ -282,7 +300,7 @@ def fill(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, An
     filled = dict(values)
     for condition in CONDITIONS:
         context = {name: filled.get(name, default) for name, default in defaults.items()}
-        context["lr_encoder"] = filled.get("lr_encoder")
+        context |= {name: filled.get(name) for name in ("lr_encoder", "added_to")}
         applies = condition.applies(context)
         is_set = filled.get(condition.field) is not None
         if applies and not is_set:

@@ -90,6 +90,10 @@ PRESETS: dict[str, dict[str, Any]] = {
 """Values for `RunConfig.build`, by name."""
 
 
+ADDED_EPOCHS = 60
+"""Epochs for a task that is added to a run: its sentences are few, and so are the steps of an epoch."""
+
+
 def trains_heads_alone(config: RunConfig) -> bool:
     """Whether nothing under the heads is trained: a frozen encoder and no BiLSTM."""
     return not config.training.trains_any and config.bilstm_hidden is None

@@ -36,6 +36,7 @@ from core.config.fields import (
 from core.errors import FIELD, ConfigError
 from core.registry import (
     BILSTM_SUFFIX,
+    PREDICTED,
     PRIORS,
     EncoderTraining,
     base_name,
@@ -85,6 +86,7 @@ LATER_FIELDS: Mapping[str, Any] = {
     "label_scale": "equal",
     "heads": "own",
     "task_correlation": 0.0,
+    "added_to": None,
 }
 """Fields that stored descriptions may lack, each with the value that such a run was trained with."""
 
@@ -156,7 +158,12 @@ class RunConfig(BaseModel):
     """
     prior: str | None = _field(None, "choice")
     """The regulariser of MRN: 'relational' learns relations at a fixed scale, 'map' the scale too, 'paper'
-    follows the published procedure.
+    follows the published procedure; 'predicted' adds one task to a finished run.
+    """
+    added_to: str | None = _field(None, "number or folder", min_length=1)
+    """The finished run over a frozen encoder that this run's one task is added to: its number, or its
+    checkpoint folder. The heads of its tasks stay; the new one begins at what they predict, and is drawn to
+    it.
     """
     alignment: str | None = _field(None, "choice")
     """How the labels of different tasks meet in MRN: 'disjoint' keeps them apart, 'exact' joins equal names,
@@ -360,7 +367,9 @@ class RunConfig(BaseModel):
         number, names = len(self.tasks), ", ".join(self.tasks)
         if self.paradigm == "stl" and number != 1:
             raise ConfigError("tasks", f"{FIELD}: STL learns exactly one task, not {number} ({names}).")
-        if self.paradigm != "stl" and number < 2:
+        if self.prior == PREDICTED:
+            self._check_added()
+        elif self.paradigm != "stl" and number < 2:
             aim = "share" if self.paradigm == "mtl" else "relate"
             needs = f"{self.paradigm.upper()} needs at least two tasks to {aim}"
             raise ConfigError("tasks", f"{FIELD}: {needs}; name another or use STL.")
@@ -395,13 +404,29 @@ class RunConfig(BaseModel):
         if self.columns is not None and "tokens" not in self.columns:
             problem = f"{FIELD}: one of the names must be 'tokens', the column of the words."
             raise ConfigError("columns", problem)
-        if self.prior is not None and self.prior not in PRIORS:
-            raise ConfigError("prior", f"{FIELD} must be {any_of(list(PRIORS))}, not '{self.prior}'.")
+        if self.prior is not None and self.prior not in (*PRIORS, PREDICTED):
+            problem = f"{FIELD} must be {any_of([*PRIORS, PREDICTED])}, not '{self.prior}'."
+            raise ConfigError("prior", problem)
         if self.alignment is not None:
             parse_alignment(self.alignment)
         if self.learn is not None and "none" in self.learn and len(self.learn) > 1:
             raise ConfigError("learn", f"{FIELD}: 'none' stands alone; name covariances or 'none'.")
         return self
+
+    def _check_added(self) -> None:
+        if self.added_to is None:
+            raise ConfigError("added_to", f"{FIELD}: name the finished run that the task is added to.")
+        if len(self.tasks) != 1:
+            problem = (
+                f"{FIELD}: one task is added at a time, not {len(self.tasks)}; add the next to this run."
+            )
+            raise ConfigError("tasks", problem)
+        if self.training.trains_any or has_bilstm(self.encoder):
+            raise ConfigError(
+                "encoder_training",
+                f"{FIELD} must be frozen here, without a BiLSTM: a task is added to trained heads over the "
+                "same features.",
+            )
 
     def _check_regime(self) -> None:
         weights, tasks = self.task_weights, plural(len(self.tasks), "task")
@@ -492,6 +517,11 @@ class RunConfig(BaseModel):
     def transformer(self) -> str | None:
         """The name of the transformer that the run reads; None where it reads none."""
         return self.context_encoder if reads_words(self.encoder) else base_name(self.encoder)
+
+    @property
+    def learned(self) -> tuple[str, ...]:
+        """The covariances that a run of MRN has something to tell of."""
+        return self.learn or (("task",) if self.prior == PREDICTED else get_args(Mode))
 
     @property
     def embeds_tasks(self) -> bool:

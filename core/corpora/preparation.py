@@ -111,7 +111,7 @@ def prepare(config: RunConfig) -> Corpus:
         corpus = replace(corpus, tasks=tuple(replace(task, labels=task.inventory) for task in corpus.tasks))
     if config.truecase:
         corpus = _truecased(corpus)
-    if config.alignment == "auto":
+    if config.alignment == "auto" and config.added_to is None:
         corpus = replace(corpus, overlaps=corpus_overlaps(config.corpus, config.columns, config.tasks))
     return replace(corpus, notes=corpus.notes + findings(corpus))
 

@@ -31,6 +31,7 @@ from core.models.encoders.transformer import Transformer, load_transformer
 from core.models.saved_tagger import SavedTagger
 from core.models.sources import locate
 from core.models.tagger import HeadTask, MultiTaskTagger, make_tagger
+from core.models.trained_heads import TrainedHeads
 from core.models.word_model import ContextReader, load_context, load_word_encoder, save_inventory
 from core.records import TaskFacts
 from core.registry import reads_words
@@ -46,12 +47,16 @@ def save(
     tokenizer: Tokenizer,
     model: MultiTaskTagger,
     weights: Mapping[str, Tensor] | None = None,
+    before: TrainedHeads | None = None,
 ) -> None:
     """Write a run's model into an empty folder.
 
     `weights`: the result of `own_weights` at an earlier step, to be written instead of the current ones.
+    `before`: the trained heads that this run's is added to; the folder then has all of them.
     """
     state = own_weights(model) if weights is None else weights
+    if before is not None:
+        state = before.joined(state)
     save_file({name: value.contiguous() for name, value in state.items()}, folder / "weights.safetensors")
     save_inventory(folder, model)
     if isinstance(tokenizer, SubwordTokenizer) and config.training.trains_all:
@@ -62,7 +67,7 @@ def save(
     description = {
         "format": _FORMAT,
         "config": json.loads(config.to_json()),
-        "tasks": [_described(task) for task in tasks],
+        "tasks": [*(before.tasks if before else ()), *map(_described, tasks)],
         "pooling": model.pooled_by,
     }
     (folder / "run.json").write_text(json.dumps(description, ensure_ascii=False, indent=1), encoding="utf-8")
@@ -90,13 +95,14 @@ def saved_bytes(model: MultiTaskTagger) -> int:
     return kept + left_out
 
 
-def restore(folder: Path, model: MultiTaskTagger) -> None:
-    """Put the weights saved in `folder` back into the model they came from."""
+def restore(folder: Path, model: MultiTaskTagger, before: TrainedHeads | None = None) -> None:
+    """Put the weights saved in `folder` back into the model they came from, with what it was added to."""
     if (folder / "encoder").is_dir():
         inner = inner_of(model.encoder)
         join_rows(inner)
         inner.load_state_dict(load_transformer(str(folder / "encoder"), half=False).inner.state_dict())
-    restore_own(model, load_file(folder / "weights.safetensors"))
+    state = load_file(folder / "weights.safetensors")
+    restore_own(model, state if before is None else before.parted(state))
 
 
 def restore_own(model: MultiTaskTagger, state: Mapping[str, Tensor]) -> None:

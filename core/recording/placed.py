@@ -6,14 +6,15 @@ import os
 
 from core.config import RunConfig
 from core.corpora.loading import placed_name
+from core.models.trained_heads import trained_folder
 from core.models.word_vectors import GLOVE
 from core.mrn.alignments.mapping import keep_mapping, read_mapping
 from core.registry import ENCODERS, parse_alignment
 
 
 def placed(config: RunConfig) -> RunConfig:
-    """The same run as it is stored: folders by their whole path, since a worker starts elsewhere, and a
-    mapping by the copy that the laboratory keeps, since the file may change later.
+    """The same run as it is stored: folders, that of a finished run too, by their whole path, since a worker
+    starts elsewhere, and a mapping by the copy that the laboratory keeps, since the file may change later.
     """
     changes = {"corpus": placed_name(config.corpus)}
     transformer = config.transformer or ""
@@ -25,6 +26,8 @@ def placed(config: RunConfig) -> RunConfig:
         changes[field] = os.path.realpath(folder) + ending
     if config.vectors is not None and os.path.exists(vectors := os.path.expanduser(config.vectors)):
         changes["vectors"] = config.vectors if config.vectors == GLOVE else os.path.realpath(vectors)
+    if config.added_to is not None:
+        changes["added_to"] = str(trained_folder(config.added_to).resolve())
     if config.alignment is not None and (file := parse_alignment(config.alignment)[1]):
         changes["alignment"] = f"mapping:{keep_mapping(read_mapping(file))}"
     if all(getattr(config, field) == value for field, value in changes.items()):

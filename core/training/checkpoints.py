@@ -140,6 +140,8 @@ def _identity(run: TrainingRun) -> str:
     for part in run.model.modules():
         if isinstance(part, TrainedRows):  # the other rows are not in the state, but in the encoder's files
             digest.update(part.pretrained[part.place < len(part.rows)].cpu().numpy().tobytes())
+    if run.before is not None:
+        digest.update(torch.cat(list(run.before.heads)).numpy().tobytes())
     for name, split in run.splits.items():
         digest.update(f"{name} {split.key} ".encode())
         digest.update(split.labels.tobytes())
@@ -239,7 +241,7 @@ class Resuming:
         if self._best is not None:
             model_io.restore_own(self._run.model, self._best.weights)
         else:
-            model_io.restore(self._checkpoint.best, self._run.model)
+            model_io.restore(self._checkpoint.best, self._run.model, self._run.before)
 
     def _settle_best(self) -> None:
         """Return once the best model so far is on the disk. Raises NoRoom."""
@@ -253,7 +255,10 @@ class Resuming:
         run = self._run
 
         def write(folder: Path) -> None:
-            model_io.save(folder, run.config, run.facts.tasks, run.tokenizer, run.model, weights)
+            tasks = run.facts.tasks
+            if run.before is not None:
+                tasks = tuple(replace(task, name=run.facts.related[-1]) for task in tasks)
+            model_io.save(folder, run.config, tasks, run.tokenizer, run.model, weights, run.before)
 
         try:
             self._checkpoint.save_best(step, size, write)

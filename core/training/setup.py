@@ -34,13 +34,15 @@ from core.models.encoders.task_embedding import TaskEmbeddedTransformer, embed_t
 from core.models.encoders.transformer import LazyTransformer, PooledBy, load_transformer, text_pooling
 from core.models.sources import check_max_length, check_training, local_copy, locate, signature
 from core.models.tagger import HeadTask, MultiTaskTagger, make_tagger
+from core.models.trained_heads import TrainedHeads, trained_heads
 from core.models.word_model import word_encoder
-from core.mrn.alignments import LabelCounts, align
+from core.mrn.alignments import LabelCounts, align, alignment_facts
 from core.mrn.priors import NoPrior, Prior, PriorSettings, make_prior
 from core.paths import cache_dir
 from core.records import Note, RunFacts, Sink, TaskFacts
 from core.registry import reads_words
 from core.tasks import KINDS
+from core.training.added import added
 from core.training.data import SPLITS, SplitData, encode_corpus, task_facts
 from core.wording import plural
 
@@ -106,7 +108,8 @@ def make_optimiser(
 @dataclass
 class TrainingRun:
     """A training, ready to begin. `order_before` is the state of `order` when the current epoch began,
-    `fixed` the fingerprint of a transformer of which a part is trained.
+    `fixed` the fingerprint of a transformer of which a part is trained, `before` the trained heads that the
+    run's task is added to.
     """
 
     config: RunConfig
@@ -124,6 +127,7 @@ class TrainingRun:
     order_before: dict[str, Any] = field(default_factory=dict)
     task_weights: torch.Tensor | None = None
     fixed: str = ""
+    before: TrainedHeads | None = None
 
     @property
     def heads_lr(self) -> float:
@@ -171,6 +175,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
 
     Raises MRNLabError where encoder, device or data do not allow it.
     """
+    before = trained_heads(config)
     torch.set_num_threads(ALL_THREADS)  # a run before this one in the same worker may have trained with one
     device = choose_device(config.device)
     make_deterministic(config.seed, device)
@@ -217,7 +222,11 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
     steps_per_epoch = len(splits["train"].batches)
     total_steps = steps_per_epoch * config.epochs
     optimiser, schedule = make_optimiser(model, config, total_steps)
-    prior, alignment_facts, alignment_notes = _prior(config, corpus, splits["train"], tasks, model, device)
+    prior, relation_facts, alignment_notes = (
+        _prior(config, corpus, splits["train"], tasks, model, device)
+        if before is None
+        else added(config, corpus, splits["train"], tasks[0], model, before, features)
+    )
     facts = RunFacts(
         device=str(device),
         precision="bf16" if half else "fp32",
@@ -236,7 +245,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         parameters=weights + (base.fixed_parameters if base is not None and features is not None else 0),
         trained_parameters=weights - fixed_weights,
         notes=(*corpus.notes, *encoder_notes, *text_notes, *config_warnings(config), *alignment_notes),
-        **alignment_facts,
+        **relation_facts,
     )
     return TrainingRun(
         config,
@@ -255,6 +264,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         task_weights=None
         if config.task_weights is None
         else torch.tensor(config.task_weights, device=device),
+        before=before,
     )
 
 
@@ -421,18 +431,7 @@ def _prior(
         shrinkage=config.shrinkage or 1.0,
         task_correlation=config.task_correlation or 0.0,
     )
-    comparable = alignment.keeps_rows(counts) and counts.shared.any()
-    gold = np.round(counts.indicator_correlation(), 4) if comparable else np.zeros((0, 0))
-    facts = {
-        "alignment": alignment.name,
-        "alignment_reason": alignment.reason,
-        "label_names": alignment.label_names,
-        "label_owners": alignment.label_owners,
-        "meet": tuple(map(tuple, alignment.meet.tolist())),
-        "impossible": alignment.impossible,
-        "cooccurrence": tuple(map(tuple, gold.tolist())),
-        "related": tuple(names) if left_out else (),
-    }
+    facts = alignment_facts(alignment, counts) | {"related": tuple(names) if left_out else ()}
     if config.label_scale == "counts":
         alignment = alignment.scaled_by_counts(counts)
     return make_prior(config.prior, alignment, settings, device), facts, (*notes, *alignment.notes)

@@ -30,13 +30,21 @@ from core.config.task_groups import TASK_GROUPS
 from core.corpora import CATALOGUE
 from core.errors import ConfigError, CorpusError
 from core.plain_text import shortened
-from core.registry import ALIGNMENTS, BILSTM_SUFFIX, ENCODER_TRAININGS, ENCODERS, PRIORS, WORD_ENCODERS
+from core.registry import (
+    ALIGNMENTS,
+    BILSTM_SUFFIX,
+    ENCODER_TRAININGS,
+    ENCODERS,
+    PREDICTED,
+    PRIORS,
+    WORD_ENCODERS,
+)
 from core.wording import plural
 from jobs.control import MOST_RETRIES, PRIORITIES
 from jobs.sweeps import sweep
 
 # What the form asks in its own place, in the order a researcher thinks; all other fields are rare.
-_FIRST = ("encoder", "encoder_training", "paradigm", "prior", "alignment", "lambda", "fraction")
+_FIRST = ("encoder", "encoder_training", "paradigm", "prior", "added_to", "alignment", "lambda", "fraction")
 _ASKED = (*_FIRST, "seed", "epochs")
 WHOLE: tuple[str, ...] = tuple(
     name for name in FIELD_HELP if name not in (*LISTED, "corpus", "columns", "tasks")
@@ -100,7 +108,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "encoder": (*(name + end for name in ENCODERS for end in ("", BILSTM_SUFFIX)), *WORD_ENCODERS),
     "encoder_training": tuple(ENCODER_TRAININGS),
     "paradigm": PARADIGMS,
-    "prior": tuple(PRIORS),
+    "prior": (*PRIORS, PREDICTED),
     "alignment": tuple(ALIGNMENTS),
     "learn": (*LEARNABLE, NOTHING),
     **{

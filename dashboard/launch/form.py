@@ -22,6 +22,8 @@ from core.registry import (
     BILSTM_SUFFIX,
     ENCODER_TRAININGS,
     ENCODERS,
+    PREDICTED,
+    PREDICTED_WORDS,
     PRIORS,
     WORD_ENCODERS,
     base_name,
@@ -307,7 +309,7 @@ def _prior(
         left, right = st.columns(2)
         with _field(slots, "prior", left):
             priors = picks("prior")
-            captions({name: PRIORS[name] for name in priors})
+            captions({name: (PRIORS | {PREDICTED: PREDICTED_WORDS})[name] for name in priors})
         with _field(slots, "lambda", right):
             strengths = automatic({**lists, "prior": priors})["lambda"]
             lambdas = typed(
@@ -317,6 +319,14 @@ def _prior(
                 words="One number, or a list such as 0.01, 0.1.",
             )
             what_is_this("strength", label="What does λ do?")
+        added: _Lists = {}
+        if PREDICTED in priors:
+            with _field(slots, "added_to"):
+                added["added_to"] = typed(
+                    "added_to",
+                    placeholder="the number of a finished run",
+                    words="The run must have heads over the same frozen encoder.",
+                )
         with _field(slots, "alignment"):
             alignments = picks("alignment", "Alignment, Aₜ")
             captions({name: ALIGNMENTS[name] for name in alignments})
@@ -326,7 +336,7 @@ def _prior(
                     alignments = tuple(mapping if name == "mapping" else name for name in alignments)
                 except ConfigError as error:
                     problems["alignment"] = said(error)
-    return {"prior": priors, "alignment": alignments, "lambda": lambdas}
+    return {"prior": priors, "alignment": alignments, "lambda": lambdas, **added}
 
 
 def _mapping(labels: Mapping[str, Sequence[str]]) -> str:

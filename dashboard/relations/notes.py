@@ -135,6 +135,12 @@ def not_learned(state: RelationsState) -> bool:
         reason = "the default over a frozen encoder, where learning all three did not score clearly better"
     names = [f"{name}s" for name in config.learn or () if name != NOTHING]
     learned = f"learned relations of {all_of(names)} alone" if names else "learned no relations"
+    if config.added_to is not None:
+        empty(
+            f"{MODES[mode]} have no matrix",
+            "Where a task is added to a run, only the tasks' heads are compared.",
+        )
+        return True
     with st.container(border=True):
         st.markdown(
             f"**{MODES[mode]} were not learned.** Run {runs[0].id} {learned}: {reason}. "
@@ -197,9 +203,9 @@ def describe_runs(runs: Sequence[Run]) -> None:
 
 def _description(run: Run) -> str:
     config, facts = run.config, run.facts
-    learned = ", ".join(config.learn or ())
+    learned = ", ".join(config.learn or ()) or "nothing; shown is how the heads correlate"
     words = f"Prior {escape(config.prior)}, λ {number(config.lambda_)}, learned: {learned}."
-    if related := facts.get("related"):
+    if (related := facts.get("related")) and config.added_to is None:
         others = [task for task in config.tasks if task not in related]
         words += f" It leaves out {escape(all_of(others))}, with heads of another shape."
     if not facts.get("alignment"):

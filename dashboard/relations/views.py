@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from core.evaluation.statistics import CONFIDENCE
-from core.mrn.relations import MODES, Block, Relations, impossible_blocks, row_names, strongest_pairs
+from core.mrn.relations import Block, Relations, impossible_blocks, row_names, strongest_pairs
 from core.registry import has_bilstm
 from core.store.records import MetricSeries, Run, RunState, SnapshotKey
 
@@ -228,7 +228,7 @@ def same_task(rows: Rows) -> Bools:
 
 def learns(run: Run, mode: str) -> bool:
     """Whether the run learns this covariance; otherwise it keeps its initial value."""
-    return mode in (run.config.learn or MODES)
+    return mode in run.config.learned
 
 
 def penalty_vanished(penalty: MetricSeries | None) -> tuple[float, float] | None:

@@ -7,6 +7,9 @@ from functools import partial
 
 import streamlit as st
 
+from core.config import trains_heads_alone
+from core.config.presets import ADDED_EPOCHS
+from core.registry import PREDICTED
 from core.store.records import ENDED, RESTARTABLE, Run, RunState
 from core.wording import all_of, plural
 from dashboard.shared import actions, resources
@@ -79,6 +82,13 @@ def run_actions(runs: Sequence[Run]) -> None:
             icon = f":material/{icon}:"
             st.page_link(f"{page}/page.py", label=label, icon=icon, query_params={"run": ids})
     st.page_link("launch/page.py", label="Clone", icon=":material/content_copy:", query_params={"clone": ids})
+    if len(runs) == 1 and can_be_added_to(runs[0]):
+        st.page_link(
+            "launch/page.py",
+            label="Add a task to this run",
+            icon=":material/add_task:",
+            query_params=with_task_added(runs[0]),
+        )
     _stop([run.id for run in runs if run.state in (RunState.QUEUED, RunState.RUNNING)])
     for label, icon, act, can, words in _ACTIONS:
         if able := [run.id for run in runs if can(run)]:
@@ -87,6 +97,19 @@ def run_actions(runs: Sequence[Run]) -> None:
     _priority([run for run in runs if run.state is RunState.QUEUED])
     _keywords(runs)
     _delete([run.id for run in runs if run.state in ENDED or run.state is RunState.QUEUED])
+
+
+def can_be_added_to(run: Run) -> bool:
+    """Whether a task can be added to the run: it has succeeded, and all that it trained is linear heads."""
+    done = run.state is RunState.SUCCEEDED and run.config_problem is None
+    return done and trains_heads_alone(run.config) and run.config.head == "linear"
+
+
+def with_task_added(run: Run) -> dict[str, str]:
+    """The link to a form that adds a task to this run, where its data are yet to be chosen."""
+    alike = {name: str(getattr(run.config, name)) for name in ("encoder", "encoder_training", "max_length")}
+    asked = {"paradigm": "mrn", "prior": PREDICTED, "added_to": str(run.id), "epochs": str(ADDED_EPOCHS)}
+    return alike | {"truecase": "yes" if run.config.truecase else "no"} | asked
 
 
 def _stop(ids: list[int]) -> None:

@@ -103,6 +103,7 @@ def launch(
     encoder_training: Annotated[str | None, _option("encoder_training", sweeps=True)] = None,
     paradigm: Annotated[str | None, _option("paradigm", sweeps=True)] = None,
     prior: Annotated[str | None, _option("prior", sweeps=True)] = None,
+    added_to: Annotated[str | None, _option("added_to", sweeps=True)] = None,
     alignment: Annotated[str | None, _option("alignment", sweeps=True)] = None,
     lambda_: Annotated[str | None, _option("lambda", sweeps=True)] = None,
     seeds: Annotated[str | None, _option("seed", name="--seeds", sweeps=True)] = None,
@@ -182,7 +183,7 @@ def launch(
             raise typer.Exit(1)
 
 
-_LISTS = ("encoder", "encoder_training", "paradigm", "prior", "alignment", "epochs", "fraction")
+_LISTS = ("encoder", "encoder_training", "paradigm", "prior", "added_to", "alignment", "epochs", "fraction")
 
 
 def described(options: Mapping[str, Any]) -> list[RunConfig]:

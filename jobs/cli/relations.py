@@ -54,7 +54,7 @@ def _mode(run: Run, learned: Relations, logged: dict[str, float], mode: str) -> 
     statistics = statistics_at(logged, mode, learned)
     return {
         "size": len(matrix),
-        "learned": mode in (run.config.learn or MODES),
+        "learned": mode in run.config.learned,
         "effective_rank": statistics.effective_rank,
         "trace": statistics.trace,
         "condition": statistics.condition,
@@ -145,7 +145,7 @@ def relations(
     if numbers:
         print_json(document) if json_ else print_numbers(document, csv=csv)
         return
-    if mode not in (chosen.config.learn or MODES):
+    if mode not in chosen.config.learned:
         say(f"The {mode} covariance is not learned in this run: its correlations stay zero.")
     _print_matrix(chosen, mode, key, learned.correlation(mode), csv=csv, json_=json_)
 

@@ -19,6 +19,10 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "paper": _MRN | {"prior": "paper"},
     "map": _MRN | {"prior": "map", "shrinkage": 2.5},
     "scales of labels": _MRN | {"label_scale": "counts"},
+    "added to a run": {
+        **{"corpus": "demo", "tasks": ("ner",), "encoder_training": "frozen"},
+        "added_to": "/laboratory/checkpoints/1",
+    },
     "frozen": _MRN | {"encoder_training": "frozen"},
     "frozen map": _MRN | {"encoder_training": "frozen", "prior": "map"},
     "top": _MTL | {"encoder_training": "top:2"},

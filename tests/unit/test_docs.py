@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from core.config import CONDITIONS, FIELD_HELP, PRESETS, RunConfig
 from core.config.fields import attribute_name, public_name
-from core.registry import ALIGNMENTS, ENCODERS, PRIORS, WORD_ENCODERS
+from core.registry import ALIGNMENTS, ENCODERS, PREDICTED, PREDICTED_WORDS, PRIORS, WORD_ENCODERS
 from core.settings import SETTINGS
 from jobs.cli import app
 from jobs.run_filter import FIELDS
@@ -84,7 +84,8 @@ def _run_description() -> Iterator[str]:
         if condition.because:
             yield f"- `{public_name(condition.field)}`: {condition.because}."
     encoders = {spec.name: spec.description for spec in ENCODERS.values()} | WORD_ENCODERS
-    for title, entries in {"Encoders": encoders, "Priors": PRIORS, "Alignments": ALIGNMENTS}.items():
+    priors = PRIORS | {PREDICTED: PREDICTED_WORDS}
+    for title, entries in {"Encoders": encoders, "Priors": priors, "Alignments": ALIGNMENTS}.items():
         yield from ("", f"## {title}", "")
         yield from (f"- `{name}`: {description}" for name, description in entries.items())
     yield from ("", "## Presets")

@@ -73,7 +73,7 @@ PUBLISHED: list[tuple[str, Any, str]] = [
 OF_NO_PAPER = {
     *("corpus", "columns", "tasks", "paradigm", "seed", "device", "snapshots", "shrinkage"),
     *("affinity_every", "pooling", "pair_encoding", "pair_heads", "task_embedding", "label_scale"),
-    *("heads", "task_correlation"),
+    *("heads", "task_correlation", "added_to"),
 }
 NOT_BEFORE_TABLE_3 = {"fraction_draw", "corpus_order"}
 OF_WORD_ENCODERS = {

@@ -58,6 +58,7 @@ OF_MRN = {
     *("prior", "alignment", "lambda", "learn", "shrinkage", "update_every", "update_timing", "snapshots"),
     "label_scale",
     "task_correlation",
+    "added_to",
 }
 OF_OTHER_ENCODERS = {"task_order", "task_embedding"}
 

@@ -54,6 +54,7 @@ OF_MRN = {
     *("prior", "alignment", "lambda", "learn", "shrinkage", "update_every", "update_timing", "snapshots"),
     "label_scale",
     "task_correlation",
+    "added_to",
 }
 OF_WORDS = {
     *("vectors", "vectors_training", "capitals", "characters", "context_encoder", "bilstm_hidden"),

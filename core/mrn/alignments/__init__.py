@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from core.corpora.types import Overlap
 from core.mrn.alignments.base import Alignment, LabelCounts, names_in_common
@@ -13,7 +16,7 @@ from core.mrn.alignments.mapping import align_mapping
 from core.mrn.alignments.rules import align_cooccurrence, align_disjoint, align_exact
 from core.registry import parse_alignment
 
-__all__ = ["Alignment", "LabelCounts", "align", "choose", "names_in_common"]
+__all__ = ["Alignment", "LabelCounts", "align", "alignment_facts", "choose", "names_in_common"]
 
 _RULES = {"exact": align_exact, "disjoint": align_disjoint, "cooccurrence": align_cooccurrence}
 
@@ -35,6 +38,21 @@ def align(text: str, counts: LabelCounts, overlaps: Sequence[Overlap] = ()) -> A
     if file:
         return align_mapping(counts, reason, file)
     return _RULES[name](counts, reason)
+
+
+def alignment_facts(alignment: Alignment, counts: LabelCounts) -> dict[str, Any]:
+    """The fields of RunFacts on an alignment of these labels."""
+    comparable = alignment.keeps_rows(counts) and counts.shared.any()
+    gold = np.round(counts.indicator_correlation(), 4) if comparable else np.zeros((0, 0))
+    return {
+        "alignment": alignment.name,
+        "alignment_reason": alignment.reason,
+        "label_names": alignment.label_names,
+        "label_owners": alignment.label_owners,
+        "meet": tuple(map(tuple, alignment.meet.tolist())),
+        "impossible": alignment.impossible,
+        "cooccurrence": tuple(map(tuple, gold.tolist())),
+    }
 
 
 def choose(overlaps: Sequence[Overlap]) -> tuple[str, str]:

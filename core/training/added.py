@@ -1,0 +1,137 @@
+"""A task that is added to trained heads: its head begins at what they predict, and is drawn to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from core.config import RunConfig
+from core.corpora.types import Corpus
+from core.errors import FIELD, ConfigError
+from core.models.encoders.frozen import FeatureTables
+from core.models.tagger import MultiTaskTagger
+from core.models.trained_heads import TrainedHeads
+from core.mrn.alignments import align, alignment_facts
+from core.mrn.alignments.base import Matrix
+from core.mrn.new_task import PredictedPrior, fit_weights, links, soft_counts
+from core.mrn.priors import Prior, PriorSettings
+from core.records import TaskFacts
+from core.tasks import KINDS
+from core.training.data import SplitData
+from core.wording import all_of, plural
+
+NAMES_AGREE = 0.5
+"""A trained task with so many of the new task's labelled words by name is linked by name."""
+_MOST_WORDS = 20_000
+"""Training words that tell links and weights: many more than a few numbers need."""
+
+
+def added(
+    config: RunConfig,
+    corpus: Corpus,
+    train: SplitData,
+    task: TaskFacts,
+    model: MultiTaskTagger,
+    before: TrainedHeads,
+    features: FeatureTables | None,
+) -> tuple[Prior, dict[str, Any], tuple[str, ...]]:
+    """The prior, the fields of RunFacts on its alignment, and notes on it. The model's head is put where the
+    trained heads predict it. Raises ConfigError where they cannot.
+    """
+    heads = model.heads
+    if KINDS[task.scheme].reads != "words" or features is None:
+        raise ConfigError("tasks", f"{FIELD}: {task.name} labels whole texts; trained heads label words.")
+    if before.weight.shape[1] != heads.weight.shape[1]:
+        raise ConfigError(
+            "added_to",
+            f"{FIELD}: its heads read {before.weight.shape[1]} features and this encoder gives "
+            f"{heads.weight.shape[1]}; use the encoder of that run.",
+        )
+    words = _words(train, features, len(task.labels), before.heads)
+    name = before.name_of(task.name, corpus.name)
+    names = (*before.names, name)
+    together = words.together
+    alignment_name, reason = config.alignment or "auto", ""
+    if alignment_name == "auto":
+        shares = [share_of_names(task.labels, words.seen, labels) for labels in before.labels]
+        by_name = [share >= NAMES_AGREE for share in shares]
+        together = [block * (not named) for block, named in zip(together, by_name, strict=True)]
+        alignment_name = "exact" if all(by_name) else "cooccurrence"
+        reason = _reason(before.names, by_name)
+    counts = soft_counts(names, (*before.labels, task.labels), together, words.seen)
+    alignment = align(alignment_name, counts)
+    linked_by = [torch.from_numpy(link) for link in links(alignment, counts)]
+    linked = [place for place, link in enumerate(linked_by) if link.any()]
+    mean = torch.zeros(len(task.labels), heads.weight.shape[1] + 1, dtype=torch.float64)
+    weights = torch.zeros(0, dtype=torch.float64)
+    if linked:
+        weights = fit_weights([words.logits[at] @ linked_by[at].T for at in linked], words.labels)
+        for weight, at in zip(weights, linked, strict=True):
+            mean += weight * linked_by[at] @ before.heads[at].double()
+    with torch.no_grad():
+        heads.weight.copy_(mean[:, :-1])
+        heads.bias.copy_(mean[:, -1])
+    settings = PriorSettings(
+        heads.weight.shape[1], config.lambda_ or 0.0, float(task.train_tokens), learn=("task",)
+    )
+    prior = PredictedPrior(mean, heads.bias, before.weight.to(heads.weight.device), alignment, settings)
+    facts = alignment_facts(alignment, counts) | {"related": names}
+    alone = int((mean == 0).all(dim=1).sum())
+    notes = _notes([before.names[at] for at in linked], weights, alone, task, name)
+    return prior, facts | ({"alignment_reason": reason} if reason else {}), (*notes, *alignment.notes)
+
+
+@dataclass(frozen=True)
+class _Words:
+    """The first training words: labels (n,), the trained heads' logits (n, C_t) on them, how often each new
+    label was seen (C,), and with which probabilities of the trained labels together (C, C_t).
+    """
+
+    labels: Tensor
+    logits: Sequence[Tensor]
+    seen: Matrix
+    together: Sequence[Matrix]
+
+
+@torch.no_grad()
+def _words(train: SplitData, features: FeatureTables, labels: int, heads: Sequence[Tensor]) -> _Words:
+    table, numbers = features.table(*train.subwords), torch.from_numpy(train.labels[:, 0])
+    places = torch.from_numpy(train.text.first_places)
+    known = torch.nonzero(numbers >= 0)[:_MOST_WORDS, 0]
+    states, gold = table[places[known].to(table.device)].cpu().double(), numbers[known]
+    logits = [states @ head[:, :-1].double().T + head[:, -1].double() for head in heads]
+    together = [torch.zeros(labels, each.shape[1], dtype=torch.float64) for each in logits]
+    for block, each in zip(together, logits, strict=True):
+        block.index_add_(0, gold, each.softmax(dim=1))
+    seen = np.bincount(gold.numpy(), minlength=labels).astype(np.float64)
+    return _Words(gold, logits, seen, [block.numpy() for block in together])
+
+
+def share_of_names(labels: Sequence[str], seen: Matrix, others: Sequence[str]) -> float:
+    """The share of the labelled words whose label the other task has by name; `O` says nothing."""
+    inside = np.array([label != "O" for label in labels])
+    return float(seen[inside & np.isin(labels, others)].sum() / max(seen[inside].sum(), 1.0))
+
+
+def _reason(names: Sequence[str], by_name: Sequence[bool]) -> str:
+    of_name = [name for name, named in zip(names, by_name, strict=True) if named]
+    others = [name for name, named in zip(names, by_name, strict=True) if not named]
+    parts = [f"{all_of(of_name)} by label name"] * bool(of_name)
+    parts += [f"{all_of(others)} by what the heads say of the training words"] * bool(others)
+    return f"auto links the labels of {' and those of '.join(parts)}"
+
+
+def _notes(linked: Sequence[str], weights: Tensor, alone: int, task: TaskFacts, name: str) -> tuple[str, ...]:
+    if not linked:
+        return ("No label is linked to a trained task: this head is drawn to zero, as ridge does.",)
+    shares = all_of(
+        [f"{weight:.2f} of {each}" for each, weight in zip(linked, weights.tolist(), strict=True)]
+    )
+    rest = f"; {plural(alone, 'label')} of {len(task.labels)} without a link at zero" if alone else ""
+    renamed = f" It is called {name}, for the run has a task {task.name}." if name != task.name else ""
+    return (f"The head begins at {shares}{rest}, and is drawn there.{renamed}",)
