@@ -156,8 +156,8 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition(
         "task_correlation",
         lambda values: _learns(values) and values["prior"] != "paper",
-        "the paper prior begins with the identity, the predicted one learns nothing, and without MRN there is no "
-        "prior",
+        "the paper prior begins with the identity, the predicted one learns nothing, and without MRN there "
+        "is no prior",
         lambda _: 0.0,
     ),
     Condition("update_every", _learns, _ONLY_LEARNS, lambda _: 10),

@@ -104,9 +104,13 @@ def trained_heads(config: RunConfig) -> TrainedHeads | None:
             "added_to",
             f"{FIELD}: that run trained more than heads; a task is added to a run over a frozen encoder.",
         )
-    if before.head != "linear" or any(KINDS[task["scheme"]].reads != "words" for task in tasks):
+    if (
+        before.head != "linear"
+        or before.heads == "shared"
+        or any(KINDS[task["scheme"]].reads != "words" for task in tasks)
+    ):
         raise ConfigError(
-            "added_to", f"{FIELD}: a task is added to linear heads that label words; that run has others."
+            "added_to", f"{FIELD}: a task is added to linear heads of words, one a task; that run has others."
         )
     for field in _ALIKE:
         old, new = getattr(before, field), getattr(config, field)

@@ -102,7 +102,8 @@ def run_actions(runs: Sequence[Run]) -> None:
 def can_be_added_to(run: Run) -> bool:
     """Whether a task can be added to the run: it has succeeded, and all that it trained is linear heads."""
     done = run.state is RunState.SUCCEEDED and run.config_problem is None
-    return done and trains_heads_alone(run.config) and run.config.head == "linear"
+    has_heads = run.config.head == "linear" and run.config.heads != "shared"
+    return done and has_heads and trains_heads_alone(run.config)
 
 
 def with_task_added(run: Run) -> dict[str, str]:

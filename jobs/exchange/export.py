@@ -199,15 +199,21 @@ def _scores(record: RunRecord, schemes: Mapping[str, str]) -> list[dict[str, Any
     by_split = {(score.split, score.task): score for score in record.scores}
     rows = []
     for task, name in {score.task: score.score_name for score in record.scores}.items():
-        kind = KINDS[schemes[task]]
+        saved = _saved_name(record.run, task)
+        kind = KINDS[schemes[saved]]
         dev, test = by_split.get(("dev", task)), by_split.get(("test", task))
         sentences, _ = record.predictions.get(("test", task), ((), ()))
-        row: dict[str, Any] = {"task": task, "name": name, "sentences": f"{len(sentences):,}"}
+        row: dict[str, Any] = {"task": saved, "name": name, "sentences": f"{len(sentences):,}"}
         row["dev"], row["test"] = (
             "–" if score is None else _figure(score.score, kind) for score in (dev, test)
         )
         rows.append(row | {"over": "–" if test is None else plural(test.tokens, kind.item)})
     return rows
+
+
+def _saved_name(run: Run, task: str) -> str:
+    """The task's name in the model: one that was added to a run may have its corpus's there too."""
+    return task if run.config.added_to is None else str(run.facts["related"][-1])
 
 
 def _figure(score: float, kind: Kind) -> str:
@@ -245,8 +251,8 @@ def _metadata(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> M
         model_name=_title(record.run),
         eval_results=[
             EvalResult(
-                task_type=_task_type(schemes, score.task),
-                task_name=score.task,
+                task_type=_task_type(schemes, _saved_name(record.run, score.task)),
+                task_name=_saved_name(record.run, score.task),
                 dataset_type=corpus_name(config),
                 dataset_name=corpus_name(config),
                 dataset_config=score.task,  # results of one data set and configuration are put together

@@ -15,6 +15,7 @@ from core.corpora import save_upload
 from core.corpora.uploads import uploads
 from core.store import RunState, Store
 from dashboard.launch.plan import launch_warnings
+from dashboard.runs.bar import with_task_added
 from jobs.engines.local import LocalEngine
 from jobs.estimates import Cost, Disk
 from tests.making import claimed
@@ -362,3 +363,24 @@ def test_of_a_sentence_without_end_the_beginning_is_drawn(open_page: Open, folde
     assert len(drawn["tokens"]) == 80
     assert {len(lane["cells"]) for lane in drawn["lanes"]} == {80}
     assert "20,006 words" in words(app)
+
+
+def test_a_task_is_added_to_a_finished_run(open_page: Open) -> None:
+    """The button of a run leads to a form that lacks the data alone."""
+    run_id = done(encoder="minilm", max_length=128)
+    store = Store.open()
+    run = store.run(run_id)
+    store.close()
+    assert "Add a task to this run" in labels(open_page("run", id=str(run_id)), "page_link")
+    app = open_page("launch", **with_task_added(run), corpus="demo", tasks="ner", seed="1")
+    assert app.text_input(key="launch_added_to").value == str(run_id)
+    assert "is no finished run" in words(app)  # the store of this test has no models
+    app.text_input(key="launch_added_to").set_value("").run()
+    assert "Added to run" in words(app)
+
+
+def test_runs_that_no_task_can_be_added_to(open_page: Open) -> None:
+    for changes in ({"encoder_training": "full"}, {"head": "crf"}):
+        app = open_page("run", id=str(done(**changes)))
+        assert "Clone" in labels(app, "page_link")
+        assert "Add a task to this run" not in labels(app, "page_link")

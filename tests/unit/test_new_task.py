@@ -297,6 +297,7 @@ def test_runs_that_a_task_cannot_be_added_to(encoder: str, trained: Path, tmp_pa
     for name, changes, words in (
         ("tuned", {"encoder_training": "full"}, "trained more than heads"),
         ("crf", {"head": "crf"}, "linear heads"),
+        ("shared", {"paradigm": "mtl", "heads": "shared"}, "one a task"),
     ):
         folder = tmp_path / name
         folder.mkdir()
