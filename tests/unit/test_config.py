@@ -56,7 +56,7 @@ def test_each_prior_has_its_own_defaults(
         ({"paradigm": "mtl", "alignment": "exact"}, "alignment", "only MRN has a prior"),
         ({"lambda": -1}, "lambda", "lambda must be above 0 and at most 1,000,000, not -1"),
         ({"lambda": float("nan")}, "lambda", "not nan"),
-        ({"prior": "none"}, "prior", "must be relational, map or paper, not 'none'"),
+        ({"prior": "none"}, "prior", "must be relational, map, paper or predicted, not 'none'"),
         ({"alignment": "magic"}, "alignment", "not one of auto, disjoint"),
         ({"alignment": "mapping:"}, "alignment", "a mapping needs its CSV file"),
         ({"alignment": "exact:a.csv"}, "alignment", "only mapping takes a file"),
