@@ -216,7 +216,7 @@ class Draw:
     states: Tensor
     labels: Tensor
     sentence: Tensor
-    centres: Sequence[Tensor]
+    centres: list[Tensor]
     mixed: Tensor
 
     def losses(self, centre: Tensor, seed: int) -> tuple[float, float]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,10 +26,9 @@ from core.mrn.new_task import (
 )
 from core.mrn.priors import PriorSettings
 from core.mrn.priors.tensor_normal import initial_variance
-from core.records import RunFacts, Saved, Snapshot
+from core.records import Saved, Snapshot
 from core.tagging import load_tagger
 from core.training.setup import TrainingRun, set_up
-from core.training.trainer import train
 from tests.toys import config as toy_config
 from tests.toys import corpus, sentences
 from tests.unit.test_resuming import Laboratory, assert_same, cut_at
@@ -59,7 +60,7 @@ def test_the_prior_is_the_conditional_of_the_joint_gaussian(seed: int) -> None:
     head = torch.from_numpy(rng.normal(size=(C, D + 1)))
     bias = head[:, -1].clone().requires_grad_()
     lambda_, tokens, scale = 0.3, 50.0, initial_variance(D)
-    settings = PriorSettings(D, lambda_ / (1 - row @ weights), tokens, learn=("task",))
+    settings = PriorSettings(D, lambda_ / float(1 - row @ weights), tokens, learn=("task",))
     aligned = align("exact", counts)
     prior = PredictedPrior(torch.from_numpy(mean).view(C, D + 1), bias, torch.zeros(1, D), aligned, settings)
     penalty = prior.penalty(head[:, :-1])
@@ -124,19 +125,19 @@ def test_soft_counts_are_counts_where_heads_are_sure() -> None:
 NEW = {"encoder_training": "frozen", "paradigm": "mrn", "tasks": "tag", "lr_heads": 0.05, "batch_size": 8}
 
 
-def _new_corpus(task: str = "tag", count: int = 20, **names: str) -> Corpus:
+def _new_corpus(count: int = 20, names: Mapping[str, str] = MappingProxyType({})) -> Corpus:
     """The toy's POS as another task, its labels called by other names where `names` has them."""
 
     def renamed(made: list[Sentence]) -> tuple[Sentence, ...]:
         return tuple(
-            Sentence(s.tokens, {task: tuple(names.get(label, label) for label in s.labels["pos"])})
+            Sentence(s.tokens, {"tag": tuple(names.get(label, label) for label in s.labels["pos"])})
             for s in made
         )
 
     labels = tuple(sorted(names.get(label, label) for label in (".", "J", "N", "T", "V")))
     return Corpus(
         "other",
-        (Task(task, "plain", labels, inventory=labels),),
+        (Task("tag", "plain", labels, inventory=labels),),
         renamed(sentences(count, 7)),
         renamed(sentences(8, 8)),
         renamed(sentences(12, 9)),
@@ -187,7 +188,7 @@ def test_tasks_with_the_same_label_names_are_linked_by_them(encoder: str, traine
 
 def test_labels_of_other_names_are_linked_by_the_words(encoder: str, trained: Path) -> None:
     names = {"N": "noun", "V": "verb", "J": "adjective", "T": "to", ".": "stop"}
-    run = _ready(_config(encoder, trained), _new_corpus(**names))
+    run = _ready(_config(encoder, trained), _new_corpus(names=names))
     assert run.facts.alignment == "cooccurrence"
     split = run.enter("test")
     batch = next(split.batches.by_length())
@@ -225,30 +226,9 @@ def test_a_task_is_added_to_a_run_that_one_was_added_to(encoder: str, trained: P
     for laboratory in train_into:
         laboratory.attempt()
     assert list(load_tagger(tmp_path / "3").labels) == ["pos", "ner", "tag", "tag@other"]
-    facts = next(event for event in _events(_config(encoder, tmp_path / "2")) if isinstance(event, RunFacts))
+    facts = _ready(_config(encoder, tmp_path / "2"), _new_corpus()).facts
     assert facts.related[-1] == "tag@other"
     assert facts.tasks[0].name == "tag"
-
-
-def _events(config: RunConfig) -> list[Any]:
-    events: list[Any] = []
-    stop = iter([False, True])
-    train(
-        config, _new_corpus(), sink=events.append, checkpoint=_Nowhere(), should_stop=lambda: next(stop, True)
-    )
-    return events
-
-
-class _Nowhere:
-    """A checkpoint that keeps nothing."""
-
-    resumes = due = False
-
-    def resume(self, *_args: object) -> None:
-        return None
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *_args, **_options: None
 
 
 def test_an_added_run_goes_on_from_every_state(encoder: str, trained: Path, tmp_path: Path) -> None:
@@ -264,7 +244,7 @@ def test_an_added_run_goes_on_from_every_state(encoder: str, trained: Path, tmp_
 
 def test_training_learns_what_the_prediction_lacks(encoder: str, trained: Path, tmp_path: Path) -> None:
     """Two labels change places: the head begins wrong and ends right."""
-    data = _new_corpus(N="V", V="N", count=60)
+    data = _new_corpus(names={"N": "V", "V": "N"}, count=60)
     results = {}
     for epochs, lambda_ in ((1, 1e3), (40, 1e-5)):
         folder = tmp_path / str(epochs)
