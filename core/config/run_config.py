@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from pydantic import (
@@ -29,10 +28,10 @@ from core.config.fields import (
     CONDITIONS,
     CONTEXT_FIELDS,
     attribute_name,
-    field_label,
     fill,
     public_name,
 )
+from core.config.help import FieldHelp, help_of
 from core.errors import FIELD, ConfigError
 from core.registry import (
     BILSTM_SUFFIX,
@@ -45,7 +44,7 @@ from core.registry import (
     parse_training,
     reads_words,
 )
-from core.wording import all_of, any_of, plural
+from core.wording import any_of, plural
 
 Paradigm = Literal["stl", "mtl", "mrn"]
 Mode = Literal["task", "label", "feature", "none"]
@@ -551,51 +550,8 @@ def applicable_fields(
     return frozenset(public_name(name) for name in RunConfig.model_fields if name not in hidden)
 
 
-@dataclass(frozen=True)
-class FieldHelp:
-    """What the form, the command line and the docs say of a field."""
-
-    name: str
-    description: str
-    unit: str
-    range: str
-    accepted: str
-    """The range in words, as it follows "must be": `above 0 and at most 1`, `stl, mtl or mrn`."""
-    symbol: str | None
-    label: str
-    """What the pages call the field."""
-
-    @property
-    def sentence(self) -> str:
-        """Description, range and unit in one line."""
-        details = ", ".join(part for part in (self.range, self.unit) if part)
-        return f"{self.description} ({details})" if details else self.description
-
-
-_LIMITS = {
-    "exclusiveMinimum": (">", "above"),
-    "minimum": ("≥", "at least"),
-    "exclusiveMaximum": ("<", "below"),
-    "maximum": ("≤", "at most"),
-}
-
-
-def _help(name: str, schema: Mapping[str, Any]) -> FieldHelp:
-    """The help of a field from its JSON schema; its range are the choices or the limits."""
-    range_ = accepted = ""
-    for option in (schema, *schema.get("anyOf", [])):
-        limits = [(sign, words, option[key]) for key, (sign, words) in _LIMITS.items() if key in option]
-        choices = [choice for choice in option.get("enum", ()) if choice is not None]
-        range_ = range_ or " | ".join(choices) or ", ".join(f"{sign} {value:g}" for sign, _, value in limits)
-        in_words = [f"{words} {value:,.10g}" for _, words, value in limits]
-        accepted = accepted or any_of(choices) or all_of(in_words)
-    description = " ".join(schema["description"].split())
-    unit, symbol = schema["unit"], schema.get("symbol")
-    return FieldHelp(name, description, unit, range_, accepted, symbol, field_label(name))
-
-
 FIELD_HELP: dict[str, FieldHelp] = {
-    name: _help(name, schema)
+    name: help_of(name, schema)
     for name, schema in RunConfig.model_json_schema(by_alias=True)["properties"].items()
 }
 """By public name."""
