@@ -102,6 +102,7 @@ def _save_task(tagger: SavedTagger, task: str, folder: Path, facts: Mapping[str,
             f"Transformers has no class for {_classification(kind)} that computes what this run did over a "
             f"{inner.config.model_type} encoder ({problem})"
         )
+    transformers.utils.logging.disable_progress_bar()  # commands print what they wrote
     model.eval().save_pretrained(folder)
     tokenizer = copy.deepcopy(inner_tokenizer(tagger.tokenizer))
     tokenizer.model_max_length = tagger.config.max_length
