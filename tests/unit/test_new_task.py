@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,11 +27,17 @@ from core.mrn.new_task import (
 )
 from core.mrn.priors import PriorSettings
 from core.mrn.priors.tensor_normal import initial_variance
+from core.recording.placed import placed
 from core.records import Saved, Snapshot
+from core.store import Store
 from core.tagging import load_tagger
 from core.training.setup import TrainingRun, set_up
+from jobs.exchange.export import export_run
+from jobs.exchange.import_ import import_run
 from tests.toys import config as toy_config
 from tests.toys import corpus, sentences
+from tests.trained import toy_config as made_config
+from tests.trained import train_runs
 from tests.unit.test_resuming import Laboratory, assert_same, cut_at
 
 T, C, D = 3, 4, 2
@@ -304,3 +311,24 @@ def test_descriptions_that_contradict_themselves(
     with pytest.raises(ConfigError, match=words) as refused:
         _config(encoder, Path("/1"), **changes)
     assert refused.value.field == field
+
+
+def test_an_added_run_is_exported_and_imported(
+    laboratory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both tasks are called pos: the added one has its corpus's name too, as a folder and in the card."""
+    frozen = {"encoder_training": "frozen", "lr_encoder": None, "tasks": "pos", "epochs": 2}
+    first = made_config(laboratory, paradigm="stl", **frozen)
+    with contextlib.closing(Store.open()) as store:
+        (base,) = train_runs(store, [first])
+        second = made_config(laboratory, paradigm="mrn", added_to=str(base), **frozen)
+        (added,) = train_runs(store, [placed(second)])
+        made = export_run(store, added, tmp_path / "out")
+    assert set(made.folders) == {"pos", "pos@toy"}
+    assert "pos@toy" in (made.folder / "README.md").read_text()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.setenv("MRNLAB_HOME", str(tmp_path / "elsewhere"))
+    with contextlib.closing(Store.open()) as store:
+        run = store.run(import_run(store, made.folder).run_id)
+        assert list(load_tagger(str(run.checkpoint)).labels) == ["pos", "pos@toy"]
+        assert store.relations(run.id)[1].task.shape == (2, 2)
