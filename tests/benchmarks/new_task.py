@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -39,6 +40,7 @@ from core.mrn.new_task import fit_weights, links, soft_counts
 from core.paths import cache_dir, written_whole
 from core.tasks import score_task
 from core.training.added import NAMES_AGREE, share_of_names
+from tests.benchmarks._harness import arguments, laboratory, print_json
 
 BASE, NEW, TEST = 400, 600, 400
 """Sentences that each trained head has seen, those that new ones are drawn from, and test ones, at most."""
@@ -79,6 +81,11 @@ SETTINGS = {
         "Chunks of CoNLL-2000 beside chunks, POS and NER of CoNLL-2003",
         ("conll2000", "chunk"),
         (("conll2003", "chunk"), ("conll2003", "pos"), ("conll2003", "ner")),
+    ),
+    "demo": Setting(
+        "Chunks beside POS of the demo corpus, to see whether it runs",
+        ("demo?train=40&test=20", "chunk"),
+        (("demo?train=40&test=20", "pos"),),
     ),
     "ner": Setting(
         "NER of CoNLL-2003 beside chunks and POS of CoNLL-2000 and supersenses",
@@ -309,18 +316,29 @@ def scores(name: str, sentences: int, seed: int) -> dict[str, float]:
     return found
 
 
-def main(arguments: argparse.Namespace, tell: Callable[[str], object] = print) -> None:
+def main(args: argparse.Namespace) -> None:
     """Adds the lines that the file lacks, or prints its tables."""
-    if arguments.report:
-        for line in report(Path(arguments.report)):
-            tell(line)
+    if args.report:
+        for line in report(Path(args.report)):
+            print(line)
         return
     torch.set_num_threads(1)
-    out = Path(arguments.out)
+    if args.quick:
+        args.settings, args.sentences, args.draws = "demo", "10", 1
+    with laboratory() if args.quick else nullcontext() as home:
+        out = home / "scores.jsonl" if home else Path(args.out)
+        add_lines(out, args)
+        rows = [row["scores"] for row in lines(out)]
+    gains = {name: np.mean([row["predicted"] - row[name] for row in rows]) for name in ("ridge", NEAREST)}
+    print_json({"draws": len(rows), "over_ridge": gains["ridge"], "over_nearest": gains[NEAREST]})
+
+
+def add_lines(out: Path, args: argparse.Namespace) -> None:
+    """Adds the draws that the file lacks."""
     known = {(row["setting"], row["sentences"], row["seed"]) for row in lines(out)}
-    for sentences in map(int, arguments.sentences.split(",")):
-        for seed in range(FIRST_SEED, FIRST_SEED + arguments.draws):
-            for name in arguments.settings.split(","):
+    for sentences in map(int, args.sentences.split(",")):
+        for seed in range(FIRST_SEED, FIRST_SEED + args.draws):
+            for name in args.settings.split(","):
                 if (name, sentences, seed) in known:
                     continue
                 row = {"setting": name, "sentences": sentences, "seed": seed}
@@ -367,8 +385,8 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--settings", default=",".join(SETTINGS))
+    parser = arguments(__doc__)
+    parser.add_argument("--settings", default=",".join(name for name in SETTINGS if name != "demo"))
     parser.add_argument("--sentences", default="10,50,200")
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--out", default="new-task.jsonl")

@@ -60,12 +60,12 @@ class TestPlan:
 
     def test_families_of_a_setting_differ_in_nothing_but_what_they_are(self) -> None:
         differing = {
-            "stl": {"paradigm", "tasks"},
+            "stl": {"paradigm", "tasks", "heads"},
             "lstm-s": set(),
             "lstm-d": {"encoder", "task_order", "lstm_layers"},
             "sc-lstm": {"encoder"},
-            "relational": {"paradigm", *_MRN, "shrinkage"},
-            "paper": {"paradigm", *_MRN},
+            "relational": {"paradigm", *_MRN, "shrinkage", "label_scale", "task_correlation", "heads"},
+            "paper": {"paradigm", *_MRN, "heads"},
             "sc-lstm-cnn-crf": {"encoder", "characters", "head"},
         }
         for setting in STUDY.settings:

@@ -170,14 +170,23 @@ def read_bert(folder: Path) -> Bert | None:
         and not any(described.get(name) for name in _OTHER_MODELS)
     ):
         return None
-    with torch.device("meta"):  # no memory for weights that are replaced
-        model = Bert(_Settings(**described))
-    shapes = {name: value.shape for name, value in model.state_dict().items()}
     state = {
         name: value
         for name, value in load_file(weights).items()
         if not name.startswith("pooler.") and name != "embeddings.position_ids"
     }
+    # Checked first: a description may be of any size, or no number.
+    layers = len({name.split(".")[2] for name in state if name.startswith("encoder.layer.")})
+    if described["num_hidden_layers"] != layers:
+        return None
+    try:
+        if described["hidden_size"] % described["num_attention_heads"]:
+            return None
+        with torch.device("meta"):  # no memory for weights that are replaced
+            model = Bert(_Settings(**described))
+    except (TypeError, ValueError, RuntimeError, ZeroDivisionError):
+        return None  # Transformers says what is wrong
+    shapes = {name: value.shape for name, value in model.state_dict().items()}
     if {name: value.shape for name, value in state.items()} != shapes:
         return None
     model.load_state_dict({name: value.float() for name, value in state.items()}, assign=True)
