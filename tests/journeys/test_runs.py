@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from core.store import Store
-from tests.journeys.browser import picture
+from tests.journeys.browser import picture, settle
 from tests.journeys.conftest import Laboratory, copied_laboratory
 from tests.making import config
 from tests.pages.filled_store import Filled
@@ -125,12 +125,14 @@ def test_give_a_keyword_archive_undo_and_delete(
     page.keyboard.press("Enter")
     wait_for(lambda: store.run(failed).keywords == ("look-at-it",))
     page.keyboard.press("Escape")
+    settle(page)  # until then the bar before it may be there too
     page.get_by_role("button", name="Archive", exact=True).click()
     expect(page.get_by_text("22 runs.")).to_be_visible()
     assert store.run(failed).archived
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("23 runs.")).to_be_visible()
     assert not store.run(failed).archived
+    settle(page)
     page.get_by_role("button", name="Delete", exact=True).click()
     expect(page.get_by_text("for good: 5 relation snapshots and all curves and logs")).to_be_visible()
     assert store.runs([failed])
