@@ -16,13 +16,7 @@ from core.corpora.derived import recipe
 from core.corpora.derived.kinds import Apart
 from core.corpora.derived.simulated import Simulated
 from core.evaluation.statistics import HIGHER
-from core.studies.study import Arms, Family, Sample, Setting, Study
-
-
-def _mrn(lambdas: Iterable[float], prior: str, **fields: Any) -> tuple[Mapping[str, Any], ...]:
-    """An arm for each λ."""
-    return tuple({"paradigm": "mrn", "prior": prior} | fields | {"lambda": value} for value in lambdas)
-
+from core.studies.study import Arms, Family, Sample, Setting, Study, mrn_arms
 
 _WIDE = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 _NARROW = (1e-3, 3e-3, 1e-2)
@@ -65,7 +59,7 @@ def _around(*lambdas: float, **fields: Any) -> Callable[[Mapping[str, Any]], Arm
         return tuple(
             arm
             for correlation in correlations
-            for arm in _mrn(values, "relational", **fields | {"task_correlation": correlation})
+            for arm in mrn_arms(values, "relational", **fields | {"task_correlation": correlation})
         )
 
     return arms
@@ -74,20 +68,20 @@ def _around(*lambdas: float, **fields: Any) -> Callable[[Mapping[str, Any]], Arm
 _FAMILIES = (
     Family("stl", "STL", ({"paradigm": "stl"},)),
     Family("mtl", "MTL", ({"paradigm": "mtl"},)),
-    Family("ridge", "Ridge", _mrn((1e-3, 1e-2, 1e-1), "relational", learn="task", alignment="disjoint")),
-    Family("task", "Relational, tasks", _mrn(_WIDE, "relational", learn="task")),
-    Family("task-label", "Relational, tasks and labels", _mrn(_NARROW, "relational", learn="task,label")),
-    Family("all", "Relational, all three", _mrn(_NARROW, "relational", learn=_ALL)),
+    Family("ridge", "Ridge", mrn_arms((1e-3, 1e-2, 1e-1), "relational", learn="task", alignment="disjoint")),
+    Family("task", "Relational, tasks", mrn_arms(_WIDE, "relational", learn="task")),
+    Family("task-label", "Relational, tasks and labels", mrn_arms(_NARROW, "relational", learn="task,label")),
+    Family("all", "Relational, all three", mrn_arms(_NARROW, "relational", learn=_ALL)),
     Family(
         "all-shrunk",
         "Relational, all three, shrinkage 100",
-        _mrn(_NARROW, "relational", learn=_ALL, shrinkage=100.0),
+        mrn_arms(_NARROW, "relational", learn=_ALL, shrinkage=100.0),
     ),
-    Family("map", "MAP", _mrn((1e-3, 1e-2, 1e-1), "map")),
-    Family("paper", "Paper", _mrn((0.005, 0.05, 0.5, 1.0), "paper")),
+    Family("map", "MAP", mrn_arms((1e-3, 1e-2, 1e-1), "map")),
+    Family("paper", "Paper", mrn_arms((0.005, 0.05, 0.5, 1.0), "paper")),
     # One λ without a search, where a run takes minutes.
-    Family("task-fixed", "Relational, tasks, λ = 0.01", _mrn((1e-2,), "relational", learn="task")),
-    Family("paper-fixed", "Paper, λ = 0.05", _mrn((0.05,), "paper")),
+    Family("task-fixed", "Relational, tasks, λ = 0.01", mrn_arms((1e-2,), "relational", learn="task")),
+    Family("paper-fixed", "Paper, λ = 0.05", mrn_arms((0.05,), "paper")),
     Family(
         "ridge-near", "Ridge", arms_of=_around(3e-3, 1e-2, 3e-2, 1e-1, learn="none", alignment="disjoint")
     ),
@@ -101,9 +95,9 @@ _FAMILIES = (
         arms_of=_around(1e-3, 3e-3, 1e-2, learn="none", task_correlation=(0.5, 0.9)),
     ),
     Family("mrn", "Relational, tasks", base="pooled", arms_of=_around(3e-3, 1e-2, 3e-2, learn="task")),
-    Family("mrn-all", "Relational, all three", _mrn(_NARROW, "relational", learn=_ALL), base="pooled"),
-    Family("paper-wide", "Paper", _mrn((0.02, 0.05, 0.2), "paper", learn=_ALL), base="pooled"),
-    Family("paper-task", "Paper, tasks", _mrn((0.005, 0.02, 0.05), "paper", learn="task"), base="pooled"),
+    Family("mrn-all", "Relational, all three", mrn_arms(_NARROW, "relational", learn=_ALL), base="pooled"),
+    Family("paper-wide", "Paper", mrn_arms((0.02, 0.05, 0.2), "paper", learn=_ALL), base="pooled"),
+    Family("paper-task", "Paper, tasks", mrn_arms((0.005, 0.02, 0.05), "paper", learn="task"), base="pooled"),
 )
 _MERIT = ("mtl", "pooled", "fixed", "mrn")
 _MIXED = ("mtl", "pooled", "pooled-alpha", "fixed", "mrn")

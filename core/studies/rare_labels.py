@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from functools import partial
 
-from core.studies.study import Family, Setting, Study
+from core.studies.study import Family, Setting, Study, mrn_arms
 
-
-def _arms(lambdas: Iterable[float], **fields: Any) -> tuple[Mapping[str, Any], ...]:
-    """The relational prior on tasks, an arm for each λ."""
-    relational = {"paradigm": "mrn", "prior": "relational", "learn": "task"}
-    return tuple(relational | fields | {"lambda": value} for value in lambdas)
-
-
-_RIDGE = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
-_TASK = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
+_relational = partial(mrn_arms, (1e-4, 3e-4, 1e-3, 3e-3, 1e-2), "relational", learn="task")
 _FAMILIES = (
     Family("mtl", "MTL", ({"paradigm": "mtl"},)),
-    Family("ridge", "Ridge", _arms(_RIDGE, alignment="disjoint")),
+    Family("ridge", "Ridge", _relational(alignment="disjoint")),
     Family(
         "ridge-counts",
         "Ridge, scales by counts",
-        _arms(_RIDGE, alignment="disjoint", label_scale="counts"),
+        _relational(alignment="disjoint", label_scale="counts"),
         base="ridge",
     ),
-    Family("task", "Relational, tasks", _arms(_TASK, alignment="exact")),
+    Family("task", "Relational, tasks", _relational(alignment="exact")),
     Family(
         "task-counts",
         "Relational, tasks, scales by counts",
-        _arms(_TASK, alignment="exact", label_scale="counts"),
+        _relational(alignment="exact", label_scale="counts"),
         base="task",
     ),
 )

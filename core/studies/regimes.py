@@ -7,33 +7,31 @@ task correlation that is fixed instead of learned.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from core.studies.study import Family, Setting, Study
+from core.studies.study import Family, Setting, Study, mrn_arms
 
-_RELATIONAL = {"paradigm": "mrn", "prior": "relational", "alignment": "exact"}
-_LAMBDAS = (1e-3, 3e-3, 1e-2)
+_relational = partial(mrn_arms, (1e-3, 3e-3, 1e-2), "relational", alignment="exact")
 _FAMILIES = (
     Family("mtl", "MTL", ({"paradigm": "mtl"},)),
     Family("pooled", "Pooled", ({"paradigm": "mtl", "heads": "shared"},)),
     Family(
         "fixed",
         "Fixed task correlation of 0.9",
-        tuple(
-            _RELATIONAL | {"learn": "none", "task_correlation": 0.9, "lambda": value} for value in _LAMBDAS
-        ),
+        _relational(learn="none", task_correlation=0.9),
         base="pooled",
     ),
     Family(
         "relational",
         "Relational, tasks",
-        tuple(_RELATIONAL | {"learn": "task", "lambda": value} for value in _LAMBDAS),
+        _relational(learn="task"),
         base="pooled",
     ),
     Family(
         "paper",
         "Paper, tasks",
-        ({"paradigm": "mrn", "prior": "paper", "alignment": "exact", "learn": "task", "lambda": 0.05},),
+        mrn_arms((0.05,), "paper", alignment="exact", learn="task"),
         base="pooled",
     ),
 )

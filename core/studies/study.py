@@ -15,6 +15,11 @@ Arms = tuple[Mapping[str, Any], ...]
 """Candidates: each maps fields of a run to values."""
 
 
+def mrn_arms(lambdas: Iterable[float], prior: str, **fields: Any) -> Arms:
+    """An arm of MRN with that prior for each λ."""
+    return tuple({"paradigm": "mrn", "prior": prior} | fields | {"lambda": value} for value in lambdas)
+
+
 def one_rate(lr: float) -> dict[str, float]:
     """One learning rate for all parts of the model."""
     return dict.fromkeys(("lr_encoder", "lr_bilstm", "lr_heads"), lr)
