@@ -265,6 +265,28 @@ class TestInputs:
             assert parameter.grad is not None
             assert parameter.grad.isfinite().all()
 
+    @pytest.mark.parametrize("sign", [1.0, -1.0])
+    @pytest.mark.parametrize(
+        "words", [["banana"], ["--------"], ["banana", "of", "ananas", "x", "........."]]
+    )
+    def test_gradients_equal_those_of_a_loop_over_words_that_repeat_trigrams(
+        self, words: list[str], sign: float
+    ) -> None:
+        inputs, tokenizer = inputs_for([*words, "an"], characters=True)
+        inputs.double()
+        assert inputs.characters is not None
+        assert inputs.filters is not None
+        upstream = sign * torch.rand(len(words), CHARACTER_FILTERS, dtype=torch.float64)
+        parameters = [*inputs.characters.parameters(), *inputs.filters.parameters()]
+        features = inputs.words(batch_of(tokenizer, [words]))[:, -CHARACTER_FILTERS:]
+        gradients = torch.autograd.grad(features, parameters, upstream)
+        place = {character: number for number, character in enumerate(inputs.inventory.characters, 2)}
+        each = [torch.tensor([place[character] for character in word]) for word in words]
+        pooled = [inputs.filters(inputs.characters(ids).T[None])[0].amax(dim=1) for ids in each]
+        expected = torch.autograd.grad(torch.stack(pooled), parameters, upstream)
+        for gradient, reference in zip(gradients, expected, strict=True):
+            torch.testing.assert_close(gradient, reference, rtol=1e-12, atol=1e-12)
+
 
 def test_forms_have_the_same_numbers_whatever_their_order() -> None:
     one, other = WordTokenizer(["b", "a", "b"]), WordTokenizer(["a", "b"])

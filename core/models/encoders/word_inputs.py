@@ -12,6 +12,7 @@ from itertools import chain
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from core.encoding.batches import Batch
@@ -151,7 +152,7 @@ class WordInputs(nn.Module):
         return torch.where((places < count)[:, None], known, others)
 
     def _spelled(self, spellings: Sequence[Sequence[int]]) -> Tensor:
-        """The most that each filter finds in each of U spellings: (U, 128)."""
+        """The filters' responses, max-pooled over each of U spellings: (U, 128)."""
         assert self.characters is not None
         assert self.filters is not None
         # All spellings one after the other, padding between them, and what a filter sees around each of their
@@ -160,10 +161,8 @@ class WordInputs(nn.Module):
         around = np.flatnonzero(text)[:, None] + np.arange(CHARACTER_WIDTH) - CHARACTER_WIDTH // 2
         seen = self.characters(torch.from_numpy(text[around]).to(self.trained.device))  # (S, 3, 16)
         weight = self.filters.weight.transpose(1, 2).flatten(1)
-        found = nn.functional.linear(seen.flatten(1), weight, self.filters.bias)
-        lengths = torch.tensor([len(spelling) for spelling in spellings], device=found.device)
-        most: Tensor = torch.segment_reduce(found, "max", lengths=lengths)
-        return most
+        responses = nn.functional.linear(seen.flatten(1), weight, self.filters.bias)
+        return _max_pooled(responses, np.array([len(spelling) for spelling in spellings]))
 
     def _know_forms(self) -> None:
         """Place, pattern and spelling of the forms that the tokenizer has numbered since the last batch."""
@@ -203,6 +202,20 @@ class WordInputs(nn.Module):
         after = len(self.trained) + len(self.fixed)
         self.fixed = torch.cat([self.fixed, torch.from_numpy(more.vectors)])
         self._places |= {word: place for place, word in enumerate(more.words, after)}
+
+
+def _max_pooled(responses: Tensor, lengths: NDArray[np.int64]) -> Tensor:
+    """The maximum over each word of S responses (S, F), where word u has `lengths[u]` of them: (U, F).
+
+    The gradient of a maximum reaches the first response that has it. `torch.segment_reduce` would give a
+    negative gradient whole to every response that ties, as those of a repeated trigram do.
+    """
+    starts = lengths.cumsum() - lengths
+    offsets = np.minimum(np.arange(lengths.max()), lengths[:, None] - 1)
+    rows = torch.from_numpy(starts[:, None] + offsets).to(responses.device)  # (U, longest)
+    with torch.no_grad():
+        first = responses[rows].argmax(dim=1)
+    return responses.gather(0, rows.gather(1, first))
 
 
 def inventory_of(
