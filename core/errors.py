@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -93,6 +94,23 @@ class OutOfMemory(TrainingError):
         super().__init__(message)
         self.field, self.fits = field, fits
         self.data = {} if fits is None else {"field": field, "fits": fits}
+
+
+class NoRoom(MRNLabError):
+    """Files do not fit on their disk: `needs` bytes in `folder`, where `free` bytes are free.
+
+    `what` could not be saved, as the subject of a sentence; None where the caller says so.
+    """
+
+    def __init__(self, folder: Path, needs: int, free: int, what: str | None = None) -> None:
+        message = (
+            f"There is no space left for it: it needs {needs / 1e6:,.1f} MB in {folder}, where "
+            f"{free / 1e6:,.1f} MB are free."
+        )
+        if what is not None:
+            message = f"{what} could not be saved. {message} Make room there, then resume or retry the run."
+        super().__init__(message)
+        self.folder, self.needs, self.free = folder, needs, free
 
 
 class LossCause(StrEnum):

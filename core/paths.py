@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePath
 
-from core.errors import MRNLabError
+from core.errors import MRNLabError, NoRoom
 from core.plain_text import shortened
 
 
@@ -129,12 +131,45 @@ def upload_dir() -> Path:
     return _made(home() / "uploads")
 
 
+_SPARE = 1_000_000  # bytes left free: the store may lie on the same disk, and must go on writing
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
 @contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
-    """A place beside `path` to write to, renamed at the end: two processes may do so at once."""
+def room(folder: Path, needs: int, what: str | None = None) -> Iterator[None]:
+    """Raises NoRoom where the disk of that folder, which may not be there yet, has fewer than about `needs`
+    bytes, or fills up within the block. `what` is written, as in NoRoom.
+    """
+    # Checked before: a disk filled to its last byte would keep the store from writing too.
+    if (free := _free(folder)) < needs + _SPARE:
+        raise NoRoom(folder, needs, free, what)
+    try:
+        yield
+    except Exception as error:
+        # safetensors hands the system's error number on in words.
+        number = re.search(r"\(os error (\d+)\)", str(error))
+        if (error.errno if isinstance(error, OSError) else number and int(number[1])) in _FULL:
+            raise NoRoom(folder, needs, _free(folder), what) from error
+        raise
+
+
+def _free(folder: Path) -> int:
+    """Bytes free where that folder is, or will be made."""
+    return shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.exists())).free
+
+
+@contextmanager
+def written_whole(path: Path, needs: int, what: str) -> Iterator[Path]:
+    """A place beside `path` to write to, renamed at the end: two processes may do so at once. What fails
+    leaves nothing. Raises NoRoom, as `room`.
+    """
     beside = path.with_name(f"{path.stem}.{os.getpid()}.tmp{path.suffix}")
-    yield beside
-    beside.replace(path)
+    with room(path.parent, needs, what):
+        try:
+            yield beside
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
 
 
 def _last_name(path: str) -> str:

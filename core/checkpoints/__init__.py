@@ -3,6 +3,6 @@ torch: what goes into the folders is written by others.
 """
 
 from core.checkpoints.folders import Checkpoint, checkpoint_seconds
-from core.checkpoints.sealed import Damaged, NoRoom
+from core.checkpoints.sealed import Damaged
 
-__all__ = ["Checkpoint", "Damaged", "NoRoom", "checkpoint_seconds"]
+__all__ = ["Checkpoint", "Damaged", "checkpoint_seconds"]

@@ -6,11 +6,9 @@ the folder, and `sha256` is the hash of these two.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -19,36 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-
-from core.errors import MRNLabError
+from core.paths import room
 
 MANIFEST = "manifest.json"
 UNFINISHED = ".new-"
 """What follows the name of a folder in that of the one beside it, in which it is written."""
 _FORMAT = 1
-_SPARE = 1_000_000  # bytes left free: the store may lie on the same disk, and must go on writing
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-
-
-class NoRoom(MRNLabError):
-    """A folder does not fit on its disk: `needs` bytes in `folder`, where `free` bytes are free.
-
-    `epoch` is that of the best model, where it is the best model that could not be saved.
-    """
-
-    def __init__(self, folder: Path, needs: int, free: int, epoch: int | None = None) -> None:
-        message = (
-            f"There is no space left for it: it needs {needs / 1e6:,.1f} MB in {folder}, where "
-            f"{free / 1e6:,.1f} MB are free."
-        )
-        if epoch is not None:
-            message = (
-                f"The model of epoch {epoch}, the best so far, could not be saved. {message} Make room "
-                "there, then resume the run."
-            )
-        super().__init__(message)
-        self.folder, self.needs, self.free, self.epoch = folder, needs, free, epoch
 
 
 class Damaged(Exception):
@@ -75,29 +49,19 @@ def seal(folder: Path, about: Mapping[str, Any], needs: int, write: Callable[[Pa
 
     `needs`: about how many bytes. Raises NoRoom where the disk has fewer; nothing is left then.
     """
-    # Checked before: a disk filled to its last byte would keep the store from writing too.
-    if (free := _free(folder.parent)) < needs + _SPARE:
-        raise NoRoom(folder.parent, needs, free)
-    try:
-        with beside(folder) as new:
-            write(new)
-            files = {
-                path.relative_to(new).as_posix(): {"size": path.stat().st_size, "sha256": _sha256(path)}
-                for path in sorted(new.rglob("*"))
-                if path.is_file()
-            }
-            manifest = {"format": _FORMAT, "about": dict(about), "files": files}
-            text = json.dumps(manifest | {"sha256": digest_of(manifest)}, ensure_ascii=False, indent=1)
-            (new / MANIFEST).write_text(text, encoding="utf-8")
-            for path in (*new.rglob("*"), new):
-                _to_disk(path)
-            put_in_place(new, folder)
-    except (OSError, SafetensorError) as error:
-        # safetensors hands the system's error number on in words.
-        number = re.search(r"\(os error (\d+)\)", str(error))
-        if (error.errno if isinstance(error, OSError) else number and int(number[1])) in _FULL:
-            raise NoRoom(folder.parent, needs, _free(folder.parent)) from error
-        raise
+    with room(folder.parent, needs), beside(folder) as new:
+        write(new)
+        files = {
+            path.relative_to(new).as_posix(): {"size": path.stat().st_size, "sha256": _sha256(path)}
+            for path in sorted(new.rglob("*"))
+            if path.is_file()
+        }
+        manifest = {"format": _FORMAT, "about": dict(about), "files": files}
+        text = json.dumps(manifest | {"sha256": digest_of(manifest)}, ensure_ascii=False, indent=1)
+        (new / MANIFEST).write_text(text, encoding="utf-8")
+        for path in (*new.rglob("*"), new):
+            _to_disk(path)
+        put_in_place(new, folder)
     return opened(folder)
 
 
@@ -171,8 +135,3 @@ def _to_disk(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _free(folder: Path) -> int:
-    """Bytes free where that folder is, or will be made."""
-    return shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.exists())).free

@@ -196,6 +196,8 @@ def encode_cached(
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             path.unlink(missing_ok=True)
     text = encode(sentences, tokenizer, max_length)
-    with written_whole(path) as beside:
-        np.savez(beside, **{name: getattr(text, name) for name in _ARRAYS})
+    arrays = {name: getattr(text, name) for name in _ARRAYS}
+    needs = sum(array.nbytes for array in arrays.values())
+    with written_whole(path, needs, "The cache of subwords") as beside:
+        np.savez(beside, **arrays)
     return text, key

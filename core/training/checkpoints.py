@@ -28,7 +28,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from core.checkpoints import Checkpoint, NoRoom
+from core.checkpoints import Checkpoint
+from core.errors import NoRoom
 from core.models import model_io
 from core.models.encoders.fast_bert import TrainedRows
 from core.records import DevMetrics, Note, Saved, Sink
@@ -263,4 +264,5 @@ class Resuming:
         try:
             self._checkpoint.save_best(step, size, write)
         except NoRoom as error:
-            raise NoRoom(error.folder, error.needs, error.free, epoch) from error
+            what = f"The model of epoch {epoch}, the best so far,"
+            raise NoRoom(error.folder, error.needs, error.free, what) from error

@@ -133,7 +133,7 @@ def words_of(corpus: str, split: str, most: int) -> Words:
         with torch.no_grad():
             for batch in Batches(text, blank, 1, tokenizer.pad).by_length(2048):
                 states[batch.words.numpy()] = encoder.words(batch).numpy()
-        with written_whole(path) as beside:
+        with written_whole(path, states.nbytes, "The states") as beside:
             np.save(beside, states)
     states = np.load(path)
     lengths = torch.tensor([len(sentence.tokens) for sentence in drawn])

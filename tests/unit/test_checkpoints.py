@@ -11,9 +11,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from core.checkpoints import Checkpoint, Damaged, NoRoom
+from core.checkpoints import Checkpoint, Damaged
 from core.checkpoints.sealed import seal, verified
-from core.errors import TrainingError
+from core.errors import NoRoom, TrainingError
 from core.paths import checkpoint_dir
 from core.records import Event, Saved
 from core.store import RunState, Store

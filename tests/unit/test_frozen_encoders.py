@@ -15,12 +15,13 @@ from core.corpora import prepare
 from core.encoding.batches import IGNORED, Batch, Batches
 from core.encoding.encoded import encode
 from core.encoding.tokenizer import load_tokenizer
-from core.errors import EncoderError
+from core.errors import EncoderError, NoRoom
 from core.models.encoders import frozen
 from core.models.encoders.frozen import CachedTransformer, shared_transformer
 from core.models.encoders.transformer import LazyTransformer, load_transformer
 from core.training.setup import TrainingRun, set_up
 from core.training.trainer import train_step
+from tests.small_disk import fill, small_disk
 from tests.tiny import tiny_bert
 
 
@@ -117,12 +118,16 @@ def test_only_so_much_is_kept(encoder: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert len(reads) == 3
 
 
-def made(encoder: str, corpus: str, tasks: tuple[str, ...]) -> TrainingRun:
+def prepared(encoder: str, corpus: str, tasks: tuple[str, ...]) -> TrainingRun:
     config = RunConfig.build(
         corpus=corpus, tasks=tasks, encoder=encoder, encoder_training="frozen", max_length=32, dropout=0,
         paradigm="mtl" if len(tasks) > 1 else "stl", device="cpu", precision="fp32",
     )  # fmt: skip
-    run = set_up(config, prepare(config))
+    return set_up(config, prepare(config))
+
+
+def made(encoder: str, corpus: str, tasks: tuple[str, ...]) -> TrainingRun:
+    run = prepared(encoder, corpus, tasks)
     assert run.compute_features(lambda _: None, lambda: False)
     return run
 
@@ -138,3 +143,21 @@ def test_the_mean_over_tasks_scales_each_head_s_gradient(encoder: str) -> None:
         gradients[tasks] = gradient[run.model.heads.slices[0]]
     together, alone = gradients.values()
     torch.testing.assert_close(3 * together, alone)
+
+
+@pytest.mark.parametrize("fills_up", ["before", "while it is written"])
+def test_features_that_do_not_fit_on_the_disk_leave_nothing(
+    encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fills_up: str
+) -> None:
+    with small_disk(tmp_path / "disk", 4) as disk:
+        monkeypatch.setenv("MRNLAB_HOME", str(disk))
+        run = prepared(encoder, "demo?train=40", ("pos",))
+        before = {path for path in disk.rglob("*") if path.is_file()}
+        ballast = fill(disk, 5000)
+        if fills_up != "before":  # by another program, after the check
+            monkeypatch.setattr("core.paths._free", lambda _: 10**9)
+        with pytest.raises(NoRoom, match=r"features could not be saved.* needs .* MB in .*, where .* free"):
+            run.compute_features(lambda _: None, lambda: False)
+        assert {path for path in disk.rglob("*") if path.is_file()} == {*before, ballast}
+        ballast.unlink()
+        assert run.compute_features(lambda _: None, lambda: False)

@@ -91,13 +91,17 @@ class FeatureTables:
     ) -> bool:
         """Compute this text's states and keep them; False, and nothing kept, where it was told to stop.
 
-        `should_stop` is asked before each batch.
+        `should_stop` is asked before each batch. Raises NoRoom where the disk has none for them.
         """
         table = self._states(text, should_stop)
         if table is None:
             return False
-        with written_whole(self._path(text_key)) as path:
-            np.save(path, table.numpy(), allow_pickle=False)
+        values = table.numpy()
+        place = written_whole(self._path(text_key), values.nbytes, "The cache of features")
+        with place as path, path.open("wb") as file:
+            # Not by `np.save`, whose error on a full disk lacks the system's number.
+            np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(values))
+            file.write(values.data)
         self._keep(text_key, table)
         return True
 

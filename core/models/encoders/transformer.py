@@ -221,8 +221,9 @@ class LazyTransformer:
             known = _Known(loaded.features, _fingerprint(loaded), weight_count(loaded))
             self._keep(loaded)
             if path is not None:
-                with written_whole(path) as beside:
-                    beside.write_text(json.dumps(asdict(known)), encoding="utf-8")
+                text = json.dumps(asdict(known))
+                with written_whole(path, len(text), f"What is known of the encoder {encoder}") as beside:
+                    beside.write_text(text, encoding="utf-8")
         self.features, self.fingerprint, self.parameters = known.features, known.fingerprint, known.parameters
 
     def load(self) -> Transformer:

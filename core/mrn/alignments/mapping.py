@@ -267,6 +267,6 @@ def keep_mapping(mapping: MappingFile) -> Path:
     folder.mkdir(exist_ok=True)
     kept = folder / f"{slug}-{digest}.csv"
     if not kept.exists():
-        with written_whole(kept) as beside:
+        with written_whole(kept, len(mapping.content), f"The mapping {mapping.name}") as beside:
             beside.write_bytes(mapping.content)
     return kept
