@@ -145,12 +145,13 @@ def impossible_blocks(
         return ()
     number = {task: index for index, tasks in enumerate(groups) for task in tasks}
     runs = stretches(owners)
-    group = {top: {number[task] for task in owners[top]} for top, _ in runs}
+    # The rows may be of another run too, whose tasks this one does not all have.
+    group = {top: {number[task] for task in owners[top] if task in number} for top, _ in runs}
     return tuple(
         Block(top, bottom, left, right)
         for top, bottom in runs
         for left, right in runs
-        if top != left and group[top].isdisjoint(group[left])
+        if group[top] and group[left] and group[top].isdisjoint(group[left])
     )
 
 

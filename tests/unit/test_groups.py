@@ -42,4 +42,7 @@ def test_only_cells_between_groups_are_hatched() -> None:
     assert set(labels) == {Block(0, 2, 3, 5), Block(3, 5, 0, 2), Block(2, 3, 3, 5), Block(3, 5, 2, 3)}
     assert impossible_blocks(apart, "feature", [()] * 4) == ()
     assert impossible_blocks(apart, "label", [()] * 4) == ()
+    # Rows that a run shares with one of other tasks: only its own tasks count.
+    assert impossible_blocks(apart, "label", [("a", "d"), ("b",)]) == (Block(0, 1, 1, 2), Block(1, 2, 0, 1))
+    assert impossible_blocks(apart, "label", [("d",), ("b",)]) == ()
     assert impossible_blocks(facts([[1, 1], [1, 1]]), "task", [("a",), ("b",)]) == ()
