@@ -300,7 +300,7 @@ function drawScale(group, defs, panel, room, theme, at, identity, index) {
     const value = from + ((1 - from) * part) / 16
     draw(gradient, "stop", { offset: part / 16, "stop-color": css(Math.round(HALF + value * HALF)) })
   }
-  const width = Math.min(190, room.each - room.left - 116) // beside it are words
+  const width = Math.min(190, room.each - room.left - (panel.impossible.length ? 142 : 116)) // beside it are words
   draw(group, "rect", { ...at, width, height: 8, fill: `url(#${id})`, stroke: theme.border, "stroke-width": 0.7 })
   const small = { "font-size": 11, fill: theme.muted }
   const digits = panel.limit === 1 ? 0 : panel.limit >= 0.1 ? 1 : 2

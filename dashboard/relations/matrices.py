@@ -148,8 +148,9 @@ def _combined(learned: list[Panel], view: str) -> list[Panel]:
         return [mean, Panel(f"SD {seeds}", "spread", _limit(spread), spread, mean.impossible)]
     if len(learned) == 2:
         a, b = learned
-        impossible = tuple(dict.fromkeys((*a.impossible, *b.impossible)))
-        between = _difference(DIFFERENCE, a.values, b.values, impossible)
+        # Where one of them cannot learn a relation its value is fixed, and the difference is a number.
+        in_both = tuple(block for block in a.impossible if block in b.impossible)
+        between = _difference(DIFFERENCE, a.values, b.values, in_both)
         return [replace(a, title=f"A: {a.title}"), replace(b, title=f"B: {b.title}"), between]
     return learned
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from dashboard.relations.views import (
     RelationsView,
     agreement,
     gold_labels,
-    impossible_cells,
+    impossible_pairs,
     learns,
     penalty_vanished,
     same_task,
@@ -47,6 +47,12 @@ from jobs.naming import run_name
 
 _PENALTY = MetricKey(TOTAL, "train", "penalty")
 _MOST_NAMED = 6
+_OTHERWISE = {
+    "exact": "exact, if tasks share label names",
+    "cooccurrence": "cooccurrence, if they share sentences",
+    "mapping": "a mapping of your own",
+}
+"""What each alignment needs to relate tasks."""
 
 
 def explain_waiting(runs: Sequence[Run], *, alone: bool) -> None:
@@ -69,9 +75,8 @@ def read(state: RelationsState, views: Sequence[RelationsView], learned: Sequenc
     names = [escape(name) for name in rows.names]
     run_views = zip(views, state.shared.places, strict=True)
     values = np.stack([view.matrix[np.ix_(places, places)] for view, places in run_views])
-    possible = np.ones(values.shape[1:], dtype=bool)
-    for run in runs:
-        possible &= ~impossible_cells(impossible_blocks(run.facts, mode, rows.owners), len(rows))
+    fixed = impossible_pairs(runs, mode, rows)
+    possible = np.asarray(~fixed.any(axis=0))
     if mode == "label" and (gold := gold_labels(runs[0])) is not None:
         # A label without training words correlates with nothing there, not even with itself.
         seen = np.diagonal(gold)[state.shared.places[0]] > 0
@@ -80,7 +85,9 @@ def read(state: RelationsState, views: Sequence[RelationsView], learned: Sequenc
         what = "covariance holds" if state.of_prior else "embeddings hold"
         text = f"The {what} values that are not numbers."
     elif state.view == "side":
-        text = read_difference(names, values, possible, [run.id for run in runs])
+        if state.of_prior:
+            fixed |= np.array([not learns(run, mode) for run in runs])[:, None, None]
+        text = read_difference(names, values, fixed, [run.id for run in runs])
     elif not state.of_prior:
         text = read_embeddings(names, values)
     elif mode == "task":
@@ -98,7 +105,8 @@ def read(state: RelationsState, views: Sequence[RelationsView], learned: Sequenc
     of_lstms = not (config.shared_dense or config.task_dense)
     if mode == "feature" and of_lstms and (parts := read_parts(feature_parts(config.encoder), len(rows))):
         st.caption(parts)
-    if size := read_size(mode, values, possible, runs[0].facts.get("alignment")):
+    drawn, learnable = (values, ~fixed) if state.view == "side" else (values.mean(axis=0)[None], possible)
+    if size := read_size(mode, drawn, learnable, runs[0].facts.get("alignment")):
         st.caption(size)
 
 
@@ -173,9 +181,8 @@ def run_warnings(state: RelationsState, views: Sequence[RelationsView]) -> None:
                 "cannot vanish in this way.",
                 icon=":material/warning:",
             )
-    limits = [_limits(run, view) for run, view in zip(runs, views, strict=True) if state.of_prior]
-    for text in dict.fromkeys(limits):
-        if text:
+    if state.of_prior:
+        for text in _of_runs(runs, [_limits(run, view) for run, view in zip(runs, views, strict=True)]):
             st.info(text, icon=":material/info:")
     if state.steps.cut:
         last_step = state.steps.steps[-1]
@@ -195,10 +202,15 @@ def run_warnings(state: RelationsState, views: Sequence[RelationsView]) -> None:
 
 def describe_runs(runs: Sequence[Run]) -> None:
     """Prior, λ, alignment and what was learned; the same text only once."""
-    descriptions = [_description(run) for run in runs]
-    for text in dict.fromkeys(descriptions):
-        ids = [str(run.id) for run, other in zip(runs, descriptions, strict=True) if other == text]
-        st.caption(text if len(ids) == len(runs) else f"Run {all_of(ids)}: {text}")
+    for text in _of_runs(runs, [_description(run) for run in runs]):
+        st.caption(text)
+
+
+def _of_runs(runs: Sequence[Run], texts: Sequence[str]) -> Iterator[str]:
+    """Each text once, without empty ones, with the runs that it is about where these are not all."""
+    for text in filter(None, dict.fromkeys(texts)):
+        ids = [str(run.id) for run, of_run in zip(runs, texts, strict=True) if of_run == text]
+        yield text if len(ids) == len(runs) else f"Run {all_of(ids)}: {text}"
 
 
 def _description(run: Run) -> str:
@@ -230,12 +242,11 @@ def _limits(run: Run, view: RelationsView) -> str:
     if any(len(group) > 1 for group in groups):
         names = "; ".join(", ".join(map(escape, group)) for group in groups)
         which, between = f"these groups of tasks ({names})", f"of {what} between groups"
-    cooccurrence = run.facts.get("alignment") == "cooccurrence"
+    others = "; ".join(words for name, words in _OTHERWISE.items() if name != run.facts.get("alignment"))
     stay = "come from task_correlation alone" if run.config.task_correlation else "stay at zero"
-    better = "a mapping of your own" if cooccurrence else "the alignment cooccurrence"
     return (
-        f"Hatched: with this alignment the rows of {which} never meet, so the relations {between} "
-        f"{stay} whatever the data say. Launch the run with {better} to learn them."
+        f"With this alignment the rows of {which} never meet, so the relations {between} {stay} whatever the "
+        f"data say (hatched). Other alignments may relate them: {others}."
     )
 
 

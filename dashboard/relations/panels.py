@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -41,6 +42,7 @@ from dashboard.relations.views import (
     RelationsView,
     gold_labels,
     half_interval,
+    learnable_pairs,
     learns,
     pair_lines,
     planted,
@@ -194,9 +196,10 @@ def _pair_table(state: RelationsState, learned: Sequence[Relations], chosen: Pai
     among = segments("Pairs", _AMONG, key="pairs") if mode == "label" else "all"
     table = strongest(runs, learned, mode, view, state.shared, among=among, gold=gold)
     if table.empty:
-        unrelated = mode == "task" and any("task" in run.facts.get("impossible", ()) for run in runs)
-        learnable = not state.of_prior or (all(learns(run, mode) for run in runs) and not unrelated)
-        st.caption("No pair is related at this step." if learnable else "No pair can be related here.")
+        learning = [run for run in runs if learns(run, mode) or not state.of_prior]
+        learnable = np.triu(learnable_pairs(learning, mode, state.shared.rows, among), 1).any()
+        none = "No pair differs" if view == "side" and len(runs) == 2 else "No pair is related"
+        st.caption(f"{none} at this step." if learnable else "No pair can be related here.")
         return chosen
     pairs: list[Pair] = list(zip(table["First"], table["Second"], strict=True))
     key = f"relations_pairs_{state.selection.mode}_{view}"

@@ -211,6 +211,13 @@ def impossible_cells(blocks: Iterable[Block], size: int) -> Bools:
     return cells
 
 
+def impossible_pairs(runs: Sequence[Run], mode: str, rows: Rows) -> Bools:
+    """(runs, n, n): the pairs of these rows whose relation each run's alignment fixes."""
+    return np.stack(
+        [impossible_cells(impossible_blocks(run.facts, mode, rows.owners), len(rows)) for run in runs]
+    )
+
+
 def variances(learned: Relations, mode: str) -> Floats:
     """(d,): the diagonal of a covariance over its mean, so that 1 is the mean row."""
     diagonal = learned.unit_rows()[0] ** 2 if mode == "feature" else np.diagonal(learned.covariance(mode))
@@ -283,6 +290,14 @@ def _spearman(two: pd.DataFrame) -> float:
 # Pairs of rows
 
 
+def learnable_pairs(runs: Sequence[Run], mode: str, rows: Rows, among: str) -> Bools:
+    """(n, n): the pairs `among` all rows, `within` a task or `between` tasks that any of the runs' alignments
+    lets it learn.
+    """
+    learnable = np.asarray(~impossible_pairs(runs, mode, rows).all(axis=0))
+    return learnable if among == "all" else learnable & (same_task(rows) == (among == "within"))
+
+
 def strongest(
     runs: Sequence[Run],
     learned: Sequence[Relations],
@@ -294,8 +309,9 @@ def strongest(
     gold: Floats | None = None,
     top: int = 12,
 ) -> pd.DataFrame:
-    """The strongest learnable pairs `among` all rows, `within` a task or `between` tasks; of two runs side by
-    side those that differ most. Columns First and Second, then the values of the view.
+    """The strongest pairs that any of the runs can learn, `among` all rows, `within` a task or `between`
+    tasks; of two runs side by side those that differ most. Columns First and Second, then the values of the
+    view.
 
     `gold` (C, C) in the first run's order adds the gold correlation and the difference to it.
     """
@@ -306,10 +322,7 @@ def strongest(
     if gold is not None:
         counted = gold[np.ix_(shared.places[0], shared.places[0])]
         columns |= {"Gold": counted, BEYOND: next(iter(columns.values())) - counted}
-    for run in runs:
-        sizes[impossible_cells(impossible_blocks(run.facts, mode, shared.rows.owners), len(sizes))] = 0
-    if among != "all":
-        sizes[same_task(shared.rows) == (among == "between")] = 0
+    sizes[~learnable_pairs(runs, mode, shared.rows, among)] = 0
     names, pairs = shared.rows.names, strongest_pairs(sizes, top)
     table = {
         "First": [names[i] for i, _, _ in pairs],

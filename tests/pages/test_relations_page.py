@@ -237,10 +237,35 @@ def test_seeds_that_met_other_labels_are_aligned_too(open_page: Open) -> None:
 def test_what_is_impossible_is_hatched_and_said(open_page: Open, finished: Filled) -> None:
     app = open_page("relations", run=str(finished.disjoint[0]))
     assert any("stay at zero whatever the data say" in info.value for info in app.info)
+    assert "exact, if tasks share label names; cooccurrence, if they share sentences; a mapping of" in words(
+        app
+    )
     assert len(shown(app).frame["panels"][0]["impossible"]) == 6
     assert "No pair can be related here." in words(app)
-    both = open_page("relations", run=f"{finished.mrn[0]},{finished.disjoint[0]}", view="Side by side")
-    assert [len(panel["impossible"]) for panel in shown(both).frame["panels"]] == [0, 6, 6]
+
+
+def test_what_one_of_two_runs_cannot_learn_is_zero_there_and_ranked(
+    open_page: Open, finished: Filled
+) -> None:
+    related, apart = finished.mrn[0], finished.disjoint[0]
+    both = open_page("relations", run=f"{related},{apart}", view="Side by side")
+    # The difference is a number wherever one of the two has learned one.
+    assert [len(panel["impossible"]) for panel in shown(both).frame["panels"]] == [0, 6, 0]
+    learned = Store.open().relations(related)[1].correlation("task")
+    value = f"{np.abs(np.triu(learned, 1)).max():.2f}"
+    assert f"{value} in run {related} and 0.00 by construction in run {apart}." in words(both)
+    assert "learned the same" not in words(both)
+    pairs = table(both, "A − B")
+    assert len(pairs) == 3
+    assert list(pairs["A − B"]) == list(pairs[f"Run {related}"])
+    assert not pairs[f"Run {apart}"].any()
+    assert "No pair can be related here." not in words(both)
+    assert f"Run {apart}: With this alignment the rows of different tasks never meet" in words(both)
+    facts = run_facts(alignment="disjoint", impossible=("task",))
+    two = [learned_run(of_tasks(np.eye(2)), facts, alignment="disjoint", seed=seed) for seed in (1, 2)]
+    neither = open_page("relations", run=",".join(map(str, two)), view="Side by side")
+    assert "None of these runs can learn a relation here." in words(neither)
+    assert "No pair can be related here." in words(neither)
 
 
 def test_groups_of_tasks_that_never_meet_are_hatched_and_named(open_page: Open) -> None:
@@ -289,7 +314,12 @@ def test_before_anything_is_related(open_page: Open) -> None:
 
 def test_saturated_relations_are_explained(open_page: Open) -> None:
     run_id = learned_run(of_tasks(np.array([[1, 0.999], [0.999, 1]])))
-    assert "100% of the correlations are at ±0.98 or beyond" in words(open_page("relations", run=str(run_id)))
+    words_of_size = "100% of the learned correlations are at ±0.98 or beyond"
+    assert words_of_size in words(open_page("relations", run=str(run_id)))
+    # Of runs side by side each matrix counts, not their mean: 0.999 and 0.97 are not both beyond 0.98.
+    other = learned_run(of_tasks(np.array([[1, 0.97], [0.97, 1]])), seed=2)
+    beside = open_page("relations", run=f"{run_id},{other}", view="Side by side")
+    assert words_of_size not in words(beside)
 
 
 def test_planted_beside_learned(open_page: Open) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.mrn.relations import correlation, effective_rank
 from core.registry import feature_parts
@@ -128,14 +132,41 @@ def test_features_of_an_lstm_are_told_by_their_origin() -> None:
 
 
 def test_runs_side_by_side_are_read_by_their_largest_difference() -> None:
-    possible = np.ones((3, 3), dtype=bool)
+    fixed = np.zeros((2, 3, 3), dtype=bool)
     two = np.stack([matrix(3, _01=0.4, _02=0.1), matrix(3, _01=0.2, _02=-0.3)])
-    assert read_difference(TASKS, two, possible, [7, 9]) == (
+    assert read_difference(TASKS, two, fixed, [7, 9]) == (
         "They differ most in **pos** and **ner**: 0.10 in run 7 and −0.30 in run 9."
     )
-    assert read_difference(TASKS, np.stack([two[0], two[0]]), possible, [7, 9]) == (
+    assert read_difference(TASKS, np.stack([two[0], two[0]]), fixed, [7, 9]) == (
         "These runs learned the same relations."
     )
+
+
+@given(data=st.data(), size=st.integers(2, 4), count=st.integers(2, 4))
+def test_runs_are_called_the_same_only_where_no_pair_differs(
+    data: st.DataObject, size: int, count: int
+) -> None:
+    """Of generated runs with pairs that some cannot learn, where the correlation is 0."""
+    runs, fixed = [], []
+    correlation_values = st.one_of(st.sampled_from([0.0, 0.5, 0.504]), st.floats(-1, 1))
+    for _ in range(count):
+        drawn = {
+            f"_{i}{j}": (data.draw(correlation_values), data.draw(st.booleans()))
+            for i in range(size)
+            for j in range(i + 1, size)
+        }
+        runs.append(matrix(size, **{pair: 0.0 if is_fixed else r for pair, (r, is_fixed) in drawn.items()}))
+        fixed.append(matrix(size, **{pair: float(is_fixed) for pair, (_, is_fixed) in drawn.items()}) > 0)
+    values = np.stack(runs)
+    text = read_difference(TASKS[:size], values, np.stack(fixed), range(1, count + 1))
+    largest = np.ptp(values, axis=0).max()
+    assert ("same" in text) <= (largest < 0.005)
+    assert ("differ" in text) == (largest >= 0.005)
+    if largest >= 0.005:
+        named = re.findall(r"\*\*(\w+)\*\*", text)
+        i, j = (TASKS.index(name) for name in named)
+        assert np.ptp(values[:, i, j]) == largest
+        assert text.count("by construction") == sum(mask[i, j] for mask in fixed)
 
 
 def test_a_low_rank_beside_correlations_near_zero_is_explained_by_variances() -> None:
