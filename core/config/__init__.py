@@ -6,6 +6,7 @@ from core.config.presets import PRESETS as PRESETS
 from core.config.presets import comparison_key as comparison_key
 from core.config.presets import comparison_values as comparison_values
 from core.config.presets import config_warnings as config_warnings
+from core.config.presets import shares_nothing as shares_nothing
 from core.config.presets import trains_heads_alone as trains_heads_alone
 from core.config.run_config import FIELD_HELP as FIELD_HELP
 from core.config.run_config import PARADIGMS as PARADIGMS

@@ -99,6 +99,11 @@ def trains_heads_alone(config: RunConfig) -> bool:
     return not config.training.trains_any and config.bilstm_hidden is None
 
 
+def shares_nothing(config: RunConfig) -> bool:
+    """Whether MTL with these settings trains nothing that two tasks share: only heads of their own."""
+    return trains_heads_alone(config) and "shared" not in (config.heads, config.pair_heads)
+
+
 def comparison_values(config: RunConfig) -> dict[str, Any]:
     """The fields that the runs of one row of a comparison share: all but the seed.
 
@@ -117,8 +122,8 @@ def comparison_key(config: RunConfig) -> str:
 
 
 _OVER_FROZEN = {
-    "mtl": "Over a frozen encoder without a BiLSTM, MTL shares no trained weights. Its heads still differ "
-    "from STL's: batches and steps are those of all tasks together, the loss is the mean over tasks.",
+    "mtl": "Over a frozen encoder without a BiLSTM, MTL shares no trained weights: each head learns what it "
+    "learns in STL. A difference comes from batches, steps or the scale of the loss, not from sharing.",
     "mrn": "Over a frozen encoder without a BiLSTM, tasks share only the MRN prior: a difference from MTL "
     "comes from the prior.",
 }
@@ -126,5 +131,6 @@ _OVER_FROZEN = {
 
 def config_warnings(config: RunConfig) -> tuple[str, ...]:
     """Sentences about what is legal but may surprise: shown before launch and kept with the run."""
-    warning = _OVER_FROZEN.get(config.paradigm) if trains_heads_alone(config) else None
-    return () if warning is None else (warning,)
+    if config.added_to is not None or not shares_nothing(config) or config.paradigm not in _OVER_FROZEN:
+        return ()
+    return (_OVER_FROZEN[config.paradigm],)

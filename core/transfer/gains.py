@@ -17,6 +17,9 @@ from core.evaluation.statistics import MeanSD, PairedDifference, paired_differen
 Pair = tuple[str, str]
 """The main task and the auxiliary task."""
 
+GAINS, LOSES, SAME, UNDECIDED = "gains", "loses", "the same", "undecided"
+"""The verdicts on a gain."""
+
 # Fields in which the runs of a group may differ: the tasks of a run and how it learns them, what it measures.
 _FREE = ("tasks", "paradigm", "seed", "affinity_every")
 
@@ -49,6 +52,13 @@ class Gain:
         """Whether the 95% interval leaves out zero. Not without a spread: one seed, or equal differences."""
         low, high = self.paired.low, self.paired.high
         return bool(self.paired.sd) and low is not None and high is not None and (low > 0 or high < 0)
+
+    @property
+    def verdict(self) -> str:
+        """GAINS or LOSES where decided; SAME where MTL has the score of STL on every seed; else UNDECIDED."""
+        if self.is_decided:
+            return GAINS if self.paired.mean > 0 else LOSES
+        return SAME if not self.paired.sd and self.paired.mean == 0 else UNDECIDED
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from core.config import RunConfig, trains_heads_alone
+from core.config import RunConfig, shares_nothing
 from core.evaluation.statistics import (
     HIGHER,
     LOWER,
@@ -333,8 +333,8 @@ class Step:
 
     @property
     def shares_nothing(self) -> bool:
-        """Whether it is of MTL that shares nothing trained: the encoder is frozen, with nothing on top."""
-        return self.a.config.paradigm == "mtl" and trains_heads_alone(self.a.config)
+        """Whether it is of MTL that shares nothing trained."""
+        return self.a.config.paradigm == "mtl" and shares_nothing(self.a.config)
 
 
 def sharing(table: ResultTable, baseline: str) -> list[Step]:

@@ -48,6 +48,9 @@ def groups_of_tasks(group: PairGroup, known: Known | None) -> None:
         return
     is_measured = name == _MEASURED
     amount = f"{signed_number(grouping.total)} points in total over {plural(len(tasks), 'task')}"
+    if not any(by[name].values()):
+        st.caption("Every partition has the same sum: no group is better than another.")
+        return
     st.markdown(
         f"**{plural(len(grouping.groups), 'model')}**"
         f"{', ' + amount if is_measured else ' by the chances of a gain'}: "

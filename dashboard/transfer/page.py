@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.config import shares_nothing
 from core.wording import plural
 from dashboard.components.pair_table import pair_table
 from dashboard.shared import resources
@@ -16,7 +17,7 @@ from dashboard.transfer.predictors import features_table, planted_relations, pre
 from dashboard.transfer.start import nothing_yet
 from dashboard.transfer.state import finished_runs, groups, known_of, pick_group, planted
 from dashboard.transfer.tables import GAIN, all_pairs, shown_table, shows
-from dashboard.transfer.views import UNITS, answer, best_pair, caution, group_names
+from dashboard.transfer.views import SHARES_NOTHING, UNITS, answer, best_pair, caution, group_names
 
 title("Transfer", "Which task helps which: what a task gains by training beside another.")
 runs = finished_runs()
@@ -51,6 +52,8 @@ with matrix:
         )
     if shown == GAIN:
         st.caption(caution(gains))
+        if shares_nothing(group.config):
+            st.info(SHARES_NOTHING, icon=":material/info:")
     with st.expander(f"All {plural(len(gains.pairs), 'pair')} as a table", icon=":material/table_rows:"):
         all_pairs(gains, known)
 

@@ -10,7 +10,7 @@ import streamlit as st
 from core.store.records import MetricKey, Run
 from core.tasks import kind_of
 from core.tasks.confusion import NOTHING, OTHER_WORDS
-from core.transfer.gains import Gains, Pair
+from core.transfer.gains import SAME, Gains, Pair
 from core.wording import all_of, plural
 from dashboard.compare.closer_views import Errors, errors, mistakes
 from dashboard.compare.scope import confusions
@@ -64,14 +64,15 @@ def pair_detail(group: PairGroup, pair: Pair, unit: str, colours: Mapping[str, s
     with st.container(gap="xsmall"):
         for gain in known:
             st.markdown(gain_sentence(gain, unit))
-    left, middle, right = st.columns(3, gap="medium")
-    with left:
-        st.markdown("**Gain by seed**")
-        by_seed = [_by_seed(group, gain.main, pair, scored) for gain in known]
-        chart(
-            seeds_chart(known, by_seed), key="pair_seeds", revision=" ".join(pair), still=True,
-            alt=f"Gains of {main} and {aux} by each other, seed by seed",
-        )  # fmt: skip
+    *first, middle, right = st.columns(2 if all(gain.verdict == SAME for gain in known) else 3, gap="medium")
+    for left in first:  # a chart of nothing but zeros would repeat the sentence
+        with left:
+            st.markdown("**Gain by seed**")
+            by_seed = [_by_seed(group, gain.main, pair, scored) for gain in known]
+            chart(
+                seeds_chart(known, by_seed), key="pair_seeds", revision=" ".join(pair), still=True,
+                alt=f"Gains of {main} and {aux} by each other, seed by seed",
+            )  # fmt: skip
     for column, task in ((middle, main), (right, aux)):
         with column:
             st.markdown(f"**Training loss of {escape(task)}**")
@@ -142,6 +143,9 @@ def _changes(
         st.caption("Of some runs no predictions are stored.")
         return
     changed = changes(stl, mtl)
+    if changed.empty:
+        st.caption(f"The same alone and beside the other task, counted over {plural(len(seeds), 'seed')}.")
+        return
     st.markdown(label_sentence(stl, mtl))
     number = st.column_config.NumberColumn
     st.dataframe(
@@ -156,10 +160,10 @@ def _changes(
         },
         alt=f"The mistakes on {task} that change most from STL to MTL",
     )
-    st.caption(
-        f"The {min(_MOST_CHANGES, len(changed))} largest changes, counted on the test sentences over "
-        f"{plural(len(seeds), 'seed')}. Fewer mistakes are better."
-    )
+    count = plural(len(changed), "change")
+    shown = f"The {_MOST_CHANGES} largest of {count}" if len(changed) > _MOST_CHANGES else count
+    over = f"counted on the test sentences over {plural(len(seeds), 'seed')}"
+    st.caption(f"{shown}, {over}. Fewer mistakes are better.")
 
 
 def changes(stl: Errors, mtl: Errors) -> pd.DataFrame:

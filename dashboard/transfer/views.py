@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from core.config import RunConfig
 from core.store.records import MetricSeries
-from core.transfer.gains import Gain, Gains, Pair
-from core.wording import percent, plural, signed_points, unsigned_zero
+from core.transfer.gains import GAINS, LOSES, SAME, UNDECIDED, Gain, Gains, Pair
+from core.wording import first_of, percent, plural, signed_points, unsigned_zero
 from dashboard.components.pair_table import PairCell, PairRow, PairTable
 from dashboard.text import escape
 from jobs.naming import corpus_name, encoder_title, field_text, fields_apart
@@ -22,9 +22,15 @@ from jobs.transfer import PairGroup
 Floats = NDArray[np.float64]
 
 UNITS = {"points": "Points", "relative": "Percent of STL"}
+SHARES_NOTHING = (
+    "Over a frozen encoder without a BiLSTM, STL and MTL are the same model by construction: no trained "
+    "weight is shared, so no task can help another. A gain other than zero comes from other batches or "
+    "steps. To measure transfer, add a BiLSTM or fine-tune the encoder."
+)
 _FULL = 0.9
 """The share of the values whose size lies within the scale: a few large ones would make all others pale."""
 _BINS = 40
+_MOST_NAMED = 3
 
 
 def group_names(groups: Sequence[PairGroup]) -> list[str]:
@@ -76,20 +82,42 @@ def means(gains: Gains, unit: str) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def answer(gains: Gains, unit: str) -> str:
-    """Which pairs gain, which task helps most and which gains most, as Markdown."""
-    pairs = list(gains.pairs.values())
-    decided = [gain for gain in pairs if gain.is_decided]
-    higher = sum(gain.paired.mean > 0 for gain in decided)
-    counts = f"{higher} gain, {len(decided) - higher} lose, {len(pairs) - len(decided)} are undecided"
-    words = f"Of {plural(len(pairs), 'pair')}, {counts}."
-    gained, helped = means(gains, unit)
-    if len(gains.tasks) > 2:
-        helps, gains_most = (max(of, key=of.__getitem__) for of in (helped, gained))
-        words += (
-            f" {escape(helps)} helps most: beside it the others gain {_amount(helped[helps], unit)} on "
-            f"average. {escape(gains_most)} gains most: {_amount(gained[gains_most], unit)} on average."
-        )
-    return words
+    """How many pairs have which verdict, and the largest of the decided gains and losses, as Markdown."""
+    by_verdict: dict[str, list[Gain]] = {verdict: [] for verdict in (GAINS, LOSES, UNDECIDED, SAME)}
+    for gain in gains.pairs.values():
+        by_verdict[gain.verdict].append(gain)
+    counts = {verdict: len(of) for verdict, of in by_verdict.items()}
+    pairs = plural(len(gains.pairs), "pair")
+    if counts[SAME] == len(gains.pairs):
+        return f"Of {pairs}, none differs: every seed has the same score alone and beside the other task."
+    same = f"{counts[SAME]} {'has' if counts[SAME] == 1 else 'have'} the same scores as alone"
+    if not counts[GAINS] + counts[LOSES]:
+        need = f"{counts[UNDECIDED]} of {pairs} {'needs' if counts[UNDECIDED] == 1 else 'need'} more seeds"
+        return f"No pair is decided yet: {need}{'; ' + same if counts[SAME] else ''}."
+    parts = [
+        f"{counts[verdict]} {one if counts[verdict] == 1 else more}{_largest(by_verdict[verdict], unit)}"
+        for verdict, one, more in ((GAINS, "gains", "gain"), (LOSES, "loses", "lose"))
+        if counts[verdict]
+    ]
+    if counts[UNDECIDED]:
+        parts.append(f"{counts[UNDECIDED]} {'is' if counts[UNDECIDED] == 1 else 'are'} undecided")
+    return f"Of {pairs}, {', '.join(parts + [same] * bool(counts[SAME]))}."
+
+
+def _largest(gains: Sequence[Gain], unit: str) -> str:
+    """The largest of these gains, or losses, in brackets; no pair is named where several are all equal."""
+    amounts = {gain: _amount(value, unit) for gain in gains if math.isfinite(value := value_of(gain, unit))}
+    if not amounts:
+        return ""
+    largest = amounts[max(amounts, key=lambda gain: abs(value_of(gain, unit)))]
+    named = [
+        f"{escape(gain.main)} beside {escape(gain.aux)}"
+        for gain, amount in amounts.items()
+        if amount == largest
+    ]
+    if len(named) == len(gains) > 1:
+        return f" (each {largest})"
+    return f" ({'most: ' if len(gains) > 1 else ''}{first_of(named, _MOST_NAMED)}, {largest})"
 
 
 def _amount(value: float, unit: str) -> str:
@@ -114,11 +142,16 @@ def caution(gains: Gains) -> str:
 def gain_sentence(gain: Gain, unit: str) -> str:
     """What one task gains beside another, as Markdown."""
     paired = gain.paired
-    verb = "is undecided:" if not gain.is_decided else "gains" if paired.mean > 0 else "loses"
+    if gain.verdict == SAME:
+        return (
+            f"**{escape(gain.main)}** beside {escape(gain.aux)} has the same score as alone on every seed: "
+            f"{percent(gain.alone)}, {plural(paired.n, 'seed')}."
+        )
+    verb = gain.verdict if gain.is_decided else f"is {UNDECIDED}:"
     size = abs(value_of(gain, unit)) if gain.is_decided else value_of(gain, unit)
     amount = _amount(size, unit).lstrip("+") if gain.is_decided else _amount(size, unit)
     interval = ""
-    if paired.low is not None and paired.high is not None:
+    if paired.sd and paired.low is not None and paired.high is not None:
         interval = f", 95% interval {signed_points(paired.low)} to {signed_points(paired.high)} points"
     return (
         f"**{escape(gain.main)}** beside {escape(gain.aux)} {verb} {amount}{interval}; "
@@ -130,21 +163,23 @@ def gain_sentence(gain: Gain, unit: str) -> str:
 def gains_table(gains: Gains, unit: str, colours: Mapping[str, str]) -> PairTable:
     """The measured gains, grey where the interval includes zero; STL's score beside each main task."""
     values = {pair: value_of(gain, unit) for pair, gain in gains.pairs.items()}
-    decided = {pair for pair, gain in gains.pairs.items() if gain.is_decided}
+    decided = [pair for pair, gain in gains.pairs.items() if gain.is_decided]
     limit = scale_limit([values[pair] for pair in decided or values])
     gained, helped = means(gains, unit)
 
     def cell(pair: Pair) -> PairCell | None:
         if (gain := gains.pairs.get(pair)) is None:
             return None
-        verdict = "undecided" if pair not in decided else "gains" if gain.paired.mean > 0 else "loses"
         low, high = gain.paired.low, gain.paired.high
-        interval = "" if low is None or high is None else f" [{signed_points(low)}, {signed_points(high)}]"
+        interval = ""
+        if gain.paired.sd and low is not None and high is not None:
+            interval = f" [{signed_points(low)}, {signed_points(high)}]"
         title = (
-            f"{gain.main} beside {gain.aux}: {verdict}, {signed_points(gain.paired.mean)}{interval} points, "
+            f"{gain.main} beside {gain.aux}: {gain.verdict}, "
+            f"{signed_points(gain.paired.mean)}{interval} points, "
             f"{signed_number(gain.relative)}% of STL, {plural(gain.paired.n, 'seed')}"
         )
-        return PairCell(signed_number(values[pair]), values[pair] / limit, title, pair not in decided)
+        return PairCell(signed_number(values[pair]), values[pair] / limit, title, not gain.is_decided)
 
     mark = "%" if unit == "relative" else ""
     return PairTable(
@@ -163,7 +198,7 @@ def gains_table(gains: Gains, unit: str, colours: Mapping[str, str]) -> PairTabl
         "Gain of each main task (row) by each auxiliary task (column)",
         means=[signed_number(helped[task]) if task in helped else "" for task in gains.tasks],
         corner="main ↓ · STL · aux →",
-        grey="interval includes zero",
+        grey="undecided, or the same",
     )
 
 
@@ -215,7 +250,7 @@ def pairs_frame(gains: Gains) -> pd.DataFrame:
             "High": None if gain.paired.high is None else 100 * gain.paired.high,
             "% of STL": gain.relative,
             "Seeds": gain.paired.n,
-            "Verdict": "undecided" if not gain.is_decided else "gains" if gain.paired.mean > 0 else "loses",
+            "Verdict": gain.verdict,
         }
         for gain in sorted(gains.pairs.values(), key=lambda gain: -gain.paired.mean)
     ]

@@ -84,7 +84,7 @@ def answer(gains: Gains, names: Mapping[str, str]) -> str:
         f"Of {plural(len(gains.pairs), 'ordered pair')} ({seeds}), {positive} have a mean gain above zero; "
         f"the interval leaves out zero in {higher} that gain and {len(decided) - higher} that lose."
     ]
-    for verb, by_main in (("gains most", True), ("helps most", False)):
+    for verb, by_main in (("gains most", True), ("helps most", False)) if decided else ():
         means = {task: _mean([g for g in gains.pairs.values() if (g.main if by_main else g.aux) == task])
                  for task in gains.tasks}  # fmt: skip
         known = {task: mean for task, mean in means.items() if math.isfinite(mean)}

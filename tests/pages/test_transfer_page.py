@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from core.config import RunConfig
-from core.store import Store
+from core.records import SplitResult
+from core.store import RunState, Store
 from core.store.records import MetricKey, MetricSeries
 from core.tasks.confusion import label_confusion
 from core.transfer.gains import measured_gains
 from dashboard.compare.closer_views import errors
 from dashboard.transfer.pair import changes, label_sentence
-from dashboard.transfer.views import answer, caution, course, gains_table, group_names
+from dashboard.transfer.views import (
+    answer,
+    caution,
+    course,
+    gain_sentence,
+    gains_table,
+    group_names,
+    pairs_frame,
+)
 from jobs.transfer import pair_groups
+from tests.making import OWNER, claimed, run_facts, split_result
 from tests.pages.conftest import Open, sent, words
 from tests.pages.filled_store import Filled, fill_pairs
 
@@ -50,13 +65,57 @@ def pairs(finished: Filled) -> Filled:
 class TestViews:
     gains = measured(a_b=(0.02, 0.021, 0.022), b_a=(-0.01, 0.01, 0.0), a_c=(-0.03, -0.031, -0.032))
 
-    def test_the_answer_counts_verdicts_and_names_who_helps(self) -> None:
-        sentence = answer(self.gains, "points").replace("\\", "")
-        assert sentence.startswith("Of 3 pairs, 1 gain, 1 lose, 1 are undecided.")
-        assert "b helps most: beside it the others gain +2.10 points on average." in sentence
-        assert "b gains most: 0.00 points on average." in sentence
+    def test_the_answer_counts_verdicts_and_names_decided_pairs_alone(self) -> None:
+        assert answer(self.gains, "points") == (
+            "Of 3 pairs, 1 gains (a beside b, +2.10 points), 1 loses (a beside c, −3.10 points), "
+            "1 is undecided."
+        )
+        assert "(a beside b, +4.20%)" in answer(self.gains, "relative")
         assert "3 seeds" in caution(self.gains)
         assert "nothing is decided" in caution(measured(a_b=(0.1,)))
+
+    def test_where_nothing_is_decided_no_pair_is_named(self) -> None:
+        some = measured(a_b=(0.1, -0.1, 0.0), b_a=(0.0, 0.0, 0.0), b_c=(0.0,))
+        assert answer(some, "points") == (
+            "No pair is decided yet: 1 of 3 pairs needs more seeds; 2 have the same scores as alone."
+        )
+        assert (
+            answer(measured(a_b=(0.1,)), "points") == "No pair is decided yet: 1 of 1 pair needs more seeds."
+        )
+        same = measured(a_b=(0.0, 0.0), b_a=(0.0, 0.0))
+        assert answer(same, "points") == (
+            "Of 2 pairs, none differs: every seed has the same score alone and beside the other task."
+        )
+        assert gain_sentence(same.pairs["a", "b"], "points") == (
+            "**a** beside b has the same score as alone on every seed: 50.00, 2 seeds."
+        )
+        assert list(pairs_frame(same)["Verdict"]) == ["the same"] * 2
+        (title,) = {
+            cell.title for cells in gains_table(same, "points", {}).cells[:1] for cell in cells if cell
+        }
+        assert title == "a beside b: the same, 0.00 points, 0.00% of STL, 2 seeds"
+        # Equal differences have no spread to decide by, and no interval.
+        equal = measured(a_b=(0.25, 0.25)).pairs["a", "b"]
+        assert gain_sentence(equal, "points").startswith(
+            "**a** beside b is undecided: +25.00 points; 50.00 alone"
+        )
+
+    @given(
+        st.dictionaries(
+            st.sampled_from(["a_b", "b_a", "a_c", "c_a", "b_c", "c_b"]),
+            st.lists(st.sampled_from([-0.03, -0.02, 0.0, 0.02, 0.021, 0.03]), min_size=1, max_size=3),
+            min_size=1,
+        )
+    )
+    def test_a_pair_that_is_named_is_decided_and_the_largest(self, drawn: dict[str, list[float]]) -> None:
+        gains = measured(**{pair: tuple(values) for pair, values in drawn.items()})
+        sentence = answer(gains, "points")
+        decided = {pair: 100 * gain.paired.mean for pair, gain in gains.pairs.items() if gain.is_decided}
+        for main, aux in re.findall(r"\b([abc]) beside ([abc])\b", sentence):
+            of_sign = [abs(value) for value in decided.values() if value * decided[main, aux] > 0]
+            assert abs(decided[main, aux]) == pytest.approx(max(of_sign), abs=0.01)
+            assert len(of_sign) == 1 or max(of_sign) > min(of_sign)
+        assert ("No pair is decided" in sentence or "none differs" in sentence) == (not decided)
 
     def test_cells_are_grey_where_the_interval_includes_zero(self) -> None:
         table = gains_table(self.gains, "points", {})
@@ -130,6 +189,33 @@ def test_the_matrix_and_one_pair(open_page: Open, pairs: Filled) -> None:
     app.segmented_control(key="unit").set_value("relative").run()
     assert sent(app, "cells")["cells"][0][1]["text"] != points
     assert not app.exception
+
+
+def test_pairs_that_score_as_alone_have_no_winner_and_no_empty_table(open_page: Open) -> None:
+    """As over a frozen encoder, where MTL shares nothing that is trained."""
+    store = Store.open()
+    whole, facts = split_result("test"), run_facts()
+    for seed, tasks in itertools.product((1, 2), (("pos",), ("ner",), ("pos", "ner"))):
+        paradigm = "mtl" if len(tasks) == 2 else "stl"
+        run_id = claimed(store, tasks=tasks, paradigm=paradigm, encoder_training="frozen", seed=seed)
+        of_tasks = tuple(task for task in facts.tasks if task.name in tasks)
+        store.set_facts(run_id, dataclasses.replace(facts, tasks=of_tasks))
+        scores = tuple(score for score in whole.scores if score.task in tasks)
+        predicted, gold = ({task: of[task] for task in tasks} for of in (whole.predictions, whole.gold))
+        store.add_result(run_id, SplitResult("test", 2, scores, predicted, gold))
+        store.finish(run_id, RunState.SUCCEEDED, owner=OWNER)
+    store.close()
+    app = open_page("transfer")
+    text = words(app)
+    assert "Of 2 pairs, none differs: every seed has the same score alone and beside the other task." in text
+    assert "**pos** beside ner has the same score as alone on every seed: 75.00, 2 seeds." in text
+    assert "STL and MTL are the same model by construction" in text
+    for false in ("helps most", "gains most", "undecided", "largest", "Gain by seed"):
+        assert false not in text
+    assert text.count("The same alone and beside the other task, counted over 2 seeds.") == 2
+    assert not [frame for frame in app.dataframe if "Change" in frame.value.columns]
+    grouped = words(open_page("transfer", look="Groups", k="2"))
+    assert "Every partition has the same sum: no group is better than another." in grouped
 
 
 def test_groups_of_tasks_open_launch(open_page: Open, pairs: Filled) -> None:

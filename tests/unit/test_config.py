@@ -140,6 +140,9 @@ def test_sharing_nothing_is_remarked_on() -> None:
     assert "MTL shares no trained weights" in config_warnings(frozen)[0]
     assert "comes from the prior" in config_warnings(frozen.with_(paradigm="mrn"))[0]
     assert config_warnings(frozen.with_(encoder="minilm+bilstm")) == ()
+    assert config_warnings(frozen.with_(heads="shared")) == ()
+    added = {"tasks": "ner", "paradigm": "mrn", "prior": "predicted", "added_to": "12"}
+    assert config_warnings(frozen.with_(**added)) == ()
     assert config_warnings(RunConfig.build(**BASE)) == ()
 
 
