@@ -416,10 +416,7 @@ class RunConfig(BaseModel):
         if self.added_to is None:
             raise ConfigError("added_to", f"{FIELD}: name the finished run that the task is added to.")
         if len(self.tasks) != 1:
-            problem = (
-                f"{FIELD}: one task is added at a time, not {len(self.tasks)}; add the next to this run."
-            )
-            raise ConfigError("tasks", problem)
+            raise ConfigError("tasks", f"{FIELD}: choose one task. You can add another afterwards.")
         if self.training.trains_any or has_bilstm(self.encoder):
             raise ConfigError(
                 "encoder_training",

@@ -14,13 +14,13 @@ from typing import Any
 import streamlit as st
 
 from core.config import RunConfig
-from core.config.sweep import seeds_typed
+from core.config.sweep import seeds_typed, whole_number
 from core.config.task_groups import GROUPINGS, TASK_GROUPS
 from core.corpora import CATALOGUE
 from core.corpora.uploads import uploads
 from core.plain_text import shortened
-from core.registry import BILSTM_SUFFIX, has_bilstm, reads_words
-from core.store import Store
+from core.registry import BILSTM_SUFFIX, PREDICTED, has_bilstm, reads_words
+from core.store import Run, Store
 from dashboard.launch.draft import (
     EXECUTION,
     FIELDS,
@@ -127,6 +127,14 @@ def filled_from() -> tuple[tuple[int, ...], tuple[str, ...]]:
     """The runs that the form was last filled in from, and sentences on what could not be taken over."""
     source: tuple[tuple[int, ...], tuple[str, ...]] = st.session_state.get(_SOURCE, ((), ()))
     return source
+
+
+def added_to(store: Store) -> Run | None:
+    """The run that the form adds a task to, by its number; None where it makes other runs."""
+    state = st.session_state
+    adds = (state[key_of("paradigm")], state[key_of("prior")]) == (["mrn"], [PREDICTED])
+    number = whole_number(state[key_of("added_to")]) if adds else None
+    return None if number is None else next(iter(store.runs(ids=[number])), None)
 
 
 def open_link(store: Store) -> None:

@@ -289,7 +289,8 @@ def _missing(draft: Draft) -> dict[str, str]:
     if not draft.corpus:
         missing["corpus"] = "Corpus: upload files, or name a folder."
     elif not draft.tasks and "corpus" not in draft.problems:
-        missing["tasks"] = "Tasks: choose one or more."
+        one = (draft.lists.get("paradigm"), draft.lists.get("prior")) == (("mrn",), (PREDICTED,))
+        missing["tasks"] = f"Tasks: choose one{'. You can add another afterwards.' if one else ' or more.'}"
     for name in NEEDED:
         given = draft.lists.get(name, "")
         if name not in used or (given.strip() if isinstance(given, str) else given):

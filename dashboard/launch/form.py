@@ -17,6 +17,7 @@ from core.config.fields import attribute_name
 from core.config.task_groups import GROUPINGS, TASK_GROUPS
 from core.errors import ConfigError
 from core.mrn.alignments.mapping import MOST_BYTES, fit, keep_mapping, parse_mapping, read_mapping, template
+from core.mrn.relations import related_tasks
 from core.registry import (
     ALIGNMENTS,
     BILSTM_SUFFIX,
@@ -28,12 +29,14 @@ from core.registry import (
     WORD_ENCODERS,
     base_name,
 )
+from core.store import Run
 from core.tasks import KINDS
-from core.wording import number
+from core.wording import all_of, number
 from dashboard.launch.address import (
     GROUPS_WRITTEN,
     MAPPING_KEPT,
     WRITTEN,
+    added_to,
     filled_from,
     key_of,
     tasks_key,
@@ -130,9 +133,18 @@ def typed(field: str, label: str | None = None, *, placeholder: str = "automatic
     ).strip()
 
 
-def show_source() -> None:
-    """What the form was filled in from, with the way back, and what could not be taken over."""
+def show_source(added: Run | None, corpus: str) -> None:
+    """What the form was filled in from, or the run that it adds a task to, with the way back; and what could
+    not be taken over.
+    """
     runs, sentences = filled_from()
+    if added is not None:
+        st.page_link(
+            "runs/page.py",
+            label=f"Adding a task to run {added.id}{', over its corpus' * (corpus == added.config.corpus)}",
+            icon=":material/add_task:",
+            query_params={"run": str(added.id)},
+        )
     if runs:
         st.page_link(
             "runs/page.py",
@@ -163,9 +175,11 @@ def form() -> tuple[Draft, _Slots]:
     """
     start_fields()
     slots: _Slots = {}
-    show_source()
+    added, source = added_to(resources.store()), st.container()
     with _field(slots, "corpus"):
         data = choose_data()
+    with source:
+        show_source(added, data.corpus)
     slots["columns"] = slots["corpus"]
     colour = task_colours(data.tasks, resources.task_order())
     if data.summary:
@@ -175,9 +189,9 @@ def form() -> tuple[Draft, _Slots]:
     left, right = st.columns(2)
     with left:
         with _field(slots, "tasks"):
-            tasks = _tasks(data, colour)
+            tasks = _tasks(data, colour, added)
         with _field(slots, TASK_GROUPS):
-            task_groups = _task_groups() if tasks else "all"
+            task_groups = _task_groups() if tasks and added is None else "all"
     lists = _encoder(slots, right)
     left, right = st.columns(2)
     has_training = "encoder_training" in applicable(lists)
@@ -224,15 +238,18 @@ def captions(words: Mapping[str, str]) -> None:
     st.caption("  \n".join(f"**{escape(name)}** {escape(text)}" for name, text in words.items()))
 
 
-def _tasks(data: ChosenData, colour: Mapping[str, str]) -> tuple[str, ...]:
-    st.session_state.setdefault(tasks_key(data.corpus), list(data.tasks))
+def _tasks(data: ChosenData, colour: Mapping[str, str], added: Run | None) -> tuple[str, ...]:
+    """The tasks chosen: at first all of the corpus; where one is `added` to a run, one it has not learned."""
+    known = (related_tasks(added.facts) or added.config.tasks) if added else ()
+    others = [task for task in data.tasks if task not in known]
+    st.session_state.setdefault(tasks_key(data.corpus), others[:1] if added else others)
     if not data.tasks:
         st.markdown("Tasks")
         st.caption("Fix the file above first." if data.error else "They are read from the corpus.")
         return ()
-    return tuple(
+    chosen = tuple(
         st.pills(
-            f"Tasks{_SEVERAL}",
+            "Task to add" if added else f"Tasks{_SEVERAL}",
             data.tasks,
             selection_mode="multi",
             format_func=lambda task: f':color[●]{{foreground="{colour[task]}"}} {escape(task)}',
@@ -240,6 +257,10 @@ def _tasks(data: ChosenData, colour: Mapping[str, str]) -> tuple[str, ...]:
             persist_state="session",
         )
     )
+    if added:
+        of_all = "" if others else f": all of {data.corpus}. Another corpus has others"
+        st.caption(escape(f"Run {added.id} has learned {all_of(list(known))}{of_all}."))
+    return chosen
 
 
 def _task_groups() -> str:

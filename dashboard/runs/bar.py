@@ -107,10 +107,13 @@ def can_be_added_to(run: Run) -> bool:
 
 
 def with_task_added(run: Run) -> dict[str, str]:
-    """The link to a form that adds a task to this run, where its data are yet to be chosen."""
+    """The link to a form that adds a task to this run, over its corpus."""
+    data = {"corpus": run.config.corpus}
+    if run.config.columns:
+        data["columns"] = ",".join(run.config.columns)
     alike = {name: str(getattr(run.config, name)) for name in ("encoder", "encoder_training", "max_length")}
     asked = {"paradigm": "mrn", "prior": PREDICTED, "added_to": str(run.id), "epochs": str(ADDED_EPOCHS)}
-    return alike | {"truecase": "yes" if run.config.truecase else "no"} | asked
+    return data | alike | {"truecase": "yes" if run.config.truecase else "no"} | asked
 
 
 def _stop(ids: list[int]) -> None:

@@ -372,11 +372,45 @@ def test_a_task_is_added_to_a_finished_run(open_page: Open) -> None:
     run = store.run(run_id)
     store.close()
     assert "Add a task to this run" in labels(open_page("run", id=str(run_id)), "page_link")
-    app = open_page("launch", **with_task_added(run), corpus="demo", tasks="ner", seed="1")
+    app = open_page("launch", **with_task_added(run), tasks="ner", seed="1")
     assert app.text_input(key="launch_added_to").value == str(run_id)
     assert "is no finished run" in words(app)  # the store of this test has no models
     app.text_input(key="launch_added_to").set_value("").run()
     assert "Added to run" in words(app)
+
+
+def test_a_task_is_added_over_the_corpus_of_the_run(open_page: Open, folder: Path) -> None:
+    """One task is chosen that the run has not learned, and the page says what it does."""
+    run_id = done(
+        corpus=str(folder), columns=("tokens", "ner", "pos"), tasks=("ner",), paradigm="stl", max_length=128
+    )
+    store = Store.open()
+    link = with_task_added(store.run(run_id))
+    store.close()
+    app = open_page("launch", **link)
+    assert app.pills(key=f"launch_tasks_{folder}").value == ["pos"]
+    assert "Task to add" in labels(app, "button_group")
+    assert f"Adding a task to run {run_id}, over its corpus" in labels(app, "page_link")
+    assert f"Run {run_id} has learned ner." in words(app)
+    assert "Tasks: choose one" not in words(app)
+    # Another corpus, of which it has learned all tasks by name but one; then of two chosen ones.
+    app.selectbox(key="launch_corpus").set_value("demo").run()
+    assert app.pills(key="launch_tasks_demo").value == ["pos"]
+    assert f"Adding a task to run {run_id}" in labels(app, "page_link")
+    app.pills(key="launch_tasks_demo").set_value(["pos", "chunk"]).run()
+    assert "Tasks: choose one task. You can add another afterwards." in words(app)
+
+
+def test_where_the_run_has_learned_all_tasks_of_its_corpus_none_is_chosen(open_page: Open) -> None:
+    run_id = done(paradigm="mtl", max_length=128)
+    store = Store.open()
+    app = open_page("launch", **with_task_added(store.run(run_id)))
+    store.close()
+    assert app.pills(key="launch_tasks_demo").value == []
+    assert "Tasks: choose one. You can add another afterwards." in words(app)
+    assert f"Run {run_id} has learned pos, chunk and ner: all of demo. Another corpus has others." in words(
+        app
+    )
 
 
 def test_runs_that_no_task_can_be_added_to(open_page: Open) -> None:

@@ -299,7 +299,7 @@ def test_runs_that_a_task_cannot_be_added_to(encoder: str, trained: Path, tmp_pa
     [
         ({"added_to": None, "prior": "predicted"}, "added_to", "name the finished run"),
         ({"prior": "relational"}, "added_to", "only a run with the prior predicted"),
-        ({"tasks": "tag,ner"}, "tasks", "one task is added at a time"),
+        ({"tasks": "tag,ner"}, "tasks", "choose one task. You can add another afterwards"),
         ({"encoder_training": "full"}, "encoder_training", "must be frozen here"),
         ({"learn": "task"}, "learn", "learns no covariance"),
         ({"paradigm": "mtl", "tasks": "tag,ner"}, "added_to", "must be left unset here"),
