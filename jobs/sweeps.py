@@ -25,6 +25,13 @@ def corpora_of(text: str) -> list[str]:
     return alternatives(text, "corpus")
 
 
+def _names(given: Sequence[str] | str | None) -> Sequence[str]:
+    """Names, or a text with commas between them, as a sequence."""
+    return (
+        [name.strip() for name in given.split(",") if name.strip()] if isinstance(given, str) else given or ()
+    )
+
+
 def sweep(
     base: Mapping[str, Any],
     lists: Mapping[str, Sequence[Any]],
@@ -33,21 +40,19 @@ def sweep(
 ) -> list[RunConfig]:
     """The runs of `core.config.sweep.expand` on every corpus that `base` names and every group of its tasks.
 
-    `groups` is a text for `core.config.task_groups`, unset for all tasks of `base` together. Where `base`
-    names no tasks, the groups are made of all that a corpus has; of several corpora each takes those of the
-    named tasks that it has. The first corpus's runs come first. STL leaves out tasks that have no scores.
+    `groups` is a text for `core.config.task_groups`, unset for all tasks of `base` together. Where `base` has
+    no tasks, these are all that a corpus has; of several corpora each takes those of the named tasks that it
+    has. The first corpus's runs come first. STL leaves out tasks that have no scores.
 
     Raises ConfigError as `expand` does, and CorpusError where a corpus must be read and cannot be.
     """
-    named = base.get("tasks") or ()
-    if isinstance(named, str):
-        named = [name.strip() for name in named.split(",") if name.strip()]
+    named, columns = _names(base.get("tasks")), _names(base.get("columns"))
     corpora = corpora_of(str(base.get("corpus") or ""))
-    if not corpora[0] or (not named and groups is None):
+    if not corpora[0] or (not named and groups is None and base.get("tasks") is not None):
         return expand(base, lists, preset)  # which says what is missing
     tasks = {corpora[0]: tuple(named)}
     if len(corpora) > 1 or not named:
-        tasks = {corpus: tasks_of(corpus, base.get("columns")) for corpus in corpora}
+        tasks = {corpus: tasks_of(corpus, columns or None) for corpus in corpora}
     every = frozenset[str]().union(*tasks.values())
     runs: dict[RunConfig, None] = {}
     for corpus in corpora:

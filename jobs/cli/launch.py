@@ -90,7 +90,10 @@ def launch(
     ctx: typer.Context,
     corpus: Annotated[str | None, _option("corpus")] = None,
     columns: Annotated[str | None, _option("columns")] = None,
-    tasks: Annotated[str | None, _option("tasks")] = None,
+    tasks: Annotated[
+        str | None,
+        typer.Option(metavar="VALUE", help=f"{FIELD_HELP['tasks'].sentence} Without it all of the corpus."),
+    ] = None,
     task_groups: Annotated[
         str | None,
         typer.Option(
@@ -151,10 +154,9 @@ def launch(
     the exit code is 1 where a run did not succeed.
     """
     configs = described(ctx.params)
-
     from jobs.submit import submit, submit_missing
 
-    notes: list[str] = []
+    notes = _tasks_taken(configs) if tasks is None and task_groups is None else []
     with opened_store(ctx) as store:
         if reuse:
             ids, used = submit_missing(
@@ -201,6 +203,14 @@ def described(options: Mapping[str, Any]) -> list[RunConfig]:
     if options["seeds"] is not None:
         lists["seed"] = _seeds(options["seeds"])
     return sweep_over(given, lists, options["task_groups"], _preset(options["preset"]))
+
+
+def _tasks_taken(configs: Sequence[RunConfig]) -> list[str]:
+    """The tasks of each corpus that these runs learn, in a sentence each."""
+    taken: dict[str, dict[str, None]] = {}
+    for config in configs:
+        taken.setdefault(config.corpus, {}).update(dict.fromkeys(config.tasks))
+    return [f"Takes all tasks of {corpus}: {', '.join(tasks)}." for corpus, tasks in taken.items()]
 
 
 def _values(field: str, text: str) -> list[Any]:

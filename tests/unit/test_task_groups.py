@@ -97,8 +97,9 @@ def test_each_task_and_each_pair_once_for_a_seed() -> None:
         _made("demo", "each; pairs", paradigm=["mrn"])
     with pytest.raises(ConfigError, match="task_groups: 'pairs' makes no group of ner"):
         _made("demo", "pairs", tasks="ner", paradigm=["mtl"])
-    with pytest.raises(ConfigError, match="tasks is missing"):
-        _made("demo", None)
+    assert _made("demo", None, paradigm=["stl", "mtl"]) == _made("demo", "all", paradigm=["stl", "mtl"])
+    with pytest.raises(ConfigError, match="tasks cannot be"):
+        _made("demo", None, tasks="")
 
 
 def test_groups_are_made_for_each_corpus_of_what_it_can_score() -> None:
