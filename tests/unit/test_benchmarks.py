@@ -40,8 +40,8 @@ KEYS = {
     "store_ingest": "ingest listing",
     "tagging": "runs words one_run one_frozen_encoder an_encoder_each",
     "task_embedding": "together_over_apart together_over_none",
-    "training": "over_trainer over_trainer_fp32 over_published mrn_over_mtl inference_over_pipeline "
-    "memory_over_trainer",
+    "training": "over_trainer over_trainer_within over_trainer_cpu over_trainer_fp32 over_published "
+    "mrn_over_mtl inference_over_pipeline memory_over_trainer",
     "words": "over_flair sc_over_s words_per_s",
 }
 COMMANDS = sorted(path.stem for path in (ROOT / "tests" / "benchmarks").glob("[!_]*.py"))
