@@ -7,6 +7,7 @@ What cannot be known is NaN, and a note says why.
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections import Counter
@@ -168,8 +169,8 @@ def curve_features(steps: ArrayLike, losses: ArrayLike) -> CurveFeatures:
 
     Losses that are not finite are left out. NaN with a note: all seven for fewer points than FEWEST_POINTS; a
     and c for a curve that is constant, or straight, or has bent before its first point, for then c can be
-    anything. Raises ValueError for arrays of different lengths, and for steps that do not increase from above
-    0.
+    anything, or has an a beyond the largest float. Raises ValueError for arrays of different lengths, and for
+    steps that do not increase from above 0.
     """
     x, y = np.asarray(steps, dtype=np.float64), np.asarray(losses, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape:
@@ -182,12 +183,18 @@ def curve_features(steps: ArrayLike, losses: ArrayLike) -> CurveFeatures:
     if len(x) < FEWEST_POINTS:
         notes.append(f"The loss curve has {plural(len(x), 'point')}; {FEWEST_POINTS} are needed.")
         return CurveFeatures(notes=tuple(notes))
+    # Losses of a run that diverged would overflow. Division by a power of two loses no digit.
+    scale = math.ldexp(1, math.frexp(np.abs(y).max())[1] - 1)
+    y = y / scale
     width = max(3, round(len(x) / 100)) // 2 * 2 + 1  # odd, so that the window has a centre
     ones = np.ones(width)
     smooth = np.convolve(y, ones, "same") / np.convolve(np.ones(len(y)), ones, "same")
     slope = np.gradient(smooth, x)
-    values = {name: float(np.interp(share * x[-1], x, slope)) for name, share in GRADIENTS.items()}
-    values["curve_a"], values["curve_c"], problem = _log_fit(x, y)
+    values = {name: scale * float(np.interp(share * x[-1], x, slope)) for name, share in GRADIENTS.items()}
+    a, c, problem = _log_fit(x, y)
+    if math.isinf(scale * a):
+        a, c, problem = math.nan, math.nan, "The losses are too large for an a below the largest float."
+    values |= {"curve_a": scale * a, "curve_c": c}
     return CurveFeatures(values, (*notes, problem) if problem else tuple(notes))
 
 
@@ -201,8 +208,8 @@ def _log_fit(steps: Floats, losses: Floats) -> tuple[float, float, str]:
     # c from a curve that is all but straight to one whose bend lies before its first point.
     slowest, fastest = 0.01 / steps[-1], 100 / steps[0]
     grid = np.geomspace(slowest, fastest, 50)
-    bends = np.log1p(grid[:, None] * steps)  # given c, a and b are a linear fit: the best c is the start
-    fits = [np.polyfit(bend, losses, 1, full=True) for bend in bends]
+    # Given c, a and b are a linear fit: the best c is the start.
+    fits = [np.polyfit(np.log1p(c * steps), losses, 1, full=True) for c in grid]
     best = int(np.argmin([residual[1].sum() for residual in fits]))
     a, b = fits[best][0]
     try:

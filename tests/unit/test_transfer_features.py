@@ -149,6 +149,33 @@ def test_losses_that_are_not_finite_are_left_out() -> None:
         curve_features(steps[::-1], losses)
 
 
+@pytest.mark.parametrize("power", [-1000, 1000])
+def test_features_of_tiny_and_of_huge_losses_scale_with_them(power: int) -> None:
+    steps = np.arange(1, 101)
+    losses = 3 - 0.4 * np.log1p(0.1 * steps)
+    usual, scaled = (curve_features(steps, losses * scale).values for scale in (1, 2.0**power))
+    assert scaled == {
+        name: value if name == "curve_c" else value * 2.0**power for name, value in usual.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("losses", "slope", "note"),
+    [
+        ([1e308 * (-1) ** step for step in range(50)], 0, "The loss curve has bent"),
+        ([10.0**power for power in range(309)], 18.315 * 5.5e153, "The loss curve is straight"),
+        ([1e308] + [2 - step / 100 for step in range(49)], -0.01, "The loss curve has bent"),
+        ([1.7e308 * log(1 + i / 1000) / log(1.05) for i in range(50)], 3.4e306, "The losses are too large"),
+    ],
+)
+def test_the_features_of_a_diverged_run_do_not_overflow(losses: list[float], slope: float, note: str) -> None:
+    features = curve_features(np.arange(1, len(losses) + 1), losses)
+    assert np.isfinite([features.values[name] for name in GRADIENTS]).all()
+    assert features.values["gradient_50"] == pytest.approx(slope, rel=0.01)
+    assert features.notes[-1].startswith(note)
+    assert np.isnan([features.values["curve_a"], features.values["curve_c"]]).all()
+
+
 def test_a_pair_has_42_features_and_no_ratio_to_zero() -> None:
     main = TaskFeatures("m", dict.fromkeys(FEATURES, 3.0) | {"jsd": np.nan})
     aux = TaskFeatures("a", dict.fromkeys(FEATURES, 2.0) | {"oov_rate": 0.0})
