@@ -86,7 +86,7 @@ def read_lines(source: Source) -> list[str]:
             "save the file as UTF-8."
         ) from None
     if not text.strip():
-        raise CorpusError(f"{source} is empty; it must hold at least one sentence.")
+        raise CorpusError(f"{source} is empty; it must hold at least one line of text.")
     # Not str.splitlines: it also splits at characters that may stand inside a token (U+2028, U+0085).
     lines = text.split("\n")
     if "\r" in text:

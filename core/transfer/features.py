@@ -19,8 +19,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from core.corpora.readers import read_lines
 from core.corpora.types import Corpus, Sentence
 from core.errors import CorpusError
+from core.plain_text import shortened
 from core.wording import plural
 
 Floats = NDArray[np.float64]
@@ -54,10 +56,14 @@ def pair_features(features: Iterable[str] = tuple(FEATURES)) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class LossCurve:
-    """Training losses (N,) and the steps (N,) after which they were measured."""
+    """Training losses (N,) and the steps (N,) after which they were measured.
+
+    `superseded` losses were left out for a later one of the same step.
+    """
 
     steps: Floats
     losses: Floats
+    superseded: int = 0
 
 
 @dataclass(frozen=True)
@@ -233,39 +239,41 @@ def _log_fit(steps: Floats, losses: Floats) -> tuple[float, float, str]:
 
 _LOG_LINE = re.compile(r"Iter (\d+), task (\S.*), loss (\S+)\s*")
 
+MOST_STEP = 2**53 - 1
+"""Floats above it are not all whole numbers."""
 
-def read_loss_log(path: str | Path) -> dict[str, LossCurve]:
+
+def read_loss_log(path: Path) -> dict[str, LossCurve]:
     """The loss curve of each task in a file of lines `Iter N, task T, loss L`; empty lines are skipped.
 
-    Raises CorpusError with file and line for any other line, a loss that is not a number, and a step that is
-    not above the task's last; with the file for one that cannot be read or has no such line.
+    Of a step that comes again, as where a run was restarted, the last loss counts. Raises CorpusError as
+    `read_lines` does, and with file and line for any other line, a step that is not from 1 to MOST_STEP, and
+    a loss that is not a number.
     """
-    points: dict[str, list[tuple[int, float]]] = {}
-    try:
-        with Path(path).open(encoding="utf-8") as file:
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    task, step, loss = _log_line(line, f"{path}, line {number:,}")
-                    curve = points.setdefault(task, [])
-                    if step <= (last := curve[-1][0] if curve else 0):
-                        raise CorpusError(
-                            f"{path}, line {number:,}: step {step} of {task} does not come after {last}."
-                        )
-                    curve.append((step, loss))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise CorpusError(f"{path} cannot be read: {reason}.") from error
-    if not points:
-        raise CorpusError(f"{path} has no losses; each line is `Iter N, task T, loss L`.")
-    return {task: LossCurve(*np.array(curve, dtype=np.float64).T) for task, curve in points.items()}
+    points: dict[str, dict[float, float]] = {}
+    lines = Counter[str]()
+    for number, line in enumerate(read_lines(path), start=1):
+        if line.strip():
+            task, step, loss = _log_line(line, f"{path}, line {number:,}")
+            points.setdefault(task, {})[step] = loss
+            lines[task] += 1
+    curves = {}
+    for task, curve in points.items():
+        steps, losses = np.array(sorted(curve.items())).T
+        curves[task] = LossCurve(steps, losses, lines[task] - len(curve))
+    return curves
 
 
-def _log_line(line: str, place: str) -> tuple[str, int, float]:
+def _log_line(line: str, place: str) -> tuple[str, float, float]:
     match = _LOG_LINE.fullmatch(line)
     if not match:
-        raise CorpusError(f"{place}: expected `Iter N, task T, loss L`, not '{line.strip()[:80]}'.")
+        raise CorpusError(f"{place}: expected `Iter N, task T, loss L`, not '{shortened(line.strip())}'.")
     step, task, loss = match.groups()
+    if not 1 <= float(step) <= MOST_STEP:
+        raise CorpusError(
+            f"{place}: the step '{shortened(step)}' is not from 1 to {MOST_STEP:,}; count the steps from 1."
+        )
     try:
-        return task, int(step), float(loss)
+        return task, float(step), float(loss)
     except ValueError:
-        raise CorpusError(f"{place}: the loss '{loss[:80]}' is not a number.") from None
+        raise CorpusError(f"{place}: the loss '{shortened(loss)}' is not a number.") from None

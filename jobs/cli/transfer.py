@@ -9,6 +9,7 @@ import typer
 
 from core.errors import MRNLabError
 from core.transfer.features import CURVE_FEATURES, curve_features, read_loss_log
+from core.wording import plural
 from jobs.cli.app import JSON_OPTION, app, opened_store
 from jobs.cli.output import hand_out, print_json, print_table, say
 from jobs.cli.study import markdown, print_report
@@ -73,7 +74,14 @@ def transfer(
 
 
 def _loss_features(path: Path, *, json_: bool) -> None:
-    fitted = {task: curve_features(curve.steps, curve.losses) for task, curve in read_loss_log(path).items()}
+    curves = read_loss_log(path)
+    for task, curve in curves.items():
+        if curve.superseded:
+            left_out = plural(curve.superseded, "loss", "losses")
+            say(
+                f"{task}: {left_out} left out; a later line of the log has the same step, as after a restart."
+            )
+    fitted = {task: curve_features(curve.steps, curve.losses) for task, curve in curves.items()}
     for task, features in fitted.items():
         for note in features.notes:
             say(f"{task}: {note}")
