@@ -42,6 +42,12 @@ def predictors(known: Known) -> None:
     scheme = segments("Scheme", _SCHEMES, key="scheme")
     wanted = LEFT_OUT if scheme == "left" else CROSS_VALIDATION
     judged = [judgement for judgement in evidence.judgements if judgement.scheme == wanted]
+    if not any(math.isfinite(judgement.accuracy.value) for judgement in judged):
+        st.caption(
+            "No predictor can be judged: that takes pairs that gain and pairs that do not, and more tasks "
+            "than the two that are left out."
+        )
+        return
     if sentence := best_sentence(judged):
         st.markdown(sentence)
     table = judged_table(judged)

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from core.store import RunState, Store
 from core.store.records import MetricKey, MetricSeries
 from core.tasks.confusion import label_confusion
 from core.transfer.gains import measured_gains
+from core.transfer.predictors import LEFT_OUT, Judgement, Measure
 from dashboard.compare.closer_views import errors
 from dashboard.transfer.pair import changes, label_sentence
 from dashboard.transfer.views import (
@@ -35,6 +37,7 @@ from jobs.transfer import pair_groups
 from tests.making import OWNER, claimed, run_facts, split_result
 from tests.pages.conftest import Open, sent, words
 from tests.pages.filled_store import Filled, fill_pairs
+from tests.patience import PATIENCE_S
 
 SEEDS = (1, 2, 3)
 
@@ -216,6 +219,26 @@ def test_pairs_that_score_as_alone_have_no_winner_and_no_empty_table(open_page: 
     assert not [frame for frame in app.dataframe if "Change" in frame.value.columns]
     grouped = words(open_page("transfer", look="Groups", k="2"))
     assert "Every partition has the same sum: no group is better than another." in grouped
+
+
+def test_predictors_without_a_judgement_are_no_table_of_dashes() -> None:
+    """Where all pairs gain, or none does, no predictor is right or wrong."""
+
+    def page(known) -> None:  # type: ignore[no-untyped-def]  # the script has this line, but no imports
+        from dashboard.transfer.predictors import predictors
+
+        predictors(known)
+
+    apps = []
+    for value in (float("nan"), 0.5):
+        measure = Measure(value, value)
+        judged = Judgement("majority", LEFT_OUT, 6, 3, measure, measure, measure, measure, value, 0.0)
+        known = SimpleNamespace(evidence=SimpleNamespace(judgements=[judged]), coefficients=())
+        apps.append(AppTest.from_function(page, args=(known,), default_timeout=PATIENCE_S).run())
+        assert not apps[-1].exception
+    none, some = apps
+    assert "No predictor can be judged: that takes pairs that gain and pairs that do not" in words(none)
+    assert (len(none.table), len(some.table)) == (0, 1)
 
 
 def test_groups_of_tasks_open_launch(open_page: Open, pairs: Filled) -> None:
