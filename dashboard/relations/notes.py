@@ -283,7 +283,7 @@ def player_words(mode: str, frame: Mapping[str, Any], size: int) -> dict[str, st
         )
     elif mode == "feature":
         foot = "Exact values. Esc or Whole matrix leads back."
-    return {"foot": foot, "cannot": "With this alignment the rows of these two never meet."}
+    return {"foot": foot, "cannot": "Cannot be learned: the alignment never lets the rows of these two meet."}
 
 
 # How to read the page: the equation of exactly what is drawn and what the colours mean, in a fold.
@@ -299,7 +299,8 @@ _VIEWS = {
     "side": (
         r"R^{(k)}_{ij} = \frac{\Omega^{(k)}_{ij}}{\sqrt{\Omega^{(k)}_{ii}\,\Omega^{(k)}_{jj}}}",
         "One matrix per run $k$, all on the scale from −1 to 1. Runs with other steps are shown at the same "
-        "share of their training. The difference of two runs has a scale of its own, the same at all steps. "
+        "share of their training. What a run cannot learn keeps its first value, 0 by default, and counts so "
+        "in the difference of two runs. That has a scale of its own, the same at all steps. "
         "Two seeds of one configuration differ too: look at their spread first.",
     ),
     "mean": (

@@ -176,7 +176,9 @@ def test_what_cannot_be_learned_is_hatched_in_the_dark_too(
         expect(root.get_by_text("cannot be learned").first).to_be_visible()
         assert root.locator("path.impossible").count() == 1
         page.mouse.move(*at(root, 0.75, 0.3))
-        expect(root.get_by_text("With this alignment the rows of these two never meet.")).to_be_visible()
+        expect(
+            root.get_by_text("Cannot be learned: the alignment never lets the rows of these two meet.")
+        ).to_be_visible()
         picture(page, "relations-impossible-dark")
         assert not errors
         assert not elsewhere
