@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
@@ -37,6 +37,20 @@ class ConfigError(MRNLabError):
     def sentence(self, label: str) -> str:
         """The message with this name of the field."""
         return self._message.replace(FIELD, label)
+
+
+class NothingToLearn(ConfigError):
+    """A run of these tasks has no weight to train."""
+
+    def __init__(self, tasks: Sequence[str]) -> None:
+        names = ", ".join(tasks)
+        super().__init__(
+            "encoder_training",
+            f"{FIELD}: a run of {names} has nothing to learn over a frozen encoder. The similarity of two "
+            "texts that are read apart is the cosine of their vectors, which has no weights. Set "
+            "encoder_training to full, or pair_encoding to together.",
+        )
+        self.data = {"tasks": names}
 
 
 class SettingError(MRNLabError):

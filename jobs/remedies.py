@@ -23,13 +23,15 @@ from core.wording import number
 @dataclass(frozen=True)
 class Advice:
     """Plain text. `happened` is how the run ended, `cause` the likely reason, `steps` what to do. `clone` has
-    the fields, as one types them, that a clone should have otherwise.
+    the fields, as one types them, that a clone should have otherwise. `word` says how the run ended, where
+    the word of its state says less.
     """
 
     happened: str
     cause: str
     steps: tuple[str, ...]
     clone: Mapping[str, str] = field(default_factory=dict)
+    word: str = ""
 
 
 def advice(run: Run, history: Sequence[RunEvent] = ()) -> Advice | None:
@@ -53,7 +55,8 @@ def advice(run: Run, history: Sequence[RunEvent] = ()) -> Advice | None:
         else "retry it: it starts from its beginning, since no state of it was saved yet."
     )
     steps = [*before, *(step.format(again=again, smaller=smaller, config=run.config) for step in cause.steps)]
-    return Advice(happened, cause.name, tuple(step[0].upper() + step[1:] for step in steps), clone)
+    steps = [step[0].upper() + step[1:] for step in steps]
+    return Advice(happened, cause.name, tuple(steps), clone, cause.word)
 
 
 def _happened(run: Run, history: Sequence[RunEvent]) -> str:
@@ -75,6 +78,7 @@ class _Cause(NamedTuple):
 
     name: str
     steps: tuple[str, ...]
+    word: str = ""
 
 
 def _cause(run: Run) -> _Cause:
@@ -85,6 +89,8 @@ def _cause(run: Run) -> _Cause:
         return _SIGNALS.get(-run.error.exit_code, general)
     if run.error.type == "OSError":
         return _NO_ROOM if _error_data(run).get("errno") in (errno.ENOSPC, errno.EDQUOT) else general
+    if run.error.type == "TrainingError" and not run.facts:  # the type of such a run that an old store has
+        return _NOTHING_TO_LEARN
     return _CAUSES.get(run.error.type, general)
 
 
@@ -158,6 +164,9 @@ _CRASHED = _Cause("its worker crashed", (
 _NOT_FINITE = _Cause("the loss is not a number", (
     "Curves shows at which step the loss left its course; resumed it would do so again.",
 ))
+_NOTHING_TO_LEARN = _Cause("these settings leave nothing to learn", (
+    "Clone it into the form and change what the sentence above names; retrying would fail again.",
+), "Cannot train")
 _NO_DEVICE = _Cause("the machine has no such device", (
     "Clone it with device auto (now {config.device}): it takes a GPU where there is one, else the processor.",
     "or on a machine that has {config.device}, {again}",
@@ -167,6 +176,7 @@ _CAUSES: Mapping[str, _Cause] = {
     **dict.fromkeys(("NoRoom", "StoreFull"), _NO_ROOM),
     "WorkerTerminated": _TERMINATED,
     "NotFinite": _NOT_FINITE,
+    "NothingToLearn": _NOTHING_TO_LEARN,
     "DeviceError": _NO_DEVICE,
     "CorpusError": _Cause("the corpus cannot be read", (
         "Check that the corpus {config.corpus} is where this machine can read it; `mrnlab doctor` checks "

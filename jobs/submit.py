@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
@@ -22,7 +22,7 @@ from core.mrn.alignments.mapping import fit, read_mapping
 from core.recording.placed import placed
 from core.registry import parse_alignment
 from core.store import Run, RunState, Store
-from core.tasks import KINDS
+from core.training.trainable import check_trainable
 from jobs.engines import Engine, default_engine
 from jobs.engines.local import gpu_count, lacks
 from jobs.results import UNKNOWN
@@ -35,8 +35,8 @@ _Share = tuple[Any, ...]
 
 def check(configs: Sequence[RunConfig]) -> tuple[str, ...]:
     """Whether these runs can be trained here: encoders are to be had and read windows as long as asked for,
-    corpora can be read and have the tasks, mappings can be read and fit their labels, and devices are there
-    where this machine's workers train.
+    corpora can be read and have the tasks, there is something to learn, mappings can be read and fit their
+    labels, and devices are there where this machine's workers train.
 
     Each share of each corpus is read once. Returns what a researcher should know before the runs begin, a
     sentence each. Raises MRNLabError at the first problem.
@@ -61,11 +61,8 @@ def check(configs: Sequence[RunConfig]) -> tuple[str, ...]:
         labels[share] = {task.name: task.labels for task in corpus.tasks}
         for tasks in dict.fromkeys(config.tasks for config in group):
             check_scored(corpus, tasks)
-        schemes = {task.name: task.scheme for task in corpus.tasks}
-        for config in {
-            (config.paradigm, config.prior, config.tasks, config.pair_encoding): config for config in group
-        }.values():
-            _check_related(config, schemes)
+        for config in group:
+            check_trainable(config, [corpus.task(name) for name in config.tasks])
     for config in configs:
         notes |= dict.fromkeys(config_warnings(config))
     for config in configs:
@@ -135,18 +132,6 @@ def _check_transformer(config: RunConfig) -> None:
         if config.context_encoder is None:
             raise
         raise ConfigError("context_encoder", f"{FIELD}: {error}") from error
-
-
-def _check_related(config: RunConfig, schemes: Mapping[str, str]) -> None:
-    """Raises ConfigError for MRN of fewer than two tasks whose heads stand on the same features."""
-    apart = [task for task in config.tasks if KINDS[schemes[task]].reads == "pair"]
-    related = len(config.tasks) - len(apart) * (config.pair_encoding == "apart")
-    if config.paradigm == "mrn" and config.added_to is None and related < 2:
-        raise ConfigError(
-            "paradigm",
-            f"{FIELD}: MRN relates heads over the same features, and pairs that are read apart "
-            f"({', '.join(apart)}) have others. Set pair_encoding to together, or train with mtl.",
-        )
 
 
 def _share(config: RunConfig) -> _Share:

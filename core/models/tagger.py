@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from core.config import RunConfig
 from core.encoding.batches import IGNORED, Batch
-from core.errors import FIELD, ConfigError
 from core.models.crf import LinearChain
 from core.models.encoders import Encoder
 from core.models.encoders.fast_bert import Dropout
@@ -206,7 +205,9 @@ def make_tagger(
     init: str = "zeros",
     dropout: float = 0.0,
 ) -> MultiTaskTagger:
-    """The model of a run's tasks over an encoder. Raises ConfigError for pair heads that cannot be shared."""
+    """The model of a run's tasks over an encoder. The run is one that can be trained on such tasks
+    (`core.training.trainable`).
+    """
     apart = [config.pair_encoding == "apart" and task.kind.reads == "pair" for task in tasks]
     stack = [task for task, is_apart in zip(tasks, apart, strict=True) if not is_apart]
     others = [task for task, is_apart in zip(tasks, apart, strict=True) if is_apart]
@@ -219,12 +220,6 @@ def make_tagger(
         rows=_shared_rows(tasks) if config.heads == "shared" else None,
     )
     shared = config.pair_heads == "shared"
-    if shared and (unfit := [task for task in others if not task.scale and len(task.labels) != 2]):
-        raise ConfigError(
-            "pair_heads",
-            f"{FIELD}: a shared head has one output, enough for two labels; a task of these pairs has "
-            f"{len(unfit[0].labels)}. Give each task a head of its own.",
-        )
     pair_tasks = [PairTask(len(task.labels), task.scale) for task in others]
     pairs = (
         PairHeads(encoder.features, pair_tasks, shared=shared, init=init, dropout=dropout) if others else None
@@ -236,11 +231,7 @@ def make_tagger(
 
 
 def _shared_rows(tasks: Sequence[HeadTask]) -> list[int]:
-    """The row of each label of each task: one for all labels of a name. Raises ConfigError for texts."""
-    if any(task.kind.reads != "words" for task in tasks):
-        raise ConfigError(
-            "heads", f"{FIELD} must be own here: rows are shared among tasks that label words, not texts."
-        )
+    """The row of each label of each task: one for all labels of a name."""
     names = [label for task in tasks for label in task.labels]
     place = {name: row for row, name in enumerate(dict.fromkeys(names))}
     return [place[name] for name in names]

@@ -23,7 +23,7 @@ from core.encoding.batches import Batch, Context
 from core.encoding.texts import word_forms
 from core.encoding.tokenizer import SubwordTokenizer, Tokenizer, load_tokenizer
 from core.encoding.words import WordTokenizer, words_read
-from core.errors import FIELD, ConfigError, TrainingError
+from core.errors import TrainingError
 from core.models.device import ALL_THREADS, choose_device, computes_in_half, make_deterministic
 from core.models.encoders import Encoder
 from core.models.encoders.bilstm import BiLSTM
@@ -41,9 +41,9 @@ from core.mrn.priors import NoPrior, Prior, PriorSettings, make_prior
 from core.paths import cache_dir
 from core.records import Note, RunFacts, Sink, TaskFacts
 from core.registry import reads_words
-from core.tasks import KINDS
 from core.training.added import added
 from core.training.data import SPLITS, SplitData, encode_corpus, task_facts
+from core.training.trainable import check_trainable
 from core.wording import plural
 
 _BETAS = (0.9, 0.999)
@@ -175,6 +175,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
 
     Raises MRNLabError where encoder, device or data do not allow it.
     """
+    check_trainable(config, corpus.tasks)
     before = trained_heads(config)
     torch.set_num_threads(ALL_THREADS)  # a run before this one in the same worker may have trained with one
     device = choose_device(config.device)
@@ -202,7 +203,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
     encoder, encoder_notes = _encoder(
         config, half, device, splits["train"], tokenizer, len(tasks), base, lookup
     )
-    texts, text_notes = _text_reading(config, corpus, splits)
+    texts, text_notes = _text_reading(config, splits)
     model = make_tagger(
         encoder,
         config,
@@ -213,12 +214,6 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
     ).to(device)
     weights = weight_count(model)
     fixed_weights = sum(weight.numel() for weight in model.parameters() if not weight.requires_grad)
-
-    if weights == fixed_weights:
-        raise TrainingError(
-            "This run has no weight to train: the encoder is frozen, and the similarity of two texts that "
-            "are read apart has none. Set encoder_training to full, or pair_encoding to together."
-        )
     steps_per_epoch = len(splits["train"].batches)
     total_steps = steps_per_epoch * config.epochs
     optimiser, schedule = make_optimiser(model, config, total_steps)
@@ -335,24 +330,13 @@ def _encoder(
     return encoder, notes
 
 
-def _text_reading(
-    config: RunConfig, corpus: Corpus, splits: Mapping[str, SplitData]
-) -> tuple[PooledBy, tuple[str, ...]]:
-    """What stands for a whole text, and notes on it. Raises ConfigError where texts cannot be read so."""
+def _text_reading(config: RunConfig, splits: Mapping[str, SplitData]) -> tuple[PooledBy, tuple[str, ...]]:
+    """What stands for a whole text, and notes on it."""
     known = [split.text.texts for split in splits.values() if split.text.texts is not None]
     if not known:
         return "cls", ()
-    over_words = reads_words(config.encoder)
-    if over_words and config.context_encoder is not None:
-        raise ConfigError(
-            "context_encoder", f"{FIELD} must be left unset here: it reads words, not whole texts."
-        )
-    pairs = any(KINDS[task.scheme].reads == "pair" for task in corpus.tasks)
-    if over_words and pairs and config.pair_encoding == "together":
-        problem = f"{FIELD} must be apart here: word vectors have nothing to tell two texts from each other."
-        raise ConfigError("pair_encoding", problem)
     by, whose = text_pooling(config.encoder), "as the encoder's own files say"
-    if over_words:
+    if reads_words(config.encoder):
         by, whose = "mean", "for the encoder has no [CLS]"
     elif config.pooling != "auto":
         by, whose = config.pooling, "as asked for"
@@ -403,12 +387,6 @@ def _prior(
     if config.prior is None or config.alignment is None or config.lambda_ is None or config.learn is None:
         return NoPrior(), {}, ()  # STL and MTL
     stacked = model.stacked
-    if len(stacked) < 2:
-        raise ConfigError(
-            "paradigm",
-            f"{FIELD}: MRN relates heads over the same features, and a pair of texts that are read apart has "
-            "others. Set pair_encoding to together, or train with mtl.",
-        )
     left_out = tuple(task.name for place, task in enumerate(tasks) if place not in stacked)
     notes: tuple[str, ...] = ()
     if left_out:

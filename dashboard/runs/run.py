@@ -78,7 +78,7 @@ def _advice(run: Run, advice: Advice) -> None:
     else:
         look = STATES[run.state]
         steps = "\n".join(f"- {escape(step)}" for step in advice.steps)
-        cause = f"**{look.word}: {escape(advice.cause)}.** {escape(advice.happened)}"
+        cause = f"**{advice.word or look.word}: {escape(advice.cause)}.** {escape(advice.happened)}"
         st.warning(f"{cause}\n\n{steps}", icon=look.icon)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if advice.clone:

@@ -11,7 +11,7 @@ from core.records import SplitResult
 from core.store import ErrorInfo, RunState, Store
 from core.tasks import score_task
 from dashboard.runs.table import EXAMPLES
-from tests.making import OWNER, claimed, config
+from tests.making import OWNER, claimed, config, run_facts
 from tests.pages.conftest import Open, labels, words
 from tests.pages.filled_store import Filled
 
@@ -217,3 +217,18 @@ def test_each_failure_has_its_advice(open_page: Open) -> None:
     assert "batch_size 16 (now 32)" in told
     assert "<b>" not in app.warning[0].value
     assert any("Traceback" in one.value for one in app.code)
+
+
+@pytest.mark.parametrize("type_", ["NothingToLearn", "TrainingError"])
+def test_a_run_with_nothing_to_learn_is_not_retried(open_page: Open, type_: str) -> None:
+    """Old stores have the type that such runs shared with losses that are no numbers."""
+    store = Store.open()
+    began, never = claimed(store), claimed(store)
+    store.set_facts(began, run_facts())
+    for run_id in (began, never):
+        store.finish(run_id, RunState.FAILED, error=ErrorInfo(type_, "This run has no weight to train.", ""))
+    (told,) = [one.value for one in open_page("run", id=str(never)).warning]
+    assert told.startswith("**Cannot train: these settings leave nothing to learn.** This run has no weight")
+    assert "retrying would fail again" in told
+    (other,) = [one.value for one in open_page("run", id=str(began)).warning]
+    assert other.startswith("**Cannot train" if type_ == "NothingToLearn" else "**Failed: unexpected")

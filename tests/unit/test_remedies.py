@@ -42,6 +42,7 @@ def _sound(store: Store, run_id: int) -> Advice:
         ("CorpusError", {}, "corpus cannot be read", "mrnlab doctor"),
         ("EncoderError", {}, "encoder cannot be loaded", "Check the name minilm"),
         ("ConfigError", {"field": "prior"}, "does not hold", "change the field"),
+        ("NothingToLearn", {"tasks": "alike"}, "leave nothing to learn", "Clone it into the form"),
         ("DataChanged", {}, "its data have changed", "Retry it: it starts from its beginning, on the data"),
     ],
 )  # fmt: skip

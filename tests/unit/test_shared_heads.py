@@ -11,11 +11,13 @@ import torch
 from torch import Tensor
 
 from core.config import RunConfig
+from core.corpora.types import Task
 from core.errors import ConfigError
 from core.models import model_io
 from core.models.tagger import Heads, HeadTask, make_tagger
 from core.models.task_folders import save_task_folders
 from core.store import RunState, Store
+from core.training.trainable import check_trainable
 from jobs.submit import submit
 from jobs.worker.loop import Worker
 from tests.making import OWNER, NoWorkers
@@ -78,10 +80,9 @@ def test_only_mtl_shares_rows(paradigm: str) -> None:
 
 
 def test_texts_share_no_rows_with_words() -> None:
-    encoder: Any = torch.nn.Module()
-    encoder.features = 4
+    tasks = [Task("ner", "plain", ("O",)), Task("mood", "text", ("O",))]
     with pytest.raises(ConfigError, match="must be own here: rows are shared among tasks that label words"):
-        make_tagger(encoder, config(heads="shared"), [HeadTask("plain", ("O",)), HeadTask("text", ("O",))])
+        check_trainable(config(heads="shared"), tasks)
 
 
 def test_a_run_is_saved_tags_and_has_folders_with_rows_of_their_own(tmp_path: Path) -> None:

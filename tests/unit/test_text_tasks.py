@@ -19,7 +19,7 @@ from core.corpora.assembly import describe
 from core.corpora.types import Corpus, Sentence
 from core.encoding.texts import encode_sentences
 from core.encoding.tokenizer import load_tokenizer
-from core.errors import ConfigError, TrainingError
+from core.errors import ConfigError, NothingToLearn
 from core.models.encoders.transformer import load_transformer, text_pooling
 from core.records import EpochMetrics, Event, Note, RunFacts, SplitResult
 from core.tagging import load_tagger
@@ -239,7 +239,7 @@ def test_a_prior_leaves_out_pairs_that_are_read_apart(bert: str, tmp_path: Path)
 
 
 def test_runs_that_cannot_be(bert: str) -> None:
-    with pytest.raises(TrainingError, match="no weight to train"):
+    with pytest.raises(NothingToLearn, match="a run of alike has nothing to learn over a frozen encoder"):
         set_up(
             config(bert, tasks="alike", paradigm="stl", encoder_training="frozen", lr_heads=0.1),
             text_corpus(tasks=("alike",)),
@@ -251,7 +251,7 @@ def test_runs_that_cannot_be(bert: str) -> None:
         set_up(config(**over_words, context_encoder=bert), text_corpus())
     many = text_corpus()
     extra = replace(many.train[-1], labels={"same": ("maybe",)})
-    with pytest.raises(ConfigError, match="has 3"):
+    with pytest.raises(ConfigError, match="same has 3"):
         set_up(config(bert, pair_heads="shared"), describe(replace(many, train=(*many.train, extra))))
 
 

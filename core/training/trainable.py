@@ -1,0 +1,55 @@
+"""Whether a run can train on its tasks: known from its description and their kinds, before it is queued."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.config import RunConfig
+from core.corpora.types import Task
+from core.errors import FIELD, ConfigError, NothingToLearn
+from core.registry import has_bilstm, reads_words
+from core.tasks import KINDS
+
+
+def check_trainable(config: RunConfig, tasks: Sequence[Task]) -> None:
+    """Raises ConfigError where the run's model cannot be made for these tasks, all that the run has;
+    NothingToLearn where it would have no weight to train.
+    """
+    whole = [task.name for task in tasks if KINDS[task.scheme].reads != "words"]
+    pairs = [task for task in tasks if KINDS[task.scheme].reads == "pair"]
+    if config.added_to is not None and whole:
+        raise ConfigError("tasks", f"{FIELD}: {whole[0]} labels whole texts; trained heads label words.")
+    if config.heads == "shared" and whole:
+        raise ConfigError(
+            "heads", f"{FIELD} must be own here: rows are shared among tasks that label words, not texts."
+        )
+    if config.context_encoder is not None and whole:
+        raise ConfigError(
+            "context_encoder", f"{FIELD} must be left unset here: it reads words, not whole texts."
+        )
+    if config.pair_encoding == "together":
+        if reads_words(config.encoder) and pairs:
+            problem = (
+                f"{FIELD} must be apart here: word vectors have nothing to tell two texts from each other."
+            )
+            raise ConfigError("pair_encoding", problem)
+        return
+    if config.paradigm == "mrn" and config.added_to is None and len(tasks) - len(pairs) < 2:
+        apart = ", ".join(task.name for task in pairs)
+        raise ConfigError(
+            "paradigm",
+            f"{FIELD}: MRN relates heads over the same features, and pairs that are read apart "
+            f"({apart}) have others. Set pair_encoding to together, or train with mtl.",
+        )
+    if config.pair_heads == "shared":
+        for task in pairs:
+            if not KINDS[task.scheme].is_number and len(task.labels) != 2:
+                raise ConfigError(
+                    "pair_heads",
+                    f"{FIELD}: a shared head has one output, enough for two labels; {task.name} has "
+                    f"{len(task.labels)}. Give each task a head of its own.",
+                )
+        return
+    encoder_trains = config.training.trains_any or has_bilstm(config.encoder)
+    if not encoder_trains and all(KINDS[task.scheme].is_number for task in tasks):
+        raise NothingToLearn([task.name for task in tasks])
