@@ -85,6 +85,12 @@ def findings(corpus: Corpus) -> tuple[str, ...]:
     """Sentences on what a researcher should know of the labels: unseen ones, and forbidden sequences."""
     notes = []
     for task in corpus.tasks:
+        kind = KINDS[task.scheme]
+        if len(task.labels) == 1 and not (kind.is_number or kind.has_spans or task.unseen):
+            notes.append(
+                f"{task.name} has one label ({task.labels[0]}): there is nothing to tell apart, and its "
+                "accuracy is 100% by construction."
+            )
         for split, labels in task.unseen.items():
             notes.append(
                 f"{task.name}: the {split} split has {plural(len(labels), 'label')} that training never "

@@ -77,7 +77,7 @@ class PairHeads(nn.Module):
             z = layer(self.dropout(torch.cat([u, v, (u - v).abs(), u * v], dim=-1)))
         if task.scale is not None:
             return on_scale(z, task.scale)
-        return torch.cat([torch.zeros_like(z), z], dim=1) if z.shape[1] == 1 else z
+        return torch.cat([torch.zeros_like(z), z], dim=1) if task.labels == 2 and z.shape[1] == 1 else z
 
 
 def on_scale(z: Tensor, scale: tuple[float, float]) -> Tensor:

@@ -13,11 +13,12 @@ import pytest
 from core.config import RunConfig
 from core.corpora import Corpus
 from core.errors import ConfigError, NothingToLearn
-from core.store import Store
+from core.store import RunState, Store
 from core.training import setup
 from core.training.trainable import check_trainable
 from jobs.submit import check, submit
-from tests.making import NoWorkers
+from jobs.worker.loop import Worker
+from tests.making import OWNER, NoWorkers
 from tests.pages.text_store import text_config, text_folders
 from tests.toys import config, text_corpus
 
@@ -88,3 +89,28 @@ def test_it_is_refused_before_it_is_queued(
     assert refused.value.field == field
     assert store.runs() == []
     check([good])
+
+
+@pytest.mark.parametrize("pair_encoding", ["apart", "together"])
+def test_a_task_with_one_label_trains_and_a_note_says_what_its_score_is(
+    store: Store, encoder: str, tmp_path: Path, pair_encoding: str
+) -> None:
+    folder = tmp_path / "agree"
+    folder.mkdir()
+    for split in ("train", "dev", "test"):
+        rows = (f"Text {number} .\tIts other half .\tyes" for number in range(8))
+        (folder / f"{split}.tsv").write_text("\n".join(["text1\ttext2\tlabel", *rows, ""]))
+    run = text_config(
+        str(folder), tasks="agree", paradigm="stl", encoder=encoder, max_length=32, epochs=1,
+        pair_encoding=pair_encoding,
+    )  # fmt: skip
+    note = (
+        "agree has one label (yes): there is nothing to tell apart, and its accuracy is 100% by construction."
+    )
+    assert note in check([run])
+    assert submit(store, [run], engine=NoWorkers()) == [1]
+    Worker(store, OWNER, log_to=lambda _path: contextlib.nullcontext()).train_next()
+    trained = store.run(1)
+    assert (trained.error, trained.state) == (None, RunState.SUCCEEDED)
+    assert note in trained.facts["notes"]
+    assert {score.score for score in store.scores([trained.id])} == {1.0}
