@@ -1,8 +1,9 @@
 """Workers that really train and are really killed. `python -m tests.cut_off` forks one a line.
 
-A line is a number N: the worker kills itself (SIGKILL) instead of making its Nth write to the disk, counting
-folders made, renamed and forced to the disk, which is what sealing a folder consists of; 0 for never. It
-answers with the worker's process id at once, and with its exit status once it has ended.
+A line is `SIGNAL N [TEXT]`: the worker sends itself that signal (SIGKILL, or SIGSTOP to fall asleep) before
+its Nth write to the disk, counting folders made, renamed and forced to the disk, which is what sealing a
+folder consists of; 0 for never. With TEXT only folders whose path holds it are counted. It answers with the
+worker's process id at once, and with its exit status once it has ended.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ class Workers:
     def __init__(self, server: subprocess.Popen[str]) -> None:
         self._server = server
 
-    def start(self, write: int = 0) -> int:
-        """The process id of a worker that kills itself at that write."""
+    def start(self, write: int = 0, at: str = "", how: signal.Signals = signal.SIGKILL) -> int:
+        """The process id of a worker that sends itself that signal at that write."""
         assert self._server.stdin is not None
-        print(write, file=self._server.stdin, flush=True)
+        print(int(how), write, at, file=self._server.stdin, flush=True)
         return self._answer()
 
     def ended(self) -> int:
@@ -62,25 +63,26 @@ def workers() -> Iterator[Workers]:
         server.stdout.close()
 
 
-def _dying(call: Callable[..., Any], left: list[int]) -> Callable[..., Any]:
+def _interrupted(call: Callable[..., Any], left: list[int], at: str, how: int) -> Callable[..., Any]:
     def counted(*args: Any, **options: Any) -> Any:
-        left[0] -= 1
+        left[0] -= at in str(args[0])
         if left[0] == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
+            left[0] = -1
+            os.kill(os.getpid(), how)
         return call(*args, **options)
 
     return counted
 
 
-def _work(write: int) -> None:
+def _work(how: int, write: int, at: str) -> None:
     """A worker's life, in a process of its own."""
     from core.recording.owner import this_process
     from core.store import Store
     from jobs.worker.loop import Worker
 
-    left = [write]
+    left = [write or -1]
     for name in ("mkdir", "rename", "fsync"):
-        setattr(os, name, _dying(getattr(os, name), left))
+        setattr(os, name, _interrupted(getattr(os, name), left, at, how))
     with contextlib.closing(Store.open()) as store:
         Worker(store, this_process(), beat_s=0.5).train_next()
 
@@ -95,7 +97,8 @@ def main() -> None:
         child = os.fork()
         if child == 0:
             try:
-                _work(int(line))
+                how, write, *at = line.split()
+                _work(int(how), int(write), "".join(at))
                 code = 0
             except Exception:  # noqa: BLE001 - told, and the worker's end; the next line is its parent's to read
                 traceback.print_exc()

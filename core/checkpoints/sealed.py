@@ -6,13 +6,12 @@ the folder, and `sha256` is the hash of these two.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,11 +60,11 @@ def seal(folder: Path, about: Mapping[str, Any], needs: int, write: Callable[[Pa
         (new / MANIFEST).write_text(text, encoding="utf-8")
         for path in (*new.rglob("*"), new):
             _to_disk(path)
-        put_in_place(new, folder)
+        put_in_place(new, folder, new.parent)
     return opened(folder)
 
 
-@contextmanager
+@contextlib.contextmanager
 def beside(folder: Path) -> Iterator[Path]:
     """A new folder on the same disk, to be filled and then renamed to `folder`. It is removed at the end of
     the block if it is still there; a process that is killed leaves a folder `NAME.new-…` behind.
@@ -79,9 +78,10 @@ def beside(folder: Path) -> Iterator[Path]:
         yield new
 
 
-def put_in_place(new: Path, folder: Path) -> None:
-    """Rename `new` to `folder`, in place of what was there."""
-    shutil.rmtree(folder, ignore_errors=True)
+def put_in_place(new: Path, folder: Path, aside: Path) -> None:
+    """Rename `new` to `folder`, in place of what was there, which is moved into the folder `aside`."""
+    with contextlib.suppress(FileNotFoundError):
+        folder.rename(aside / "replaced")
     new.rename(folder)
     _to_disk(folder.parent)
 

@@ -143,7 +143,9 @@ def states_of(run: int | str) -> str:
 
 
 def model_of(run: int | str) -> str:
-    """The name of a run's model."""
+    """How the names of a run's models begin, one of each attempt that has published its own; without attempts
+    that of an earlier version.
+    """
     return f"models/{run}"
 
 
@@ -162,5 +164,9 @@ def model_folder(folder: Path) -> Path:
         return folder
     here = checkpoint_dir(int(folder.name))
     if not here.exists() and (place := shared_artefacts()) is not None:
-        place.pull(model_of(folder.name), here)
+        model = model_of(folder.name)
+        # The last attempt is the one that has succeeded; names of attempts are ordered as their numbers.
+        for name in (*sorted(place.names(f"{model}/"), reverse=True), model):
+            if place.pull(name, here):
+                break
     return here if here.exists() else folder

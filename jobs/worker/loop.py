@@ -139,6 +139,8 @@ class Worker:
         except (NotOwner, RunNotFound):
             raise
         except Exception as error:  # noqa: BLE001 - whatever a training raises is the run's failure, stored and shown
+            # Not where its folders are gone since another worker has them.
+            self._store.state(run.id, self._owner)
             _log.error("Failed.", exc_info=error)
             self._store.finish(run.id, RunState.FAILED, error=ErrorInfo.of(error), owner=self._owner)
             return
@@ -150,7 +152,8 @@ class Worker:
                 checkpoint=str(checkpoint_dir(run.id)),
                 owner=self._owner,
             )
-            Checkpoint(checkpoint_dir(run.id), shared=shared_artefacts()).forget_states()
+            forgotten = Checkpoint(checkpoint_dir(run.id), attempt=run.attempt, shared=shared_artefacts())
+            forgotten.forget_states()
             _log.info("Succeeded.")
             return
         if stop.reason is StopReason.DISOWNED:
@@ -188,6 +191,7 @@ class Worker:
         with StoreSink(self._store, run.id, self._owner, stop) as sink:
             checkpoint = Checkpoint(
                 checkpoint_dir(run.id),
+                attempt=run.attempt,
                 # A saved state is of use only where every step before it is on record.
                 recorded=self._store.last_metric_steps([run.id]).get(run.id, 0),
                 every_s=checkpoint_seconds(),

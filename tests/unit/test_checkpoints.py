@@ -13,6 +13,7 @@ from safetensors.torch import save_file
 
 from core.checkpoints import Checkpoint, Damaged
 from core.checkpoints.sealed import seal, verified
+from core.checkpoints.shared_storage import Artefacts, model_folder, shared_artefacts
 from core.errors import NoRoom, TrainingError
 from core.paths import checkpoint_dir
 from core.records import Event, Saved
@@ -114,11 +115,11 @@ def test_states_beyond_the_record_are_not_taken(tmp_path: Path) -> None:
     taken = Checkpoint(tmp_path / "7", recorded=19).resume("run", print)
     assert taken is not None
     assert taken.name == "step-00000010"
-    assert [path.name for path in (tmp_path / "7.states").iterdir()] == ["step-00000010"]
+    assert [path.name for path in (tmp_path / "7.states").glob("*/*")] == ["step-00000010"]
     with pytest.raises(TrainingError, match=r"not what it was when it was begun\. Retry it"):
         Checkpoint(tmp_path / "7", recorded=19).resume("another run", print)
     assert Checkpoint(tmp_path / "7", recorded=0).resume("another run", print) is None
-    assert list((tmp_path / "7.states").iterdir()) == []
+    assert list((tmp_path / "7.states").glob("*/*")) == []
 
 
 def test_what_a_killed_process_left_goes_when_the_run_is_claimed_again(tmp_path: Path) -> None:
@@ -127,14 +128,47 @@ def test_what_a_killed_process_left_goes_when_the_run_is_claimed_again(tmp_path:
     kept = Checkpoint(runs / "7")
     kept.resume("run", print)
     saved(kept, 10)
-    left = ["7.new-a1b2", "7.states/step-00000020.new-a1b2", "7.states/best-00000020.new-a1b2"]
+    first, second = (f"7.states/attempt-0000{number}" for number in (1, 2))
+    left = ["7.new-a1b2", f"{first}/step-00000020.new-a1b2", f"{first}/best-00000020.new-a1b2"]
     others = [runs / "70.new-a1b2", runs / "17.states"]
     for folder in (*(runs / name for name in left), *others):
         (folder / "new").mkdir(parents=True)
-    state = Checkpoint(runs / "7", recorded=10).resume("run", print)
-    assert state == runs / "7.states" / "step-00000010"
+    state = Checkpoint(runs / "7", attempt=2, recorded=10).resume("run", print)
+    assert state == runs / second / "step-00000010"
     assert sorted(runs.iterdir()) == sorted([runs / "7.states", *others])
-    assert list((runs / "7.states").iterdir()) == [state]
+    assert list((runs / "7.states").glob("*/*")) == [state]
+
+
+def test_a_machine_that_was_only_asleep_leaves_what_its_successor_has_shared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has asked the store for the last time before it fell asleep, and goes on to its end."""
+    monkeypatch.setenv("MRNLAB_ARTEFACTS", str(tmp_path / "shared"))
+
+    def machine(attempt: int, recorded: int) -> Checkpoint:
+        folder = tmp_path / f"machine {attempt}" / "7"
+        return Checkpoint(folder, attempt=attempt, recorded=recorded, shared=shared_artefacts())
+
+    def finish(kept: Checkpoint, step: int) -> None:
+        kept.save_best(step, 10, lambda to: (to / "numbers").write_text(str(step)))
+        saved(kept, step)
+        kept.publish()
+
+    asleep, successor = machine(1, 0), machine(2, 10)
+    asleep.resume("run", print)
+    saved(asleep, 10)
+    state = successor.resume("run", print)
+    assert state is not None
+    assert state.name == "step-00000010"
+    finish(successor, 20)
+    finish(asleep, 15)
+    asleep.forget_states()
+    resumed = machine(3, 20).resume("run", print)
+    assert resumed is not None
+    assert resumed.name == "step-00000020"
+    assert (model_folder(Path("7")) / "numbers").read_text() == "20"
+    successor.forget_states()
+    assert Artefacts(str(tmp_path / "shared")).names("states/") == []
 
 
 def test_states_of_a_run_that_has_succeeded_go_with_its_worker() -> None:
@@ -155,9 +189,9 @@ def test_saving_takes_a_twentieth_of_the_time_at_most(tmp_path: Path) -> None:
     def settle() -> None:
         clock.now += costs[step]
 
+    costs, pauses, step = [1.0, 10.0, 0.1], [60, 190, 60], 0
     kept = Checkpoint(tmp_path / "7", every_s=60, clock=clock, settle=settle)
     kept.resume("run", print)
-    costs, pauses = [1.0, 10.0, 0.1], [60, 190, 60]
     for step in range(3):
         clock.now += 60 if step == 0 else pauses[step - 1]
         assert kept.due

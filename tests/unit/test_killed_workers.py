@@ -1,4 +1,6 @@
-"""Real workers killed with SIGKILL, in the write of a checkpoint too: the run ends as if none had been."""
+"""Real workers killed with SIGKILL or stopped with SIGSTOP, in the write of a checkpoint too: the run ends as
+if none had been.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +10,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from core.config import RunConfig
-from core.paths import checkpoint_dir
+from core.errors import LossCause
+from core.paths import checkpoint_dir, log_path
 from core.store import MetricKey, RunState, Store
 from jobs.worker.liveness import reap
 from tests.benchmarks._loops import random_bert
 from tests.cut_off import Workers, workers
 from tests.supervised import wait_for
 from tests.trained import toy_config
+
+WRITES_OF_MODELS = 12
+"""Folders of best models that a worker makes or renames in three epochs that all improve on the last."""
 
 
 @pytest.fixture
@@ -98,7 +105,7 @@ def test_killed_again_and_again(store: Store, laboratory: Path) -> None:
     encoder = random_bert(laboratory / "larger", **sizes)
     large = toy_config(laboratory, encoder=encoder, epochs=1, batch_size=32, device="cpu")
     with workers() as forked:
-        for config, kills in ((small, [21, 0, 3, 14]), (large, [18])):
+        for config, kills in ((small, [29, 0, 3, 22]), (large, [26])):
             whole = train(store, forked, config)
             killed = train_killed(store, forked, config, kills)
             assert any(event.message.startswith("Resumed from step") for event in store.events(killed))
@@ -106,3 +113,41 @@ def test_killed_again_and_again(store: Store, laboratory: Path) -> None:
     # What is left beside the checkpoints is nothing.
     folders = {path.name for path in checkpoint_dir(1).parent.iterdir()}
     assert folders == {str(run.id) for run in store.runs()}
+
+
+def asleep(pid: int) -> bool:
+    return psutil.Process(pid).status() == psutil.STATUS_STOPPED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wakes", ["when the run has ended", "in between"])
+def test_a_worker_that_was_only_asleep_leaves_the_files_of_its_successor(
+    store: Store, laboratory: Path, wakes: str
+) -> None:
+    """It falls asleep at each of its writes that concern a best model, the published one too; its successor
+    goes on, to the end of the run or until it falls asleep itself in the write of one.
+    """
+    config = toy_config(laboratory, epochs=3, dropout=0.2, batch_size=16)
+    with workers() as first_host, workers() as second_host:
+        whole = train(store, first_host, config)
+        for write in range(1, WRITES_OF_MODELS + 1):
+            (run_id,) = store.add_runs([config], retries=1)
+            first = first_host.start(write, "/best-", signal.SIGSTOP)
+            wait_for(lambda pid=first: asleep(pid))  # type: ignore[misc]
+            assert store.mark_lost(run_id, "It fell silent.", cause=LossCause.SILENT)
+            if wakes == "in between":
+                second = second_host.start(1 + write % 3, "/best-", signal.SIGSTOP)
+                wait_for(lambda pid=second: asleep(pid))  # type: ignore[misc]
+            else:
+                second = second_host.start()
+                assert second_host.ended() == 0
+            os.kill(first, signal.SIGCONT)
+            assert first_host.ended() == 0
+            if wakes == "in between":
+                os.kill(second, signal.SIGCONT)
+                assert second_host.ended() == 0
+            assert store.state(run_id) is RunState.SUCCEEDED, store.run(run_id).error
+            compare(store, run_id, whole)
+            log = log_path(run_id).read_text()
+            assert f"no longer belongs to process {first} " in log
+            assert "Traceback" not in log

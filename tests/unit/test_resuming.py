@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,7 @@ class Laboratory:
         self.config, self.folder, self.data, self.every = config, folder, data, every
         self.shared = shared
         self.record = Record()
-        self.steps = 0
+        self.attempts = self.steps = 0
 
     def attempt(
         self, tell: Callable[[Event], None] = lambda event: None, stop_at: int | None = None
@@ -94,8 +95,10 @@ class Laboratory:
             return self.steps == stop_at
 
         self.record.waiting = []  # what the former attempt had not settled is lost
+        self.attempts += 1
         checkpoint = Checkpoint(
             self.folder,
+            attempt=self.attempts,
             recorded=self.record.last_step,
             every_s=self.every,
             settle=self.record.settle,
@@ -204,7 +207,7 @@ def test_gone_on_from_every_state(encoder: str, tmp_path: Path, kind: str) -> No
     assert (ended.steps, attempts) == (steps, cuts)
     assert_same(pieces, whole)
     # Two states and their models at most, for all that was cut off.
-    states = tmp_path / "pieces.states"
+    (states,) = (tmp_path / "pieces.states").iterdir()
     assert len(list(states.glob("step-*"))) == 2
     assert len(list(states.iterdir())) <= 4
 
@@ -258,7 +261,7 @@ def test_a_stop_saves_where_it_is(encoder: str, tmp_path: Path) -> None:
     assert [(saved.step, saved.epoch) for saved in pieces.record.saved] == [(7, 1.4)]
     assert pieces.record.saved[0].size == sum(
         len(content)
-        for name, content in files(tmp_path / "pieces.states" / "step-00000007").items()
+        for name, content in files(tmp_path / "pieces.states" / "attempt-00001" / "step-00000007").items()
         if name != "manifest.json"
     )
     assert pieces.attempt().steps == STEPS
@@ -275,7 +278,7 @@ def stopped_at_7(encoder: str, folder: Path, **changes: Any) -> Laboratory:
 def test_a_stop_before_the_first_step_saves_nothing(encoder: str, tmp_path: Path) -> None:
     pieces = Laboratory(toy(encoder), tmp_path / "pieces", corpus())
     assert pieces.attempt(stop_at=1).steps == 0
-    assert not (tmp_path / "pieces.states").exists()
+    assert files(tmp_path / "pieces.states") == {}
 
 
 @pytest.mark.parametrize("training", ["full", "top:1", "lora:2"])
@@ -300,7 +303,7 @@ def test_other_conditions_are_told(encoder: str, tmp_path: Path) -> None:
     pieces = stopped_at_7(encoder, tmp_path)
     pieces.config = toy(encoder, device="auto")  # the device may be another
     threads = torch.get_num_threads()
-    state = tmp_path / "pieces.states" / "step-00000007"
+    state = tmp_path / "pieces.states" / "attempt-00001" / "step-00000007"
     rest = json.loads((state / "state.json").read_text())
     rest["conditions"] |= {"threads": "64", "torch": "2.0.0"}
     about = dict(opened(state).about)
@@ -334,15 +337,37 @@ def test_another_machine_goes_on(encoder: str, tmp_path: Path) -> None:
         f"Resumed from step {step}." for step in (3, 6, 9, 12)
     ]
     assert_same(pieces, whole)
-    assert place.pull("models/7", tmp_path / "model")
+    assert place.names("models/") == ["models/7/attempt-00005"]
+    assert place.pull("models/7/attempt-00005", tmp_path / "model")
     assert files(tmp_path / "model") == files(whole.folder)
     states = place.names("states/7/")
     assert [name for name in states if "step-" in name] == [
-        "states/7/step-00000009",
-        "states/7/step-00000012",
+        "states/7/attempt-00003/step-00000009",
+        "states/7/attempt-00004/step-00000012",
     ]
-    Checkpoint(pieces.folder, shared=place).forget_states()
+    Checkpoint(pieces.folder, attempt=5, shared=place).forget_states()
     assert place.names("states/") == []
+
+
+@pytest.mark.parametrize("kept", ["here", "in the shared place"])
+def test_states_of_a_version_without_attempts_are_resumed(encoder: str, tmp_path: Path, kept: str) -> None:
+    """Their folders lay where those of the attempts lie now."""
+    config = toy(encoder, dropout=0.3)
+    whole = Laboratory(config, tmp_path / "whole", corpus())
+    whole.attempt()
+    shared = None if kept == "here" else Artefacts(str(tmp_path / "shared"))
+    pieces = Laboratory(config, tmp_path / "here" / "7", corpus(), shared=shared)
+    assert pieces.attempt(stop_at=8).stopped
+    states = tmp_path / "here" / "7.states" if shared is None else tmp_path / "shared" / "states" / "7"
+    for path in (states / "attempt-00001").iterdir():
+        path.rename(states / path.name)
+    (states / "attempt-00001").rmdir()
+    if shared is not None:
+        shutil.rmtree(tmp_path / "here")
+    assert pieces.attempt().steps == STEPS
+    assert Note("Resumed from step 7.") in pieces.record.notes
+    assert_same(pieces, whole)
+    assert [path.name for path in states.iterdir()] == ["attempt-00002"]
 
 
 def test_a_shared_place_that_fails_does_not_end_a_training(encoder: str, tmp_path: Path) -> None:
@@ -388,7 +413,7 @@ class Faults:
 
     def damage(self, states: Path) -> None:
         """Now and then a byte of a file of the newest state is not what was written."""
-        paths = sorted(path for path in states.glob("*/*") if path.is_file())
+        paths = sorted(path for path in states.glob("*/*/*") if path.is_file())
         if paths and self.random.random() < 0.3:
             path = paths[-1 - int(self.random.integers(0, min(3, len(paths))))]
             content = bytearray(path.read_bytes())

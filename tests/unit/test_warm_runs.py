@@ -57,7 +57,7 @@ def test_a_best_model_in_memory_is_that_on_the_disk(
 
     def look(event: Event) -> None:
         if isinstance(event, EpochMetrics):
-            written.extend(path.name for path in tmp_path.glob("*.states/best-*"))
+            written.extend(path.name for path in tmp_path.glob("*.states/*/best-*"))
 
     ended = small.attempt(look)
     assert written == []
@@ -75,7 +75,7 @@ def test_a_state_has_the_best_model_beside_it(tmp_path: Path) -> None:
     assert run.attempt(stop_at=3 + 8).best_epoch == 1
     run.record.settle()
     assert [type(event) for event in run.record.saved] == [Saved]
-    (best,) = tmp_path.glob("*.states/best-*")
+    (best,) = tmp_path.glob("*.states/*/best-*")
     assert best.name == "best-00000005"
     assert run.attempt().steps == STEPS
     assert Note("Resumed from step 7.") in run.record.notes
