@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,6 +40,9 @@ _LABEL, _SCORE = "label", "score"
 # What separates names on the command line and in the form, and control characters.
 _NOT_IN_NAMES = re.compile("[,;\x00-\x1f]")
 _LONGEST_SHOWN = 80
+
+MOST_SCORE = 1e6
+"""The largest score, either side of 0. The squares of its gradients, which optimisers keep, fit float32."""
 
 Row = tuple[int, Sequence[Any]]
 """A row's line and its values."""
@@ -237,11 +241,15 @@ def _json_object(source: Source, number: int, line: str) -> dict[str, Any]:
             raise ValueError("a key stands twice")
         return values
 
+    def as_written(text: str) -> float | str:
+        """The number; the text where no float holds it."""
+        return float(text) if math.isfinite(float(text)) else text
+
     def no_number(text: str) -> NoReturn:
         raise ValueError(f"{text} is no JSON")
 
     try:
-        values = json.loads(line, object_pairs_hook=unique, parse_constant=no_number)
+        values = json.loads(line, object_pairs_hook=unique, parse_constant=no_number, parse_float=as_written)
     except (ValueError, RecursionError) as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         _refuse(source, number, f"is no JSON ({reason}); expected an object such as {_EXAMPLE}.")
@@ -367,8 +375,12 @@ def _label(source: Source, number: int, name: str, value: Any, scheme: Scheme) -
     _check_characters(source, number, name, label)
     if any(character < " " for character in label):
         _refuse(source, number, f"{name} holds a line end or another control character.")
-    if scheme == "score" and real_number(label) is None:
-        _refuse(source, number, f"{name} must be a number, not '{_short(label)}'.")
+    if scheme == "score":
+        if (score := real_number(label)) is None:
+            _refuse(source, number, f"{name} must be a number, not '{_short(label)}'.")
+        if abs(score) > MOST_SCORE:
+            limits = f"{-MOST_SCORE:,.0f} and {MOST_SCORE:,.0f}"
+            _refuse(source, number, f"{name} must lie between {limits}, not '{_short(label)}'; rescale it.")
     return intern(label)
 
 

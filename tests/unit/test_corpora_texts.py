@@ -121,7 +121,7 @@ class TestFiles:
 
     @pytest.mark.parametrize(
         ("value", "label"),
-        [('"a b "', "a b"), ("3", "3"), ("4.50", "4.5"), ("true", "true"), ("1e999", "Infinity")],
+        [('"a b "', "a b"), ("3", "3"), ("4.50", "4.5"), ("true", "true"), ("1e309", "1e309")],
     )
     def test_labels_of_json(self, value: str, label: str) -> None:
         (sentence,), _ = read_texts(
@@ -158,6 +158,9 @@ class TestFiles:
             ("a.tsv", "text1\ttext2\tscore\na\tb\thigh\n", "line 2: score must be a number, not 'high'"),
             ("a.tsv", "text1\ttext2\tscore\na\tb\tnan\n", "line 2: score must be a number, not 'nan'"),
             ("a.tsv", "text1\ttext2\tscore\na\tb\t1e999\n", "line 2: score must be a number, not '1e999'"),
+            ("a.jsonl", '{"text1": "a", "text2": "b", "score": 1e309}', "line 1: score must .* not '1e309'"),
+            ("a.tsv", "text1\ttext2\tscore\na\tb\t1e308\n", "line 2: score must lie between -1,000,000"),
+            ("a.tsv", "text1\ttext2\tscore\na\tb\t-1000001\n", "line 2: .* 1,000,000, not '-1000001'"),
             ("a.tsv", "text1\ttext2\tx_score\na\tb\t1_0\n", "line 2: x_score must be a number, not '1_0'"),
             ("a.csv", 'text,label\n"a\nb",1\n"c,2\nd,3\n', "a.csv, line 4: a quoted field is not closed"),
             ("a.csv", 'text,label\n"a\nb",1\n"c" d,2\n', "line 4: a quoted field is not closed, or goes on"),
@@ -313,7 +316,9 @@ class TestFolder:
             "test.tsv": "text\tlabel\nc\tx\n",
         }
         corpus = load(folder(tmp_path, files))
-        assert corpus.notes == ("Columns left out: id, _from.",)
+        left_out, one_label = corpus.notes
+        assert left_out == "Columns left out: id, _from."
+        assert "one label (x)" in one_label
         assert [s.tokens for split in (corpus.train, corpus.dev, corpus.test) for s in split] == [
             ("a",),
             ("b",),

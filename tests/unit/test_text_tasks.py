@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from core.checkpoints import Checkpoint
 from core.config import RunConfig
-from core.corpora.assembly import describe
+from core.corpora.assembly import SPLITS, describe
+from core.corpora.text_files import MOST_SCORE
 from core.corpora.types import Corpus, Sentence
 from core.encoding.texts import encode_sentences
 from core.encoding.tokenizer import load_tokenizer
@@ -180,6 +181,28 @@ def test_every_kind_of_task_is_learned_and_answered(bert: str, tmp_path: Path, v
     )
     assert tagged[0].tags.keys() == {"pos"}
     assert tagger.answer([("EU lamb", None)])[0].keys() == {"mood"}
+
+
+@pytest.mark.parametrize("pair_encoding", ["apart", "together"])
+def test_the_largest_scores_are_learned_as_small_ones_are(
+    bert: str, tmp_path: Path, pair_encoding: str
+) -> None:
+    small = text_corpus(tasks=("alike",))
+    times = MOST_SCORE / 5
+    splits = {
+        split: tuple(
+            replace(pair, labels={"alike": (f"{times * float(pair.labels['alike'][0]):.9g}",)})
+            for pair in small.split(split)
+        )
+        for split in SPLITS
+    }
+    scores: list[float] = []
+    for corpus in (small, describe(small.with_splits(splits))):
+        run = config(bert, tasks="alike", paradigm="stl", pair_encoding=pair_encoding, epochs=2)
+        events = trained(run, corpus, tmp_path / str(len(scores)))
+        scores.append(next(event for event in events if isinstance(event, SplitResult)).scores[0].score)
+    assert scores[0] == pytest.approx(scores[1], abs=0.02)
+    assert scores[0] > 0
 
 
 @pytest.mark.parametrize("pair_encoding", ["apart", "together"])
