@@ -77,13 +77,16 @@ def vectors_path(name: str) -> Path:
 
 
 def check_vectors(name: str) -> None:
-    """Read the first lines of the vectors with that name, or at that file or folder.
+    """Read the first lines of the vectors with that name, or at that file or folder; of gzip unpack all.
 
     Raises ConfigError as `read_vectors` where they are wrong, or there is no such file.
     """
     path = vectors_path(name)
     if name in _PACKAGED:
         return
+    with _reading(path):
+        status = path.stat()
+    _unpack(path, status.st_size, status.st_mtime_ns)
     for number, _, numbers in islice(_entries(path), _CHECKED_LINES):
         _values(numbers, numbers.count(b" ") + 1, path, number)
 
@@ -155,6 +158,15 @@ def lookup(form: str, known: Mapping[str, int]) -> int | None:
     return known.get(form.lower()) if number is None else number
 
 
+@lru_cache(maxsize=8)
+def _unpack(path: Path, size: int, changed: int) -> None:
+    """Reads gzip to its end, where its length and checksum stand. Raises ConfigError where they differ."""
+    del size, changed  # part of the cache's key only
+    with _opened(path) as file:
+        while isinstance(file, gzip.GzipFile) and file.read(_LONGEST_LINE):
+            pass
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
     """The file's bytes, unpacked where it is gzip. Raises ConfigError where it cannot be read."""
@@ -175,7 +187,9 @@ def _reading(path: Path) -> Iterator[None]:
         yield
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error).rstrip(".")
-        raise ConfigError("vectors", f"{FIELD}: {path} cannot be read: {reason}.") from error
+        damaged = isinstance(error, (gzip.BadGzipFile, EOFError, zlib.error))
+        again = " Copy or download it again." if damaged else ""
+        raise ConfigError("vectors", f"{FIELD}: {path} cannot be read: {reason}.{again}") from error
 
 
 def _lines(file: BinaryIO, path: Path) -> Iterator[tuple[int, bytes]]:

@@ -114,6 +114,20 @@ class TestFiles:
         assert "vectors.txt" in str(error.value)
         assert error.value.field == "vectors"
 
+    def test_packed_vectors_are_unpacked_to_their_end_before_a_run_is_queued(self, tmp_path: Path) -> None:
+        """Once for each state of the file: a form is checked after each edit."""
+        random = np.random.default_rng(1)
+        rows = (f"word{number} {random.random()} {random.random()}" for number in range(20_000))
+        whole = gzip.compress("\n".join(rows).encode(), mtime=0)
+        check_vectors(file(tmp_path, whole))
+        garbled = bytearray(whole)
+        garbled[-9_000] ^= 255
+        for bad, says in ((whole[:-20_000], "ended before"), (bytes(garbled), "cannot be read: ")):
+            with pytest.raises(ConfigError, match=f"{says}.* Copy or download it again.") as error:
+                check_vectors(file(tmp_path, bad))
+            assert error.value.field == "vectors"
+        check_vectors(file(tmp_path, whole))
+
     def test_a_name_must_be_that_of_one_file(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="neither glove nor a file or folder"):
             read_vectors("globe", every)
