@@ -221,7 +221,8 @@ class StoredRun:
         self._check_recorded(stored, f"predictions on the split '{split}'")
         run = self.record
         corpus = prepare(run.config)
-        if corpus.text_hash != run.facts.get("text_hash", corpus.text_hash):
+        conditions = self.lab.store.conditions([run]).get(run.id)
+        if conditions is not None and conditions.text not in (None, corpus.text_hash):
             raise CorpusError(f"The text of {corpus.name} has changed since run {self.id} was trained on it.")
         sentences = corpus.split("dev" if split == "dev" else "test")
         schemes = {task.name: task.scheme for task in corpus.tasks}

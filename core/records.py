@@ -90,6 +90,8 @@ class RunFacts:
     `parameters` counts all weights of encoder, BiLSTM and heads. `planted`: how related simulated tasks are
     by construction. `selected_by` is the description's `select_by`, or `last` without development sentences.
     Scores on text of another `text_hash`, or in another `precision` (`fp32`, `bf16`), do not compare.
+    `feats_sentences` is `all` where sentences without any feature of CoNLL-U are annotated for tasks on
+    features; runs of earlier versions left them out and have it empty.
     """
 
     device: str
@@ -116,6 +118,7 @@ class RunFacts:
     usage: Usage | None = None
     selected_by: SelectBy = "score"
     text_hash: str = ""
+    feats_sentences: Literal["", "all"] = ""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ apart by spaces, a line of spaces is an empty line; where by tabs, it is a mista
 CoNLL-U (https://universaldependencies.org/format.html): FORM becomes the words; UPOS, XPOS and DEPREL are
 tasks, and so is each feature of FEATS (`feats:Number`). Multiword ranges (1-2) and empty nodes (1.1) are not
 words and are left out; so are comments. `_` says that a word has no label: a sentence with nothing else in
-the column is not annotated for its tasks, and in a sentence with other labels `_` is a label like them.
+the column of UPOS, XPOS or DEPREL, and a file with nothing else in FEATS, is not annotated for the tasks of
+that column. Elsewhere `_` is a label like the others.
 """
 
 from __future__ import annotations
@@ -276,8 +277,8 @@ def read_conllu(
     rows_left_out = plural(left_out, "row")
     notes = (f"{source.name}: {rows_left_out} of multiword ranges and empty nodes left out.",)
     values = {row[_FEATS]: _features(row[_FEATS]) for rows in sentences for row in rows}
-    if features is None:
-        features = sorted({task for labels in values.values() for task in labels})
+    occurring = sorted({task for labels in values.values() for task in labels})
+    features = (occurring if features is None else features) if occurring else ()
     return tuple(_sentence(rows, values, features) for rows in sentences), notes if left_out else ()
 
 
@@ -293,13 +294,12 @@ def _sentence(
     columns = {task: tuple(intern(row[place]) for row in rows) for task, place in CONLLU_TASKS.items()}
     labels = {task: column for task, column in columns.items() if set(column) != {_NO_LABEL}}
     of_words = [values[row[_FEATS]] for row in rows]
-    if any(of_words):
-        without = _unlabelled(len(rows))
-        has = set().union(*of_words)
-        labels |= {
-            task: tuple(word.get(task, _NO_LABEL) for word in of_words) if task in has else without
-            for task in features
-        }
+    without = _unlabelled(len(rows))
+    has = set().union(*of_words)
+    labels |= {
+        task: tuple(word.get(task, _NO_LABEL) for word in of_words) if task in has else without
+        for task in features
+    }
     return Sentence(tuple(row[1] for row in rows), labels)
 
 

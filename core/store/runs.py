@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -29,6 +29,7 @@ from sqlalchemy import (
 )
 
 from core.config import RunConfig
+from core.corpora.readers import FEATURE
 from core.errors import ConfigError, IllegalMove, MRNLabError, RunNotFound
 from core.store.database import Database, in_chunks
 from core.store.records import ENDED, Conditions, ErrorInfo, Owner, Run, RunEvent, RunState
@@ -38,6 +39,7 @@ _NO_FACTS: Mapping[str, Any] = {}
 _LARGEST_SEED = 2**31 - 1
 _LONGEST_KEYWORD = 50
 _COLUMNS = tuple(runs.c.keys())
+_CONDITIONS = ("text_hash", "precision", "alignment")  # the facts, in the order of `Conditions`
 
 
 def datetime_of(seconds: float) -> datetime:
@@ -163,6 +165,9 @@ class Runs(Database):
     def conditions(self, listed: Iterable[Run]) -> dict[int, Conditions]:
         """What the facts of these runs say of text, precision and alignment, by run; runs without facts are
         left out.
+
+        A run that learned, or dealt sentences to, features of CoNLL-U before sentences without any counted
+        has the text `old-` and the hash, which leaves features out.
         """
         by_id = {run.id: run for run in listed}
         by_run = {
@@ -174,10 +179,15 @@ class Runs(Database):
             return by_run
         with self.transaction(write=False) as connection:
             for chunk in in_chunks(run_id for run_id in by_id if run_id not in by_run):
-                names = (_fact(connection, name) for name in ("text_hash", "precision", "alignment"))
+                names = map(partial(_fact, connection), ("feats_sentences", *_CONDITIONS))
                 rows = select(facts.c.run_id, *names).where(facts.c.run_id.in_(chunk))
-                for run_id, *values in connection.execute(rows):
-                    by_run[run_id] = Conditions(*(value or None for value in values))
+                for run_id, feats_sentences, *values in connection.execute(rows):
+                    known = Conditions(*(value or None for value in values))
+                    config = by_id[run_id].config
+                    learns_features = any(FEATURE in name for name in (config.corpus, *config.tasks))
+                    if known.text and learns_features and not feats_sentences:
+                        known = dataclasses.replace(known, text=f"old-{known.text}")
+                    by_run[run_id] = known
         for run in by_id.values():
             if run.state in ENDED and run.id in by_run:
                 self._conditions[run.id, run.attempt] = by_run[run.id]

@@ -237,6 +237,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         selected_by=config.select_by if "dev" in splits else "last",
         planted=corpus.planted and corpus.planted(config.tasks),
         text_hash=corpus.text_hash,
+        feats_sentences="all",
         parameters=weights + (base.fixed_parameters if base is not None and features is not None else 0),
         trained_parameters=weights - fixed_weights,
         notes=(*corpus.notes, *encoder_notes, *text_notes, *config_warnings(config), *alignment_notes),

@@ -72,6 +72,22 @@ class TestRuns:
         assert store.conditions(store.runs())[running] == Conditions("other", "fp32", "cooccurrence")
         assert store.conditions([]) == {}
 
+    def test_runs_whose_sentences_without_features_were_left_out_saw_other_text(self, store: Store) -> None:
+        """The hash of CoNLL-U text is that of before, for runs on other tasks saw the same sentences."""
+        dealt = "apart:ud?tasks=feats:Number,pos"
+        texts = []
+        for facts in (run_facts(text_hash="abc"), run_facts(text_hash="abc", feats_sentences="all")):
+            runs = [
+                claimed(store, tasks=("feats:Number", "pos")),
+                claimed(store, corpus=dealt),
+                claimed(store),
+            ]
+            for run in runs:
+                store.set_facts(run, facts)
+            conditions = store.conditions(store.runs(ids=runs))
+            texts.append([conditions[run].text for run in runs])
+        assert texts == [["old-abc", "old-abc", "abc"], ["abc", "abc", "abc"]]
+
     def test_a_rolled_back_change_is_never_shown(self, store: Store) -> None:
         run_id = claimed(store)
 

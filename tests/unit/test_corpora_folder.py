@@ -79,13 +79,16 @@ class TestFolder:
         assert corpus.train[0].labels["feats:Number"] == ("_", "Sing", "_")
         assert corpus.train[0].labels["feats:Person"] == ("_", "_", "3")
         assert corpus.train[0].labels["deprel"] == ("det", "nsubj:pass", "root")
-        # A sentence without any feature is not annotated for them; one without this feature is.
-        assert not [name for name in corpus.train[1].labels if name.startswith("feats:")]
-        assert corpus.test[2].labels["feats:Number"] == ("_",)
+        # Of a treebank with features every sentence is annotated for them, also one whose FEATS are all `_`.
+        assert corpus.train[1].labels["feats:Number"] == corpus.test[2].labels["feats:Number"] == ("_",)
         assert detect_columns(place) is None
         config = RunConfig.build(corpus=place, tasks=("lemma",), paradigm="stl")
         with pytest.raises(CorpusError, match=r"no task 'lemma'.*CoNLL columns"):
             prepare(config)
+
+    def test_a_split_without_any_feature_is_not_annotated_for_them(self, tmp_path: Path) -> None:
+        place = folder(tmp_path, "ud", {"train.conllu": FEATS, "test.conllu": _conllu("e _ root")})
+        assert set(load(place).test[0].labels) == {"upos", "xpos", "deprel"}
 
     def test_the_hash_of_conllu_text_leaves_its_newer_tasks_out(self, tmp_path: Path) -> None:
         place = folder(tmp_path, "ud", {"train.conllu": FEATS, "test.conllu": FEATS})
