@@ -4,12 +4,13 @@ loaded.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from core.corpora.types import Sentence
 from core.errors import MRNLabError
+from core.plain_text import spreadsheet_cell
 from core.records import TaggedSentence as TaggedSentence
 from core.records import TaskScore
 from core.records import TextAnswer as TextAnswer
@@ -138,6 +139,13 @@ def text_table(
             row += [f"{answer[task].probabilities[0][1]:.4f}"] if confidence and is_label else []
         rows.append(row)
     return rows
+
+
+def tab_separated(rows: Iterable[Sequence[str]]) -> str:
+    """The rows of `text_table`, one a line, tabs between the cells. What a spreadsheet would take for a
+    formula begins with an apostrophe (`unguarded_cell` takes it away).
+    """
+    return "".join("\t".join(str(spreadsheet_cell(cell)) for cell in row) + "\n" for row in rows)
 
 
 _NO_LABEL = "_"

@@ -33,7 +33,7 @@ from core.errors import CorpusError, MRNLabError
 from core.plain_text import shortened
 from core.records import TaskScore
 from core.store.records import Run
-from core.tagging import Answered, Tagger, check_texts, given_scores, text_of, text_table
+from core.tagging import Answered, Tagger, check_texts, given_scores, tab_separated, text_of, text_table
 from core.tasks import KINDS, reading
 from core.tasks.kinds import Reads
 from core.wording import duration, first_of, percent, plural
@@ -495,7 +495,7 @@ def _answer_file(file: GivenFile, system: System, schemes: Mapping[str, str]) ->
     header, *rows = text_table(asked.texts, said, confidence=sure)
     st.download_button(
         "Download TSV",
-        "".join("\t".join(row) + "\n" for row in (header, *rows)),
+        tab_separated([header, *rows]),
         file_name=f"{Path(file.name).stem}-run-{system.runs[0].id}.tsv",
         mime="text/tab-separated-values",
         icon=":material/download:",

@@ -207,7 +207,7 @@ def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence:
 def _texts(run: Run, tagger: Tagger, file: GivenFile, confidence: bool, json_: bool) -> None:
     """A file of texts or pairs, answered row by row."""
     from core.corpora.text_files import read_asked
-    from core.tagging import answer_in_parts, check_texts, given_scores, text_table
+    from core.tagging import answer_in_parts, check_texts, given_scores, tab_separated, text_table
 
     asked = read_asked(file, tagger.schemes)
     check_texts(f"Run {run.id}", tagger.schemes, asked.texts, second_by="in a column text2 beside text1")
@@ -235,7 +235,7 @@ def _texts(run: Run, tagger: Tagger, file: GivenFile, confidence: bool, json_: b
         return
     rows = text_table(asked.texts, answers, confidence=confidence)
     say(f"{plural(len(asked.texts), 'row')}; columns: {', '.join(rows[0])}.")
-    hand_out("".join("\t".join(row) + "\n" for row in rows))
+    hand_out(tab_separated(rows))
     for score in scores:
         items = KINDS[tagger.schemes[score.task]].items
         count = plural(score.tokens, items.removesuffix("s"))

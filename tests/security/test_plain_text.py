@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from core.corpora.types import Sentence
 from core.mrn.alignments.mapping import parse_mapping, template
 from core.paths import log_path
 from core.plain_text import spreadsheet_cell, terminal_text, unguarded_cell
+from core.tagging import TextAnswer, tab_separated, text_table
 from jobs.cli.app import app
 from jobs.sheets import Block, Entry, Sheet, csv_text, latex, markdown
 from tests.pages.filled_store import Filled
@@ -61,6 +63,16 @@ def test_a_mapping_of_hostile_labels_comes_back_from_its_template(labels: list[s
     assert [(row.task, row.label, row.general) for row in read.rows] == [
         ("=cmd|'x'!A0", label, label) for label in labels
     ]
+
+
+def test_no_answered_file_holds_a_formula() -> None:
+    formula = "=cmd|1!A0"
+    text = Sentence((formula,), {"mood": (formula,)}, whole=True)
+    answer = {"mood": TextAnswer(formula, ((formula, 0.5),))}
+    header, row, _ = tab_separated(text_table([text], [answer], confidence=True)).split("\n")
+    assert header == "text\tmood_gold\tmood\tmood_confidence"
+    assert row == f"'{formula}\t'{formula}\t'{formula}\t0.5000"
+    assert {unguarded_cell(cell) for cell in row.split("\t")} == {formula, "0.5000"}
 
 
 def test_a_terminal_is_not_commanded() -> None:
