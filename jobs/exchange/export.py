@@ -61,7 +61,7 @@ def export_run(store: Store, run_id: int, folder: Path, tasks: Sequence[str] | N
     known = list(tagger.labels)
     if unknown := [task for task in tasks or () if task not in known]:
         raise MRNLabError(f"Run {run_id} has no task '{unknown[0]}'; it has {', '.join(known)}.")
-    folders = _folder_names([task for task in known if tasks is None or task in tasks])
+    folders = folder_names([task for task in known if tasks is None or task in tasks])
     transformer = record.run.config.transformer
     spec = ENCODERS.get(transformer or "")
     # A frozen encoder whose weights are part of every installation need not travel.
@@ -110,7 +110,7 @@ def _checkpoint_of(run: Run) -> Path:
     return checkpoint
 
 
-def _folder_names(tasks: Iterable[str]) -> dict[str, str]:
+def folder_names(tasks: Iterable[str]) -> dict[str, str]:
     """A folder name for each task that every file system takes, none twice."""
     names: dict[str, str] = {}
     taken = set(_TAKEN)

@@ -50,6 +50,8 @@ _Moment = Annotated[
     AwareDatetime, Field(ge=datetime(2000, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC))
 ]
 _Count = Annotated[int, Field(ge=0, lt=2**31)]
+FolderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$", max_length=1000)]
+"""A folder of an export: no path, so that it leads nowhere else."""
 _Share = Annotated[float, Field(ge=0, le=1)]  # which NaN is not
 
 
@@ -88,7 +90,7 @@ class RunFile(BaseModel):
     tags: tuple[str, ...] = Field(max_length=1000)
     facts: dict[str, Any]
     history: tuple[_Line, ...] = Field(max_length=100_000)
-    folders: dict[str, str]
+    folders: dict[str, FolderName]
     """Task → its Transformers folder."""
     no_folders_because: str | None
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 from typer.testing import CliRunner
 
 from core.corpora import save_upload
@@ -14,6 +15,8 @@ from core.paths import checkpoint_dir, home, own_checkpoint, own_log, upload_dir
 from core.store import RunState, Store
 from jobs import control
 from jobs.cli.app import app
+from jobs.exchange.export import folder_names
+from jobs.exchange.format import FolderName
 from jobs.worker.logs import to_log_file
 from jobs.worker.loop import Worker
 from tests.making import OWNER, config
@@ -86,6 +89,16 @@ def test_a_worker_writes_no_log_outside(outside: Path, monkeypatch: pytest.Monke
     assert store.state(run_id) is RunState.FAILED
     assert [Path(path).parent for path in written] == [home() / "logs"]
     assert (outside / "secret.txt").read_text() == "a secret line"
+
+
+@pytest.mark.parametrize("task", ["../../etc", "/etc/passwd", "..", ".", "a/../..", "..\\..\\etc", "a\0b"])
+def test_a_task_has_its_folder_inside_an_export(task: str, tmp_path: Path) -> None:
+    (name,) = folder_names([task]).values()
+    assert (tmp_path / name).resolve().parent == tmp_path
+    TypeAdapter(FolderName).validate_python(name)
+    if task != name:
+        with pytest.raises(ValidationError):
+            TypeAdapter(FolderName).validate_python(task)
 
 
 @pytest.mark.parametrize("name", ["../../train.conll", "/etc/train.conll", "..\\..\\train.conll"])

@@ -477,6 +477,7 @@ _RUN: list[tuple[Spoil, str]] = [
     (_set("tags", ["x"] * 2000), "tags"),
     (_set("history.0.kind", "exploded"), r"history\.0\.kind"),
     (_set("history.0.time", "0001-01-01T00:00:00+23:59"), r"history\.0\.time: .* 2000-01-01"),
+    (_set("folders.pos", "../../etc"), r"folders\.pos"),
     (_set("facts.tasks", "all of them"), "tasks"),
     (_set("facts.total_steps", -1), "below zero"),
     (_set("facts.total_steps", 10**400), "no number of a run"),
