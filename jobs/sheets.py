@@ -268,7 +268,9 @@ def latex(sheet: Sheet) -> str:
     r"""A table environment with booktabs' rules: needs \usepackage{booktabs}."""
 
     def row(cells: Iterable[str]) -> str:
-        return f"    {' & '.join(cells)} \\\\"
+        line = " & ".join(cells)
+        # After the line before, these would be read as its options.
+        return f"    {'{}' * line.startswith(('[', '*'))}{line} \\\\"
 
     lines = [
         r"% \usepackage{booktabs}",

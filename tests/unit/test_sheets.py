@@ -41,6 +41,14 @@ def test_latex_is_a_booktabs_table() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["[1ex]", "*", "[", "*[2cm]"])
+def test_no_row_is_an_option_of_the_line_before(name: str) -> None:
+    r"""After `\\`, `\midrule` and the like TeX reads `*` and `[1ex]` as options, also on the next line."""
+    named = Sheet((name, "ner"), (Block("", ((name, (None,)),)),), name)
+    rows = [line.strip() for line in latex(named).splitlines() if line.endswith(r"\\")]
+    assert rows == [rf"{{}}{name} & ner \\", rf"{{}}{name} & -- \\"]
+
+
 @settings(max_examples=40)
 @given(st.text(st.characters(codec="latin-1", exclude_categories=["Cc"])))
 def test_no_name_breaks_the_latex(name: str) -> None:
