@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.checkpoints import Checkpoint
 from core.checkpoints.shared_storage import forget_run
 from core.errors import IllegalMove, MRNLabError, RunNotFound
 from core.paths import checkpoint_dir, log_path
@@ -75,10 +76,15 @@ def resume(store: Store, ids: Iterable[int], engine: Engine | None = None) -> li
     def act(run_id: int) -> str:
         with store.transaction():
             run = store.run(run_id)
-            if run.saved_step is not None:
+            # A worker that died may have written a state that it did not record.
+            recorded = store.last_metric_steps([run_id]).get(run_id, 0)
+            on_disk = Checkpoint(checkpoint_dir(run_id), recorded=recorded).saved_step
+            step = max((step for step in (run.saved_step, on_disk) if step is not None), default=None)
+            if step is not None:
                 _check_restartable(run_id, run.state)
+                store.set_saved_step(run_id, step)
                 store.requeue(run_id, resume=True)
-                return f"goes on from step {run.saved_step:,}."
+                return f"goes on from step {step:,}."
             if run.state is RunState.FAILED:
                 raise IllegalMove(run_id, run.state, "resume")
             _restart(store, run_id)

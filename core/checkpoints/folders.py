@@ -90,6 +90,12 @@ class Checkpoint:
         """Whether a former attempt has left something on record."""
         return self._recorded > 0
 
+    @property
+    def saved_step(self) -> int | None:
+        """The step of the newest training state on this disk that may be resumed, its bytes not checked."""
+        steps = (int(path.name.rpartition("-")[2]) for path in self._newest_first())
+        return next((step for step in steps if step <= self._recorded), None)
+
     def resume(self, identity: str, note: Callable[[str], None]) -> Path | None:
         """The folder of the newest whole training state; None where there is none. Newer states go.
 

@@ -18,8 +18,9 @@ from core.errors import NoRoom, TrainingError
 from core.paths import checkpoint_dir
 from core.records import Event, Saved
 from core.store import RunState, Store
+from jobs import control
 from jobs.worker.liveness import record_worker_exit
-from tests.making import OWNER, Clock, claimed
+from tests.making import OWNER, Clock, NoWorkers, claimed, step_metrics
 from tests.small_disk import fill, small_disk
 from tests.tiny import tiny_bert
 from tests.toys import corpus
@@ -81,6 +82,21 @@ def test_other_errors_of_the_disk_are_not_taken_for_a_full_one(tmp_path: Path) -
     with pytest.raises(OSError, match="Input/output"):
         seal(tmp_path / "folder", {}, 0, fail)
     assert list(tmp_path.glob("folder*")) == []
+
+
+def test_resuming_names_the_state_that_it_uses(laboratory: Path) -> None:
+    """A worker may die between writing a state and recording it. A state ahead of the metrics is not used."""
+    store = Store.open()
+    run_id = claimed(store)
+    store.add_metrics(run_id, [step_metrics(step) for step in (10, 20, 25)])
+    for step in (10, 20, 30):
+        seal(laboratory / "checkpoints" / f"{run_id}.states" / f"step-{step:08d}", {}, 0, lambda to: None)
+    store.set_saved_step(run_id, 10)
+    store.mark_lost(run_id, "It went away.")
+    (answer,) = control.resume(store, [run_id], NoWorkers())
+    assert answer.message == f"Run {run_id} goes on from step 20."
+    assert (store.run(run_id).saved_step, store.run(run_id).step) == (20, 20)
+    store.close()
 
 
 def test_a_byte_that_changed_is_found(tmp_path: Path) -> None:
