@@ -73,6 +73,8 @@ def recipe(name: str) -> Recipe:
     options: dict[str, str] = {}
     for pair in match["options"].split("&"):
         key, _, value = pair.partition("=")
+        if not key:
+            raise CorpusError(f"{name}: an option has no name; write ?key=value&key=value.")
         if key in options:
             raise CorpusError(f"{name}: {key} is given twice; give it once.")
         options[key] = value
