@@ -12,11 +12,13 @@ import math
 import shutil
 import socket
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from core.config import RunConfig
 from core.corpora import summarise
+from core.corpora.described import PartSize, TrainingSize
 from core.errors import MRNLabError
 from core.paths import checkpoint_dir, home
 from core.records import TOTAL
@@ -115,6 +117,17 @@ class _Rate:
 _Data = tuple[str, tuple[str, ...] | None, tuple[str, ...], bool]
 """What decides how many words are read: corpus, columns, tasks, whether each task reads its sentences."""
 
+_Kind = tuple[object, ...]
+"""What decides a run's pace per word."""
+
+Size = Callable[[str, Sequence[str] | None, Sequence[str]], TrainingSize]
+"""How much text a corpus (with the names of its columns) has to train these tasks on."""
+
+
+def _read_size(corpus: str, columns: Sequence[str] | None, _tasks: Sequence[str]) -> TrainingSize:
+    summary = summarise(corpus, columns)
+    return TrainingSize((PartSize(summary.splits["train"].tokens, summary.words),), "dev" in summary.splits)
+
 
 def _model(config: RunConfig) -> tuple[object, ...]:
     """What decides how many weights a run trains."""
@@ -123,8 +136,7 @@ def _model(config: RunConfig) -> tuple[object, ...]:
     return config.encoder, config.encoder_training, *inputs, *sizes
 
 
-def _kind(config: RunConfig) -> tuple[object, ...]:
-    """What decides a run's pace per word."""
+def _kind(config: RunConfig) -> _Kind:
     training = config.paradigm, config.head, config.draw_tasks, config.affinity_every
     return *_model(config), config.batch_size, *training
 
@@ -134,35 +146,58 @@ def cost(store: Store, configs: Sequence[RunConfig]) -> Cost:
 
     Raises MRNLabError where a corpus cannot be read.
     """
-    if not configs:
-        return Cost((), 0.0, 0.0, 0.0, 0.0, "no runs")
-    past = _past_runs(store)
-    kinds = dict.fromkeys(map(_kind, configs))
-    rates = {kind: _rate(store, [run for run in past if _kind(run.config) == kind]) for kind in kinds}
-    words = {data: _words(*data) for data in dict.fromkeys(map(_data, configs))}
-    first = 0.0 if taken_slots(store.url) else _LIBRARIES_S  # a worker that is there has loaded them
-    runs = []
-    for config in configs:
-        rate, seen = rates[_kind(config)], words[_data(config)] * config.fraction
-        seconds = (
-            _rough_seconds(config, seen / _WORDS_PER_SENTENCE)
-            if rate is None
-            else rate.start + rate.per_word * seen * config.epochs
+    return Estimator(store).cost(configs)
+
+
+class Estimator:
+    """Tells the time of several lots of runs by what has ended until now. `size` says how much text a corpus
+    has for tasks, and raises MRNLabError where it cannot; by itself it reads the corpus.
+    """
+
+    def __init__(self, store: Store, size: Size = _read_size) -> None:
+        self._store, self._size = store, size
+        self._rates: dict[_Kind, _Rate | None] = {}
+        self._slots = slot_count()
+        # A worker that is there has loaded them.
+        self._first = 0.0 if taken_slots(store.url) else _LIBRARIES_S
+
+    def cost(self, configs: Sequence[RunConfig]) -> Cost:
+        """As `cost`. Raises MRNLabError where the size of a corpus is not to be had."""
+        if not configs:
+            return Cost((), 0.0, 0.0, 0.0, 0.0, "no runs")
+        words = {data: _words(data, self._size) for data in dict.fromkeys(map(_data, configs))}
+        runs = []
+        for config in configs:
+            rate, seen = self._rate(_kind(config)), words[_data(config)] * config.fraction
+            seconds = (
+                _rough_seconds(config, seen / _WORDS_PER_SENTENCE)
+                if rate is None
+                else rate.start + rate.per_word * seen * config.epochs
+            )
+            runs.append(RunCost(seconds, rate is None))
+        slots = min(self._slots, len(configs))
+        least, most = (
+            sum((_ROUGH_RANGE if run.rough else _KNOWN_RANGE)[end] * run.seconds for run in runs) / slots
+            for end in (0, 1)
         )
-        runs.append(RunCost(seconds, rate is None))
-    slots = min(slot_count(), len(configs))
-    least, most = (
-        sum((_ROUGH_RANGE if run.rough else _KNOWN_RANGE)[end] * run.seconds for run in runs) / slots
-        for end in (0, 1)
-    )
-    return Cost(
-        tuple(runs),
-        first,
-        first + sum(run.seconds for run in runs) / slots,
-        least,
-        first * _ROUGH_RANGE[1] + most,
-        _basis(runs),
-    )
+        return Cost(
+            tuple(runs),
+            self._first,
+            self._first + sum(run.seconds for run in runs) / slots,
+            least,
+            self._first * _ROUGH_RANGE[1] + most,
+            _basis(runs),
+        )
+
+    def _rate(self, kind: _Kind) -> _Rate | None:
+        if kind not in self._rates:
+            past = [run for run in self._past if _kind(run.config) == kind]
+            self._rates[kind] = _rate(self._store, past, self._size)
+        return self._rates[kind]
+
+    @cached_property
+    def _past(self) -> list[Run]:
+        return _past_runs(self._store)
 
 
 def _basis(runs: Sequence[RunCost]) -> str:
@@ -194,13 +229,13 @@ def _past_runs(store: Store) -> list[Run]:
     ]
 
 
-def _rate(store: Store, past: Sequence[Run]) -> _Rate | None:
+def _rate(store: Store, past: Sequence[Run], size: Size) -> _Rate | None:
     """The pace of these runs; None where none of them tells one."""
     runs = store.runs(ids=[run.id for run in past[:_ENOUGH]])  # with their facts
     trained = store.latest_times([run.id for run in runs], _TRAINING_LOSS)
     starts, per_word = [], []
     for run in runs:
-        if run.id in trained and (work := _work_done(run)):
+        if run.id in trained and (work := _work_done(run, size)):
             seconds = run.seconds or 0.0
             training = min(trained[run.id][1], seconds)
             starts.append(seconds - training)
@@ -208,11 +243,11 @@ def _rate(store: Store, past: Sequence[Run]) -> _Rate | None:
     return _Rate(statistics.median(starts), statistics.median(per_word)) if starts else None
 
 
-def _work_done(run: Run) -> float:
+def _work_done(run: Run, size: Size) -> float:
     """How many words, epoch after epoch, a past run trained on; 0 where its facts do not say."""
     tasks = run.facts.get("tasks", ())
     if any(KINDS[task["scheme"]].reads != "words" for task in tasks) or _once_per_task(run.config):
-        return _passes(run)
+        return _passes(run, size)
     sentences = sum(task["train_sentences"] for task in tasks)
     if not sentences or not run.total_steps:
         return 0.0
@@ -222,10 +257,10 @@ def _work_done(run: Run) -> float:
     return float(steps * run.config.batch_size * per_sentence)
 
 
-def _passes(run: Run) -> float:
+def _passes(run: Run, size: Size) -> float:
     """As `_work_done`, by the corpus: the facts do not say how many words texts have. 0 where it is gone."""
     try:
-        words = _words(*_data(run.config)) * run.config.fraction * run.config.epochs
+        words = _words(_data(run.config), size) * run.config.fraction * run.config.epochs
     except MRNLabError:
         return 0.0
     return words * run.step / run.total_steps if run.total_steps else 0.0
@@ -278,14 +313,10 @@ def _once_per_task(config: RunConfig) -> bool:
     return config.draw_tasks != "together" or config.task_embedding not in (None, "none")
 
 
-def _words(corpus: str, columns: tuple[str, ...] | None, tasks: Sequence[str], per_task: bool) -> float:
-    """How many words a run of these tasks trains on: those of the sentences annotated for one of them; where
-    they are read `per_task`, those of every task.
-    """
-    summary = summarise(corpus, columns)
-    annotated = sum(words for task, words in summary.words.items() if task in tasks)
-    words = annotated if per_task else min(summary.splits["train"].tokens, annotated)
-    return words if "dev" in summary.splits else 0.9 * words
+def _words(data: _Data, size: Size) -> float:
+    """How many words a run trains on in each epoch."""
+    corpus, columns, tasks, per_task = data
+    return size(corpus, columns, tasks).words(tasks, per_task=per_task)
 
 
 def eta(store: Store, runs: Sequence[Run]) -> dict[int, float]:
@@ -352,7 +383,7 @@ def _checkpoint_bytes(store: Store, config: RunConfig) -> float:
             if size:  # else it was removed by hand
                 return float(size)
     if reads_words(config.encoder):
-        forms = _FORMS * math.sqrt(_words(*_data(config)))
+        forms = _FORMS * math.sqrt(_words(_data(config), _read_size))
         return 4 * (_lstm_weights(config) + _WORD_FEATURES * forms)
     if config.training.trains_all:
         return 1e6 * _ROUGH_MB.get(base_name(config.encoder), _ROUGH_OTHER_MB)

@@ -15,10 +15,12 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from core.config import RunConfig
+from core.corpora.loading import known_sizes
 from core.errors import MRNLabError
 from core.evaluation.costs import run_cost
 from core.paths import cache_dir
@@ -46,7 +48,7 @@ from core.wording import percent
 from jobs import control
 from jobs.engines import Engine
 from jobs.engines.local import slot_count, start
-from jobs.estimates import cost
+from jobs.estimates import Estimator
 from jobs.submit import check, up_to_date
 from jobs.worker.maintenance import QueueMaintenance
 from jobs.worker.process import is_alive, kill
@@ -72,14 +74,28 @@ class Progress:
 class Outstanding:
     """How many runs of a setting are to come before an arm is chosen and after, and for how long.
 
-    `seconds` is None where that cannot be told, because of `problem`.
+    `seconds` is None where that cannot be told, because of `problem`. `done` have succeeded and `failed` have
+    failed. A run of several settings counts in the first.
     """
 
     setting: str
+    part: str
+    done: int
+    failed: int
     search: int
     final: int
     seconds: float | None
     problem: str
+
+    @property
+    def to_run(self) -> int:
+        """How many runs are to come."""
+        return self.search + self.final
+
+    @property
+    def runs(self) -> int:
+        """How many runs there are in all."""
+        return self.done + self.failed + self.to_run
 
 
 @dataclass(frozen=True)
@@ -127,6 +143,7 @@ def laid_out(study: Study, settings: Sequence[Setting]) -> list[Layout]:
     Raises ConfigError where an arm does not make a run.
     """
 
+    @cache  # settings share runs
     def place(run: RunConfig) -> RunConfig:
         # A corpus that is not here is told when its setting is checked; other settings can be run.
         with contextlib.suppress(MRNLabError):
@@ -150,15 +167,17 @@ class StudyRuns:
     """The runs of these layouts in the store, whoever launched them.
 
     A run that succeeded counts before one that waits, and that before one that failed; of several the newest.
-    Runs on text that has changed since, or whose alignment `auto` would choose otherwise, do not count.
+    Runs on text that has changed since, or whose alignment `auto` would choose otherwise, do not count. No
+    corpus is read for that unless it `may_read` (`up_to_date`).
     """
 
-    def __init__(self, store: Store, layouts: Sequence[Layout]) -> None:
-        self._store, self._layouts = store, layouts
+    def __init__(self, store: Store, layouts: Sequence[Layout], *, may_read: bool = True) -> None:
+        self._store, self._layouts, self._may_read = store, layouts, may_read
         self._wanted = {run for layout in layouts for run in layout.runs()}
         self._states: dict[int, RunState] | None = None
         self._progress = Progress(DevScores({}), {}, {}, {})
         self._results: tuple[Progress, list[Result]] | None = None
+        self._standing: tuple[Progress, Standing] | None = None
 
     def look(self) -> Progress:
         """What has become of them by now; the same object where no run has changed its state."""
@@ -176,6 +195,11 @@ class StudyRuns:
     def standing(self) -> Standing:
         """How far the study is. The first arm stands for one that is yet to be chosen."""
         progress = self.look()
+        if self._standing is None or self._standing[0] is not progress:
+            self._standing = (progress, self._counted(progress))
+        return self._standing[1]
+
+    def _counted(self, progress: Progress) -> Standing:
         runs = {
             plan.run for layout in self._layouts for plan in planned(layout, progress.dev, progress.failed)
         }
@@ -208,7 +232,8 @@ class StudyRuns:
     def _sorted(self, runs: Sequence[Run]) -> Progress:
         best: dict[RunConfig, Run] = {}
         # In any precision: workers on several machines would else replace each other's runs for ever.
-        for run in up_to_date(self._store, runs, any_precision=True):  # the newest first
+        known = up_to_date(self._store, runs, any_precision=True, may_read=self._may_read)
+        for run in known:  # the newest first
             if run.config not in best or _rank(run) > _rank(best[run.config]):
                 best[run.config] = run
         succeeded, active, failed = (
@@ -256,9 +281,8 @@ def _rank(run: Run) -> int:
     return 2 if run.state is RunState.SUCCEEDED else int(run.state in ACTIVE)
 
 
-def listed(store: Store, layouts: Sequence[Layout]) -> list[tuple[Planned, Run | None]]:
+def listed(layouts: Sequence[Layout], progress: Progress) -> list[tuple[Planned, Run | None]]:
     """Every run of these settings, with the run of the store that stands for it; None where it is to come."""
-    progress = StudyRuns(store, layouts).look()
     known = {**progress.failed, **progress.active, **progress.succeeded}
     return [
         (plan, None if plan.open else known.get(plan.run))
@@ -267,25 +291,28 @@ def listed(store: Store, layouts: Sequence[Layout]) -> list[tuple[Planned, Run |
     ]
 
 
-def outstanding(store: Store, layouts: Sequence[Layout]) -> list[Outstanding]:
-    """What is still to be run, setting by setting. A run of several settings counts in the first."""
-    progress = StudyRuns(store, layouts).look()
+def outstanding(store: Store, layouts: Sequence[Layout], progress: Progress) -> list[Outstanding]:
+    """What is still to be run, setting by setting, by what is known without reading a corpus."""
+    estimator = Estimator(store, known_sizes())
     counted: set[RunConfig] = set()
-    plan = []
+    lines = []
     for layout in layouts:
-        search, final = (
-            [run for run in runs if run not in counted]
-            for runs in remaining(layout, progress.dev, progress.failed)
-        )
-        counted.update(search, final)
+        plan = [each for each in planned(layout, progress.dev, progress.failed) if each.run not in counted]
+        search, final = remaining(plan, progress.dev, progress.failed)
+        runs = {each.run for each in plan}
+        counted |= runs
         seconds: float | None = None
         problem = ""
         try:
-            seconds = cost(store, search + final).seconds
+            seconds = estimator.cost(search + final).seconds
         except MRNLabError as error:
             problem = str(error)
-        plan.append(Outstanding(layout.setting.name, len(search), len(final), seconds, problem))
-    return plan
+        done, failed = (sum(run in ended for run in runs) for ended in (progress.succeeded, progress.failed))
+        setting = layout.setting
+        lines.append(
+            Outstanding(setting.name, setting.part, done, failed, len(search), len(final), seconds, problem)
+        )
+    return lines
 
 
 def follow(

@@ -11,7 +11,7 @@ from typing import Any
 
 from core.config import RunConfig, config_warnings
 from core.corpora import Corpus, prepare
-from core.corpora.loading import Files, corpus_overlaps, files_of, read
+from core.corpora.loading import Files, corpus_overlaps, files_of, read, text_known
 from core.corpora.preparation import check_scored
 from core.errors import FIELD, ConfigError, CorpusError, DeviceError, EncoderError, MRNLabError
 from core.models.sources import check_available, check_max_length, check_training
@@ -188,15 +188,20 @@ def same_runs(store: Store, configs: Collection[RunConfig]) -> dict[RunConfig, R
     return best
 
 
-def up_to_date(store: Store, runs: Sequence[Run], *, any_precision: bool = False) -> list[Run]:
+def up_to_date(
+    store: Store, runs: Sequence[Run], *, any_precision: bool = False, may_read: bool = True
+) -> list[Run]:
     """Those of the runs that would be trained the same now; with `any_precision`, in whatever precision.
 
+    Unless it `may_read`, no corpus is read: its text is known if it was read here since its files changed,
+    and what `auto` would choose is not.
     A run that saw other text than the corpus has now is left out; one of which that is not known is not.
     So is a run in another precision than `auto` came to in the store's newest run with the same device, and
     one whose alignment `auto` would choose otherwise.
     """
     conditions = store.conditions(runs)
-    text_now, alignment_now = cache(_text_now), cache(_alignment_now)  # many runs share a corpus
+    # Many runs share a corpus.
+    text_now, alignment_now = cache(_text_now if may_read else _text_known), cache(_alignment_now)
     asks = not any_precision and any(run.config.precision == "auto" for run in runs)
     precisions = _precisions_now(store) if asks else {}
 
@@ -206,7 +211,7 @@ def up_to_date(store: Store, runs: Sequence[Run], *, any_precision: bool = False
         pairs = [(known.text, text_now(*data) if known.text else None)]
         if config.precision == "auto":
             pairs.append((known.precision, precisions.get(config.device)))
-        if config.alignment == "auto" and config.added_to is None and known.alignment:
+        if may_read and config.alignment == "auto" and config.added_to is None and known.alignment:
             pairs.append((known.alignment, alignment_now(*data, config.tasks)))
         return all(None in pair or pair[0] == pair[1] for pair in pairs)
 
@@ -217,6 +222,13 @@ def _text_now(corpus: str, columns: tuple[str, ...] | None) -> str | None:
     """The hash of a corpus's text; None where it cannot be read here, which is told when a run needs it."""
     with contextlib.suppress(CorpusError):
         return read(corpus, columns).text_hash
+    return None
+
+
+def _text_known(corpus: str, columns: tuple[str, ...] | None) -> str | None:
+    """As `_text_now`, without reading; None also where the files have changed since they were last read."""
+    with contextlib.suppress(CorpusError):
+        return text_known(corpus, columns)
     return None
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from core.config import RunConfig
+from core.corpora import loading
 from core.mrn.relations import Relations
 from core.records import (
     TOTAL,
@@ -68,6 +70,16 @@ def conll_folder(folder: Path) -> Path:
     for split in ("train", "dev", "test"):
         (folder / f"{split}.conll").write_text(_CONLL * 10)
     return folder
+
+
+def refuse_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No corpus may be read from now on, nor taken from those in memory."""
+
+    def refuse(*args: object) -> None:
+        raise AssertionError(f"a corpus is read: {args}")
+
+    monkeypatch.setattr(loading, "_read", refuse)
+    monkeypatch.setattr(loading, "_summarised", refuse)
 
 
 def conll_config(folder: Path, **values: Any) -> RunConfig:

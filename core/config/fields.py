@@ -298,13 +298,15 @@ def fill(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, An
     `defaults` are those of CONTEXT_FIELDS. Raises ConfigError for a field that the run does not have.
     """
     filled = dict(values)
+    context = {name: filled.get(name, default) for name, default in defaults.items()}
+    context |= {name: filled.get(name) for name in ("lr_encoder", "added_to")}
     for condition in CONDITIONS:
-        context = {name: filled.get(name, default) for name, default in defaults.items()}
-        context |= {name: filled.get(name) for name in ("lr_encoder", "added_to")}
         applies = condition.applies(context)
         is_set = filled.get(condition.field) is not None
         if applies and not is_set:
             filled[condition.field] = condition.default(context)
+            if condition.field in context:
+                context[condition.field] = filled[condition.field]
         elif is_set and not applies:
             field = public_name(condition.field)
             raise ConfigError(field, f"{FIELD} must be left unset here: {condition.because}.")

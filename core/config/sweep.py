@@ -6,6 +6,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -58,11 +59,11 @@ def expand(
             values for values in combinations if values["paradigm"] == "stl" or len(values["tasks"]) > 1
         ]
     preset = {public_name(field): value for field, value in preset.items()}
-    used = frozenset[str]().union(*(_applicable(preset | values) for values in combinations))
+    has = [_applicable(preset | values) for values in combinations]
+    used = frozenset[str]().union(*has)
     runs: dict[RunConfig, None] = {}
     seen: set[str] = set()  # STL learns a task once, however many groups have it
-    for combination in combinations:
-        applicable = _applicable(preset | combination)
+    for combination, applicable in zip(combinations, has, strict=True):
         proposed = {name: value for name, value in preset.items() if name in applicable}
         # A field that no run of the sweep has stays, for RunConfig to refuse it and say why.
         kept = {name: value for name, value in combination.items() if name in applicable or name not in used}
@@ -81,9 +82,20 @@ def _seeded(values: Mapping[str, Any], seeds: Sequence[Any] | None) -> list[RunC
         return [RunConfig.build(**values)]
     if any(type(seed) is not int for seed in seeds):
         return [RunConfig.build(**{**values, "seed": seed}) for seed in seeds]
+    return with_seeds(RunConfig.build(**{**values, "seed": min(seeds)}), seeds)
+
+
+def with_seeds(run: RunConfig, seeds: Sequence[int]) -> list[RunConfig]:
+    """The run with each of these seeds. Raises ConfigError where one is not possible."""
     # Seeds between two that are possible are possible, and a copy takes a twentieth of a check.
-    first, *_ = (RunConfig.build(**{**values, "seed": seed}) for seed in (min(seeds), max(seeds)))
-    return [first.model_copy(update={"seed": seed}) for seed in seeds]
+    for seed in (min(seeds), max(seeds)):
+        _check_seed(seed)
+    return [run.model_copy(update={"seed": seed}) for seed in seeds]
+
+
+@lru_cache
+def _check_seed(seed: int) -> None:
+    RunConfig.build(corpus="demo", tasks=("pos",), paradigm="stl", seed=seed)
 
 
 def check_number(runs: int, lists: Mapping[str, Sequence[Any]]) -> None:

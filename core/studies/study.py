@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.config import RunConfig
-from core.config.sweep import expand
+from core.config.sweep import expand, with_seeds
 from core.studies.published import Reported
 
 Arms = tuple[Mapping[str, Any], ...]
@@ -251,19 +251,21 @@ class Layout:
 def lay_out(
     study: Study, setting: Setting, place: Callable[[RunConfig], RunConfig] = lambda run: run
 ) -> Layout:
-    """The setting's arms as runs. `place` is applied to each, for folders by their whole path.
+    """The setting's arms as runs. `place` is applied to each configuration, for folders by their whole path.
 
     Raises ConfigError where an arm does not make a run.
     """
     seeds = study.seeds_of(setting)
 
     def runs_of(values: Mapping[str, Any], base: Mapping[str, Any]) -> dict[int, tuple[RunConfig, ...]]:
-        runs = [
-            run
-            for run in expand(values, {"seed": seeds}, preset=base)
-            if not set(setting.targets).isdisjoint(run.tasks)  # STL of another task would count for nothing
-        ]
-        return {seed: tuple(place(run) for run in runs if run.seed == seed) for seed in seeds}
+        fields = {**base, **values}
+        of_targets = tuple(task for task in fields["tasks"] if task in setting.targets)
+        if not of_targets:
+            return dict.fromkeys(seeds, ())
+        if fields.get("paradigm") == "stl":  # of another task it would count for nothing
+            values = {**values, "tasks": of_targets}
+        runs = [with_seeds(place(run), seeds) for run in expand(values, {"seed": seeds[:1]}, preset=base)]
+        return dict(zip(seeds, zip(*runs, strict=True), strict=True))
 
     def arm(values: Mapping[str, Any]) -> Arm:
         runs = runs_of(values, setting.base)
@@ -351,10 +353,9 @@ def next_runs(layout: Layout, dev: DevScores, failed: Collection[RunConfig]) -> 
 
 
 def remaining(
-    layout: Layout, dev: DevScores, failed: Collection[RunConfig]
+    plan: Sequence[Planned], dev: DevScores, failed: Collection[RunConfig]
 ) -> tuple[list[RunConfig], list[RunConfig]]:
-    """The runs still to be made in the search and after it. The first arm stands for one yet to be chosen."""
-    plan = planned(layout, dev, failed)
+    """The runs of a plan still to be made in the search and after it."""
     search = _unknown(dict.fromkeys(each.run for each in plan if each.stage != "final"), dev, failed)
     final = _unknown(dict.fromkeys(each.run for each in plan if each.stage == "final"), dev, failed)
     return search, [run for run in final if run not in search]

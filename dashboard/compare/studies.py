@@ -45,7 +45,7 @@ _VERDICTS = {
     BELOW: ":material/arrow_downward: below",
 }
 _LOOKS = {HIGHER: ":red[**{}**]", LOWER: ":blue[**{}**]", NEGLIGIBLE: "{}", UNDECIDED: ":gray[{}]"}
-_SHOWN, _PROBLEM = "shown_versions", "study_problem"
+_PROBLEM = "study_problem"
 _CARDS_BESIDE = 3
 _FEW = 3
 """So many settings are all opened from the start."""
@@ -56,7 +56,6 @@ _MANY, _TALL = 12, 480
 def studies() -> None:
     """The whole view: a card for each study, and the results of the one that is chosen."""
     first, second = st.container(), st.container()
-    st.session_state[_SHOWN] = set()
     names = list(STUDIES)
     standings = {name: resources.study_standing(Version(name)) for name in names}
     complete = [name for name, standing in standings.items() if standing.done == standing.total]
@@ -68,8 +67,6 @@ def studies() -> None:
                     live(partial(_card, study), resources.pace, key=f"study_{study}")
     with first if complete else second:
         _results(complete)
-    if None in map(resources.study_outstanding, st.session_state[_SHOWN]):
-        _await_times()
 
 
 def _results(complete: Sequence[str]) -> None:
@@ -170,15 +167,14 @@ def _launch(version: Version, label: str, *, key: str, primary: bool = False) ->
     """A button that queues what is missing of that version, and beside it the same for the terminal; nothing
     where nothing is missing.
     """
-    st.session_state[_SHOWN].add(version)
     standing = resources.study_standing(version)
     missing = standing.total - standing.done - standing.active - standing.failed
     if not missing or follower(resources.store(), version.study) is not None:
         return
     known = resources.study_outstanding(version)
     words = plural(missing, "run")
-    seconds = [setting.seconds for setting in known or () if setting.seconds is not None]
-    if known and len(seconds) == len(known):
+    seconds = [setting.seconds for setting in known if setting.seconds is not None]
+    if len(seconds) == len(known):
         words += f", about {duration(sum(seconds))}"
     with st.container(horizontal=True, vertical_alignment="center", width="content"):
         look: Literal["primary", "secondary"] = "primary" if primary else "secondary"
@@ -187,8 +183,8 @@ def _launch(version: Version, label: str, *, key: str, primary: bool = False) ->
         st.caption(words, width="content")
         with st.popover("Terminal", type="tertiary", icon=":material/terminal:", key=f"terminal_{key}"):
             st.code(shlex.join(["mrnlab", *version.arguments()]), language=None)
-            st.caption("It goes on where it was; with --dry-run it lists the runs and their time.")
-    for problem_text in dict.fromkeys(setting.problem for setting in known or () if setting.problem):
+            st.caption("It goes on where it was; with --dry-run it says what is to be run, and for how long.")
+    for problem_text in dict.fromkeys(setting.problem for setting in known if setting.problem):
         st.caption(f":material/warning: {escape(problem_text)}")
 
 
@@ -203,13 +199,6 @@ def _start(version: Version) -> None:
     queued = resources.study_standing(version).active
     words = f"{plural(queued, 'run')} of {version.study} queued; the others follow by themselves."
     actions.say(" ".join([words, *left_out]))
-
-
-@st.fragment(run_every=resources.LIVE)
-def _await_times() -> None:
-    """Draw the page again once it is known how long everything takes."""
-    if None not in map(resources.study_outstanding, st.session_state[_SHOWN]):
-        st.rerun()
 
 
 def _encoder(name: str) -> tuple[str, str]:

@@ -6,7 +6,6 @@ import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 import streamlit as st
@@ -109,7 +108,7 @@ def _task_order(url: str, newest: int, count: int) -> list[str]:
 @st.cache_resource(max_entries=24, show_spinner="Laying out the study")
 def _study(url: str, version: Version) -> tuple[list[Layout], StudyRuns, threading.Lock]:
     layouts = version.layouts()
-    return layouts, StudyRuns(_open(url), layouts), threading.Lock()
+    return layouts, StudyRuns(_open(url), layouts, may_read=False), threading.Lock()
 
 
 def study_results(version: Version) -> tuple[Study, list[Result]]:
@@ -126,18 +125,16 @@ def study_standing(version: Version) -> Standing:
         return runs.standing()
 
 
-def study_outstanding(version: Version) -> list[Outstanding] | None:
-    """What is still to be run and how long it takes; None while that is being found out: it reads corpora."""
-    future = _outstanding(database_url(), version, study_standing(version))
-    return future.result() if future.done() else None
+def study_outstanding(version: Version) -> list[Outstanding]:
+    """What is still to be run of a study, and how long it takes. Raises MRNLabError if unknown."""
+    return _outstanding(database_url(), version, study_standing(version))
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)
-def _outstanding(url: str, version: Version, standing: Standing) -> Future[list[Outstanding]]:
-    return _in_background.submit(outstanding, _open(url), _study(url, version)[0])
-
-
-_in_background = ThreadPoolExecutor(1)
+def _outstanding(url: str, version: Version, standing: Standing) -> list[Outstanding]:
+    layouts, runs, lock = _study(url, version)
+    with lock:
+        return outstanding(_open(url), layouts, runs.look())
 
 
 def study_encoders(name: str) -> list[tuple[str, str]]:

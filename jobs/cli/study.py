@@ -20,19 +20,21 @@ from core.studies import STUDIES, Setting, Study, load_study
 from core.studies.analysis import MEAN, RARE, Difference, Outcome, Result, TableView, table_view
 from core.studies.answer import answer, points
 from core.studies.study import Layout, Planned
-from core.wording import duration, p_text, percent, signed_points
+from core.wording import duration, p_text, percent, plural, signed_points
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
 from jobs.cli.output import comma_list, hand_out, print_json, print_table, say, tell
 from jobs.naming import COST_HEAD, correlation_text, cost_cells, differing
 from jobs.studies import Outstanding, StudyRuns, follow, laid_out, listed, outstanding
 
 _WIDTH = 110
+_MOST_LINES, _MOST_PROBLEMS = 40, 3
+"""Of a dry run: what a terminal shows at once."""
 
 Listed = Sequence[tuple[Planned, Run | None]]
 
 
-def print_plan(study: Study, listing: Listed, plan: Sequence[Outstanding]) -> None:
-    """Setting by setting a line per run with what sets it apart, then what is still to be run."""
+def print_runs(study: Study, listing: Listed) -> None:
+    """Setting by setting a line per run with what sets it apart."""
     titles = {setting.name: setting.title for setting in study.settings}
     for name, group in groupby(listing, key=lambda entry: entry[0].setting):
         runs = list(group)
@@ -51,14 +53,59 @@ def print_plan(study: Study, listing: Listed, plan: Sequence[Outstanding]) -> No
         ]
         print_table(("family", "stage", "configuration", "seed", "state"), rows)
         tell()
-    if study.protocol:
-        tell(textwrap.fill(study.protocol, _WIDTH) + "\n")
-    totals = plan_document(listing, plan)
-    total = ("all", totals["search"], totals["final"], _time(totals["seconds"]))
-    times = [(setting.setting, setting.search, setting.final, _time(setting.seconds)) for setting in plan]
-    print_table(("setting", "search runs", "final runs", "time"), [*times, total])
-    for problem in dict.fromkeys(setting.problem for setting in plan if setting.problem):
+
+
+def print_plan(study: Study, plan: Sequence[Outstanding], *, whole: bool = False) -> None:
+    """A line per setting: its runs, and how long those to come take. Unless it is to be `whole`, settings are
+    put together, part by part, so that all has `_MOST_LINES`.
+    """
+    protocol = textwrap.wrap(study.protocol, _WIDTH)
+    problems = list(dict.fromkeys(setting.problem for setting in plan if setting.problem))
+    shown, rest = list(plan), dict[str, list[Outstanding]]()
+    # Beside the settings: a head, the sum, the hint at the end, a line above and one below the protocol.
+    room = _MOST_LINES - 5 - len(protocol) - min(len(problems), _MOST_PROBLEMS + 1)
+    if len(plan) > room and not whole:
+        shown = shown[: max(0, room - len(study.parts()))]
+        for setting in plan[len(shown) :]:
+            rest.setdefault(setting.part, []).append(setting)
+    rows = [(setting.setting, [setting]) for setting in shown]
+    rows += [
+        (f"… and {plural(len(settings), 'more setting')} ({part})", settings)
+        for part, settings in rest.items()
+    ]
+    failed = any(setting.failed for setting in plan)
+    print_table(
+        ("setting", "runs", "done", *["failed"] * failed, "to run", "time"),
+        [
+            (
+                name,
+                *(
+                    sum(getattr(setting, count) for setting in settings)
+                    for count in ("runs", "done", *["failed"] * failed, "to_run")
+                ),
+                _time(settings),
+            )
+            for name, settings in [*rows, ("all", plan)]
+        ],
+    )
+    if protocol:
+        tell("\n".join(["", *protocol, ""]))
+    if not whole:
+        tell("--runs lists every run, --json every run with all its fields.")
+    for problem in problems if whole else problems[:_MOST_PROBLEMS]:
         say(problem)
+    if not whole and len(problems) > _MOST_PROBLEMS:
+        say(f"… and {len(problems) - _MOST_PROBLEMS} more problems, which --runs lists.")
+
+
+def _time(settings: Sequence[Outstanding]) -> str:
+    """How long their runs take, and of how many runs that is unknown."""
+    seconds = sum(setting.seconds or 0.0 for setting in settings)
+    unknown = sum(setting.to_run for setting in settings if setting.seconds is None)
+    if not any(setting.to_run for setting in settings):
+        return ""
+    parts = [f"about {duration(max(seconds, 1))}"] if seconds else []
+    return ", ".join(parts + ([f"unknown for {plural(unknown, 'run')}"] if unknown else []))
 
 
 def plan_document(listing: Listed, plan: Sequence[Outstanding]) -> dict[str, Any]:
@@ -88,10 +135,6 @@ def _fields(run: RunConfig) -> dict[str, Any]:
     """The fields that this run has, by their public names."""
     applicable = applicable_fields(run.paradigm, run.encoder, run.encoder_training, run.prior)
     return {name: value for name, value in run.values().items() if name in applicable}
-
-
-def _time(seconds: float | None) -> str:
-    return "unknown" if seconds is None else f"about {duration(max(seconds, 1))}"
 
 
 def document(study: Study, results: Sequence[Result]) -> dict[str, Any]:
@@ -410,8 +453,12 @@ def study(
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="List every run with all its fields and what is still to be run; run nothing."
+            "--dry-run",
+            help="Say setting by setting what is done, still to be run and how long that takes; run nothing.",
         ),
+    ] = False,
+    runs: Annotated[
+        bool, typer.Option("--runs", help="With --dry-run: list every run and what sets it apart.")
     ] = False,
     report_: Annotated[
         _Report | None,
@@ -437,14 +484,19 @@ def study(
         chosen = chosen.with_seeds(seeds)
     if report_ is _Report.CSV and not chosen.by_relatedness:
         raise ConfigError("report", f"The study '{name}' has no table of simulated tasks; leave out csv.")
+    if runs and not dry_run:
+        raise ConfigError("runs", "--runs goes with --dry-run; `mrnlab runs` lists the runs of the store.")
     layouts = laid_out(chosen, _settings(chosen, part, setting))
     with opened_store(ctx) as store:
         if dry_run:
-            listing, plan = listed(store, layouts), outstanding(store, layouts)
+            progress = StudyRuns(store, layouts, may_read=False).look()
+            plan = outstanding(store, layouts, progress)
             if json_:
-                print_json(plan_document(listing, plan))
-            else:
-                print_plan(chosen, listing, plan)
+                print_json(plan_document(listed(layouts, progress), plan))
+                return
+            if runs:
+                print_runs(chosen, listed(layouts, progress))
+            print_plan(chosen, plan, whole=runs)
             return
         well = True
         if report_ is None:

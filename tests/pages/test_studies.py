@@ -27,7 +27,7 @@ from dashboard.compare.views import failures, has_scores, study_forest
 from dashboard.theme import TEXT, colours
 from jobs import studies
 from jobs.studies import follow, laid_out, sweep_name
-from tests.making import run_facts
+from tests.making import refuse_to_read, run_facts
 from tests.pages.conftest import Open, labels, words
 from tests.pages.test_pages import figures
 from tests.studying import Workers, finished, score_of, setting, study
@@ -155,6 +155,13 @@ class TestLaunch:
         commands = [code.value for code in app.code]
         assert {"mrnlab study priors", "mrnlab study sc-lstm --setting demo"} <= set(commands)
         assert "mrnlab study dissertation --setting table1 --encoder minilm --frozen" in commands
+
+    def test_cards_tell_times_at_once_and_read_no_corpus(
+        self, open_page: Open, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        refuse_to_read(monkeypatch)
+        captions = [caption.value for caption in open_page("compare", what="Studies").caption]
+        assert sum(bool(re.match(r"[\d,]+ runs, about ", text)) for text in captions) > 9
 
     def test_launch_queues_and_leaves_the_rest_to_the_command(
         self, page: Open, started: list[list[str]]

@@ -129,7 +129,7 @@ def test_verbs_on_models(trained_home: Path, call: Call) -> None:
 
 def test_plan_of_a_study(laboratory: Path, call: Call) -> None:
     line = "study priors --setting apart-500 --dry-run"
-    plan = _answers(call, laboratory, [line, f"{line} --json"])
+    plan = _answers(call, laboratory, [line, f"{line} --runs", f"{line} --json"])
     document = plan[f"{line} --json"]["out"]
     document["runs"] = [*document["runs"][:2], len(document["runs"])]
     pinned("verb study", plan)

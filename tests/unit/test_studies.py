@@ -16,7 +16,7 @@ from core.evaluation.statistics import HIGHER
 from core.store import RunState, Store
 from core.studies import Setting
 from core.studies.analysis import MEAN
-from jobs.studies import StudyRuns, follow, laid_out, outstanding
+from jobs.studies import Outstanding, StudyRuns, follow, laid_out, outstanding
 from tests.making import run_facts
 from tests.small_training import Ended
 from tests.studying import Workers, finished, setting, study, train
@@ -45,6 +45,10 @@ class Terminal:
         self.lines.clear()
         defaults: dict[str, Any] = {"engine": Workers(), "sleep": lambda _: None}
         return follow(self.store, self.layouts, self.lines.append, **(defaults | options))
+
+    def outstanding(self) -> list[Outstanding]:
+        progress = StudyRuns(self.store, self.layouts, may_read=False).look()
+        return outstanding(self.store, self.layouts, progress)
 
     def descriptions(self) -> Counter[str]:
         return Counter(run.config.to_json() for run in self.store.runs())
@@ -178,7 +182,7 @@ class TestFollow:
 class TestOutstanding:
     def test_counts_what_is_to_come(self, store: Store) -> None:
         terminal = Terminal(store, setting("one"), setting("two"), setting("three", fraction=0.5))
-        plan = outstanding(store, terminal.layouts)
+        plan = terminal.outstanding()
         # The second shares all runs with the first.
         counts = [(part.setting, part.search, part.final) for part in plan]
         assert counts == [("one", 6, 10), ("two", 0, 0), ("three", 6, 10)]
@@ -186,10 +190,11 @@ class TestOutstanding:
         assert plan[2].seconds is not None
         assert plan[2].seconds < plan[0].seconds
         finished(store, terminal.layouts[0].arms["mrn"][0].runs[1][0])
-        assert outstanding(store, terminal.layouts)[0].search == 5
+        left, *_ = terminal.outstanding()
+        assert (left.search, left.done, left.runs) == (5, 1, 16)
 
     def test_a_corpus_that_is_not_here(self, store: Store, tmp_path: Path) -> None:
         terminal = Terminal(store, setting("gone", corpus=str(tmp_path / "gone")))
-        (part,) = outstanding(store, terminal.layouts)
+        (part,) = terminal.outstanding()
         assert (part.search, part.final, part.seconds) == (6, 10, None)
         assert "gone" in part.problem

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from core.config import RunConfig
 from core.errors import ConfigError
 from core.studies import STUDIES, Family, Setting, load_study
-from core.studies.study import DevScores, Layout, chosen_arm, dev_mean, lay_out, next_runs, remaining
+from core.studies.study import DevScores, Layout, chosen_arm, dev_mean, lay_out, next_runs, planned, remaining
 from tests.studying import FAMILIES, score_of, setting, study
 
 NOTHING = DevScores({})
@@ -25,6 +26,10 @@ def layout(**changes: Any) -> Layout:
 
 def known(*runs: RunConfig) -> DevScores:
     return DevScores({run: dict.fromkeys(run.tasks, score_of(run, "dev")) for run in runs})
+
+
+def to_come(made: Layout, dev: DevScores, failed: Collection[RunConfig]) -> tuple[list[RunConfig], ...]:
+    return remaining(planned(made, dev, failed), dev, failed)
 
 
 def arm_of(run: RunConfig) -> tuple[str, float | None]:
@@ -82,13 +87,13 @@ class TestPlan:
         failed = {run for run in first if run.paradigm == "mrn" and run.seed == 1}
         scores = known(*(set(first) - failed))
         assert next_runs(made, scores, failed) == []
-        assert remaining(made, scores, failed) == ([], [])
+        assert to_come(made, scores, failed) == ([], [])
 
     def test_what_remains(self) -> None:
         made = layout()
-        search, final = remaining(made, NOTHING, ())
+        search, final = to_come(made, NOTHING, ())
         assert (len(search), len(final)) == (6, 3 + 6 + 1)
-        search, final = remaining(made, known(*search), ())
+        search, final = to_come(made, known(*search), ())
         assert (len(search), len(final)) == (0, 3 + 6 + 1)
         assert [arm_of(run) for run in final if run.paradigm == "mrn"] == [("mrn", 0.1)]
 
@@ -103,7 +108,7 @@ class TestPlan:
             ("mrn", 0.1, seed, 5) for seed in (1, 2, 3)
         ]
         assert next_runs(made, known(*first, *then), ()) == []
-        search, final = remaining(made, NOTHING, ())
+        search, final = to_come(made, NOTHING, ())
         assert (len(search), len(final)) == (6, 3 + 6 + 3)
         # Scores of the runs that count, dev scores among them, choose nothing.
         assert chosen_arm(made, "mrn", known(*(run for run in made.runs() if run.epochs == 5)), ()) is None
@@ -132,7 +137,7 @@ class TestEveryPlan:
                     value = data.draw(st.floats(0, 1))
                     scores[run] = dict.fromkeys(run.tasks, value) if ending == "succeeds" else {}
             assert len(scores) + len(failed) <= most
-        assert remaining(made, DevScores(scores), failed) == ([], [])
+        assert to_come(made, DevScores(scores), failed) == ([], [])
         chosen = chosen_arm(made, "mrn", DevScores(scores), failed)
         if chosen is not None:
             assert all(run in scores or run in failed for run in chosen.of(seeds))

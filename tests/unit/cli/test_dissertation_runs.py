@@ -56,8 +56,8 @@ def test_the_study_from_end_to_end(lab: Laboratory, corpora: Path, monkeypatch: 
     plan = lab.json(*some, "--dry-run")
     assert (plan["search"], plan["final"]) == (3 + 3, 4 + 4)
     assert [run["config"]["lambda"] for run in plan["runs"] if run["chosen_on_dev"]] == [None]
-    listed = lab.answer(*some, "--dry-run")
-    assert listed.count("to run") == 14
+    listed = lab.answer(*some, "--dry-run", "--runs")
+    assert listed.count("  to run\n") == 14
     assert "chosen on dev" in listed
     assert "hold out a tenth" in listed
 

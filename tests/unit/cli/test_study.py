@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
+from pathlib import Path
 
 import pytest
 
+from core.corpora.loading import read
 from core.studies import STUDIES
 from jobs.cli import study as verb
-from jobs.studies import follow
-from tests.studying import Workers, setting, study
+from jobs.studies import follow, laid_out
+from tests.making import conll_folder, refuse_to_read, run_facts
+from tests.studying import Workers, finished, setting, study
 from tests.unit.cli.conftest import Laboratory
 
 
@@ -33,12 +37,14 @@ def test_the_list(lab: Laboratory) -> None:
 
 class TestDryRun:
     def test_counts_and_queues_nothing(self, lab: Laboratory) -> None:
-        lines = lab.answer("study", "toy", "--dry-run").splitlines()
-        rows = [line.split() for line in lines[-3:]]
-        assert [row[:3] for row in rows] == [
-            ["whole", "6", "10"], ["half", "6", "10"], ["all", "12", "20"],
+        head, *lines, hint = lab.answer("study", "toy", "--dry-run").splitlines()
+        assert head.split() == ["setting", "runs", "done", "to", "run", "time"]
+        rows = [line.split() for line in lines]
+        assert [row[:4] for row in rows] == [
+            ["whole", "16", "0", "16"], ["half", "16", "0", "16"], ["all", "32", "0", "32"],
         ]  # fmt: skip
         assert all("about" in row for row in rows)
+        assert hint.startswith("--runs lists every run")
         assert lab.store.runs() == []
         assert lab.started == 0
 
@@ -47,6 +53,49 @@ class TestDryRun:
         (only,) = document["settings"]
         assert (only["setting"], only["search"], only["final"]) == ("half", 6, 6)
         assert document["seconds"] > 0
+
+    def test_runs_are_listed_on_request(self, lab: Laboratory) -> None:
+        lines = lab.answer("study", "toy", "--dry-run", "--runs").splitlines()
+        assert sum(line.endswith("to run") and line.startswith(("MTL", "STL", "MRN")) for line in lines) == 32
+        assert "--runs goes with --dry-run" in lab.call("study", "toy", "--runs").stderr
+
+    @pytest.mark.parametrize("name", [name for name in STUDIES if name != "toy"])
+    def test_it_reads_no_corpus_and_fits_a_terminal(
+        self, lab: Laboratory, name: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        refuse_to_read(monkeypatch)
+        result = lab.call("study", name, "--dry-run")
+        assert result.exit_code == 0
+        lines = result.output.splitlines()
+        assert len(lines) <= 40
+        (total,) = (line.split() for line in lines if line.startswith("all "))
+        document = lab.json("study", name, "--dry-run")
+        assert int(total[1]) == document["search"] + document["final"] > 0
+        if name in ("simulator", "transfer"):
+            assert re.search("… and [0-9]+ more settings", result.stdout)
+
+    def test_of_finished_runs_the_text_is_known_without_reading(
+        self, lab: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder = conll_folder(tmp_path / "own")
+        own = setting("own", corpus=str(folder), columns="tokens,ner,pos")
+        made = study(own)
+        monkeypatch.setitem(STUDIES, "toy", made)
+        (layout,) = laid_out(made, made.settings)
+        first, second, *_ = layout.runs()
+        text = read(str(folder), first.columns).text_hash
+        for run, known in ((first, "another text"), (second, text)):
+            lab.store.set_facts(finished(lab.store, run), run_facts(text_hash=known))
+
+        def state() -> tuple[int, bool]:
+            (only,) = lab.json("study", "toy", "--dry-run")["settings"]
+            return only["done"], only["seconds"] is not None
+
+        refuse_to_read(monkeypatch)
+        assert state() == (1, True)
+        # What its text is now nobody knows, nor how long it is.
+        (folder / "train.conll").write_text("A X O\n")
+        assert state() == (2, False)
 
 
 def test_before_any_run(lab: Laboratory) -> None:
