@@ -92,9 +92,12 @@ class Checkpoint:
 
     @property
     def saved_step(self) -> int | None:
-        """The step of the newest training state on this disk that may be resumed, its bytes not checked."""
-        steps = (int(path.name.rpartition("-")[2]) for path in self._newest_first())
-        return next((step for step in steps if step <= self._recorded), None)
+        """The step of the newest training state on this disk, of any attempt, that may be resumed; its bytes
+        are not checked.
+        """
+        names = (path.name for path in self._states.rglob("step-*") if _STATE.fullmatch(path.name))
+        steps = (int(name.rpartition("-")[2]) for name in names)
+        return max((step for step in steps if step <= self._recorded), default=None)
 
     def resume(self, identity: str, note: Callable[[str], None]) -> Path | None:
         """The folder of the newest whole training state; None where there is none. Newer states go.

@@ -89,8 +89,9 @@ def test_resuming_names_the_state_that_it_uses(laboratory: Path) -> None:
     store = Store.open()
     run_id = claimed(store)
     store.add_metrics(run_id, [step_metrics(step) for step in (10, 20, 25)])
-    for step in (10, 20, 30):
-        seal(laboratory / "checkpoints" / f"{run_id}.states" / f"step-{step:08d}", {}, 0, lambda to: None)
+    states = laboratory / "checkpoints" / f"{run_id}.states"
+    for name in ("step-00000010", "attempt-00001/step-00000020", "attempt-00001/step-00000030"):
+        seal(states / name, {}, 0, lambda to: None)
     store.set_saved_step(run_id, 10)
     store.mark_lost(run_id, "It went away.")
     (answer,) = control.resume(store, [run_id], NoWorkers())
