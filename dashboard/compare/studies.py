@@ -273,7 +273,7 @@ def _overview(study: Study, results: Sequence[Result]) -> None:
             for title, mean in means.items()
             if mean is not None
         }
-    titles = [escape(family.title) for family in study.families]
+    titles = list(dict.fromkeys(escape(family.title) for family in study.families))
     frame = pd.DataFrame.from_dict(lines, orient="index").reindex(columns=titles).dropna(axis=1, how="all")
     if frame.empty:
         return

@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 from core.config import RunConfig
 from core.records import Usage
 from core.store import RunState, Store
-from core.studies import STUDIES, Study
+from core.studies import STUDIES, Family, Study
 from core.studies.analysis import FinalScores, Result, analyse
 from core.studies.answer import answer
 from core.studies.dissertation import over
@@ -30,7 +30,7 @@ from jobs.studies import follow, laid_out, sweep_name
 from tests.making import refuse_to_read, run_facts
 from tests.pages.conftest import Open, labels, words
 from tests.pages.test_pages import figures
-from tests.studying import Workers, finished, score_of, setting, study
+from tests.studying import FAMILIES, Workers, finished, score_of, setting, study
 
 TUNED = replace(setting("tuned", encoder_training="full", epochs=1), part="fine-tuned")
 
@@ -225,6 +225,13 @@ class TestPage:
         assert (whole.loc["MRN", "Dev"], whole.loc["MRN", "Verdict"]) == ("72.40", "higher")
         assert {"pos", "mean"}.isdisjoint(half.columns)  # of one target there is no mean beside
         assert not app.warning
+
+    def test_methods_of_several_parts_may_have_one_title(
+        self, page: Open, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        again = Family("mrn-again", "MRN", FAMILIES[-1].arms)
+        monkeypatch.setitem(STUDIES, "toy", replace(toy(TUNED), families=(*FAMILIES, again)))
+        assert list(page().table[0].value) == ["STL", "MRN"]
 
     def test_a_link_opens_a_setting_and_other_parts_and_the_runs_are_one_click_away(self, page: Open) -> None:
         app = page(setting="half")
