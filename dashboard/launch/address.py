@@ -21,6 +21,7 @@ from core.corpora.uploads import uploads
 from core.plain_text import shortened
 from core.registry import BILSTM_SUFFIX, PREDICTED, has_bilstm, reads_words
 from core.store import Run, Store
+from core.tasks import Kind
 from dashboard.launch.draft import (
     EXECUTION,
     FIELDS,
@@ -32,6 +33,7 @@ from dashboard.launch.draft import (
     lists_of,
     option_of,
     query_of,
+    start_for,
     values_of,
     whole_of,
 )
@@ -47,6 +49,8 @@ MAPPING_KEPT = "launch_mapping_kept"
 WRITTEN, GROUPS_WRITTEN = "written", "launch_groups_written"
 """The option for groups of tasks that are written out, and the key of the field that they are written in."""
 _SOURCE = "launch_source"
+_FITTED = "launch_fitted"
+"""The corpus that the form was last fitted to, and what it held from then on, as `start_for` returned it."""
 
 CLONE = "clone"
 _SEEN = "launch_link"
@@ -99,6 +103,22 @@ def fill(draft: Draft, runs: Sequence[int] = (), notes: Sequence[str] = ()) -> N
     if draft.tasks:
         state[tasks_key(draft.corpus)] = list(draft.tasks)
     state[_SOURCE] = tuple(runs), tuple(notes)
+    state[_FITTED] = draft.corpus, {}
+
+
+def fit_to(corpus: str, kinds: Sequence[Kind]) -> None:
+    """Where another corpus, with tasks of these kinds, was chosen since: sets what `start_for` says of it in
+    each field that was not changed. To be called before the widgets of these fields.
+    """
+    state = st.session_state
+    fitted, before = state.get(_FITTED, ("", {}))
+    if not kinds or corpus == fitted or PREDICTED in state[key_of("prior")]:  # that adds one task to a run
+        return
+    now = start_for(kinds)
+    for name in before | now:
+        if tuple(state[key_of(name)]) == before.get(name, START[name]):
+            state[key_of(name)] = list(now.get(name, START[name]))
+    state[_FITTED] = corpus, now
 
 
 def fresh() -> None:

@@ -19,7 +19,7 @@ from core.corpora.uploads import MOST_MEGABYTES, delete_upload, uploads
 from core.errors import ConfigError, CorpusError
 from core.store import Store
 from core.store.records import ACTIVE, Run
-from core.tasks import KINDS
+from core.tasks import KINDS, Kind
 from core.wording import all_of, plural
 from dashboard.components.charts import chart
 from dashboard.components.sentence import (
@@ -69,6 +69,14 @@ class ChosenData:
     tasks: tuple[str, ...]
     summary: CorpusSummary | None
     error: str | None
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of its tasks; of a corpus that has not been looked into those that the catalogue says."""
+        if self.summary is not None:
+            return tuple(KINDS[task.scheme] for task in self.summary.tasks)
+        layout = CATALOGUE[self.corpus].hub_texts if self.corpus in CATALOGUE else None
+        return () if layout is None else (KINDS[layout.scheme],)
 
 
 def choose_data() -> ChosenData:

@@ -39,6 +39,7 @@ from core.registry import (
     PRIORS,
     WORD_ENCODERS,
 )
+from core.tasks import Kind
 from core.wording import plural
 from jobs.control import MOST_RETRIES, PRIORITIES
 from jobs.sweeps import sweep
@@ -142,6 +143,17 @@ START: Mapping[str, str | tuple[str, ...]] = {
     "seed": "1-3",
 }
 """By field, what a fresh form holds: what is picked, or the text that is typed."""
+
+
+def start_for(kinds: Sequence[Kind]) -> dict[str, tuple[str, ...]]:
+    """By field, what a fresh form holds instead of START on a corpus with tasks of these kinds, since START
+    makes runs that cannot train there.
+    """
+    if len(kinds) == 1:
+        whole = {"encoder_training": ("full",)} if kinds[0].is_number else {}
+        return {"paradigm": ("stl",), **whole}
+    related = [kind for kind in kinds if kind.reads != "pair"]
+    return {"pair_encoding": ("together",)} if kinds and len(related) < 2 else {}
 
 
 # The first varies slowest, so that what one compares stands together; seeds vary fastest.

@@ -38,6 +38,7 @@ from dashboard.launch.address import (
     WRITTEN,
     added_to,
     filled_from,
+    fit_to,
     key_of,
     tasks_key,
 )
@@ -178,6 +179,7 @@ def form() -> tuple[Draft, _Slots]:
     added, source = added_to(resources.store()), st.container()
     with _field(slots, "corpus"):
         data = choose_data()
+    fit_to(data.corpus, data.kinds)
     with source:
         show_source(added, data.corpus)
     slots["columns"] = slots["corpus"]

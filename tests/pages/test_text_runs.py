@@ -93,6 +93,54 @@ class TestLaunch:
         app.pills(key="launch_pair_encoding").set_value(["together"]).run()
         assert not app.button(key="launch").disabled
 
+    def test_a_similarity_that_a_frozen_encoder_cannot_learn_is_not_launched(
+        self, open_page: Open, corpus: str
+    ) -> None:
+        app = open_page("launch", corpus=corpus, paradigm="stl", encoder_training="frozen", seed="1")
+        assert "Training: a run of alike has nothing to learn over a frozen encoder." in words(app)
+        assert app.button(key="launch").disabled
+        app.pills(key=f"launch_tasks_{corpus}").set_value(["mood", "same"]).run()
+        assert not app.button(key="launch").disabled
+
+    @pytest.mark.parametrize(
+        ("names", "changed"),
+        [
+            (("mood",), {"paradigm": ["stl"]}),
+            (("same",), {"paradigm": ["stl"]}),
+            (("alike",), {"paradigm": ["stl"], "encoder_training": ["full"]}),
+            (("same", "alike"), {"pair_encoding": ["together"]}),
+            (TASKS, {"pair_encoding": ["together"]}),
+        ],
+    )
+    def test_the_form_begins_with_what_a_corpus_can_train(
+        self,
+        open_page: Open,
+        corpus: str,
+        laboratory: Path,
+        names: tuple[str, ...],
+        changed: dict[str, list[str]],
+    ) -> None:
+        folders = [str(laboratory / "texts" / name) for name in names]
+        chosen = folders[0] if len(folders) == 1 else "joined:" + "+".join(folders)
+        start = {"paradigm": ["mrn"], "encoder_training": ["frozen"], "pair_encoding": ["apart"]}
+        app = open_page("launch")
+        app.selectbox(key="launch_corpus").select("Your own data").run()
+        app.segmented_control(key="launch_own_how").set_value("A folder on this machine").run()
+        app.text_input(key="launch_own_folder").set_value(chosen).run()
+        assert {name: app.session_state[f"launch_{name}"] for name in start} == start | changed
+        assert not app.button(key="launch").disabled
+        # What is chosen afterwards stays; what is not is as before on a corpus of words.
+        app.text_input(key="launch_seed").set_value("5").run()
+        app.multiselect(key="launch_encoder_training").set_value(["lora:4"]).run()
+        app.selectbox(key="launch_corpus").select("demo").run()
+        chosen_since = {"encoder_training": ["lora:4"]}
+        assert {name: app.session_state[f"launch_{name}"] for name in start} == start | chosen_since
+        # The catalogue says what a corpus of the Hub holds before it is read.
+        app.multiselect(key="launch_encoder_training").set_value(["frozen"]).run()
+        app.selectbox(key="launch_corpus").select("sts").run()
+        assert app.session_state["launch_paradigm"] == ["stl"]
+        assert app.session_state["launch_encoder_training"] == ["full"]
+
     def test_what_no_task_reads_is_no_field_of_its_runs(self) -> None:
         lists: dict[str, Any] = {"paradigm": ("mtl",), "encoder": ("minilm",), "encoder_training": ("full",)}
         lists |= {"pooling": ("mean",), "pair_encoding": ("together",), "epochs": "1", "seed": "1"}
