@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
 import json
 import os
 import shutil
@@ -20,13 +19,14 @@ import psutil
 from filelock import FileLock, Timeout
 
 from core.errors import MRNLabError
-from core.paths import cache_dir, home
+from core.paths import home
 from core.recording.owner import hostname, this_process
 from core.settings import count
 from core.store import Owner, RunState, Store
 from jobs.worker.idle import linger_seconds, starts_ahead
 from jobs.worker.liveness import hang_limit
 from jobs.worker.process import is_alive
+from jobs.worker.standstill import workers_folder
 from jobs.worker.supervisor import DETACHED
 
 _NVIDIA_SMI_TIMEOUT_S = 10
@@ -106,16 +106,10 @@ class Slot:
         return f"cuda:{self.number // _runs_per_gpu() % gpus}" if gpus > 1 else "auto"
 
 
-def _folder(store_url: str) -> Path:
-    folder = cache_dir("workers") / hashlib.sha256(store_url.encode()).hexdigest()[:12]
-    folder.mkdir(exist_ok=True)
-    return folder
-
-
 def taken_slots(store_url: str) -> dict[int, Owner]:
     """The slots of this store's workers on this machine, each with the living process that holds it."""
     taken = {}
-    for path in sorted(_folder(store_url).glob("slot-*.json")):
+    for path in sorted(workers_folder(store_url).glob("slot-*.json")):
         try:
             owner = Owner(**json.loads(path.read_text()))
         except (OSError, ValueError, TypeError):
@@ -132,7 +126,7 @@ def free_slot(store_url: str, patience_s: float = _SLOT_PATIENCE_S) -> Iterator[
     The system releases the lock of a slot however its process ends. The holder is written beside the lock,
     so that others need not touch the lock to look.
     """
-    folder = _folder(store_url)
+    folder = workers_folder(store_url)
     deadline = time.monotonic() + patience_s
     while True:
         for number in range(slot_count()):

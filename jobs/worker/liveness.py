@@ -19,6 +19,7 @@ from core.recording.heartbeat import DUE_IN_S
 from core.settings import seconds
 from core.store import Owner, Run, RunState, Store
 from jobs.worker.process import ProcessStatus, describe_exit, kill, process_status
+from jobs.worker.standstill import LONGEST_GAP_S, ProgressFile
 
 GRACE_S = 40.0
 """How long a run that was asked to stop may take (it saves its state) before its worker is killed."""
@@ -28,8 +29,6 @@ _SILENCE_ELSEWHERE_S = DUE_IN_S + 30.0
 # An observer that looks only once has to trust the clocks of both machines, so it waits much longer.
 _SILENCE_BY_WALL_CLOCK_S = 3 * 3600.0
 _GRACE_BY_WALL_CLOCK_S = 180.0
-# The most that one look adds to a silence: an observer that slept with its machine has not watched.
-_LONGEST_GAP_S = 15.0
 
 _TRAINED = (RunState.RUNNING, RunState.CANCELLING)
 
@@ -64,7 +63,7 @@ class LivenessTracker:
     def observe(self, runs: Iterable[Run]) -> dict[int, Observation]:
         """What is known of each of these runs; all others are forgotten."""
         now = self._clock()
-        passed = 0.0 if self._observed_at is None else min(now - self._observed_at, _LONGEST_GAP_S)
+        passed = 0.0 if self._observed_at is None else min(now - self._observed_at, LONGEST_GAP_S)
         self._observed_at = now
         self._last = {run.id: (run, self._updated(run, passed)) for run in runs}
         return {run_id: observation for run_id, (_, observation) in self._last.items()}
@@ -119,7 +118,7 @@ def reap(
         seen = _observed_once(store, run) if observed is None else observed[run.id]
         assert run.owner is not None  # the schema demands it in these states
         process = status(run.owner)
-        if (loss := _loss(run, process, seen)) is not None:
+        if (loss := _loss(store, run, process, seen)) is not None:
             is_lost = record_loss(store, run, loss)
         elif process is ProcessStatus.ELSEWHERE:
             is_lost = False
@@ -137,15 +136,15 @@ def abandoned(store: Store) -> list[int]:
     return [
         run.id
         for run in store.runs(states=set(_TRAINED), with_facts=False)
-        if run.owner is not None and _loss(run, process_status(run.owner), _observed_once(store, run))
+        if run.owner is not None and _loss(store, run, process_status(run.owner), _observed_once(store, run))
     ]
 
 
-def _loss(run: Run, process: ProcessStatus, seen: Observation) -> WorkerLost | None:
+def _loss(store: Store, run: Run, process: ProcessStatus, seen: Observation) -> WorkerLost | None:
     """Why the run's worker is gone; None where it may live."""
     assert run.owner is not None
     if process is ProcessStatus.GONE:
-        return _process_ended(run, None)
+        return _process_ended(store, run, None)
     if process is ProcessStatus.REBOOTED:
         message = f"The worker of run {run.id} is gone: its machine {run.owner.host} was started anew."
         return WorkerLost(LossCause.RESTARTED, message)
@@ -178,7 +177,7 @@ def record_worker_exit(store: Store, owner: Owner, code: int | None, *, forced: 
     claimed = [run for run in store.runs(archived=None, with_facts=False) if run.owner == owner]
     for run in claimed:
         if run.state in _TRAINED:
-            error = _process_ended(run, code, forced=forced)
+            error = _process_ended(store, run, code, forced=forced)
             record_loss(store, run, error)
             _log.error("%s", error)
         elif run.state is RunState.SUCCEEDED:
@@ -188,11 +187,21 @@ def record_worker_exit(store: Store, owner: Owner, code: int | None, *, forced: 
     return bool(claimed)
 
 
-def _process_ended(run: Run, code: int | None, *, forced: bool = False) -> WorkerLost:
+def _process_ended(store: Store, run: Run, code: int | None, *, forced: bool = False) -> WorkerLost:
     assert run.owner is not None
+    if not forced and (hung_s := ProgressFile(store.url, run.owner).given_up_after()) is not None:
+        return _hung(run, hung_s)
     how = "was ended by force, for it was told to end a second time" if forced else describe_exit(code)
     message = f"The worker of run {run.id} is gone: its process {run.owner.pid} {how}."
     return WorkerLost(LossCause.FORCED if forced else LossCause.PROCESS_ENDED, message, code)
+
+
+def _hung(run: Run, after_s: float) -> WorkerLost:
+    message = (
+        f"The worker of run {run.id} made no progress for {after_s:.0f} s although its process lived; it was "
+        "ended."
+    )
+    return WorkerLost(LossCause.HUNG, message)
 
 
 def _end_worker(store: Store, run: Run, end: Callable[[Owner], bool], hang_s: float | None = None) -> bool:
@@ -209,14 +218,12 @@ def _end_worker(store: Store, run: Run, end: Callable[[Owner], bool], hang_s: fl
                 store.add_event(run.id, "warning", message)
                 store.finish(run.id, RunState.CANCELLED, owner=run.owner)
                 return False
-            message = (
-                f"The worker of run {run.id} made no progress for {hang_s:.0f} s although its process lived; "
-                "it was ended."
-            )
-            return store.mark_lost(run.id, message, cause=LossCause.HUNG)
+            error = _hung(run, hang_s)
+            return store.mark_lost(run.id, str(error), cause=error.cause)
     except StoreBusy:
         # A worker that was stopped inside a transaction holds the lock. Readers still read.
         if _still_stuck(store, run, hang_s):
+            ProgressFile(store.url, run.owner).give_up(GRACE_S if hang_s is None else hang_s)
             end(run.owner)  # the next look finds its process gone
         return False
 

@@ -36,6 +36,7 @@ from jobs.engines.local import Slot, free_slot
 from jobs.naming import description_lines
 from jobs.worker.idle import linger_seconds, preload, release_memory, starts_ahead
 from jobs.worker.logs import set_up_logging, to_log_file
+from jobs.worker.standstill import ProgressFile
 from jobs.worker.supervisor import supervisor_watchdog
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class Worker:
         self._store, self._owner, self._device, self._engine_job = store, owner, device, engine_job
         self._prepare, self._train, self._log_to, self._beat_s = prepare, train, log_to, beat_s
         self._terminating: StopReason | None = None
+        self._progress: ProgressFile | None = None
 
     def terminate(self, *, hand_back: bool = False) -> None:
         """Stop the run being trained, its state saved, and claim no other. Safe in a signal handler.
@@ -97,7 +99,9 @@ class Worker:
         linger_s = linger_seconds() if linger_s is None else linger_s
         runs = 0
         idle_since = time.monotonic()
+        self._progress = ProgressFile(self._store.url, self._owner)
         while not self._terminating:
+            self._progress.touch()
             if self.train_next():
                 runs += 1
                 idle_since = time.monotonic()
@@ -105,6 +109,7 @@ class Worker:
             if time.monotonic() - idle_since >= linger_s:
                 break
             time.sleep(_POLL_S)
+        self._progress.remove()
         return runs
 
     def train_next(self, run_id: int | None = None) -> bool:
@@ -129,6 +134,8 @@ class Worker:
         stop = StopSignal()
 
         def should_stop() -> bool:
+            if self._progress is not None:
+                self._progress.touch()
             if self._terminating:
                 stop.set(self._terminating)
             return stop()

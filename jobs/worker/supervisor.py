@@ -116,10 +116,12 @@ def _supervise(worker: psutil.Process, module: str, url: str | None, signals: _S
     from jobs.worker.liveness import LivenessTracker, hang_limit, record_worker_exit
     from jobs.worker.maintenance import resume_lost
     from jobs.worker.process import is_alive
+    from jobs.worker.standstill import ProgressFile, ended_if_hung
 
     engine = LocalEngine((sys.executable, "-m", "jobs.worker.supervisor", module))
     tracker = LivenessTracker()
-    look_s = min(_LOOK_S, hang_limit() / 4)
+    hang_s = hang_limit()
+    look_s = min(_LOOK_S, hang_s / 4)
     failed_starts, last_problem = 0, ""
 
     def look(store: Store) -> None:
@@ -141,18 +143,21 @@ def _supervise(worker: psutil.Process, module: str, url: str | None, signals: _S
         except psutil.NoSuchProcess:
             return None, False
         code: int | None = None
-        while True:
-            try:
-                code = worker.wait(timeout=look_s)
-                break
-            except psutil.TimeoutExpired:
-                look(store)
-            # A dead orphan stays in the process table where nobody reaps it (process 1 of a container).
-            if not is_alive(owner):
-                break
+        progress = ProgressFile(store.url, owner)
+        with ended_if_hung(owner, progress, hang_s, look_s):  # also while a look waits for the store
+            while True:
+                try:
+                    code = worker.wait(timeout=look_s)
+                    break
+                except psutil.TimeoutExpired:
+                    look(store)
+                # A dead orphan stays in the process table where nobody reaps it (process 1 of a container).
+                if not is_alive(owner):
+                    break
         recorded = retried(
             lambda: record_worker_exit(store, owner, code, forced=signals.count > 1), _PATIENCE_S
         )
+        progress.remove()
         return code, recorded
 
     with contextlib.closing(Store.open(url)) as store:

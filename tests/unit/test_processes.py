@@ -19,14 +19,15 @@ from typing import Any
 import psutil
 import pytest
 
-from core.errors import MRNLabError
+from core.errors import LossCause, MRNLabError
 from core.recording.owner import this_process
 from core.store import ENDED, MetricKey, Run, RunState, Store
 from jobs.engines import local
 from jobs.engines.local import LocalEngine, free_slot, slot_count, taken_slots
 from jobs.worker.liveness import reap
 from jobs.worker.process import ProcessStatus, describe_exit, is_alive, process_status
-from tests.faulty_training import HANGS
+from jobs.worker.standstill import workers_folder
+from tests.faulty_training import HANGS, STOPPED_IN_A_COMMIT, STOPPED_IN_A_WRITE
 from tests.making import config
 from tests.patience import PATIENCE_S
 from tests.supervised import (
@@ -347,6 +348,23 @@ def test_a_hung_worker_is_ended(store: Store, engine: LocalEngine, monkeypatch: 
         assert error.message.endswith("made no progress for 3 s although its process lived; it was ended.")
     wait_for(lambda: not any(map(is_alive, owners.values())))
     wait_for(lambda: store.state(waiting) is RunState.SUCCEEDED)
+
+
+@pytest.mark.parametrize("seed", [STOPPED_IN_A_WRITE, STOPPED_IN_A_COMMIT])
+def test_a_worker_that_was_stopped_with_the_store_locked_is_ended(
+    store: Store, engine: LocalEngine, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """By its supervisor, which needs no store for that, and the history says so."""
+    monkeypatch.setenv("MRNLAB_HANG_S", "3")
+    stopped, waiting = store.add_runs([config(epochs=FOREVER, seed=seed), config(epochs=1)])
+    engine.ensure_workers(store)
+    error = lost(store, stopped).error
+    assert error is not None
+    assert error.type == LossCause.HUNG
+    assert error.message.endswith("made no progress for 3 s although its process lived; it was ended.")
+    wait_for(lambda: store.state(waiting) is RunState.SUCCEEDED)
+    wait_for(lambda: engine.live_workers(store) == 0)
+    assert not list(workers_folder(store.url).glob("progress-*"))
 
 
 def test_workers_that_cannot_even_start(

@@ -193,7 +193,7 @@ class TestHung:
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("MRNLAB_HANG_S", "120")
-        claimed(store)
+        run_id = claimed(store)
         ended: list[Owner] = []
 
         reading = store.transaction
@@ -207,9 +207,12 @@ class TestHung:
             ended.append(owner)
             return True
 
-        monkeypatch.setattr(store, "transaction", locked)
-        assert Observer(store, ProcessStatus.ALIVE, end).watches(130) is None  # its loss is recorded later
+        with monkeypatch.context() as busy:
+            busy.setattr(store, "transaction", locked)
+            assert Observer(store, ProcessStatus.ALIVE, end).watches(130) is None
         assert set(ended) == {OWNER}
+        assert look(store, ProcessStatus.GONE) == [run_id]
+        assert loss_of(store, run_id).type == LossCause.HUNG
 
     @pytest.mark.parametrize("moves", ["steps", "beats"])
     def test_one_that_moves_is_left_alone(

@@ -1,0 +1,93 @@
+"""Whether a worker moves, seen without the store: a file that it touches while its training moves.
+
+A worker that hangs inside a transaction may keep the store from everybody, its supervisor included. So the
+supervisor judges its own child by this file, ends it, and leaves there after how many seconds it did so: that
+is the cause of the loss, whoever finds the process gone once the store answers again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from core.paths import cache_dir
+from core.store.records import Owner
+from jobs.worker.process import kill
+
+_TOUCH_EVERY_S = 0.5
+
+LONGEST_GAP_S = 15.0
+"""The most that one look adds to a silence or a standstill: an observer that slept with its machine has not
+watched.
+"""
+
+
+def workers_folder(store_url: str) -> Path:
+    """Where the workers of a store on this machine leave what others may know of them."""
+    folder = cache_dir("workers") / hashlib.sha256(store_url.encode()).hexdigest()[:12]
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+class ProgressFile:
+    """That of one worker."""
+
+    def __init__(self, store_url: str, owner: Owner) -> None:
+        name = hashlib.sha256(repr(owner).encode()).hexdigest()[:16]
+        self._path = workers_folder(store_url) / f"progress-{name}"
+        self._due_at = 0.0
+
+    def touch(self) -> None:
+        """For the worker: it moves. To be called at every step."""
+        if (now := time.monotonic()) >= self._due_at:
+            self._due_at = now + _TOUCH_EVERY_S
+            self._path.touch()
+
+    def touched_at(self) -> int | None:
+        """A value that differs after the next touch; None where there is no file."""
+        return self._path.stat().st_mtime_ns if self._path.exists() else None
+
+    def give_up(self, after_s: float) -> None:
+        """For whoever is about to end the worker, which has not moved for so long."""
+        self._path.write_text(str(after_s))
+
+    def given_up_after(self) -> float | None:
+        """After how many seconds the worker was given up; None where it was not."""
+        text = self._path.read_text() if self._path.exists() else ""
+        return float(text) if text else None
+
+    def remove(self) -> None:
+        """The worker has ended, and what became of its run is on record."""
+        self._path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def ended_if_hung(worker: Owner, progress: ProgressFile, hang_s: float, look_s: float) -> Iterator[None]:
+    """While the block runs, a thread ends the worker once it has not moved for `hang_s` seconds."""
+    left = threading.Event()
+    thread = threading.Thread(target=_watch, args=(worker, progress, hang_s, look_s, left), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        left.set()
+        thread.join()
+
+
+def _watch(
+    worker: Owner, progress: ProgressFile, hang_s: float, look_s: float, left: threading.Event
+) -> None:
+    touched_at, stuck_s, looked_at = None, 0.0, time.monotonic()
+    while not left.wait(look_s):
+        before, looked_before = touched_at, looked_at
+        touched_at, looked_at = progress.touched_at(), time.monotonic()
+        moved = touched_at is None or touched_at != before
+        stuck_s = 0.0 if moved else stuck_s + min(looked_at - looked_before, LONGEST_GAP_S)
+        if stuck_s > hang_s:
+            progress.give_up(hang_s)
+            kill(worker)
+            return
