@@ -23,11 +23,11 @@ from typing import Any
 import psutil
 
 from core import __version__
-from core.checkpoints import checkpoint_seconds
+from core.checkpoints import Checkpoint, checkpoint_seconds
 from core.checkpoints.shared_storage import shared_artefacts
 from core.errors import MRNLabError, StoreError
 from core.models.sources import verify_packaged_weights
-from core.paths import data_dir, database_url, home, models_dir
+from core.paths import checkpoint_dir, data_dir, database_url, home, models_dir
 from core.recording.owner import hostname
 from core.settings import SETTINGS
 from core.store import RunState, Store
@@ -125,7 +125,7 @@ def examine(url: str | None = None) -> Iterator[Examination]:
 
 def of_store(store: Store) -> list[Finding]:
     """What there is to say about a store and its queue."""
-    checks: tuple[Callable[[Store], Iterator[Finding]], ...] = (check_store, check_workers, check_queue)
+    checks = (check_store, check_workers, check_checkpoints, check_queue)
     return [finding for check in checks for finding in _checked(partial(check, store))]
 
 
@@ -279,6 +279,34 @@ def check_workers(store: Store) -> Iterator[Finding]:
             f"Workers are gone, and the store still says that they train {which_runs(gone)}.",
             Fix("Mark them as lost (those with retries are queued again, to be resumed).", mark),
         )
+
+
+def check_checkpoints(store: Store) -> Iterator[Finding]:
+    """Training states of runs that have succeeded: of a machine that had lost one, or of a worker that was
+    only asleep. Raises StoreError.
+    """
+    folders = checkpoint_dir(0).parent.glob("*.states")
+    known = {int(path.stem): path for path in folders if path.stem.isdecimal()}
+    done = store.runs(known, {RunState.SUCCEEDED}, with_facts=False)
+    if not done:
+        return
+    files = (file for run in done for file in known[run.id].rglob("*"))
+    size = f"{sum(file.stat().st_size for file in files if file.is_file()) / 1e6:,.1f} MB"
+
+    def remove() -> str:
+        for run in done:
+            kept = Checkpoint(checkpoint_dir(run.id), attempt=run.attempt, shared=shared_artefacts())
+            kept.forget_states()
+        return f"{size} are free again."
+
+    which = which_runs(sorted(run.id for run in done))
+    yield Finding(
+        "checkpoints",
+        Severity.REMARK,
+        f"{checkpoint_dir(0).parent} has training states of {which}, which need none any more, having "
+        f"succeeded: {size}.",
+        Fix("Remove them, also from the shared artefacts.", remove),
+    )
 
 
 def check_queue(store: Store) -> Iterator[Finding]:

@@ -338,7 +338,6 @@ def follow(
         progress = runs.look()
         if progress is not seen:
             seen = progress
-            maintenance.progressed()
             if queue.at_end(progress):
                 return queue.well and not progress.failed
         maintenance.look()

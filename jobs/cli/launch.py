@@ -48,7 +48,6 @@ def wait_for_runs(
                 moment = (run.state, int(run.epoch))
                 if shown.get(run.id) != moment and run.state is not RunState.QUEUED:
                     say(_progress(run, eta(store, [run]).get(run.id)))
-                    maintenance.progressed()
                 shown[run.id] = moment
             if all(run.state in ENDED for run in runs):
                 return

@@ -5,15 +5,20 @@ Each worker's supervisor does so already; this covers the loss of all of them.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 from core.errors import MRNLabError
 from core.paths import home
-from core.store import Store
+from core.store import RunState, Store
 from jobs.engines import Engine, default_engine
 from jobs.worker.liveness import LivenessTracker, reap
 
 # Not at every look of a waiting loop: it reads the process table.
 _MAINTAIN_EVERY = 4
 _MOST_FAILED_STARTS = 5
+# After a start that led to no claim the next waits for so long, then for twice as long.
+_FIRST_REST_S, _LONGEST_REST_S = 2.0, 300.0
 
 
 def resume_lost(
@@ -32,11 +37,14 @@ def resume_lost(
 class QueueMaintenance:
     """For a loop that waits for runs, and for programs that stay."""
 
-    def __init__(self, store: Store, engine: Engine | None = None) -> None:
-        self._store = store
+    def __init__(
+        self, store: Store, engine: Engine | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._store, self._clock = store, clock
         self._engine = engine or default_engine()
         self._tracker = LivenessTracker()
         self._looks = self._failed_starts = 0
+        self._claimed, self._rest_until = -1, clock()
 
     def look(self) -> None:
         """Call at each look of a waiting loop: maintains the queue at every fourth."""
@@ -45,13 +53,16 @@ class QueueMaintenance:
         self._looks += 1
 
     def maintain(self) -> None:
-        """Mark lost runs and start missing workers."""
+        """Mark lost runs and start missing workers, ever less often as long as none claims a run."""
         reap(self._store, self._tracker)
-        self._failed_starts += self._engine.ensure_workers(self._store) > 0
-
-    def progressed(self) -> None:
-        """Some run has changed since: workers do start."""
-        self._failed_starts = 0
+        counts = self._store.counts()
+        claimed = sum(counts.values()) - counts[RunState.QUEUED]
+        if claimed != self._claimed:
+            self._claimed, self._failed_starts, self._rest_until = claimed, 0, self._clock()
+        if self._clock() >= self._rest_until and self._engine.ensure_workers(self._store) > 0:
+            rest_s = min(_FIRST_REST_S * 2.0 ** min(self._failed_starts, 10), _LONGEST_REST_S)
+            self._rest_until = self._clock() + rest_s
+            self._failed_starts += 1
 
     def check_starts(self) -> None:
         """Raises MRNLabError where one worker after another ends before it has claimed a run (torch cannot

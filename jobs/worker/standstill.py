@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from core.paths import cache_dir
+from core.recording.owner import boot_id, hostname
 from core.store.records import Owner
 from jobs.worker.process import kill
 
@@ -27,8 +28,12 @@ watched.
 
 
 def workers_folder(store_url: str) -> Path:
-    """Where the workers of a store on this machine leave what others may know of them."""
-    folder = cache_dir("workers") / hashlib.sha256(store_url.encode()).hexdigest()[:12]
+    """Where the workers of a store leave what others of this machine, or of this container, may know of them.
+
+    Machines and containers may have a home in common; none takes a slot of another.
+    """
+    place = f"{store_url} {hostname()} {boot_id()}"
+    folder = cache_dir("workers") / hashlib.sha256(place.encode()).hexdigest()[:12]
     folder.mkdir(exist_ok=True)
     return folder
 

@@ -16,7 +16,9 @@ import psutil
 import pytest
 from typer.testing import CliRunner, Result
 
-from core.paths import home
+from core.checkpoints import Checkpoint
+from core.checkpoints.shared_storage import Artefacts, shared_artefacts
+from core.paths import checkpoint_dir, home
 from core.recording.owner import hostname, process
 from core.store import Owner, RunState, Store
 from jobs import doctor
@@ -177,6 +179,30 @@ class TestStore:
     def test_a_sqlite_with_the_fault(self, store: Store) -> None:
         assert any("fixed in 3.51.3" in finding.message for finding in doctor.check_store(store, (3, 51, 2)))
         assert not list(doctor.check_store(store, (3, 51, 3)))
+
+
+class TestCheckpoints:
+    def test_states_of_a_run_that_has_succeeded_elsewhere(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """This machine had lost it; in the shared place a worker that was only asleep has left some too."""
+        monkeypatch.setenv("MRNLAB_ARTEFACTS", str(tmp_path / "shared"))
+        ids = {state: claimed(store, state) for state in (RunState.SUCCEEDED, RunState.LOST)}
+        for run_id in (*ids.values(), 99):
+            kept = Checkpoint(checkpoint_dir(run_id), shared=shared_artefacts())
+            kept.save_state(10, 10, lambda to: (to / "numbers").write_bytes(b"1" * 1_500_000))
+        for about in ("import.1a2b", "70"):
+            checkpoint_dir(1).with_name(f"{about}.states").mkdir()
+        (message,) = messages("checkpoints")
+        assert f"has training states of run {ids[RunState.SUCCEEDED]}, which" in message
+        assert message.endswith(": 1.5 MB.")
+        (done,) = apply_fixes("checkpoints")
+        assert done == "1.5 MB are free again."
+        assert messages("checkpoints") == []
+        left = {path.name for path in checkpoint_dir(1).parent.iterdir()}
+        assert left == {f"{ids[RunState.LOST]}.states", "99.states", "70.states", "import.1a2b.states"}
+        shared = Artefacts(str(tmp_path / "shared")).names("states/")
+        assert [name.split("/")[1] for name in shared] == sorted((str(ids[RunState.LOST]), "99"))
 
 
 class TestQueue:

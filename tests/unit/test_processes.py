@@ -24,11 +24,13 @@ from core.recording.owner import this_process
 from core.store import ENDED, MetricKey, Run, RunState, Store
 from jobs.engines import local
 from jobs.engines.local import LocalEngine, free_slot, slot_count, taken_slots
+from jobs.worker import standstill
 from jobs.worker.liveness import reap
+from jobs.worker.maintenance import QueueMaintenance
 from jobs.worker.process import ProcessStatus, describe_exit, is_alive, process_status
 from jobs.worker.standstill import workers_folder
 from tests.faulty_training import HANGS, STOPPED_IN_A_COMMIT, STOPPED_IN_A_WRITE
-from tests.making import config
+from tests.making import Clock, config
 from tests.patience import PATIENCE_S
 from tests.supervised import (
     FOREVER,
@@ -142,6 +144,48 @@ def test_a_surplus_worker_ends_at_once(store: Store) -> None:
         assert ended.returncode == 0
     assert store.state(run_id) is RunState.QUEUED
     assert taken_slots(store.url) == {}
+
+
+def test_a_worker_in_another_container_takes_no_slot_of_this_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the same home: it may hang and hold it for good, and cannot be ended from here."""
+    boot, _namespaces, machine = this_process().boot_id.split("/")
+    with contextlib.ExitStack() as elsewhere:
+        with monkeypatch.context() as container:
+            container.setattr(standstill, "boot_id", lambda: f"{boot}/01234567/{machine}", raising=False)
+            assert elsewhere.enter_context(free_slot(store.url)) is not None
+        with free_slot(store.url, patience_s=0) as slot:
+            assert slot is not None
+            assert taken_slots(store.url) == {0: this_process()}
+
+
+def test_workers_that_find_nothing_to_do_are_started_ever_less_often(
+    store: Store,
+) -> None:
+    clock = Clock(0.0)
+    engine = LocalEngine((sys.executable, "-c", ""), clock)
+    maintenance = QueueMaintenance(store, engine, clock)
+    store.add_runs([config(seed=1)])
+
+    def starts_until(end: float) -> list[float]:
+        starts = []
+        while clock.now < end:
+            maintenance.maintain()
+            if engine.live_workers(store):
+                starts.append(clock.now)
+                wait_for(lambda: engine.live_workers(store) == 0)
+            clock.now += 2
+        return starts
+
+    assert starts_until(60) == [0, 2, 6, 14, 30]
+    with pytest.raises(MRNLabError, match="5 workers ended as soon as they had started"):
+        maintenance.check_starts()
+    assert starts_until(1200)[-2:] == [810, 1110]
+    assert store.claim(this_process(), due_in=15) is not None  # workers do start
+    store.add_runs([config(seed=2)])
+    assert starts_until(1204) == [1200, 1202]
+    maintenance.check_starts()
 
 
 def test_slots(monkeypatch: pytest.MonkeyPatch) -> None:
