@@ -30,7 +30,7 @@ def shared_artefacts() -> Artefacts | None:
 
 
 class Artefacts:
-    """Sealed folders by name: `states/12/step-00000600`, `models/12`.
+    """Sealed folders by name: `states/12/attempt-00001/step-00000600`, `models/12/attempt-00001`.
 
     Every method raises ArtefactError where the place fails. `url` is the place as it was given, credentials
     included; `place` is what messages show of it.
