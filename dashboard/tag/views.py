@@ -80,7 +80,7 @@ def why_not(run: Run) -> str:
         return f"Run {run.id} is not finished; it can tag when it is."
     if run.state is RunState.SUCCEEDED:
         return f"Run {run.id} kept no checkpoint; train it again to tag with it."
-    return f"Run {run.id} did not finish, so it has no model to tag with; its page says what to do."
+    return f"Run {run.id} did not finish, so it has no model to tag with; the run's page says what to do."
 
 
 def systems(runs: Sequence[Run]) -> list[System]:

@@ -28,8 +28,8 @@ SAID = {
     ("relations", "live"): "Strongest pairs",
     ("relations", "failed"): "failed. Shown is what it learned up to step 140.",
     ("tag", "live"): "is not finished; it can tag when it is",
-    ("tag", "failed"): "Retry on Runs trains it again",
-    ("tag", "lost"): "Retry on Runs trains it again",
+    ("tag", "failed"): "has no model to tag with; the run's page says what to do",
+    ("tag", "lost"): "has no model to tag with; the run's page says what to do",
 }
 NOTHING = {
     "launch": "This makes 3 runs",
