@@ -8,9 +8,11 @@ torch.
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,11 +26,9 @@ Table = Mapping[str, Column]
 
 OPERATORS, _UNDER_ROOT = "add,sub,mul,div,log,sqrt,exp", "add,sub,mul,div,log"
 _HELD_OUT = 0.1
-_SEARCHES, _EVALUATIONS, _POPULATION, _LONGEST = 10, 300_000, 1000, 12
-_LONGEST_S = 600  # of one search; evaluations end it long before, so that a seed gives one result anywhere
-_KEPT_PER_LENGTH = 2
-_ONE_SIMPLER = 1.02  # by which factor the error may grow where a constant is left out
-_MOST_SIMPLIFIED, _ROUNDS = 6, 3
+_SEARCHES, _EVALUATIONS, _ROWS, _SEARCHED_LENGTH = 48, 300_000, 150, 12
+_LONGEST = 15
+_KEPT_PER_LENGTH, _KEPT = 2, 30
 _SELDOM = 0.1
 _DIGITS = 4
 
@@ -59,7 +59,8 @@ class Formula:
 @dataclass(frozen=True)
 class Learned:
     """The Pareto front of error against length, the shortest first: each formula fits better than all shorter
-    ones. `linear_mse` and `constant_mse` are those of a linear fit and of the mean, on the rows held out.
+    ones, and has at most 15 nodes. `linear_mse` and `constant_mse` are those of a linear fit and of the mean,
+    on the rows held out.
     """
 
     front: tuple[Formula, ...]
@@ -70,22 +71,20 @@ class Learned:
 
     @property
     def chosen(self) -> Formula:
-        """The best in length and training error by the Bayesian information criterion, a node counting as a
+        """The best by the Bayesian information criterion on the rows it was fitted on, a node counting as a
         parameter. Raises ValueError where the front is empty.
         """
-        rows = self.train_rows
-        return min(
-            self.front,
-            key=lambda each: rows * math.log(each.train_mse or 1e-300) + each.length * math.log(rows),
-        )
+        return min(self.front, key=lambda each: _information(each, self.train_rows))
 
 
 def learn(table: Table, y: Column, seed: int = 1, *, searches: int = _SEARCHES) -> Learned:
     """Formulas of y, found on nine tenths of the rows and judged on the others.
 
-    The first search looks for y, the others for y² (where y is seldom negative) with + − × ÷ and log alone,
+    Each search sees at most 150 of the rows, drawn for it: many short searches find more than a few long
+    ones. Every fourth looks for y, the others for y² (where y is seldom negative) with + − × ÷ and log alone,
     and the root is taken of what they find: F1 grows with roots, and what stands under one is found sooner
-    without it. The number of formulas that are tried is fixed: a seed gives the same result on any machine.
+    without it. Constants are fitted on all nine tenths. The number of formulas that are tried is fixed: a
+    seed gives the same result on any machine, with any number of cores.
 
     Raises MRNLabError where pyoperon is not installed, ValueError for fewer than 20 rows.
     """
@@ -93,33 +92,42 @@ def learn(table: Table, y: Column, seed: int = 1, *, searches: int = _SEARCHES) 
         raise ValueError(f"{len(y)} rows are too few to learn a formula from and judge it")
     order = np.random.default_rng(seed).permutation(len(y))
     held_out = max(1, round(_HELD_OUT * len(y)))
-    test, train = order[:held_out], order[held_out:]
-    data = _Data({name: column[train] for name, column in table.items()}, y[train])
+    every_row = _Data(table, y)
+    held, data = every_row.rows(order[:held_out]), every_row.rows(order[held_out:])
     rooted = bool(np.mean(y < 0) <= _SELDOM)
-    found = {
-        str(expression): expression
-        for number in range(searches)
-        for expression in _searched(data, seed + number, squared=number > 0 and rooted)
-    }
-    fitted = [formula for expression in found.values() for formula in data.fitted(expression)]
-    shortest = _front(fitted, _KEPT_PER_LENGTH)
-    best = sorted(shortest, key=lambda each: each.train_mse)[:_MOST_SIMPLIFIED]
-    simpler = [formula for each in best for formula in _simplified(data, each)]
-    held = _Data({name: column[test] for name, column in table.items()}, y[test])
+
+    def search(number: int) -> list[Any]:
+        drawn = np.random.default_rng([seed, number]).permutation(len(data.y))[:_ROWS]
+        return _searched(data.rows(drawn), seed + number, squared=rooted and number % 4 > 0)
+
+    with warnings.catch_warnings(), ThreadPoolExecutor(os.cpu_count()) as pool:
+        warnings.simplefilter("ignore")
+        fronts = list(pool.map(search, range(searches)))
+    found = [data.judged(expression) for front in fronts for expression in front]
+    best = sorted(found, key=lambda each: _information(each, len(data.y)))[:_KEPT]
+    kept = dict.fromkeys(each.expression for each in [*_front(found, _KEPT_PER_LENGTH), *best])
+    fitted = [formula for expression in kept for formula in _simplified(data, expression)]
     judged = [
-        Formula(each.expression, each.length, each.train_mse, error)
-        for each in _front([*shortest, *simpler], 1)
-        if math.isfinite(error := held.error(each.expression))
+        replace(each, test_mse=error)
+        for each in _front([each for each in fitted if each.length <= _LONGEST], 1)
+        if math.isfinite(error := held.judged(each.expression).train_mse)
     ]
-    design = np.column_stack([*table.values(), np.ones(len(y))])
-    weights = np.linalg.lstsq(design[train], y[train], rcond=None)[0]
+    design, to_judge = (
+        np.column_stack([*part.table.values(), np.ones(len(part.y))]) for part in (data, held)
+    )
+    weights = np.linalg.lstsq(design, data.y, rcond=None)[0]
     return Learned(
         tuple(judged),
-        float(np.mean((design[test] @ weights - y[test]) ** 2)),
-        float(np.mean((y[train].mean() - y[test]) ** 2)),
-        len(train),
-        len(test),
+        float(np.mean((to_judge @ weights - held.y) ** 2)),
+        float(np.mean((data.y.mean() - held.y) ** 2)),
+        len(data.y),
+        len(held.y),
     )
+
+
+def _information(formula: Formula, rows: int) -> float:
+    """The Bayesian information criterion, a node counting as a parameter."""
+    return rows * math.log(formula.train_mse or 1e-300) + formula.length * math.log(rows)
 
 
 @dataclass(frozen=True)
@@ -129,45 +137,48 @@ class _Data:
     table: Table
     y: Column
 
-    def error(self, expression: Any) -> float:
-        """The mean squared error; infinite where the formula is not defined for a row."""
+    def rows(self, chosen: NDArray[np.int64]) -> _Data:
+        """Some of the rows."""
+        return _Data({name: column[chosen] for name, column in self.table.items()}, self.y[chosen])
+
+    def judged(self, expression: Any) -> Formula:
+        """The formula as it is, its error infinite where it is not defined for a row."""
         import sympy
 
-        function = sympy.lambdify(list(map(sympy.Symbol, self.table)), expression, "numpy")
-        with np.errstate(all="ignore"):
-            values = np.asarray(function(*self.table.values()))
-        if np.iscomplexobj(values) or not np.isfinite(values).all():
-            return math.inf
-        return float(np.mean((values - self.y) ** 2))
+        error = math.inf
+        if not expression.has(sympy.zoo, sympy.oo, sympy.nan, sympy.I):
+            function = sympy.lambdify(list(map(sympy.Symbol, self.table)), expression, "numpy")
+            with np.errstate(all="ignore"):
+                values = np.asarray(function(*self.table.values()))
+            if not np.iscomplexobj(values) and np.isfinite(values).all():
+                error = float(np.mean((values - self.y) ** 2))
+        return Formula(expression, nodes(expression), error, math.nan)
 
-    def fitted(self, expression: Any) -> list[Formula]:
-        """The formula with its constants fitted by least squares, in a few digits; none where it is nowhere
-        defined.
-        """
+    def fitted(self, expression: Any) -> Formula:
+        """The formula with its constants fitted by least squares, in a few digits."""
         import sympy
         from scipy.optimize import least_squares
 
-        if expression.has(sympy.zoo, sympy.oo, sympy.nan, sympy.I):
-            return []
         constants = sorted(expression.atoms(sympy.Float), key=str)
         names = sympy.symbols(f"c0:{len(constants)}")
         open_form = expression.xreplace(dict(zip(constants, names, strict=True)))
-        symbols = [*map(sympy.Symbol, self.table), *names]
-        function = sympy.lambdify(symbols, open_form, "numpy")
+        if not constants or expression.has(sympy.zoo, sympy.oo, sympy.nan, sympy.I):
+            return self.judged(expression)
+        function = sympy.lambdify([*map(sympy.Symbol, self.table), *names], open_form, "numpy")
 
         def residuals(values: Column) -> Column:
             with np.errstate(all="ignore"):
                 off = np.asarray(function(*self.table.values(), *values)) - self.y
-            return np.broadcast_to(np.nan_to_num(off.real, nan=1e6, posinf=1e6, neginf=-1e6), self.y.shape)
+            return np.broadcast_to(np.nan_to_num(np.clip(off.real, -1e6, 1e6), nan=1e6), self.y.shape)
 
         start = np.array(constants, dtype=float)
-        tried = [start]
-        if len(start):
-            tried.append(least_squares(residuals, start, x_scale=np.abs(start) + 1e-9, max_nfev=20).x)
-        shown = [open_form.xreplace(dict(zip(names, map(_rounded, values), strict=True))) for values in tried]
+        best = least_squares(residuals, start, x_scale=np.abs(start) + 1e-9, max_nfev=20).x
         # A constant on the edge of what a root allows may fit best, and fail once it is rounded.
-        error, best = min(((self.error(each), each) for each in shown), key=lambda pair: pair[0])
-        return [Formula(best, nodes(best), error, math.nan)] if math.isfinite(error) else []
+        shown = [
+            self.judged(open_form.xreplace(dict(zip(names, map(_rounded, values), strict=True))))
+            for values in (start, best)
+        ]
+        return min(shown, key=lambda each: each.train_mse)
 
 
 def _rounded(value: float) -> Any:
@@ -178,7 +189,7 @@ def _rounded(value: float) -> Any:
     return sympy.Integer(1) if text == "1" else sympy.Float(text, _DIGITS)
 
 
-def _searched(data: _Data, seed: int, *, squared: bool) -> Iterator[Any]:
+def _searched(data: _Data, seed: int, *, squared: bool) -> list[Any]:
     """The Pareto front of one search, as expressions; the root of what it found where it looked for y²."""
     try:
         from pyoperon.sklearn import SymbolicRegressor
@@ -192,80 +203,46 @@ def _searched(data: _Data, seed: int, *, squared: bool) -> Iterator[Any]:
     regressor = SymbolicRegressor(
         allowed_symbols=f"{_UNDER_ROOT if squared else OPERATORS},constant,variable",
         objectives=["mse", "length"],
-        population_size=_POPULATION,
-        pool_size=_POPULATION,
-        max_length=_LONGEST,
+        max_length=_SEARCHED_LENGTH,
         optimizer_iterations=5,
         generations=1_000_000,
         max_evaluations=_EVALUATIONS,
-        max_time=_LONGEST_S,
         epsilon=1e-9,
-        n_threads=1,
         random_state=seed,
     )
     names = list(data.table)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        regressor.fit(np.column_stack(list(data.table.values())), data.y**2 if squared else data.y)
-    known = {name: sympy.Symbol(name) for name in names}
-    for model in regressor.pareto_front_:
-        text = regressor.get_model_string(model["tree"], 9, names)
-        expression = sympy.sympify(text, locals=known)
-        if not squared:
-            yield expression
-            continue
-        yield sympy.sqrt(expression)
-        # Where F1 is about 0, a constant slightly below 0 under the root leaves the formula undefined.
-        yield sympy.sqrt(expression.as_coeff_Add()[1])
+    regressor.fit(np.column_stack(list(data.table.values())), data.y**2 if squared else data.y)
+    texts = [regressor.get_model_string(model["tree"], 9, names) for model in regressor.pareto_front_]
+    expressions = [sympy.sympify(text, locals={name: sympy.Symbol(name) for name in names}) for text in texts]
+    if not squared:
+        return expressions
+    # Where F1 is about 0, a constant slightly below 0 under the root leaves the formula undefined.
+    return [
+        sympy.sqrt(part) for expression in expressions for part in (expression, expression.as_coeff_Add()[1])
+    ]
 
 
-def _simplified(data: _Data, formula: Formula) -> Iterator[Formula]:
-    """The formula with one constant after another left out, as long as that costs little; then what is under
-    a root on one fraction bar, where terms may cancel, and so on.
+def _simplified(data: _Data, expression: Any) -> Iterator[Formula]:
+    """The formula fitted, as it is and with factors taken out; each with one constant after another left out,
+    as long as the information criterion improves.
     """
     import sympy
 
-    best = formula
-    for _ in range(_ROUNDS):
-        fewer = list(_without_constants(data, best))
-        yield from fewer
-        best = fewer[-1] if fewer else best
-        on_one_bar = best.expression.replace(
-            lambda part: part.is_Pow and part.exp == sympy.S.Half,
-            lambda part: sympy.sqrt(_on_one_bar(part.base)),
-        )
-        changed = data.fitted(on_one_bar) if on_one_bar != best.expression else []
-        if not changed:
-            return
-        (best,) = changed
+    def factored(power: Any) -> Any:
+        return sympy.Pow(sympy.factor(power.base), power.exp)
+
+    for form in (expression, expression.replace(lambda part: part.is_Pow, factored)):
+        best = data.fitted(form)
         yield best
-
-
-def _on_one_bar(expression: Any) -> Any:
-    """The quotient that a sum with quotients is, reduced so that a factor below the line has no constant."""
-    import sympy
-
-    above, below = map(sympy.expand, sympy.fraction(sympy.together(expression)))
-    constants = [term.as_coeff_Mul()[0] for term in sympy.Add.make_args(below) if not term.is_number]
-    constant = next(iter(constants), 1)
-    return sympy.factor_terms(sympy.expand(above / constant)) / sympy.expand(below / constant)
-
-
-def _without_constants(data: _Data, best: Formula) -> Iterator[Formula]:
-    import sympy
-
-    while True:
-        tried = [
+        while shorter := [
             each
-            for constant in best.expression.atoms(sympy.Float)
+            for constant in sorted(best.expression.atoms(sympy.Float), key=str)
             for value in (0, 1)
-            for each in data.fitted(best.expression.xreplace({constant: sympy.Integer(value)}))
-            if each.length < best.length and each.train_mse <= _ONE_SIMPLER * best.train_mse
-        ]
-        if not tried:
-            return
-        best = min(tried, key=lambda each: (each.length, each.train_mse))
-        yield best
+            for each in [data.fitted(best.expression.xreplace({constant: sympy.Integer(value)}))]
+            if _information(each, len(data.y)) < _information(best, len(data.y))
+        ]:
+            best = min(shorter, key=lambda each: _information(each, len(data.y)))
+            yield best
 
 
 def _front(formulas: list[Formula], kept: int) -> list[Formula]:

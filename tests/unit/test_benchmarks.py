@@ -30,6 +30,7 @@ README = ROOT / "README.md"
 KEYS = {
     "curves": "band_ms naive_ms",
     "evaluation": "evaluation_share_of_epoch",
+    "formulas": "found data_sets nodes test_mse seconds cpu_seconds",
     "mrn_step": "update_speedup mrn_over_mtl",
     "new_task": "draws over_ridge over_nearest",
     "pages": "runs points open_s open_cpu_s live_update_ms live_update_kb relations_step_ms",
@@ -67,6 +68,8 @@ def test_quick(name: str, tmp_path: Path) -> None:
         pytest.skip("it measures Chromium, which is not installed")
     if name == "training" and importlib.util.find_spec("accelerate") is None:
         pytest.skip("Trainer needs accelerate: pip install 'mrnlab[bench]'")
+    if name == "formulas" and importlib.util.find_spec("pyoperon") is None:
+        pytest.skip("formulas are learned with pyoperon: pip install 'mrnlab[formulas]'")
     output = tmp_path / "printed"
     # Benchmarks use temporary laboratories and must ignore this store.
     environment = {"MRNLAB_DB": f"sqlite:///{tmp_path / 'other.db'}"}
