@@ -151,9 +151,11 @@ class _SameLengths(Trainer):
         lengths, size = list(self.train_dataset["length"]), self.args.train_batch_size
         indices = get_length_grouped_indices(lengths, size, mega_batch_mult=_POOL)
         batches = [indices[start : start + size] for start in range(0, len(indices), size)]
+        # A shorter batch stays last: elsewhere it would shift the sentences of all batches after it.
+        rest = batches.pop() if len(indices) % size else []
         batches.sort(key=lambda batch: sum(lengths[index] for index in batch))
         ranks = np.argsort(np.argsort(np.resize(self.lengths, len(batches))))
-        return [index for rank in ranks for index in batches[rank]]
+        return [index for rank in ranks for index in batches[rank]] + rest
 
 
 class _TakeTurns(TrainerCallback):
