@@ -84,7 +84,7 @@ def learn(table: Table, y: Column, seed: int = 1, *, searches: int = _SEARCHES) 
     ones. Every fourth looks for y, the others for y² (where y is seldom negative) with + − × ÷ and log alone,
     and the root is taken of what they find: F1 grows with roots, and what stands under one is found sooner
     without it. Constants are fitted on all nine tenths. The number of formulas that are tried is fixed: a
-    seed gives the same result on any machine, with any number of cores.
+    seed gives the same result on one machine, with any number of cores.
 
     Raises MRNLabError where pyoperon is not installed, ValueError for fewer than 20 rows.
     """
