@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from core.config import RunConfig
+from core.config.fields import comma_list
 from core.config.sweep import alternatives, check_number, expand
 from core.config.task_groups import HINT, TASK_GROUPS, task_groups
 from core.corpora.catalogue import find_folder
@@ -27,9 +28,7 @@ def corpora_of(text: str) -> list[str]:
 
 def _names(given: Sequence[str] | str | None) -> Sequence[str]:
     """Names, or a text with commas between them, as a sequence."""
-    return (
-        [name.strip() for name in given.split(",") if name.strip()] if isinstance(given, str) else given or ()
-    )
+    return comma_list(given) if isinstance(given, str) else given or ()
 
 
 def sweep(

@@ -58,6 +58,11 @@ class Condition:
     default: Callable[[Mapping[str, Any]], Any]
 
 
+def comma_list(text: str) -> list[str]:
+    """The entries of a list with commas, without the empty ones."""
+    return [entry.strip() for entry in text.split(",") if entry.strip()]
+
+
 def _is_mrn(values: Mapping[str, Any]) -> bool:
     return bool(values["paradigm"] == "mrn")
 

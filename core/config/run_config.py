@@ -28,6 +28,7 @@ from core.config.fields import (
     CONDITIONS,
     CONTEXT_FIELDS,
     attribute_name,
+    comma_list,
     fill,
     public_name,
 )
@@ -332,7 +333,7 @@ class RunConfig(BaseModel):
     def _split_names(cls, value: Any) -> Any:
         """A comma-separated string (command line, URL) is a list of names."""
         if isinstance(value, str):
-            return tuple(name.strip() for name in value.split(",") if name.strip())
+            return tuple(comma_list(value))
         return value
 
     @field_validator("columns", "tasks", "task_order", "learn")

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from core.config import FIELD_HELP, RunConfig, applicable_fields
-from core.config.fields import CONTEXT_FIELDS, attribute_name, public_name
+from core.config.fields import CONTEXT_FIELDS, attribute_name, comma_list, public_name
 from core.errors import FIELD, ConfigError
 from core.plain_text import shortened
 
@@ -119,7 +119,7 @@ def _per_task(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield dict(values)
         return
     if isinstance(tasks, str):
-        tasks = [task.strip() for task in tasks.split(",") if task.strip()]
+        tasks = comma_list(tasks)
     for task in tasks:
         yield {**values, "tasks": (task,)}
 
@@ -235,7 +235,7 @@ def seeds_typed(values: Iterable[int]) -> str:
 
 
 def _parts(text: str, field: str) -> list[str]:
-    parts = [part.strip() for part in text.split(",") if part.strip()]
+    parts = comma_list(text)
     if not parts:
         raise ConfigError(field, f"{FIELD}: write at least one number.")
     return parts

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, combinations
 
+from core.config.fields import comma_list
 from core.config.sweep import MOST_RUNS
 from core.errors import FIELD, ConfigError
 from core.plain_text import shortened
@@ -56,7 +57,7 @@ def _groups_of(
         sizes = (combinations(tasks, size) for size in range(least, most + 1))
         yield from (group for group in chain.from_iterable(sizes) if not auxiliary.issuperset(group))
     else:
-        named = {name.strip() for name in part.split(",") if name.strip()}
+        named = set(comma_list(part))
         if unknown := named.difference(tasks, elsewhere):
             raise ConfigError(
                 TASK_GROUPS,

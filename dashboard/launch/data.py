@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
+from core.config.fields import comma_list
 from core.corpora import CATALOGUE, CorpusSummary, Task, detect_columns, save_upload, summarise
 from core.corpora.catalogue import find_folder, is_local, offered
 from core.corpora.derived import KINDS as DERIVED
@@ -265,7 +266,7 @@ def _columns_of_bases(path: str, bases: Collection[str]) -> tuple[str, ...] | No
 
 
 def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
+    return tuple(comma_list(text))
 
 
 def _columns(path: str) -> tuple[str, ...] | None:

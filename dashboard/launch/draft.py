@@ -13,6 +13,7 @@ from core.config.fields import (
     CONTEXT_FIELDS,
     NOTHING,
     attribute_name,
+    comma_list,
     field_label,
     fill,
     public_name,
@@ -291,7 +292,7 @@ def values_of(name: str, given: str | tuple[str, ...]) -> list[Any]:
         return seeds(given)
     if is_number(name):
         return numbers(given, name)
-    return [part.strip() for part in given.split(",") if part.strip()]
+    return comma_list(given)
 
 
 def _missing(draft: Draft) -> dict[str, str]:
@@ -455,7 +456,7 @@ def draft_of(query: Mapping[str, str]) -> tuple[Draft, tuple[str, ...]]:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    return _distinct(part.strip() for part in text.split(",") if part.strip())
+    return _distinct(comma_list(text))
 
 
 def _offered(name: str, value: str) -> bool:

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import pandas as pd
 import streamlit as st
 
+from core.config.fields import comma_list
 from core.corpora.folder import EXTENSIONS
 from core.corpora.free_text import (
     LAYOUTS,
@@ -194,7 +195,7 @@ def _read(
                 disabled=layout not in (None, "columns"),
                 help="A column whose name begins with \\_ is skipped.",
             )
-    columns = tuple(name.strip() for name in names.split(",") if name.strip())
+    columns = tuple(comma_list(names))
     try:
         given = read_given(content, name, schemes, columns=columns, layout=layout)
     except CorpusError as error:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from core.config import FIELD_HELP
+from core.config.fields import comma_list
 from core.store import RunState
 from core.wording import all_of, which_runs
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
 from jobs.cli.launch import wait_for_runs
-from jobs.cli.output import comma_list, print_json, print_table, say, tell
+from jobs.cli.output import print_json, print_table, say, tell
 
 if TYPE_CHECKING:
     from jobs.advise import TaskAdvice

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from core.config import FIELD_HELP, PRESETS, RunConfig
+from core.config.fields import comma_list
 from core.config.sweep import LISTED, is_number, numbers
 from core.config.sweep import seeds as seeds_in
 from core.config.task_groups import GROUPINGS
@@ -16,7 +17,7 @@ from core.errors import ConfigError
 from core.store import ENDED, Run, RunState, Store
 from core.wording import all_of, duration, percent, plural, which_runs
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
-from jobs.cli.output import comma_list, print_json, print_table, run_document, say, tell
+from jobs.cli.output import print_json, print_table, run_document, say, tell
 from jobs.control import MOST_RETRIES, PRIORITIES
 from jobs.engines import Engine
 from jobs.estimates import eta

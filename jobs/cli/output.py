@@ -33,11 +33,6 @@ def hand_out(text: str) -> None:
     typer.echo(terminal_text(text) if sys.stdout.isatty() else text, nl=False)
 
 
-def comma_list(text: str) -> list[str]:
-    """The entries of a list with commas, without the empty ones."""
-    return [entry.strip() for entry in text.split(",") if entry.strip()]
-
-
 def print_json(document: Any) -> None:
     """One JSON document. Numbers that are not finite become null, which JSON can say."""
     utf8 = codecs.lookup(sys.stdout.encoding or "ascii").name == "utf-8"

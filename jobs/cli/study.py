@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from core.config import RunConfig, applicable_fields
+from core.config.fields import comma_list
 from core.errors import ConfigError, MRNLabError
 from core.evaluation.costs import COST_NOTE
 from core.evaluation.statistics import HIGHER, LOWER, MeanSD
@@ -22,7 +23,7 @@ from core.studies.answer import answer, points
 from core.studies.study import Layout, Planned
 from core.wording import duration, p_text, percent, plural, signed_points
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
-from jobs.cli.output import comma_list, hand_out, print_json, print_table, say, tell
+from jobs.cli.output import hand_out, print_json, print_table, say, tell
 from jobs.naming import COST_HEAD, correlation_text, cost_cells, differing
 from jobs.studies import Outstanding, StudyRuns, follow, laid_out, listed, outstanding
 

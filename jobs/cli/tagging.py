@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from core.config.fields import comma_list
 from core.corpora.readers import GivenFile
 from core.corpora.types import Sentence
 from core.errors import MRNLabError
@@ -18,7 +19,7 @@ from core.tagging import Tagger
 from core.tasks import KINDS, reading
 from core.wording import all_of, first_of, percent, plural
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
-from jobs.cli.output import comma_list, hand_out, print_json, print_table, say
+from jobs.cli.output import hand_out, print_json, print_table, say
 
 _FORMATS = ("conll", "json")
 
