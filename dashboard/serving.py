@@ -17,7 +17,7 @@ from core.errors import MRNLabError
 from core.paths import keep_private
 from dashboard import security
 from dashboard.components.charts import plotly_url
-from jobs.doctor import is_local, open_to_all
+from jobs.queue.doctor import is_local, open_to_all
 
 _log = logging.getLogger(__name__)
 

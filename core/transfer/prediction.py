@@ -114,7 +114,7 @@ def _least_auc(judgement: Judgement) -> float:
 
 
 def lessons(document: Mapping[str, Any]) -> Lessons:
-    """What the evidence of a study (`jobs.evidence.Evidence.document`) teaches."""
+    """What the evidence of a study (`jobs.reports.evidence.Evidence.document`) teaches."""
     rows = {(row["main"], row["aux"]): row for row in document["pairs"]}
     features = {
         task: TaskFeatures(

@@ -46,10 +46,10 @@ from dashboard.shared.selection import choose, chosen
 from dashboard.shared.states import problem
 from dashboard.text import escape
 from dashboard.theme import TASK_COLOURS, colours
-from jobs.estimates import cost
-from jobs.naming import COST_HEAD, confounds, cost_cells
-from jobs.results import ResultRow, ResultTable
-from jobs.sheets import (
+from jobs.queue.estimates import cost
+from jobs.queue.submit import same_runs
+from jobs.reports.naming import COST_HEAD, confounds, cost_cells
+from jobs.reports.render import (
     BEST,
     COST_COLUMNS,
     SCORE_COLUMNS,
@@ -58,7 +58,7 @@ from jobs.sheets import (
     score_sheet,
     with_published,
 )
-from jobs.submit import same_runs
+from jobs.reports.table import ResultRow, ResultTable
 
 _MANY = 180
 """Predictions (a run's, of one task) beyond which testing takes more than some seconds, and is asked for."""

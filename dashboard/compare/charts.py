@@ -17,7 +17,7 @@ from dashboard.compare.views import Forest
 from dashboard.shared.charts import Figure, axis, figure
 from dashboard.text import plotly_text
 from dashboard.theme import BACKGROUND, BORDER, MUTED, TEXT, faint
-from jobs.results import ResultTable
+from jobs.reports.table import ResultTable
 
 _MOST_NUMBERS = 12
 _MISTAKES = ((0.0, BACKGROUND), (0.5, "#DE7A5A"), (1.0, "#A6212B"))

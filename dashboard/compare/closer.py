@@ -55,7 +55,7 @@ from dashboard.shared.downloads import csv_file
 from dashboard.shared.selection import segments
 from dashboard.text import escape, option
 from dashboard.theme import TASK_COLOURS, colours
-from jobs.results import ResultRow, ResultTable
+from jobs.reports.table import ResultRow, ResultTable
 
 _MOST_SENTENCES = 5
 _MOST_MISTAKES, _FEW_MISTAKES = 60, 11

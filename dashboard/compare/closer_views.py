@@ -20,7 +20,7 @@ from core.tasks.confusion import NOTHING, OTHER_WORDS, Confusion, summed
 from core.tasks.scores import Counts, sentence_counts
 from core.wording import points
 from dashboard.compare.views import Tested
-from jobs.results import ResultCell
+from jobs.reports.table import ResultCell
 
 Report = Mapping[str, Mapping[str, float]]
 Labels = Sequence[Sequence[str]]

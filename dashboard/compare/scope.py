@@ -26,7 +26,7 @@ from dashboard.shared.newcomers import try_it
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import choose, chosen, segments
 from dashboard.text import escape
-from jobs.results import ResultTable, settings, tabulate
+from jobs.reports.table import ResultTable, settings, tabulate
 
 _MOST_ROWS = 40
 _NEWEST = 2000

@@ -36,8 +36,8 @@ from dashboard.shared.live import live
 from dashboard.shared.states import problem
 from dashboard.text import escape
 from dashboard.theme import colours
-from jobs.naming import COST_HEAD, correlation_text, cost_cells
-from jobs.studies import Standing, Version, follower, start_study, stop_study
+from jobs.reports.naming import COST_HEAD, correlation_text, cost_cells
+from jobs.reports.studies import Standing, Version, follower, start_study, stop_study
 
 _VERDICTS = {
     WITHIN: ":material/check: within",

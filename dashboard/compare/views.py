@@ -31,9 +31,9 @@ from core.studies.analysis import MEAN, RARE, Result
 from core.studies.answer import points
 from core.studies.published import Published
 from core.wording import all_of, p_text, percent, plural, signed_points
-from jobs.naming import confounds
-from jobs.results import ResultCell, ResultRow, ResultTable, difference
-from jobs.sheets import Block, Entry, Sheet
+from jobs.reports.naming import confounds
+from jobs.reports.render import Block, Entry, Sheet
+from jobs.reports.table import ResultCell, ResultRow, ResultTable, difference
 
 Pair = tuple[frozenset[str], str]
 """The keys of two rows, and a task."""

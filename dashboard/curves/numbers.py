@@ -15,7 +15,7 @@ from core.mrn.relations import MODES
 from core.records import TOTAL
 from core.store.records import MetricKey, MetricSeries, Run
 from core.wording import plural
-from jobs.naming import differing
+from jobs.reports.naming import differing
 
 AXES: Mapping[str, str] = {"step": "Step", "epoch": "Epoch", "minutes": "Minutes"}
 

@@ -23,7 +23,7 @@ from dashboard.curves.numbers import (
     side_by_side,
     smooth,
 )
-from jobs.results import one_per_seed
+from jobs.reports.table import one_per_seed
 
 _LARGE_POINTS, _SMALL_POINTS, _LEAST_POINTS = 960, 140, 30
 """Points that are drawn of a line: in the large chart, in a small one, and where many lines share a chart."""
@@ -157,7 +157,7 @@ def curves(
     """One metric of these runs. `tasks` orders the panels; `large` names the one shown large.
 
     `hidden` has keys of lines and of configurations. `conditions` tell which runs of a configuration a mean
-    may include (`jobs.results.one_per_seed`).
+    may include (`jobs.reports.table.one_per_seed`).
     """
     by_id = {run.id: run for run in runs}
     place = {run_id: place for place, run_id in enumerate(by_id)}

@@ -38,7 +38,7 @@ from dashboard.launch.draft import (
     whole_of,
 )
 from dashboard.shared.selection import run_numbers
-from jobs.sweeps import corpora_of
+from jobs.queue.sweeps import corpora_of
 
 OWN = "Your own data"
 UPLOAD, FOLDER = "Upload files", "A folder on this machine"

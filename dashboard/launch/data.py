@@ -49,8 +49,8 @@ from dashboard.shared import actions, resources
 from dashboard.shared.newcomers import fold
 from dashboard.text import escape
 from dashboard.theme import colours, order_tasks
-from jobs.control import Answer
-from jobs.sweeps import corpora_of
+from jobs.queue.control import Answer
+from jobs.queue.sweeps import corpora_of
 
 _SAMPLE_WORDS = 80
 GREY = "#8A939B"

@@ -42,8 +42,8 @@ from core.registry import (
 )
 from core.tasks import Kind
 from core.wording import plural
-from jobs.control import MOST_RETRIES, PRIORITIES
-from jobs.sweeps import sweep
+from jobs.queue.control import MOST_RETRIES, PRIORITIES
+from jobs.queue.sweeps import sweep
 
 # What the form asks in its own place, in the order a researcher thinks; all other fields are rare.
 _FIRST = ("encoder", "encoder_training", "paradigm", "prior", "added_to", "alignment", "lambda", "fraction")
@@ -165,7 +165,7 @@ _ONLY_MRN = ("prior", "alignment")
 
 @dataclass(frozen=True)
 class Draft:
-    """The form as it stands. `corpus` may name several (`jobs.sweeps.corpora_of`).
+    """The form as it stands. `corpus` may name several (`jobs.queue.sweeps.corpora_of`).
 
     `lists` has by field the values picked, or the text typed. An empty one takes
     its default.

@@ -22,9 +22,9 @@ from dashboard.shared.newcomers import fold
 from dashboard.shared.states import problem
 from dashboard.text import escape
 from jobs.engines.local import taken_slots
-from jobs.estimates import Cost, Disk, cost, disk, queue_left
-from jobs.naming import differing
-from jobs.submit import check, same_runs
+from jobs.queue.estimates import Cost, Disk, cost, disk, queue_left
+from jobs.queue.submit import check, same_runs
+from jobs.reports.naming import differing
 
 _HOUR_S = 3600
 _WORTH_TELLING = 1e8  # bytes

@@ -20,11 +20,11 @@ from dashboard.shared.live import live
 from dashboard.shared.newcomers import fold, launch_button
 from dashboard.shared.states import problem
 from dashboard.text import escape
-from jobs.submit import submit_missing
+from jobs.queue.submit import submit_missing
 
 if TYPE_CHECKING:
     from core.transfer.prediction import Lessons
-    from jobs.advise import Inquiry, TaskAdvice
+    from jobs.reports.advise import Inquiry, TaskAdvice
 
 TITLE = "Which of my tasks help each other?"
 _WORDS = "Which of the tasks chosen below are likely to help which, and how sure that is. About 2 min."
@@ -65,14 +65,14 @@ def task_advice(draft: Draft) -> None:
 
 @st.cache_resource(max_entries=8, show_spinner="Looking at the data")
 def _inquiry(corpus: str, columns: tuple[str, ...] | None, tasks: tuple[str, ...]) -> Inquiry:
-    from jobs.advise import inquiry
+    from jobs.reports.advise import inquiry
 
     return inquiry(corpus, tasks, columns=columns)
 
 
 def _draw(asked: Inquiry) -> None:
-    from jobs.advise import progress
-    from jobs.advise_words import short_budgets
+    from jobs.reports.advise import progress
+    from jobs.reports.advise_words import short_budgets
 
     runs = progress(resources.store(), asked)
     done = [run.id for run in runs.values() if run.state is RunState.SUCCEEDED]
@@ -99,7 +99,7 @@ def _advice(
     _asked: Inquiry,
 ) -> TaskAdvice:
     """Anew when a run has ended since, which may be one of a pair."""
-    from jobs.advise import advice
+    from jobs.reports.advise import advice
 
     return advice(resources.store(), _asked, _lessons())
 
@@ -107,13 +107,13 @@ def _advice(
 @st.cache_resource(show_spinner=False)
 def _lessons() -> Lessons:
     from core.transfer.prediction import lessons, packaged
-    from jobs.advise import PART
+    from jobs.reports.advise import PART
 
     return lessons(packaged(PART))
 
 
 def _show(found: TaskAdvice) -> None:
-    from jobs.advise_words import HEADERS, answer, reasons, row, settling
+    from jobs.reports.advise_words import HEADERS, answer, reasons, row, settling
 
     st.markdown(escape(answer(found)))
     st.table(

@@ -43,7 +43,7 @@ from dashboard.shared.resources import curve_series
 from dashboard.shared.states import empty
 from dashboard.text import escape
 from dashboard.theme import STATES
-from jobs.naming import run_name
+from jobs.reports.naming import run_name
 
 _PENALTY = MetricKey(TOTAL, "train", "penalty")
 _MOST_NAMED = 6

@@ -32,9 +32,9 @@ from dashboard.shared import resources
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import segments
 from dashboard.theme import colours
-from jobs.naming import run_name
-from jobs.results import one_per_seed
-from jobs.transfer import run_affinities, run_embeddings
+from jobs.reports.naming import run_name
+from jobs.reports.table import one_per_seed
+from jobs.reports.transfer import run_affinities, run_embeddings
 
 MODES = {"task": "Tasks", "label": "Labels", "feature": "Features"}
 EMBEDDING = "embedding"

@@ -15,8 +15,8 @@ from core.wording import all_of, plural
 from dashboard.shared import actions, resources
 from dashboard.shared.selection import choose
 from dashboard.text import escape
-from jobs import control
-from jobs.control import PRIORITIES, remains
+from jobs.queue import control
+from jobs.queue.control import PRIORITIES, remains
 
 # Pages that show such runs: path, label, icon, and whether one of the runs has something for it.
 _PAGES: tuple[tuple[str, str, str, Callable[[Run], object]], ...] = (

@@ -28,8 +28,8 @@ from dashboard.shared.run_views import fraction_done, progress_text
 from dashboard.shared.selection import chosen
 from dashboard.shared.states import title
 from dashboard.text import escape
-from jobs.naming import run_name
-from jobs.run_filter import FilterError, parse_filter
+from jobs.reports.filter import FilterError, parse_filter
+from jobs.reports.naming import run_name
 
 _MOST_SHOWN = 5
 _MOST_COMPARED = 8

@@ -22,11 +22,11 @@ from dashboard.shared.run_views import RunDetail, detail, ended_early, fraction_
 from dashboard.shared.states import problem, state_badge
 from dashboard.text import escape, option
 from dashboard.theme import STATES
-from jobs import control
-from jobs.naming import survival_text
-from jobs.remedies import Advice
-from jobs.results import SCORE_NAMES
-from jobs.sheets import REPORT_COLUMNS, report_records, report_sheet
+from jobs.queue import control
+from jobs.queue.remedies import Advice
+from jobs.reports.naming import survival_text
+from jobs.reports.render import REPORT_COLUMNS, report_records, report_sheet
+from jobs.reports.table import SCORE_NAMES
 
 _MOST_LABELS = 16
 

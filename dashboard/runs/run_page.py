@@ -15,7 +15,7 @@ from dashboard.shared.run_picker import say_gone
 from dashboard.shared.selection import chosen, run_numbers
 from dashboard.shared.states import title
 from dashboard.text import escape
-from jobs.naming import corpus_name, run_name, settings_text, short_name
+from jobs.reports.naming import corpus_name, run_name, settings_text, short_name
 
 store = resources.store()
 ids = run_numbers(st.query_params.get(RUNS_SHOWN, ""))

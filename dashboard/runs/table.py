@@ -25,7 +25,7 @@ from dashboard.shared.selection import choose, chosen, segments
 from dashboard.shared.states import state_text
 from dashboard.text import escape
 from dashboard.theme import STATES
-from jobs.run_filter import FIELDS
+from jobs.reports.filter import FIELDS
 
 _PAGE = "table_page"
 _FILTER = "filter"

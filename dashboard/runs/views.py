@@ -20,8 +20,8 @@ from core.store.records import ACTIVE, MetricKey, Run, RunState
 from core.wording import all_of, number, percent, plural
 from dashboard.shared.run_views import fraction_done
 from dashboard.theme import order_tasks
-from jobs.naming import fields_apart, has_field
-from jobs.results import SCORE_NAMES, one_per_seed
+from jobs.reports.naming import fields_apart, has_field
+from jobs.reports.table import SCORE_NAMES, one_per_seed
 
 PAGE = 25
 """Configurations on one page; twice as many runs."""
@@ -44,8 +44,8 @@ class Line:
     """The runs of one configuration that were found (STL: of all its tasks), or one run (`run` is its id).
 
     `cells` has, by column, the text of what tells it from the other lines of its table. Scores are shares in
-    [0, 1] by split and task, mean and SD over seeds (`jobs.results.one_per_seed`: a seed that was run again
-    counts once); those of one run in progress are of its last epoch. `counted` runs make the means, of which
+    [0, 1] by split and task, mean and SD over seeds (`one_per_seed`: a seed that was run again counts once);
+    those of one run in progress are of its last epoch. `counted` runs make the means, of which
     `seeds` are of one task. `done` and `seconds` are means, `priority` the highest of the queued runs.
     """
 

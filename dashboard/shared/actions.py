@@ -1,4 +1,4 @@
-"""What buttons do: each asks `jobs.control`, `report` shows what came of it, and some can be undone."""
+"""What buttons do: each asks `jobs.queue.control`, `report` shows what came of it, and some can be undone."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from core.wording import plural
 from dashboard.shared import resources
 from dashboard.shared.selection import choose, chosen
 from dashboard.text import escape
-from jobs import control
-from jobs.control import Answer
-from jobs.submit import submit, submit_missing
+from jobs.queue import control
+from jobs.queue.control import Answer
+from jobs.queue.submit import submit, submit_missing
 
 _REPORT = "last_report"
 _UNDO = "last_undo"

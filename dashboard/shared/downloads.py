@@ -9,7 +9,7 @@ import streamlit as st
 
 from core.plain_text import spreadsheet_cell
 from dashboard.components.charts import read_asset
-from jobs.sheets import Sheet, csv_text, latex, markdown
+from jobs.reports.render import Sheet, csv_text, latex, markdown
 
 
 def csv_file(frame: pd.DataFrame) -> str:

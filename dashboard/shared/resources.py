@@ -21,7 +21,7 @@ from core.studies.analysis import Result
 from core.studies.study import Layout
 from dashboard.shared.run_views import tasks_in_order
 from jobs.engines import default_engine
-from jobs.studies import Outstanding, Standing, StudyRuns, Version, outstanding, sweep_of
+from jobs.reports.studies import Outstanding, Standing, StudyRuns, Version, outstanding, sweep_of
 from jobs.worker.maintenance import QueueMaintenance
 
 LIVE = 2.0

@@ -10,7 +10,7 @@ from core.store.records import Run
 from core.wording import all_of
 from dashboard.shared import resources
 from dashboard.shared.selection import choose, chosen, newest_launch
-from jobs.naming import run_name
+from jobs.reports.naming import run_name
 
 _MOST_OFFERED = 200
 

@@ -13,8 +13,8 @@ from core.store.records import Run, RunEvent, RunState, StoredScore
 from core.wording import duration, plural
 from dashboard.theme import order_tasks
 from jobs.engines import default_engine
-from jobs.estimates import eta
-from jobs.remedies import Advice, advice
+from jobs.queue.estimates import eta
+from jobs.queue.remedies import Advice, advice
 
 _LOG_BYTES = 16_384
 

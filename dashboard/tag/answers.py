@@ -26,7 +26,7 @@ from dashboard.tag.views import (
     schemes_of,
 )
 from dashboard.text import escape
-from jobs.results import SCORE_NAMES
+from jobs.reports.table import SCORE_NAMES
 
 
 def show_answers(

@@ -50,8 +50,8 @@ from dashboard.tag.models import (
 )
 from dashboard.tag.views import ALL_SENTENCES, ANY_TASK, NO_TASK, System, matching, schemes_of
 from dashboard.text import escape
-from jobs.naming import corpus_name
-from jobs.results import SCORE_NAMES
+from jobs.reports.naming import corpus_name
+from jobs.reports.table import SCORE_NAMES
 
 TEXT, GOLD, TEST, FILE = "Text", "Gold labels", "Test sentences", "File"
 

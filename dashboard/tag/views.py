@@ -25,7 +25,7 @@ from core.tasks.scores import PlainScore
 from core.wording import all_of, plural
 from dashboard.components.sentence import Lane, Mark, SentenceBlock, lane_kind, marks
 from dashboard.theme import PARADIGM_NAMES, colours
-from jobs.naming import differing
+from jobs.reports.naming import differing
 
 MOST_SYSTEMS = 8
 """Lanes of a task that one can still compare."""

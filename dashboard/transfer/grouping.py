@@ -17,7 +17,7 @@ from dashboard.shared.states import problem
 from dashboard.text import escape
 from dashboard.transfer.state import Known
 from dashboard.transfer.views import signed_number
-from jobs.transfer import PairGroup
+from jobs.reports.transfer import PairGroup
 
 _FEW = 3
 

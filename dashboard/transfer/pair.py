@@ -20,7 +20,7 @@ from dashboard.text import escape
 from dashboard.theme import TASK_COLOURS
 from dashboard.transfer.charts import loss_chart, seeds_chart
 from dashboard.transfer.views import course, gain_sentence
-from jobs.transfer import PairGroup
+from jobs.reports.transfer import PairGroup
 
 _MOST_CHANGES = 10
 _MOST_LABELS = 4

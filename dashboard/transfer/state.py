@@ -17,8 +17,8 @@ from core.transfer.predictors import Coefficient, coefficients, left_out_probabi
 from dashboard.shared import resources
 from dashboard.shared.states import problem
 from dashboard.text import escape
-from jobs.evidence import Evidence, evidence
-from jobs.transfer import PairGroup, pair_groups
+from jobs.reports.evidence import Evidence, evidence
+from jobs.reports.transfer import PairGroup, pair_groups
 
 ALL_FEATURES = "all features"
 _WANTED = "transfer_evidence_wanted"

@@ -13,7 +13,7 @@ from dashboard.components.pair_table import PairTable
 from dashboard.shared.downloads import csv_file
 from dashboard.transfer.state import ALL_FEATURES, Known
 from dashboard.transfer.views import gains_table, pairs_frame, value_table
-from jobs.evidence import AFFINITY, COSINE
+from jobs.reports.evidence import AFFINITY, COSINE
 
 GAIN = "Measured gain"
 PROBABILITY = "Predicted probability of a gain"

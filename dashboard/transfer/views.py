@@ -16,8 +16,8 @@ from core.transfer.gains import GAINS, LOSES, SAME, UNDECIDED, Gain, Gains, Pair
 from core.wording import first_of, percent, plural, signed_points, unsigned_zero
 from dashboard.components.pair_table import PairCell, PairRow, PairTable
 from dashboard.text import escape
-from jobs.naming import corpus_name, encoder_title, field_text, fields_apart
-from jobs.transfer import PairGroup
+from jobs.reports.naming import corpus_name, encoder_title, field_text, fields_apart
+from jobs.reports.transfer import PairGroup
 
 Floats = NDArray[np.float64]
 

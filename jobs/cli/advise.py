@@ -16,7 +16,7 @@ from jobs.cli.launch import wait_for_runs
 from jobs.cli.output import print_json, print_table, say, tell
 
 if TYPE_CHECKING:
-    from jobs.advise import TaskAdvice
+    from jobs.reports.advise import TaskAdvice
 
 _MOST_SEEDS = 20
 _WIDTH = 100
@@ -43,8 +43,8 @@ def advise(
     Trains each task alone and MRN of all tasks over a frozen encoder, which takes a minute or two, and judges
     every pair by what the study `transfer` measured. Runs that are there are used again.
     """
-    from jobs.advise import advice, inquiry
-    from jobs.submit import submit_missing
+    from jobs.queue.submit import submit_missing
+    from jobs.reports.advise import advice, inquiry
 
     names = None if columns is None else tuple(comma_list(columns))
     asked = inquiry(corpus, comma_list(tasks), seeds, names)
@@ -63,7 +63,7 @@ def advise(
 
 
 def _print(found: TaskAdvice) -> None:
-    from jobs.advise_words import HEADERS, answer, reasons, row, settling
+    from jobs.reports.advise_words import HEADERS, answer, reasons, row, settling
 
     tell(f"Which of {all_of(found.inquiry.tasks)} in {found.inquiry.asked} help each other?\n")
     print_table(HEADERS, [row(pair) for pair in found.pairs])

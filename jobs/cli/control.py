@@ -13,10 +13,10 @@ from core.config.fields import comma_list
 from core.errors import MRNLabError
 from core.recording.owner import hostname
 from core.store import ACTIVE, Run, RunState, Store
-from jobs import control
 from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, opened_store, whole
 from jobs.cli.output import print_json, print_table, say, tell
-from jobs.control import PRIORITIES, Answer
+from jobs.queue import control
+from jobs.queue.control import PRIORITIES, Answer
 from jobs.worker.maintenance import resume_lost
 
 

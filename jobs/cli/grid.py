@@ -12,7 +12,7 @@ from core.studies import Study
 from core.transfer.formulas import PUBLISHED, Learned, learn
 from core.transfer.grid import FACTORS, PlantedTasks, bands, cells, factors
 from core.wording import all_of, plural
-from jobs.grids import GridRuns
+from jobs.reports.grids import GridRuns
 
 Parts = Iterator[str | tuple[list[str], list[list[str]]]]
 

@@ -14,7 +14,7 @@ from core.errors import MRNLabError
 from core.store import back_up
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, Chosen, app, opened_store
 from jobs.cli.output import print_json, say, tell
-from jobs.doctor import Examination, Finding, Fix, Severity, examine
+from jobs.queue.doctor import Examination, Finding, Fix, Severity, examine
 from jobs.worker.liveness import hang_limit
 
 

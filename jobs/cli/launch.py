@@ -18,10 +18,10 @@ from core.store import ENDED, Run, RunState, Store
 from core.wording import all_of, duration, percent, plural, which_runs
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
 from jobs.cli.output import print_json, print_table, run_document, say, tell
-from jobs.control import MOST_RETRIES, PRIORITIES
 from jobs.engines import Engine
-from jobs.estimates import eta
-from jobs.sweeps import sweep as sweep_over
+from jobs.queue.control import MOST_RETRIES, PRIORITIES
+from jobs.queue.estimates import eta
+from jobs.queue.sweeps import sweep as sweep_over
 from jobs.worker.maintenance import QueueMaintenance
 
 _POLL_S = 0.5
@@ -154,7 +154,7 @@ def launch(
     the exit code is 1 where a run did not succeed.
     """
     configs = described(ctx.params)
-    from jobs.submit import submit, submit_missing
+    from jobs.queue.submit import submit, submit_missing
 
     notes = _tasks_taken(configs) if tasks is None and task_groups is None else []
     with opened_store(ctx) as store:

@@ -16,8 +16,8 @@ from core.tasks.scores import percent_sign
 from core.wording import duration, percent
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store, whole
 from jobs.cli.output import print_json, print_rows, print_table, run_document, say, tell
-from jobs.naming import description_lines
-from jobs.run_filter import parse_filter
+from jobs.reports.filter import parse_filter
+from jobs.reports.naming import description_lines
 from jobs.worker.logs import tail
 from jobs.worker.maintenance import resume_lost
 

@@ -18,9 +18,9 @@ from core.transfer.predictors import (
     coefficients,
 )
 from core.wording import all_of, duration, plural, signed_points
-from jobs.evidence import Evidence
-from jobs.naming import corpus_name
-from jobs.transfer import PairGroup
+from jobs.reports.evidence import Evidence
+from jobs.reports.naming import corpus_name
+from jobs.reports.transfer import PairGroup
 
 Table = tuple[list[str], list[list[str]]]
 """Headers and rows."""

@@ -23,7 +23,7 @@ from core.records import RELATION_METRICS, TOTAL, statistics_at
 from core.store import MetricKey, Run, SnapshotKey, Store
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
 from jobs.cli.output import print_csv, print_json, print_table, say, tell
-from jobs.transfer import run_embeddings
+from jobs.reports.transfer import run_embeddings
 
 _PAIRS = 5
 _EMBEDDING = "embedding"

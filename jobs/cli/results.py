@@ -13,8 +13,7 @@ from core.store import RunState, Store
 from core.wording import which_runs
 from jobs.cli.app import JSON_OPTION, app, opened_store, run_number
 from jobs.cli.output import hand_out, print_json, print_table, say, tell
-from jobs.results import ResultTable, Setting, settings, tabulate
-from jobs.sheets import (
+from jobs.reports.render import (
     COST_COLUMNS,
     REPORT_COLUMNS,
     SCORE_COLUMNS,
@@ -29,6 +28,7 @@ from jobs.sheets import (
     score_sheet,
     with_published,
 )
+from jobs.reports.table import ResultTable, Setting, settings, tabulate
 
 
 class _Format(StrEnum):

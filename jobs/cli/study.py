@@ -24,8 +24,8 @@ from core.studies.study import Layout, Planned
 from core.wording import duration, p_text, percent, plural, signed_points
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
 from jobs.cli.output import hand_out, print_json, print_table, say, tell
-from jobs.naming import COST_HEAD, correlation_text, cost_cells, differing
-from jobs.studies import Outstanding, StudyRuns, follow, laid_out, listed, outstanding
+from jobs.reports.naming import COST_HEAD, correlation_text, cost_cells, differing
+from jobs.reports.studies import Outstanding, StudyRuns, follow, laid_out, listed, outstanding
 
 _WIDTH = 110
 _MOST_LINES, _MOST_PROBLEMS = 40, 3
@@ -529,8 +529,8 @@ def _report_results(study: Study, results: Sequence[Result], form: _Report | Non
 
 def _report_pairs(store: Store, study: Study, layouts: Sequence[Layout], form: _Report | None) -> None:
     from jobs.cli.pairs import groups_of, pairs_document, pairs_report
-    from jobs.evidence import evidence
-    from jobs.transfer import pair_groups
+    from jobs.reports.evidence import evidence
+    from jobs.reports.transfer import pair_groups
 
     groups = groups_of(layouts, pair_groups(store, list(study.pairs)))
     if not groups:
@@ -550,7 +550,7 @@ def _report_pairs(store: Store, study: Study, layouts: Sequence[Layout], form: _
 
 def _report_grid(store: Store, study: Study, layouts: Sequence[Layout], form: _Report | None) -> None:
     from jobs.cli.grid import grid_document, grid_report, table_csv
-    from jobs.grids import GridRuns
+    from jobs.reports.grids import GridRuns
 
     runs = GridRuns(store, layouts)
     if form is _Report.JSON:

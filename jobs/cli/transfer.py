@@ -13,7 +13,7 @@ from core.wording import plural
 from jobs.cli.app import JSON_OPTION, app, opened_store
 from jobs.cli.output import hand_out, print_json, print_table, say
 from jobs.cli.study import markdown, print_report
-from jobs.naming import corpus_name
+from jobs.reports.naming import corpus_name
 
 
 @app.command()
@@ -41,8 +41,8 @@ def transfer(
         _loss_features(loss_log, json_=json_)
         return
     from jobs.cli.pairs import pairs_document, pairs_report
-    from jobs.evidence import evidence
-    from jobs.transfer import pair_groups
+    from jobs.reports.evidence import evidence
+    from jobs.reports.transfer import pair_groups
 
     with opened_store(ctx) as store:
         known = {each.key: each for each in pair_groups(store)}

@@ -25,7 +25,7 @@ from core.tasks import KINDS, Kind, reading
 from core.tasks.scores import PEARSON
 from core.wording import duration, first_of, percent, plural
 from jobs.exchange.format import CHECKPOINT, FORMAT, RunFile, write_tables
-from jobs.naming import corpus_name, description_lines, short_name
+from jobs.reports.naming import corpus_name, description_lines, short_name
 
 _TAKEN = ("checkpoint", "readme.md", "manifest.json", "run.json")
 

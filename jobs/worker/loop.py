@@ -33,7 +33,7 @@ from core.store import ErrorInfo, Owner, Run, RunState, Store
 from core.tasks.scores import percent_sign
 from core.wording import percent
 from jobs.engines.local import Slot, free_slot
-from jobs.naming import description_lines
+from jobs.reports.naming import description_lines
 from jobs.worker.idle import linger_seconds, preload, release_memory, starts_ahead
 from jobs.worker.logs import set_up_logging, to_log_file
 from jobs.worker.standstill import ProgressFile

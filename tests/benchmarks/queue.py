@@ -15,7 +15,7 @@ import time
 
 from core.config.sweep import expand
 from core.store import ACTIVE, RunState, Store
-from jobs.submit import submit
+from jobs.queue.submit import submit
 from tests.benchmarks._harness import arguments, laboratory, print_json
 from tests.making import NoWorkers, config
 from tests.supervised import FOREVER, owner_of, supervised, wait_for

@@ -16,7 +16,7 @@ from core.config import RunConfig
 from core.evaluation.statistics import MeanSD
 from core.store import Store
 from dashboard.launch.presets import FINE_TUNE, SCARCE, TRY_IT, LaunchPreset
-from jobs.results import ResultRow, ResultTable, difference, tabulate
+from jobs.reports.table import ResultRow, ResultTable, difference, tabulate
 from tests.benchmarks._harness import arguments, laboratory
 from tests.tiny import tiny_bert
 from tests.trained import train_runs

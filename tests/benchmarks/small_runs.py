@@ -28,7 +28,7 @@ from core.config import RunConfig
 from core.corpora import prepare
 from core.recording.owner import this_process
 from core.store import ENDED, Run, RunState, Store
-from jobs.submit import submit
+from jobs.queue.submit import submit
 from jobs.worker.loop import Worker
 from tests.benchmarks._harness import arguments, laboratory, print_json, processes
 from tests.supervised import supervised

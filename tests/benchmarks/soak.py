@@ -27,8 +27,8 @@ from sqlalchemy import create_engine
 from core.config import RunConfig
 from core.errors import MRNLabError
 from core.store import Run, RunState, Store
-from jobs import control
 from jobs.engines.local import LocalEngine
+from jobs.queue import control
 from jobs.worker.liveness import reap
 from tests.benchmarks._harness import arguments, laboratory, print_json
 from tests.postgres import is_installed, started_server

@@ -28,7 +28,7 @@ from core.models.sources import locate
 from core.paths import home
 from core.store import ENDED, Store
 from jobs.engines.local import LocalEngine
-from jobs.submit import check, submit
+from jobs.queue.submit import check, submit
 from jobs.worker.logs import tail
 from tests.benchmarks._harness import COLUMNS, arguments, laboratory, milliseconds, print_json
 from tests.supervised import owner_of, supervised, wait_for

@@ -8,8 +8,8 @@ import pytest
 
 from core.errors import NotOwner
 from core.store import Owner, RunState, SnapshotKey, Store
-from jobs import control
-from jobs.doctor import of_store
+from jobs.queue import control
+from jobs.queue.doctor import of_store
 from tests.making import (
     OTHER,
     OWNER,

@@ -11,7 +11,7 @@ from core.corpora import summarise
 from core.mrn.alignments.mapping import template
 from core.registry import parse_alignment
 from core.store import Store
-from jobs.naming import field_text
+from jobs.reports.naming import field_text
 from tests.pages.conftest import Open, words
 
 CSV = b"task,label,general,weight\nchunk,B-NP,NP,0.5\nchunk,I-NP,NP,0.5\nner,B-PER,NP,1\n"

@@ -13,7 +13,7 @@ from core.records import SplitResult, Usage
 from core.store import RunState, Store
 from dashboard.compare import answer, scope
 from jobs.cli import app as command_line
-from jobs.submit import REUSABLE
+from jobs.queue.submit import REUSABLE
 from tests.making import OWNER, run_facts, task_score
 from tests.pages.conftest import Open, labels, sent, words
 from tests.pages.filled_store import TASKS, Filled

@@ -39,10 +39,10 @@ from dashboard.compare.views import (
     undisputed,
     with_sentences,
 )
-from jobs.naming import confounds
-from jobs.results import ResultCell, ResultRow, ResultTable, tabulate
-from jobs.results import settings as by_setting
-from jobs.sheets import BEST, latex, markdown, score_records, score_sheet
+from jobs.reports.naming import confounds
+from jobs.reports.render import BEST, latex, markdown, score_records, score_sheet
+from jobs.reports.table import ResultCell, ResultRow, ResultTable, tabulate
+from jobs.reports.table import settings as by_setting
 
 TASKS = ("pos", "ner")
 STL, MTL, MRN = [0.78, 0.80, 0.79], [0.80, 0.81, 0.82], [0.83, 0.84, 0.86]

@@ -17,7 +17,7 @@ from core.store import RunState, Store
 from dashboard.launch.plan import launch_warnings
 from dashboard.runs.bar import with_task_added
 from jobs.engines.local import LocalEngine
-from jobs.estimates import Cost, Disk
+from jobs.queue.estimates import Cost, Disk
 from tests.making import claimed
 from tests.pages.conftest import APP, Open, labels, words
 

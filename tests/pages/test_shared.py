@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from core.config import RunConfig, comparison_key
 from core.store import RunState, Store
 from dashboard.shared import run_views
-from jobs.naming import confounds, differing
+from jobs.reports.naming import confounds, differing
 from tests.pages.conftest import words
 from tests.pages.filled_store import TASKS, Filled
 from tests.patience import PATIENCE_S

@@ -25,8 +25,8 @@ from core.studies.study import DevScores, lay_out
 from dashboard.compare.charts import forest_chart
 from dashboard.compare.views import failures, has_scores, study_forest
 from dashboard.theme import TEXT, colours
-from jobs import studies
-from jobs.studies import follow, laid_out, sweep_name
+from jobs.reports import studies
+from jobs.reports.studies import follow, laid_out, sweep_name
 from tests.making import refuse_to_read, run_facts
 from tests.pages.conftest import Open, labels, words
 from tests.pages.test_pages import figures

@@ -14,7 +14,7 @@ from core.evaluation.statistics import summary
 from core.wording import ago, all_of, duration, number, percent, plural, points, signed_points, unsigned_zero
 from dashboard.components.sentence import marks
 from dashboard.text import escape, option, plotly_text
-from jobs.naming import corpus_name, correlation_text
+from jobs.reports.naming import corpus_name, correlation_text
 
 MEANT = re.compile(r"(?<!\\)[*_`~\[\]<>#|$!]")
 

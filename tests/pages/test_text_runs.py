@@ -20,9 +20,9 @@ from dashboard.launch.charts import number_spreads, spread_chart
 from dashboard.launch.draft import Draft, applicable, plan
 from dashboard.runs.run import score_rows, task_rows
 from dashboard.runs.views import page_of
-from jobs.estimates import cost
-from jobs.results import settings, tabulate
-from jobs.sheets import markdown, report_records, report_sheet, score_sheet
+from jobs.queue.estimates import cost
+from jobs.reports.render import markdown, report_records, report_sheet, score_sheet
+from jobs.reports.table import settings, tabulate
 from tests.making import relations, run_facts
 from tests.pages.conftest import Open, words
 from tests.pages.text_store import TASKS, text_config, text_folders, text_run

@@ -33,7 +33,7 @@ from dashboard.transfer.views import (
     group_names,
     pairs_frame,
 )
-from jobs.transfer import pair_groups
+from jobs.reports.transfer import pair_groups
 from tests.making import OWNER, claimed, run_facts, split_result
 from tests.pages.conftest import Open, sent, words
 from tests.pages.filled_store import Filled, fill_pairs

@@ -23,7 +23,7 @@ from dashboard.launch.address import command
 from dashboard.launch.draft import cloned, draft_of, plan, query_of
 from jobs.cli import app
 from jobs.cli.launch import described
-from jobs.sweeps import sweep
+from jobs.queue.sweeps import sweep
 
 _PROGRAM = typer.main.get_command(app)
 assert isinstance(_PROGRAM, TyperGroup)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.store import ErrorInfo, Run, RunState
-from jobs.run_filter import FilterError, parse_filter
+from jobs.reports.filter import FilterError, parse_filter
 from tests.making import config
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -13,10 +13,10 @@ from core.corpora import save_upload
 from core.errors import CorpusError
 from core.paths import checkpoint_dir, home, own_checkpoint, own_log, upload_dir
 from core.store import RunState, Store
-from jobs import control
 from jobs.cli.app import app
 from jobs.exchange.export import folder_names
 from jobs.exchange.format import FolderName
+from jobs.queue import control
 from jobs.worker.logs import to_log_file
 from jobs.worker.loop import Worker
 from tests.making import OWNER, config

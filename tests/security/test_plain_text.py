@@ -17,7 +17,7 @@ from core.paths import log_path
 from core.plain_text import spreadsheet_cell, terminal_text, unguarded_cell
 from core.tagging import TextAnswer, tab_separated, text_table
 from jobs.cli.app import app
-from jobs.sheets import Block, Entry, Sheet, csv_text, latex, markdown
+from jobs.reports.render import Block, Entry, Sheet, csv_text, latex, markdown
 from tests.pages.filled_store import Filled
 from tests.security.hostile import COMMANDS, MARKUP
 

@@ -19,7 +19,7 @@ from core.plain_text import without_passwords
 from core.store import Store
 from jobs.cli.app import app
 from jobs.engines.local import LocalEngine
-from jobs.run_filter import parse_filter
+from jobs.reports.filter import parse_filter
 from tests.making import config
 from tests.patience import PATIENCE_S
 

@@ -15,7 +15,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
-from jobs.doctor import is_local, reachable_dashboards
+from jobs.queue.doctor import is_local, reachable_dashboards
 from tests.serving import ROOT, Server, running_server
 
 _STREAM = "/_stcore/stream"

@@ -21,7 +21,7 @@ from core.training.affinity import compare, measure_affinity, shared_weights
 from core.training.setup import TrainingRun, part_of, set_up
 from core.training.trainer import train_step
 from core.transfer.affinity import affinities, affinity_curve, affinity_curves, cosine_curve
-from jobs.transfer import run_affinities
+from jobs.reports.transfer import run_affinities
 from tests.making import config as stored_config
 from tests.toys import config, corpus, sentences
 from tests.unit.test_resuming import STEPS, Laboratory, toy

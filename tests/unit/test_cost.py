@@ -18,7 +18,7 @@ from core.store import RunState, Store
 from core.wording import duration
 from dashboard.launch.plan import plan_rows
 from jobs.engines.local import free_slot
-from jobs.estimates import cost, disk
+from jobs.queue.estimates import cost, disk
 from tests.making import OWNER, Clock, claimed, conll_config, conll_folder, run_facts
 
 _WORDS = 40

@@ -13,7 +13,7 @@ from core.evaluation.costs import Cost, cost_of, run_cost
 from core.records import Usage
 from core.store import Store
 from core.training.memory import process_peak, restart_process_peak
-from jobs.naming import cost_cells
+from jobs.reports.naming import cost_cells
 from tests.making import run_facts
 from tests.tiny import tiny_bert
 from tests.trained import toy_config, train_runs

@@ -21,7 +21,7 @@ from core.tagging import load_tagger
 from core.tasks.spans import spans
 from core.training.evaluate import Predicted, Scorer
 from core.training.setup import set_up
-from jobs.submit import check, submit
+from jobs.queue.submit import check, submit
 from jobs.worker.loop import Worker
 from tests.making import OWNER, NoWorkers
 from tests.tiny import tiny_bert

@@ -16,7 +16,7 @@ from core.config.fields import attribute_name, public_name
 from core.registry import ALIGNMENTS, ENCODERS, PREDICTED, PREDICTED_WORDS, PRIORS, WORD_ENCODERS
 from core.settings import SETTINGS
 from jobs.cli import app
-from jobs.run_filter import FIELDS
+from jobs.reports.filter import FIELDS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 _PROGRAM = typer.main.get_command(app)

@@ -21,10 +21,10 @@ from core.checkpoints.shared_storage import Artefacts, shared_artefacts
 from core.paths import checkpoint_dir, home
 from core.recording.owner import hostname, process
 from core.store import Owner, RunState, Store
-from jobs import doctor
 from jobs.cli import app
-from jobs.doctor import Finding, Severity, examine, of_store
 from jobs.engines.local import LocalEngine, gpu_count
+from jobs.queue import doctor
+from jobs.queue.doctor import Finding, Severity, examine, of_store
 from tests.making import OWNER, claimed, config
 from tests.supervised import wait_for
 
@@ -209,7 +209,7 @@ class TestQueue:
     def test_runs_that_wait_for_nobody(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         idle = [sys.executable, "-c", "import time; time.sleep(60)"]
         engine = LocalEngine(idle)
-        monkeypatch.setattr("jobs.doctor.default_engine", lambda: engine)
+        monkeypatch.setattr("jobs.queue.doctor.default_engine", lambda: engine)
         store.add_runs([config(seed=seed) for seed in (1, 2)])
         (message,) = messages("queue")
         assert message.startswith("2 runs are queued and no worker is alive")
@@ -270,7 +270,7 @@ class TestVerb:
     def test_a_fix_that_fails_is_told(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         """Workers cannot be started: their log's place is taken by a file."""
         store.add_runs([config()])
-        monkeypatch.setattr("jobs.doctor.default_engine", LocalEngine)
+        monkeypatch.setattr("jobs.queue.doctor.default_engine", LocalEngine)
         (home() / "logs").write_text("in the way")
         ended = call("--fix")
         assert ended.exit_code == 1

@@ -20,8 +20,8 @@ from core.transfer.formulas import PUBLISHED, learn
 from core.transfer.grid import PlantedTasks, bands, cells, factors, rank_correlation
 from jobs.cli import grid as report
 from jobs.cli.study import markdown
-from jobs.grids import GridRuns
-from jobs.studies import laid_out
+from jobs.reports.grids import GridRuns
+from jobs.reports.studies import laid_out
 from jobs.worker.loop import Worker
 from tests.making import OWNER
 

@@ -16,7 +16,7 @@ from core.errors import OutOfMemory
 from core.store import RunState, Store
 from core.training import trainer
 from core.training.memory import Gauge, Memory, StepMemory, fitting, is_out_of_memory
-from jobs.remedies import advice
+from jobs.queue.remedies import advice
 from jobs.worker.loop import Worker
 from tests.making import OWNER
 from tests.trained import toy_config

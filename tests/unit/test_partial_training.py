@@ -28,7 +28,7 @@ from core.records import Event, RunFacts, SplitResult
 from core.registry import EncoderTraining, parse_training
 from core.training.setup import TrainingRun, set_up
 from core.training.trainer import train
-from jobs.submit import check
+from jobs.queue.submit import check
 from tests.tiny import tiny_bert
 from tests.toys import TEXT_TASKS, config, corpus, text_corpus
 from tests.unit.test_packed import FAMILY, LENGTHS, SIZES, assert_alike, batch, gradients, model

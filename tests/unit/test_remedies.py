@@ -10,7 +10,7 @@ import pytest
 
 from core.errors import LossCause
 from core.store import ErrorInfo, RunState, Store
-from jobs.remedies import Advice, advice
+from jobs.queue.remedies import Advice, advice
 from tests.making import claimed, run_facts
 
 

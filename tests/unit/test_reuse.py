@@ -12,7 +12,7 @@ from core.config import RunConfig
 from core.corpora.loading import read
 from core.errors import CorpusError
 from core.store import RunState, Store
-from jobs.submit import same_runs, submit_missing
+from jobs.queue.submit import same_runs, submit_missing
 from tests.making import OWNER, NoWorkers, claimed, config, conll_config, conll_folder, run_facts
 
 

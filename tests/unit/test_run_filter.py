@@ -9,7 +9,7 @@ import pytest
 
 from core.config import FIELD_HELP
 from core.store import ErrorInfo, Run, RunState, Store
-from jobs.run_filter import FIELDS, FilterError, parse_filter
+from jobs.reports.filter import FIELDS, FilterError, parse_filter
 from tests.making import OWNER, Clock, claimed, config, split_result
 
 DAY = 86_400.0

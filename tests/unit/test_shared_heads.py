@@ -18,7 +18,7 @@ from core.models.tagger import Heads, HeadTask, make_tagger
 from core.models.task_folders import save_task_folders
 from core.store import RunState, Store
 from core.training.trainable import check_trainable
-from jobs.submit import submit
+from jobs.queue.submit import submit
 from jobs.worker.loop import Worker
 from tests.making import OWNER, NoWorkers
 from tests.tiny import tiny_bert

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.sheets import Block, Entry, Sheet, csv_text, latex, markdown
+from jobs.reports.render import Block, Entry, Sheet, csv_text, latex, markdown
 
 NASTY = r"50% _a_ & b$ #1 {x} ~^\end | *b* <i> `c` [d](e) λ ± −"
 

@@ -16,7 +16,7 @@ from core.evaluation.statistics import HIGHER
 from core.store import RunState, Store
 from core.studies import Setting
 from core.studies.analysis import MEAN
-from jobs.studies import Outstanding, StudyRuns, follow, laid_out, outstanding
+from jobs.reports.studies import Outstanding, StudyRuns, follow, laid_out, outstanding
 from tests.making import run_facts
 from tests.small_training import Ended
 from tests.studying import Workers, finished, setting, study, train

@@ -15,11 +15,11 @@ from core.corpora import Corpus, prepare
 from core.errors import ConfigError, CorpusError, DeviceError, EncoderError, MRNLabError
 from core.models.device import choose_device
 from core.store import RunState, Store
-from jobs import submit as submission
 from jobs.engines import ENGINES, _engine, default_engine, sqlite_problem
 from jobs.engines.local import gpu_count
-from jobs.estimates import eta
-from jobs.submit import check, submit
+from jobs.queue import submit as submission
+from jobs.queue.estimates import eta
+from jobs.queue.submit import check, submit
 from tests.making import Clock, NoWorkers, claimed, conll_config, conll_folder, step_metrics
 
 
@@ -85,7 +85,7 @@ class TestDevices:
     def test_another_scheduler_places_runs_elsewhere(
         self, corpus: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("jobs.submit.default_engine", lambda: SimpleNamespace(name="slurm"))
+        monkeypatch.setattr("jobs.queue.submit.default_engine", lambda: SimpleNamespace(name="slurm"))
         check([conll_config(corpus, device="cuda")])
 
     def test_a_run_that_meets_it_fails_with_that_cause(self) -> None:

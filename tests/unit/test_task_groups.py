@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from core.config.sweep import alternatives
 from core.config.task_groups import task_groups
 from core.errors import ConfigError, CorpusError
-from jobs.sweeps import corpora_of, sweep
+from jobs.queue.sweeps import corpora_of, sweep
 
 _DEMO = ("pos", "chunk", "ner")
 _SIMULATED = "simulated:demo?alpha={0.2|0.9}&tasks={1|2}"

@@ -16,7 +16,7 @@ from core.errors import ConfigError, NothingToLearn
 from core.store import RunState, Store
 from core.training import setup
 from core.training.trainable import check_trainable
-from jobs.submit import check, submit
+from jobs.queue.submit import check, submit
 from jobs.worker.loop import Worker
 from tests.making import OWNER, NoWorkers
 from tests.pages.text_store import text_config, text_folders

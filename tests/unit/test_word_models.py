@@ -32,7 +32,7 @@ from core.registry import WORD_ENCODERS
 from core.tagging import load_tagger
 from core.training.setup import TrainingRun, set_up
 from core.training.trainer import train
-from jobs.submit import check
+from jobs.queue.submit import check
 from tests.toys import WORDS, config, corpus, sentences
 
 SMALL: dict[str, Any] = {"bilstm_hidden": 8, "epochs": 12, "lr_encoder": 2e-2, "lr_bilstm": 2e-2}

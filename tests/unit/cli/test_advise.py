@@ -16,8 +16,8 @@ from core.store import RunState, Store
 from core.studies.transfer import STUDY
 from core.training.trainer import train
 from core.transfer.prediction import HELPS, HURTS, NO_EVIDENCE
-from jobs import advise
 from jobs.cli import advise as verb
+from jobs.reports import advise
 from tests.studying import Workers
 from tests.unit.cli.conftest import Laboratory
 from tests.unit.test_prediction import evidence

@@ -12,7 +12,7 @@ import pytest
 from core.corpora.loading import read
 from core.studies import STUDIES
 from jobs.cli import study as verb
-from jobs.studies import follow, laid_out
+from jobs.reports.studies import follow, laid_out
 from tests.making import conll_folder, refuse_to_read, run_facts
 from tests.studying import Workers, finished, setting, study
 from tests.unit.cli.conftest import Laboratory

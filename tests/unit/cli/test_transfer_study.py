@@ -20,8 +20,8 @@ from core.training.trainer import train
 from core.transfer.features import FEATURES
 from core.transfer.prediction import AMI, CORRELATION
 from jobs.cli import study as verb
-from jobs.evidence import AFFINITY, COSINE
-from jobs.studies import follow
+from jobs.reports.evidence import AFFINITY, COSINE
+from jobs.reports.studies import follow
 from tests.studying import Workers
 from tests.unit.cli.conftest import Laboratory
 

@@ -14,8 +14,8 @@ from core.store import MetricKey, Run, RunState, SnapshotKey, Store
 from core.transfer.affinity import Affinities, Curve, affinities, affinity_curves
 from core.transfer.embeddings import cosine_matrix, embedding_curves
 from core.transfer.gains import Gains, Pair, group_key, measured_gains
-from jobs.results import one_per_seed
-from jobs.submit import up_to_date
+from jobs.queue.submit import up_to_date
+from jobs.reports.table import one_per_seed
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import math
 from core.transfer.prediction import ERRORS, HELPS, HURTS, NEAR_HALF
 from core.transfer.predictors import Judgement
 from core.wording import all_of, duration, first_of, plural, signed_points, which_runs
-from jobs.advise import Inquiry, Measured, PairAdvice, TaskAdvice
+from jobs.reports.advise import Inquiry, Measured, PairAdvice, TaskAdvice
 
 HEADERS = (
     "main task",

@@ -13,7 +13,7 @@ from core.store import Run, Store
 from core.studies.simulator import PLANTED, point_of
 from core.studies.study import Layout
 from core.transfer.grid import COLUMNS, PlantedTasks
-from jobs.studies import StudyRuns
+from jobs.reports.studies import StudyRuns
 
 
 class GridRuns:

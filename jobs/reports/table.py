@@ -15,7 +15,7 @@ from core.registry import WORD_ENCODERS, family
 from core.store import Conditions, Run, RunState, StoredScore
 from core.tasks.scores import PEARSON
 from core.wording import which_runs
-from jobs.naming import corpus_name, differing, encoder_title, field_text, field_texts
+from jobs.reports.naming import corpus_name, differing, encoder_title, field_text, field_texts
 
 UNKNOWN = Conditions()
 """What is known of a run that has not begun, or was trained before conditions were stored."""

@@ -45,11 +45,11 @@ from core.studies.study import (
 )
 from core.tasks.scores import rarer_half_f1
 from core.wording import percent
-from jobs import control
 from jobs.engines import Engine
 from jobs.engines.local import slot_count, start
-from jobs.estimates import Estimator
-from jobs.submit import check, up_to_date
+from jobs.queue import control
+from jobs.queue.estimates import Estimator
+from jobs.queue.submit import check, up_to_date
 from jobs.worker.maintenance import QueueMaintenance
 from jobs.worker.process import is_alive, kill
 

@@ -14,8 +14,8 @@ from core.store import Run, StoredScore
 from core.studies.published import CITATION, Published, matching
 from core.tasks import kind_of
 from core.tasks.scores import REPORT_NUMBERS, averages
-from jobs.naming import COST_HEAD, cost_cells, run_name
-from jobs.results import ResultCell, ResultTable
+from jobs.reports.naming import COST_HEAD, cost_cells, run_name
+from jobs.reports.table import ResultCell, ResultTable
 
 BEST = (
     "best: the 95% interval of its difference to each other row, paired by the seeds that both have, lies "

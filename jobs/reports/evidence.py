@@ -36,7 +36,7 @@ from core.transfer.predictors import (
     judge,
     single_number,
 )
-from jobs.transfer import PairGroup, run_affinities
+from jobs.reports.transfer import PairGroup, run_affinities
 
 COSINE, AFFINITY = "gradient cosine", "lookahead affinity"
 """The predictors that are a single number for a pair, beside AMI and CORRELATION."""

@@ -2,7 +2,7 @@
 
 The runs are those of the study `transfer` over a frozen encoder, on this corpus: each task alone, and MRN of
 all tasks. What the study's pairs say of their features is in `core.transfer.prediction`. Advice on runs that
-failed is another matter: `jobs.remedies`.
+failed is another matter: `jobs.queue.remedies`.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from core.transfer.features import TaskFeatures
 from core.transfer.gains import Gain, Gains, Pair, group_key
 from core.transfer.prediction import AMI, CORRELATION, Lessons, Prediction, lessons, packaged
 from core.wording import all_of
-from jobs.estimates import Cost, cost
-from jobs.evidence import label_amis, task_evidence
-from jobs.submit import same_runs
-from jobs.transfer import PairGroup, pair_groups
+from jobs.queue.estimates import Cost, cost
+from jobs.queue.submit import same_runs
+from jobs.reports.evidence import label_amis, task_evidence
+from jobs.reports.transfer import PairGroup, pair_groups
 
 PART = "scarce-minilm"
 """The part of the study whose runs these repeat, and whose pairs taught."""

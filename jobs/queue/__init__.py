@@ -1,0 +1,1 @@
+"""The queue: runs are checked, submitted, controlled and repaired."""
