@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -49,6 +50,8 @@ class Batch:
     pairs (m, 2)       their windows: that of the text or the first text, that of the second one or the same
     types (B, L)       1 in the second text of pairs that share a window, where the tokenizer has types
     scores (n, T)      the gold numbers, where a task has numbers and no labels
+    partial            its epoch takes one corpus or one task at a time: the loss is a mean over the tasks
+                       that it has labels of, not over all tasks
     """
 
     ids: Tensor
@@ -67,17 +70,18 @@ class Batch:
     pairs: Tensor | None = None
     types: Tensor | None = None
     scores: Tensor | None = None
+    partial: bool = False
 
     def to(self, device: torch.device) -> Batch:
         """This batch on a device, from pinned memory: the copy does not wait for the device's queued work."""
         if device.type == "cpu":
             return self
-        moved = {
+        moved: dict[str, Any] = {
             name: tensor.pin_memory().to(device, non_blocking=True)
             for name, tensor in vars(self).items()
-            if name not in ("lengths", "counts", "task") and tensor is not None
+            if isinstance(tensor, Tensor) and name not in ("lengths", "counts")
         }
-        return Batch(**moved, lengths=self.lengths, counts=self.counts, task=self.task)
+        return replace(self, **moved)
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,11 @@ class EpochOrder:
     share: float | None = None
     tasks: tuple[NDArray[np.int64], ...] | None = None
     by_size: bool = False
+
+    @property
+    def partial(self) -> bool:
+        """Whether a batch is of one corpus or one task alone."""
+        return self.parts is not None or self.tasks is not None
 
     def count(self, batches: int) -> int:
         """How many of one corpus's batches an epoch trains on."""
@@ -301,6 +310,7 @@ class Batches:
             task=task,
             tasks=None if tasks is None else torch.from_numpy(tasks),
             scores=None if scores is None else torch.from_numpy(scores[words]),
+            partial=self._epoch_order.partial,
             **_texts_of(text.texts, windows, counts, mask),
         )
 

@@ -37,14 +37,11 @@ SharedWeight = tuple[nn.Parameter, float]
 
 
 def measure_affinity(run: TrainingRun, batch: Batch, step: int) -> dict[tuple[str, str], float]:
-    """The values of `affinity_curves` before the step that trains this batch, where they are due at it.
+    """The values of `affinity_curves` before the step that trains this batch.
 
     Pairs without a finite value are left out: tasks without labels in the batch, a cosine where a gradient is
     zero. Weights, optimiser and random numbers stay bit for bit as they are.
     """
-    every = run.config.affinity_every
-    if every is None or step % every:
-        return {}
     names = [task.name for task in run.facts.tasks]
     batches = [batch]
     train = run.splits["train"].batches

@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 
 from core.errors import OutOfMemory
+from core.records import Usage
 
 _SPARE = 0.1
 """Fraction of the device that is left free: batches differ, and memory is lost between its pieces."""
@@ -92,14 +93,25 @@ def process_peak() -> int | None:
 class StepMemory:
     """Watches the steps of a training, to explain with figures one that runs out of memory.
 
-    A step has `batch_size` sentences, or that many subwords at most where it is a `budget`.
+    A step has `batch_size` sentences, or at most `batch_tokens` subwords where that is set.
     """
 
     def __init__(
-        self, batch_size: int, optimiser: torch.optim.Optimizer, gauge: Gauge | None, *, budget: bool = False
+        self,
+        batch_size: int,
+        batch_tokens: int | None,
+        optimiser: torch.optim.Optimizer,
+        gauge: Gauge | None,
     ) -> None:
-        self._batch_size, self._optimiser, self._gauge = batch_size, optimiser, gauge
-        self._unit, self._field = ("subwords", "batch_tokens") if budget else ("sentences", "batch_size")
+        self._batch_size, self._optimiser, self._gauge = batch_tokens or batch_size, optimiser, gauge
+        in_subwords = batch_tokens is not None
+        self._unit, self._field = ("subwords", "batch_tokens") if in_subwords else ("sentences", "batch_size")
+
+    def usage(self, seconds: float) -> Usage:
+        """The cost of the training, which took these seconds."""
+        if self._gauge is None:
+            return Usage(seconds, process_peak(), "process")
+        return Usage(seconds, self._gauge.most(), "gpu")
 
     @contextmanager
     def step(self) -> Iterator[None]:

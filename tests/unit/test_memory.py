@@ -51,7 +51,10 @@ def _message(
     optimiser = torch.optim.SGD([weight], lr=0.1, momentum=0.9)
     if stepped:
         optimiser.state[weight]["step"] = 1
-    with pytest.raises(OutOfMemory) as raised, StepMemory(batch_size, optimiser, gauge, budget=budget).step():
+    with (
+        pytest.raises(OutOfMemory) as raised,
+        StepMemory(batch_size, batch_size if budget else None, optimiser, gauge).step(),
+    ):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has ...")
     return str(raised.value)
 
@@ -123,7 +126,7 @@ def test_torch_says_it_in_several_ways(error: Exception, is_it: bool) -> None:
 
 def test_other_errors_of_a_step_stay_as_they_are() -> None:
     optimiser = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))])
-    with pytest.raises(RuntimeError, match="shapes"), StepMemory(8, optimiser, None).step():
+    with pytest.raises(RuntimeError, match="shapes"), StepMemory(8, None, optimiser, None).step():
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
 
