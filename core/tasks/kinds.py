@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
@@ -29,7 +28,7 @@ from core.tasks.scores import (
     number_score,
     span_score,
 )
-from core.tasks.spans import Gold, Ints, Labels, numbered
+from core.tasks.spans import Gold, Ints, Labels, by_sentence, labels_by_sentence, numbered
 
 Reads = Literal["words", "text", "pair"]
 Predictions = NDArray[Any]
@@ -263,13 +262,3 @@ def score_task(
     """
     kind = KINDS[scheme]
     return kind.score(task, *kind.read(gold, predicted), plain_score, details=details)
-
-
-def labels_by_sentence(gold: Gold, numbers: Ints) -> list[list[str]]:
-    """The labels with these numbers (N,), sentence by sentence."""
-    return by_sentence(np.asarray(gold.names, dtype=object)[numbers].tolist(), gold.lengths)
-
-
-def by_sentence(flat: list[str], lengths: Ints) -> list[list[str]]:
-    """The labels of each sentence, from those of all."""
-    return [flat[start:end] for start, end in itertools.pairwise([0, *np.cumsum(lengths).tolist()])]

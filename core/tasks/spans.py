@@ -6,6 +6,7 @@ long for CoNLL-2003's as a small training does. Property tests hold both to seqe
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -82,6 +83,16 @@ def numbered(gold: Labels, predicted: Labels) -> tuple[Gold, Ints]:
     lengths = np.array([len(labels) for labels in gold], dtype=np.int64)
     words = int(lengths.sum())
     return Gold(tuple(place), codes[:words], lengths), codes[words:]
+
+
+def labels_by_sentence(gold: Gold, numbers: Ints) -> list[list[str]]:
+    """The labels with these numbers (N,), sentence by sentence."""
+    return by_sentence(np.asarray(gold.names, dtype=object)[numbers].tolist(), gold.lengths)
+
+
+def by_sentence(flat: list[str], lengths: Ints) -> list[list[str]]:
+    """The labels of each sentence, from those of all."""
+    return [flat[start:end] for start, end in itertools.pairwise([0, *np.cumsum(lengths).tolist()])]
 
 
 Flags = NDArray[np.bool_]

@@ -15,8 +15,7 @@ from core.encoding.batches import AT_ONCE, IGNORED
 from core.models.tagger import MultiTaskTagger
 from core.records import SplitResult, TaskFacts, TaskScore
 from core.tasks import KINDS, Kind
-from core.tasks.kinds import labels_by_sentence
-from core.tasks.spans import Gold
+from core.tasks.spans import Gold, labels_by_sentence
 from core.training.data import SplitData
 
 

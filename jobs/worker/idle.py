@@ -35,12 +35,13 @@ def starts_ahead() -> bool:
 
 
 def preload() -> None:
-    """Import and read what a first run would: torch, the trainer, an encoder."""
+    """Import and read what a first run would: torch, the trainer, an encoder, the report of its end."""
     from core.encoding.tokenizer import load_tokenizer
     from core.models.encoders.transformer import load_transformer
     from core.models.sources import locate
 
-    importlib.import_module("core.training.trainer")
+    for module in ("core.training.trainer", "seqeval.metrics"):
+        importlib.import_module(module)
     load_tokenizer(locate("minilm"))
     load_transformer("minilm", half=False)
     _log.info("Ready for a run.")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from core.records import TaskScore
 from core.tasks import score_task
 from core.tasks.schemes import convert, notation, violations
-from core.tasks.scores import averages
-from core.tasks.spans import Span, spans
+from core.tasks.scores import averages, counted_report
+from core.tasks.spans import Span, numbered, span_counts, span_pair, spans
 
 pytest.importorskip("seqeval.metrics", reason="the package seqeval is not installed here")
 
@@ -47,6 +47,9 @@ def test_scores_are_those_of_seqeval_in_both_modes(gold: list[list[str]], chance
         assert averages(score) == {}
         assert score.precision == score.recall == score.f1_conll == 0
         return
+    true, guess = numbered(gold, predicted)
+    types, *found = span_pair(true, guess)
+    assert counted_report(types, span_counts(types, *found)) == score.report
     report = reported(score)
     compare(report, classification_report(gold, predicted, output_dict=True))
     micro = report["micro avg"]
