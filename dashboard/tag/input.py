@@ -1,22 +1,15 @@
-"""What is tagged: a text or a pair, sentences with their gold labels, test sentences of the run's corpus, or
-a file.
-"""
+"""What is tagged: a text or a pair, sentences with gold labels, or test sentences of the corpus."""
 
 from __future__ import annotations
 
 import hashlib
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from itertools import zip_longest
-from pathlib import Path
 from urllib.parse import quote
 
-import pandas as pd
 import streamlit as st
 
 from core.config.fields import comma_list
-from core.corpora.folder import EXTENSIONS
 from core.corpora.free_text import (
     LAYOUTS,
     GivenText,
@@ -26,44 +19,29 @@ from core.corpora.free_text import (
     read_given,
     split_sentences,
 )
-from core.corpora.readers import TOKENS, GivenFile
-from core.corpora.text_files import ENDINGS, PAIR, holds_texts, read_asked
-from core.corpora.text_files import TEXT as ONE_TEXT
+from core.corpora.readers import TOKENS
 from core.corpora.types import Sentence, whole_text
 from core.errors import CorpusError, MRNLabError
 from core.plain_text import shortened
-from core.records import TaskScore
 from core.store.records import Run
-from core.tagging import Answered, Tagger, check_texts, given_scores, tab_separated, text_of, text_table
-from core.tasks import KINDS, reading
+from core.tagging import text_of
 from core.tasks.kinds import Reads
-from core.wording import duration, first_of, percent, plural
+from core.wording import plural
 from dashboard.shared.states import empty, problem
 from dashboard.tag.models import (
-    TaggedFile,
-    answered_file,
-    answers,
     is_here,
-    models,
-    tagged_file,
     test_split,
 )
-from dashboard.tag.views import ALL_SENTENCES, ANY_TASK, NO_TASK, System, matching, schemes_of
+from dashboard.tag.views import ALL_SENTENCES, ANY_TASK, NO_TASK, System, matching
 from dashboard.text import escape
 from jobs.reports.naming import corpus_name
-from jobs.reports.table import SCORE_NAMES
 
 TEXT, GOLD, TEST, FILE = "Text", "Gold labels", "Test sentences", "File"
 
 MOST_WORDS = 600
 """Words drawn at once; longer texts are for files."""
-MOST_MEGABYTES = 20
-MOST_FILE_WORDS = 300_000
 
 _LONGEST_IN_LINK = 6000
-_TAGGED, _ANSWERED = "tagged_file", "answered_file"
-_MOST_ROWS = 1000
-_PREVIEW_LINES = 12
 _PLACEHOLDERS: dict[Reads, str] = {
     "words": "Type or paste, then Ctrl+Enter: John Smith of the World Bank flew to Paris on Monday.",
     "text": "Type or paste a text, then Ctrl+Enter: A warm, funny film.",
@@ -165,20 +143,20 @@ def gold_text(schemes: Mapping[str, str]) -> list[Sentence]:
     _to_link("gold", written)
     if not written.strip():
         return []
-    given = _read(written.encode("utf-8", "replace"), "Pasted text", schemes)
+    given = read_columns(written.encode("utf-8", "replace"), "Pasted text", schemes)
     if given is not None and not given.gold:
         known = ", ".join(schemes)
         problem(f"No column is named after a task of these runs ({known}), so nothing can be compared.")
     return [] if given is None else list(given.sentences)
 
 
-def _read(
+def read_columns(
     content: bytes, name: str, schemes: Mapping[str, str], *, is_file: bool = False
 ) -> GivenText | None:
     """The content, how it is read, and a way to read it otherwise; None where it cannot be read so."""
     key = f"tag_{hashlib.sha256(content).hexdigest() if is_file else 'gold'}"
     with st.container(horizontal=True, vertical_alignment="center"):
-        said = st.container(width="content")
+        summary = st.container(width="content")
         with st.popover("Change", icon=":material/tune:", type="tertiary"):
             layout: Layout | None = None
             if is_file:
@@ -201,7 +179,7 @@ def _read(
     except CorpusError as error:
         problem(str(error))
         return None
-    said.caption(escape(f"Read as {given.read_as}."))
+    summary.caption(escape(f"Read as {given.read_as}."))
     for note in given.notes:
         st.caption(f":material/info: {escape(note)}")
     return given
@@ -380,175 +358,3 @@ def _to_link(parameter: str, value: str) -> None:
         del st.query_params[parameter]
     if value and not fits:
         st.caption(":material/link_off: This text is too long for a link; the address leaves it out.")
-
-
-# A file
-
-
-_OF_WORDS = (
-    "Sentences, a word a line, or columns: the page says how it reads the file, and you can change that. "
-    "Every task's labels are written beside each word. Labels in the file are taken for gold."
-)
-_OF_TEXTS = (
-    "A .tsv, .csv or .jsonl file with a column text, or text1 and text2, is answered row by row; a column "
-    "named as a task holds gold labels."
-)
-
-
-def tag_file(chosen_systems: Sequence[System]) -> None:
-    """The upload, what is in it, progress, and the result."""
-    system = chosen_systems[0]
-    if len(chosen_systems) > 1:
-        system = st.selectbox(
-            "Model", chosen_systems, format_func=lambda system: system.who, key="tag_file_system", width=460
-        )
-    schemes = schemes_of(answers([system], ())[0])
-    has_words, has_texts = reading(schemes, "words"), reading(schemes, "text", "pair")
-    uploaded = st.file_uploader(
-        f"A file, up to {MOST_MEGABYTES} MB and {MOST_FILE_WORDS:,} words",
-        type=[*dict.fromkeys([*(EXTENSIONS if has_words else ()), *(ENDINGS if has_texts else ())])],
-        max_upload_size=MOST_MEGABYTES,
-        key="tag_file",
-    )
-    if uploaded is None:
-        empty("Choose a file", " ".join([_OF_WORDS] * bool(has_words) + [_OF_TEXTS] * bool(has_texts)))
-        return
-    content = uploaded.getvalue()
-    if has_texts and holds_texts(GivenFile(uploaded.name, content)):
-        _answer_file(GivenFile(uploaded.name, content), system, schemes)
-        return
-    given = _read(content, uploaded.name, has_words, is_file=True)
-    if given is None:
-        return
-    words = sum(len(sentence.tokens) for sentence in given.sentences)
-    gold = f"; gold labels of {', '.join(given.gold)}" if given.gold else "; no gold labels"
-    st.caption(escape(f"{plural(len(given.sentences), 'sentence')}, {plural(words, 'word')}{gold}."))
-    if words > MOST_FILE_WORDS:
-        problem(
-            f"{uploaded.name} holds {words:,} words and the most here is {MOST_FILE_WORDS:,}; split it, or "
-            f"use mrnlab tag {system.runs[0].id} --file, which has no limit."
-        )
-        return
-    key = hashlib.sha256(content).hexdigest() + repr((given.read_as, system.checkpoints))
-    tagged: tuple[str, TaggedFile] | None = st.session_state.get(_TAGGED)
-    if tagged is None or tagged[0] != key:
-        if not st.button("Tag the file", type="primary", icon=":material/sell:"):
-            return
-        st.session_state[_TAGGED] = key, _tag(given, system)
-        st.rerun()
-    _result(tagged[1], f"{Path(uploaded.name).stem}-run-{system.runs[0].id}", schemes)
-
-
-def _tag(given: GivenText, system: System) -> TaggedFile:
-    """Tags the file under a progress bar."""
-    with _progress(system, len(given.sentences), "sentence") as (taggers, progress):
-        return tagged_file(given, taggers, system.runs[0].config.pos_score, progress)
-
-
-@contextmanager
-def _progress(system: System, total: int, noun: str) -> Iterator[tuple[list[Tagger], Callable[[int], None]]]:
-    """The system's models, and what is told how many are done. A click on Cancel, as any other, ends this run
-    of the page.
-    """
-    with st.container(horizontal=True, vertical_alignment="center"):
-        bar = st.progress(0.0, text="Loading the model")
-        st.button("Cancel", icon=":material/stop_circle:")
-    loads = [models().load(checkpoint) for checkpoint in system.checkpoints]
-    taggers = [load.result() for load in loads]
-    began = time.monotonic()
-
-    def progress(done: int) -> None:
-        left = duration((time.monotonic() - began) / done * (total - done))
-        bar.progress(done / total, text=f"{done:,} of {plural(total, noun)}, about {left} left")
-
-    yield taggers, progress
-
-
-def _answer_file(file: GivenFile, system: System, schemes: Mapping[str, str]) -> None:
-    """A file of texts or pairs, answered row by row."""
-    try:
-        asked = read_asked(file, schemes)
-        check_texts(system.who, schemes, asked.texts, second_by="in a column text2 beside text1")
-    except MRNLabError as error:
-        problem(str(error))
-        return
-    words = sum(text.words for text in asked.texts)
-    gold = f"gold labels of {', '.join(asked.gold)}" if asked.gold else "no gold labels"
-    left_out = f"; left out: {first_of(asked.left_out)}" if asked.left_out else ""
-    st.caption(escape(f"{plural(len(asked.texts), 'row')}, {plural(words, 'word')}; {gold}{left_out}."))
-    if words > MOST_FILE_WORDS:
-        problem(
-            f"{file.name} holds {words:,} words and the most here is {MOST_FILE_WORDS:,}; split it, or "
-            f"use mrnlab tag {system.runs[0].id} --file, which has no limit."
-        )
-        return
-    key = hashlib.sha256(file.content).hexdigest() + repr((asked.left_out, system.checkpoints))
-    known: tuple[str, list[Answered]] | None = st.session_state.get(_ANSWERED)
-    if known is None or known[0] != key:
-        if not st.button("Answer the file", type="primary", icon=":material/sell:"):
-            return
-        with _progress(system, len(asked.texts), "row") as (taggers, progress):
-            st.session_state[_ANSWERED] = key, answered_file(asked.texts, taggers, progress)
-        st.rerun()
-    said = known[1]
-    _score_table(given_scores(asked.texts, said, {task: schemes[task] for task in said[0]}), schemes)
-    sure = st.toggle("With confidence", key="tag_file_sure", persist_state="session")
-    header, *rows = text_table(asked.texts, said, confidence=sure)
-    st.download_button(
-        "Download TSV",
-        tab_separated([header, *rows]),
-        file_name=f"{Path(file.name).stem}-run-{system.runs[0].id}.tsv",
-        mime="text/tab-separated-values",
-        icon=":material/download:",
-        type="primary",
-        on_click="ignore",
-    )
-    frame = pd.DataFrame(rows[:_MOST_ROWS], columns=header)
-    # Columns with a task's name may have any; those of texts get the room.
-    wide = {name: st.column_config.TextColumn(width="large") for name in header if name in (*ONE_TEXT, *PAIR)}
-    st.dataframe(frame, hide_index=True, column_config=wide, alt="Each text with its answers")
-    if len(rows) > _MOST_ROWS:
-        st.caption(f"The first {_MOST_ROWS:,} of {len(rows):,} rows; the download has all.")
-
-
-def _score_table(scores: Sequence[TaskScore], schemes: Mapping[str, str]) -> None:
-    """A line per task, with what it is counted over; nothing where there are no scores."""
-    if not scores:
-        return
-    spans = any(score.precision is not None for score in scores)
-    spearman = any(score.spearman is not None for score in scores)
-    st.dataframe(
-        pd.DataFrame(
-            {
-                "Task": score.task,
-                "Score": percent(score.score),
-                "Measure": SCORE_NAMES.get(score.score_name, score.score_name),
-            }
-            | ({"Precision": percent(score.precision), "Recall": percent(score.recall)} if spans else {})
-            | ({"Spearman": percent(score.spearman)} if spearman else {})
-            | {"Over": plural(score.tokens, KINDS[schemes[score.task]].items.removesuffix("s"))}
-            for score in scores
-        ),
-        hide_index=True,
-        height="content",
-        alt="Scores against the gold labels of the file, a line per task",
-    )
-    st.caption("By the scorer of training, on what has gold labels of the task.")
-
-
-def _result(tagged: TaggedFile, name: str, schemes: Mapping[str, str]) -> None:
-    _score_table(tagged.scores, schemes)
-    sure = st.toggle("With confidence", key="tag_file_sure", persist_state="session")
-    columns, text = tagged.columns[sure], tagged.texts[sure]
-    st.download_button(
-        "Download CoNLL",
-        text,
-        file_name=f"{name}.conll",
-        mime="text/plain",
-        icon=":material/download:",
-        type="primary",
-        on_click="ignore",
-    )
-    st.caption(escape(f"Columns, set apart by tabs: {', '.join(columns)}."))
-    lines = text.decode().splitlines()[:_PREVIEW_LINES]
-    st.code("\n".join(lines), language=None)

@@ -7,9 +7,9 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -18,26 +18,18 @@ import streamlit as st
 from core.config import RunConfig
 from core.corpora import prepare
 from core.corpora.catalogue import is_local
-from core.corpora.free_text import GivenText
 from core.corpora.loading import bases_of
 from core.corpora.types import Sentence
 from core.paths import database_url, own_checkpoint
-from core.records import TaskScore, TextAnswer
+from core.records import TextAnswer
 from core.tagging import (
-    Answered,
     TaggedSentence,
     Tagger,
-    answer_in_parts,
-    column_names,
-    conll_text,
-    given_scores,
     joined,
     load_tagger,
-    tag_in_parts,
 )
-from core.tasks import KINDS, reading
+from core.tasks import KINDS
 from core.tasks.kinds import Reads
-from core.tasks.scores import PlainScore
 from dashboard.shared.resources import store
 from dashboard.tag.views import Answer, CheckedSentence, Labels, System, checked
 
@@ -194,39 +186,3 @@ def _read(sentence: Sentence) -> tuple[object, ...]:
 def _without_truecasing(config: RunConfig) -> str:
     """The description of the same run without truecasing: the model restores case by itself."""
     return config.model_copy(update={"truecase": False}).to_json()
-
-
-@dataclass(frozen=True)
-class TaggedFile:
-    """The columns and the text without and with probabilities, and scores against the file's gold labels."""
-
-    columns: tuple[tuple[str, ...], tuple[str, ...]]
-    texts: tuple[bytes, bytes]
-    scores: tuple[TaskScore, ...]
-
-
-def tagged_file(
-    given: GivenText, taggers: Sequence[Tagger], plain_score: PlainScore, progress: Callable[[int], None]
-) -> TaggedFile:
-    """Tags all sentences, part by part; `progress` is told after each part how many are done."""
-    sentences, tagged = given.sentences, list[TaggedSentence]()
-    for part in tag_in_parts(taggers, [sentence.tokens for sentence in sentences]):
-        tagged += part
-        progress(len(tagged))
-    every = {task: scheme for tagger in taggers for task, scheme in tagger.schemes.items()}
-    schemes = reading(every, "words")
-    plain, sure = (column_names(list(schemes), given.gold, confidence=flag) for flag in (False, True))
-    texts = (conll_text(sentences, tagged), conll_text(sentences, tagged, confidence=True))
-    scores = tuple(given_scores(sentences, tagged, schemes, plain_score))
-    return TaggedFile((plain, sure), (texts[0].encode(), texts[1].encode()), scores)
-
-
-def answered_file(
-    texts: Sequence[Sentence], taggers: Sequence[Tagger], progress: Callable[[int], None]
-) -> list[Answered]:
-    """What the tasks on texts and pairs say of each row; `progress` is told how many are done."""
-    answers: list[Answered] = []
-    for part in answer_in_parts(taggers, texts):
-        answers += part
-        progress(len(answers))
-    return answers

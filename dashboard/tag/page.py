@@ -14,6 +14,7 @@ from dashboard.shared.selection import chosen
 from dashboard.shared.states import problem, title
 from dashboard.tag import input
 from dashboard.tag.answers import show_answers
+from dashboard.tag.files import tag_file
 from dashboard.tag.models import answers, models, reads_of
 from dashboard.tag.views import MOST_SYSTEMS, System, first_choice, has_model, schemes_of, systems, why_not
 
@@ -87,4 +88,7 @@ def ask() -> None:
 if kind != input.FILE:
     ask()
 elif able := ready():
-    input.tag_file(able)
+    try:
+        tag_file(able)
+    except MRNLabError as error:
+        problem(str(error))

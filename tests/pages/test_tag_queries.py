@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from core.config import RunConfig
-from core.corpora.free_text import GivenText
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 from core.store import RunState
 from core.store.records import Run
 from core.tagging import TaggedSentence, TextAnswer, WordTag
-from dashboard.tag.models import tagged_file
+from dashboard.tag.files import ReadFile, answer_file
 from dashboard.tag.views import (
     Answer,
     about_confidence,
@@ -141,13 +140,13 @@ class Capitals:
 
 
 def test_every_sentence_of_a_file_is_tagged_and_scored() -> None:
-    given = GivenText(tuple(Sentence(("EU", "calls"), {"case": ("X", "X")}) for _ in range(600)))
+    sentences = tuple(Sentence(("EU", "calls"), {"case": ("X", "X")}) for _ in range(600))
     done: list[int] = []
-    tagged = tagged_file(given, [Capitals()], "accuracy", done.append)
+    tagged = answer_file(ReadFile("a.txt", sentences, ("case",)), [Capitals()], "accuracy", done.append)
     assert len(done) == 3
     assert done[-1] == 600
-    assert tagged.texts[0].decode().splitlines()[:3] == ["EU\tX\tX", "calls\tX\ty", ""]
-    assert tagged.texts[1].decode().splitlines()[0] == "EU\tX\tX\t0.5000"
+    assert tagged.texts[0].splitlines()[:3] == ["EU\tX\tX", "calls\tX\ty", ""]
+    assert tagged.texts[1].splitlines()[0] == "EU\tX\tX\t0.5000"
     assert tagged.columns == (
         ("tokens", "case_gold", "case"),
         ("tokens", "case_gold", "case", "case_confidence"),

@@ -1,0 +1,239 @@
+"""A file with words or with whole texts: what is in it, its answers, their scores, the download."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from core.corpora.folder import EXTENSIONS
+from core.corpora.readers import GivenFile
+from core.corpora.text_files import ENDINGS, PAIR, TEXT, holds_texts, read_asked
+from core.corpora.types import Sentence
+from core.records import TaskScore
+from core.tagging import (
+    Tagger,
+    answer_in_parts,
+    check_texts,
+    column_names,
+    conll_text,
+    given_scores,
+    tab_separated,
+    tag_in_parts,
+    text_table,
+)
+from core.tasks import KINDS, reading
+from core.tasks.scores import PlainScore
+from core.wording import duration, first_of, percent, plural
+from dashboard.shared.states import empty, problem
+from dashboard.tag.input import read_columns
+from dashboard.tag.models import answers, models
+from dashboard.tag.views import System, schemes_of
+from dashboard.text import escape
+from jobs.reports.table import SCORE_NAMES
+
+MOST_MEGABYTES = 20
+MOST_WORDS = 300_000
+_MOST_ROWS = 1000
+_ANSWERS = "file_answers"
+
+_OF_WORDS = (
+    "Sentences, a word a line, or columns: the page says how it reads the file, and you can change that. "
+    "Every task's labels are written beside each word. Labels in the file are taken for gold."
+)
+_OF_TEXTS = (
+    "A .tsv, .csv or .jsonl file with a column text, or text1 and text2, is answered row by row; a column "
+    "named as a task holds gold labels."
+)
+
+
+@dataclass(frozen=True)
+class ReadFile:
+    """The sentences or whole texts of a file, the tasks that it has gold labels of, its columns left out, how
+    it was read.
+    """
+
+    name: str
+    sentences: tuple[Sentence, ...]
+    gold: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+    read_as: str = ""
+
+    @property
+    def whole(self) -> bool:
+        """Whether it holds whole texts or pairs, a row each."""
+        return self.sentences[0].whole
+
+
+@dataclass(frozen=True)
+class FileAnswers:
+    """The names of the columns and the text of the download, without and with probabilities; scores."""
+
+    columns: tuple[Sequence[str], Sequence[str]]
+    texts: tuple[str, str]
+    scores: Sequence[TaskScore]
+
+
+def tag_file(chosen_systems: Sequence[System]) -> None:
+    """The upload, what is in it, progress, and the result."""
+    system = chosen_systems[0]
+    if len(chosen_systems) > 1:
+        system = st.selectbox(
+            "Model", chosen_systems, format_func=lambda system: system.who, key="tag_file_system", width=460
+        )
+    schemes = schemes_of(answers([system], ())[0])
+    has_words, has_texts = reading(schemes, "words"), reading(schemes, "text", "pair")
+    uploaded = st.file_uploader(
+        f"A file, up to {MOST_MEGABYTES} MB and {MOST_WORDS:,} words",
+        type=[*dict.fromkeys([*(EXTENSIONS if has_words else ()), *(ENDINGS if has_texts else ())])],
+        max_upload_size=MOST_MEGABYTES,
+        key="tag_file",
+    )
+    if uploaded is None:
+        empty("Choose a file", " ".join([_OF_WORDS] * bool(has_words) + [_OF_TEXTS] * bool(has_texts)))
+        return
+    upload = GivenFile(uploaded.name, uploaded.getvalue())
+    file: ReadFile | None
+    if has_texts and holds_texts(upload):
+        asked = read_asked(upload, schemes)
+        check_texts(system.who, schemes, asked.texts, second_by="in a column text2 beside text1")
+        file = ReadFile(upload.name, asked.texts, asked.gold, asked.left_out)
+    elif given := read_columns(upload.content, upload.name, has_words, is_file=True):
+        file = ReadFile(upload.name, given.sentences, given.gold, read_as=given.read_as)
+    else:
+        return
+    words = sum(sentence.words for sentence in file.sentences)
+    size = f"{plural(len(file.sentences), 'row' if file.whole else 'sentence')}, {plural(words, 'word')}"
+    gold = f"gold labels of {', '.join(file.gold)}" if file.gold else "no gold labels"
+    left_out = f"; left out: {first_of(file.left_out)}" if file.left_out else ""
+    st.caption(escape(f"{size}; {gold}{left_out}."))
+    if words > MOST_WORDS:
+        problem(
+            f"{file.name} holds {words:,} words and the most here is {MOST_WORDS:,}; split it, or use mrnlab "
+            f"tag {system.runs[0].id} --file, which has no limit."
+        )
+        return
+    key = hashlib.sha256(upload.content).hexdigest() + repr((file.read_as, system.checkpoints))
+    known: tuple[str, FileAnswers] | None = st.session_state.get(_ANSWERS)
+    if known is None or known[0] != key:
+        label = "Answer the file" if file.whole else "Tag the file"
+        if not st.button(label, type="primary", icon=":material/sell:"):
+            return
+        with _progress(system, file) as (taggers, progress):
+            st.session_state[_ANSWERS] = (
+                key,
+                answer_file(file, taggers, system.runs[0].config.pos_score, progress),
+            )
+        st.rerun()
+    _show(known[1], file, system.runs[0].id, schemes)
+
+
+@contextmanager
+def _progress(system: System, file: ReadFile) -> Iterator[tuple[list[Tagger], Callable[[int], None]]]:
+    """The system's models, and what takes how many sentences or texts are done. A click on Cancel, as any
+    other, ends this run of the page.
+    """
+    with st.container(horizontal=True, vertical_alignment="center"):
+        bar = st.progress(0.0, text="Loading the model")
+        st.button("Cancel", icon=":material/stop_circle:")
+    loads = [models().load(checkpoint) for checkpoint in system.checkpoints]
+    taggers = [load.result() for load in loads]
+    began, total = time.monotonic(), len(file.sentences)
+
+    def progress(done: int) -> None:
+        left = duration((time.monotonic() - began) / done * (total - done))
+        items = plural(total, "row" if file.whole else "sentence")
+        bar.progress(done / total, text=f"{done:,} of {items}, about {left} left")
+
+    yield taggers, progress
+
+
+def answer_file(
+    file: ReadFile, taggers: Sequence[Tagger], plain_score: PlainScore, progress: Callable[[int], None]
+) -> FileAnswers:
+    """The answers of all models on all of the file, part by part; `progress` takes after each part how many
+    sentences or texts are done.
+    """
+
+    def collected(parts: Iterator[list[Any]]) -> list[Any]:
+        collected_answers: list[Any] = []
+        for part in parts:
+            collected_answers += part
+            progress(len(collected_answers))
+        return collected_answers
+
+    schemes = {task: scheme for tagger in taggers for task, scheme in tagger.schemes.items()}
+    if file.whole:
+        answered = collected(answer_in_parts(taggers, file.sentences))
+        plain, sure = (text_table(file.sentences, answered, confidence=flag) for flag in (False, True))
+        of_texts = {task: schemes[task] for task in answered[0]}
+        scores = given_scores(file.sentences, answered, of_texts)
+        return FileAnswers((plain[0], sure[0]), (tab_separated(plain), tab_separated(sure)), scores)
+    tagged = collected(tag_in_parts(taggers, [sentence.tokens for sentence in file.sentences]))
+    of_words = reading(schemes, "words")
+    (names, text), (names_sure, text_sure) = (
+        (
+            column_names(list(of_words), file.gold, confidence=flag),
+            conll_text(file.sentences, tagged, confidence=flag),
+        )
+        for flag in (False, True)
+    )
+    scores = given_scores(file.sentences, tagged, of_words, plain_score)
+    return FileAnswers((names, names_sure), (text, text_sure), scores)
+
+
+def _show(result: FileAnswers, file: ReadFile, run_id: int, schemes: Mapping[str, str]) -> None:
+    """Scores, the download, and its first rows as a table."""
+    _score_table(result.scores, schemes)
+    sure = st.toggle("With confidence", key="tag_file_sure", persist_state="session")
+    columns, text = result.columns[sure], result.texts[sure]
+    st.download_button(
+        f"Download {'TSV' if file.whole else 'CoNLL'}",
+        text,
+        file_name=f"{Path(file.name).stem}-run-{run_id}.{'tsv' if file.whole else 'conll'}",
+        mime="text/tab-separated-values",
+        icon=":material/download:",
+        type="primary",
+        on_click="ignore",
+    )
+    lines = text.split("\n")[file.whole :]
+    rows = [line.split("\t") for line in islice(filter(None, lines), _MOST_ROWS)]
+    # Columns with a task's name may have any; those of texts get the room.
+    wide = {name: st.column_config.TextColumn(width="large") for name in columns if name in (*TEXT, *PAIR)}
+    frame = pd.DataFrame(rows, columns=list(columns))
+    st.dataframe(frame, hide_index=True, column_config=wide, alt="The answers, a row each")
+    if (total := sum(map(bool, lines))) > _MOST_ROWS:
+        st.caption(f"The first {_MOST_ROWS:,} of {total:,} rows; the download has all.")
+
+
+def _score_table(scores: Sequence[TaskScore], schemes: Mapping[str, str]) -> None:
+    """A row per task, with what it is counted over; nothing where there are no scores."""
+    if not scores:
+        return
+    spans = any(score.precision is not None for score in scores)
+    spearman = any(score.spearman is not None for score in scores)
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "Task": score.task,
+                "Score": percent(score.score),
+                "Measure": SCORE_NAMES.get(score.score_name, score.score_name),
+            }
+            | ({"Precision": percent(score.precision), "Recall": percent(score.recall)} if spans else {})
+            | ({"Spearman": percent(score.spearman)} if spearman else {})
+            | {"Over": plural(score.tokens, KINDS[schemes[score.task]].items.removesuffix("s"))}
+            for score in scores
+        ),
+        hide_index=True,
+        height="content",
+        alt="Scores against the gold labels of the file, a line per task",
+    )
+    st.caption("By the scorer of training, on what has gold labels of the task.")
