@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,8 +24,6 @@ def places(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.
     return np.repeat(starts - begins[:-1], lengths) + np.arange(begins[-1])
 
 
-_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
-_PACKAGED_SHA256 = "e3f453e133db2e9ea16127b268e187a3343a9ae27427b7d5e8347af6aeb45c88"
 _AT_ONCE = 1000  # words given to the tokenizer in one call
 
 
@@ -70,11 +66,10 @@ class SubwordTokenizer:
     """A fast tokenizer with its frame (`[CLS]` and `[SEP]`, say) and a fingerprint of its content.
 
     `between` stands between two texts that are read together; `has_types` says that the second text's
-    subwords are of another type (BERT's segments). `backend` is the tokenizer of the library tokenizers.
+    subwords are of another type (BERT's segments). `inner` is the tokenizer of Transformers.
     """
 
-    backend: Any
-    source: str
+    inner: Any
     prefix: tuple[int, ...]
     suffix: tuple[int, ...]
     pad: int
@@ -82,11 +77,6 @@ class SubwordTokenizer:
     fingerprint: str
     between: tuple[int, ...] = ()
     has_types: bool = False
-
-    @cached_property
-    def inner(self) -> Any:
-        """The tokenizer of Transformers, to be saved with a model."""
-        return _of_transformers(self.source)
 
     @property
     def frame(self) -> int:
@@ -109,9 +99,10 @@ class SubwordTokenizer:
     def _split(self, words: list[str]) -> Pieces:
         ids: list[NDArray[np.int32]] = [np.zeros(0, dtype=np.int32)]
         counts: list[NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)]
+        backend = self.inner.backend_tokenizer
         for first in range(0, len(words), _AT_ONCE):
             some = words[first : first + _AT_ONCE]
-            encoded = self.backend.encode(some, is_pretokenized=True, add_special_tokens=False)
+            encoded = backend.encode(some, is_pretokenized=True, add_special_tokens=False)
             pieces = np.asarray(encoded.ids, dtype=np.int32)
             of_word = np.asarray(encoded.word_ids, dtype=np.int64)
             count = np.bincount(of_word, minlength=len(some))
@@ -126,40 +117,31 @@ def load_tokenizer(source: str) -> SubwordTokenizer:
 
     Raises EncoderError where there is none, or none that can be used.
     """
-    return _packaged(source) or _known(source, _of_transformers(source))
-
-
-def _packaged(source: str) -> SubwordTokenizer | None:
-    """The tokenizer that comes with the installation, BERT's, without the import of Transformers; None for
-    others, of whose files Transformers may make something else.
-    """
-    try:
-        content = b"".join(Path(source, name).read_bytes() for name in _FILES)
-    except OSError:
-        return None
-    if hashlib.sha256(content).hexdigest() != _PACKAGED_SHA256:
-        return None
-    from tokenizers import Tokenizer as Backend
-
-    backend = Backend.from_file(f"{source}/tokenizer.json")
-    backend.no_truncation()
-    backend.no_padding()
-    numbers = backend.get_vocab()
-    cls, sep = numbers["[CLS]"], numbers["[SEP]"]
+    inner = _pretrained(source)
+    bare = inner("a", add_special_tokens=False)["input_ids"]
+    framed = inner("a")["input_ids"]
+    at = next(index for index in range(len(framed)) if framed[index : index + len(bare)] == bare)
+    paired = inner("a", "a")
+    ids = paired["input_ids"]
+    at_second = len(ids) - len(framed[at + len(bare) :]) - len(bare)
+    unknown = inner.unk_token_id if inner.unk_token_id is not None else inner.pad_token_id
+    if inner.pad_token_id is None or unknown is None:
+        raise EncoderError(
+            f"The tokenizer of {source} has no padding subword; choose an encoder that has one."
+        )
     return SubwordTokenizer(
-        backend=backend,
-        source=source,
-        prefix=(cls,),
-        suffix=(sep,),
-        pad=numbers["[PAD]"],
-        unknown=numbers["[UNK]"],
-        fingerprint=hashlib.sha256(backend.to_str().encode()).hexdigest(),
-        between=(sep,),
-        has_types=True,
+        inner=inner,
+        prefix=tuple(framed[:at]),
+        suffix=tuple(framed[at + len(bare) :]),
+        pad=inner.pad_token_id,
+        unknown=unknown,
+        fingerprint=hashlib.sha256(inner.backend_tokenizer.to_str().encode()).hexdigest(),
+        between=tuple(ids[at + len(bare) : at_second]),
+        has_types=any(paired.get("token_type_ids", ())),
     )
 
 
-def _of_transformers(source: str) -> Any:
+def _pretrained(source: str) -> Any:
     """The fast tokenizer of Transformers.
 
     One that reads the first word of a text differently from the others (RoBERTa's) gets `add_prefix_space`;
@@ -186,33 +168,6 @@ def _of_transformers(source: str) -> Any:
             "with a fast tokenizer."
         )
     return inner
-
-
-def _known(source: str, inner: Any) -> SubwordTokenizer:
-    """What is needed of a tokenizer of Transformers."""
-    bare = inner("a", add_special_tokens=False)["input_ids"]
-    framed = inner("a")["input_ids"]
-    at = next(index for index in range(len(framed)) if framed[index : index + len(bare)] == bare)
-    paired = inner("a", "a")
-    ids = paired["input_ids"]
-    at_second = len(ids) - len(framed[at + len(bare) :]) - len(bare)
-    unknown = inner.unk_token_id if inner.unk_token_id is not None else inner.pad_token_id
-    if inner.pad_token_id is None or unknown is None:
-        raise EncoderError(
-            f"The tokenizer of {source} has no padding subword; choose an encoder that has one."
-        )
-    backend = inner.backend_tokenizer
-    return SubwordTokenizer(
-        backend=backend,
-        source=source,
-        prefix=tuple(framed[:at]),
-        suffix=tuple(framed[at + len(bare) :]),
-        pad=inner.pad_token_id,
-        unknown=unknown,
-        fingerprint=hashlib.sha256(backend.to_str().encode()).hexdigest(),
-        between=tuple(ids[at + len(bare) : at_second]),
-        has_types=any(paired.get("token_type_ids", ())),
-    )
 
 
 def _reads_words_alike(tokenizer: Any) -> bool:

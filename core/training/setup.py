@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -62,17 +61,10 @@ def part_of(parameter_name: str) -> str:
     return "bilstm" if any(part in parameter_name for part in _LSTM) else "encoder"
 
 
-class _AdamW(torch.optim.AdamW):
-    """Torch's own, without what tells its compiler to leave it alone: that imports the compiler, in 1.3 s."""
-
-
-for _name in ("add_param_group", "load_state_dict", "state_dict", "zero_grad"):
-    setattr(_AdamW, _name, inspect.unwrap(getattr(torch.optim.AdamW, _name)))
-_AdamW.step = torch.no_grad()(inspect.unwrap(torch.optim.AdamW.step))  # type: ignore[method-assign]
-
-
 _OPTIMISERS: Mapping[str, Callable[[list[dict[str, Any]], float], torch.optim.Optimizer]] = {
-    "adamw": lambda groups, decay: _AdamW(groups, betas=_BETAS, eps=_EPSILON, weight_decay=decay, fused=True),
+    "adamw": lambda groups, decay: torch.optim.AdamW(
+        groups, betas=_BETAS, eps=_EPSILON, weight_decay=decay, fused=True
+    ),
     "adam": lambda groups, decay: torch.optim.Adam(
         groups, betas=_BETAS, eps=_EPSILON, weight_decay=decay, fused=True
     ),

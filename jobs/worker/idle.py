@@ -12,6 +12,7 @@ import gc
 import importlib
 import logging
 import sys
+from collections.abc import Callable
 
 from core.settings import seconds
 
@@ -34,16 +35,27 @@ def starts_ahead() -> bool:
     return linger_seconds() >= _LEAST_AHEAD_S
 
 
-def preload() -> None:
-    """Import and read what a first run would: torch, the trainer, an encoder, the report of its end."""
-    from core.encoding.tokenizer import load_tokenizer
-    from core.models.encoders.transformer import load_transformer
-    from core.models.sources import locate
+def preload(is_needed: Callable[[], bool] = lambda: False) -> None:
+    """Import and read what a first run would: torch, the trainer, an encoder, the report at its end. It ends
+    early where the worker `is_needed`.
+    """
 
-    for module in ("core.training.trainer", "seqeval.metrics"):
-        importlib.import_module(module)
-    load_tokenizer(locate("minilm"))
-    load_transformer("minilm", half=False)
+    def read_encoder() -> None:
+        from core.encoding.tokenizer import load_tokenizer
+        from core.models.encoders.transformer import load_transformer
+        from core.models.sources import locate
+
+        load_tokenizer(locate("minilm"))
+        load_transformer("minilm", half=False)
+
+    for load in (
+        lambda: importlib.import_module("core.training.trainer"),
+        read_encoder,
+        lambda: importlib.import_module("seqeval.metrics"),
+    ):
+        if is_needed():
+            return
+        load()
     _log.info("Ready for a run.")
 
 

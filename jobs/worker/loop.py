@@ -271,8 +271,8 @@ def _log_lines(event: Event) -> list[str]:
 
 def _worker_in(store: Store, slot: Slot) -> Worker:
     _log.info("Worker in slot %d.", slot.number)
-    if starts_ahead() and not store.claimable(hostname()):
-        preload()
+    if starts_ahead():
+        preload(is_needed=lambda: store.claimable(hostname()) > 0)
     return Worker(store, this_process(), device=slot.device)
 
 

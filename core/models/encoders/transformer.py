@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from core.encoding.batches import Batch
 from core.errors import EncoderError
 from core.models.encoders import at_words
-from core.models.encoders.bert import read_bert
 from core.models.encoders.fast_bert import (
     Places,
     packs,
@@ -110,14 +109,10 @@ def load_transformer(encoder: str, *, half: bool) -> Transformer:
     spec = ENCODERS.get(name)
     if spec and spec.source.startswith("package:"):
         verify_packaged_weights(spec.source.removeprefix("package:"))
-    try:
-        bert = read_bert(Path(source))
-    except (OSError, SafetensorError) as error:
-        raise EncoderError(f"The encoder '{name}' cannot be loaded: {error}") from error
-    return Transformer(_by_transformers(source, name) if bert is None else bert, half=half)
+    return Transformer(_pretrained(source, name), half=half)
 
 
-def _by_transformers(source: str, name: str) -> Any:
+def _pretrained(source: str, name: str) -> Any:
     """The model of Transformers at that folder or Hub id. Raises EncoderError."""
     from transformers import MODEL_MAPPING, AutoConfig, AutoModel
     from transformers.utils.logging import disable_progress_bar, set_verbosity_error
