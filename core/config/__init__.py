@@ -1,6 +1,5 @@
 """RunConfig, the one description of a run, with the help texts of its fields and named presets."""
 
-from core.config.fields import CONDITIONS as CONDITIONS
 from core.config.fields import LEARNABLE as LEARNABLE
 from core.config.presets import PRESETS as PRESETS
 from core.config.presets import comparison_key as comparison_key
@@ -9,6 +8,9 @@ from core.config.presets import config_warnings as config_warnings
 from core.config.presets import shares_nothing as shares_nothing
 from core.config.presets import trains_heads_alone as trains_heads_alone
 from core.config.run_config import FIELD_HELP as FIELD_HELP
+from core.config.run_config import OWNED as OWNED
 from core.config.run_config import PARADIGMS as PARADIGMS
 from core.config.run_config import RunConfig as RunConfig
 from core.config.run_config import applicable_fields as applicable_fields
+from core.config.run_config import field_label as field_label
+from core.config.run_config import fill as fill

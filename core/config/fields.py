@@ -1,12 +1,15 @@
-"""The fields that only some runs have: when, why not otherwise, and their defaults where they apply."""
+"""How a field of a run is described: conditions of fields that only some runs have, defaults by condition."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from core.errors import FIELD, ConfigError
+from pydantic import ConfigDict, Field
+
+from core.errors import ConfigError
 from core.registry import (
     PREDICTED,
     WORD_ENCODERS,
@@ -43,19 +46,74 @@ _LAMBDA = {"relational": 1e-2, "map": 1e-3, "paper": 5e-2, PREDICTED: 5e-3}
 _FROZEN_LAMBDA, _FROZEN_LEARN = 3e-3, ("task",)
 
 
-_WORD_HIDDEN = 256  # per direction, as in the SC-LSTM paper's table 2
+MODEL_CONFIG = ConfigDict(
+    frozen=True,
+    extra="forbid",
+    populate_by_name=True,
+    serialize_by_alias=True,
+    allow_inf_nan=False,
+    use_attribute_docstrings=True,
+)
+
+Values = Mapping[str, Any]
+"""Values of CONTEXT_FIELDS, `lr_encoder` and `added_to`, by the names that fields have in Python."""
+
+_NEVER_LACKED = object()
 
 
 @dataclass(frozen=True)
-class Condition:
-    """When a run has `field`, why it must be unset otherwise, and its default. `applies` and `default` are
-    given the values of CONTEXT_FIELDS, `lr_encoder` and `added_to`.
+class Owned:
+    """What pydantic does not know of a field: the runs that have it (`when`), why it must be unset in others,
+    its default in those that have it, and the value of stored runs that lack it (`before`).
     """
 
-    field: str
-    applies: Callable[[Mapping[str, Any]], bool]
+    when: Callable[[Values], bool]
     because: str
-    default: Callable[[Mapping[str, Any]], Any]
+    default: Any
+    before: Any = _NEVER_LACKED
+
+    @property
+    def may_lack(self) -> bool:
+        """Whether stored descriptions may lack the field."""
+        return self.before is not _NEVER_LACKED
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether only some runs have the field, or its default depends on other fields."""
+        return self.when is not always or self.default is not None
+
+    def default_of(self, values: Values) -> Any:
+        """The default in a run of these values that has the field."""
+        return self.default(values) if callable(self.default) else self.default
+
+
+def always(values: Values) -> bool:
+    """Every run has the field."""
+    return True
+
+
+def run_field(
+    default: Any,
+    unit: str,
+    *,
+    label: str | None = None,
+    symbol: str | None = None,
+    choices: tuple[str, ...] = (),
+    when: Callable[[Values], bool] | None = None,
+    because: str = "",
+    before: Any = _NEVER_LACKED,
+    **limits: Any,
+) -> Any:
+    """A field of a part. Its docstring is what the form, the command line and the docs say of it.
+
+    `default` may be a function of the run's other values where only some runs have the field (`when`).
+    """
+    extra: dict[str, Any] = {"unit": unit} | ({"symbol": symbol} if symbol else {})
+    extra |= {"label": label} if label else {}
+    extra |= {"enum": list(choices)} if choices else {}
+    info: Any = Field(None if when else default, json_schema_extra=extra, **limits)
+    info.metadata.append(Owned(when or always, because, default if when else None, before))
+    return info
 
 
 def comma_list(text: str) -> list[str]:
@@ -63,54 +121,54 @@ def comma_list(text: str) -> list[str]:
     return [entry.strip() for entry in text.split(",") if entry.strip()]
 
 
-def _is_mrn(values: Mapping[str, Any]) -> bool:
+def is_mrn(values: Values) -> bool:
     return bool(values["paradigm"] == "mrn")
 
 
-def _training(values: Mapping[str, Any]) -> EncoderTraining:
+def _training(values: Values) -> EncoderTraining:
     try:
         return parse_training(str(values["encoder_training"]))
     except ConfigError:  # refused when the run is built; until then the form shows all fields
         return EncoderTraining("full")
 
 
-def _learns(values: Mapping[str, Any]) -> bool:
+def learns(values: Values) -> bool:
     """Whether the run has covariances to learn."""
-    return _is_mrn(values) and values["prior"] != PREDICTED
+    return is_mrn(values) and values["prior"] != PREDICTED
 
 
-def _is_frozen(values: Mapping[str, Any]) -> bool:
+def _is_frozen(values: Values) -> bool:
     return not _training(values).trains_any
 
 
-def _has_bilstm(values: Mapping[str, Any]) -> bool:
+def _has_bilstm(values: Values) -> bool:
     return has_bilstm(str(values["encoder"]))
 
 
-def _reads_words(values: Mapping[str, Any]) -> bool:
+def _reads_words(values: Values) -> bool:
     return reads_words(str(values["encoder"]))
 
 
-def _shares(values: Mapping[str, Any]) -> bool:
+def shares(values: Values) -> bool:
     return bool(values["paradigm"] != "stl")
 
 
-def _stacks(values: Mapping[str, Any]) -> bool:
+def stacks(values: Values) -> bool:
     return values["encoder"] in ("bilstm", "sc-lstm")
 
 
-def _lambda(values: Mapping[str, Any]) -> float:
+def default_lambda(values: Values) -> float:
     prior = str(values["prior"])
     if prior == "relational" and _is_frozen(values):
         return _FROZEN_LAMBDA
     return _LAMBDA.get(prior, _LAMBDA["relational"])
 
 
-def _learn(values: Mapping[str, Any]) -> tuple[str, ...]:
+def default_learn(values: Values) -> tuple[str, ...]:
     return _FROZEN_LEARN if values["prior"] == "relational" and _is_frozen(values) else LEARNABLE
 
 
-def _encoder_rate(values: Mapping[str, Any]) -> float:
+def default_encoder_rate(values: Values) -> float:
     training, factor = _training(values), 1.0
     if training.top:
         factor = max(1.0, _TOP_RATE / training.top)
@@ -119,7 +177,7 @@ def _encoder_rate(values: Mapping[str, Any]) -> float:
     return float(f"{factor * recommended_learning_rate(str(values['encoder'])):.2g}")
 
 
-def _head_rate(values: Mapping[str, Any]) -> float:
+def default_head_rate(values: Values) -> float:
     rate = values["lr_encoder"]
     if rate is None:
         return _FROZEN_HEAD_RATE
@@ -127,164 +185,75 @@ def _head_rate(values: Mapping[str, Any]) -> float:
     return float(rate) * (1.0 if _reads_words(values) else factor)
 
 
-_ONLY_MRN = "only MRN has a prior; set the paradigm to mrn to use it"
-_ONLY_LEARNS = "only MRN has a prior, and the prior predicted learns no covariance"
-_ONLY_BILSTM = "only an encoder whose name ends in +bilstm, or that reads words, has a BiLSTM"
-_ONLY_WORDS = f"only an encoder that reads words has it: {', '.join(WORD_ENCODERS)}"
+def default_prior(values: Values) -> str:
+    return PREDICTED if values.get("added_to") else "relational"
 
-CONDITIONS: tuple[Condition, ...] = (
-    Condition(
-        "prior", _is_mrn, _ONLY_MRN, lambda values: PREDICTED if values.get("added_to") else "relational"
-    ),
-    Condition(
-        "added_to",
-        lambda values: _is_mrn(values) and values["prior"] == PREDICTED,
-        "only a run with the prior predicted adds a task to another run",
-        lambda _: None,
-    ),
-    Condition("alignment", _is_mrn, _ONLY_MRN, lambda _: "auto"),
-    Condition("lambda_", _is_mrn, _ONLY_MRN, _lambda),
-    Condition("learn", _learns, _ONLY_LEARNS, _learn),
-    Condition(
-        "shrinkage",
-        lambda values: _learns(values) and values["prior"] != "paper",
-        "the paper prior draws nothing towards the identity, the predicted one learns no covariance, and "
-        "without MRN there is no prior",
-        lambda _: 1.0,
-    ),
-    Condition(
-        "label_scale",
-        lambda values: _learns(values) and values["prior"] != "paper",
-        "the priors paper and predicted have no scales, and without MRN there is no prior",
-        lambda _: "equal",
-    ),
-    Condition(
-        "task_correlation",
-        lambda values: _learns(values) and values["prior"] != "paper",
-        "the paper prior begins with the identity, the predicted one learns nothing, and without MRN there "
-        "is no prior",
-        lambda _: 0.0,
-    ),
-    Condition("update_every", _learns, _ONLY_LEARNS, lambda _: 10),
-    Condition("update_timing", _learns, _ONLY_LEARNS, lambda _: "interval"),
-    Condition("snapshots", _learns, _ONLY_LEARNS, lambda _: 50),
-    Condition(
-        "lr_encoder",
-        lambda values: not _is_frozen(values),
-        "a frozen encoder is not trained; set encoder_training to full to use it",
-        _encoder_rate,
-    ),
-    Condition("lr_heads", lambda _: True, "", _head_rate),
-    Condition("lr_bilstm", _has_bilstm, _ONLY_BILSTM, lambda _: 1e-3),
-    Condition(
-        "bilstm_hidden",
-        _has_bilstm,
-        _ONLY_BILSTM,
-        lambda values: _WORD_HIDDEN if _reads_words(values) else 768,
-    ),
-    Condition(
-        "task_order",
-        lambda values: values["encoder"] == "lstm-d" and _shares(values),
-        "only lstm-d has a layer for each task, and STL has one task",
-        lambda _: None,
-    ),
-    Condition("vectors", _reads_words, _ONLY_WORDS, lambda _: "glove"),
-    Condition("vectors_training", _reads_words, _ONLY_WORDS, lambda _: "tuned"),
-    Condition("capitals", _reads_words, _ONLY_WORDS, lambda _: True),
-    Condition("characters", _reads_words, _ONLY_WORDS, lambda _: "cnn"),
-    Condition("context_encoder", _reads_words, _ONLY_WORDS, lambda _: None),
-    *(Condition(name, _reads_words, _ONLY_WORDS, lambda _: None) for name in ("shared_dense", "task_dense")),
-    Condition(
-        "window",
-        lambda values: values["encoder"] == "bilstm",
-        "only the encoder bilstm reads windows of words",
-        lambda _: None,
-    ),
-    Condition(
-        "task_embedding",
-        lambda values: _shares(values) and _training(values).trains_all and not _has_bilstm(values),
-        "it tells a fine-tuned transformer right below the heads which of several tasks it computes; STL has "
-        "one task, and an encoder that is not trained in full, a BiLSTM and encoders that read words have no "
-        "task embeddings",
-        lambda _: "none",
-    ),
-    Condition("input_dropout", _reads_words, _ONLY_WORDS, lambda _: 0.5),
-    Condition(
-        "lstm_layers",
-        _stacks,
-        "only bilstm and sc-lstm choose it; lstm-d has a layer for each task",
-        lambda _: 1,
-    ),
-    Condition(
-        "heads",
-        lambda values: values["paradigm"] == "mtl",
-        "only MTL can share rows of heads among tasks; the prior of MRN relates rows that each task has, and "
-        "STL has one task",
-        lambda _: "own",
-    ),
-    Condition("task_weights", _shares, "STL has one task; set the paradigm to mtl or mrn", lambda _: None),
-    Condition(
-        "affinity_every",
-        lambda values: _shares(values) and (not _is_frozen(values) or _has_bilstm(values)),
-        "it compares what tasks do to layers that they share and train; STL has one task, and a frozen "
-        "encoder without a BiLSTM trains no layer but the heads",
-        lambda _: None,
-    ),
+
+def default_bilstm_size(values: Values) -> int:
+    return (
+        256 if _reads_words(values) else 768
+    )  # per direction: the SC-LSTM paper's table 2, the dissertation
+
+
+def adds_task(values: Values) -> bool:
+    """Whether the run adds a task to a finished run."""
+    return is_mrn(values) and values["prior"] == PREDICTED
+
+
+def has_scales(values: Values) -> bool:
+    """Whether the covariances have scales, drawn to where they begin."""
+    return learns(values) and values["prior"] != "paper"
+
+
+def is_mtl(values: Values) -> bool:
+    return bool(values["paradigm"] == "mtl")
+
+
+def is_one_stack(values: Values) -> bool:
+    return bool(values["encoder"] == "bilstm")
+
+
+def trains_encoder(values: Values) -> bool:
+    return not _is_frozen(values)
+
+
+def has_task_layers(values: Values) -> bool:
+    """Whether each task reads a layer of its own."""
+    return bool(values["encoder"] == "lstm-d" and shares(values))
+
+
+def may_embed_tasks(values: Values) -> bool:
+    return shares(values) and _training(values).trains_all and not _has_bilstm(values)
+
+
+def shares_trained_layers(values: Values) -> bool:
+    """Whether tasks share layers below the heads that are trained."""
+    return shares(values) and (not _is_frozen(values) or _has_bilstm(values))
+
+
+ONLY_MRN = "only MRN has a prior; set the paradigm to mrn to use it"
+of_mrn = partial(run_field, when=is_mrn, because=ONLY_MRN)
+of_learning = partial(
+    run_field, when=learns, because="only MRN has a prior, and the prior predicted learns no covariance"
+)
+of_bilstm = partial(
+    run_field,
+    when=_has_bilstm,
+    because="only an encoder whose name ends in +bilstm, or that reads words, has a BiLSTM",
+)
+of_words = partial(
+    run_field,
+    when=_reads_words,
+    because=f"only an encoder that reads words has it: {', '.join(WORD_ENCODERS)}",
 )
 
 
-_LABELS = {
-    "lambda": "λ",
-    "fraction": "Share",
-    "seed": "Seeds",
-    "encoder_training": "Training",
-    "lr_encoder": "Learning rate, encoder",
-    "lr_heads": "Learning rate, heads",
-    "lr_bilstm": "Learning rate, BiLSTM",
-    "bilstm_hidden": "BiLSTM size",
-    "pos_score": "Score of plain labels",
-    "select_by": "Best epoch by",
-    "learn": "Covariances to learn",
-    "head_init": "Heads start from",
-    "update_every": "Update covariances every",
-    "task_correlation": "Task correlation at first",
-    "max_length": "Longest piece",
-    "batch_tokens": "Batch budget",
-    "truecase": "Restore case",
-    "fraction_draw": "Draw the share",
-    "dev_sentences": "Held-out dev set",
-    "label_inventory": "Labels of the heads",
-    "update_timing": "When to update",
-    "batching": "Sentences of a batch",
-    "corpus_order": "Several corpora",
-    "dropout_on": "Dropout sets to zero",
-    "lstm_layers": "LSTM layers",
-    "vectors": "Word vectors",
-    "vectors_training": "Word vectors are",
-    "capitals": "Capitalisation",
-    "characters": "Characters",
-    "context_encoder": "Contextual vectors",
-    "window": "Words around each word",
-    "shared_dense": "Dense layers of all tasks",
-    "task_dense": "Dense layers of each task",
-    "task_embedding": "Task embeddings",
-    "lr_schedule": "Learning rate schedule",
-    "clip_norm": "Clip gradients at",
-    "draw_tasks": "Tasks of a step",
-    "task_weights": "Weights of tasks",
-    "affinity_every": "Measure affinity every",
-    "label_scale": "Scale of labels",
-    "added_to": "Added to run",
-    "pooling": "Vector of a text",
-    "pair_encoding": "Pairs are read",
-    "pair_heads": "Heads of pairs",
-    "heads": "Rows of heads",
-}
-
-
-def field_label(field: str) -> str:
-    """What pages call the field, by its public name: `Share` for `fraction`."""
-    return _LABELS.get(field, field.replace("_", " ").capitalize())
+of_scaled_priors = partial(
+    run_field,
+    when=has_scales,
+    because="only MRN has it, with the priors relational and map: the paper prior has no scales and draws "
+    "nothing to where it began, the predicted one learns no covariance",
+)
 
 
 def public_name(attribute: str) -> str:
@@ -295,24 +264,3 @@ def public_name(attribute: str) -> str:
 def attribute_name(field: str) -> str:
     """The field's name in Python: `lambda_` for `lambda`."""
     return "lambda_" if field == "lambda" else field
-
-
-def fill(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The values with the defaults of the conditional fields that such a run has.
-
-    `defaults` are those of CONTEXT_FIELDS. Raises ConfigError for a field that the run does not have.
-    """
-    filled = dict(values)
-    context = {name: filled.get(name, default) for name, default in defaults.items()}
-    context |= {name: filled.get(name) for name in ("lr_encoder", "added_to")}
-    for condition in CONDITIONS:
-        applies = condition.applies(context)
-        is_set = filled.get(condition.field) is not None
-        if applies and not is_set:
-            filled[condition.field] = condition.default(context)
-            if condition.field in context:
-                context[condition.field] = filled[condition.field]
-        elif is_set and not applies:
-            field = public_name(condition.field)
-            raise ConfigError(field, f"{FIELD} must be left unset here: {condition.because}.")
-    return filled

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.config.fields import field_label
 from core.wording import all_of, any_of
 
 
@@ -50,4 +49,5 @@ def help_of(name: str, schema: Mapping[str, Any]) -> FieldHelp:
         accepted = accepted or any_of(choices) or all_of(in_words)
     description = " ".join(schema["description"].split())
     unit, symbol = schema["unit"], schema.get("symbol")
-    return FieldHelp(name, description, unit, range_, accepted, symbol, field_label(name))
+    label = schema.get("label", name.replace("_", " ").capitalize())
+    return FieldHelp(name, description, unit, range_, accepted, symbol, label)

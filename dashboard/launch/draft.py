@@ -7,15 +7,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from core.config import FIELD_HELP, LEARNABLE, PARADIGMS, RunConfig, applicable_fields
+from core.config import (
+    FIELD_HELP,
+    LEARNABLE,
+    OWNED,
+    PARADIGMS,
+    RunConfig,
+    applicable_fields,
+    field_label,
+    fill,
+)
 from core.config.fields import (
-    CONDITIONS,
     CONTEXT_FIELDS,
     NOTHING,
     attribute_name,
     comma_list,
-    field_label,
-    fill,
     public_name,
 )
 from core.config.sweep import (
@@ -123,15 +129,13 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 """The fields of which values are picked, and what they are picked from. Of the others they are typed."""
 
 
-_CONDITIONAL = {condition.field: condition.default for condition in CONDITIONS}
-
-
 def _start(field: str) -> str | tuple[str, ...]:
     default: Any = RunConfig.model_fields[attribute_name(field)].default
-    if field in OPTIONS and field in _CONDITIONAL:
+    owned = OWNED[attribute_name(field)]
+    if field in OPTIONS and owned.is_conditional:
         trainings = OPTIONS["encoder_training"]
         kinds = itertools.product(("mrn",), ("minilm",), trainings, PRIORS)
-        defaults = {_CONDITIONAL[field](dict(zip(CONTEXT_FIELDS, kind, strict=True))) for kind in kinds}
+        defaults = {owned.default_of(dict(zip(CONTEXT_FIELDS, kind, strict=True))) for kind in kinds}
         default = defaults.pop() if len(defaults) == 1 else None  # else none is picked, which is said
     text = "" if default is None else option_of(default)
     return text if field not in OPTIONS else (text,) if text else ()
@@ -253,8 +257,7 @@ def automatic(lists: Mapping[str, str | tuple[str, ...]]) -> dict[str, tuple[Any
     for kind in _kinds(lists):
         has = applicable_fields(*kind)
         context = {name: value for name, value in zip(CONTEXT_FIELDS, kind, strict=True) if name in has}
-        defaults = {name: RunConfig.model_fields[name].default for name in CONTEXT_FIELDS}
-        for name, value in fill(context, defaults).items():
+        for name, value in fill(context).items():
             if name not in CONTEXT_FIELDS and value is not None:
                 values.setdefault(public_name(name), {})[value] = None
     return {name: tuple(given) for name, given in values.items()}
@@ -385,7 +388,7 @@ def _explicit(configs: Sequence[RunConfig], name: str) -> tuple[Any, ...]:
     """The values of a field that the form must name: none where every run has its default."""
     attribute = attribute_name(name)
     having = [config for config in configs if getattr(config, attribute) is not None]
-    may_stay_empty = attribute in _CONDITIONAL and name not in _ONLY_MRN
+    may_stay_empty = OWNED[attribute].is_conditional and name not in _ONLY_MRN
     if may_stay_empty and all(_has_default(config, name) for config in having):
         return ()
     return _distinct(getattr(config, attribute) for config in having)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
 
-from core.config import CONDITIONS, RunConfig, applicable_fields, comparison_values
+from core.config import OWNED, RunConfig, applicable_fields, comparison_values
 from core.config.fields import CONTEXT_FIELDS, attribute_name, public_name
 from core.corpora.derived import is_derived
 from core.evaluation.costs import Cost
@@ -33,7 +33,7 @@ _FIRST = ("encoder", "encoder_training", "prior", "alignment", "fraction", "corp
 """The fields that a name begins with."""
 _ALWAYS = {*_FIRST, "tasks", "epochs", "batch_size"}
 """The fields that a name has by their value even where that is the default."""
-_CONDITIONAL = {public_name(condition.field) for condition in CONDITIONS}
+_CONDITIONAL = {public_name(name) for name, owned in OWNED.items() if owned.is_conditional}
 
 
 def corpus_name(config: RunConfig) -> str:

@@ -11,7 +11,7 @@ import pytest
 import typer
 from typer.core import TyperGroup
 
-from core.config import CONDITIONS, FIELD_HELP, PRESETS, RunConfig
+from core.config import FIELD_HELP, OWNED, PRESETS, RunConfig
 from core.config.fields import attribute_name, public_name
 from core.registry import ALIGNMENTS, ENCODERS, PREDICTED, PREDICTED_WORDS, PRIORS, WORD_ENCODERS
 from core.settings import SETTINGS
@@ -61,7 +61,7 @@ Runs that differ only in `seed` are seeds of one configuration. On the command l
 [`mrnlab launch`](command-line.md), the rarer ones by `--set field=value`.
 
 This page is written by `python -m tests.unit.test_docs`; change the descriptions in
-`core/config/run_config.py`.
+`core/config/parts.py`.
 
 ## Fields
 
@@ -80,9 +80,9 @@ def _run_description() -> Iterator[str]:
         accepted = help_.range.replace("|", "·") or "–"
         yield f"| `{name}`{symbol} | {help_.description} | {accepted} | {help_.unit} | {_default(name)} |"
     yield from ("", "## Fields that only some runs have", "")
-    for condition in CONDITIONS:
-        if condition.because:
-            yield f"- `{public_name(condition.field)}`: {condition.because}."
+    for name, owned in OWNED.items():
+        if owned.because:
+            yield f"- `{public_name(name)}`: {owned.because}."
     encoders = {spec.name: spec.description for spec in ENCODERS.values()} | WORD_ENCODERS
     priors = PRIORS | {PREDICTED: PREDICTED_WORDS}
     for title, entries in {"Encoders": encoders, "Priors": priors, "Alignments": ALIGNMENTS}.items():

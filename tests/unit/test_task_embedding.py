@@ -419,7 +419,7 @@ def test_only_a_run_with_task_embeddings_reads_for_each_task(encoder: str, chang
 )
 def test_refused_where_no_transformer_is_shared_and_trained(changes: dict[str, Any]) -> None:
     base = {"corpus": "demo", "tasks": "pos,ner", "paradigm": "mtl", "encoder": "minilm"}
-    with pytest.raises(ConfigError, match="task_embedding must be left unset here: it tells a fine-tuned"):
+    with pytest.raises(ConfigError, match="task_embedding must be left unset here: task embeddings"):
         RunConfig.build(**base | changes, task_embedding="input")
     assert RunConfig.build(**base | changes).task_embedding is None
     usual = RunConfig.build(**base)

@@ -1,0 +1,442 @@
+"""The parts of a run's description. Each field is described once, here: what it is, its label, unit, default,
+the condition under which a run has it, and what runs of before it were trained with.
+
+A new field is one entry of a part. The form, the command line, links, clones and the docs read it from here.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from pydantic import BaseModel
+
+from core.config.fields import (
+    MODEL_CONFIG,
+    ONLY_MRN,
+    adds_task,
+    always,
+    default_bilstm_size,
+    default_encoder_rate,
+    default_head_rate,
+    default_lambda,
+    default_learn,
+    default_prior,
+    has_task_layers,
+    is_mrn,
+    is_mtl,
+    is_one_stack,
+    may_embed_tasks,
+    of_bilstm,
+    of_learning,
+    of_mrn,
+    of_scaled_priors,
+    of_words,
+    run_field,
+    shares,
+    shares_trained_layers,
+    stacks,
+    trains_encoder,
+)
+
+Paradigm = Literal["stl", "mtl", "mrn"]
+Mode = Literal["task", "label", "feature", "none"]
+PARADIGMS: tuple[str, ...] = get_args(Paradigm)
+
+
+class Data(BaseModel):
+    """What a run learns from: corpus, tasks, the share of the sentences, the labels."""
+
+    model_config = MODEL_CONFIG
+
+    corpus: str = run_field(..., "name or folder", min_length=1)
+    """The annotated sentences: a name of the catalogue, a folder of annotated words or texts, or a corpus
+    derived from such, as 'apart:demo?tokens=300'.
+    """
+    columns: tuple[str, ...] | None = run_field(None, "names")
+    """The names of a CoNLL file's columns from left to right, one of them 'tokens'; unset where the corpus
+    knows them.
+    """
+    tasks: tuple[str, ...] = run_field(..., "names", min_length=1)
+    """The columns of labels to learn. STL learns exactly one, MRN at least two."""
+    fraction: float = run_field(1.0, "share", gt=0, le=1, label="Share")
+    """The share of each corpus's training sentences to use, drawn at random by the seed."""
+    fraction_draw: Literal["once", "each_epoch"] = run_field(
+        "once", "choice", label="Draw the share", before="once"
+    )
+    """When the share is drawn: 'once' fixes the sentences before training; 'each_epoch' shuffles all
+    sentences in every epoch and trains on that share of the batches, as the dissertation's program does.
+    """
+    dev_sentences: int | None = run_field(
+        None, "sentences", ge=0, le=1_000_000, label="Held-out dev set", before=None
+    )
+    """Training sentences to hold out as development sentences, for each corpus without a dev split. Unset: a
+    tenth. 0: none; all of them train, and without any dev split the last epoch is kept.
+    """
+    label_inventory: Literal["corpus", "train"] = run_field(
+        "corpus", "choice", label="Labels of the heads", before="train"
+    )
+    """The labels that each head has: 'corpus' takes the corpus's own tag list, or else the labels of all its
+    sentences; 'train' takes those of this run's training sentences.
+    """
+    truecase: bool = run_field(False, "yes or no", label="Restore case")
+    """Restore the case of sentences written all in capitals, before tokenisation."""
+
+
+class EncoderChoice(BaseModel):
+    """The shared layers, and how much of them is trained."""
+
+    model_config = MODEL_CONFIG
+
+    encoder: str = run_field("minilm", "name", min_length=1)
+    """The shared layers: a known name, a Hugging Face Hub id or a local folder; add '+bilstm' for a BiLSTM on
+    top.
+    """
+    encoder_training: str = run_field(
+        "full", "choice", choices=("full", "frozen", "top:K", "lora:R"), label="Training"
+    )
+    """'full' fine-tunes the encoder; 'frozen' computes its features once, caches them and trains only what
+    stands on top, in seconds. Between the two: 'top:K' trains the last K layers over cached states of the
+    layer below; 'lora:R' trains adapters of rank R in the attention of all layers.
+    """
+
+
+class Sharing(BaseModel):
+    """How tasks share: alone (STL), an encoder (MTL), relations too (MRN), or added to a finished run."""
+
+    model_config = MODEL_CONFIG
+
+    paradigm: Paradigm = run_field("mrn", "choice")
+    """STL trains one task alone, MTL shares the encoder among tasks, MRN also learns how tasks, labels and
+    features relate.
+    """
+    prior: str | None = run_field(default_prior, "choice", when=is_mrn, because=ONLY_MRN)
+    """The regulariser of MRN: 'relational' learns relations at a fixed scale, 'map' the scale too, 'paper'
+    follows the published procedure; 'predicted' adds one task to a finished run.
+    """
+    added_to: str | None = run_field(
+        None,
+        "number or folder",
+        min_length=1,
+        label="Added to run",
+        when=adds_task,
+        because="only a run with the prior predicted adds a task to another run",
+        before=None,
+    )
+    """The finished run over a frozen encoder that this run's one task is added to: its number, or its
+    checkpoint folder. The heads of its tasks stay; the new one begins at what they predict, and is drawn to
+    it.
+    """
+    alignment: str | None = of_mrn("auto", "choice")
+    """How the labels of different tasks meet in MRN: 'disjoint' keeps them apart, 'exact' joins equal names,
+    'cooccurrence' relates labels that stand on the same tokens, 'mapping:FILE' follows a CSV file, 'auto'
+    chooses.
+    """
+    lambda_: float | None = of_mrn(
+        default_lambda, "factor", symbol="λ", alias="lambda", gt=0, le=1e6, label="λ"
+    )
+    """The strength of the MRN prior (unset: relational 0.01, or 0.003 over a frozen encoder; map 0.001; paper
+    0.05).
+    """
+    learn: tuple[Mode, ...] | None = of_learning(
+        default_learn, "task, label, feature", min_length=1, label="Covariances to learn"
+    )
+    """Which covariances MRN learns, or 'none'; the others stay as they begin (unset: relational over a
+    frozen encoder learns task alone, else all three).
+    """
+    shrinkage: float | None = of_scaled_priors(
+        1.0,
+        "factor",
+        symbol="κ",
+        gt=0,
+        le=1e6,
+    )
+    """How strongly each learned covariance is drawn towards where it begins, in pseudo-observations for each
+    of its rows; it matters most to features.
+    """
+    task_correlation: float | None = of_scaled_priors(
+        0.0,
+        "correlation",
+        ge=0,
+        lt=1,
+        label="Task correlation at first",
+        before=0.0,
+    )
+    """The correlation of every two tasks with which the task covariance begins, and to which it is drawn
+    where it is learned; 0 is the identity.
+    """
+    label_scale: Literal["equal", "counts"] | None = of_scaled_priors(
+        "equal",
+        "choice",
+        label="Scale of labels",
+        before="equal",
+    )
+    """How strongly MRN holds each label's weights near zero: 'equal', all labels alike; 'counts', in
+    proportion to the label's training words, so that rare labels are held less.
+    """
+    update_every: int | None = of_learning(10, "steps", ge=1, le=100_000, label="Update covariances every")
+    """Training steps between two updates of the covariances."""
+    update_timing: Literal["interval", "epoch_start"] | None = of_learning(
+        "interval", "choice", label="When to update", before="interval"
+    )
+    """Which steps update the covariances: 'interval' counts update_every steps over the whole run;
+    'epoch_start' updates after the first batch of each epoch and every update_every batches from there, as
+    the dissertation's program does. The last step always updates them.
+    """
+    snapshots: int | None = of_learning(50, "snapshots", ge=1, le=1000)
+    """How often during the run the three covariances are stored, evenly spaced, the last step always."""
+
+
+class Schedule(BaseModel):
+    """Which sentences make a step, how many steps there are, and how large they are."""
+
+    model_config = MODEL_CONFIG
+
+    seed: int = run_field(1, "number", ge=0, le=2**31 - 1, label="Seeds")
+    """The source of all randomness. Runs that differ only in it are seeds of one configuration."""
+    epochs: int = run_field(5, "passes", ge=1, le=1000)
+    """Passes over the training sentences."""
+    batch_size: int = run_field(16, "sentences", ge=1, le=4096)
+    """Sentences in one step, where batch_tokens is not set."""
+    batch_tokens: int | None = run_field(
+        None, "subwords", ge=8, le=1_000_000, label="Batch budget", before=None
+    )
+    """The most subwords in one step, of sentences of like length: many short or few long ones. Unset:
+    batch_size sentences.
+    """
+    batching: Literal["by_length", "shuffled"] = run_field(
+        "by_length", "choice", label="Sentences of a batch", before="by_length"
+    )
+    """Which sentences share a batch: 'by_length' puts sentences of like length together, so that little is
+    padded; 'shuffled' draws them at random.
+    """
+    corpus_order: Literal["mixed", "in_turn"] = run_field(
+        "mixed", "choice", label="Several corpora", before="mixed"
+    )
+    """How several corpora make an epoch: 'mixed' draws batches from all sentences and averages losses over
+    all tasks; 'in_turn' trains on one corpus after the other, and each batch averages the losses of its own
+    tasks.
+    """
+    max_length: int = run_field(256, "subwords", ge=8, le=8192, label="Longest piece")
+    """Longest piece the encoder sees at once; longer sentences are read in overlapping windows."""
+    lr_encoder: float | None = run_field(
+        default_encoder_rate,
+        "per step",
+        gt=0,
+        le=1,
+        label="Learning rate, encoder",
+        when=trains_encoder,
+        because="a frozen encoder is not trained; set encoder_training to full to use it",
+    )
+    """Learning rate of the encoder (unset: the encoder's own, 10 / K times that for top:K, 15 times that for
+    lora:R).
+    """
+    lr_heads: float | None = run_field(
+        default_head_rate, "per step", gt=0, le=1, label="Learning rate, heads", when=always
+    )
+    """Learning rate of the task heads (unset: ten times the encoder's, 4/3 of it for lora:R, the same where
+    the encoder reads word vectors, or 0.02 over a frozen encoder).
+    """
+    lr_bilstm: float | None = of_bilstm(1e-3, "per step", gt=0, le=1, label="Learning rate, BiLSTM")
+    """Learning rate of the BiLSTM, and of dense layers above it."""
+
+
+class Layers(BaseModel):
+    """The BiLSTM, the layers of encoders over words, task embeddings."""
+
+    model_config = MODEL_CONFIG
+
+    bilstm_hidden: int | None = of_bilstm(default_bilstm_size, "features", ge=1, le=4096, label="BiLSTM size")
+    """Size of the BiLSTM in each direction."""
+    lstm_layers: int | None = run_field(
+        1,
+        "layers",
+        ge=1,
+        le=8,
+        label="LSTM layers",
+        when=stacks,
+        because="only bilstm and sc-lstm choose it; lstm-d has a layer for each task",
+        before=None,
+    )
+    """How many LSTM layers stand one on the other; of sc-lstm the top one has the cells of the tasks."""
+    task_order: tuple[str, ...] | None = run_field(
+        None,
+        "names",
+        when=has_task_layers,
+        because="only lstm-d has a layer for each task, and STL has one task",
+        before=None,
+    )
+    """Which task reads which layer of lstm-d, from the lowest on; unset in the order of the tasks."""
+    vectors: str | None = of_words("glove", "name or file", label="Word vectors", before=None)
+    """The pre-trained word vectors: 'glove', or a text file in the format of GloVe or word2vec, gzip too."""
+    vectors_training: Literal["tuned", "fixed"] | None = of_words(
+        "tuned", "choice", label="Word vectors are", before=None
+    )
+    """'tuned' trains the vectors of the training words with all else; 'fixed' leaves them all as they are."""
+    capitals: bool | None = of_words(True, "yes or no", label="Capitalisation", before=None)
+    """Tell the encoder which of eight patterns of capitalisation each word has."""
+    characters: Literal["none", "cnn"] | None = of_words("cnn", "choice", label="Characters", before=None)
+    """'cnn' also reads each word's characters: 16 features each, 128 filters of width 3, max-pooled."""
+    context_encoder: str | None = of_words(
+        None, "name", min_length=1, label="Contextual vectors", before=None
+    )
+    """A transformer that is read beside the word vectors, frozen: a known name, a Hugging Face Hub id or a
+    local folder. Each word gets the states of its first subword (unset: none).
+    """
+    window: int | None = run_field(
+        None,
+        "words",
+        ge=3,
+        le=99,
+        label="Words around each word",
+        when=is_one_stack,
+        because="only the encoder bilstm reads windows of words",
+        before=None,
+    )
+    """How many words the BiLSTM reads of each word, a sequence of its own with the word in the middle: an odd
+    number (unset: the whole sentence).
+    """
+    shared_dense: int | None = of_words(
+        None, "layers", ge=1, le=8, label="Dense layers of all tasks", before=None
+    )
+    """Dense layers with a ReLU above the LSTMs, the same for all tasks and as wide as their states (unset:
+    none).
+    """
+    task_dense: int | None = of_words(
+        None, "layers", ge=1, le=8, label="Dense layers of each task", before=None
+    )
+    """Dense layers with a ReLU that each task has of its own, above those that all share (unset: none)."""
+    task_embedding: Literal["none", "input", "attention", "projected", "elu", "tanh", "selu"] | None = (
+        run_field(
+            "none",
+            "choice",
+            label="Task embeddings",
+            when=may_embed_tasks,
+            because="task embeddings need several tasks and a transformer that is fine-tuned in full, "
+            "directly below the heads",
+            before="none",
+        )
+    )
+    """Trained vectors of each task, which tell the transformer which task it computes: 'input'
+    adds one to the embeddings; 'attention' one each to the queries, keys and values of every layer;
+    'projected' adds one to all of these, through a matrix each; 'elu', 'tanh' and 'selu' also pass each sum
+    through that function and one more matrix. Every sentence is read once for each of its tasks, except with
+    'none'.
+    """
+    input_dropout: float | None = of_words(0.5, "share", ge=0, lt=1, before=None)
+    """Probability of dropout at the inputs of the LSTM's layers while training."""
+
+
+class Heads(BaseModel):
+    """The output layers of the tasks, and what they read of whole texts and pairs."""
+
+    model_config = MODEL_CONFIG
+
+    heads: Literal["own", "shared"] | None = run_field(
+        "own",
+        "choice",
+        label="Rows of heads",
+        when=is_mtl,
+        because="only MTL can share rows of heads among tasks; the prior of MRN relates rows that each task "
+        "has, and STL has one task",
+        before="own",
+    )
+    """The rows of MTL's heads: 'own', each task has its own; 'shared', labels of equal name share one row,
+    which is trained on the words of all tasks with the label.
+    """
+    head: Literal["linear", "crf", "crf_legal"] = run_field("linear", "choice", before="linear")
+    """What labels are chosen by: 'linear' takes each word by itself; 'crf' learns which label follows
+    which and takes the best sequence of a sentence; 'crf_legal' also rules out I- labels that continue no
+    span.
+    """
+    pooling: Literal["auto", "cls", "mean"] = run_field(
+        "auto", "choice", label="Vector of a text", before="auto"
+    )
+    """What stands for a whole text: 'cls', the state of its first subword; 'mean', the mean over all its
+    subwords; 'auto' follows the encoder's own convention.
+    """
+    pair_encoding: Literal["apart", "together"] = run_field(
+        "apart", "choice", label="Pairs are read", before="apart"
+    )
+    """How the encoder reads a pair of texts: 'apart' in two passes, whose vectors are then compared;
+    'together' in one pass, so that each text sees the other.
+    """
+    pair_heads: Literal["own", "shared"] = run_field("own", "choice", label="Heads of pairs", before="own")
+    """The heads of pairs that are read apart: each task has its own, or all share one linear layer."""
+    dropout: float = run_field(0.1, "share", ge=0, lt=1)
+    """Probability of dropout at the heads while training."""
+    dropout_on: Literal["features", "logits"] = run_field(
+        "features", "choice", label="Dropout sets to zero", before="features"
+    )
+    """What dropout sets to zero: 'features', the inputs of the heads, or 'logits', their outputs, as the
+    dissertation's program does.
+    """
+    head_init: Literal["zeros", "default"] = run_field("zeros", "choice", label="Heads start from")
+    """What heads start from: zeros, or the random weights of a linear layer."""
+
+
+class Optimisation(BaseModel):
+    """The optimiser, which tasks a step trains, and when the training ends."""
+
+    model_config = MODEL_CONFIG
+
+    optimiser: Literal["adamw", "adam", "sgd", "adadelta"] = run_field("adamw", "choice", before="adamw")
+    """What makes the steps: AdamW, Adam, SGD with momentum 0.9, or Adadelta (its usual rate is 1)."""
+    lr_schedule: Literal["linear", "constant"] = run_field(
+        "linear", "choice", label="Learning rate schedule", before="linear"
+    )
+    """How the learning rates change: they fall linearly to zero over all epochs, or stay."""
+    weight_decay: float = run_field(1e-2, "per step", ge=0, le=10)
+    """AdamW's decoupled weight decay; with the other optimisers an L2 penalty."""
+    clip_norm: float | None = run_field(None, "norm", gt=0, le=1e6, label="Clip gradients at", before=None)
+    """The largest norm of a step's gradient; a larger gradient is scaled down to it."""
+    draw_tasks: Literal["together", "uniform", "by_size"] = run_field(
+        "together", "choice", label="Tasks of a step", before="together"
+    )
+    """Which tasks a step trains: 'together' all that its sentences have labels of; 'uniform' and 'by_size'
+    one task, drawn among those with batches left, all alike or by their number. An epoch then has every
+    task's batches.
+    """
+    task_weights: tuple[float, ...] | None = run_field(
+        None,
+        "factors",
+        label="Weights of tasks",
+        when=shares,
+        because="STL has one task; set the paradigm to mtl or mrn",
+        before=None,
+    )
+    """What each task's loss is multiplied by, in the order of the tasks (unset: 1)."""
+    affinity_every: int | None = run_field(
+        None,
+        "steps",
+        ge=1,
+        le=100_000,
+        label="Measure affinity every",
+        when=shares_trained_layers,
+        because="it compares what tasks do to layers that they share and train; STL has one task, and a "
+        "frozen encoder without a BiLSTM trains no layer but the heads",
+        before=None,
+    )
+    """Training steps between two measurements of how the tasks' gradients agree and whose step lowers whose
+    loss (unset: none). They change nothing in the training but its time.
+    """
+    patience: int | None = run_field(None, "epochs", ge=1, le=1000, before=None)
+    """After how many epochs without a better one the training ends early (unset: it never does)."""
+
+
+class Scoring(BaseModel):
+    """Which epoch is kept, how it is scored, and where the run computes."""
+
+    model_config = MODEL_CONFIG
+
+    select_by: Literal["score", "loss", "last"] = run_field("score", "choice", label="Best epoch by")
+    """Which epoch's model is kept: the one with the highest mean score over tasks on the development
+    sentences, the one with the lowest mean cross-entropy over tasks there, or the last.
+    """
+    pos_score: Literal["accuracy", "seqeval_f1"] = run_field(
+        "accuracy", "choice", label="Score of plain labels"
+    )
+    """How tasks without spans are scored: token accuracy, or seqeval's F1 as in the dissertation's tables."""
+    device: str = run_field("auto", "device", pattern=r"^(auto|cpu|cuda(:\d+)?)$")
+    """Where to train: auto, cpu, cuda or cuda:N."""
+    precision: Literal["auto", "fp32", "bf16"] = run_field("auto", "choice")
+    """Numbers in the encoder: 32-bit floats, or bfloat16 where the machine is fast at it."""
