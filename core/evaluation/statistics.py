@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,6 @@ from core.tasks.scores import Counts, score_of_counts
 
 CONFIDENCE = 0.95
 """The share of intervals, over many repetitions, that hold the true mean."""
-
-HIGHER, LOWER, NEGLIGIBLE, UNDECIDED = "higher", "lower", "negligible", "undecided"
-"""The verdicts on a difference."""
 
 NEGLIGIBLE_BELOW = 0.0005
 """Smaller differences (0.05 points) are negligible: published tables differ by more."""
@@ -32,7 +29,6 @@ _AT_ONCE = 4_000_000
 """Coins tossed at once: 16 MB of them."""
 
 Floats = NDArray[np.float64]
-_Key = TypeVar("_Key")
 
 
 @dataclass(frozen=True)
@@ -118,36 +114,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
         least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
         corrected[place] = least
     return corrected
-
-
-def significant(p_value: float | None) -> bool:
-    """Whether a p-value, corrected for its family, is below 1 - CONFIDENCE. A p-value of None is not."""
-    return p_value is not None and p_value < 1 - CONFIDENCE
-
-
-def corrected(
-    family: Mapping[_Key, PairedDifference],
-) -> dict[_Key, tuple[float | None, float | None]]:
-    """`p` and `p_small` of each difference, both corrected for the family shown together (Holm)."""
-
-    def of(p_values: Mapping[_Key, float | None]) -> dict[_Key, float]:
-        known = {key: p_value for key, p_value in p_values.items() if p_value is not None}
-        return dict(zip(known, holm(list(known.values())), strict=True))
-
-    differs = of({key: paired.p for key, paired in family.items()})
-    small = of({key: paired.p_small for key, paired in family.items()})
-    return {key: (differs.get(key), small.get(key)) for key in family}
-
-
-def verdict(mean: float, p: float | None, p_small: float | None) -> str:
-    """What may be said of a difference with that mean by its two p-values: whether it is negligible, and if
-    not, on which side of zero it lies.
-    """
-    if significant(p_small):
-        return NEGLIGIBLE
-    if not significant(p):
-        return UNDECIDED
-    return HIGHER if mean > 0 else LOWER
 
 
 def _t_quantile(degrees: Any) -> Any:

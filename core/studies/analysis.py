@@ -13,15 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.config import RunConfig
+from core.evaluation.comparison import Comparison, compare
 from core.evaluation.costs import Cost, cost_of
-from core.evaluation.statistics import (
-    MeanSD,
-    PairedDifference,
-    corrected,
-    paired_difference,
-    summary,
-    verdict,
-)
+from core.evaluation.statistics import MeanSD, summary
 from core.studies.published import ABOVE, BELOW, WITHIN, Published, matching
 from core.studies.study import DevScores, Family, Layout, Paper, Setting, Study, chosen_arm
 
@@ -51,20 +45,6 @@ class FinalScores:
 
 
 @dataclass(frozen=True)
-class Difference:
-    """A family less the reference, seed by seed. Both p are corrected for the families of the setting."""
-
-    paired: PairedDifference
-    p_holm: float | None = None
-    p_small: float | None = None
-
-    @property
-    def verdict(self) -> str:
-        """What the corrected p-values say. Without them (a single seed, no spread) it is undecided."""
-        return verdict(self.paired.mean, self.p_holm, self.p_small)
-
-
-@dataclass(frozen=True)
 class Outcome:
     """One family in one setting: the arm that dev chose, and its scores per target and in the mean.
 
@@ -85,8 +65,8 @@ class Outcome:
     learned: MeanSD | None = None
     cost: Cost | None = None
     dev_curve: Mapping[int, MeanSD] = field(default_factory=dict)
-    differences: dict[str, Difference] = field(default_factory=dict)
-    from_base: dict[str, Difference] = field(default_factory=dict)
+    differences: dict[str, Comparison] = field(default_factory=dict)
+    from_base: dict[str, Comparison] = field(default_factory=dict)
 
     @cached_property
     def scores(self) -> dict[str, MeanSD]:
@@ -139,18 +119,13 @@ def analyse(
 
 def _differences(
     outcomes: Mapping[str, Outcome], bases: Mapping[str, str], target: str
-) -> dict[str, Difference]:
+) -> dict[str, Comparison]:
     """On the target, of each family from the one that `bases` names; p corrected for their number."""
-    paired = {
-        name: difference
+    families = {
+        name: (outcomes[name].by_seed.get(target, {}), outcomes[base].by_seed.get(target, {}))
         for name, base in bases.items()
-        if (
-            difference := paired_difference(
-                outcomes[name].by_seed.get(target, {}), outcomes[base].by_seed.get(target, {})
-            )
-        )
     }
-    return {name: Difference(paired[name], *p_values) for name, p_values in corrected(paired).items()}
+    return compare({name: sides for name, sides in families.items() if sides[0].keys() & sides[1].keys()})
 
 
 def _outcome(

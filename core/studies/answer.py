@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from core.evaluation.statistics import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED
-from core.studies.analysis import MEAN, Difference, Result
-from core.wording import all_of, plural, signed_points
-
-
-def points(difference: Difference) -> str:
-    """The difference in points, with its 95% interval where there is one."""
-    low, high = difference.paired.low, difference.paired.high
-    interval = "" if low is None or high is None else f" [{signed_points(low)}, {signed_points(high)}]"
-    return signed_points(difference.paired.mean) + interval
+from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED, Comparison
+from core.studies.analysis import MEAN, Result
+from core.wording import all_of, plural
 
 
 def answer(result: Result) -> str:
@@ -30,19 +23,19 @@ def answer(result: Result) -> str:
             compared.setdefault(base, {})[outcome.family.title] = outcome.from_base[MEAN]
     if not compared[reference]:
         return f"No method can be compared with {reference} yet."
-    counts = {delta.paired.n for differences in compared.values() for delta in differences.values()}
+    counts = {delta.seeds for differences in compared.values() for delta in differences.values()}
     least, most = min(counts), max(counts)
     seeds = f"{plural(most, 'seed')}." if least == most else f"{least} to {plural(most, 'seed')}."
     sentences = [f"Against {base}, {_verdicts(differences)}." for base, differences in compared.items()]
     return " ".join([*sentences, "One seed each, so no interval." if most == 1 else seeds])
 
 
-def _verdicts(differences: Mapping[str, Difference]) -> str:
+def _verdicts(differences: Mapping[str, Comparison]) -> str:
     """The methods by verdict, the largest differences first."""
-    ordered = sorted(differences.items(), key=lambda pair: -abs(pair[1].paired.mean))
+    ordered = sorted(differences.items(), key=lambda pair: -abs(pair[1].mean))
     parts = []
     for word in (HIGHER, LOWER, NEGLIGIBLE, UNDECIDED):
-        named = [(title, f"{title} ({points(delta)})") for title, delta in ordered if delta.verdict == word]
+        named = [(title, f"{title} ({delta.in_points})") for title, delta in ordered if delta.verdict == word]
         titles, with_points = [title for title, _ in named], [text for _, text in named]
         if titles and word in (HIGHER, LOWER):
             parts.append(f"{all_of(with_points)} score{'s' if len(titles) == 1 else ''} {word}")

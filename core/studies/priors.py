@@ -15,7 +15,7 @@ from typing import Any
 from core.corpora.derived import recipe
 from core.corpora.derived.kinds import Apart
 from core.corpora.derived.simulated import Simulated
-from core.evaluation.statistics import HIGHER
+from core.evaluation.comparison import HIGHER
 from core.studies.study import Arms, Family, Sample, Setting, Study, mrn_arms
 
 _WIDE = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)

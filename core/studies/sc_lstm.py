@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import combinations, permutations
 from typing import Any
 
-from core.evaluation.statistics import HIGHER, LOWER, UNDECIDED
+from core.evaluation.comparison import HIGHER, LOWER, UNDECIDED
 from core.studies.analysis import MEAN
 from core.studies.published import LU_CITATION, LU_TABLE_3, LU_TABLES_4_TO_6, LU_TASKS, Reported
 from core.studies.study import Arms, Family, Paper, Sample, Setting, Study, one_rate

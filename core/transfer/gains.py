@@ -12,53 +12,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.config import RunConfig
-from core.evaluation.statistics import MeanSD, PairedDifference, paired_difference, summary
+from core.evaluation.comparison import HIGHER, LOWER, BySeed, Comparison, compare
+from core.evaluation.statistics import MeanSD, summary
 
 Pair = tuple[str, str]
 """The main task and the auxiliary task."""
 
-GAINS, LOSES, SAME, UNDECIDED = "gains", "loses", "the same", "undecided"
-"""The verdicts on a gain."""
+GAINS, LOSES = "gains", "loses"
+"""The words for HIGHER and LOWER of a gain."""
 
 # Fields in which the runs of a group may differ: the tasks of a run and how it learns them, what it measures.
 _FREE = ("tasks", "paradigm", "seed", "affinity_every")
 
 
-@dataclass(frozen=True)
-class Gain:
+@dataclass(frozen=True, kw_only=True)
+class Gain(Comparison):
     """What training beside an auxiliary task changes in the main task's test score.
 
-    `paired` is MTL of the two less STL of the main task, over the seeds that both have, in [-1, 1]; `alone`
-    the mean score of STL over these seeds.
+    It compares MTL of the two with STL of the main task; `alone` is the mean score of STL over the seeds that
+    both have. The family are the gains of the main task from all its auxiliary tasks.
     """
 
     main: str
     aux: str
-    paired: PairedDifference
     alone: float
 
     @property
     def relative(self) -> float:
         """The gain in percent of STL's score, as Bingel and Søgaard (2017) have it; NaN where that is 0."""
-        return 100 * self.paired.mean / self.alone if self.alone else math.nan
+        return 100 * self.mean / self.alone if self.alone else math.nan
 
-    def in_points(self) -> dict[str, float | int | None]:
+    def as_numbers(self) -> dict[str, float | int | None]:
         """The gain and its interval in points, over how many seeds."""
+        assert self.paired is not None  # a gain has a seed in common
         low, high = (None if end is None else 100 * end for end in (self.paired.low, self.paired.high))
-        return {"gain": 100 * self.paired.mean, "low": low, "high": high, "seeds": self.paired.n}
+        return {"gain": 100 * self.mean, "low": low, "high": high, "seeds": self.seeds}
 
     @property
-    def is_decided(self) -> bool:
-        """Whether the 95% interval leaves out zero. Not without a spread: one seed, or equal differences."""
-        low, high = self.paired.low, self.paired.high
-        return bool(self.paired.sd) and low is not None and high is not None and (low > 0 or high < 0)
-
-    @property
-    def verdict(self) -> str:
-        """GAINS or LOSES where decided; SAME where MTL has the score of STL on every seed; else UNDECIDED."""
-        if self.is_decided:
-            return GAINS if self.paired.mean > 0 else LOSES
-        return SAME if not self.paired.sd and self.paired.mean == 0 else UNDECIDED
+    def word(self) -> str:
+        """The verdict as it is said of a task: GAINS and LOSES for HIGHER and LOWER."""
+        return {HIGHER: GAINS, LOWER: LOSES}.get(self.verdict, self.verdict)
 
 
 @dataclass(frozen=True)
@@ -75,7 +68,7 @@ class Gains:
         for row, main in enumerate(self.tasks):
             for column, aux in enumerate(self.tasks):
                 if (gain := self.pairs.get((main, aux))) is not None:
-                    matrix[row, column] = gain.relative if relative else 100 * gain.paired.mean
+                    matrix[row, column] = gain.relative if relative else 100 * gain.mean
         return matrix
 
 
@@ -112,13 +105,21 @@ def measured_gains(
             else:
                 other = next(name for name in run.tasks if name != task)
                 beside.setdefault((task, other), {})[run.seed] = score
-    gains = {}
+    families: dict[str, dict[Pair, tuple[BySeed, BySeed]]] = {}
     for (main, aux), by_seed in beside.items():
-        singles = alone.get(main, {})
-        paired = paired_difference(by_seed, singles)
-        if paired is not None:
-            base = summary(singles[seed] for seed in by_seed if seed in singles)
-            gains[main, aux] = Gain(main, aux, paired, base.mean)
+        if by_seed.keys() & (singles := alone.get(main, {})).keys():
+            families.setdefault(main, {})[main, aux] = by_seed, singles
+    compared = {pair: of_pair for family in families.values() for pair, of_pair in compare(family).items()}
+    gains = {
+        (main, aux): Gain(
+            **vars(compared[main, aux]),
+            main=main,
+            aux=aux,
+            alone=summary(alone[main][seed] for seed in by_seed if seed in alone[main]).mean,
+        )
+        for (main, aux), by_seed in beside.items()
+        if (main, aux) in compared
+    }
     known = {task for pair in gains for task in pair} | alone.keys()
     return Gains(
         tuple(task for task in names if task in known),

@@ -24,7 +24,6 @@ from dashboard.compare.views import (
     Difference,
     Step,
     answers,
-    corrections,
     default_pair,
     difference_records,
     difference_sheet,
@@ -36,7 +35,6 @@ from dashboard.compare.views import (
     score_text,
     sharing,
     sharing_forest,
-    undisputed,
     with_sentences,
 )
 from dashboard.components.charts import chart
@@ -73,7 +71,7 @@ _VERDICTS = f"""\
 
 Filled marks are decided, hollow ones undecided. Differences are points, paired by seed; ± is half of the 95%
 interval of a difference by itself, by Student's t, which counts how few the seeds are. Verdicts and p are
-corrected for {{counted}} on this page (Holm): an interval may exclude zero, and the difference be undecided.
+corrected for all pairs of rows on a task (Holm): an interval may exclude zero, the difference be undecided.
 """
 _UNTESTED = {
     "no predictions stored": "Of some runs no predictions are stored, so nothing can be tested over "
@@ -108,10 +106,10 @@ def answer(table: ResultTable, compared: Scope) -> tuple[str, str] | None:
                 with st.popover(
                     "What the words mean", type="tertiary", icon=":material/help:", key="verdicts"
                 ):
-                    st.markdown(_VERDICTS.format(counted=plural(len(corrections(table, b)), "difference")))
+                    st.markdown(_VERDICTS)
             if why := st.session_state.pop(_PROBLEM, ""):
                 problem(why)
-            steps = sharing(table, b)
+            steps = sharing(table)
             for step in steps:
                 if step.asks_transformer:
                     _transformer(step)
@@ -269,9 +267,8 @@ def _on_their_way(runs: Sequence[int], seeds: str) -> None:
     look()
 
 
-def summary_table(table: ResultTable, compared: Scope, shown: Sequence[Difference]) -> None:
-    """Configurations × tasks like the paper's: mean ± SD, the number of seeds small beside, the best in bold
-    where none of the differences `shown` says otherwise.
+def summary_table(table: ResultTable, compared: Scope) -> None:
+    """Configurations × tasks like the paper's: mean ± SD, the number of seeds small beside, the best in bold.
 
     Published figures and what a configuration costs stand beside on demand.
     """
@@ -290,7 +287,8 @@ def summary_table(table: ResultTable, compared: Scope, shown: Sequence[Differenc
             bind="query-params",
             help="Parameters, peak memory, training time of each configuration, STL summed over its tasks.",
         )
-        table = undisputed(table_of(compared, table.split, cost=True) if with_cost else table, shown)
+        if with_cost:
+            table = table_of(compared, table.split, cost=True)
         others = published_rows(table) if published else {}
         sheet = score_sheet(table, compared.name, cost=with_cost)
         copy_table(
@@ -306,8 +304,12 @@ def summary_table(table: ResultTable, compared: Scope, shown: Sequence[Differenc
         if len(table.blocks) > 1:
             lines.append((f"**{escape(block)}**", []))
         for row in rows:
-            task_cells = [row.cells.get(task) for task in table.tasks]
-            scores = [score_text(cell.summary, bold=cell.best) if cell else "" for cell in task_cells]
+            scores = [
+                score_text(row.cells[task].summary, bold=(row.key, task) in table.bold)
+                if task in row.cells
+                else ""
+                for task in table.tasks
+            ]
             costs = [text.replace(" ", FIXED) for text in cost_cells(row.cost)] if with_cost else []
             lines.append((escape(row.label), scores + costs))
         for name, cells in others.get(block, {}).items():
@@ -320,8 +322,7 @@ def summary_table(table: ResultTable, compared: Scope, shown: Sequence[Differenc
         border="horizontal",
         alt="Mean and standard deviation over seeds, by configuration and task",
     )
-    bold = any(cell.best for row in table.rows for cell in row.cells.values())
-    st.caption("Percent, mean ± standard deviation over seeds." + f" Bold: {BEST}" * bold)
+    st.caption("Percent, mean ± standard deviation over seeds." + f" Bold: {BEST}" * bool(table.bold))
     if with_cost:
         st.caption(f"{COST_NOTE} Dashes: trained before this was measured.")
     for note in table.notes:
@@ -387,7 +388,7 @@ def _table(shown: Sequence[Difference]) -> None:
             "Verdict": delta.verdict,
             "Remark": delta.remark,
             "Seeds": delta.seeds,
-            "p seeds": p_text(delta.p_seeds),
+            "p seeds": p_text(delta.p),
             "p sentences": p_text(delta.p_sentences),
         }
         for delta in shown
@@ -416,7 +417,8 @@ def _table(shown: Sequence[Difference]) -> None:
 def _notes(shown: Sequence[Difference]) -> None:
     st.caption(
         "The verdict asks whether another training would differ the same way (p seeds); p sentences, whether "
-        "these trained models would on other text. Both are corrected for the differences shown (Holm)."
+        "these trained models would on other text. Corrected (Holm) are p seeds for all pairs of rows on a "
+        "task, p sentences for the differences shown."
     )
     for reason in dict.fromkeys(delta.untested for delta in shown if delta.untested):
         st.caption(f":material/info: {_UNTESTED[reason]}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from core.evaluation.statistics import UNDECIDED
+from core.evaluation.comparison import UNDECIDED
 from core.studies.analysis import RARE
 from core.tasks.confusion import NOTHING, OTHER_WORDS
 from dashboard.compare.closer_views import Guesses, Matrix

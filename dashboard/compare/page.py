@@ -8,7 +8,7 @@ from dashboard.compare.answer import answer, summary_table
 from dashboard.compare.closer import closer_look
 from dashboard.compare.scope import scope, table_of
 from dashboard.compare.studies import studies
-from dashboard.compare.views import differences, sharing
+from dashboard.compare.views import differences
 from dashboard.shared.selection import segments
 from dashboard.shared.states import empty, title
 
@@ -37,10 +37,6 @@ if not table.rows:
     st.stop()
 
 pair = answer(table, compared)
-if pair is None:
-    summary_table(table, compared, ())
-else:
-    deltas = differences(table, pair[1])
-    steps = [delta for step in sharing(table, pair[1]) for delta in step.deltas]
-    summary_table(table, compared, [*deltas, *steps])
-    closer_look(table, compared, deltas, *pair)
+summary_table(table, compared)
+if pair is not None:
+    closer_look(table, compared, differences(table, pair[1]), *pair)

@@ -12,11 +12,11 @@ import pandas as pd
 import streamlit as st
 
 from core.errors import MRNLabError
+from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED
 from core.evaluation.costs import COST_NOTE
-from core.evaluation.statistics import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED
 from core.studies import STUDIES, Study
 from core.studies.analysis import MEAN, Outcome, Result, TableView, table_view
-from core.studies.answer import answer, points
+from core.studies.answer import answer
 from core.studies.published import ABOVE, BELOW, WITHIN, Reported
 from core.wording import all_of, duration, p_text, percent, plural, signed_points
 from dashboard.compare.charts import forest_chart
@@ -269,7 +269,7 @@ def _overview(study: Study, results: Sequence[Result]) -> None:
     for result in results:
         means = {outcome.family.title: outcome.differences.get(MEAN) for outcome in result.outcomes}
         lines[escape(result.setting.name)] = {
-            escape(title): _LOOKS[mean.verdict].format(signed_points(mean.paired.mean))
+            escape(title): _LOOKS[mean.verdict].format(signed_points(mean.mean))
             for title, mean in means.items()
             if mean is not None
         }
@@ -352,8 +352,8 @@ def _line(outcome: Outcome, columns: Sequence[str], *, learned: bool) -> dict[st
     mean = outcome.differences.get(MEAN)
     weight = "**" if mean is not None and mean.verdict == HIGHER else ""
     return {
-        "Difference": "reference" if mean is None else f"{weight}{_whole(points(mean))}{weight}",
-        "p": "" if mean is None else _whole(p_text(mean.p_holm)),
+        "Difference": "reference" if mean is None else f"{weight}{_whole(mean.in_points)}{weight}",
+        "p": "" if mean is None else _whole(p_text(mean.p)),
         "Verdict": "" if mean is None else _whole(mean.verdict),
         **{escape(target): score_text(outcome.scores.get(target)) for target in columns},
         "Dev": percent(None if outcome.dev is None else outcome.dev.mean),

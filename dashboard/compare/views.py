@@ -1,6 +1,6 @@
 """What may be said of differences: between two configurations, over one encoder, and in a study.
 
-Tested over seeds (paired t-test) and over sentences (randomisation); all p of a page are corrected together.
+Tested over seeds (paired t-test), corrected for all rows on a task, and over sentences (randomisation).
 """
 
 from __future__ import annotations
@@ -13,100 +13,33 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from core.config import RunConfig, shares_nothing
-from core.evaluation.statistics import (
-    HIGHER,
-    LOWER,
-    NEGLIGIBLE,
-    UNDECIDED,
-    MeanSD,
-    PairedDifference,
-    Randomised,
-    corrected,
-    holm,
-    verdict,
-)
+from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED, Comparison
+from core.evaluation.statistics import MeanSD, Randomised, holm
 from core.registry import ONE_STACK, reads_words
-from core.studies import Sample, Study, analysis
+from core.studies import Sample, Study
 from core.studies.analysis import MEAN, RARE, Result
-from core.studies.answer import points
 from core.studies.published import Published
 from core.wording import all_of, p_text, percent, plural, signed_points
 from jobs.reports.naming import confounds
 from jobs.reports.render import Block, Entry, Sheet
-from jobs.reports.table import ResultCell, ResultRow, ResultTable, difference
+from jobs.reports.table import ResultRow, ResultTable
 
-Pair = tuple[frozenset[str], str]
-"""The keys of two rows, and a task."""
-Corrections = Mapping[Pair, tuple[float | None, float | None]]
-"""`Difference.p_seeds` and `p_small` of pairs."""
 Tested = Randomised | str
 """The result of a test over sentences, or why there is none."""
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A row minus another on one task. All p are corrected (Holm): `p_seeds` (that they differ) and `p_small`
-    (that they differ by next to nothing) as `corrections` says, `p_sentences` for the differences from the
-    baseline.
-
-    `paired` is over the seeds that both have, None where there is none. `untested` says why there is no test
-    over sentences.
+@dataclass(frozen=True, kw_only=True)
+class Difference(Comparison):
+    """A row minus another on one task. `p_sentences` is corrected for the differences from the baseline;
+    `untested` says why there is no test over sentences.
     """
 
     row: ResultRow
     base: ResultRow
     task: str
-    paired: PairedDifference | None
-    p_seeds: float | None = None
-    p_small: float | None = None
     sentences: Randomised | None = None
     p_sentences: float | None = None
     untested: str = ""
-
-    @property
-    def mean(self) -> float:
-        """Paired by seed; the difference of the means where no seed is common. In [−1, 1]."""
-        if self.paired is not None:
-            return self.paired.mean
-        return self.row.cells[self.task].summary.mean - self.base.cells[self.task].summary.mean
-
-    @property
-    def seeds(self) -> int:
-        """How many seeds both have."""
-        return 0 if self.paired is None else self.paired.n
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """The 95% interval, where there is a spread over seeds."""
-        paired = self.paired
-        if paired is None or not paired.sd or paired.low is None or paired.high is None:
-            return None
-        return paired.low, paired.high
-
-    @property
-    def verdict(self) -> str:
-        """The one verdict on this difference: what is written in the headline, the forest and the table."""
-        return verdict(self.mean, self.p_seeds, self.p_small)
-
-    @property
-    def remark(self) -> str:
-        """Why it is undecided, where more is to be said than that p is too large."""
-        paired = self.paired
-        if paired is None:
-            return "no seed in common"
-        if not paired.sd:
-            return "1 seed" if paired.n == 1 else f"the same with each of {plural(paired.n, 'seed')}"
-        alone = verdict(paired.mean, paired.p, paired.p_small)
-        return "" if alone == self.verdict else f"{alone} before correction"
-
-    @property
-    def sentence(self) -> str:
-        """The verdict and the numbers behind it (plain text)."""
-        text = f"{self.verdict}, {signed_points(self.mean)}"
-        if self.interval is not None:
-            low, high = self.interval
-            text += f" ± {50 * (high - low):.2f}, {plural(self.seeds, 'seed')}, p {p_text(self.p_seeds)}"
-        return f"{text} ({self.remark})" if self.remark else text
 
 
 def default_pair(table: ResultTable) -> tuple[str, str] | None:
@@ -174,44 +107,19 @@ def _transformer_pair(table: ResultTable) -> list[tuple[ResultRow, ResultRow]]:
     return [max(most_tasks, key=lambda pair: pair[0].dev + pair[1].dev)] if most_tasks else []
 
 
-def corrections(table: ResultTable, baseline: str) -> Corrections:
-    """The p over seeds of every difference that Compare shows, corrected for their number (Holm): of each row
-    from the baseline, and of each step from one paradigm to the next. One family, so that the page never says
-    two things of one difference.
-    """
-    base = table.row(baseline)
-    rows = [(row, base) for row in table.rows if row.key != baseline]
-    rows += [*_steps(table), *_transformer_pair(table)]
-    return corrected(
-        {
-            (frozenset((delta.row.key, delta.base.key)), delta.task): delta.paired
-            for a, b in rows
-            for delta in _between(table, a, b, {})
-            if delta.paired is not None
-        }
-    )
-
-
-def _between(table: ResultTable, a: ResultRow, b: ResultRow, p_values: Corrections) -> list[Difference]:
-    return [
-        Difference(
-            a, b, task, difference(a, b, task), *p_values.get((frozenset((a.key, b.key)), task), (None, None))
-        )
-        for task in table.tasks
-        if task in a.cells and task in b.cells
-    ]
-
-
 def answers(table: ResultTable, a: str, b: str) -> list[Difference]:
-    """The difference of two rows on each task that both have; `b` is the page's baseline."""
-    return _between(table, table.row(a), table.row(b), corrections(table, b))
+    """The difference of two rows on each task that both have."""
+    return [
+        Difference(**vars(comparison), row=table.row(a), base=table.row(b), task=task)
+        for task in table.tasks
+        if (comparison := table.comparisons[task].get((a, b))) is not None
+    ]
 
 
 def differences(table: ResultTable, baseline: str) -> list[Difference]:
     """Of every row from the row of that key, task by task."""
-    base, p_values = table.row(baseline), corrections(table, baseline)
-    others = [row for row in table.rows if row.key != baseline]
-    return [delta for row in others for delta in _between(table, row, base, p_values)]
+    others = [row.key for row in table.rows if row.key != baseline]
+    return [delta for key in others for delta in answers(table, key, baseline)]
 
 
 def headline(a: str, b: str, answers: Sequence[Difference], quoted: Callable[[str], str] = str) -> str:
@@ -227,26 +135,6 @@ def headline(a: str, b: str, answers: Sequence[Difference], quoted: Callable[[st
     if not decided:
         return f"{quoted(a)} against {quoted(b)}: {'; '.join(rest)}."
     return f"{quoted(a)} scores {'; '.join([' and '.join(decided), *rest])}."
-
-
-def undisputed(table: ResultTable, shown: Iterable[Difference]) -> ResultTable:
-    """The table with scores in bold only where no verdict shown says otherwise: a score may be above each
-    other one by itself, and not so once corrected for all differences.
-    """
-    disputed = {
-        (row.key, delta.task)
-        for delta in shown
-        for row, wanted in ((delta.row, HIGHER), (delta.base, LOWER))
-        if delta.verdict != wanted
-    }
-
-    def cells(row: ResultRow) -> dict[str, ResultCell]:
-        return {
-            task: replace(cell, best=cell.best and (row.key, task) not in disputed)
-            for task, cell in row.cells.items()
-        }
-
-    return replace(table, rows=tuple(replace(row, cells=cells(row)) for row in table.rows))
 
 
 _USUAL, _FEW = 5, 3
@@ -337,15 +225,12 @@ class Step:
         return self.a.config.paradigm == "mtl" and shares_nothing(self.a.config)
 
 
-def sharing(table: ResultTable, baseline: str) -> list[Step]:
+def sharing(table: ResultTable) -> list[Step]:
     """For each encoder the steps from STL to MTL to MRN that its rows allow; of several the most alike. Last
     the transformer against word vectors, where there are both.
-
-    p are corrected together with those of the differences to the page's `baseline`.
     """
-    p_values = corrections(table, baseline)
     steps = (
-        Step(a, b, tuple(delta for delta in _between(table, a, b, p_values) if delta.paired), asks)
+        Step(a, b, tuple(delta for delta in answers(table, a.key, b.key) if delta.paired), asks)
         for asks, pairs in ((False, _steps(table)), (True, _transformer_pair(table)))
         for a, b in pairs
     )
@@ -482,10 +367,10 @@ def difference_records(differences: Sequence[Difference], table: ResultTable) ->
             "task": delta.task,
             "split": table.split,
             "difference": delta.mean,
-            "low": None if delta.paired is None else delta.paired.low,
-            "high": None if delta.paired is None else delta.paired.high,
+            "low": delta.interval[0] if delta.interval else None,
+            "high": delta.interval[1] if delta.interval else None,
             "seeds": delta.seeds,
-            "p_seeds_holm": delta.p_seeds,
+            "p_seeds_holm": delta.p,
             "sentences": None if delta.sentences is None else delta.sentences.sentences,
             "p_sentences_holm": delta.p_sentences,
             "verdict": delta.verdict,
@@ -502,7 +387,7 @@ def difference_sheet(
     lines = []
     for delta in differences:
         points = Entry(signed_points(delta.mean), _bracketed(delta.interval), delta.verdict == HIGHER)
-        p_values = (Entry(p_text(p_value) or "–") for p_value in (delta.p_seeds, delta.p_sentences))
+        p_values = (Entry(p_text(p_value) or "–") for p_value in (delta.p, delta.p_sentences))
         cells = (Entry(delta.task), points, Entry(delta.verdict), Entry(str(delta.seeds)), *p_values)
         lines.append((delta.row.name, cells))
     return Sheet(
@@ -510,7 +395,7 @@ def difference_sheet(
         (Block("", tuple(lines)),),
         f"{setting}, {table.split} sentences: differences from {table.row(baseline).name} in points, paired "
         "by seed. p seeds: paired t-test over seeds; p sentences: approximate randomisation over sentences; "
-        "both corrected for all differences shown (Holm).",
+        "the first corrected for all pairs of rows on a task, the second for all differences shown (Holm).",
         "higher than the baseline by the corrected p over seeds.",
     )
 
@@ -521,16 +406,6 @@ def difference_sheet(
 def has_scores(result: Result) -> bool:
     """Whether anything is known of this setting yet."""
     return any(outcome.scores for outcome in result.outcomes)
-
-
-def _study_interval(delta: analysis.Difference) -> tuple[float, float] | None:
-    low, high = delta.paired.low, delta.paired.high
-    return None if low is None or high is None else (low, high)
-
-
-def _study_words(delta: analysis.Difference) -> str:
-    p_value = f", p {p_text(delta.p_holm)}" if delta.p_holm is not None else ""
-    return f"{delta.verdict}, {points(delta)}, {plural(delta.paired.n, 'seed')}{p_value}"
 
 
 def sample_forest(study: Study) -> Forest:
@@ -553,9 +428,8 @@ def study_forest(result: Result, shown: tuple[str, ...] = ()) -> Forest:
     for row, outcome in enumerate(others):
         for target in shown:
             if (delta := outcome.differences.get(target)) is not None:
-                words = f"{outcome.family.title}, {target}: {_study_words(delta)}"
-                ends = _study_interval(delta)
-                marks.append(_mark(row, target, delta.paired.mean, ends, words, delta.verdict))
+                words = f"{outcome.family.title}, {target}: {delta.sentence}"
+                marks.append(_mark(row, target, delta.mean, delta.interval, words, delta.verdict))
     titles = tuple(outcome.family.title for outcome in others)
     return Forest(titles, shown, result.outcome(result.reference).family.title, tuple(marks))
 

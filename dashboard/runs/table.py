@@ -55,7 +55,7 @@ _MEANINGS = {
 }
 _MEANS = (
     "Mean ± SD over seeds in percent, in brackets the number of seeds where not all have a score. "
-    "Bold: the highest on the same share of the data; Compare tests whether it is more than chance."
+    "Bold: higher than each other line on the same share of the data, as Compare tests it."
 )
 
 _KEYS = "runs_table_numbers"

@@ -14,10 +14,11 @@ from typing import Any
 import pandas as pd
 
 from core.config import FIELD_HELP, RunConfig, comparison_key, comparison_values
+from core.evaluation.comparison import compare_rows, highest_row
 from core.evaluation.statistics import MeanSD, summary
 from core.store import Conditions, Store
 from core.store.records import ACTIVE, MetricKey, Run, RunState
-from core.wording import all_of, number, percent, plural
+from core.wording import all_of, number, plural
 from dashboard.shared.run_views import fraction_done
 from dashboard.theme import order_tasks
 from jobs.reports.naming import fields_apart, has_field
@@ -58,6 +59,7 @@ class Line:
     states: tuple[tuple[RunState, int], ...]
     done: float
     scores: Mapping[tuple[str, str], MeanSD]
+    by_seed: Mapping[tuple[str, str], Mapping[int, float]]
     seconds: float | None
     newest: datetime
     keywords: tuple[str, ...]
@@ -87,20 +89,13 @@ class Table:
         return wanted if wanted in scored or not scored else min(scored)
 
     def best(self, split: str, task: str) -> set[int]:
-        """The places of the lines with the highest mean among those on the same share of the data; none where
-        nothing stands beside it.
-        """
-        by_share: dict[float, dict[int, str]] = defaultdict(dict)
+        """The places of the lines that are higher than each other one on the same share of the data."""
+        by_share: dict[float, dict[int, Mapping[int, float]]] = defaultdict(dict)
         for place, line in enumerate(self.lines):
-            if line.run is None and (score := line.scores.get((split, task))) is not None:
-                by_share[line.config.fraction][place] = percent(score.mean)
-        highest = {share: max(places.values(), key=float) for share, places in by_share.items()}
-        return {
-            place
-            for share, places in by_share.items()
-            for place, text in places.items()
-            if len(places) > 1 and text == highest[share]
-        }
+            if line.run is None and (split, task) in line.by_seed:
+                by_share[line.config.fraction][place] = line.by_seed[split, task]
+        highest = (highest_row(compare_rows(places)) for places in by_share.values())
+        return {place for place in highest if place is not None}
 
 
 @dataclass(frozen=True)
@@ -228,11 +223,11 @@ def _line(
 ) -> Line:
     """The line of a configuration, with means over the runs `counted`, or of one run."""
     states = Counter(run.state for run in row)
-    values: dict[tuple[str, str], list[float]] = defaultdict(list)
+    values: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
     for run in counted:
         for key, value in scores.get(run.id, {}).items():
             if value == value:  # a NaN is no score
-                values[key].append(value)
+                values[key][run.config.seed] = value
     times = [run.seconds for run in counted if run.seconds is not None]
     return Line(
         run=row[0].id if is_run else None,
@@ -243,7 +238,8 @@ def _line(
         seeds=max(Counter(run.configuration_id for run in counted).values()),
         states=tuple((state, states[state]) for state in RunState if states[state]),
         done=fmean(map(fraction_done, row)),
-        scores={key: summary(found) for key, found in values.items()},
+        scores={key: summary(of_key.values()) for key, of_key in values.items()},
+        by_seed=values,
         seconds=fmean(times) if times else None,
         newest=max(run.created_at for run in row),
         keywords=tuple(sorted({word for run in row for word in run.keywords})),

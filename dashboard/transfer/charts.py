@@ -29,7 +29,8 @@ def seeds_chart(gains: Sequence[Gain], by_seed: Sequence[Mapping[int, float]]) -
             text=[f"seed {seed}" for seed in seeds],
             hovertemplate="%{text}: %{x:+.2f}<extra></extra>",
         )
-        low, high, mean = gain.paired.low, gain.paired.high, gain.paired.mean
+        mean = gain.mean
+        low, high = gain.interval or (None, None)
         chart.add(
             "scatter",
             x=[100 * mean],

@@ -32,7 +32,7 @@ def groups_of_tasks(group: PairGroup, known: Known | None) -> None:
     """
     tasks = group.gains.tasks
     by: dict[str, Mapping[Pair, float]] = {
-        _MEASURED: {pair: 100 * gain.paired.mean for pair, gain in group.gains.pairs.items()}
+        _MEASURED: {pair: 100 * gain.mean for pair, gain in group.gains.pairs.items()}
     }
     for name, values in (known.probabilities if known else {}).items():
         by[f"{name}, predicted"] = {pair: value - _EVEN for pair, value in values.items()}

@@ -10,7 +10,7 @@ import streamlit as st
 from core.store.records import MetricKey, Run
 from core.tasks import kind_of
 from core.tasks.confusion import NOTHING, OTHER_WORDS
-from core.transfer.gains import SAME, Gains, Pair
+from core.transfer.gains import Gains, Pair
 from core.wording import all_of, plural
 from dashboard.compare.closer_views import Errors, errors, mistakes
 from dashboard.compare.scope import confusions
@@ -64,7 +64,7 @@ def pair_detail(group: PairGroup, pair: Pair, unit: str, colours: Mapping[str, s
     with st.container(gap="xsmall"):
         for gain in known:
             st.markdown(gain_sentence(gain, unit))
-    *first, middle, right = st.columns(2 if all(gain.verdict == SAME for gain in known) else 3, gap="medium")
+    *first, middle, right = st.columns(2 if all(gain.is_equal for gain in known) else 3, gap="medium")
     for left in first:  # a chart of nothing but zeros would repeat the sentence
         with left:
             st.markdown("**Gain by seed**")

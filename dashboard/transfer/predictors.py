@@ -165,7 +165,7 @@ def _plain(value: float) -> str:
 
 def planted_relations(gains: Gains, planted: Mapping[Pair, float], known: Known) -> None:
     """Planted AMI of simulated tasks against measured gain and against what MRN learned."""
-    measured = {pair: 100 * gain.paired.mean for pair, gain in gains.pairs.items()}
+    measured = {pair: 100 * gain.mean for pair, gain in gains.pairs.items()}
     learned = known.evidence.numbers[CORRELATION].by_pair
     series = {"measured gain, points": measured, "MRN's learned correlation": learned}
     for column, (name, values) in zip(st.columns(2, gap="large"), series.items(), strict=True):

@@ -11,8 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from core.config import RunConfig
+from core.evaluation.comparison import NEGLIGIBLE, UNDECIDED
 from core.store.records import MetricSeries
-from core.transfer.gains import GAINS, LOSES, SAME, UNDECIDED, Gain, Gains, Pair
+from core.transfer.gains import GAINS, LOSES, Gain, Gains, Pair
 from core.wording import first_of, percent, plural, signed_points, unsigned_zero
 from dashboard.components.pair_table import PairCell, PairRow, PairTable
 from dashboard.text import escape
@@ -60,7 +61,7 @@ def corpus_text(config: RunConfig) -> str:
 
 def value_of(gain: Gain, unit: str) -> float:
     """The gain in points, or in percent of STL."""
-    return gain.relative if unit == "relative" else 100 * gain.paired.mean
+    return gain.relative if unit == "relative" else 100 * gain.mean
 
 
 def signed_number(value: float) -> str:
@@ -83,17 +84,17 @@ def means(gains: Gains, unit: str) -> tuple[dict[str, float], dict[str, float]]:
 
 def answer(gains: Gains, unit: str) -> str:
     """How many pairs have which verdict, and the largest of the decided gains and losses, as Markdown."""
-    by_verdict: dict[str, list[Gain]] = {verdict: [] for verdict in (GAINS, LOSES, UNDECIDED, SAME)}
+    by_verdict: dict[str, list[Gain]] = {word: [] for word in (GAINS, LOSES, UNDECIDED, NEGLIGIBLE)}
     for gain in gains.pairs.values():
-        by_verdict[gain.verdict].append(gain)
+        by_verdict[gain.word].append(gain)
     counts = {verdict: len(of) for verdict, of in by_verdict.items()}
     pairs = plural(len(gains.pairs), "pair")
-    if counts[SAME] == len(gains.pairs):
+    if all(gain.is_equal for gain in gains.pairs.values()):
         return f"Of {pairs}, none differs: every seed has the same score alone and beside the other task."
-    same = f"{counts[SAME]} {'has' if counts[SAME] == 1 else 'have'} the same scores as alone"
+    negligible = f"{counts[NEGLIGIBLE]} {'is' if counts[NEGLIGIBLE] == 1 else 'are'} negligible"
     if not counts[GAINS] + counts[LOSES]:
         need = f"{counts[UNDECIDED]} of {pairs} {'needs' if counts[UNDECIDED] == 1 else 'need'} more seeds"
-        return f"No pair is decided yet: {need}{'; ' + same if counts[SAME] else ''}."
+        return f"No pair is decided yet: {need}{'; ' + negligible if counts[NEGLIGIBLE] else ''}."
     parts = [
         f"{counts[verdict]} {one if counts[verdict] == 1 else more}{_largest(by_verdict[verdict], unit)}"
         for verdict, one, more in ((GAINS, "gains", "gain"), (LOSES, "loses", "lose"))
@@ -101,7 +102,7 @@ def answer(gains: Gains, unit: str) -> str:
     ]
     if counts[UNDECIDED]:
         parts.append(f"{counts[UNDECIDED]} {'is' if counts[UNDECIDED] == 1 else 'are'} undecided")
-    return f"Of {pairs}, {', '.join(parts + [same] * bool(counts[SAME]))}."
+    return f"Of {pairs}, {', '.join(parts + [negligible] * bool(counts[NEGLIGIBLE]))}."
 
 
 def _largest(gains: Sequence[Gain], unit: str) -> str:
@@ -126,42 +127,40 @@ def _amount(value: float, unit: str) -> str:
 
 def caution(gains: Gains) -> str:
     """How far the verdicts of the pairs can be trusted, in a sentence."""
-    seeds = {gain.paired.n for gain in gains.pairs.values()}
+    seeds = {gain.seeds for gain in gains.pairs.values()}
     if max(seeds) < 2:
         return "Every pair has one seed so far: no interval, so nothing is decided."
-    by_chance = 0.05 * len(gains.pairs)
     fewest, most = min(seeds), max(seeds)
     count = plural(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
-    chance = f"; of {len(gains.pairs)} pairs without any effect, about {by_chance:.0f} would leave out zero"
     return (
         f"Gain: test score of MTL of the two less that of STL, paired by seed ({count}). The 95% interval is "
-        f"of each pair by itself{chance if by_chance >= 1 else ''}."
+        "of each pair by itself; verdicts follow p, corrected for the auxiliary tasks of a main task (Holm)."
     )
 
 
 def gain_sentence(gain: Gain, unit: str) -> str:
     """What one task gains beside another, as Markdown."""
-    paired = gain.paired
-    if gain.verdict == SAME:
+    if gain.is_equal:
         return (
             f"**{escape(gain.main)}** beside {escape(gain.aux)} has the same score as alone on every seed: "
-            f"{percent(gain.alone)}, {plural(paired.n, 'seed')}."
+            f"{percent(gain.alone)}, {plural(gain.seeds, 'seed')}."
         )
-    verb = gain.verdict if gain.is_decided else f"is {UNDECIDED}:"
+    verb = gain.word if gain.is_decided else f"is {gain.word}:"
     size = abs(value_of(gain, unit)) if gain.is_decided else value_of(gain, unit)
     amount = _amount(size, unit).lstrip("+") if gain.is_decided else _amount(size, unit)
     interval = ""
-    if paired.sd and paired.low is not None and paired.high is not None:
-        interval = f", 95% interval {signed_points(paired.low)} to {signed_points(paired.high)} points"
+    if gain.interval is not None:
+        low, high = gain.interval
+        interval = f", 95% interval {signed_points(low)} to {signed_points(high)} points"
     return (
         f"**{escape(gain.main)}** beside {escape(gain.aux)} {verb} {amount}{interval}; "
-        f"{percent(gain.alone)} alone, {percent(gain.alone + paired.mean)} beside it, "
-        f"{plural(paired.n, 'seed')}."
+        f"{percent(gain.alone)} alone, {percent(gain.alone + gain.mean)} beside it, "
+        f"{plural(gain.seeds, 'seed')}."
     )
 
 
 def gains_table(gains: Gains, unit: str, colours: Mapping[str, str]) -> PairTable:
-    """The measured gains, grey where the interval includes zero; STL's score beside each main task."""
+    """The measured gains, grey where they are not decided; STL's score beside each main task."""
     values = {pair: value_of(gain, unit) for pair, gain in gains.pairs.items()}
     decided = [pair for pair, gain in gains.pairs.items() if gain.is_decided]
     limit = scale_limit([values[pair] for pair in decided or values])
@@ -170,14 +169,9 @@ def gains_table(gains: Gains, unit: str, colours: Mapping[str, str]) -> PairTabl
     def cell(pair: Pair) -> PairCell | None:
         if (gain := gains.pairs.get(pair)) is None:
             return None
-        low, high = gain.paired.low, gain.paired.high
-        interval = ""
-        if gain.paired.sd and low is not None and high is not None:
-            interval = f" [{signed_points(low)}, {signed_points(high)}]"
         title = (
-            f"{gain.main} beside {gain.aux}: {gain.verdict}, "
-            f"{signed_points(gain.paired.mean)}{interval} points, "
-            f"{signed_number(gain.relative)}% of STL, {plural(gain.paired.n, 'seed')}"
+            f"{gain.main} beside {gain.aux}: {gain.word}, {gain.in_points} points, "
+            f"{signed_number(gain.relative)}% of STL, {plural(gain.seeds, 'seed')}"
         )
         return PairCell(signed_number(values[pair]), values[pair] / limit, title, not gain.is_decided)
 
@@ -245,14 +239,15 @@ def pairs_frame(gains: Gains) -> pd.DataFrame:
             "Main": gain.main,
             "Auxiliary": gain.aux,
             "STL": 100 * gain.alone,
-            "Gain": 100 * gain.paired.mean,
-            "Low": None if gain.paired.low is None else 100 * gain.paired.low,
-            "High": None if gain.paired.high is None else 100 * gain.paired.high,
+            "Gain": 100 * gain.mean,
+            "Low": 100 * gain.interval[0] if gain.interval else None,
+            "High": 100 * gain.interval[1] if gain.interval else None,
             "% of STL": gain.relative,
-            "Seeds": gain.paired.n,
-            "Verdict": gain.verdict,
+            "Seeds": gain.seeds,
+            "p": gain.p,
+            "Verdict": gain.word,
         }
-        for gain in sorted(gains.pairs.values(), key=lambda gain: -gain.paired.mean)
+        for gain in sorted(gains.pairs.values(), key=lambda gain: -gain.mean)
     ]
     return pd.DataFrame(rows)
 
@@ -291,4 +286,4 @@ def course(curves: Sequence[MetricSeries], steps: Mapping[int, int]) -> Course |
 
 def best_pair(gains: Gains) -> Pair:
     """The pair that is shown first: the largest decided gain, else the largest."""
-    return max(gains.pairs, key=lambda pair: (gains.pairs[pair].is_decided, gains.pairs[pair].paired.mean))
+    return max(gains.pairs, key=lambda pair: (gains.pairs[pair].is_decided, gains.pairs[pair].mean))

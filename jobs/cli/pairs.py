@@ -76,13 +76,14 @@ def pairs_report(
 def answer(gains: Gains, names: Mapping[str, str]) -> str:
     """How many pairs gain and lose, and which task helps and gains most."""
     decided = [gain for gain in gains.pairs.values() if gain.is_decided]
-    higher = sum(gain.paired.mean > 0 for gain in decided)
-    counts = sorted({gain.paired.n for gain in gains.pairs.values()})
+    higher = sum(gain.mean > 0 for gain in decided)
+    counts = sorted({gain.seeds for gain in gains.pairs.values()})
     seeds = f"{counts[0]} to {plural(counts[-1], 'seed')}" if len(counts) > 1 else plural(counts[0], "seed")
-    positive = sum(gain.paired.mean > 0 for gain in gains.pairs.values())
+    positive = sum(gain.mean > 0 for gain in gains.pairs.values())
     sentences = [
         f"Of {plural(len(gains.pairs), 'ordered pair')} ({seeds}), {positive} have a mean gain above zero; "
-        f"the interval leaves out zero in {higher} that gain and {len(decided) - higher} that lose."
+        f"decided are {higher} that gain and {len(decided) - higher} that lose (p corrected for the "
+        "auxiliary tasks of a main task)."
     ]
     for verb, by_main in (("gains most", True), ("helps most", False)) if decided else ():
         means = {task: _mean([g for g in gains.pairs.values() if (g.main if by_main else g.aux) == task])
@@ -98,7 +99,7 @@ def answer(gains: Gains, names: Mapping[str, str]) -> str:
 
 
 def _mean(gains: Sequence[Gain]) -> float:
-    return math.fsum(gain.paired.mean for gain in gains) / len(gains) if gains else math.nan
+    return math.fsum(gain.mean for gain in gains) / len(gains) if gains else math.nan
 
 
 def _matrix(gains: Gains, names: Mapping[str, str]) -> Table:
@@ -106,10 +107,9 @@ def _matrix(gains: Gains, names: Mapping[str, str]) -> Table:
         gain = gains.pairs.get((main, aux))
         if gain is None:
             return "" if main == aux else _NONE
-        low, high = gain.paired.low, gain.paired.high
-        interval = "" if low is None or high is None else f" [{signed_points(low)}, {signed_points(high)}]"
+        difference, space, interval = gain.in_points.partition(" ")
         mark = "**" if gain.is_decided else ""
-        return f"{mark}{signed_points(gain.paired.mean)}{mark}{interval}"
+        return f"{mark}{difference}{mark}{space}{interval}"
 
     def alone(task: str) -> str:
         score = gains.alone.get(task)
@@ -178,7 +178,7 @@ def _coefficients(known: Evidence, regression: Any) -> Table:
 
 
 def _groups(gains: Gains, names: Mapping[str, str]) -> Table:
-    by_pair = {pair: 100 * gain.paired.mean for pair, gain in gains.pairs.items()}
+    by_pair = {pair: 100 * gain.mean for pair, gain in gains.pairs.items()}
     rows = []
     for models in range(1, min(_MOST_MODELS, len(gains.tasks)) + 1):
         best = best_grouping(gains.tasks, by_pair, models)

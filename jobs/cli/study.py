@@ -14,12 +14,13 @@ import typer
 from core.config import RunConfig, applicable_fields
 from core.config.fields import comma_list
 from core.errors import ConfigError, MRNLabError
+from core.evaluation.comparison import HIGHER, LOWER, Comparison
 from core.evaluation.costs import COST_NOTE
-from core.evaluation.statistics import HIGHER, LOWER, MeanSD
+from core.evaluation.statistics import MeanSD
 from core.store import Run, Store
 from core.studies import STUDIES, Setting, Study, load_study
-from core.studies.analysis import MEAN, RARE, Difference, Outcome, Result, TableView, table_view
-from core.studies.answer import answer, points
+from core.studies.analysis import MEAN, RARE, Outcome, Result, TableView, table_view
+from core.studies.answer import answer
 from core.studies.study import Layout, Planned
 from core.wording import duration, p_text, percent, plural, signed_points
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
@@ -181,8 +182,8 @@ def _family(outcome: Outcome) -> dict[str, Any]:
         "by_seed": outcome.by_seed,
         "differences": {
             target: {
-                **dataclasses.asdict(difference.paired),
-                "p_holm": difference.p_holm,
+                **(fields(difference.paired) or {}),
+                "p_holm": difference.p,
                 "verdict": difference.verdict,
             }
             for target, difference in outcome.differences.items()
@@ -196,7 +197,7 @@ def _family(outcome: Outcome) -> dict[str, Any]:
             for target, cell in outcome.published.items()
         },
         "from_base": {
-            target: {**dataclasses.asdict(difference.paired), "verdict": difference.verdict}
+            target: {**(fields(difference.paired) or {}), "verdict": difference.verdict}
             for target, difference in outcome.from_base.items()
         },
         "dev_curve": {epoch: fields(cell) for epoch, cell in outcome.dev_curve.items()},
@@ -317,7 +318,7 @@ def _overview(study: Study, results: Sequence[Result]) -> _Table:
             row = rows.setdefault(outcome.family.name, [outcome.family.title, *[_NONE] * len(results)])
             if (difference := outcome.differences.get(MEAN)) is not None:
                 mark = _MARKS.get(difference.verdict, "")
-                row[1 + place] = f"{mark}{signed_points(difference.paired.mean)}{mark}"
+                row[1 + place] = f"{mark}{signed_points(difference.mean)}{mark}"
     names = [result.setting.name for result in results]
     return [f"less {study.family(study.reference).title}", *names], list(rows.values())
 
@@ -333,7 +334,7 @@ def _tables_by_task(study: Study, results: Sequence[Result]) -> Iterator[str | _
             for outcome in result.outcomes:
                 if (difference := outcome.differences.get(task)) is not None:
                     row = rows.setdefault(outcome.family.name, [outcome.family.title, *[_NONE] * len(having)])
-                    row[1 + place] = f"{points(difference)} {difference.verdict}"
+                    row[1 + place] = f"{difference.in_points} {difference.verdict}"
         if len(having) > 1 and rows:
             names = [result.setting.title for result in having]
             yield f"### {task} beside other tasks, less {study.family(study.reference).title}"
@@ -397,11 +398,11 @@ def _result_table(result: Result) -> _Table:
     return headers, rows
 
 
-def _difference(difference: Difference | None) -> tuple[str, str, str]:
+def _difference(difference: Comparison | None) -> tuple[str, str, str]:
     """The mean with its interval, p, the verdict."""
     if difference is None:
         return "", "", ""
-    return points(difference), p_text(difference.p_holm), difference.verdict
+    return difference.in_points, p_text(difference.p), difference.verdict
 
 
 def _scores(cell: MeanSD | None) -> str:

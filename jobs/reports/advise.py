@@ -179,7 +179,7 @@ class Measured:
 
     def document(self) -> dict[str, Any]:
         """The gain and its interval in points, over how many seeds, from which runs."""
-        return {**self.gain.in_points(), "decided": self.gain.is_decided, "runs": self.runs}
+        return {**self.gain.as_numbers(), "decided": self.gain.is_decided, "runs": self.runs}
 
 
 @dataclass(frozen=True)
@@ -346,7 +346,7 @@ def _measured(store: Store, asked: Inquiry) -> dict[Pair, Measured]:
         if bases_of(group.config.corpus) != bases or group.config.columns != asked.columns:
             continue
         for (main, aux), gain in group.gains.pairs.items():
-            rank = (group.key == key, gain.paired.n)
+            rank = (group.key == key, gain.seeds)
             if not {main, aux} <= set(asked.tasks) or ((main, aux) in best and best[main, aux][0] >= rank):
                 continue
             beside = group.beside.get((main, aux)) or group.beside[aux, main]

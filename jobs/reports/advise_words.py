@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+from core.transfer.gains import GAINS, LOSES
 from core.transfer.prediction import ERRORS, HELPS, HURTS, NEAR_HALF
 from core.transfer.predictors import Judgement
-from core.wording import all_of, duration, first_of, plural, signed_points, which_runs
+from core.wording import all_of, duration, first_of, plural, which_runs
 from jobs.reports.advise import Inquiry, Measured, PairAdvice, TaskAdvice
 
 HEADERS = (
@@ -40,11 +41,10 @@ def row(pair: PairAdvice) -> tuple[str, ...]:
 
 def _measured(measured: Measured) -> str:
     """`helps: +1.20 points [+0.40, +2.00], 5 seeds`."""
-    paired = measured.gain.paired
-    verdict = ("helps" if paired.mean > 0 else "hurts") if measured.gain.is_decided else "undecided"
-    ends = [signed_points(end) for end in (paired.low, paired.high) if end is not None]
-    interval = f" [{', '.join(ends)}]" if ends else ""
-    return f"measured, {verdict}: {signed_points(paired.mean)} points{interval}, {plural(paired.n, 'seed')}"
+    gain = measured.gain
+    verdict = {GAINS: "helps", LOSES: "hurts"}.get(gain.word, gain.word)
+    difference, space, interval = gain.in_points.partition(" ")
+    return f"measured, {verdict}: {difference} points{space}{interval}, {plural(gain.seeds, 'seed')}"
 
 
 def answer(advice: TaskAdvice) -> str:

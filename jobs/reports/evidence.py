@@ -71,7 +71,7 @@ class Evidence:
                 {
                     "main": main,
                     "aux": aux,
-                    **gain.in_points(),
+                    **gain.as_numbers(),
                     **{name: known.by_pair.get((main, aux)) for name, known in self.numbers.items()},
                 }
                 for (main, aux), gain in gains.pairs.items()
@@ -90,11 +90,7 @@ def evidence(store: Store, group: PairGroup) -> Evidence:
         **_measured(store, group),
     }
     complete = Pairs.of(
-        {
-            pair: 100 * gain.paired.mean
-            for pair, gain in group.gains.pairs.items()
-            if features.keys() >= set(pair)
-        }
+        {pair: 100 * gain.mean for pair, gain in group.gains.pairs.items() if features.keys() >= set(pair)}
     )
     predictors = (
         *baselines(complete),

@@ -17,10 +17,7 @@ from core.tasks.scores import REPORT_NUMBERS, averages
 from jobs.reports.naming import COST_HEAD, cost_cells, run_name
 from jobs.reports.table import ResultCell, ResultTable
 
-BEST = (
-    "best: the 95% interval of its difference to each other row, paired by the seeds that both have, lies "
-    "above zero."
-)
+BEST = "higher than each other row: p over the seeds that both have, corrected for all pairs of rows (Holm)."
 """What a bold score means."""
 
 
@@ -81,21 +78,23 @@ def score_sheet(table: ResultTable, setting: str, *, cost: bool = False) -> Shee
     for title, rows in table.blocks.items():
         entries = []
         for row in rows:
-            scores = [_entry(row.cells.get(task), alike) for task in table.tasks]
+            scores = [
+                _entry(row.cells.get(task), alike, bold=(row.key, task) in table.bold) for task in table.tasks
+            ]
             costs = [Entry(text) for text in cost_cells(row.cost)] if cost else []
             entries.append((row.label, (*scores, *costs)))
         blocks.append(Block(title if len(table.blocks) > 1 else "", tuple(entries)))
     return Sheet(tuple(head), tuple(blocks), caption, BEST)
 
 
-def _entry(cell: ResultCell | None, alike: bool) -> Entry | None:
+def _entry(cell: ResultCell | None, alike: bool, *, bold: bool) -> Entry | None:
     if cell is None:
         return None
     mean = cell.summary
     beside = [] if mean.sd is None else [f"± {100 * mean.sd:.2f}"]
     if not alike:
         beside.append(f"({mean.n})")
-    return Entry(f"{100 * mean.mean:.2f}", " ".join(beside), cell.best)
+    return Entry(f"{100 * mean.mean:.2f}", " ".join(beside), bold)
 
 
 def published_rows(table: ResultTable) -> dict[str, dict[str, dict[str, Published]]]:
@@ -157,7 +156,7 @@ def score_records(table: ResultTable, *, cost: bool = False) -> list[dict[str, o
                 "split": table.split,
                 "score_name": table.scored_by[task],
                 **dataclasses.asdict(cell.summary),
-                "best": cell.best,
+                "best": (row.key, task) in table.bold,
                 "precision": row.conditions.precision,
                 "text": row.conditions.text,
                 "runs": " ".join(map(str, cell.run_ids.values())),

@@ -6,11 +6,13 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from operator import attrgetter
 
 from core.config import RunConfig, comparison_key
+from core.evaluation.comparison import Comparison, compare_rows, highest_row
 from core.evaluation.costs import Cost, cost_of, run_cost
-from core.evaluation.statistics import MeanSD, PairedDifference, paired_difference, summary
+from core.evaluation.statistics import MeanSD, summary
 from core.registry import WORD_ENCODERS, family
 from core.store import Conditions, Run, RunState, StoredScore
 from core.tasks.scores import PEARSON
@@ -89,13 +91,12 @@ class Setting:
 @dataclass(frozen=True)
 class ResultCell:
     """One task's scores of one configuration: by seed, in [0, 1], with the runs they come from, their mean
-    and spread. `best`: it is above every other row of the table (`is_above`) over the seeds that both have.
+    and spread.
     """
 
     by_seed: Mapping[int, float]
     run_ids: Mapping[int, int]
     summary: MeanSD
-    best: bool = False
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,20 @@ class ResultTable:
     rows: tuple[ResultRow, ...]
     notes: tuple[str, ...] = ()
     """Why runs of one description are in several rows."""
+
+    @cached_property
+    def comparisons(self) -> Mapping[str, Mapping[tuple[str, str], Comparison]]:
+        """By task, of each row less each other one, by their keys: a family for each task."""
+        return {
+            task: compare_rows({row.key: row.cells[task].by_seed for row in self.rows if task in row.cells})
+            for task in self.tasks
+        }
+
+    @cached_property
+    def bold(self) -> frozenset[tuple[str, str]]:
+        """The cells in bold, by row and task: those of rows that are higher than each other row."""
+        highest = {task: highest_row(of_task) for task, of_task in self.comparisons.items()}
+        return frozenset((key, task) for task, key in highest.items() if key is not None)
 
     @property
     def score_names(self) -> dict[str, str]:
@@ -252,7 +267,7 @@ def tabulate(
     order = _task_order(runs) if tasks is None else tasks
     shown = tuple(task for task in order if any(task in row.cells for row in rows))
     scored_by = {score.task: score.score_name for of_run in by_run.values() for score in of_run.values()}
-    return ResultTable(split, shown, scored_by, tuple(_with_best(rows, shown)), _notes(rows, resolved))
+    return ResultTable(split, shown, scored_by, tuple(rows), _notes(rows, resolved))
 
 
 def _by_resolved(
@@ -260,13 +275,13 @@ def _by_resolved(
 ) -> list[tuple[tuple[str, ...], list[Run]]]:
     """The runs of one description by what `auto` stood for in them: the values that differ, and the runs."""
     parts: list[tuple[tuple[str, ...], list[Run]]] = [((), runs)]
-    for field, of in RESOLVED.items():
+    for name, of in RESOLVED.items():
         split = []
         for names, part in parts:
             groups = alike(part, conditions, of)
             for value, of_value in groups.items():
                 split.append(
-                    ((*names, value or f"{field} not recorded") if len(groups) > 1 else names, of_value)
+                    ((*names, value or f"{name} not recorded") if len(groups) > 1 else names, of_value)
                 )
         parts = split
     return parts
@@ -353,33 +368,6 @@ def _place(row: ResultRow) -> tuple[int, int, int]:
 
 def _base(encoder: str) -> str:
     return encoder.partition("+")[0]
-
-
-def _with_best(rows: Sequence[ResultRow], tasks: Sequence[str]) -> list[ResultRow]:
-    """The rows with `ResultCell.best` set.
-
-    Every pair is tested at 5%: "best" needs all of them, so their number needs no correction.
-    """
-    scored = {task: [row for row in rows if task in row.cells] for task in tasks}
-
-    def best(row: ResultRow, task: str) -> bool:
-        others = [other for other in scored.get(task, ()) if other.key != row.key]
-        return bool(others) and all(is_above(difference(row, other, task)) for other in others)
-
-    return [
-        replace(row, cells={task: replace(cell, best=best(row, task)) for task, cell in row.cells.items()})
-        for row in rows
-    ]
-
-
-def difference(a: ResultRow, b: ResultRow, task: str) -> PairedDifference | None:
-    """The difference a − b over the seeds that both have; None where there is no such seed."""
-    return paired_difference(a.cells[task].by_seed, b.cells[task].by_seed)
-
-
-def is_above(paired: PairedDifference | None) -> bool:
-    """Whether the 95% interval lies above zero. Not without a spread (one seed, equal differences)."""
-    return paired is not None and bool(paired.sd) and paired.low is not None and paired.low > 0
 
 
 def _task_order(runs: Iterable[Run]) -> list[str]:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from core.config import RunConfig
-from core.evaluation.statistics import MeanSD
+from core.evaluation.statistics import MeanSD, paired_difference
 from core.store import Store
 from dashboard.launch.presets import FINE_TUNE, SCARCE, TRY_IT, LaunchPreset
-from jobs.reports.table import ResultRow, ResultTable, difference, tabulate
+from jobs.reports.table import ResultRow, ResultTable, tabulate
 from tests.benchmarks._harness import arguments, laboratory
 from tests.tiny import tiny_bert
 from tests.trained import train_runs
@@ -72,7 +72,7 @@ def _train(store: Store, configs: Sequence[RunConfig]) -> ResultTable:
 def _gains(row: ResultRow, baseline: ResultRow) -> str:
     gains = []
     for task in ("pos-a", "pos-b"):
-        gain = difference(row, baseline, task)
+        gain = paired_difference(row.cells[task].by_seed, baseline.cells[task].by_seed)
         assert gain is not None
         assert gain.low is not None
         assert gain.high is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import defaultdict
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.config import RunConfig
-from core.evaluation.statistics import Randomised, holm, summary
+from core.evaluation.statistics import Randomised, holm, paired_difference, summary
 from core.store import Store
 from core.store.records import Run, StoredScore
 from core.tasks.scores import Report
@@ -23,7 +24,6 @@ from dashboard.compare.closer_views import tested as over_sentences
 from dashboard.compare.views import (
     Difference,
     answers,
-    corrections,
     default_pair,
     difference_records,
     difference_sheet,
@@ -36,7 +36,6 @@ from dashboard.compare.views import (
     run_pairs,
     sharing,
     sharing_forest,
-    undisputed,
     with_sentences,
 )
 from jobs.reports.naming import confounds
@@ -115,7 +114,7 @@ class TestTable:
         self, scores: dict[str, list[float]], best: list[bool]
     ) -> None:
         table = of(**scores)
-        assert [row.cells["ner"].best for row in table.rows] == best
+        assert [(row.key, "ner") in table.bold for row in table.rows] == best
         assert [record["best"] for record in score_records(table)] == best
 
     def test_rows_stand_as_in_the_papers(self) -> None:
@@ -198,8 +197,8 @@ class TestAnswers:
     def test_a_headline_of_all_verdicts(self) -> None:
         (one,) = answers(table := of(mtl=MTL, mrn=MRN), table.rows[1].key, table.rows[0].key)
         higher, lower = replace(one, task="a"), replace(one, row=one.base, base=one.row, task="b")
-        lower = replace(lower, paired=answer(of(mtl=MRN, mrn=MTL)).paired)
-        small, unknown = replace(one, task="c", p_small=0.0), replace(one, task="d", p_seeds=1.0)
+        lower = replace(lower, mean=-lower.mean)
+        small, unknown = replace(one, task="c", p_small=0.0), replace(one, task="d", p=1.0)
         assert headline("B", "A", [higher, lower, small, unknown]) == (
             "B scores higher than A on a (+3.33) and lower than A on b (−3.33); negligible on c; "
             "undecided on d."
@@ -229,8 +228,15 @@ class TestDifferences:
         shown = differences(table, base)
         assert [row.row.config.paradigm for row in shown] == ["stl", "mrn"]
         assert [row.verdict for row in shown] == ["undecided", "higher"]
-        raw = [row.paired.p for row in shown if row.paired is not None]
-        assert [row.p_seeds for row in shown] == holm([p for p in raw if p is not None])
+        # The family is all pairs of rows on the task, whatever the baseline.
+        pairs = itertools.combinations([row.cells["ner"].by_seed for row in table.rows], 2)
+        tests = {
+            keys: paired_difference(*keys_of) for keys, keys_of in zip(("sm", "sr", "mr"), pairs, strict=True)
+        }
+        corrected = dict(
+            zip(tests, holm([test.p for test in tests.values() if test and test.p]), strict=True)
+        )
+        assert [row.p for row in shown] == [corrected["sm"], corrected["mr"]]
         view = forest(shown, table, base)
         assert (view.families, view.targets, view.reference) == (("STL", "MRN λ 0.003"), ("ner",), "MTL")
         assert [mark.verdict for mark in view.marks] == ["undecided", "higher"]
@@ -245,12 +251,9 @@ class TestDifferences:
         first = table_of_two.rows[0].key
         (mark,) = forest(differences(table_of_two, first), table_of_two, first).marks
         assert (mark.low, mark.high, mark.verdict) == (None, None, "undecided")
-        # With STL as the baseline the step from MTL to MRN is no row of the table, but it counts.
-        stl = table.rows[0].key
-        assert (len(corrections(table, stl)), len(differences(table, stl))) == (3, 2)
 
     def test_headline_forest_sharing_and_table_say_the_same(self) -> None:
-        """MRN's interval lies above zero, but not so once corrected for two differences."""
+        """MRN's interval lies above zero, but not so once corrected for three differences."""
         table = of(stl=STL, mtl=MTL, mrn=[0.83, 0.835, 0.865])
         _, mtl, mrn = table.rows
         shown = differences(table, mtl.key)
@@ -258,14 +261,13 @@ class TestDifferences:
         assert shown[1].interval[0] > 0
         assert shown[1].paired is not None
         assert shown[1].paired.p is not None
-        assert shown[1].p_seeds == pytest.approx(2 * shown[1].paired.p)
+        assert shown[1].p == pytest.approx(3 * shown[1].paired.p)
         assert [row.verdict for row in shown] == ["undecided", "undecided"]
         assert shown[1].remark == "higher before correction"
         assert (
             headline("MRN", "MTL", answers(table, mrn.key, mtl.key)) == "MRN against MTL: undecided on ner."
         )
-        assert mrn.cells["ner"].best
-        assert not any(row.cells["ner"].best for row in undisputed(table, shown).rows)
+        assert not table.bold
         assert "**" not in markdown(difference_sheet(shown, table, mtl.key, "demo"))
 
     @settings(max_examples=40)
@@ -290,14 +292,14 @@ class TestDifferences:
         table = replace(of(stl=STL, mtl=MTL, mrn=MRN), tasks=("pos", "ner"))
         rows = [
             replace(row, cells={
-                task: ResultCell(dict(enumerate(values)), {}, summary(values), best=True)
+                task: ResultCell(dict(enumerate(values)), {}, summary(values))
                 for task, values in zip(table.tasks, scores[2 * number :], strict=False)
             })
             for number, row in enumerate(table.rows)
         ]  # fmt: skip
         table = replace(table, rows=tuple(rows))
         baseline = table.rows[place].key
-        shown, steps = differences(table, baseline), sharing(table, baseline)
+        shown, steps = differences(table, baseline), sharing(table)
         said: dict[tuple[frozenset[str], str], set[str]] = defaultdict(set)
 
         def say(a: str, b: str, task: str, verdict: str) -> None:
@@ -336,11 +338,10 @@ class TestDifferences:
                 if mark.row == number:
                     say(step.a.key, step.b.key, mark.target, mark.verdict)
         assert all(len(verdicts) == 1 for verdicts in said.values()), said
-        for row in undisputed(table, [*shown, *(delta for step in steps for delta in step.deltas)]).rows:
-            for task, cell in row.cells.items():
-                for (keys_of_pair, of_task), (verdict,) in said.items():
-                    if cell.best and of_task == task and row.key in keys_of_pair:
-                        assert verdict == ("higher" if row.key == min(keys_of_pair) else "lower")
+        for key, task in table.bold:
+            for (keys_of_pair, of_task), (verdict,) in said.items():
+                if of_task == task and key in keys_of_pair:
+                    assert verdict == ("higher" if key == min(keys_of_pair) else "lower")
 
     def test_what_loses_is_not_bold_in_the_differences(self) -> None:
         table = of(mtl=MTL, mrn=MRN)
@@ -384,14 +385,14 @@ class TestDifferences:
 class TestSharing:
     def test_each_step_has_its_verdict_per_task(self) -> None:
         table = of(stl=STL, mtl=MTL, mrn=MRN)
-        steps = sharing(table, table.rows[1].key)
+        steps = sharing(table)
         assert [step.shares_nothing for step in steps] == [True, False]
         view = sharing_forest(steps, table.tasks)
         assert view.families == ("MTL − STL", "MRN − MTL")
         marks = [(mark.row, mark.target, mark.verdict) for mark in view.marks]
         assert marks == [(0, "ner", "undecided"), (1, "ner", "higher")]
         alone = of(mtl=[0.8, 0.81])
-        assert sharing(alone, alone.rows[0].key) == []
+        assert sharing(alone) == []
 
     def test_over_several_encoders_each_step_is_named_by_its_encoder(self) -> None:
         made = {
@@ -401,7 +402,7 @@ class TestSharing:
             for seed in (1, 2, 3)
         }
         _, table = tabled(made, TASKS)
-        steps = sharing(table, table.rows[0].key)
+        steps = sharing(table)
         view = sharing_forest(steps, table.tasks)
         assert view.families == tuple(f"MRN − MTL · {block}" for block in table.blocks)
         assert [(mark.row, mark.target) for mark in view.marks] == [
@@ -443,7 +444,7 @@ class TestWordEncoders:
         table = over(
             ("bilstm", "stl", STL), ("bilstm", "mtl", MTL), ("sc-lstm", "mtl", MRN), ("sc-lstm", "mrn", MRN)
         )
-        steps = sharing(table, table.rows[0].key)
+        steps = sharing(table)
         assert sharing_forest(steps, table.tasks).families == (
             "MTL − STL · bilstm", "MTL sc-lstm − STL bilstm", "MTL sc-lstm − MTL bilstm",
             "MRN − MTL · sc-lstm",
@@ -451,13 +452,13 @@ class TestWordEncoders:
         assert [step.confounds for step in steps] == [(), (), (), ()]
         # STL of the encoder itself comes before that of another one.
         own = over(("bilstm", "stl", STL), ("sc-lstm", "stl", STL), ("sc-lstm", "mtl", MRN))
-        assert [step.title for step in sharing(own, own.rows[0].key)] == ["MTL − STL"]
+        assert [step.title for step in sharing(own)] == ["MTL − STL"]
 
     def test_runs_that_differ_in_more_are_not_paired_silently(self) -> None:
         plain = dict.fromkeys((config("stl", encoder="bilstm", encoder_training="full", tasks="ner"),), 0.8)
         crf = config("mtl", encoder="sc-lstm", encoder_training="full", head="crf", clip_norm=5.0)
         _, table = tabled(plain | {crf: 0.85})
-        (step,) = sharing(table, table.rows[0].key)
+        (step,) = sharing(table)
         assert step.confounds == ("head", "clip norm")
 
     def test_a_transformer_is_asked_for_by_the_best_of_either_kind(self) -> None:
@@ -465,7 +466,7 @@ class TestWordEncoders:
             ("bilstm", "mtl", MTL), ("sc-lstm", "mtl", MRN), ("minilm", "stl", STL),
             ("minilm", "mtl", [0.9, 0.91]),
         )  # fmt: skip
-        asked = [step for step in sharing(table, table.rows[0].key) if step.asks_transformer]
+        asked = [step for step in sharing(table) if step.asks_transformer]
         assert [(step.a.name, step.b.name) for step in asked] == [("MTL · minilm, frozen", "MTL · sc-lstm")]
         assert [delta.seeds for delta in asked[0].deltas] == [2, 2]
         assert asked[0].confounds == ()

@@ -132,15 +132,24 @@ def test_configurations_that_differ_never_read_the_same(
 
 def test_the_best_is_marked_among_lines_on_the_same_share() -> None:
     store = Store.open("sqlite://")
-    for values, score in (
-        ({"lambda": 0.1}, 0.7), ({"lambda": 0.2}, 0.8), ({"lambda": 0.3}, 0.80001), ({"fraction": 0.5}, 0.9),
-    ):  # fmt: skip
-        run_id = claimed(store, RunState.SUCCEEDED, **values)
-        store.add_result(run_id, split_result("test", score))
+    for values, scores in (
+        ({"lambda": 0.1}, (0.7, 0.701, 0.703)),
+        ({"lambda": 0.2}, (0.8, 0.802, 0.803)),
+        ({"fraction": 0.5}, (0.9, 0.901, 0.903)),
+    ):
+        for seed, score in enumerate(scores):
+            run_id = claimed(store, RunState.SUCCEEDED, seed=seed, **values)
+            store.add_result(run_id, split_result("test", score))
     (table,) = page(store).tables
-    best = {table.lines[place].run_ids[0] for place in table.best("test", "pos")}
-    assert best == {2, 3}  # which read the same; nothing stands beside the one on half of the data
+    best = [table.lines[place].config.lambda_ for place in table.best("test", "pos")]
+    assert best == [0.2]  # nothing stands beside the one on half of the data
     assert table.best("dev", "pos") == set()
+    # A higher mean alone is not marked.
+    for seed in range(3):
+        run_id = claimed(store, RunState.SUCCEEDED, seed=seed, **{"lambda": 0.3})
+        store.add_result(run_id, split_result("test", 0.7 + 0.12 * seed))
+    (table,) = page(store).tables
+    assert table.best("test", "pos") == set()
     assert table.split("dev") == "test"  # there are no scores on dev
     store.close()
 

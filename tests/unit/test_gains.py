@@ -28,16 +28,17 @@ def test_a_gain_is_mtl_less_stl_of_the_same_seeds() -> None:
         ]
     )
     gain = gains.pairs["pos", "ner"]
-    assert gain.paired.n == 2
+    assert gain.seeds == 2
     assert gain.alone == pytest.approx(0.75)
-    assert gain.paired.mean == pytest.approx(0.03)
+    assert gain.mean == pytest.approx(0.03)
     assert gain.relative == pytest.approx(4.0)
     # Student's t with one degree of freedom: 12.7 standard errors of 0.01.
-    assert gain.paired.low == pytest.approx(0.03 - 12.706 * 0.01, abs=1e-5)
+    assert gain.interval is not None
+    assert gain.interval[0] == pytest.approx(0.03 - 12.706 * 0.01, abs=1e-5)
     assert not gain.is_decided
     one_seed = gains.pairs["ner", "pos"]
-    assert one_seed.paired.n == 1
-    assert one_seed.paired.mean == pytest.approx(-0.05)
+    assert one_seed.seeds == 1
+    assert one_seed.mean == pytest.approx(-0.05)
     assert not one_seed.is_decided
     assert gains.tasks == ("pos", "ner")
     np.testing.assert_allclose(gains.matrix(), [[np.nan, 3.0], [-5.0, np.nan]])

@@ -12,7 +12,7 @@ import pytest
 
 from core.corpora.loading import read
 from core.errors import MRNLabError, TrainingError
-from core.evaluation.statistics import HIGHER
+from core.evaluation.comparison import HIGHER
 from core.store import RunState, Store
 from core.studies import Setting
 from core.studies.analysis import MEAN

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from core.config import RunConfig
-from core.evaluation.statistics import HIGHER, LOWER, UNDECIDED, holm
+from core.evaluation.comparison import HIGHER, LOWER, UNDECIDED
+from core.evaluation.statistics import holm
 from core.studies.analysis import (
     MEAN,
     RARE,
@@ -57,7 +58,7 @@ class TestAnalysis:
         assert mrn.by_seed[MEAN] == {seed: pytest.approx(sum(TEST["mrn"][seed]) / 2) for seed in (1, 2, 3)}
         assert mrn.scores[MEAN].n == 3
         assert mrn.scores[RARE].mean == pytest.approx(mrn.scores[MEAN].mean / 2)
-        assert mrn.differences[RARE].paired.mean == pytest.approx(mrn.differences[MEAN].paired.mean / 2)
+        assert mrn.differences[RARE].mean == pytest.approx(mrn.differences[MEAN].mean / 2)
 
     def test_what_was_learned_is_the_mean_over_pairs_with_a_target(self) -> None:
         """One of two tasks is the target; seeds 1 to 3 learned 0.2, 0.4 and 0.6."""
@@ -79,11 +80,12 @@ class TestAnalysis:
         result = analysed()
         assert result.outcome("mtl").differences == {}
         on_ner = result.outcome("mrn").differences["ner"]
-        assert on_ner.paired.mean == pytest.approx(0.03)  # of 0.02, 0.03, 0.04
+        assert on_ner.paired is not None
+        assert on_ner.mean == pytest.approx(0.03)  # of 0.02, 0.03, 0.04
         # 0.03 / (0.01 / √3) = 5.196 with 2 degrees of freedom; the half width is 4.3027 · 0.01 / √3
         assert on_ner.paired.p == pytest.approx(0.03509, abs=1e-5)
         assert on_ner.paired.low == pytest.approx(0.03 - 0.024841, abs=1e-5)
-        assert on_ner.p_holm == pytest.approx(2 * 0.03509, abs=2e-5)  # the smaller of two
+        assert on_ner.p == pytest.approx(2 * 0.03509, abs=2e-5)  # the smaller of two
         assert on_ner.paired.low is not None
         assert on_ner.paired.low > 0
         assert on_ner.verdict == UNDECIDED  # the interval alone excludes zero, the corrected p does not
@@ -97,12 +99,12 @@ class TestAnalysis:
         pos, _ner = layout.arms["stl"][0].runs[2]
         stl = analysed(frozenset({pos})).outcome("stl")
         assert (stl.scores["pos"].n, stl.scores["ner"].n, stl.scores[MEAN].n, stl.failed) == (2, 3, 2, 1)
-        assert stl.differences[MEAN].paired.n == 2
+        assert stl.differences[MEAN].seeds == 2
         nothing = analyse(layout, DevScores({}), FinalScores({}))
         assert [outcome.arm is None for outcome in nothing.outcomes] == [False, False, True]
         assert not any(outcome.scores or outcome.differences for outcome in nothing.outcomes)
         single = analysed(seeds=(1,), search_seeds=(1,)).outcome("mrn").differences["ner"]
-        assert (single.verdict, single.paired.low, single.p_holm) == (UNDECIDED, None, None)
+        assert (single.verdict, single.interval, single.p) == (UNDECIDED, None, None)
 
     def test_test_scores_choose_nothing(self) -> None:
         layout = lay_out(study(), setting())

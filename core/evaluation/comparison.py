@@ -1,0 +1,148 @@
+"""Whether one configuration scores higher than another: the one rule of all tables and pages.
+
+A family is the differences that one table shows on one task: between all of its rows, or of each row from a
+declared reference. Its p-values are corrected together (Holm), and what is bold, coloured or said of a
+difference follows from its verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TypeVar
+
+from core.evaluation.statistics import CONFIDENCE, PairedDifference, holm, paired_difference, summary
+from core.wording import p_text, plural, signed_points
+
+HIGHER, LOWER, NEGLIGIBLE, UNDECIDED = "higher", "lower", "negligible", "undecided"
+"""The verdicts on a difference."""
+
+BySeed = Mapping[int, float]
+"""The scores of a configuration on a task, by seed, in [0, 1]."""
+_Key = TypeVar("_Key")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The scores of one configuration less those of another on a task.
+
+    `paired` is over the seeds that both have, None where there is none. `mean` in [−1, 1] is its mean;
+    without a common seed the difference of the means. `p` (that they differ) and `p_small` (that they differ
+    by next to nothing) are corrected for the family; None where no test can be made.
+    """
+
+    paired: PairedDifference | None
+    mean: float
+    p: float | None = None
+    p_small: float | None = None
+
+    @property
+    def verdict(self) -> str:
+        """Whether it is negligible; if not, whether it is significant, and on which side of zero."""
+        return _verdict(self.mean, self.p, self.p_small)
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether it is higher or lower."""
+        return self.verdict in (HIGHER, LOWER)
+
+    @property
+    def seeds(self) -> int:
+        """How many seeds both have."""
+        return 0 if self.paired is None else self.paired.n
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether both have the same score on every seed."""
+        return self.paired is not None and not self.paired.sd and self.mean == 0
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95% interval of this difference by itself, where there is a spread over seeds."""
+        paired = self.paired
+        if paired is None or not paired.sd or paired.low is None or paired.high is None:
+            return None
+        return paired.low, paired.high
+
+    @property
+    def in_points(self) -> str:
+        """`+1.20 [+0.40, +2.00]`: the difference and its interval in points."""
+        if self.interval is None:
+            return signed_points(self.mean)
+        low, high = self.interval
+        return f"{signed_points(self.mean)} [{signed_points(low)}, {signed_points(high)}]"
+
+    @property
+    def remark(self) -> str:
+        """Why it is undecided, where more is to be said than that p is too large."""
+        paired = self.paired
+        if paired is None:
+            return "no seed in common"
+        if not paired.sd:
+            return "1 seed" if paired.n == 1 else f"the same with each of {plural(paired.n, 'seed')}"
+        alone = _verdict(paired.mean, paired.p, paired.p_small)
+        return "" if alone == self.verdict else f"{alone} before correction"
+
+    @property
+    def sentence(self) -> str:
+        """The verdict and the numbers behind it (plain text)."""
+        text = f"{self.verdict}, {signed_points(self.mean)}"
+        if self.interval is not None:
+            low, high = self.interval
+            text += f" ± {50 * (high - low):.2f}, {plural(self.seeds, 'seed')}, p {p_text(self.p)}"
+        return f"{text} ({self.remark})" if self.remark else text
+
+    def reversed(self) -> Comparison:
+        """The second configuration less the first."""
+        paired = self.paired
+        if paired is not None:
+            low, high = paired.low, paired.high
+            paired = replace(
+                paired,
+                mean=-paired.mean,
+                low=None if high is None else -high,
+                high=None if low is None else -low,
+            )
+        return replace(self, paired=paired, mean=-self.mean)
+
+
+def compare(family: Mapping[_Key, tuple[BySeed, BySeed]]) -> dict[_Key, Comparison]:
+    """The first scores of each pair less the second. The p-values are corrected for the whole family."""
+    comparisons = {}
+    for key, (first, second) in family.items():
+        paired = paired_difference(first, second)
+        mean = summary(first.values()).mean - summary(second.values()).mean if paired is None else paired.mean
+        comparisons[key] = Comparison(paired, mean)
+    known = {key: comparison.paired for key, comparison in comparisons.items() if comparison.paired}
+    differs = _corrected({key: paired.p for key, paired in known.items()})
+    small = _corrected({key: paired.p_small for key, paired in known.items()})
+    return {
+        key: replace(comparison, p=differs.get(key), p_small=small.get(key))
+        for key, comparison in comparisons.items()
+    }
+
+
+def compare_rows(rows: Mapping[_Key, BySeed]) -> dict[tuple[_Key, _Key], Comparison]:
+    """Each row of a column of scores less each other one: a family of all pairs."""
+    one_way = compare({(a, b): (rows[a], rows[b]) for a, b in combinations(rows, 2)})
+    return one_way | {(b, a): comparison.reversed() for (a, b), comparison in one_way.items()}
+
+
+def highest_row(comparisons: Mapping[tuple[_Key, _Key], Comparison]) -> _Key | None:
+    """The row that is HIGHER than each other one, from all pairs of `compare_rows`: its score is bold."""
+    not_highest = {a for (a, _), comparison in comparisons.items() if comparison.verdict != HIGHER}
+    return next((a for a, _ in comparisons if a not in not_highest), None)
+
+
+def _corrected(p_values: Mapping[_Key, float | None]) -> dict[_Key, float]:
+    known = {key: p_value for key, p_value in p_values.items() if p_value is not None}
+    return dict(zip(known, holm(list(known.values())), strict=True))
+
+
+def _verdict(mean: float, p: float | None, p_small: float | None) -> str:
+    if p_small is not None and p_small < 1 - CONFIDENCE:
+        return NEGLIGIBLE
+    if p is None or p >= 1 - CONFIDENCE:
+        return UNDECIDED
+    return HIGHER if mean > 0 else LOWER
