@@ -91,7 +91,8 @@ class RunFacts:
     by construction. `selected_by` is the description's `select_by`, or `last` without development sentences.
     Scores on text of another `text_hash`, or in another `precision` (`fp32`, `bf16`), do not compare.
     `feats_sentences` is `all` where sentences without any feature of CoNLL-U are annotated for tasks on
-    features; runs of earlier versions left them out and have it empty.
+    features; runs of earlier versions left them out and have it empty. `sizes` has the sentences and words of
+    each split as the run used them, `hardware` the model of the GPU or CPU.
     """
 
     device: str
@@ -119,6 +120,8 @@ class RunFacts:
     selected_by: SelectBy = "score"
     text_hash: str = ""
     feats_sentences: Literal["", "all"] = ""
+    sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    hardware: str = ""
 
 
 @dataclass(frozen=True)

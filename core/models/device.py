@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import platform
+import re
+from functools import cache
+from pathlib import Path
 
 import torch
 
@@ -42,3 +46,13 @@ def make_deterministic(seed: int, device: torch.device) -> None:
         # Read when the GPU's first matrix product is made; without it products may differ from run to run.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True, warn_only=True)
+
+
+@cache
+def hardware_name(device: torch.device) -> str:
+    """The model of the GPU, or of the machine's processor with its number of cores."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    known = Path("/proc/cpuinfo")
+    names = re.findall(r"^model name\s*: (.+)$", known.read_text(), re.MULTILINE) if known.is_file() else []
+    return f"{names[0] if names else platform.processor() or platform.machine()}, {os.cpu_count()} cores"

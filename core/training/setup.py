@@ -17,13 +17,20 @@ from torch import nn
 from core import __version__
 from core.config import RunConfig, config_warnings, trains_heads_alone
 from core.corpora.loading import overlaps
+from core.corpora.sampling import words_of
 from core.corpora.types import Corpus
 from core.encoding.batches import Batch, Context
 from core.encoding.texts import word_forms
 from core.encoding.tokenizer import SubwordTokenizer, Tokenizer, load_tokenizer
 from core.encoding.words import WordTokenizer, words_read
 from core.errors import TrainingError
-from core.models.device import ALL_THREADS, choose_device, computes_in_half, make_deterministic
+from core.models.device import (
+    ALL_THREADS,
+    choose_device,
+    computes_in_half,
+    hardware_name,
+    make_deterministic,
+)
 from core.models.encoders import Encoder
 from core.models.encoders.bilstm import BiLSTM
 from core.models.encoders.fast_bert import TrainedRows, train_rows, weight_count
@@ -230,6 +237,8 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         planted=corpus.planted and corpus.planted(config.tasks),
         text_hash=corpus.text_hash,
         feats_sentences="all",
+        sizes={name: (len(split.sentences), words_of(split.sentences)) for name, split in splits.items()},
+        hardware=hardware_name(device),
         parameters=weights + (base.fixed_parameters if base is not None and features is not None else 0),
         trained_parameters=weights - fixed_weights,
         notes=(*corpus.notes, *encoder_notes, *text_notes, *config_warnings(config), *alignment_notes),

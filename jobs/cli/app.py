@@ -25,7 +25,7 @@ from jobs.cli.output import say, tell
 from jobs.engines import ENGINES
 
 # In the order of a run's life, which is also the order of the help.
-_READING = ["runs", "show", "metrics", "results", "relations", "tag"]
+_READING = ["runs", "show", "metrics", "results", "appendix", "relations", "tag"]
 _CHANGING = ["stop", "priority", "resume", "retry", "archive", "restore", "keyword", "delete"]
 _ASKING = ["launch", "study", "transfer", "advise"]
 _KEEPING = ["export", "import", "backup", "queue", "worker", "doctor"]

@@ -11,8 +11,9 @@ import typer
 from core.errors import MRNLabError
 from core.store import RunState, Store
 from core.wording import which_runs
-from jobs.cli.app import JSON_OPTION, app, opened_store, run_number
+from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, opened_store, run_number
 from jobs.cli.output import hand_out, print_json, print_table, say, tell
+from jobs.reports.appendix import appendix, written
 from jobs.reports.render import (
     COST_COLUMNS,
     REPORT_COLUMNS,
@@ -100,6 +101,29 @@ def results(
             _print(with_published(sheet, table) if published else sheet, format_)
         for (alignment, reason), ids in alignments.items():
             say(f"Alignment {alignment} in {which_runs(ids)}: {reason}.")
+
+
+class _Written(StrEnum):
+    """How the appendix is written."""
+
+    LATEX = "latex"
+    MARKDOWN = "markdown"
+
+
+@app.command("appendix")
+def print_appendix(
+    ctx: typer.Context,
+    run: Annotated[list[int], RUNS_ARGUMENT],
+    format_: Annotated[_Written, typer.Option("--format", help="How it is written.")] = _Written.LATEX,
+) -> None:
+    """Print the reproducibility appendix of a paper on these finished runs.
+
+    Data with sizes and labels, every hyperparameter with how it was chosen, seeds, parameters, time and
+    hardware, dev beside test scores, versions, and the commands that run it again: all from the store.
+    """
+    with opened_store(ctx) as store:
+        sections = appendix(store, run)
+    hand_out(written(sections, in_latex=format_ is _Written.LATEX))
 
 
 def _alignments(store: Store, tables: Iterable[ResultTable]) -> dict[tuple[str, str], list[int]]:

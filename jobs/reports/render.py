@@ -275,18 +275,19 @@ def latex(sheet: Sheet) -> str:
         r"% \usepackage{booktabs}",
         r"\begin{table}",
         r"  \centering",
-        rf"  \caption{{{_tex(sheet.captioned())}}}",
+        rf"  \caption{{{tex(sheet.captioned())}}}",
         rf"  \begin{{tabular}}{{l{'r' * (len(sheet.head) - 1)}}}",
         r"    \toprule",
-        row(map(_tex, sheet.head)),
+        row(map(tex, sheet.head)),
     ]
     for block in sheet.blocks:
         lines.append(r"    \midrule")
         if block.title:
-            lines.append(row([rf"\multicolumn{{{len(sheet.head)}}}{{l}}{{\emph{{{_tex(block.title)}}}}}"]))
-        lines += [row(cells) for cells in cell_texts(block, _tex, r"\textbf{{{}}}", "--")]
+            lines.append(row([rf"\multicolumn{{{len(sheet.head)}}}{{l}}{{\emph{{{tex(block.title)}}}}}"]))
+        lines += [row(cells) for cells in cell_texts(block, tex, r"\textbf{{{}}}", "--")]
     return "\n".join([*lines, r"    \bottomrule", r"  \end{tabular}", r"\end{table}"])
 
 
-def _tex(text: str) -> str:
+def tex(text: str) -> str:
+    """Plain text as LaTeX on one line."""
     return " ".join(text.split()).translate(_LATEX)

@@ -1,0 +1,61 @@
+"""mrnlab appendix: what a paper's reproducibility appendix needs, from the store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from core.records import SplitResult
+from core.store import RunState
+from tests.making import OWNER, claimed, run_facts, task_score
+from tests.unit.cli.conftest import Laboratory
+
+_KNOWN: dict[str, Any] = {
+    "sizes": {"train": (120, 1712), "test": (30, 400)},
+    "hardware": "A processor, 2 cores",
+}
+
+
+def _finished(lab: Laboratory, dev: float, test: float, *, known: bool = True, **values: Any) -> int:
+    run_id = claimed(lab.store, **values)
+    lab.store.set_facts(run_id, run_facts(**(_KNOWN if known else {})))
+    for split, score in (("dev", dev), ("test", test)):
+        scores = (task_score("pos", score), task_score("ner", score / 2))
+        lab.store.add_result(run_id, SplitResult(split, 1, scores, {}, {}))
+    lab.store.finish(run_id, RunState.SUCCEEDED, best_epoch=1, owner=OWNER)
+    return run_id
+
+
+@pytest.mark.parametrize("format_", ["markdown", "latex"])
+def test_all_that_a_reader_needs_to_repeat_it(lab: Laboratory, format_: str) -> None:
+    ids = [_finished(lab, 0.8 + seed / 100, 0.7 + seed / 100, seed=seed) for seed in (1, 2)]
+    for seed in (1, 2):
+        _finished(lab, 0.9, 0.1, seed=seed, lambda_=0.5)
+    text = lab.answer("appendix", *map(str, ids), "--format", format_)
+    assert "120 sentences" in text
+    assert "1,712 words" in text
+    assert "81.50" in text  # dev
+    assert "71.50" in text  # test
+    assert "A processor, 2 cores" in text
+    # Dev scores are higher for the other λ, whatever the test scores are, and the appendix says so.
+    assert "of 0.01, 0.5: dev is highest for 0.5" in text
+    assert "mrnlab launch --corpus" in text
+    assert "--seeds 1,2" in text
+    assert "mrnlab & test" in text or "mrnlab | test" in text
+    if format_ == "latex":
+        assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 5
+        assert r"learn" in text
+        assert r"update\_every" in text
+    else:
+        assert "| update\\_every | 10 | default |" in text
+
+
+def test_what_an_older_version_did_not_record_is_named(lab: Laboratory) -> None:
+    run_id = _finished(lab, 0.8, 0.7, known=False)
+    assert "not recorded" in lab.answer("appendix", str(run_id), "--format", "markdown")
+
+
+def test_runs_that_have_not_finished_are_refused(lab: Laboratory) -> None:
+    run_id = claimed(lab.store)
+    assert "None of these runs has finished" in lab.refusal("appendix", str(run_id))
