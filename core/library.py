@@ -13,15 +13,16 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from core.config import FIELD_HELP, RunConfig
+from core.config import FIELD_HELP, RunConfig, comparison_key
 from core.corpora import load, prepare
 from core.corpora.free_text import split_sentences
 from core.corpora.types import Sentence, whole_text
 from core.errors import ConfigError, CorpusError, MRNLabError
+from core.evaluation.comparison import compare_rows
 from core.mrn.relations import MODES, row_names
 from core.paths import own_checkpoint
 from core.recording.foreground import train_here
@@ -29,6 +30,9 @@ from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Sink, StepM
 from core.store import Run, Store
 from core.tagging import Tagger, check_texts, load_tagger, text_of
 from core.tasks import KINDS, reading
+
+if TYPE_CHECKING:
+    from core.figures import Figure
 
 _PROGRESS = ["state", "sweep", "created_at", "seconds", "best_epoch"]
 _SCORES = [
@@ -151,6 +155,33 @@ class Laboratory:
         ]
         return pd.concat(frames, ignore_index=True)[_METRICS] if frames else pd.DataFrame(columns=_METRICS)
 
+    def plot_differences(self, run_ids: Collection[int], baseline: int, split: str = "test") -> Figure:
+        """The differences of these runs' configurations from that of the run `baseline`, task by task, paired
+        by seed, with 95% intervals and verdicts, as Compare shows them.
+        """
+        from core.figures import SERIES, Forest, Mark, forest_chart
+
+        runs = {run.id: run.config for run in self.store.runs([*run_ids, baseline])}
+        keys = {run_id: comparison_key(config) for run_id, config in runs.items()}
+        tasks = dict.fromkeys(task for config in runs.values() for task in config.tasks)
+        columns: dict[str, dict[str, dict[int, float]]] = {task: {} for task in tasks}
+        for score in self.store.scores(list(runs), split, with_reports=False):
+            columns[score.task].setdefault(keys[score.run_id], {})[runs[score.run_id].seed] = score.score
+        base = keys[baseline]
+        names = {
+            key: f"{config.paradigm.upper()}, run {run_id}"
+            for run_id, config in sorted(runs.items(), reverse=True)
+            if (key := keys[run_id]) != base
+        }
+        marks = []
+        for task, rows in columns.items():
+            compared = compare_rows(rows)
+            for place, (key, name) in enumerate(names.items()):
+                if (difference := compared.get((key, base))) is not None:
+                    marks.append(Mark.of(difference, place, task, f"{name}, {task}: {difference.sentence}"))
+        view = Forest(tuple(names.values()), tuple(columns), f"run {baseline}", tuple(marks))
+        return forest_chart(view, dict(zip(columns, SERIES, strict=False)))
+
 
 class StoredRun:
     """One run of a laboratory and what it has recorded so far, as DataFrames."""
@@ -188,6 +219,20 @@ class StoredRun:
     def metrics(self) -> pd.DataFrame:
         """Every point of its curves, a row each. The task `""` is the whole."""
         return self.lab.metrics([self.id]).drop(columns="run")
+
+    def plot_curves(self, name: str = "loss", split: str = "train") -> Figure:
+        """A metric over the steps as a Plotly figure, a line for each task. Raises MRNLabError without it."""
+        from core.figures import curves
+
+        points = self.lab.metrics([self.id]).query("name == @name and split == @split")
+        self._check_recorded(list(points.index), f"metric '{name}' on the split '{split}'")
+        return curves(points, f"{name}, {split}")
+
+    def plot_relations(self, mode: str = "task", *, step: int | None = None) -> Figure:
+        """The correlations of `relations` as a Plotly heatmap."""
+        from core.figures import matrix
+
+        return matrix(self.relations(mode, step=step))
 
     def snapshots(self) -> list[int]:
         """The steps at which its covariances were stored: none but for MRN."""

@@ -39,8 +39,3 @@ def option(text: object) -> str:
     """
     as_it_is = str(text)
     return as_it_is if _PLAIN.fullmatch(as_it_is) and not _MARKED.search(as_it_is) else escape(as_it_is)
-
-
-def plotly_text(text: object) -> str:
-    """User text inside a figure: Plotly reads a few HTML tags and `%{…}`, so neither may survive."""
-    return " ".join(str(text).split()).replace("&", "&amp;").replace("<", "&lt;").replace("%{", "%\u2060{")

@@ -12,11 +12,11 @@ from core.config import RunConfig
 from core.errors import MRNLabError
 from core.evaluation.costs import COST_NOTE
 from core.evaluation.statistics import NEGLIGIBLE_BELOW
+from core.figures import forest_chart
 from core.registry import ONE_STACK
 from core.store.records import ACTIVE
 from core.studies.published import CITATION
 from core.wording import duration, p_text, plural, points
-from dashboard.compare.charts import forest_chart
 from dashboard.compare.scope import Scope, predictions_needed, sentence_tests, table_of
 from dashboard.compare.views import (
     DIFFERENCE_COLUMNS,

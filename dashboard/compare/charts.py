@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from core.evaluation.comparison import UNDECIDED
-from core.studies.analysis import RARE
+from core.figures import Chart, Figure, axis, plotly_text, wrapped
 from core.tasks.confusion import NOTHING, OTHER_WORDS
 from dashboard.compare.closer_views import Guesses, Matrix
-from dashboard.compare.views import Forest
-from dashboard.shared.charts import Figure, axis, figure
-from dashboard.text import plotly_text
 from dashboard.theme import BACKGROUND, BORDER, MUTED, TEXT, faint
 from jobs.reports.table import ResultTable
 
@@ -35,7 +30,7 @@ def confusion_chart(view: Matrix) -> Figure:
     """Mistakes only: the diagonal is grey, since right predictions would dominate. Rows are gold labels."""
     rows, columns = len(view.gold), len(view.predicted)
     cell, size = (34, 12) if rows <= _MOST_NUMBERS else (22, 11) if rows <= 24 else (15, 9)
-    chart = figure(96 + cell * rows, margin={"l": 8, "r": 8, "t": 70, "b": 26})
+    chart = Chart(96 + cell * rows, margin={"l": 8, "r": 8, "t": 70, "b": 26})
     most = float(np.nanmax(view.shares, initial=0.0)) or 1.0
     shared: dict[str, Any] = {"showscale": False, "hoverongaps": False, "xgap": 1, "ygap": 1}
     diagonal = np.where(np.isnan(view.shares), 0.0, np.nan)
@@ -63,7 +58,7 @@ def confusion_chart(view: Matrix) -> Figure:
         across, size, "taken for", range=(-0.5, columns - 0.5), side="top", tickangle=angle
     )
     chart.layout["yaxis"] = _names(down, size, range=(rows - 0.5, -0.5))
-    return chart
+    return chart.figure()
 
 
 def _name(label: str, *, missed: bool) -> str:
@@ -79,7 +74,7 @@ def _number(share: float) -> str:
 
 def deviation_chart(side: Guesses, name: str, colour: str) -> Figure:
     """Predicted numbers against the annotated ones, with the line where both are the same."""
-    chart = figure(460, margin={"l": 52, "r": 16, "t": 12, "b": 44})
+    chart = Chart(460, margin={"l": 52, "r": 16, "t": 12, "b": 44})
     low, high = (
         float(end([end(side.gold, initial=0.0), end(side.mean, initial=0.0)])) for end in (np.min, np.max)
     )
@@ -104,13 +99,13 @@ def deviation_chart(side: Guesses, name: str, colour: str) -> Figure:
     )
     chart.layout["xaxis"] = axis("annotated", range=ends, nticks=8)
     chart.layout["yaxis"] = axis("predicted", range=ends, nticks=8)
-    return chart
+    return chart.figure()
 
 
 def seeds_chart(table: ResultTable, task: str, colour: str) -> Figure:
     """One task's scores in percent by configuration: a thin line per seed, the mean a thick one."""
     rows = [row for row in table.rows if task in row.cells]
-    chart = figure(300, margin={"l": 52, "r": 20, "t": 12, "b": 64})
+    chart = Chart(300, margin={"l": 52, "r": 20, "t": 12, "b": 64})
     for seed in sorted({seed for row in rows for seed in row.cells[task].by_seed}):
         scores = [row.cells[task].by_seed.get(seed) for row in rows]
         chart.add(
@@ -134,85 +129,4 @@ def seeds_chart(table: ResultTable, task: str, colour: str) -> Figure:
         trace["x"] = list(range(len(rows)))
     chart.layout["xaxis"] = _names([wrapped(row.name) for row in rows], 12, range=(-0.35, len(rows) - 0.65))
     chart.layout["yaxis"] = axis("percent", tickformat=".1f", nticks=6)
-    return chart
-
-
-_LEGEND = 30
-# Longer names are set on two lines.
-_LONG = 22
-
-
-def forest_chart(view: Forest, colours: Mapping[str, str]) -> Figure:
-    """Differences with 95% intervals: a row per family, in it a mark per target, its verdict at the end of
-    the line; filled if it is decided.
-    """
-    per_family = len(view.targets)
-    height = 76 + _LEGEND + round(len(view.families) * max(34, 15 * per_family + 10))
-    chart = figure(
-        height,
-        margin={"l": 8, "r": 76, "t": _LEGEND, "b": 44},
-        showlegend=per_family > 1,
-        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 12}},
-    )
-    chart.add_line(x=0, line={"color": MUTED, "width": 1})
-    for place, target in enumerate(view.targets):
-        offset = 0.7 * ((place + 0.5) / per_family - 0.5)
-        _add_target(chart, view, target, offset, colours.get(target, MUTED if target == RARE else TEXT))
-    chart.layout["xaxis"] = axis(f"Difference from {plotly_text(view.reference)}, points", tickformat="~g")
-    chart.layout["yaxis"] = axis(
-        showgrid=False,
-        tickmode="array",
-        tickvals=list(range(len(view.families))),
-        ticktext=[wrapped(title) for title in view.families],
-        range=(len(view.families) - 0.5, -0.5),
-        tickfont={"size": 13, "color": TEXT},
-    )
-    for line in range(1, len(view.families)):
-        chart.add_line(y=line - 0.5, line={"color": BORDER, "width": 1}, layer="below")
-    return chart
-
-
-def wrapped(title: str) -> str:
-    """A configuration's name; a long one on two lines of similar length."""
-    breaks = [found.start() for found in re.finditer(" [·−] ", title)]
-    if len(title) <= _LONG or not breaks:
-        return plotly_text(title)
-    middle = min(breaks, key=lambda place: abs(2 * place + 3 - len(title)))
-    second = title[middle:].removeprefix(" · ").strip()
-    return f"{plotly_text(title[:middle])}<br>{plotly_text(second)}"
-
-
-def _add_target(chart: Figure, view: Forest, target: str, offset: float, colour: str) -> None:
-    marks = [mark for mark in view.marks if mark.target == target]
-    shape = "diamond" if target == RARE else "circle"
-    symbols = [f"{shape}-open" if mark.verdict in (UNDECIDED, "") else shape for mark in marks]
-    for mark in marks:
-        chart.add_annotation(
-            text=mark.verdict,
-            x=1,
-            y=mark.row + offset,
-            xref="paper",
-            xanchor="left",
-            xshift=8,
-            showarrow=False,
-            font={"size": 11, "color": MUTED if mark.verdict == UNDECIDED else TEXT},
-        )
-    chart.add(
-        "scatter",
-        x=[mark.points for mark in marks],
-        y=[mark.row + offset for mark in marks],
-        name=plotly_text(target),
-        mode="markers",
-        marker={"size": 9, "symbol": symbols, "color": colour, "line": {"width": 1.6, "color": colour}},
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": [0.0 if mark.high is None else mark.high - mark.points for mark in marks],
-            "arrayminus": [0.0 if mark.low is None else mark.points - mark.low for mark in marks],
-            "color": colour,
-            "thickness": 1.6,
-            "width": 0,
-        },
-        text=[plotly_text(mark.hover) for mark in marks],
-        hovertemplate="%{text}<extra></extra>",
-    )
+    return chart.figure()

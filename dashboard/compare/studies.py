@@ -14,12 +14,12 @@ import streamlit as st
 from core.errors import MRNLabError
 from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED
 from core.evaluation.costs import COST_NOTE
+from core.figures import forest_chart
 from core.studies import STUDIES, Study
 from core.studies.analysis import MEAN, Outcome, Result, TableView, table_view
 from core.studies.answer import answer
 from core.studies.published import ABOVE, BELOW, WITHIN, Reported
 from core.wording import all_of, duration, p_text, percent, plural, signed_points
-from dashboard.compare.charts import forest_chart
 from dashboard.compare.views import (
     FIXED,
     failures,

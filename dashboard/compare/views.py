@@ -15,6 +15,7 @@ import pandas as pd
 from core.config import RunConfig, shares_nothing
 from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED, Comparison
 from core.evaluation.statistics import MeanSD, Randomised, holm
+from core.figures import Forest, Mark
 from core.registry import ONE_STACK, reads_words
 from core.studies import Sample, Study
 from core.studies.analysis import MEAN, RARE, Result
@@ -237,31 +238,6 @@ def sharing(table: ResultTable) -> list[Step]:
     return [step for step in steps if step.deltas]
 
 
-@dataclass(frozen=True)
-class Mark:
-    """One difference in a forest plot, in points: the row of its family, its target, its interval, the text
-    under the pointer, its verdict.
-    """
-
-    row: int
-    target: str
-    points: float
-    low: float | None
-    high: float | None
-    hover: str
-    verdict: str
-
-
-@dataclass(frozen=True)
-class Forest:
-    """Differences from one reference: `families` are the rows, top first, `targets` the tasks and means."""
-
-    families: tuple[str, ...]
-    targets: tuple[str, ...]
-    reference: str
-    marks: tuple[Mark, ...]
-
-
 def sharing_forest(steps: Sequence[Step], tasks: Sequence[str]) -> Forest:
     """A row per step, named by its encoder where there are several, and a mark per task."""
     several = len({(step.a.block, step.a.config.encoder) for step in steps}) > 1
@@ -277,14 +253,7 @@ def sharing_forest(steps: Sequence[Step], tasks: Sequence[str]) -> Forest:
 
 def _forest(rows: Mapping[str, Sequence[Difference]], tasks: Sequence[str], reference: str) -> Forest:
     marks = tuple(
-        _mark(
-            row,
-            delta.task,
-            delta.mean,
-            delta.interval,
-            f"{name}, {delta.task}: {delta.sentence}",
-            delta.verdict,
-        )
+        Mark.of(delta, row, delta.task, f"{name}, {delta.task}: {delta.sentence}")
         for row, (name, deltas) in enumerate(rows.items())
         for delta in deltas
     )
@@ -321,13 +290,6 @@ def forest(differences: Sequence[Difference], table: ResultTable, baseline: str)
     for delta in differences:
         rows.setdefault(delta.row.name, []).append(delta)
     return _forest(rows, table.tasks, table.row(baseline).name)
-
-
-def _mark(
-    row: int, target: str, mean: float, ends: tuple[float, float] | None, words: str, verdict: str
-) -> Mark:
-    low, high = (None, None) if ends is None else (100 * ends[0], 100 * ends[1])
-    return Mark(row, target, 100 * mean, low, high, words, verdict)
 
 
 def _bracketed(ends: tuple[float, float] | None) -> str:
@@ -429,7 +391,7 @@ def study_forest(result: Result, shown: tuple[str, ...] = ()) -> Forest:
         for target in shown:
             if (delta := outcome.differences.get(target)) is not None:
                 words = f"{outcome.family.title}, {target}: {delta.sentence}"
-                marks.append(_mark(row, target, delta.mean, delta.interval, words, delta.verdict))
+                marks.append(Mark.of(delta, row, target, words))
     titles = tuple(outcome.family.title for outcome in others)
     return Forest(titles, shown, result.outcome(result.reference).family.title, tuple(marks))
 

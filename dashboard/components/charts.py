@@ -14,7 +14,8 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.shared.charts import Figure
+from core.figures import BACKGROUND, BORDER, MUTED, TEXT, Figure
+from dashboard import theme
 
 _PLOTLY = "plotly-cartesian-4.1.1.min.js"
 
@@ -121,6 +122,17 @@ class Picture:
     name: str
 
 
+_THEMED = {TEXT: theme.TEXT, MUTED: theme.MUTED, BORDER: theme.BORDER, BACKGROUND: theme.BACKGROUND}
+
+
+def themed_json(figure: Figure) -> str:
+    """The figure as JSON, with the theme's colours in place of those of notebooks."""
+    text: str = figure.to_json(validate=False)
+    for colour, of_theme in _THEMED.items():
+        text = text.replace(f'"{colour}"', f'"{of_theme}"')
+    return text
+
+
 def chart(
     figure: Figure,
     *,
@@ -145,9 +157,9 @@ def chart(
     result = _mount_chart(
         key=key,
         data={
-            "figure": figure.as_json(),
+            "figure": themed_json(figure),
             "plotly": plotly_url(),
-            "height": figure.layout["height"],
+            "height": figure.layout.height,
             "revision": revision,
             "alt": alt,
             "still": still,

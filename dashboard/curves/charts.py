@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from core.figures import Chart, Figure, axis, plotly_text
 from dashboard.curves.numbers import AXES, kept
 from dashboard.curves.views import CurvesView, Line, Panel, Reading
-from dashboard.shared.charts import Figure, axis, figure, message
-from dashboard.text import plotly_text
 from dashboard.theme import BACKGROUND, DASHES, MARKERS, faint, ramp
 
 Floats = NDArray[np.float64]
@@ -25,7 +24,7 @@ _SPREADS = {"sd": "± SD", "interval": "± 95% interval"}
 
 def curve_chart(view: CurvesView, panel: Panel, *, small: bool = False) -> Figure:
     """The chart of one panel. A small one has no titles. Its tooltip is that of `chart.js`."""
-    chart = figure(190, margin={"l": 40, "r": 8, "t": 6, "b": 24}) if small else figure(400)
+    chart = Chart(190, margin={"l": 40, "r": 8, "t": 6, "b": 24}) if small else Chart(400)
     means = any(line.n is not None for line in panel.lines)
     tooltip = {
         "x": AXES[view.reading.axis].removesuffix("s"),
@@ -55,8 +54,8 @@ def curve_chart(view: CurvesView, panel: Panel, *, small: bool = False) -> Figur
             chart.add("scatter", **_checkpoint(line.kept, colour, 6 if line.thin else 9))
     _axes(chart, view, panel, small)
     if not panel.lines and not small:
-        message(chart, "Every line is hidden; tick one below.")
-    return chart
+        chart.add_message("Every line is hidden; tick one below.")
+    return chart.figure()
 
 
 def _typed(x: Floats) -> NDArray[Any]:
@@ -134,7 +133,7 @@ def _checkpoint(point: tuple[float, float], colour: str, size: int) -> dict[str,
     }
 
 
-def _axes(chart: Figure, view: CurvesView, panel: Panel, small: bool) -> None:
+def _axes(chart: Chart, view: CurvesView, panel: Panel, small: bool) -> None:
     reading = view.reading
     chart.layout["xaxis"] = axis(
         "" if small else AXES[reading.axis],

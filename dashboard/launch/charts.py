@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from core.corpora.types import Split
-from dashboard.shared.charts import Figure, axis, figure
+from core.figures import Chart, Figure, axis
 from dashboard.theme import TEXT
 
 _BINS = 10
@@ -55,7 +55,7 @@ def number_spreads(counted: Mapping[Split, Mapping[str, int]]) -> list[Spread]:
 
 def spread_chart(spreads: Sequence[Spread], colour: str) -> Figure:
     """The share of each split's numbers between two edges: bars of training, lines of the others."""
-    chart = figure(200, margin={"l": 44, "r": 8, "t": 8, "b": 36}, bargap=0.08, showlegend=True)
+    chart = Chart(200, margin={"l": 44, "r": 8, "t": 8, "b": 36}, bargap=0.08, showlegend=True)
     chart.layout["legend"] = {"orientation": "h", "x": 1, "xanchor": "right", "y": 1.0, "yanchor": "bottom"}
     for spread, dash in zip(spreads, ("solid", "dash", "dot"), strict=False):
         middles = (np.array(spread.edges[1:]) + spread.edges[:-1]) / 2
@@ -73,4 +73,4 @@ def spread_chart(spreads: Sequence[Spread], colour: str) -> Figure:
             chart.add("scatter", mode="lines", line={"color": TEXT, "width": 1.5, "dash": dash}, **shared)
     chart.layout["xaxis"] = axis("", showgrid=False, nticks=12)
     chart.layout["yaxis"] = axis("% of a split", nticks=4, rangemode="tozero")
-    return chart
+    return chart.figure()

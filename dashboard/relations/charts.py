@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.figures import Chart, Figure, axis
 from core.mrn.relations import stretches
 from dashboard.relations.matrices import Axis, Picture
 from dashboard.relations.views import AlignedSteps, Floats, PairLine
-from dashboard.shared.charts import Figure, axis, figure
 from dashboard.theme import BORDER, MATRIX_SCALES, MUTED, TEXT, faint, ramp
 
 _SEED = "#8A939B"
@@ -128,7 +128,7 @@ def pair_chart(lines: Sequence[PairLine], at: int, *, by_share: bool = False, me
     """
     several = len(lines) > 1
     mean = mean and several
-    chart = figure(200, margin={"l": 40, "r": 10, "t": 24 if several else 8, "b": 34})
+    chart = Chart(200, margin={"l": 40, "r": 10, "t": 24 if several else 8, "b": 34})
     xs = [np.round(100 * line.shares, 1) if by_share else line.steps for line in lines]
     chart.add_line(y=0, line={"color": MUTED, "width": 1})
     chart.add_line(x=float(xs[0][at]), line={"color": BORDER, "width": 6}, layer="below")
@@ -161,10 +161,10 @@ def pair_chart(lines: Sequence[PairLine], at: int, *, by_share: bool = False, me
     }
     if several:
         chart.layout |= {"showlegend": True, "legend": legend}
-    return chart
+    return chart.figure()
 
 
-def _add_mean(chart: Figure, x: NDArray[Any], values: Floats, unit: str) -> None:
+def _add_mean(chart: Chart, x: NDArray[Any], values: Floats, unit: str) -> None:
     mean, spread = values.mean(axis=0), values.std(axis=0, ddof=1)
     chart.add(
         "scatter",

@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from core.figures import Chart, Figure, axis, plotly_text
 from core.transfer.gains import Gain, Pair
 from core.transfer.predictors import Coefficient
-from dashboard.shared.charts import Figure, axis, figure, message
-from dashboard.text import plotly_text
 from dashboard.theme import BORDER, DASHES, MUTED, PARADIGM_NAMES, TEXT, faint
 from dashboard.transfer.views import Course
 
 
 def seeds_chart(gains: Sequence[Gain], by_seed: Sequence[Mapping[int, float]]) -> Figure:
     """The gain of each of the two tasks by the other: a grey mark per seed, the mean with its interval."""
-    chart = figure(76 + 52 * len(gains), margin={"l": 8, "r": 16, "t": 8, "b": 44})
+    chart = Chart(76 + 52 * len(gains), margin={"l": 8, "r": 16, "t": 8, "b": 44})
     chart.add_line(x=0, line={"color": MUTED, "width": 1})
     for row, (gain, seeds) in enumerate(zip(gains, by_seed, strict=True)):
         chart.add(
@@ -54,12 +53,12 @@ def seeds_chart(gains: Sequence[Gain], by_seed: Sequence[Mapping[int, float]]) -
     chart.layout["yaxis"] = axis(
         showgrid=False, range=(len(gains) - 0.4, -0.6), tickfont={"size": 12, "color": TEXT}, **ticks
     )
-    return chart
+    return chart.figure()
 
 
 def loss_chart(courses: Mapping[str, Course | None], colour: str) -> Figure:
     """The training loss of one task by paradigm: seeds thin, their mean thick."""
-    chart = figure(240, margin={"l": 44, "r": 10, "t": 24, "b": 40}, showlegend=True)
+    chart = Chart(240, margin={"l": 44, "r": 10, "t": 24, "b": 40}, showlegend=True)
     for paradigm, course in courses.items():
         if course is None:
             continue
@@ -77,18 +76,18 @@ def loss_chart(courses: Mapping[str, Course | None], colour: str) -> Figure:
             hovertemplate=f"{name} at %{{x}}% of training: %{{y:.3f}}<extra></extra>",
         )  # fmt: skip
     if not chart.data:
-        message(chart, "No losses are stored.")
+        chart.add_message("No losses are stored.")
     chart.layout["xaxis"] = axis("Share of training, %", showgrid=False, range=(0, 100))
     chart.layout["yaxis"] = axis("nats per label", rangemode="tozero")
     chart.layout["legend"] = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 11}}
-    return chart
+    return chart.figure()
 
 
 def coefficient_chart(
     weights: Sequence[Coefficient], titles: Mapping[str, str], published: Mapping[str, float]
 ) -> Figure:
     """Bars with 95% intervals, filled where these leave out zero; published values as grey diamonds."""
-    chart = figure(60 + 24 * len(weights), margin={"l": 8, "r": 16, "t": 8, "b": 44})
+    chart = Chart(60 + 24 * len(weights), margin={"l": 8, "r": 16, "t": 8, "b": 44})
     places = list(range(len(weights)))
     decided = [weight.low > 0 or weight.high < 0 for weight in weights]
     colours = ["var(--st-red-color)" if weight.value > 0 else "var(--st-blue-color)" for weight in weights]
@@ -138,13 +137,13 @@ def coefficient_chart(
     chart.layout["yaxis"] = axis(
         showgrid=False, range=(len(weights) - 0.4, -0.6), tickfont={"size": 12, "color": TEXT}, **names
     )
-    return chart
+    return chart.figure()
 
 
 def planted_chart(planted: Mapping[Pair, float], values: Mapping[Pair, float], name: str) -> Figure:
     """A mark for each pair: planted AMI to the right, the other number upwards."""
     pairs = [pair for pair in values if pair in planted]
-    chart = figure(300)
+    chart = Chart(300)
     chart.add(
         "scatter",
         x=[planted[pair] for pair in pairs],
@@ -157,4 +156,4 @@ def planted_chart(planted: Mapping[Pair, float], values: Mapping[Pair, float], n
     chart.add_line(y=0, line={"color": MUTED, "width": 1})
     chart.layout["xaxis"] = axis("Planted AMI", rangemode="tozero")
     chart.layout["yaxis"] = axis(name)
-    return chart
+    return chart.figure()

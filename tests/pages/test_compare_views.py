@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from core.config import RunConfig
 from core.evaluation.statistics import Randomised, holm, paired_difference, summary
+from core.figures import forest_chart
 from core.store import Store
 from core.store.records import Run, StoredScore
 from core.tasks.scores import Report
-from dashboard.compare.charts import forest_chart, seeds_chart
+from dashboard.compare.charts import seeds_chart
 from dashboard.compare.closer_views import counted
 from dashboard.compare.closer_views import tested as over_sentences
 from dashboard.compare.views import (
@@ -240,7 +241,7 @@ class TestDifferences:
         view = forest(shown, table, base)
         assert (view.families, view.targets, view.reference) == (("STL", "MRN λ 0.003"), ("ner",), "MTL")
         assert [mark.verdict for mark in view.marks] == ["undecided", "higher"]
-        assert forest_chart(view, {}).data[0]["marker"]["symbol"] == ["circle-open", "circle"]
+        assert forest_chart(view, {}).data[0]["marker"]["symbol"] == ("circle-open", "circle")
         assert "MRN λ 0.003, ner: higher, +3.33 ± 1.43, 3 seeds, p" in view.marks[1].hover
         assert [note["text"] for note in forest_chart(view, {}).layout["annotations"]] == [
             "undecided",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import math
 from typing import Any
 
@@ -12,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.records import TOTAL, StepMetrics
 from core.store import Store
+from dashboard.components.charts import themed_json
 from dashboard.curves.charts import curve_chart
 from dashboard.curves.numbers import METRICS, Configuration
 from dashboard.curves.views import CurvesView, Line, Panel, Reading
@@ -71,11 +73,11 @@ def test_a_mean_is_thick_and_its_band_ends_where_one_seed_is_left() -> None:
     assert drawn(mean, seeds="interval").layout["meta"]["tooltip"]["spread"] == "± 95% interval"
     # The epoch that was kept has its mark.
     marker = drawn(line("1", "mrn", kept=(2.0, 3.0))).data[1]
-    assert (marker["x"], marker["y"], marker["marker"]["symbol"]) == ([2.0], [3.0], "diamond")
+    assert (marker["x"], marker["y"], marker["marker"]["symbol"]) == ((2.0,), (3.0,), "diamond")
 
 
 def test_arrays_travel_as_the_smallest_typed_arrays() -> None:
-    (trace,) = drawn(line("1", "mrn")).as_json()["data"]
+    (trace,) = json.loads(themed_json(drawn(line("1", "mrn"))))["data"]
     assert (trace["x"]["dtype"], trace["y"]["dtype"]) == ("u2", "f4")
     assert numbers(trace["y"]) == [1, 2, 3, 4]
     x = np.array([0.25, 1, 70_000, 80_000])

@@ -109,7 +109,7 @@ def lines(count: int) -> list[PairLine]:
 
 def test_pair_lines_run_from_minus_one_to_one_and_seeds_are_thin_beside_their_mean() -> None:
     single = pair_chart(lines(1), 1)
-    assert single.layout["yaxis"]["range"] == [-1.05, 1.05]
+    assert single.layout["yaxis"]["range"] == (-1.05, 1.05)
     assert list(single.data[0]["x"]) == [1, 5]
     assert not single.layout["showlegend"]
     traces = {trace["name"]: trace for trace in pair_chart(lines(3), 1, mean=True).data}

@@ -15,6 +15,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.config import RunConfig
+from core.figures import TEXT, forest_chart
 from core.records import Usage
 from core.store import RunState, Store
 from core.studies import STUDIES, Family, Study
@@ -22,9 +23,8 @@ from core.studies.analysis import FinalScores, Result, analyse
 from core.studies.answer import answer
 from core.studies.dissertation import over
 from core.studies.study import DevScores, lay_out
-from dashboard.compare.charts import forest_chart
 from dashboard.compare.views import failures, has_scores, study_forest
-from dashboard.theme import TEXT, colours
+from dashboard.theme import colours
 from jobs.reports import studies
 from jobs.reports.studies import follow, laid_out, sweep_name
 from tests.making import refuse_to_read, run_facts

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from core.config import RunConfig
 from core.evaluation.statistics import summary
+from core.figures import plotly_text
 from core.wording import ago, all_of, duration, number, percent, plural, points, signed_points, unsigned_zero
 from dashboard.components.sentence import marks
-from dashboard.text import escape, option, plotly_text
+from dashboard.text import escape, option
 from jobs.reports.naming import corpus_name, correlation_text
 
 MEANT = re.compile(r"(?<!\\)[*_`~\[\]<>#|$!]")

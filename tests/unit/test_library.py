@@ -10,14 +10,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 import core
-from core.errors import ConfigError, CorpusError, RunNotFound, StoreError, TrainingError
+from core.errors import (
+    ConfigError,
+    CorpusError,
+    MRNLabError,
+    RunNotFound,
+    StoreError,
+    TrainingError,
+)
 from core.recording.foreground import train_here
 from core.records import Event, StepMetrics
 from core.store import RunState
 from jobs.worker.liveness import reap
+from tests.making import claimed, split_result
 from tests.trained import toy_config, train_runs
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -94,6 +103,36 @@ def _check_relations(run: core.StoredRun) -> None:
     deviations = np.sqrt(np.diag(covariance))
     correlation = run.relations("feature", step=steps[0])
     assert np.allclose(covariance / np.outer(deviations, deviations), correlation, atol=1e-3)
+    heatmap = checked(run.plot_relations("label"))
+    assert np.allclose(heatmap.data[0]["z"], labels, atol=1e-6)
+    assert list(heatmap.data[0]["x"]) == list(labels.columns)
+    lines = checked(run.plot_curves("loss"))
+    assert {line["name"].partition(", ")[2] for line in lines.data} == {"pos", "ner", ""}
+    with pytest.raises(MRNLabError, match="has no metric 'nothing'"):
+        run.plot_curves("nothing")
+
+
+def checked(figure: go.Figure) -> go.Figure:
+    """The figure, its properties and values checked by Plotly."""
+    go.Figure(json.loads(figure.to_json()))
+    return figure
+
+
+def test_differences_are_a_forest_with_the_verdicts_of_compare(laboratory: Path) -> None:
+    lab = core.Laboratory()
+    ids = []
+    for paradigm, scores in (("mtl", (0.80, 0.81, 0.82)), ("mrn", (0.83, 0.84, 0.855))):
+        for seed, score in enumerate(scores):
+            run_id = claimed(lab.store, paradigm=paradigm, seed=seed)
+            lab.store.add_result(run_id, split_result("test", score))
+            ids.append(run_id)
+    figure = checked(lab.plot_differences(ids, baseline=ids[0]))
+    pos, ner = figure.data
+    assert (pos["name"], ner["name"]) == ("pos", "ner")
+    assert pos["x"] == pytest.approx((3.1667,), abs=1e-3)
+    assert pos["marker"]["symbol"] == ("circle",)
+    assert "higher, +3.17" in pos["text"][0]
+    assert list(figure.layout["yaxis"]["ticktext"]) == [f"MRN, run {ids[3]}"]
 
 
 def test_a_run_in_a_laboratory_is_like_a_workers(

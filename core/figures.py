@@ -1,0 +1,249 @@
+"""Charts as Plotly figures, for notebooks and pages alike. Imported where a chart is drawn.
+
+Figures are built from plain values without Plotly's checks, which cost more than all else; tests check them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from core.evaluation.comparison import UNDECIDED, Comparison
+
+Figure: TypeAlias = go.Figure
+
+TEXT, MUTED, BORDER, BACKGROUND = "#31333e", "#7d858f", "#dfe2e7", "#fffffe"
+"""The colours of text, of lesser text, of lines and of the page. Pages put their theme's in place."""
+DIVERGING = ((0.0, "#0B4F8A"), (0.25, "#4A94C8"), (0.5, BACKGROUND), (0.75, "#DE7A5A"), (1.0, "#A6212B"))
+"""Negative blue, positive red, neutral at zero."""
+SERIES = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#5F6B73")
+"""Okabe and Ito's palette, which keeps its differences for colour-blind readers."""
+RARE = "rarer labels"
+"""The target of a forest that is drawn as a diamond: a mean over rarer labels, no task."""
+
+
+class Chart:
+    """The traces and the layout of a figure that is being made."""
+
+    def __init__(self, height: int, **layout: Any) -> None:
+        self.data: list[dict[str, Any]] = []
+        self.layout: dict[str, Any] = {
+            "xaxis": {},
+            "yaxis": {},
+            "height": height,
+            "margin": {"l": 52, "r": 16, "t": 12, "b": 40},
+            "showlegend": False,
+            "hovermode": "closest",
+            "template": {},
+            **layout,
+        }
+
+    def add(self, kind: str, **trace: Any) -> None:
+        """Add a trace of that kind: scatter, bar, heatmap."""
+        self.data.append({"type": kind, **trace})
+
+    def add_annotation(self, **settings: Any) -> None:
+        """Add a text."""
+        self.layout.setdefault("annotations", []).append(settings)
+
+    def add_line(
+        self, *, x: float | None = None, y: float | None = None, line: dict[str, Any], **settings: Any
+    ) -> None:
+        """Add a line through the whole chart, upright at x or level at y."""
+        ends = (
+            {"x0": 0, "x1": 1, "xref": "x domain", "y0": y, "y1": y, "yref": "y"}
+            if x is None
+            else {"x0": x, "x1": x, "xref": "x", "y0": 0, "y1": 1, "yref": "y domain"}
+        )
+        self.layout.setdefault("shapes", []).append({"type": "line", **ends, "line": line, **settings})
+
+    def add_message(self, text: str) -> None:
+        """Add a sentence in the middle, where there is no data. `text` must not come from a user."""
+        font = {"color": MUTED, "size": 13}
+        self.add_annotation(text=text, x=0.5, y=0.5, xref="paper", yref="paper", showarrow=False, font=font)
+
+    def figure(self) -> Figure:
+        """The figure."""
+        return go.Figure(data=_known(self.data), layout=_known(self.layout), _validate=False)
+
+
+def _known(value: Any) -> Any:
+    """The value without the entries of its dictionaries that are None."""
+    if isinstance(value, dict):
+        return {name: _known(part) for name, part in value.items() if part is not None}
+    return [_known(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def axis(title: str = "", **settings: Any) -> dict[str, Any]:
+    """An axis with its title in words."""
+    return {
+        "title": {"text": title, "standoff": 6, "font": {"size": 12, "color": MUTED}},
+        "showline": False,
+        "ticks": "",
+        "showgrid": True,
+        "gridwidth": 1,
+        "gridcolor": BORDER,
+        "zeroline": False,
+        "automargin": True,
+        "tickfont": {"size": 11, "color": MUTED},
+        **settings,
+    }
+
+
+def plotly_text(text: object) -> str:
+    """User text inside a figure: Plotly reads a few HTML tags and `%{…}`, so neither may survive."""
+    return " ".join(str(text).split()).replace("&", "&amp;").replace("<", "&lt;").replace("%{", "%\u2060{")
+
+
+def curves(metrics: pd.DataFrame, title: str) -> Figure:
+    """One metric over the steps (columns run, task, step, value), a line for each run and task."""
+    chart = Chart(400, showlegend=True, plot_bgcolor=BACKGROUND)
+    for place, ((run, task), line) in enumerate(metrics.groupby(["run", "task"], sort=False)):
+        chart.add(
+            "scatter",
+            x=line["step"].to_numpy(),
+            y=line["value"].to_numpy(dtype=np.float32),
+            mode="lines" if len(line) > 30 else "lines+markers",
+            name=plotly_text(f"run {run}, {task}" if task else f"run {run}"),
+            line={"color": SERIES[place % len(SERIES)], "width": 1.7},
+        )
+    chart.layout["xaxis"] = axis("step", showgrid=False)
+    chart.layout["yaxis"] = axis(plotly_text(title))
+    return chart.figure()
+
+
+def matrix(correlations: pd.DataFrame) -> Figure:
+    """A matrix of correlations as a heatmap from −1 to 1, with its rows and columns by name."""
+    names = [plotly_text(name) for name in correlations.columns]
+    chart = Chart(max(260, 120 + 26 * len(names)), margin={"l": 8, "r": 8, "t": 16, "b": 8})
+    chart.add(
+        "heatmap",
+        z=correlations.to_numpy(dtype=np.float32),
+        x=names,
+        y=[plotly_text(name) for name in correlations.index],
+        zmin=-1,
+        zmax=1,
+        colorscale=[list(stop) for stop in DIVERGING],
+        hovertemplate="%{y}, %{x}: %{z:.2f}<extra></extra>",
+    )
+    chart.layout["xaxis"] = axis(showgrid=False)
+    chart.layout["yaxis"] = axis(showgrid=False, autorange="reversed")
+    return chart.figure()
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One difference in a forest plot, in points: the row of its family, its target, its interval, the text
+    under the pointer, its verdict.
+    """
+
+    row: int
+    target: str
+    points: float
+    low: float | None
+    high: float | None
+    hover: str
+    verdict: str
+
+    @classmethod
+    def of(cls, difference: Comparison, row: int, target: str, hover: str) -> Mark:
+        """The mark of a comparison."""
+        low, high = (100 * end for end in difference.interval) if difference.interval else (None, None)
+        return cls(row, target, 100 * difference.mean, low, high, hover, difference.verdict)
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Differences from one reference: `families` are the rows, top first, `targets` the tasks and means."""
+
+    families: tuple[str, ...]
+    targets: tuple[str, ...]
+    reference: str
+    marks: tuple[Mark, ...]
+
+
+_LEGEND = 30
+# Longer names are set on two lines.
+_LONG = 22
+
+
+def forest_chart(view: Forest, colours: Mapping[str, str]) -> Figure:
+    """Differences with 95% intervals: a row per family, in it a mark per target, its verdict at the end of
+    the line; filled if it is decided.
+    """
+    per_family = len(view.targets)
+    height = 76 + _LEGEND + round(len(view.families) * max(34, 15 * per_family + 10))
+    chart = Chart(
+        height,
+        margin={"l": 8, "r": 76, "t": _LEGEND, "b": 44},
+        showlegend=per_family > 1,
+        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 12}},
+    )
+    chart.add_line(x=0, line={"color": MUTED, "width": 1})
+    for place, target in enumerate(view.targets):
+        offset = 0.7 * ((place + 0.5) / per_family - 0.5)
+        _add_target(chart, view, target, offset, colours.get(target, MUTED if target == RARE else TEXT))
+    chart.layout["xaxis"] = axis(f"Difference from {plotly_text(view.reference)}, points", tickformat="~g")
+    chart.layout["yaxis"] = axis(
+        showgrid=False,
+        tickmode="array",
+        tickvals=list(range(len(view.families))),
+        ticktext=[wrapped(title) for title in view.families],
+        range=(len(view.families) - 0.5, -0.5),
+        tickfont={"size": 13, "color": TEXT},
+    )
+    for line in range(1, len(view.families)):
+        chart.add_line(y=line - 0.5, line={"color": BORDER, "width": 1}, layer="below")
+    return chart.figure()
+
+
+def wrapped(title: str) -> str:
+    """A configuration's name; a long one on two lines of similar length."""
+    breaks = [found.start() for found in re.finditer(" [·−] ", title)]
+    if len(title) <= _LONG or not breaks:
+        return plotly_text(title)
+    middle = min(breaks, key=lambda place: abs(2 * place + 3 - len(title)))
+    second = title[middle:].removeprefix(" · ").strip()
+    return f"{plotly_text(title[:middle])}<br>{plotly_text(second)}"
+
+
+def _add_target(chart: Chart, view: Forest, target: str, offset: float, colour: str) -> None:
+    marks = [mark for mark in view.marks if mark.target == target]
+    shape = "diamond" if target == RARE else "circle"
+    symbols = [f"{shape}-open" if mark.verdict in (UNDECIDED, "") else shape for mark in marks]
+    for mark in marks:
+        chart.add_annotation(
+            text=mark.verdict,
+            x=1,
+            y=mark.row + offset,
+            xref="paper",
+            xanchor="left",
+            xshift=8,
+            showarrow=False,
+            font={"size": 11, "color": MUTED if mark.verdict == UNDECIDED else TEXT},
+        )
+    chart.add(
+        "scatter",
+        x=[mark.points for mark in marks],
+        y=[mark.row + offset for mark in marks],
+        name=plotly_text(target),
+        mode="markers",
+        marker={"size": 9, "symbol": symbols, "color": colour, "line": {"width": 1.6, "color": colour}},
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [0.0 if mark.high is None else mark.high - mark.points for mark in marks],
+            "arrayminus": [0.0 if mark.low is None else mark.points - mark.low for mark in marks],
+            "color": colour,
+            "thickness": 1.6,
+            "width": 0,
+        },
+        text=[plotly_text(mark.hover) for mark in marks],
+        hovertemplate="%{text}<extra></extra>",
+    )
