@@ -30,6 +30,7 @@ _PAGES = {
         "compare_arrows",
         "Configurations beside each other: mean, spread over seeds, differences.",
     ),
+    "Studies": ("science", "Declared experiments with their answers: run them, read what they found."),
     "Transfer": (
         "hub",
         "Which task helps which: gains of pairs of tasks, what predicts them, which to train together.",

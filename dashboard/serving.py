@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 # With what these import they are all that pages need. A page's own script draws when it is imported.
 _NEEDED_BY_PAGES = (
-    "launch.plan runs.run curves.parts compare.answer compare.closer compare.studies "
+    "launch.plan runs.run curves.parts compare.answer compare.closer studies.parts "
     "relations.panels tag.answers"
 )
 # The names of these files tell their version.

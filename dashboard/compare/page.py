@@ -7,19 +7,16 @@ import streamlit as st
 from dashboard.compare.answer import answer, summary_table
 from dashboard.compare.closer import closer_look
 from dashboard.compare.scope import scope, table_of
-from dashboard.compare.studies import studies
 from dashboard.compare.views import differences
-from dashboard.shared.selection import segments
 from dashboard.shared.states import empty, title
 
 title(
     "Compare", "Which configuration is better, by how much, and whether the difference is more than chance."
 )
 
-shown = segments("Compare", {"runs": "Runs", "studies": "Studies"}, key="what")
-if shown == "studies":
-    studies()
-    st.stop()
+if st.query_params.get("what") == "Studies":  # links of before Studies was a page
+    query = st.query_params.to_dict()
+    st.switch_page("studies/page.py", query_params={k: v for k, v in query.items() if k != "what"})
 
 compared = scope()
 if compared is None:

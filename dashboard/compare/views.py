@@ -1,4 +1,4 @@
-"""What may be said of differences: between two configurations, over one encoder, and in a study.
+"""What may be said of differences: between two configurations, and over one encoder.
 
 Tested over seeds (paired t-test), corrected for all rows on a task, and over sentences (randomisation).
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -17,8 +17,6 @@ from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED, Com
 from core.evaluation.statistics import MeanSD, Randomised, holm
 from core.figures import Forest, Mark
 from core.registry import ONE_STACK, reads_words
-from core.studies import Sample, Study
-from core.studies.analysis import MEAN, RARE, Result
 from core.studies.published import Published
 from core.wording import all_of, p_text, percent, plural, signed_points
 from jobs.reports.naming import confounds
@@ -360,51 +358,3 @@ def difference_sheet(
         "the first corrected for all pairs of rows on a task, the second for all differences shown (Holm).",
         "higher than the baseline by the corrected p over seeds.",
     )
-
-
-# A study: an answer and a forest per setting
-
-
-def has_scores(result: Result) -> bool:
-    """Whether anything is known of this setting yet."""
-    return any(outcome.scores for outcome in result.outcomes)
-
-
-def sample_forest(study: Study) -> Forest:
-    """What the study may find, as a forest."""
-    sample = study.sample or Sample("", "", {})
-    marks = tuple(
-        Mark(row, task, mean, low, high, f"{name}, {task}: {signed_points(mean / 100)} points", verdict)
-        for row, (name, by_task) in enumerate(sample.rows.items())
-        for task, (mean, low, high, verdict) in by_task.items()
-    )
-    tasks = dict.fromkeys(mark.target for mark in marks)
-    return Forest(tuple(sample.rows), tuple(tasks), sample.reference, marks)
-
-
-def study_forest(result: Result, shown: tuple[str, ...] = ()) -> Forest:
-    """The paired differences of every family from the reference, on each target and in the mean."""
-    shown = shown or targets(result)
-    others = [outcome for outcome in result.outcomes if outcome.family.name != result.reference]
-    marks = []
-    for row, outcome in enumerate(others):
-        for target in shown:
-            if (delta := outcome.differences.get(target)) is not None:
-                words = f"{outcome.family.title}, {target}: {delta.sentence}"
-                marks.append(Mark.of(delta, row, target, words))
-    titles = tuple(outcome.family.title for outcome in others)
-    return Forest(titles, shown, result.outcome(result.reference).family.title, tuple(marks))
-
-
-def targets(result: Result) -> tuple[str, ...]:
-    """The setting's targets, their mean where there are several, the rarer labels where known."""
-    mean = (MEAN,) if len(result.setting.targets) > 1 else ()
-    rare = (RARE,) if any(RARE in outcome.scores for outcome in result.outcomes) else ()
-    return (*result.setting.targets, *mean, *rare)
-
-
-def failures(results: Sequence[Result]) -> Iterator[tuple[str, int]]:
-    """The settings in which runs failed, and how many."""
-    for result in results:
-        if count := sum(outcome.failed for outcome in result.outcomes):
-            yield result.setting.title, count

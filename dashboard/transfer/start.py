@@ -33,7 +33,7 @@ def nothing_yet() -> None:
             query_params=_PAIRS,
         )  # fmt: skip
         st.page_link(
-            "compare/page.py", label=f"The study: {escape(study.title.lower())}", icon=":material/science:",
-            query_params={"what": "Studies", "study": study.name},
+            "studies/page.py", label=f"The study: {escape(study.title.lower())}", icon=":material/science:",
+            query_params={"study": study.name},
         )  # fmt: skip
         st.caption(escape(study.sample.words if study.sample else study.question))

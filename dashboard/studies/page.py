@@ -1,0 +1,12 @@
+"""Studies: declared experiments with their answers, run and read like any other."""
+
+from __future__ import annotations
+
+from dashboard.shared.states import title
+from dashboard.studies.parts import studies
+
+title(
+    "Studies",
+    "Experiments of the papers and of this laboratory: run them, or read what they found.",
+)
+studies()
