@@ -65,16 +65,6 @@ class CorpusError(MRNLabError):
     """A corpus that cannot be found or read; the message names file, line and what was expected."""
 
 
-class CorpusUnread(CorpusError):
-    """A corpus that was not read on this machine since its files changed, so that nobody knows its size.
-    `corpus` is its name.
-    """
-
-    def __init__(self, corpus: str) -> None:
-        super().__init__(f"The time is not known yet: nothing has read {corpus} on this machine.")
-        self.corpus = corpus
-
-
 class EncoderError(MRNLabError):
     """An encoder that cannot be found or loaded here."""
 

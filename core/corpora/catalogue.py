@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from core.corpora.assembly import assemble, describe
-from core.corpora.described import PartSize, TrainingSize
 from core.corpora.folder import find_splits, read_folder
 from core.corpora.types import Corpus, Scheme, Sentence, Split
 from core.errors import CorpusError
@@ -235,8 +234,6 @@ class CorpusSpec:
     hub_texts    how the Hub's dataset is laid out, of texts
     tag_lists    by task, the labels that the corpus declares
     parts        of a joined corpus: by corpus, each task and its name there
-    train        sentences and words of the training split, where all who have the corpus have the same
-    has_dev      whether it has a dev split
     """
 
     name: str
@@ -247,25 +244,6 @@ class CorpusSpec:
     hub_texts: HubTexts | None = None
     tag_lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     parts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    train: tuple[int, int] | None = None
-    has_dev: bool = True
-
-    @property
-    def size(self) -> TrainingSize | None:
-        """How much text it has to train on, as declared; None where that is not."""
-        if self.train is not None:
-            sentences, words = self.train
-            return TrainingSize((PartSize(words, dict.fromkeys(self.tasks, words), sentences),), self.has_dev)
-        sizes = {name: CATALOGUE[name].size for name in self.parts}
-        known = {name: size for name, size in sizes.items() if size is not None}
-        if not known or len(known) < len(sizes):
-            return None
-        named = tuple(
-            replace(part, by_task={new: part.by_task[old] for new, old in self.parts[name].items()})
-            for name, size in known.items()
-            for part in size.parts
-        )
-        return TrainingSize(named, any(size.has_dev for size in known.values()))
 
     @property
     def needs_folder(self) -> bool:
@@ -303,21 +281,18 @@ CATALOGUE: dict[str, CorpusSpec] = {
             "1,800 newswire-like sentences made by MRN Lab's own grammar: POS, chunks and entities.",
             tasks=("pos", "chunk", "ner"),
             columns=("tokens", "pos", "chunk", "ner"),
-            train=(1_200, 17_433),
         ),
         CorpusSpec(
             "demo-pos-a",
             "Sentences of the demo grammar with its own POS tags.",
             tasks=("pos",),
             columns=("tokens", "pos"),
-            train=(600, 8_721),
         ),
         CorpusSpec(
             "demo-pos-b",
             "Other sentences of the demo grammar, with a POS tag set that differs in a few labels.",
             tasks=("pos",),
             columns=("tokens", "pos"),
-            train=(600, 8_727),
         ),
         CorpusSpec(
             "demo-both-pos",
@@ -330,7 +305,6 @@ CATALOGUE: dict[str, CorpusSpec] = {
             "English newswire of the CoNLL-2003 shared task: POS, chunks and entities.",
             tasks=("pos", "chunk", "ner"),
             columns=("tokens", "pos", "chunk", "ner"),
-            train=(14_041, 203_621),
             repository="eriktks/conll2003",
             tag_lists={
                 "pos": (*_POS_2000, '"', "LS", "NN|SYM"),
@@ -343,8 +317,6 @@ CATALOGUE: dict[str, CorpusSpec] = {
             "English newswire of the CoNLL-2000 shared task: POS and chunks.",
             tasks=("pos", "chunk"),
             columns=("tokens", "pos", "chunk"),
-            train=(8_936, 211_727),
-            has_dev=False,
             repository="eriktks/conll2000",
             tag_lists={"pos": _POS_2000, "chunk": _CHUNKS},
         ),

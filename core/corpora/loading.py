@@ -6,20 +6,20 @@ All three are read anew only when the corpus's files change.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import chain, combinations
 
 from core.config.sweep import real_number
 from core.corpora.assembly import SPLITS, describe, findings, text_hash
 from core.corpora.catalogue import CATALOGUE, find_folder, fingerprint, join_all, locate
 from core.corpora.derived import Recipe, is_derived, recipe
-from core.corpora.described import TrainingSize, keep_description, kept_description
+from core.corpora.described import keep_text_hash, kept_text_hash
 from core.corpora.folder import read_folder
 from core.corpora.sampling import parts, words_of
 from core.corpora.types import Corpus, Overlap, Sentence, Split, Task
-from core.errors import CorpusError, CorpusUnread
+from core.errors import CorpusError
 
 _PREVIEW_SEED = 1
 _KEPT = 4
@@ -86,7 +86,7 @@ def read(name: str, columns: Sequence[str] | None = None) -> Corpus:
     """
     key = bases_of(name), _key(columns), files_of(name)
     corpus = _read(*key)
-    keep_description(corpus, *key)
+    keep_text_hash(corpus, *key)
     return corpus
 
 
@@ -94,36 +94,7 @@ def text_known(name: str, columns: Sequence[str] | None = None) -> str | None:
     """The `text_hash` of `read` as the corpus was last read here, without reading it; None where its files
     have changed since. Raises CorpusError where there is no such corpus.
     """
-    known = kept_description(bases_of(name), _key(columns), files_of(name))
-    return None if known is None else known.text_hash
-
-
-def known_sizes() -> Callable[[str, Sequence[str] | None, Sequence[str]], TrainingSize]:
-    """A function that says how much text runs of these tasks have to train on (name, columns, tasks), without
-    reading or drawing any: by the name, by the size that the catalogue declares, or by that of the files as
-    they were last read here. It looks at the files of each corpus once.
-
-    It raises CorpusUnread where none of these says it, CorpusError where there is no such corpus.
-    """
-    base_size = cache(_base_size)
-
-    def size(name: str, columns: Sequence[str] | None, tasks: Sequence[str]) -> TrainingSize:
-        made_by = recipe_of(name)
-        bases = (name,) if made_by is None else made_by.bases
-        known = base_size(bases, _key(columns))
-        if made_by is not None:
-            known = made_by.kind.size(known, tasks)
-        if known is None:
-            raise CorpusUnread("+".join(bases))
-        return known
-
-    return size
-
-
-def _base_size(bases: tuple[str, ...], columns: tuple[str, ...] | None) -> TrainingSize | None:
-    if (known := kept_description(bases, columns, tuple(map(fingerprint, bases)))) is not None:
-        return known.size
-    return CATALOGUE[bases[0]].size if len(bases) == 1 and bases[0] in CATALOGUE else None
+    return kept_text_hash(bases_of(name), _key(columns), files_of(name))
 
 
 def _key(columns: Sequence[str] | None) -> tuple[str, ...] | None:

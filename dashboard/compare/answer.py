@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 
 import pandas as pd
@@ -228,8 +227,8 @@ def missing_seeds_button(table: ResultTable, compared: Scope, a: str, b: str) ->
             on_click=_launch_seeds,
             args=(missing, listed_seeds({config.seed for config in missing})),
         )
-        with contextlib.suppress(MRNLabError):  # said when they are launched
-            words += f", about {duration(cost(store, new).seconds)}" if new else ", trained already"
+        seconds = cost(store, new).seconds if new else None
+        words += f", about {duration(seconds)}" if seconds else "" if new else ", trained already"
         st.caption(words, width="content")
     same = {run.configuration_id for run in compared.runs}
     active = store.runs(states=ACTIVE, with_facts=False)

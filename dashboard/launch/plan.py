@@ -21,7 +21,6 @@ from dashboard.shared import actions, resources
 from dashboard.shared.newcomers import fold
 from dashboard.shared.states import problem
 from dashboard.text import escape
-from jobs.engines.local import taken_slots
 from jobs.queue.estimates import Cost, Disk, cost, disk, queue_left
 from jobs.queue.submit import check, same_runs
 from jobs.reports.naming import differing
@@ -54,7 +53,7 @@ def launch_warnings(
             f":orange[:material/warning: The disk is short: these runs will keep about {size(room.needed)}, "
             f"and {size(room.free)} are free.] Delete runs that are no longer needed, or launch fewer."
         )
-    if time.seconds > _HOUR_S:
+    if (time.seconds or 0.0) > _HOUR_S:
         warnings.append(
             ":orange[:material/hourglass_top: More than an hour in all.] They train in the background and "
             "can be stopped at any time. Fewer seeds, a smaller share or frozen features answer sooner."
@@ -93,11 +92,11 @@ def costs(configs: Sequence[RunConfig]) -> tuple[Cost, Disk]:
     """The time and disk space that these runs take, from the runs that have ended. Raises MRNLabError."""
     store = resources.store()
     newest = store.runs(states={RunState.SUCCEEDED}, limit=1)
-    return _costs(database_url(), newest[0].id if newest else 0, bool(taken_slots(store.url)), tuple(configs))
+    return _costs(database_url(), newest[0].id if newest else 0, tuple(configs))
 
 
 @st.cache_data(max_entries=64, ttl=300, show_spinner=False, hash_funcs=_HASHED)
-def _costs(url: str, newest: int, has_worker: bool, configs: tuple[RunConfig, ...]) -> tuple[Cost, Disk]:
+def _costs(url: str, newest: int, configs: tuple[RunConfig, ...]) -> tuple[Cost, Disk]:
     store = resources.store()
     return cost(store, configs), disk(store, configs)
 
@@ -199,10 +198,12 @@ def _heading(runs: int, new: int, time: Cost) -> None:
         st.subheader(f"{makes}, none of them new", anchor=False)
         return
     some = f", {new:,} of them new" if new < runs else ""
-    about = "roughly" if time.rough else "about"
+    about = "" if time.seconds is None else f", about {duration(time.seconds)}"
+    between = "" if time.span is None else f"{span(*time.span)}, "
     with st.container(gap="xsmall"):
-        st.subheader(f"{makes}{some}, {about} {duration(time.seconds)}", anchor=False)
-        st.caption(f"{span(time.least, time.most).capitalize()}, {escape(time.basis)}.")
+        st.subheader(f"{makes}{some}{about}", anchor=False)
+        words = f"{between}{time.basis}."
+        st.caption(escape(words[0].upper() + words[1:]))
 
 
 def _before(time: Cost, room: Disk, priority: int) -> None:
@@ -274,18 +275,18 @@ def _table(rows: Sequence[Mapping[str, str]]) -> None:
 def plan_rows(
     configs: Sequence[RunConfig], stored: Sequence[Run | None], time: Cost | None
 ) -> list[dict[str, str]]:
-    """A row per configuration: its name, its runs, the time that its new ones take; in the end the start of
-    a worker. The times are those of `time` and add up to its total, however many runs train at once.
+    """A row per configuration: its name, its runs, the time that its new ones take. The times are those of
+    `time` and add up to its total, however many runs train at once.
 
     `stored` has for each run the one used in its place, `time` the estimate for the others, in order.
     """
     groups: dict[str, list[tuple[RunConfig, Run | None, float]]] = {}
-    seconds = iter([run.seconds for run in time.runs] if time else [])
+    seconds = iter(time.runs if time else ())
     for config, run in zip(configs, stored, strict=True):
-        taken = 0.0 if run is not None else next(seconds, 0.0)
+        taken = (None if run is not None else next(seconds, None)) or 0.0
         groups.setdefault(comparison_key(config), []).append((config, run, taken))
-    trained = sum(run.seconds for run in time.runs) if time else 0.0
-    at_once = trained / (time.seconds - time.first) if time and trained else 1.0
+    trained = sum(filter(None, time.runs)) if time else 0.0
+    at_once = min(time.slots, len(time.runs)) if time and time.runs else 1
     names = differing([group[0][0] for group in groups.values()])
     rows = []
     for name, group in zip(names, groups.values(), strict=True):
@@ -296,8 +297,6 @@ def plan_rows(
             taken = sum(taken for _, _, taken in group) / at_once
             row["Time"] = duration(taken) if taken else ""
         rows.append(row)
-    if time and trained and time.first >= 1:
-        rows.append({"Configuration": "Start of a worker", "Runs": "", "Time": duration(time.first)})
     return rows
 
 

@@ -127,7 +127,8 @@ def _show(found: TaskAdvice) -> None:
             st.caption(escape(sentence))
     st.markdown(escape(settling(found)))
     if found.new:
-        label = f"Launch {plural(found.new, 'run')}, about {duration(found.settling.seconds)}"
+        about = found.settling.seconds
+        label = f"Launch {plural(found.new, 'run')}{'' if about is None else f', about {duration(about)}'}"
         launch_button(LaunchPreset(TITLE, "", found.inquiry.pairs), label)
 
     def terminal() -> None:

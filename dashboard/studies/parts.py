@@ -176,8 +176,6 @@ def _launch(version: Version, label: str, *, key: str, primary: bool = False) ->
         with st.popover("Terminal", type="tertiary", icon=":material/terminal:", key=f"terminal_{key}"):
             st.code(shlex.join(["mrnlab", *version.arguments()]), language=None)
             st.caption("It goes on where it was; with --dry-run it says what is to be run, and for how long.")
-    for problem_text in dict.fromkeys(setting.problem for setting in known if setting.problem):
-        st.caption(f":material/warning: {escape(problem_text)}")
 
 
 def _start(version: Version) -> None:

@@ -29,7 +29,7 @@ from jobs.reports.naming import COST_HEAD, correlation_text, cost_cells, differi
 from jobs.reports.studies import Outstanding, StudyRuns, follow, laid_out, listed, outstanding
 
 _WIDTH = 110
-_MOST_LINES, _MOST_PROBLEMS = 40, 3
+_MOST_LINES = 40
 """Of a dry run: what a terminal shows at once."""
 
 Listed = Sequence[tuple[Planned, Run | None]]
@@ -62,10 +62,9 @@ def print_plan(study: Study, plan: Sequence[Outstanding], *, whole: bool = False
     put together, part by part, so that all has `_MOST_LINES`.
     """
     protocol = textwrap.wrap(study.protocol, _WIDTH)
-    problems = list(dict.fromkeys(setting.problem for setting in plan if setting.problem))
     shown, rest = list(plan), dict[str, list[Outstanding]]()
     # Beside the settings: a head, the sum, the hint at the end, a line above and one below the protocol.
-    room = _MOST_LINES - 5 - len(protocol) - min(len(problems), _MOST_PROBLEMS + 1)
+    room = _MOST_LINES - 5 - len(protocol)
     if len(plan) > room and not whole:
         shown = shown[: max(0, room - len(study.parts()))]
         for setting in plan[len(shown) :]:
@@ -94,10 +93,6 @@ def print_plan(study: Study, plan: Sequence[Outstanding], *, whole: bool = False
         tell("\n".join(["", *protocol, ""]))
     if not whole:
         tell("--runs lists every run, --json every run with all its fields.")
-    for problem in problems if whole else problems[:_MOST_PROBLEMS]:
-        say(problem)
-    if not whole and len(problems) > _MOST_PROBLEMS:
-        say(f"… and {len(problems) - _MOST_PROBLEMS} more problems, which --runs lists.")
 
 
 def _time(settings: Sequence[Outstanding]) -> str:

@@ -123,7 +123,5 @@ def settling(advice: TaskAdvice) -> str:
     total, new = len(advice.inquiry.pairs), advice.new
     if not new:
         return f"All {plural(total, 'run')} that settle it are in the store."
-    return (
-        f"What would settle it: {plural(total, 'run')}, {new:,} of them new, about "
-        f"{duration(advice.settling.seconds)}, {advice.settling.basis}."
-    )
+    about = f"about {duration(cost.seconds)}, " if (cost := advice.settling).seconds is not None else ""
+    return f"What would settle it: {plural(total, 'run')}, {new:,} of them new; {about}{cost.basis}."

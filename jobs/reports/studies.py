@@ -14,13 +14,12 @@ import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from core.config import RunConfig
-from core.corpora.loading import known_sizes
 from core.errors import MRNLabError
 from core.evaluation.costs import run_cost
 from core.paths import cache_dir
@@ -48,7 +47,7 @@ from core.wording import percent
 from jobs.engines import Engine
 from jobs.engines.local import slot_count, start
 from jobs.queue import control
-from jobs.queue.estimates import Estimator
+from jobs.queue.estimates import costs
 from jobs.queue.submit import check, up_to_date
 from jobs.worker.maintenance import QueueMaintenance
 from jobs.worker.process import is_alive, kill
@@ -74,7 +73,7 @@ class Progress:
 class Outstanding:
     """How many runs of a setting are to come before an arm is chosen and after, and for how long.
 
-    `seconds` is None where that cannot be told, because of `problem`. `done` have succeeded and `failed` have
+    `seconds` is None where no past run tells. `done` have succeeded and `failed` have
     failed. A run of several settings counts in the first.
     """
 
@@ -85,7 +84,6 @@ class Outstanding:
     search: int
     final: int
     seconds: float | None
-    problem: str
 
     @property
     def to_run(self) -> int:
@@ -293,26 +291,22 @@ def listed(layouts: Sequence[Layout], progress: Progress) -> list[tuple[Planned,
 
 def outstanding(store: Store, layouts: Sequence[Layout], progress: Progress) -> list[Outstanding]:
     """What is still to be run, setting by setting, by what is known without reading a corpus."""
-    estimator = Estimator(store, known_sizes())
     counted: set[RunConfig] = set()
-    lines = []
+    lines: list[Outstanding] = []
+    lots: list[list[RunConfig]] = []
     for layout in layouts:
         plan = [each for each in planned(layout, progress.dev, progress.failed) if each.run not in counted]
         search, final = remaining(plan, progress.dev, progress.failed)
         runs = {each.run for each in plan}
         counted |= runs
-        seconds: float | None = None
-        problem = ""
-        try:
-            seconds = estimator.cost(search + final).seconds
-        except MRNLabError as error:
-            problem = str(error)
+        lots.append([*search, *final])
         done, failed = (sum(run in ended for run in runs) for ended in (progress.succeeded, progress.failed))
         setting = layout.setting
-        lines.append(
-            Outstanding(setting.name, setting.part, done, failed, len(search), len(final), seconds, problem)
-        )
-    return lines
+        lines.append(Outstanding(setting.name, setting.part, done, failed, len(search), len(final), None))
+    return [
+        replace(line, seconds=estimate.seconds)
+        for line, estimate in zip(lines, costs(store, lots), strict=True)
+    ]
 
 
 def follow(

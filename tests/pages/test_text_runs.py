@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.corpora import summarise
 from core.mrn.relations import row_names, task_groups
 from core.store import Store
 from dashboard.compare.closer_views import Guesses, furthest, guesses, misses
@@ -20,7 +19,6 @@ from dashboard.launch.charts import number_spreads, spread_chart
 from dashboard.launch.draft import Draft, applicable, plan
 from dashboard.runs.run import score_rows, task_rows
 from dashboard.runs.views import page_of
-from jobs.queue.estimates import cost
 from jobs.reports.render import markdown, report_records, report_sheet, score_sheet
 from jobs.reports.table import settings, tabulate
 from tests.making import relations, run_facts
@@ -158,22 +156,6 @@ class TestLaunch:
         (run,) = Store.open().runs()
         assert run.config.tasks == TASKS
         assert run.config.pair_heads == "shared"
-
-
-def test_time_counts_both_texts_and_every_pass(laboratory: Path, corpus: str) -> None:
-    summary, store = summarise(corpus), Store.open()
-    assert summary.words == {"mood": 440, "same": 720, "alike": 720}
-
-    def seconds(name: str = corpus, **values: Any) -> float:
-        return cost(store, [text_config(name, **values)]).runs[0].seconds
-
-    start = 1.5  # of a rough guess
-    of_pairs = seconds(tasks=("same", "alike")) - start
-    of_texts = seconds(tasks=("mood",), paradigm="stl") - start
-    assert of_pairs / of_texts == pytest.approx(2 * 720 / 440)
-    of_words = [seconds("demo", tasks=("pos", "ner"), task_embedding=way) for way in ("none", "input")]
-    once, twice = (time - start for time in of_words)
-    assert twice / once == pytest.approx(2)
 
 
 class TestCompare:

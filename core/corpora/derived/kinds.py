@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 from core.config.sweep import real_number, whole_number
 from core.corpora.assembly import SPLITS
-from core.corpora.described import TrainingSize, drawn
 from core.corpora.sampling import parts, shuffled, stream, until, words_of
 from core.corpora.types import Corpus, Sentence, Split
 from core.errors import CorpusError
@@ -58,16 +57,6 @@ class Kind:
     def auxiliary(self) -> Sequence[str]:
         """The tasks that it adds to train on, which have no scores."""
         return ()
-
-    def size(self, base: TrainingSize | None, tasks: Sequence[str]) -> TrainingSize | None:
-        """How much text runs of these tasks have to train on, by that of the base (None where it is unknown);
-        within a sentence or two a task. None where that cannot be said. Here: the share of sentences kept.
-        """
-        if base is None:
-            return None
-        most = self._most("train") or (_MOST,)
-        kept = (part.first(most[place % len(most)]) for place, part in enumerate(base.parts))
-        return TrainingSize(tuple(kept), base.has_dev)
 
     def make(self, corpus: Corpus, seed: int) -> Corpus:
         """The corpus with a seed, its labels not counted yet. It draws of each part of a joined base apart.
@@ -170,21 +159,6 @@ class Apart(Kind):
         if unknown := [task for task in self.tasks if task not in base]:
             raise CorpusError(f"The base has no task '{unknown[0]}'; its tasks are {', '.join(base)}.")
         return super().origins(self.tasks or base)
-
-    def size(self, base: TrainingSize | None, tasks: Sequence[str]) -> TrainingSize | None:
-        names = self.tasks or (() if base is None else tuple(base.by_task))
-        if len(self.tokens) == 1:
-            words = dict.fromkeys(tasks, float(self.tokens[0]))
-        elif self.tokens and set(tasks) <= set(names):
-            words = {task: float(self.tokens[names.index(task) % len(self.tokens)]) for task in tasks}
-        elif base is not None and not self.tokens:
-            words = dict.fromkeys(tasks, 0.0)
-            for part in base.parts:
-                dealt = [task for task in names if task in part.by_task]
-                words |= {task: part.by_task[task] / len(dealt) for task in dealt if task in words}
-        else:
-            return None
-        return drawn(sum(words.values()), words, base)
 
     def make(self, corpus: Corpus, seed: int) -> Corpus:
         """Each training sentence dealt to one task, each task's sentences cut off where it has words enough.

@@ -25,7 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.corpora.derived.kinds import Kind, option
-from core.corpora.described import TrainingSize, drawn
 from core.corpora.sampling import shuffled, stream, until, words_of
 from core.corpora.types import Corpus, Planted, Sentence, Task
 from core.errors import CorpusError
@@ -119,21 +118,6 @@ class Simulated(Kind):
     def origins(self, base: Sequence[str]) -> Mapping[str, str]:
         real = self._real("The base", base)
         return dict.fromkeys((real, *self.auxiliary), real)
-
-    def size(self, base: TrainingSize | None, tasks: Sequence[str]) -> TrainingSize | None:
-        names = self.auxiliary
-        real = self.task or next((task for task in tasks if task not in names), "")
-        whole = None if base is None else base.by_task.get(real)
-        if self.sentences == "same":
-            shared = self.tokens or whole
-            return None if shared is None else drawn(shared, dict.fromkeys(tasks, shared), base)
-        default = self.tokens or (None if whole is None else whole / (len(names) + 1))
-        beside = dict(zip(names, cycle(self.samples or (default,)), strict=False))
-        drawn_words = [words for words in beside.values() if words is not None]
-        left = None if whole is None else whole - sum(drawn_words)
-        by_task = {task: beside.get(task, self.tokens or left) for task in tasks}
-        known = {task: float(words) for task, words in by_task.items() if words is not None}
-        return None if len(known) < len(by_task) else drawn(sum(known.values()), known, base)
 
     def make(self, corpus: Corpus, seed: int) -> Corpus:
         corpus = super().make(corpus, seed)
