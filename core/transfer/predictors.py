@@ -36,6 +36,10 @@ Scheme = Literal["cross-validation", "tasks left out"]
 CROSS_VALIDATION: Scheme = "cross-validation"
 LEFT_OUT: Scheme = "tasks left out"
 
+AMI, CORRELATION = "label AMI", "MRN's task correlation"
+COSINE, AFFINITY = "gradient cosine", "lookahead affinity"
+"""The predictors that are a single number for a pair."""
+
 FOLDS, REPEATS = 5, 100
 # Bootstraps: for standard errors, and for intervals.
 DRAWS, INTERVAL_DRAWS = 300, 1000

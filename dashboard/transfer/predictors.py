@@ -10,8 +10,8 @@ import streamlit as st
 
 from core.transfer.features import FEATURES
 from core.transfer.gains import Gains, Pair
-from core.transfer.prediction import CORRELATION
 from core.transfer.predictors import (
+    CORRELATION,
     CROSS_VALIDATION,
     LEFT_OUT,
     PUBLISHED,

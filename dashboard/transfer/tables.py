@@ -8,12 +8,11 @@ from typing import Any
 import streamlit as st
 
 from core.transfer.gains import Gains, Pair
-from core.transfer.prediction import AMI, CORRELATION
+from core.transfer.predictors import AFFINITY, AMI, CORRELATION, COSINE
 from dashboard.components.pair_table import PairTable
 from dashboard.shared.downloads import csv_file
 from dashboard.transfer.state import ALL_FEATURES, Known
 from dashboard.transfer.views import gains_table, pairs_frame, value_table
-from jobs.reports.evidence import AFFINITY, COSINE
 
 GAIN = "Measured gain"
 PROBABILITY = "Predicted probability of a gain"

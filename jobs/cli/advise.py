@@ -40,8 +40,8 @@ def advise(
 ) -> None:
     """Say which tasks are likely to help which, how sure that is, and which sweep would settle it.
 
-    Trains each task alone and MRN of all tasks over a frozen encoder, which takes a minute or two, and judges
-    every pair by what the study `transfer` measured. Runs that are there are used again.
+    Trains one model of all tasks over a frozen encoder, which takes a minute or two, and judges every pair by
+    the cosine of its tasks' gradients, as the study `transfer` measured it. Runs that are there count.
     """
     from jobs.queue.submit import submit_missing
     from jobs.reports.advise import advice, inquiry

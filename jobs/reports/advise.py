@@ -1,8 +1,7 @@
-"""Which of a corpus's tasks are likely to help which: a few quick runs, and what a study has taught of such.
+"""Which of a corpus's tasks are likely to help which: one joint run, and what a study has taught of such.
 
-The runs are those of the study `transfer` over a frozen encoder, on this corpus: each task alone, and MRN of
-all tasks. What the study's pairs say of their features is in `core.transfer.prediction`. Advice on runs that
-failed is another matter: `jobs.queue.remedies`.
+The run is that of the study `transfer` over a frozen encoder, on this corpus: MTL of all tasks, with the
+gradients of tasks compared. What the study's pairs say of their cosines is in `core.transfer.prediction`.
 """
 
 from __future__ import annotations
@@ -25,35 +24,35 @@ from core.corpora import prepare
 from core.corpora.derived.kinds import Joined
 from core.corpora.loading import bases_of, placed_name, read, recipe_of
 from core.errors import ConfigError, MRNLabError
-from core.mrn.relations import task_groups
 from core.recording.placed import placed
 from core.store import Run, RunState, Store
 from core.studies.study import Setting, lay_out
 from core.studies.transfer import STUDY
 from core.tasks import KINDS
-from core.transfer.features import TaskFeatures
-from core.transfer.gains import Gain, Gains, Pair, group_key
-from core.transfer.prediction import AMI, CORRELATION, Lessons, Prediction, lessons, packaged
+from core.transfer.affinity import cosine_curve
+from core.transfer.gains import Gain, Pair, group_key
+from core.transfer.prediction import Lessons, Prediction, lessons, packaged
 from core.wording import all_of
 from jobs.queue.estimates import Cost, cost
 from jobs.queue.submit import same_runs
-from jobs.reports.evidence import label_amis, task_evidence
-from jobs.reports.transfer import PairGroup, pair_groups
+from jobs.reports.transfer import pair_groups, run_affinities
 
 PART = "scarce-minilm"
 """The part of the study whose runs these repeat, and whose pairs taught."""
 _WORDS = 2000
 _SAMPLES = "dev=100&test=500"
 _SWEEP_SEEDS = 5
+_MEASURED_EVERY = 25
+"""Steps between two measurements of the cosines: a few tasks are trained for some hundred steps."""
 
 
 @dataclass(frozen=True)
 class Inquiry:
-    """Which of these tasks help which: the runs that tell what the advice rests on, and those that settle it.
+    """Which of these tasks help which: the runs that the advice rests on, and those that settle it.
 
     `corpus` is derived from the one asked for: every task on training sentences of its own, up to `words` of
-    them. `alone` are STL runs, `together` MRN runs of all tasks, by seed; `pairs` MTL runs of two tasks and
-    STL runs, with five seeds.
+    them. `runs` are joint MTL runs of all tasks, by seed; `pairs` MTL runs of two tasks and STL runs, with
+    five seeds.
     """
 
     asked: str
@@ -61,14 +60,8 @@ class Inquiry:
     columns: tuple[str, ...] | None
     tasks: tuple[str, ...]
     words: Mapping[str, int]
-    alone: tuple[RunConfig, ...]
-    together: tuple[RunConfig, ...]
+    runs: tuple[RunConfig, ...]
     pairs: tuple[RunConfig, ...]
-
-    @property
-    def runs(self) -> tuple[RunConfig, ...]:
-        """The runs to be made before there is advice."""
-        return (*self.alone, *self.together)
 
     @property
     def ordered_pairs(self) -> list[Pair]:
@@ -119,11 +112,9 @@ def inquiry(
 
     def runs(family: str, tasks: tuple[str, ...], count: int) -> tuple[RunConfig, ...]:
         study = STUDY.with_seeds(count)
-        setting = dataclasses.replace(
-            _setting(),
-            base={**_setting().base, "corpus": derived, "columns": columns, "tasks": tasks},
-            targets=tasks,
-        )
+        base = {**_setting().base, "corpus": derived, "columns": columns, "tasks": tasks}
+        base["affinity_every"] = _MEASURED_EVERY if family == "joint" else None
+        setting = dataclasses.replace(_setting(), base=base, targets=tasks)
         (arm,) = lay_out(study, setting, placed).arms[family]
         return tuple(arm.of(study.seeds))
 
@@ -134,8 +125,7 @@ def inquiry(
         columns,
         tasks,
         words,
-        runs("stl", tasks, seeds),
-        runs("mrn", tasks, seeds),
+        runs("joint", tasks, seeds),
         (*runs("stl", tasks, _SWEEP_SEEDS), *of_pairs),
     )
 
@@ -143,7 +133,7 @@ def inquiry(
 def _setting() -> Setting:
     """The study's setting of all tasks together, with every family of runs."""
     setting = next(each for each in STUDY.settings if each.part == PART and len(each.targets) > 2)
-    return dataclasses.replace(setting, families=("stl", "mtl", "mrn"))
+    return dataclasses.replace(setting, families=("stl", "mtl", "joint"))
 
 
 def _budgets(
@@ -184,17 +174,12 @@ class Measured:
 
 @dataclass(frozen=True)
 class PairAdvice:
-    """What is known of a pair: what is expected, what MRN learned, what was measured.
-
-    `ami` of their labels is None for tasks on different words; `correlation` where the alignment of the
-    labels makes any impossible.
-    """
+    """A pair: the cosine of its tasks' gradients, what is expected by it, what was measured."""
 
     main: str
     aux: str
+    cosine: float
     expected: Prediction
-    ami: float | None
-    correlation: float | None
     measured: Measured | None
 
 
@@ -207,10 +192,8 @@ class TaskAdvice:
 
     inquiry: Inquiry
     lessons: Lessons
-    features: Mapping[str, TaskFeatures]
     pairs: tuple[PairAdvice, ...]
-    alone: tuple[int, ...]
-    together: tuple[int, ...]
+    runs: tuple[int, ...]
     new: int
     settling: Cost
 
@@ -222,14 +205,12 @@ class TaskAdvice:
     @cached_property
     def commands(self) -> dict[str, str]:
         """By what it makes or shows, each command that reproduces a number of the advice."""
-        asked, first = self.inquiry, self.inquiry.alone[0]
-        run, seeds = self.together[0], sorted({run.seed for run in asked.alone})
-        curve = f"loss --task {shlex.quote(asked.tasks[0])} --split train --csv"
+        asked, seeds = self.inquiry, sorted({run.seed for run in self.inquiry.runs})
+        task, curve = cosine_curve(*asked.tasks[:2])
+        options = f"{shlex.quote(curve)} --task {shlex.quote(task)} --split train --csv"
         return {
-            "single-task runs": launch_command(first, asked.tasks, ("stl",), seeds),
-            "MRN run": launch_command(asked.together[0], asked.tasks, ("mrn",), seeds),
-            "loss curve": f"mrnlab metrics {self.alone[0]} {curve}",
-            "task correlations": f"mrnlab relations {run} --mode task --csv",
+            "joint run": launch_command(asked.runs[0], asked.tasks, ("mtl",), seeds),
+            "cosine": f"mrnlab metrics {self.runs[0]} {options}",
             "hit rate": f"mrnlab study {STUDY.name} --part {PART} --report markdown",
         }
 
@@ -238,32 +219,29 @@ class TaskAdvice:
         """The command that trains every pair, and each task alone."""
         asked = self.inquiry
         seeds = sorted({run.seed for run in asked.pairs})
-        return launch_command(asked.alone[0], asked.tasks, ("stl", "mtl"), seeds, "--task-groups", "pairs")
+        return launch_command(asked.pairs[0], asked.tasks, ("stl", "mtl"), seeds, "--task-groups", "pairs")
 
     def document(self) -> dict[str, Any]:
         """All of it as plain values; gains in points."""
         return {
             "corpus": self.inquiry.corpus,
             "words": dict(self.inquiry.words),
-            "judgements": [dataclasses.asdict(model.judgement) for model in self.lessons.models],
-            "speaking": [model.predictor.name for model in self.lessons.speaking],
+            "judgement": dataclasses.asdict(self.lessons.model.judgement),
+            "speaks": self.lessons.speaks,
             "gaining": self.lessons.gaining / self.lessons.pairs,
             "pairs": [
                 {
                     "main": pair.main,
                     "aux": pair.aux,
+                    "cosine": pair.cosine,
                     "advice": pair.expected.verdict,
                     "probability": pair.expected.probability,
-                    "predictor": pair.expected.predictor or None,
-                    "outside": list(pair.expected.outside),
-                    "ami": pair.ami,
-                    "correlation": pair.correlation,
+                    "outside": pair.expected.is_outside,
                     "measured": None if pair.measured is None else pair.measured.document(),
                 }
                 for pair in self.pairs
             ],
-            "features": {task: dict(known.values) for task, known in self.features.items()},
-            "runs": {"alone": self.alone, "mrn": self.together},
+            "runs": self.runs,
             "commands": self.commands,
             "sweep": {
                 "command": self.settling_command,
@@ -293,47 +271,20 @@ def advice(store: Store, asked: Inquiry, known: Lessons | None = None) -> TaskAd
             "succeeded, and there is no advice without it."
         )
     known = lessons(packaged(PART)) if known is None else known
-    alone: dict[str, dict[int, int]] = {}
-    for config in asked.alone:
-        alone.setdefault(config.tasks[0], {})[config.seed] = runs[config].id
-    group = PairGroup("", asked.alone[0], Gains(asked.tasks, {}, {}), alone, {}, {})
-    features, _, _ = task_evidence(store, group)
-    correlations = _correlations(store, asked, [runs[config].id for config in asked.together])
-    numbers = {
-        CORRELATION: {pair: value or 0.0 for pair, value in correlations.items()},
-        AMI: label_amis(asked.corpus, asked.columns, asked.ordered_pairs).by_pair,
-    }
-    expected = known.predict(asked.ordered_pairs, features, numbers)
+    ids = tuple(runs[config].id for config in asked.runs)
+    measured_cosines = np.array([run_affinities(store, run).cosine for run in store.runs(ids)])
+    known_runs = np.isfinite(measured_cosines).sum(axis=0)  # none where a run had too few steps
+    cosine = np.where(known_runs > 0, np.nansum(measured_cosines, axis=0) / np.maximum(known_runs, 1), np.nan)
+    place = {task: number for number, task in enumerate(asked.runs[0].tasks)}
+    cosines = {(main, aux): float(cosine[place[main], place[aux]]) for main, aux in asked.ordered_pairs}
+    expected = known.predict(cosines)
     measured = _measured(store, asked)
     there = same_runs(store, asked.pairs)
     new = [config for config in asked.pairs if config not in there]
-    return TaskAdvice(
-        asked,
-        known,
-        features,
-        tuple(
-            PairAdvice(*pair, expected[pair], numbers[AMI].get(pair), correlations[pair], measured.get(pair))
-            for pair in asked.ordered_pairs
-        ),
-        tuple(runs[config].id for config in asked.alone),
-        tuple(runs[config].id for config in asked.together),
-        len(new),
-        cost(store, new),
+    pairs = tuple(
+        PairAdvice(*pair, cosines[pair], expected[pair], measured.get(pair)) for pair in asked.ordered_pairs
     )
-
-
-def _correlations(store: Store, asked: Inquiry, ids: Sequence[int]) -> dict[Pair, float | None]:
-    """What MRN learned of each pair, in the mean over these runs; None where no label is shared."""
-    runs = store.runs(ids)
-    mean = np.mean([store.relations(run.id)[1].correlation("task") for run in runs], axis=0)
-    groups = task_groups(runs[0].facts)
-    place = {task: number for number, task in enumerate(asked.tasks)}
-    return {
-        (main, aux): float(mean[place[main], place[aux]])
-        if any({main, aux} <= set(group) for group in groups)
-        else None
-        for main, aux in asked.ordered_pairs
-    }
+    return TaskAdvice(asked, known, pairs, ids, len(new), cost(store, new))
 
 
 def _measured(store: Store, asked: Inquiry) -> dict[Pair, Measured]:

@@ -24,8 +24,11 @@ from core.transfer.features import (
     label_ami,
 )
 from core.transfer.gains import Gains, Pair
-from core.transfer.prediction import AMI, CORRELATION
 from core.transfer.predictors import (
+    AFFINITY,
+    AMI,
+    CORRELATION,
+    COSINE,
     CROSS_VALIDATION,
     LEFT_OUT,
     Judgement,
@@ -37,9 +40,6 @@ from core.transfer.predictors import (
     single_number,
 )
 from jobs.reports.transfer import PairGroup, run_affinities
-
-COSINE, AFFINITY = "gradient cosine", "lookahead affinity"
-"""The predictors that are a single number for a pair, beside AMI and CORRELATION."""
 
 
 @dataclass(frozen=True)

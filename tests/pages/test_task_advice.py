@@ -6,14 +6,15 @@ from itertools import permutations
 
 import pytest
 
-from core.records import Snapshot
+from core.records import StepMetrics
 from core.store import RunState, Store
 from core.transfer import prediction
+from core.transfer.affinity import affinity_curves
 from core.transfer.prediction import HELPS, HURTS, NO_EVIDENCE
 from dashboard.launch import task_advice
-from tests.making import OWNER, relations, run_facts, split_result, step_metrics
+from tests.making import OWNER, run_facts, split_result, step_metrics
 from tests.pages.conftest import Open, words
-from tests.unit.test_prediction import evidence
+from tests.unit.test_prediction import evidence, planted
 
 
 def _train(store: Store) -> None:
@@ -21,8 +22,8 @@ def _train(store: Store) -> None:
     while (run := store.claim(OWNER, due_in=15)) is not None:
         store.set_facts(run.id, run_facts())
         store.add_metrics(run.id, [step_metrics(step, 2 / step) for step in range(1, 30)])
-        if run.config.paradigm == "mrn":
-            store.add_snapshot(run.id, Snapshot(29, 2.9, relations(tasks=len(run.config.tasks))))
+        cosines = dict.fromkeys(affinity_curves(run.config.tasks), 0.5)
+        store.add_metrics(run.id, [StepMetrics(25, 2.5, 1.0, cosines)])
         store.add_result(run.id, split_result("test"))
         store.finish(run.id, RunState.SUCCEEDED, best_epoch=1, owner=OWNER)
 
@@ -30,17 +31,16 @@ def _train(store: Store) -> None:
 def test_the_card_asks_answers_and_settles(
     open_page: Open, workers: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made_up = evidence(lambda main, aux, draw: main["labels"] - aux["labels"])
-    monkeypatch.setattr(prediction, "packaged", lambda part: made_up)
+    monkeypatch.setattr(prediction, "packaged", lambda part: evidence(planted))
     task_advice._lessons.clear()
     app = open_page("launch")
     app.button(key="task_advice_ask").click().run()
     assert not app.exception
     assert workers
     store = Store.open()
-    paradigms = [run.config.paradigm for run in store.runs()]
-    assert sorted(paradigms) == ["mrn", "stl", "stl", "stl"]
-    assert [bar.proto.text for bar in app.get("progress")] == ["0 of 4 runs done"]
+    (joint,) = store.runs()
+    assert (joint.config.paradigm, joint.config.tasks) == ("mtl", ("pos", "chunk", "ner"))
+    assert [bar.proto.text for bar in app.get("progress")] == ["0 of 1 run done"]
 
     _train(store)
     app.run()
@@ -50,10 +50,10 @@ def test_the_card_asks_answers_and_settles(
     assert pairs == set(permutations(("pos", "chunk", "ner"), 2))
     assert set(table["advice"]) <= {HELPS, HURTS, NO_EVIDENCE}
     assert "where it has seen neither task" in words(app)
-    (settle,) = (button for button in app.button if button.label.startswith("Launch 27 runs"))
+    (settle,) = (button for button in app.button if button.label.startswith("Launch 30 runs"))
     settle.click().run()
     assert not app.exception
-    assert len(store.runs()) == 4 + 27
+    assert len(store.runs()) == 1 + 30
     store.close()
 
 

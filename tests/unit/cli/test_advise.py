@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,7 +19,7 @@ from jobs.cli import advise as verb
 from jobs.reports import advise
 from tests.studying import Workers
 from tests.unit.cli.conftest import Laboratory
-from tests.unit.test_prediction import evidence
+from tests.unit.test_prediction import evidence, planted
 
 DEMO = ("pos", "chunk", "ner")
 CALL = ("advise", "--corpus", "demo", "--tasks", ",".join(DEMO))
@@ -43,61 +42,46 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(advise, "_WORDS", 150)
     monkeypatch.setattr(advise, "_SAMPLES", "dev=10&test=10")
     monkeypatch.setattr(advise, "_SWEEP_SEEDS", 2)
-
-
-def _by_size(main: dict[str, float], aux: dict[str, float], draw: Any) -> float:
-    return main["labels"] - aux["labels"]
+    monkeypatch.setattr(advise, "_MEASURED_EVERY", 2)
 
 
 def test_advice_is_given_repeated_and_settled(
     lab: Laboratory, small: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(advise, "packaged", lambda part: evidence(_by_size))
+    monkeypatch.setattr(advise, "packaged", lambda part: evidence(planted))
     document = lab.json(*CALL)
-    runs = {run.id: run for run in lab.store.runs()}
-    assert [runs[run_id].config.tasks for run_id in document["runs"]["alone"]] == [(task,) for task in DEMO]
-    (mrn,) = document["runs"]["mrn"]
-    assert runs[mrn].config.tasks == DEMO
-    assert {run.config.encoder_training for run in runs.values()} == {"frozen"}
-    assert {run.sweep for run in runs.values()} == {"advise demo"}
-
-    assert document["speaking"]
+    (run,) = lab.store.runs()
+    assert document["runs"] == [run.id]
+    assert (run.config.tasks, run.config.paradigm, run.sweep) == (DEMO, "mtl", "advise demo")
+    assert run.config.affinity_every is not None
+    assert document["speaks"]
     pairs = {(pair["main"], pair["aux"]): pair for pair in document["pairs"]}
     assert set(pairs) == set(permutations(DEMO, 2))
     verdicts = {HELPS: 1, HURTS: -1, NO_EVIDENCE: 0}
-    for pair in pairs.values():
+    for (main, aux), pair in pairs.items():
         sign = 1 if pair["probability"] > 0.5 else -1
         assert verdicts[pair["advice"]] in (0, sign)
+        assert pair["cosine"] == pairs[aux, main]["cosine"]
         assert pair["measured"] is None
-    # Training labels are far more than the made-up study's, which is said.
-    assert "main labels" in pairs["pos", "chunk"]["outside"]
 
     # What is printed shows the same numbers again.
     shown = {what: shlex.split(command)[1:] for what, command in document["commands"].items()}
-    matrix = lab.json(*[word for word in shown["task correlations"] if word != "--csv"])
-    for (main, aux), pair in pairs.items():
-        row, column = matrix["labels"].index(main), matrix["labels"].index(aux)
-        assert matrix["matrix"][row][column] == pytest.approx(pair["correlation"] or 0.0, abs=1e-5)
-    # pos shares no label with the others under the alignment; chunk and ner share O.
-    assert pairs["pos", "ner"]["correlation"] is None
-    assert pairs["chunk", "ner"]["correlation"] == pairs["ner", "chunk"]["correlation"] is not None
-    assert len(lab.answer(*shown["loss curve"]).splitlines()) > 6
-    before = {run.id for run in lab.store.runs()}
-    for what in ("single-task runs", "MRN run"):
-        assert set(lab.json(*shown[what])["reused"]) <= before
-    assert {run.id for run in lab.store.runs()} == before
+    points = [line.split(",") for line in lab.answer(*shown["cosine"]).splitlines()]
+    values = [float(point[-1]) for point in points[1:]]
+    assert sum(values) / len(values) == pytest.approx(pairs[DEMO[0], DEMO[1]]["cosine"], abs=1e-6)
+    assert lab.json(*shown["joint run"])["reused"] == [run.id]
+    assert [known.id for known in lab.store.runs()] == [run.id]
     assert lab.json(*CALL) == document
 
-    # The sweep that settles it uses the runs that are there; then gains are measured.
+    # The sweep that settles it measures the gains.
     assert document["sweep"] | {"command": "", "seconds": 0} == {
         "command": "",
         "runs": 2 * (3 + 3),
-        "new": 2 * (3 + 3) - 3,
+        "new": 2 * (3 + 3),
         "seconds": 0,
     }
     sweep = lab.json(*shlex.split(document["sweep"]["command"])[1:])
     assert len(sweep["runs"]) == document["sweep"]["runs"]
-    assert len(sweep["reused"]) == 3
     trained(lab.store, [run["id"] for run in sweep["runs"]])
     settled = lab.json(*CALL)
     for pair in settled["pairs"]:
@@ -112,7 +96,7 @@ def test_advice_is_given_repeated_and_settled(
 def test_random_evidence_gives_no_advice(
     lab: Laboratory, small: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(advise, "packaged", lambda part: evidence(lambda main, aux, draw: draw.normal()))
+    monkeypatch.setattr(advise, "packaged", lambda part: evidence(lambda cosine, draw: float(draw.normal())))
     lines = lab.answer(*CALL).splitlines()
     rows = [line for line in lines if NO_EVIDENCE in line and line.split()[0] in DEMO]
     assert len(rows) == 6

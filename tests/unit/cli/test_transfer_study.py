@@ -18,9 +18,8 @@ from core.studies.study import lay_out
 from core.studies.transfer import STUDY, TASKS
 from core.training.trainer import train
 from core.transfer.features import FEATURES
-from core.transfer.prediction import AMI, CORRELATION
+from core.transfer.predictors import AFFINITY, AMI, CORRELATION, COSINE
 from jobs.cli import study as verb
-from jobs.reports.evidence import AFFINITY, COSINE
 from jobs.reports.studies import follow
 from tests.studying import Workers
 from tests.unit.cli.conftest import Laboratory
