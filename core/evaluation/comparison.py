@@ -39,8 +39,16 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Whether it is negligible; if not, whether it is significant, and on which side of zero."""
-        return _verdict(self.mean, self.p, self.p_small)
+        """Whether it is negligible; if not, whether it is significant, and on which side of zero.
+
+        What would be negligible by itself is never higher or lower: so no family of tests can decide the
+        opposite of what a larger one decides.
+        """
+        if _is_significant(self.p_small):
+            return NEGLIGIBLE
+        if not _is_significant(self.p) or (self.paired and _is_significant(self.paired.p_small)):
+            return UNDECIDED
+        return HIGHER if self.mean > 0 else LOWER
 
     @property
     def is_decided(self) -> bool:
@@ -81,7 +89,7 @@ class Comparison:
             return "no seed in common"
         if not paired.sd:
             return "1 seed" if paired.n == 1 else f"the same with each of {plural(paired.n, 'seed')}"
-        alone = _verdict(paired.mean, paired.p, paired.p_small)
+        alone = replace(self, p=paired.p, p_small=paired.p_small).verdict
         return "" if alone == self.verdict else f"{alone} before correction"
 
     @property
@@ -140,9 +148,5 @@ def _corrected(p_values: Mapping[_Key, float | None]) -> dict[_Key, float]:
     return dict(zip(known, holm(list(known.values())), strict=True))
 
 
-def _verdict(mean: float, p: float | None, p_small: float | None) -> str:
-    if p_small is not None and p_small < 1 - CONFIDENCE:
-        return NEGLIGIBLE
-    if p is None or p >= 1 - CONFIDENCE:
-        return UNDECIDED
-    return HIGHER if mean > 0 else LOWER
+def _is_significant(p: float | None) -> bool:
+    return p is not None and p < 1 - CONFIDENCE
