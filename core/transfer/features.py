@@ -75,17 +75,22 @@ class TaskFeatures:
     notes: tuple[str, ...] = ()
 
 
-def pair_values(main: TaskFeatures, aux: TaskFeatures, features: Iterable[str] = tuple(FEATURES)) -> Floats:
-    """Values of `pair_features`: of the main task, of the auxiliary task, and main / auxiliary.
+def pair_values(
+    pairs: Sequence[tuple[str, str]], features: Mapping[str, TaskFeatures], chosen: Iterable[str] = FEATURES
+) -> Floats:
+    """(P, 3F) values of `pair_features(chosen)` for pairs: of the main task, of the auxiliary, main / aux.
 
     A ratio is NaN where one of the two is NaN, or the auxiliary task's is 0.
     """
-    names = tuple(features)
-    of_main = np.array([main.values[name] for name in names])
-    of_aux = np.array([aux.values[name] for name in names])
-    ratio = np.full(len(names), np.nan)
-    np.divide(of_main, of_aux, out=ratio, where=of_aux != 0)
-    return np.concatenate([of_main, of_aux, ratio])
+    names = tuple(chosen)
+    main, aux = (
+        np.array(
+            [[features[pair[role]].values[name] for name in names] for pair in pairs], dtype=np.float64
+        ).reshape(len(pairs), len(names))
+        for role in (0, 1)
+    )
+    ratio = np.divide(main, aux, out=np.full_like(main, np.nan), where=aux != 0)
+    return np.concatenate([main, aux, ratio], axis=1)
 
 
 def data_features(corpus: Corpus, task: str, is_known: Callable[[str], bool]) -> dict[str, float]:

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from core.transfer.predictors import Floats, rank_correlation
 
 COLUMNS = ("part", "n_ner", "n_syn", "T", "AMI", "alpha", "F1", "seed")
 FACTORS: Mapping[str, tuple[str, ...]] = {
@@ -77,10 +75,3 @@ class PlantedTasks:
     def by_seed(self, values: Floats) -> list[float]:
         """The rank correlation of `gains` or `learned` with AMI in each seed."""
         return [rank_correlation(each, ami) for each, ami in zip(values, self.ami, strict=True)]
-
-
-def rank_correlation(values: Floats, others: Floats) -> float:
-    """Spearman's."""
-    from scipy.stats import spearmanr
-
-    return float(spearmanr(values, others).statistic)

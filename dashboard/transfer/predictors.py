@@ -1,4 +1,4 @@
-"""What could have told the gains: predictors judged alike, their coefficients, planted relatedness."""
+"""What predicts the gains: predictors judged alike, their coefficients, planted relatedness."""
 
 from __future__ import annotations
 

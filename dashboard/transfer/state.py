@@ -124,7 +124,7 @@ def _compute(group: PairGroup) -> Known:
 
 def _await(future: Future[Known]) -> None:
     """Say that it is computed, and draw the page again once it is."""
-    st.caption(":shimmer[What could have told the gains is being computed: features, predictors, costs.]")
+    st.caption(":shimmer[What predicts the gains is being computed: features, predictors, costs.]")
 
     @st.fragment(run_every=resources.LIVE, key="transfer_await")
     def look() -> None:

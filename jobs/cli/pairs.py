@@ -52,7 +52,7 @@ def pairs_report(
         "leaves out zero. Intervals are of each pair by itself: of pairs without any gain, one in twenty "
         "is bold."
     )
-    yield "### What could have told"
+    yield "### What predicts the gain"
     yield _predictors(known.judgements)
     yield (
         "Accuracy, F1 of the class “gain”, ROC AUC and Spearman's rank correlation with the gain. "

@@ -1,4 +1,4 @@
-"""What could have told the gains of a group of runs, and how right each predictor is."""
+"""What predicts the gains of a group of runs, and how right each predictor is."""
 
 from __future__ import annotations
 

@@ -17,7 +17,8 @@ from core.store import RunState, Store
 from core.studies import load_study
 from core.studies.study import Layout, Study
 from core.transfer.formulas import PUBLISHED, learn
-from core.transfer.grid import PlantedTasks, bands, cells, factors, rank_correlation
+from core.transfer.grid import PlantedTasks, bands, cells, factors
+from core.transfer.predictors import rank_correlation
 from jobs.cli import grid as report
 from jobs.cli.study import markdown
 from jobs.reports.grids import GridRuns

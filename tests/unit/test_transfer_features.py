@@ -179,11 +179,11 @@ def test_the_features_of_a_diverged_run_do_not_overflow(losses: list[float], slo
 def test_a_pair_has_42_features_and_no_ratio_to_zero() -> None:
     main = TaskFeatures("m", dict.fromkeys(FEATURES, 3.0) | {"jsd": np.nan})
     aux = TaskFeatures("a", dict.fromkeys(FEATURES, 2.0) | {"oov_rate": 0.0})
-    values = dict(zip(pair_features(), pair_values(main, aux), strict=True))
+    values = dict(zip(pair_features(), pair_values([("m", "a")], {"m": main, "a": aux})[0], strict=True))
     assert len(values) == 42
     assert (values["main size"], values["aux size"], values["main/aux size"]) == (3, 2, 1.5)
     assert np.isnan([values["main/aux oov_rate"], values["main/aux jsd"], values["main jsd"]]).all()
-    assert len(pair_values(main, aux, CURVE_FEATURES)) == 21
+    assert pair_values([("m", "a")], {"m": main, "a": aux}, CURVE_FEATURES).shape == (1, 21)
 
 
 def test_a_loss_log_has_a_curve_for_each_task(tmp_path: Path) -> None:

@@ -15,10 +15,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from core.errors import MRNLabError
-from core.transfer import predictors, regression
+from core.transfer import predictors
 from core.transfer.features import FEATURES, TaskFeatures
 from core.transfer.grouping import Grouping, best_grouping
+from core.transfer.prediction import packaged
 from core.transfer.predictors import (
+    AFFINITY,
+    AMI,
+    CORRELATION,
+    COSINE,
     CROSS_VALIDATION,
     LEFT_OUT,
     PUBLISHED,
@@ -35,7 +40,6 @@ from core.transfer.predictors import (
 )
 
 Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 TASKS = tuple(f"t{number}" for number in range(12))
 NAMES = tuple(permutations(TASKS, 2))
 SCHEMES = (CROSS_VALIDATION, LEFT_OUT)
@@ -50,31 +54,45 @@ def _of_tasks(values: Floats, role: int) -> Floats:
     return np.array([values[TASKS.index(pair[role])] for pair in NAMES])
 
 
-@pytest.mark.parametrize("features", [0, 1, 42])
-def test_the_regression_is_that_of_scikit_learn(features: int) -> None:
-    values, gained = _numbers().random((100, features)), _numbers(1).random(100) < 0.4
-    gained[values.sum(axis=1) > features * 0.55] = True
-    counts = _numbers(2).integers(0, 4, (3, 100)).astype(np.float64)
-    weights, intercepts = regression.logistic(np.broadcast_to(values, (3, *values.shape)), gained, counts)
-    for fold in range(3):
-        columns = values if features else np.zeros((100, 1))
-        reference = LogisticRegression(tol=1e-10, max_iter=10_000).fit(columns, gained, counts[fold])
-        assert intercepts[fold] == pytest.approx(reference.intercept_[0], abs=1e-5)
-        assert weights[fold] == pytest.approx(reference.coef_[0][:features], abs=1e-5)
+def test_the_judgements_of_the_packaged_study_are_found_again() -> None:
+    """They were made with another solver of the same regression."""
+    study = packaged("scarce-minilm")
+    pairs = Pairs.of({(row["main"], row["aux"]): row["gain"] for row in study["pairs"]})
+    features = {
+        task: TaskFeatures(task, {name: np.nan if value is None else value for name, value in known.items()})
+        for task, known in study["features"].items()
+    }
+    numbers = {
+        name: {(row["main"], row["aux"]): row[name] for row in study["pairs"] if row[name] is not None}
+        for name in (AMI, CORRELATION, COSINE, AFFINITY)
+    }
+    predictors_of_pairs = [
+        *baselines(pairs),
+        *feature_predictors(pairs, features),
+        *(single_number(name, pairs, known) for name, known in numbers.items()),
+    ]
+    by_name = {judged["predictor"]: judged for judged in study["judgements"] if judged["scheme"] == LEFT_OUT}
+    assert by_name.keys() == {predictor.name for predictor in predictors_of_pairs}
+    for predictor in predictors_of_pairs:
+        judged, recorded = judge(pairs, predictor, LEFT_OUT), by_name[predictor.name]
+        assert (judged.pairs, judged.gaining) == (recorded["pairs"], recorded["gaining"])
+        for name in ("accuracy", "f1", "auc", "rank"):
+            known, figure = recorded[name], getattr(judged, name)
+            measured = [np.nan if known[key] is None else known[key] for key in ("value", "sd")]
+            assert [figure.value, figure.sd] == pytest.approx(measured, abs=2e-3, nan_ok=True)
 
 
 def test_figures_are_those_of_scikit_learn_and_scipy() -> None:
     gains = _numbers().normal(size=40)
-    score = np.round(gains + _numbers(1).normal(size=(3, 40)), 1)  # rounded: there are ties
-    probability = 1 / (1 + np.exp(-score))
-    figures = predictors._figures(probability, score, gains)
     for row in range(3):
-        assert [figure[row] for figure in figures] == pytest.approx(
+        score = np.round(gains + _numbers(row).normal(size=40), 1)  # rounded: there are ties
+        probability = 1 / (1 + np.exp(-score))
+        assert predictors._figures(probability, score, gains) == pytest.approx(
             [
-                accuracy_score(gains > 0, probability[row] > 0.5),
-                f1_score(gains > 0, probability[row] > 0.5),
-                roc_auc_score(gains > 0, score[row]),
-                spearmanr(score[row], gains).statistic,
+                accuracy_score(gains > 0, probability > 0.5),
+                f1_score(gains > 0, probability > 0.5),
+                roc_auc_score(gains > 0, score),
+                spearmanr(score, gains).statistic,
             ]
         )
 
@@ -128,24 +146,12 @@ def test_leaving_tasks_out_exposes_a_predictor_that_remembers_tasks() -> None:
     assert np.mean(left_out) < 0.55
 
 
-def test_two_tasks_left_out_are_in_no_training_pair(monkeypatch: pytest.MonkeyPatch) -> None:
-    folds = []
-    fit = regression.regressions
-
-    def recorded(values: Floats, gained: Mask, trained: Mask) -> regression.Regressions:
-        folds.append(trained)
-        return fit(values, gained, trained)
-
-    monkeypatch.setattr(predictors, "regressions", recorded)
-    pairs = Pairs(NAMES, _numbers().normal(size=132))
-    judge(pairs, Predictor("one", _numbers(1).normal(size=(132, 1))), LEFT_OUT)
-    (trained,) = folds
-    assert trained.shape == (66, 132)
+def test_two_tasks_left_out_are_in_no_training_pair() -> None:
     left_out = set()
-    for row in trained:
-        seen = {task for name, is_trained in zip(NAMES, row, strict=True) if is_trained for task in name}
+    for trained, tested in predictors._folds_of_tasks(Pairs(NAMES, np.ones(132))):
+        seen = {task for name, is_trained in zip(NAMES, trained, strict=True) if is_trained for task in name}
         left_out.add(frozenset(set(TASKS) - seen))
-        assert row.sum() == 90
+        assert (trained.sum(), tested.sum()) == (90, 2)
     assert left_out == {frozenset(pair) for pair in NAMES}
 
 
@@ -196,8 +202,8 @@ def test_missing_and_constant_features_and_a_single_class_do_no_harm(scheme: Sch
 
 def test_a_missing_value_is_the_median_of_the_training_pairs_and_others_are_cut_off() -> None:
     values = np.array([[0.0], [1.0], [np.nan], [4.0], [100.0]])
-    scales = regression.scales_of(values, np.array([[True, True, True, True, False]]))
-    assert scales.apply(values)[0, :, 0].tolist() == [0, 0.25, 0.25, 1, 1]
+    regression = predictors.fit(values[:4], np.array([False, True, False, True]))
+    assert regression.scaled(values)[:, 0].tolist() == [0, 0.25, 0.25, 1, 1]
 
 
 def test_the_regression_on_all_pairs_predicts_new_ones() -> None:
