@@ -74,6 +74,11 @@ class Comparison:
         return paired.low, paired.high
 
     @property
+    def half_interval(self) -> float | None:
+        """Half of the length of the interval."""
+        return None if self.interval is None else (self.interval[1] - self.interval[0]) / 2
+
+    @property
     def in_points(self) -> str:
         """`+1.20 [+0.40, +2.00]`: the difference and its interval in points."""
         if self.interval is None:
@@ -96,9 +101,8 @@ class Comparison:
     def sentence(self) -> str:
         """The verdict and the numbers behind it (plain text)."""
         text = f"{self.verdict}, {signed_points(self.mean)}"
-        if self.interval is not None:
-            low, high = self.interval
-            text += f" ± {50 * (high - low):.2f}, {plural(self.seeds, 'seed')}, p {p_text(self.p)}"
+        if self.half_interval is not None:
+            text += f" ± {100 * self.half_interval:.2f}, {plural(self.seeds, 'seed')}, p {p_text(self.p)}"
         return f"{text} ({self.remark})" if self.remark else text
 
     def reversed(self) -> Comparison:
@@ -129,6 +133,11 @@ def compare(family: Mapping[_Key, tuple[BySeed, BySeed]]) -> dict[_Key, Comparis
         key: replace(comparison, p=differs.get(key), p_small=small.get(key))
         for key, comparison in comparisons.items()
     }
+
+
+def compare_paired(family: Mapping[_Key, tuple[BySeed, BySeed]]) -> dict[_Key, Comparison]:
+    """`compare` for those pairs that have a seed in common."""
+    return compare({key: (a, b) for key, (a, b) in family.items() if a.keys() & b.keys()})
 
 
 def compare_rows(rows: Mapping[_Key, BySeed]) -> dict[tuple[_Key, _Key], Comparison]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.config import RunConfig
-from core.evaluation.comparison import Comparison, compare
+from core.evaluation.comparison import Comparison, compare_paired
 from core.evaluation.costs import Cost, cost_of
 from core.evaluation.statistics import MeanSD, summary
 from core.studies.published import ABOVE, BELOW, WITHIN, Published, matching
@@ -121,11 +121,12 @@ def _differences(
     outcomes: Mapping[str, Outcome], bases: Mapping[str, str], target: str
 ) -> dict[str, Comparison]:
     """On the target, of each family from the one that `bases` names; p corrected for their number."""
-    families = {
-        name: (outcomes[name].by_seed.get(target, {}), outcomes[base].by_seed.get(target, {}))
-        for name, base in bases.items()
-    }
-    return compare({name: sides for name, sides in families.items() if sides[0].keys() & sides[1].keys()})
+    return compare_paired(
+        {
+            name: (outcomes[name].by_seed.get(target, {}), outcomes[base].by_seed.get(target, {}))
+            for name, base in bases.items()
+        }
+    )
 
 
 def _outcome(

@@ -10,7 +10,7 @@ import numpy as np
 
 from core.figures import Chart, Figure, axis, plotly_text, wrapped
 from core.tasks.confusion import NOTHING, OTHER_WORDS
-from dashboard.compare.closer_views import Guesses, Matrix
+from dashboard.compare.closer_views import Guesses, Matrix, label_name
 from dashboard.theme import BACKGROUND, BORDER, MUTED, TEXT, faint
 from jobs.reports.table import ResultTable
 
@@ -48,9 +48,9 @@ def confusion_chart(view: Matrix) -> Figure:
         textfont={"size": 11},
         **shared,
     )
-    across = [_name(name, missed=True) for name in view.predicted]
+    across = [_name(name, is_gold=False) for name in view.predicted]
     down = [
-        _name(name, missed=False) + ("" if math.isnan(share) else f"  {share:.1f}%")
+        _name(name, is_gold=True) + ("" if math.isnan(share) else f"  {share:.1f}%")
         for name, share in zip(view.gold, view.right, strict=True)
     ]
     angle = 0 if columns <= 8 else -90 if columns > 24 else -45
@@ -61,9 +61,10 @@ def confusion_chart(view: Matrix) -> Figure:
     return chart.figure()
 
 
-def _name(label: str, *, missed: bool) -> str:
-    special = {NOTHING: "missed" if missed else "nothing there", OTHER_WORDS: "other<br>words"}
-    return f"<i>{special[label]}</i>" if label in special else plotly_text(label)
+def _name(label: str, *, is_gold: bool) -> str:
+    if label in (NOTHING, OTHER_WORDS):
+        return f"<i>{label_name(label, is_gold=is_gold).replace('other ', 'other<br>')}</i>"
+    return plotly_text(label)
 
 
 def _number(share: float) -> str:

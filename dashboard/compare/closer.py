@@ -15,15 +15,13 @@ from core.corpora.types import Sentence
 from core.errors import MRNLabError
 from core.store.records import Run
 from core.tasks import Kind
-from core.tasks.confusion import NOTHING, OTHER_WORDS
+from core.tasks.confusion import NOTHING
 from core.tasks.scores import percent_sign
 from core.wording import p_text, plural, unsigned_zero
 from dashboard.compare.answer import difference_view
 from dashboard.compare.charts import confusion_chart, deviation_chart, seeds_chart
 from dashboard.compare.closer_views import (
     DETAIL,
-    Errors,
-    Guesses,
     Labels,
     Matrix,
     classes,
@@ -32,6 +30,7 @@ from dashboard.compare.closer_views import (
     guesses,
     matrix,
     misses,
+    mistake_text,
     mistakes,
     places,
     reports,
@@ -61,8 +60,6 @@ _MOST_SENTENCES = 5
 _MOST_MISTAKES, _FEW_MISTAKES = 60, 11
 _MOST_LINES = 12
 """Configurations side by side up to which their names can be read."""
-_SHOWN, _PICKED = "shown_mistake", "picked_mistake"
-_READ, _PICKED_NUMBER = "read_number", "picked_number"
 _LOOKS = {
     "differences": "Differences",
     "per class": "Per class",
@@ -77,8 +74,6 @@ def closer_look(table: ResultTable, compared: Scope, deltas: list[Difference], a
     with st.container(horizontal=True, vertical_alignment="bottom"):
         look = segments("View", _LOOKS, key="closer")
         if look != "differences":
-            if st.session_state.get("task") not in table.tasks:
-                st.session_state.pop("task", None)  # a task of other runs
             # By default the last shared task: spans are most telling, and stand last in most corpora.
             shared = [task for task in table.tasks if task in row_a.cells and task in row_b.cells]
             names = {task: option(task) for task in table.tasks}
@@ -153,48 +148,81 @@ def _per_class(table: ResultTable, task: str, a: ResultRow, b: ResultRow) -> Non
     )
 
 
+def _newest_pick(key: str, task: str, clicked: Any, selected: Any) -> Any:
+    """What was last clicked in the chart or selected in the table of this task; None where nothing was.
+
+    A click is reported once, a selected row as long as it stands.
+    """
+    if clicked is not None:
+        st.session_state[key] = task, clicked
+    elif selected is not None and selected != st.session_state.get(f"{key}_selected"):
+        st.session_state[key] = task, selected
+    st.session_state[f"{key}_selected"] = selected
+    of_task, pick = st.session_state.get(key, ("", None))
+    return pick if of_task == task else None
+
+
+def _selected_row(frame: pd.DataFrame, *, key: str, alt: str, columns: Mapping[str, Any]) -> int | None:
+    """Draw a table of which a line can be selected; returns the place of that line."""
+    event = st.dataframe(
+        frame,
+        key=key,
+        hide_index=True,
+        height="content" if len(frame) <= _FEW_MISTAKES else 440,
+        on_select="rerun",
+        selection_mode="single-row",
+        column_config=dict(columns),
+        alt=alt,
+    )
+    rows = event.selection.rows
+    return rows[0] if rows else None
+
+
+def _read_examples(run: Run, split: str, task: str, gold: Labels, kind: Kind) -> list[Sentence] | None:
+    """What the run was scored on; None where that cannot be read, which a line then says."""
+    try:
+        sentences = examples(run.config, split, task, gold)
+    except MRNLabError as error:
+        st.caption(escape(f"The {kind.examples} cannot be shown. {error}"))
+        return None
+    if sentences is None:
+        st.caption(
+            f"The corpus is no longer what these runs were scored on: its {kind.examples} cannot be shown."
+        )
+    return sentences
+
+
 # Mistakes: the matrix left, the most frequent ones right, sentences in which they happen below
 
 
 def _mistakes(table: ResultTable, runs: Mapping[int, Run], task: str, a: ResultRow, b: ResultRow) -> None:
     kind = task_kind(table, task)
     if kind.is_number:
-        _numbers(table, runs, task, a, b)
+        _numbers(table, runs, task, kind, {"A": a, "B": b})
         return
-    errors_a, errors_b = (_errors(row, runs, table.split, task, kind) for row in (a, b))
+    errors_a, errors_b = (
+        errors(confusions(_runs_of(row, task, runs), table.split, task, kind)) for row in (a, b)
+    )
     if errors_a is None:
         st.caption(
             f"No predictions of {escape(a.name)} on {escape(task)} are stored: its mistakes are unknown."
         )
         return
-    choices = {a.name: option(a.name)}
-    if errors_b is not None:
-        choices[b.name] = option(b.name)
-    if st.session_state.get("of_whom") not in choices:
-        st.session_state.pop("of_whom", None)
+    choices = {row.name: option(row.name) for row, known in ((a, errors_a), (b, errors_b)) if known}
     shown = segments("Of", choices, key="of_whom")
     left, right = st.columns([5, 4], gap="medium")
     with left:
         of_side = errors_b if errors_b is not None and shown == b.name else errors_a
         clicked = _matrix(matrix(of_side), task, kind)
     with right:
-        selected = _mistake_table(
-            mistakes(errors_a, errors_b), a.name, None if errors_b is None else b.name, kind
-        )
-    # A click is reported once, a selected row as long as it stands: the later one is shown.
-    if clicked is not None:
-        st.session_state[_SHOWN] = task, *clicked
-    elif selected is not None and selected != st.session_state.get(_PICKED):
-        st.session_state[_SHOWN] = task, *selected
-    st.session_state[_PICKED] = selected
-    of_task, gold, predicted = st.session_state.get(_SHOWN, ("", "", ""))
-    if of_task == task and gold != predicted:
-        _examples(table, runs, task, kind, (a, b), (gold, predicted))
+        selected = _mistake_table(mistakes(errors_a, errors_b), a.name, b.name if errors_b else None, kind)
+    mistake = _newest_pick("shown_mistake", task, clicked, selected)
+    if mistake is not None and mistake[0] != mistake[1]:
+        _examples(table, runs, task, kind, (a, b), mistake)
 
 
-def _errors(row: ResultRow, runs: Mapping[int, Run], split: str, task: str, kind: Kind) -> Errors | None:
-    run_ids = row.cells[task].run_ids.values() if task in row.cells else ()
-    return errors(confusions([runs[run_id] for run_id in run_ids], split, task, kind))
+def _runs_of(row: ResultRow, task: str, runs: Mapping[int, Run]) -> list[Run]:
+    return [runs[run_id] for run_id in row.cells[task].run_ids.values()] if task in row.cells else []
 
 
 def _matrix(view: Matrix, task: str, kind: Kind) -> tuple[str, str] | None:
@@ -215,43 +243,29 @@ def _matrix(view: Matrix, task: str, kind: Kind) -> tuple[str, str] | None:
     return None if clicked is None else (view.gold[round(clicked.y)], view.predicted[round(clicked.x)])
 
 
-def _mistake(gold: str, predicted: str) -> str:
-    """A mistake in words."""
-    names = [
-        {NOTHING: nothing, OTHER_WORDS: "other words"}.get(label, label)
-        for label, nothing in ((gold, "nothing there"), (predicted, "missed"))
-    ]
-    return " → ".join(names)
-
-
-def _mistake_table(mistake_counts: pd.DataFrame, a: str, b: str | None, kind: Kind) -> tuple[str, str] | None:
+def _mistake_table(counts: pd.DataFrame, a: str, b: str | None, kind: Kind) -> tuple[str, str] | None:
     """The most frequent mistakes; returns the selected one."""
-    listed = mistake_counts.head(_MOST_MISTAKES)
+    listed = counts.head(_MOST_MISTAKES)
     pairs = list(zip(listed["gold"], listed["predicted"], strict=True))
-    frame = pd.DataFrame({"Mistake": [_mistake(*pair) for pair in pairs], "A": listed["A"]})
+    frame = pd.DataFrame({"Mistake": [mistake_text(*pair) for pair in pairs], "A": listed["A"]})
     if b is not None:
         frame["B"] = listed["B"]
         frame["A − B"] = [unsigned_zero(value, 1) for value in listed["A"] - listed["B"]]
     number = st.column_config.NumberColumn
-    event = st.dataframe(
+    selected = _selected_row(
         frame,
         key="mistakes",
-        hide_index=True,
-        height="content" if len(frame) <= _FEW_MISTAKES else 440,
-        on_select="rerun",
-        selection_mode="single-row",
-        column_config={
+        alt="The most frequent mistakes, per seed",
+        columns={
             "Mistake": st.column_config.TextColumn(width=140),
             "A": number(format="%.1f", width=50),
             "B": number(format="%.1f", width=50),
             "A − B": number(format="%+.1f", width=60),
         },
-        alt="The most frequent mistakes, per seed",
     )
     second = f", B: {escape(b)}" if b else ""
     st.caption(f"Mistakes per seed. A: {escape(a)}{second}. Select one for {kind.examples}.")
-    rows = event.selection.rows
-    return pairs[rows[0]] if rows else None
+    return None if selected is None else pairs[selected]
 
 
 def _examples(
@@ -264,52 +278,47 @@ def _examples(
 ) -> None:
     """The first sentences in which A, or else B, makes the mistake; of the first seed that both have."""
     cells = {letter: row.cells[task] for letter, row in zip("AB", rows, strict=True) if task in row.cells}
-    seeds = set.intersection(*(set(cell.run_ids) for cell in cells.values())) or set(cells["A"].run_ids)
-    predictions = {}
-    for letter, cell in cells.items():
-        run_id = cell.run_ids.get(min(seeds))
-        stored = None if run_id is None else labels(runs[run_id], table.split, task)
-        if run_id is not None and stored is not None:
-            predictions[letter] = (runs[run_id], *stored)
-    where = {
-        letter: list(islice(places(kind, gold, predicted, mistake), _MOST_SENTENCES))
-        for letter, (_, gold, predicted) in predictions.items()
+    seeds = set.intersection(*(set(cell.run_ids) for cell in cells.values()))
+    seed = min(seeds or cells["A"].run_ids)
+    predictions = {
+        letter: stored
+        for letter, cell in cells.items()
+        if seed in cell.run_ids
+        and (stored := labels(runs[cell.run_ids[seed]], table.split, task)) is not None
     }
-    st.markdown(f"**{escape(_mistake(*mistake))}**")
-    first_letter = next((letter for letter, of_side in where.items() if of_side), None)
-    if first_letter is None:
-        st.caption("Not made with the first seed that both have.")
+    st.markdown(f"**{escape(mistake_text(*mistake))}**")
+    where = {
+        letter: list(islice(places(kind, *stored, mistake), _MOST_SENTENCES))
+        for letter, stored in predictions.items()
+    }
+    letter = next((letter for letter, of_side in where.items() if of_side), None)
+    if letter is None:
+        whose = "Neither model makes this mistake" if len(predictions) > 1 else "No such mistake"
+        st.caption(f"{whose} with seed {seed}{', their first common seed' * bool(seeds)}.")
         return
-    run, gold, _ = predictions[first_letter]
-    try:
-        found = examples(run.config, table.split, task, gold)
-    except MRNLabError as error:
-        st.caption(escape(f"The {kind.examples} cannot be shown. {error}"))
+    gold = predictions[letter][0]
+    sentences = _read_examples(runs[cells[letter].run_ids[seed]], table.split, task, gold, kind)
+    if sentences is None:
         return
-    if found is None:
-        st.caption(
-            f"The corpus is no longer what these runs were scored on: its {kind.examples} cannot be shown."
-        )
-        return
-    lanes = {"gold": gold} | {other: guess for other, (_, _, guess) in predictions.items()}
-    _drawn(where[first_letter], found, task, kind, lanes)
-    first = plural(len(where[first_letter]), kind.examples[:-1])
+    _drawn(
+        where[letter], sentences, task, kind, {"gold": gold} | {who: of[1] for who, of in predictions.items()}
+    )
+    first = plural(len(where[letter]), kind.examples[:-1])
     marked = "Outlined" if kind.reads == "words" else "On orange"
     st.caption(
-        f"The first {first} in which {first_letter} makes this mistake (seed {run.config.seed}). {marked}: "
-        "not as annotated."
+        f"The first {first} in which {letter} makes this mistake (seed {seed}). {marked}: not as annotated."
     )
 
 
 def _drawn(
-    where: Sequence[int], found: Sequence[Sentence], task: str, kind: Kind, lanes: Mapping[str, Labels]
+    where: Sequence[int], sentences: Sequence[Sentence], task: str, kind: Kind, lanes: Mapping[str, Labels]
 ) -> None:
     """The sentences or texts at these places, each with the labels of every lane, the gold ones first."""
     colour, gold = colours(resources.task_order()).get(task, TASK_COLOURS[-1]), lanes["gold"]
     if kind.reads == "words":
         blocks = [
             SentenceBlock(
-                found[place].tokens,
+                sentences[place].tokens,
                 tuple(
                     Lane(task, colour, lane_kind(kind.scheme), _marks(of_all[place], gold[place], kind), who)
                     for who, of_all in lanes.items()
@@ -322,8 +331,8 @@ def _drawn(
     texts(
         [
             TextBlock(
-                found[place].tokens,
-                found[place].second,
+                sentences[place].tokens,
+                sentences[place].second,
                 [
                     Said(who, of_all[place][0], colour * (who == "gold"), of_all[place] != gold[place])
                     for who, of_all in lanes.items()
@@ -341,26 +350,33 @@ def _marks(predicted: Sequence[str], gold: Sequence[str], kind: Kind) -> tuple[M
     )
 
 
-# Numbers: predicted against annotated left, the largest misses right, the chosen text below
+# Numbers: predicted against annotated left, the largest errors right, the chosen text below
 
 
-def _numbers(table: ResultTable, runs: Mapping[int, Run], task: str, a: ResultRow, b: ResultRow) -> None:
-    """The scatter of one of the two left, the largest misses of both right, the chosen text below."""
-    sides = {letter: _guesses(row, runs, table.split, task) for letter, row in (("A", a), ("B", b))}
-    known = {letter: side for letter, side in sides.items() if side is not None}
+def _numbers(
+    table: ResultTable, runs: Mapping[int, Run], task: str, kind: Kind, rows: Mapping[str, ResultRow]
+) -> None:
+    """The scatter of one of A and B left, the largest errors of both right, the chosen text below."""
+    stored = {
+        letter: [
+            (run, of_run)
+            for run in _runs_of(row, task, runs)
+            if (of_run := labels(run, table.split, task)) is not None
+        ]
+        for letter, row in rows.items()
+    }
+    known = {letter: guesses([of_run for _, of_run in of]) for letter, of in stored.items() if of}
+    names = {letter: row.name for letter, row in rows.items()}
     if "A" not in known:
-        st.caption(f"No predictions of {escape(a.name)} on {escape(task)} are stored.")
+        st.caption(f"No predictions of {escape(names['A'])} on {escape(task)} are stored.")
         return
     if "B" in known and known["B"].gold != known["A"].gold:
         del known["B"]
-        st.caption(f"{escape(b.name)} was tested on other text, so it is left out here.")
-    names = {"A": a.name, "B": b.name}
-    if st.session_state.get("of_number") not in known:
-        st.session_state.pop("of_number", None)
+        st.caption(f"{escape(names['B'])} was tested on other text, so it is left out here.")
     shown = segments("Of", {letter: option(names[letter]) for letter in known}, key="of_number")
     side, colour = known[shown], colours(resources.task_order()).get(task, TASK_COLOURS[-1])
-    kind = task_kind(table, task)
-    found = _sentences(runs[next(iter(a.cells[task].run_ids.values()))], table.split, task, known["A"])
+    run, (gold, _) = stored["A"][0]
+    sentences = _read_examples(run, table.split, task, gold, kind)
     left, right = st.columns([5, 4], gap="medium")
     with left:
         clicked = chart(
@@ -378,69 +394,40 @@ def _numbers(table: ResultTable, runs: Mapping[int, Run], task: str, a: ResultRo
         )
     with right:
         listed = furthest(known).head(_MOST_MISTAKES)
-        selected = _number_table(listed, found, names)
-    if clicked is not None:
-        distance = np.abs(np.array(side.gold) - clicked.x) + np.abs(side.mean - clicked.y)
-        st.session_state[_READ] = task, int(np.argmin(distance))
-    elif selected is not None and selected != st.session_state.get(_PICKED_NUMBER):
-        st.session_state[_READ] = task, selected
-    st.session_state[_PICKED_NUMBER] = selected
-    of_task, place = st.session_state.get(_READ, ("", 0))
-    if found is not None and len(listed):
-        place = place if of_task == task and place < len(found) else int(listed["place"].iloc[0])
-        said = [Said(letter, f"{known[letter].mean[place]:.2f}") for letter in known]
-        sentence = found[place]
-        texts([TextBlock(sentence.tokens, sentence.second, [_gold(task, side.gold[place], colour), *said])])
-
-
-def _gold(task: str, value: float, colour: str) -> Said:
-    return Said(f"{task}, annotated", f"{value:g}", colour)
-
-
-def _guesses(row: ResultRow, runs: Mapping[int, Run], split: str, task: str) -> Guesses | None:
-    ids = row.cells[task].run_ids.values() if task in row.cells else ()
-    return guesses([stored for run_id in ids if (stored := labels(runs[run_id], split, task)) is not None])
-
-
-def _sentences(run: Run, split: str, task: str, side: Guesses) -> Sequence[Sentence] | None:
-    """The texts, where they can still be read; else a line says why not."""
-    gold = labels(run, split, task)
-    try:
-        found = None if gold is None else examples(run.config, split, task, gold[0])
-    except MRNLabError as error:
-        st.caption(escape(f"The texts cannot be shown. {error}"))
-        return None
-    if found is None:
-        st.caption("The corpus is no longer what these runs were scored on: its texts cannot be shown.")
-    return found
+        selected = _number_table(listed, sentences, names)
+    nearest = clicked and int(
+        np.argmin(np.abs(np.array(side.gold) - clicked.x) + np.abs(side.mean - clicked.y))
+    )
+    place = _newest_pick("read_number", task, nearest, selected)
+    if sentences is not None and len(listed):
+        place = place if place is not None and place < len(sentences) else int(listed["place"].iloc[0])
+        numbers = [Said(f"{task}, annotated", f"{side.gold[place]:g}", colour)]
+        numbers += [Said(letter, f"{of_side.mean[place]:.2f}") for letter, of_side in known.items()]
+        texts([TextBlock(sentences[place].tokens, sentences[place].second, numbers)])
 
 
 def _number_table(
-    listed: pd.DataFrame, found: Sequence[Sentence] | None, names: Mapping[str, str]
+    listed: pd.DataFrame, sentences: Sequence[Sentence] | None, names: Mapping[str, str]
 ) -> int | None:
-    """The largest misses; returns the selected one's place."""
+    """The largest errors; returns the selected one's place."""
     frame = listed.drop(columns="place")
-    if found is not None:
-        frame.insert(0, "Text", [" ".join(found[place].tokens) for place in listed["place"]])
+    if sentences is not None:
+        frame.insert(0, "Text", [" ".join(sentences[place].tokens) for place in listed["place"]])
     number = st.column_config.NumberColumn
-    event = st.dataframe(
+    selected = _selected_row(
         frame,
         key="number_misses",
-        hide_index=True,
-        height=440,
-        on_select="rerun",
-        selection_mode="single-row",
-        column_config={
+        alt="The largest differences of predicted and annotated numbers",
+        columns={
             "Text": st.column_config.TextColumn(width=200),
             "Annotated": number(format="%g", width=80),
             **{letter: number(format="%.2f", width=60) for letter in names},
         },
-        alt="The largest differences of predicted and annotated numbers",
     )
-    whose = ", ".join(f"{letter}: {escape(names[letter])}" for letter in names if letter in frame)
-    st.caption(f"The largest misses of either. {whose}. Select one to read it.")
-    rows = event.selection.rows
-    return int(listed["place"].iloc[rows[0]]) if rows else None
+    known = [letter for letter in names if letter in frame]
+    whose = ", ".join(f"{letter}: {escape(names[letter])}" for letter in known)
+    st.caption(f"Largest errors of {' or '.join(known)}. {whose}. Select one to read it.")
+    return None if selected is None else int(listed["place"].iloc[selected])
 
 
 def _per_seed(table: ResultTable, task: str) -> None:

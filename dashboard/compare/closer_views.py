@@ -7,13 +7,13 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from core.evaluation.statistics import holm, paired_difference, randomisation_test, summary
+from core.evaluation.comparison import compare_paired
+from core.evaluation.statistics import randomisation_test
 from core.store.records import StoredScore
 from core.tasks import Kind
 from core.tasks.confusion import NOTHING, OTHER_WORDS, Confusion, summed
@@ -43,41 +43,33 @@ def classes(a: Mapping[int, Report], b: Mapping[int, Report]) -> pd.DataFrame:
     recall, SD of F1); p over seeds, corrected for all labels (Holm), in [0, 1]. Seeds in which a label was
     neither annotated nor predicted do not count for it.
     """
-    labels = dict.fromkeys(label for side in (a, b) for report in side.values() for label in report)
-    rows = [row for label in labels if (row := _class_row(label, a, b)) is not None]
-    tested = [row for row in rows if row["p"] is not None]
-    for row, p_value in zip(tested, holm([row["p"] for row in tested]), strict=True):
-        row["p"] = p_value
-    rows.sort(key=lambda row: (-row["Annotated"], row["Label"]))
-    return pd.DataFrame(rows)
+    lines = pd.DataFrame(
+        {"Label": label, "side": letter, "seed": seed, **numbers}
+        for letter, side in (("A", a), ("B", b))
+        for seed, report in side.items()
+        for label, numbers in report.items()
+    ).dropna()
+    if lines.empty:
+        return lines
+    lines = lines.rename(columns={name: title for title, name in _NUMBERS.items()})
+    by_side = lines.groupby(["Label", "side"])
+    spread = by_side["F1"].std().rename("±")
+    table = pd.DataFrame((100 * by_side[list(_NUMBERS)].mean().join(spread)).unstack())
+    table.columns = table.columns.map(" ".join)
+    table["Annotated"] = lines.groupby("Label")["support"].max().astype(int)
+    family = {label: (_f1(of, "A"), _f1(of, "B")) for label, of in lines.groupby("Label")}
+    compared = {
+        label: (points(delta.mean), 100 * (delta.half_interval or math.nan), delta.p)
+        for label, delta in compare_paired(family).items()
+    }
+    columns = ["Difference", "± 95%", "p"]
+    table = table.join(pd.DataFrame.from_dict(compared, orient="index", columns=columns, dtype=float))
+    table = table.reindex(columns=["Annotated", "F1 A", "F1 B", *columns[:2], *DETAIL, "p"])
+    return table.reset_index(names="Label").sort_values(["Annotated", "Label"], ascending=[False, True])
 
 
-def _class_row(label: str, a: Mapping[int, Report], b: Mapping[int, Report]) -> dict[str, Any] | None:
-    sides = [
-        {
-            seed: report[label]
-            for seed, report in side.items()
-            if label in report and all(math.isfinite(report[label][name]) for name in _NUMBERS.values())
-        }
-        for side in (a, b)
-    ]
-    if not any(sides):
-        return None
-    row: dict[str, Any] = {"Label": label}
-    row["Annotated"] = max(int(numbers["support"]) for side in sides for numbers in side.values())
-    detail: dict[str, Any] = {}
-    for letter, side in zip("AB", sides, strict=True):
-        for title, name in _NUMBERS.items():
-            over_seeds = summary(numbers[name] for numbers in side.values()) if side else None
-            place = row if title == "F1" else detail
-            place[f"{title} {letter}"] = None if over_seeds is None else 100 * over_seeds.mean
-        detail[f"± {letter}"] = None if over_seeds is None or over_seeds.sd is None else 100 * over_seeds.sd
-    paired = paired_difference(*({seed: numbers["f1"] for seed, numbers in side.items()} for side in sides))
-    half = None
-    if paired is not None and paired.low is not None and paired.high is not None:
-        half = 50 * (paired.high - paired.low)
-    row |= {"Difference": None if paired is None else points(paired.mean), "± 95%": half}
-    return row | detail | {"p": None if paired is None else paired.p}
+def _f1(lines: pd.DataFrame, side: str) -> dict[int, float]:
+    return dict(lines[lines["side"] == side].set_index("seed")["F1"])
 
 
 # Mistakes
@@ -127,36 +119,33 @@ def errors(parts: Sequence[Confusion]) -> Errors | None:
 def matrix(errors: Errors) -> Matrix:
     """One configuration's mistakes."""
     rows, columns = errors.table.gold, errors.table.predicted
-    shares = _shares(errors, rows, columns)
-    special = {NOTHING: "nothing (missed)", OTHER_WORDS: "other words (wrong boundary)"}
-
-    def words(gold: str, predicted: str, share: float) -> str:
-        mistake = f"{'nothing' if gold == NOTHING else gold} → {special.get(predicted, predicted)}"
-        base = predicted if gold == NOTHING else gold
-        return (
-            f"{mistake}: {errors.count(gold, predicted):.1f} per seed, {share:.2f}% of the annotated {base}"
-        )
-
-    described = tuple(
-        tuple(words(gold, predicted, shares[y, x]) for x, predicted in enumerate(columns))
-        for y, gold in enumerate(rows)
-    )
-    right = []
-    for y, gold in enumerate(rows):
-        x = columns.index(gold) if gold in columns else None
-        right.append(float(shares[y, x]) if x is not None and gold != NOTHING else math.nan)
-        if x is not None:
-            shares[y, x] = math.nan
-    return Matrix(rows, columns, shares, tuple(right), described)
-
-
-def _shares(errors: Errors, rows: Sequence[str], columns: Sequence[str]) -> Floats:
     shares = np.zeros((len(rows), len(columns)))
+    right = [math.nan] * len(rows)
+    described = []
     for y, gold in enumerate(rows):
+        words = []
         for x, predicted in enumerate(columns):
-            base = errors.annotated(predicted if gold == NOTHING else gold)
-            shares[y, x] = 100 * errors.count(gold, predicted) / base if base else 0.0
-    return shares
+            count, of = errors.count(gold, predicted), predicted if gold == NOTHING else gold
+            annotated = errors.annotated(of)
+            share = 100 * count / annotated if annotated else 0.0
+            words.append(
+                f"{mistake_text(gold, predicted)}: {count:.1f} per seed, {share:.2f}% of the annotated {of}"
+            )
+            if gold == predicted:
+                share, right[y] = math.nan, math.nan if gold == NOTHING else share
+            shares[y, x] = share
+        described.append(tuple(words))
+    return Matrix(rows, columns, shares, tuple(right), tuple(described))
+
+
+def label_name(label: str, *, is_gold: bool) -> str:
+    """A row (gold) or a column of a confusion in words."""
+    return {NOTHING: "nothing there" if is_gold else "missed", OTHER_WORDS: "other words"}.get(label, label)
+
+
+def mistake_text(gold: str, predicted: str) -> str:
+    """A mistake in words: `PER → missed`."""
+    return f"{label_name(gold, is_gold=True)} → {label_name(predicted, is_gold=False)}"
 
 
 def mistakes(a: Errors, b: Errors | None) -> pd.DataFrame:
@@ -165,11 +154,9 @@ def mistakes(a: Errors, b: Errors | None) -> pd.DataFrame:
     """
     whole = summed([a.table, *([b.table] if b else [])])
     pairs = [(whole.gold[y], whole.predicted[x]) for y, x in zip(*np.nonzero(whole.counts), strict=True)]
-    counted_pairs = [
-        (*pair, a.count(*pair), b.count(*pair) if b else 0.0) for pair in pairs if pair[0] != pair[1]
-    ]
-    counted_pairs.sort(key=lambda mistake: (-mistake[2] - mistake[3], mistake[0], mistake[1]))
-    return pd.DataFrame(counted_pairs, columns=["gold", "predicted", "A", "B"])
+    counts = [(*pair, a.count(*pair), b.count(*pair) if b else 0.0) for pair in pairs if pair[0] != pair[1]]
+    counts.sort(key=lambda mistake: (-mistake[2] - mistake[3], mistake[0], mistake[1]))
+    return pd.DataFrame(counts, columns=["gold", "predicted", "A", "B"])
 
 
 def places(kind: Kind, gold: Labels, predicted: Labels, mistake: tuple[str, str]) -> Iterator[int]:
@@ -177,8 +164,8 @@ def places(kind: Kind, gold: Labels, predicted: Labels, mistake: tuple[str, str]
     for place, (row, guess) in enumerate(zip(gold, predicted, strict=True)):
         if list(row) == list(guess):
             continue
-        found = kind.confusion([row], [guess])
-        if found is not None and Errors(found, 1).count(*mistake):
+        confusion = kind.confusion([row], [guess])
+        if confusion is not None and Errors(confusion, 1).count(*mistake):
             yield place
 
 
@@ -197,12 +184,8 @@ class Guesses:
     elsewhere: int
 
 
-def guesses(stored: Sequence[tuple[Labels, Labels]]) -> Guesses | None:
-    """From the stored gold and predicted numbers of each seed; None where there are none. The text is that
-    of the first.
-    """
-    if not stored:
-        return None
+def guesses(stored: Sequence[tuple[Labels, Labels]]) -> Guesses:
+    """From the stored gold and predicted numbers of each seed (one at least), on the text of the first."""
     gold = _numbers(stored[0][0])
     predicted = [_numbers(guess) for of_seed, guess in stored if _numbers(of_seed) == gold]
     return Guesses(gold, np.mean(predicted, axis=0), len(predicted), len(stored) - len(predicted))
@@ -260,6 +243,6 @@ def tested(pairs: Sequence[tuple[Counted | None, Counted | None]]) -> Tested:
     known = [(a, b) for a, b in pairs if a is not None and b is not None]
     if not known:
         return "no predictions stored"
-    if len({one.sentences for pair in known for one in pair}) > 1:
+    if len({side.sentences for pair in known for side in pair}) > 1:
         return "different sentences"
     return randomisation_test([a.counts for a, _ in known], [b.counts for _, b in known])

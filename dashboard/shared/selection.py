@@ -63,7 +63,12 @@ def segments(
     labelled: bool = False,
     help: str | None = None,
 ) -> str:
-    """One of a few options (value → text) in a row, kept in the page's address; by default the first one."""
+    """One of a few options (value → text) in a row, kept in the page's address; by default the first one.
+
+    A value from before that is no longer among them gives way to the default.
+    """
+    if st.session_state.get(key) not in options:
+        st.session_state.pop(key, None)
     picked: str = st.segmented_control(
         label,
         list(options),

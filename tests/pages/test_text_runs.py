@@ -187,7 +187,7 @@ class TestCompare:
     def test_labels_of_texts_have_a_matrix_and_examples(self, open_page: Open, runs: list[int]) -> None:
         app = open_page("compare", closer="Mistakes", task="mood")
         assert "Click a cell for texts." in words(app)
-        app.session_state["shown_mistake"] = ("mood", "good", "bad")
+        app.session_state["shown_mistake"] = ("mood", ("good", "bad"))
         app.run()
         assert not app.exception
         assert "This is test text " in words(app)
@@ -198,9 +198,7 @@ class TestCompare:
         first = ([["1"], ["3"]], [["2"], ["3.5"]])
         other = ([["1"], ["4"]], [["9"], ["9"]])
         side = guesses([first, other, first])
-        assert side is not None
         assert (side.gold, side.mean.tolist(), side.seeds, side.elsewhere) == ((1, 3), [2, 3.5], 2, 1)
-        assert guesses([]) is None
         assert misses(side) == "off by 0.75 on average; in the mean 0.75 too high."
         better = Guesses((1, 3), np.array([1.0, 0.0]), 1, 0)
         assert furthest({"A": side, "B": better})["place"].tolist() == [1, 0]
