@@ -19,7 +19,6 @@ from core.wording import duration, p_text, plural, points
 from dashboard.compare.scope import Scope, predictions_needed, sentence_tests, table_of
 from dashboard.compare.views import (
     DIFFERENCE_COLUMNS,
-    FIXED,
     Difference,
     Step,
     answers,
@@ -30,27 +29,24 @@ from dashboard.compare.views import (
     headline,
     listed_seeds,
     missing_seeds,
-    published_text,
-    score_text,
     sharing,
     sharing_forest,
     with_sentences,
 )
 from dashboard.components.charts import chart
 from dashboard.shared import actions, resources
-from dashboard.shared.downloads import copy_table
+from dashboard.shared.downloads import copy_table, show_table
 from dashboard.shared.selection import choose, chosen
 from dashboard.shared.states import problem
 from dashboard.text import escape
 from dashboard.theme import TASK_COLOURS, colours
 from jobs.queue.estimates import cost
 from jobs.queue.submit import same_runs
-from jobs.reports.naming import COST_HEAD, confounds, cost_cells
+from jobs.reports.naming import confounds
 from jobs.reports.render import (
     BEST,
     COST_COLUMNS,
     SCORE_COLUMNS,
-    published_rows,
     score_records,
     score_sheet,
     with_published,
@@ -288,45 +284,22 @@ def summary_table(table: ResultTable, compared: Scope) -> None:
         )
         if with_cost:
             table = table_of(compared, table.split, cost=True)
-        others = published_rows(table) if published else {}
-        sheet = score_sheet(table, compared.name, cost=with_cost)
+        ours = score_sheet(table, compared.name, cost=with_cost)
+        sheet = with_published(ours, table) if published else ours
         copy_table(
-            with_published(sheet, table) if published else sheet,
+            sheet,
             SCORE_COLUMNS + COST_COLUMNS * with_cost,
             score_records(table, cost=with_cost),
             key="scores",
         )
-    head = [f"{escape(task)}, {escape(table.score_names[task])}" for task in table.tasks]
-    head += [name.capitalize() for name in COST_HEAD if with_cost]
-    lines: list[tuple[str, list[str]]] = []
-    for block, rows in table.blocks.items():
-        if len(table.blocks) > 1:
-            lines.append((f"**{escape(block)}**", []))
-        for row in rows:
-            scores = [
-                score_text(row.cells[task].summary, bold=(row.key, task) in table.bold)
-                if task in row.cells
-                else ""
-                for task in table.tasks
-            ]
-            costs = [text.replace(" ", FIXED) for text in cost_cells(row.cost)] if with_cost else []
-            lines.append((escape(row.label), scores + costs))
-        for name, cells in others.get(block, {}).items():
-            lines.append(
-                (f":gray[{escape(name)}]", [published_text(cells.get(task)) for task in table.tasks])
-            )
-    padded = [cells + [""] * (len(head) - len(cells)) for _, cells in lines]
-    st.table(
-        pd.DataFrame(padded, index=[name for name, _ in lines], columns=head),
-        border="horizontal",
-        alt="Mean and standard deviation over seeds, by configuration and task",
-    )
-    st.caption("Percent, mean ± standard deviation over seeds." + f" Bold: {BEST}" * bool(table.bold))
+    show_table(sheet, alt="Mean and standard deviation over seeds, by configuration and task")
+    bold = f" Bold: {BEST}" * bool(table.bold)
+    st.caption(f"Percent, mean ± standard deviation over seeds (their number).{bold}")
     if with_cost:
         st.caption(f"{COST_NOTE} Dashes: trained before this was measured.")
     for note in table.notes:
         st.caption(f":material/info: {escape(note)}")
-    if others:
+    if sheet is not ours:
         st.caption(f"Grey: {escape(CITATION)}. POS there is seqeval F1.")
     elif published:
         st.caption(

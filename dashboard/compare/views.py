@@ -14,13 +14,12 @@ import pandas as pd
 
 from core.config import RunConfig, shares_nothing
 from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED, Comparison
-from core.evaluation.statistics import MeanSD, Randomised, holm
+from core.evaluation.statistics import Randomised, holm
 from core.figures import Forest, Mark
 from core.registry import ONE_STACK, reads_words
-from core.studies.published import Published
-from core.wording import all_of, p_text, percent, plural, signed_points
+from core.wording import all_of, p_text, signed_points
 from jobs.reports.naming import confounds
-from jobs.reports.render import Block, Entry, Sheet
+from jobs.reports.render import Sheet, difference_entry
 from jobs.reports.table import ResultRow, ResultTable
 
 Tested = Randomised | str
@@ -290,28 +289,6 @@ def forest(differences: Sequence[Difference], table: ResultTable, baseline: str)
     return _forest(rows, table.tasks, table.row(baseline).name)
 
 
-def _bracketed(ends: tuple[float, float] | None) -> str:
-    return "" if ends is None else f"[{signed_points(ends[0])}, {signed_points(ends[1])}]"
-
-
-FIXED = "\u00a0"  # a space that does not break, so that a cell stays on one line
-
-
-def score_text(scores: MeanSD | None, *, bold: bool = False) -> str:
-    """Mean ± SD in percent and the number of seeds, as Markdown on one line; empty for None."""
-    if scores is None:
-        return ""
-    weight = "**" if bold else ""
-    spread = "" if scores.sd is None else f" ± {100 * scores.sd:.2f}"
-    text = f"{weight}{percent(scores.mean)}{weight}{spread} :small[:gray[({plural(scores.n, 'seed')})]]"
-    return text.replace(" ", FIXED)
-
-
-def published_text(figure: Published | None) -> str:
-    """A published figure in grey, as Markdown on one line; empty for None."""
-    return "" if figure is None else f":gray[{figure.mean:.2f} ± {figure.sd:.2f}]".replace(" ", FIXED)
-
-
 DIFFERENCE_COLUMNS = (
     "configuration", "baseline", "task", "split", "difference", "low", "high", "seeds", "p_seeds_holm",
     "sentences", "p_sentences_holm", "verdict", "remark",
@@ -346,15 +323,14 @@ def difference_sheet(
     """The differences as a table to paste: a line per configuration and task."""
     lines = []
     for delta in differences:
-        points = Entry(signed_points(delta.mean), _bracketed(delta.interval), delta.verdict == HIGHER)
-        p_values = (Entry(p_text(p_value) or "–") for p_value in (delta.p, delta.p_sentences))
-        cells = (Entry(delta.task), points, Entry(delta.verdict), Entry(str(delta.seeds)), *p_values)
-        lines.append((delta.row.name, cells))
-    return Sheet(
+        p_values = (p_text(p_value) or None for p_value in (delta.p, delta.p_sentences))
+        points = difference_entry(delta, bold=True)
+        lines.append((delta.row.name, delta.task, points, delta.verdict, str(delta.seeds), *p_values))
+    sheet = Sheet.of(
         ("Configuration", "Task", "Difference, 95% interval", "Verdict", "Seeds", "p seeds", "p sentences"),
-        (Block("", tuple(lines)),),
+        lines,
         f"{setting}, {table.split} sentences: differences from {table.row(baseline).name} in points, paired "
         "by seed. p seeds: paired t-test over seeds; p sentences: approximate randomisation over sentences; "
         "the first corrected for all pairs of rows on a task, the second for all differences shown (Holm).",
-        "higher than the baseline by the corrected p over seeds.",
     )
+    return replace(sheet, bold="higher than the baseline by the corrected p over seeds.")

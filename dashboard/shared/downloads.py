@@ -1,15 +1,49 @@
-"""Tables as files, and as text to paste."""
+"""Tables on a page, as files, and as text to paste."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
 
+from core.evaluation.comparison import HIGHER, LOWER, UNDECIDED
 from core.plain_text import spreadsheet_cell
 from dashboard.components.charts import read_asset
-from jobs.reports.render import Sheet, csv_text, latex, markdown
+from dashboard.text import escape
+from jobs.reports.render import QUOTED, Markup, Sheet, cell_texts, csv_text, latex, markdown
+
+_FIXED = "\u00a0"  # a space that does not break, so that a cell stays on one line
+_MARKUP = Markup(
+    escape,
+    "**{}**",
+    "",
+    {HIGHER: ":red[**{}**]", LOWER: ":blue[**{}**]", UNDECIDED: ":gray[{}]", QUOTED: ":gray[{}]"},
+    ":small[:gray[({})]]",
+)
+
+
+def show_table(sheet: Sheet, *, alt: str, columns_first: bool = False) -> None:
+    """The table without its caption, the number of seeds small beside each score. `columns_first`: its rows
+    as columns, those without a cell left out.
+    """
+    lines: list[list[str]] = []
+    for block in sheet.blocks:
+        if block.title:
+            lines.append([f"**{escape(block.title)}**", *("" for _ in sheet.head[1:])])
+        texts = cell_texts(replace(sheet, hides_n=False), block, _MARKUP)
+        for (_, entries), (name, *cells) in zip(block.rows, texts, strict=True):
+            is_quoted = {entry.tone for entry in entries if entry} == {QUOTED}
+            lines.append([f":gray[{name}]" if is_quoted else name, *cells])
+    frame = pd.DataFrame(
+        [[cell.replace(" ", _FIXED) for cell in cells] for _, *cells in lines],
+        index=[name for name, *_ in lines],
+        columns=list(map(escape, sheet.head[1:])),
+    )
+    if columns_first:
+        frame = frame[(frame != "").any(axis=1)].T
+    st.table(frame, border="horizontal", alt=alt)
 
 
 def csv_file(frame: pd.DataFrame) -> str:

@@ -3,40 +3,31 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import PurePath
 from typing import Literal
 
-import pandas as pd
 import streamlit as st
 
 from core.errors import MRNLabError
-from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED
 from core.evaluation.costs import COST_NOTE
 from core.figures import forest_chart
 from core.studies import STUDIES, Study
-from core.studies.analysis import MEAN, Outcome, Result, TableView, table_view
+from core.studies.analysis import MEAN, Result, TableView, table_view
 from core.studies.answer import answer
-from core.studies.published import ABOVE, BELOW, WITHIN, Reported
-from core.wording import all_of, duration, p_text, percent, plural, signed_points
-from dashboard.compare.views import FIXED, published_text, score_text
+from core.wording import duration, plural
 from dashboard.components.charts import chart
 from dashboard.shared import actions, resources
+from dashboard.shared.downloads import show_table
 from dashboard.shared.live import live
 from dashboard.shared.states import problem
-from dashboard.studies.views import failures, has_scores, sample_forest, study_forest, targets
+from dashboard.studies.views import failures, has_scores, sample_forest, study_forest
 from dashboard.text import escape
 from dashboard.theme import colours
-from jobs.reports.naming import COST_HEAD, correlation_text, cost_cells
 from jobs.reports.studies import Standing, Version, follower, start_study, stop_study
+from jobs.reports.study_report import cost_sheet, overview, paper_sheet, setting_sheet
 
-_VERDICTS = {
-    WITHIN: ":material/check: within",
-    ABOVE: ":material/arrow_upward: above",
-    BELOW: ":material/arrow_downward: below",
-}
-_LOOKS = {HIGHER: ":red[**{}**]", LOWER: ":blue[**{}**]", NEGLIGIBLE: "{}", UNDECIDED: ":gray[{}]"}
 _PROBLEM = "study_problem"
 _CARDS_BESIDE = 3
 _FEW = 3
@@ -205,75 +196,27 @@ def _encoder(name: str) -> tuple[str, str]:
 
 
 def _paper(view: TableView, study: Study) -> None:
-    """The published table: our figures beside the published ones, reported rows in grey, the cost."""
+    """The published table with our figures beside the published ones, which are grey, and the cost."""
     paper = view.paper
     st.subheader(paper.title, anchor=False)
-    lines: dict[str, dict[str, str]] = {}
-    for quoted in paper.reported:
-        line = lines[f":gray[{escape(quoted.model)}]"] = {"Chosen on dev": ":gray[reported]"}
-        for task in view.tasks:
-            line[escape(task)] = ""
-            line[f"{escape(task)}, published"] = (
-                f":gray[{quoted.scores[task]:.2f}]" if task in quoted.scores else ""
-            )
-    for model, outcome in view.rows.items():
-        line = lines[escape(model)] = {"Chosen on dev": escape(outcome.chosen)}
-        for task in view.tasks:
-            line[escape(task)] = score_text(outcome.scores.get(task))
-            mark = _VERDICTS.get(outcome.verdict(task), "")
-            line[f"{escape(task)}, published"] = (
-                f"{published_text(outcome.published.get(task))} {mark}".strip()
-            )
-    st.table(
-        pd.DataFrame.from_dict(lines, orient="index"),
-        border="horizontal",
-        alt="Our scores beside the published ones",
-    )
-    if view.summary:
-        st.caption(view.summary)
-    st.caption(escape(f"Published: {paper.citation}. {paper.note}"))
-    if paper.reported:
-        st.caption(f"Reported: {escape('; '.join(_sources(paper.reported)))}.")
-    st.caption(escape(study.protocol))
+    show_table(paper_sheet(view), alt="Our scores beside the published ones")
+    for text in (view.summary, f"Published: {paper.citation}. {paper.note}", study.protocol):
+        if text:
+            st.caption(escape(text))
     if any(outcome.cost is not None for outcome in view.rows.values()):
         with st.expander("What each model costs"):
-            costs = {escape(model): cost_cells(outcome.cost) for model, outcome in view.rows.items()}
-            head = [name.capitalize() for name in COST_HEAD]
-            st.table(
-                pd.DataFrame.from_dict(costs, orient="index", columns=head),
-                border="horizontal",
-                alt="Parameters, peak memory and time by model",
-            )
+            show_table(cost_sheet(view), alt="Parameters, peak memory and time by model")
             st.caption(COST_NOTE)
-
-
-def _sources(rows: Sequence[Reported]) -> Iterator[str]:
-    """The rows' models by where they are taken from: `BERT and RoBERTa from X`."""
-    for source in dict.fromkeys(row.source for row in rows):
-        yield f"{all_of([row.model for row in rows if row.source == source])} from {source}"
 
 
 def _overview(study: Study, results: Sequence[Result]) -> None:
     """Settings × families: the mean difference to the reference."""
-    lines = {}
-    for result in results:
-        means = {outcome.family.title: outcome.differences.get(MEAN) for outcome in result.outcomes}
-        lines[escape(result.setting.name)] = {
-            escape(title): _LOOKS[mean.verdict].format(signed_points(mean.mean))
-            for title, mean in means.items()
-            if mean is not None
-        }
-    titles = list(dict.fromkeys(escape(family.title) for family in study.families))
-    frame = pd.DataFrame.from_dict(lines, orient="index").reindex(columns=titles).dropna(axis=1, how="all")
-    if frame.empty:
+    if not any(MEAN in outcome.differences for result in results for outcome in result.outcomes):
         return
     reference = study.family(study.reference).title
-    with st.container(height=_TALL if len(frame) > _MANY else "content", border=False):
-        st.table(
-            frame.fillna(""),
-            border="horizontal",
-            alt=f"Mean difference from {reference} by method and setting",
-        )
+    with st.container(height=_TALL if len(results) > _MANY else "content", border=False):
+        alt = f"Mean difference from {reference} by method and setting"
+        show_table(overview(study, results), alt=alt, columns_first=True)
     st.caption(
         f"Mean difference from {escape(reference)} over a setting's tasks, in points. Bold red: higher. Bold "
         "blue: lower. Plain: negligible. Grey: undecided. p is corrected for the methods of a setting. "
@@ -311,7 +254,7 @@ def _setting(result: Result, study: Study) -> None:
                 still=True,
                 alt=f"Differences from {view.reference} with their 95% intervals",
             )
-        _table(result)
+        show_table(setting_sheet(result), alt="Scores, chosen candidates and differences by method")
         least = min(
             (outcome.scores[MEAN].n for outcome in result.outcomes if MEAN in outcome.scores), default=0
         )
@@ -323,38 +266,6 @@ def _colours(targets: Sequence[str]) -> dict[str, str]:
     """The tasks' own colours; in a store with more tasks than colours, some that tell these apart."""
     known = colours(resources.task_order())
     return known if len({known.get(target) for target in targets}) == len(targets) else colours(targets)
-
-
-def _table(result: Result) -> None:
-    learned = any(outcome.learned for outcome in result.outcomes)
-    lines = {
-        escape(outcome.family.title): _line(outcome, targets(result), learned=learned)
-        for outcome in result.outcomes
-    }
-    st.table(
-        pd.DataFrame.from_dict(lines, "index"),
-        border="horizontal",
-        alt="Scores, chosen candidates and differences by method",
-    )
-
-
-def _line(outcome: Outcome, columns: Sequence[str], *, learned: bool) -> dict[str, str]:
-    mean = outcome.differences.get(MEAN)
-    weight = "**" if mean is not None and mean.verdict == HIGHER else ""
-    return {
-        "Difference": "reference" if mean is None else f"{weight}{_whole(mean.in_points)}{weight}",
-        "p": "" if mean is None else _whole(p_text(mean.p)),
-        "Verdict": "" if mean is None else _whole(mean.verdict),
-        **{escape(target): score_text(outcome.scores.get(target)) for target in columns},
-        "Dev": percent(None if outcome.dev is None else outcome.dev.mean),
-        "Chosen on dev": escape(outcome.chosen),
-        **({"Task correlation": _whole(correlation_text(outcome.learned))} if learned else {}),
-    }
-
-
-def _whole(text: str) -> str:
-    """Kept on one line."""
-    return escape(text).replace(" ", FIXED)
 
 
 def _notes(study: Study, results: Sequence[Result]) -> None:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import codecs
-import csv
-import io
 import json
 import math
 import sys
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import typer
 
-from core.plain_text import spreadsheet_cell, terminal_text
+from core.plain_text import terminal_text
 from core.store import Run, StoredScore
 from core.tasks.scores import averages
+from jobs.reports.render import Part, Sheet, aligned, csv_lines, latex, markdown, plain
+
+WIDTH = 110
 
 
 def say(message: str) -> None:
@@ -49,29 +51,32 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def print_csv(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Comma-separated values, quoted where they must be; no cell is a formula."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(map(spreadsheet_cell, headers))
-    writer.writerows(map(spreadsheet_cell, row) for row in rows)
-    hand_out(text.getvalue())
-
-
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Columns aligned by spaces: numbers to the right, words to the left."""
-    cells = [["" if cell is None else _one_line(str(cell)) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)]
-    right = [
-        bool(cells) and all(_is_number(row[place]) or not row[place] for row in cells)
-        for place in range(len(headers))
-    ]
-    for row in [list(headers), *cells]:
-        padded = [
-            cell.rjust(width) if number else cell.ljust(width)
-            for cell, width, number in zip(row, widths, right, strict=True)
-        ]
-        tell("  ".join(padded).rstrip())
+    tell(aligned(headers, rows))
+
+
+_WRITERS = {"markdown": markdown, "latex": latex}
+
+
+def print_report(parts: Iterable[Part], form: str = "") -> None:
+    """A report as `markdown` or `latex`; else for a terminal, the captions of tables on standard error."""
+    if write := _WRITERS.get(form):
+        hand_out("\n\n".join(map(write, parts)) + "\n")
+        return
+    is_heading = True
+    for part in parts:
+        if not is_heading:
+            tell()
+        is_heading = isinstance(part, str) and part.startswith("#")
+        if isinstance(part, Sheet):
+            if part.caption:
+                say(part.captioned("*"))
+            tell(plain(part))
+        elif isinstance(part, str):
+            tell(part.lstrip("# ") if is_heading else textwrap.fill(part, WIDTH))
+        else:
+            tell("\n".join(part.lines))
 
 
 def print_rows(headers: Sequence[str], rows: Sequence[Sequence[object]], *, csv: bool, json_: bool) -> None:
@@ -79,21 +84,9 @@ def print_rows(headers: Sequence[str], rows: Sequence[Sequence[object]], *, csv:
     if json_:
         print_json([dict(zip(headers, row, strict=True)) for row in rows])
     elif csv:
-        print_csv(headers, rows)
+        hand_out(csv_lines(headers, rows))
     else:
         print_table(headers, rows)
-
-
-def _one_line(text: str) -> str:
-    return terminal_text(text).replace("\n", " ")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text.rstrip("%"))
-    except ValueError:
-        return False
-    return True
 
 
 _SCORE_FIELDS = (

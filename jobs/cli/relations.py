@@ -22,7 +22,8 @@ from core.plain_text import shortened
 from core.records import RELATION_METRICS, TOTAL, statistics_at
 from core.store import MetricKey, Run, SnapshotKey, Store
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
-from jobs.cli.output import print_csv, print_json, print_table, say, tell
+from jobs.cli.output import hand_out, print_json, print_table, say, tell
+from jobs.reports.render import csv_lines
 from jobs.reports.transfer import run_embeddings
 
 _PAIRS = 5
@@ -80,7 +81,7 @@ def print_numbers(document: dict[str, Any], *, csv: bool) -> None:
         for mode, numbers in modes.items()
     ]
     if csv:
-        print_csv(_HEADERS, rows)
+        hand_out(csv_lines(_HEADERS, rows))
         return
     penalty, objective = _written(document["penalty"]), _written(document["objective"])
     say(f"Run {document['run']}, step {document['step']}, epoch {document['epoch']:.1f}.")
@@ -177,7 +178,7 @@ def _print_matrix(run: Run, mode: str, key: SnapshotKey, values: Array, *, csv: 
             document["alignment_reason"] = run.facts.get("alignment_reason")
         print_json(document | {"labels": labels, "matrix": [row[1:] for row in rows]})
     elif csv:
-        print_csv([mode, *labels], rows)
+        hand_out(csv_lines([mode, *labels], rows))
     elif len(labels) > _WIDEST_TABLE:
         raise MRNLabError(f"The {mode} matrix has {len(labels)} rows, too many to read here; add --csv.")
     else:

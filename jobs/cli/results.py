@@ -12,17 +12,13 @@ from core.errors import MRNLabError
 from core.store import RunState, Store
 from core.wording import which_runs
 from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, opened_store, run_number
-from jobs.cli.output import hand_out, print_json, print_table, say, tell
-from jobs.reports.appendix import appendix, written
+from jobs.cli.output import hand_out, print_json, print_report, say
+from jobs.reports.appendix import appendix
 from jobs.reports.render import (
     COST_COLUMNS,
     REPORT_COLUMNS,
     SCORE_COLUMNS,
-    Sheet,
-    cell_texts,
     csv_text,
-    latex,
-    markdown,
     report_records,
     report_sheet,
     score_records,
@@ -94,11 +90,8 @@ def results(
     elif not tables:
         raise MRNLabError(f"No run has {split} scores yet; `mrnlab runs` shows what is under way.")
     else:
-        for place, (setting, table) in enumerate(tables.items()):
-            if place:
-                tell()
-            sheet = score_sheet(table, setting.name, cost=cost)
-            _print(with_published(sheet, table) if published else sheet, format_)
+        sheets = [(score_sheet(table, name.name, cost=cost), table) for name, table in tables.items()]
+        print_report([with_published(*each) if published else each[0] for each in sheets], format_)
         for (alignment, reason), ids in alignments.items():
             say(f"Alignment {alignment} in {which_runs(ids)}: {reason}.")
 
@@ -122,8 +115,7 @@ def print_appendix(
     hardware, dev beside test scores, versions, and the commands that run it again: all from the store.
     """
     with opened_store(ctx) as store:
-        sections = appendix(store, run)
-    hand_out(written(sections, in_latex=format_ is _Written.LATEX))
+        print_report(appendix(store, run), format_)
 
 
 def _alignments(store: Store, tables: Iterable[ResultTable]) -> dict[tuple[str, str], list[int]]:
@@ -165,10 +157,7 @@ def _by_label(ctx: typer.Context, run_ids: list[int], split: str, format_: _Form
     elif format_ is _Format.CSV:
         hand_out(csv_text(REPORT_COLUMNS, records))
     else:
-        for place, score in enumerate(scores):
-            if place:
-                tell()
-            _print(report_sheet(runs[score.run_id], score), format_)
+        print_report([report_sheet(runs[score.run_id], score) for score in scores], format_)
 
 
 def _tables(store: Store, run_ids: list[int] | None, split: str, *, cost: bool) -> dict[Setting, ResultTable]:
@@ -187,20 +176,3 @@ def _notes(tables: Mapping[Setting, ResultTable]) -> dict[str, None]:
     """What is to be said of the text and the precision of these runs, each note once."""
     notes = [note for setting, table in tables.items() for note in (setting.note, *table.notes)]
     return dict.fromkeys(note for note in notes if note)
-
-
-def _print(sheet: Sheet, format_: _Format) -> None:
-    if format_ is _Format.MARKDOWN:
-        hand_out(markdown(sheet) + "\n")
-    elif format_ is _Format.LATEX:
-        hand_out(latex(sheet) + "\n")
-    else:
-        say(sheet.captioned("*"))
-        print_table(
-            [sheet.head[0].lower(), *sheet.head[1:]],
-            [
-                [f"{name} · {block.title}" if block.title else name, *cells]
-                for block in sheet.blocks
-                for name, *cells in cell_texts(block, str, "{}*", "–")
-            ],
-        )

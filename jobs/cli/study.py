@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
-from itertools import groupby
+from functools import partial
+from itertools import chain, groupby
 from typing import Annotated, Any
 
 import typer
 
 from core.config import RunConfig, applicable_fields
 from core.config.fields import comma_list
-from core.errors import ConfigError, MRNLabError
-from core.evaluation.comparison import HIGHER, LOWER, Comparison
-from core.evaluation.costs import COST_NOTE
-from core.evaluation.statistics import MeanSD
+from core.errors import ConfigError
 from core.store import Run, Store
 from core.studies import STUDIES, Setting, Study, load_study
-from core.studies.analysis import MEAN, RARE, Outcome, Result, TableView, table_view
-from core.studies.answer import answer
 from core.studies.study import Layout, Planned
-from core.wording import duration, p_text, percent, plural, signed_points
+from core.wording import duration, plural
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
-from jobs.cli.output import hand_out, print_json, print_table, say, tell
-from jobs.reports.naming import COST_HEAD, correlation_text, cost_cells, differing
+from jobs.cli.output import WIDTH, hand_out, print_json, print_report, print_table, say, tell
+from jobs.reports.naming import differing
+from jobs.reports.render import Part
 from jobs.reports.studies import Outstanding, StudyRuns, follow, laid_out, listed, outstanding
+from jobs.reports.study_report import curves, report, study_document
 
-_WIDTH = 110
 _MOST_LINES = 40
 """Of a dry run: what a terminal shows at once."""
 
@@ -61,7 +58,7 @@ def print_plan(study: Study, plan: Sequence[Outstanding], *, whole: bool = False
     """A line per setting: its runs, and how long those to come take. Unless it is to be `whole`, settings are
     put together, part by part, so that all has `_MOST_LINES`.
     """
-    protocol = textwrap.wrap(study.protocol, _WIDTH)
+    protocol = textwrap.wrap(study.protocol, WIDTH)
     shown, rest = list(plan), dict[str, list[Outstanding]]()
     # Beside the settings: a head, the sum, the hint at the end, a line above and one below the protocol.
     room = _MOST_LINES - 5 - len(protocol)
@@ -134,279 +131,6 @@ def _fields(run: RunConfig) -> dict[str, Any]:
     return {name: value for name, value in run.values().items() if name in applicable}
 
 
-def document(study: Study, results: Sequence[Result]) -> dict[str, Any]:
-    """All that is known, scores in [0, 1], `mean` and `rarer labels` over a setting's targets.
-
-    Published figures are in percent, as they were printed.
-    """
-    return {
-        "study": study.name,
-        "question": study.question,
-        "reference": study.reference,
-        "protocol": study.protocol,
-        "papers": {
-            part: {
-                "title": paper.title,
-                "reported": [dataclasses.asdict(row) for row in paper.reported],
-                "citation": paper.citation,
-            }
-            for part, paper in study.papers.items()
-        },
-        "settings": [
-            {
-                "name": result.setting.name,
-                "title": result.setting.title,
-                "part": result.setting.part,
-                "targets": list(result.setting.targets),
-                "families": [_family(outcome) for outcome in result.outcomes],
-            }
-            for result in results
-        ],
-    }
-
-
-def _family(outcome: Outcome) -> dict[str, Any]:
-    def fields(value: Any) -> dict[str, Any] | None:
-        return None if value is None else dataclasses.asdict(value)
-
-    return {
-        "name": outcome.family.name,
-        "arm": outcome.arm,
-        "dev": fields(outcome.dev),
-        "test": {target: fields(scores) for target, scores in outcome.scores.items()},
-        "by_seed": outcome.by_seed,
-        "differences": {
-            target: {
-                **(fields(difference.paired) or {}),
-                "p_holm": difference.p,
-                "verdict": difference.verdict,
-            }
-            for target, difference in outcome.differences.items()
-        },
-        "published": {
-            target: {
-                "mean": cell.mean,
-                "sd": cell.sd,
-                "verdict": outcome.verdict(target) or None,
-            }
-            for target, cell in outcome.published.items()
-        },
-        "from_base": {
-            target: {**(fields(difference.paired) or {}), "verdict": difference.verdict}
-            for target, difference in outcome.from_base.items()
-        },
-        "dev_curve": {epoch: fields(cell) for epoch, cell in outcome.dev_curve.items()},
-        "cost": fields(outcome.cost),
-        "failed": outcome.failed,
-        "learned": fields(outcome.learned),
-    }
-
-
-_Table = tuple[list[str], list[list[str]]]
-"""Headers and rows."""
-_NONE = "–"
-_WORDS = ("chosen", "verdict", "its verdict")
-"""The columns that hold words, which stand to the left."""
-_MARKS = {HIGHER: "**", LOWER: "*"}
-
-
-def report(study: Study, results: Sequence[Result]) -> Iterator[str | _Table]:
-    """The headings (Markdown's), paragraphs and tables of a report, scores in percent, differences in points.
-
-    First the answer of each setting in words. For each part the paper's table where it repeats one, an
-    overview of families and settings, a table per task where settings differ in tasks, then the settings one
-    by one.
-    """
-    known = [result for result in results if any(outcome.differences for outcome in result.outcomes)]
-    if known:
-        yield "## The answer"
-        yield from (f"- {result.setting.title}: {answer(result)}" for result in known)
-    for part, group in groupby(results, key=lambda result: result.setting.part):
-        of_part = list(group)
-        view = table_view(study, part, of_part)
-        yield f"## {view.paper.title if view else part.capitalize()}"
-        if view is not None:
-            yield _paper_table(view)
-            yield from filter(None, [view.summary])
-            yield ["model", *COST_HEAD], [[model, *cost_cells(row.cost)] for model, row in view.rows.items()]
-        yield _overview(study, of_part)
-        if study.by_task:
-            yield from _tables_by_task(study, of_part)
-        for result in of_part:
-            yield f"### {result.setting.title} (`{result.setting.name}`)"
-            yield _result_table(result)
-            if any(outcome.dev_curve for outcome in result.outcomes):
-                yield "Mean over tasks of the development sentences, by epoch:"
-                yield _curve_table(result)
-    for citation, note in dict.fromkeys((paper.citation, paper.note) for paper in study.papers.values()):
-        yield f"Published: {citation}. {note}"
-    if study.papers:
-        yield f"{study.protocol} {COST_NOTE}"
-    yield (
-        "Scores in percent, mean ± standard deviation over seeds (n); differences in points from "
-        f"{study.family(study.reference).title}, paired by seed, with the 95% interval of each by itself; p "
-        "is corrected for the families of a setting (Holm), and the verdict follows it. In the overviews, "
-        "bold: higher; italic: lower. Arms were chosen on the development sentences. Rarer labels: "
-        "mean F1 of the rarer half of each task's labels. Task correlation: learned in the end, the "
-        "mean over pairs with a target."
-    )
-
-
-def print_report(parts: Iterable[str | _Table]) -> None:
-    """A report on standard output, its tables aligned by spaces."""
-    for part in parts:
-        if not isinstance(part, str):
-            print_table(*part)
-            tell()
-        elif part.startswith("#"):
-            tell(part.lstrip("# "))
-        else:
-            tell(textwrap.fill(part, _WIDTH) + "\n")
-
-
-def markdown(parts: Iterable[str | _Table]) -> str:
-    """A report in Markdown."""
-
-    def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-    def text(part: str | _Table) -> str:
-        if isinstance(part, str):
-            return part
-        headers, rows = part
-        rule = ["---" if header in _WORDS or not place else "---:" for place, header in enumerate(headers)]
-        return "\n".join([line(headers), line(rule), *map(line, rows)])
-
-    return "\n\n".join(map(text, parts))
-
-
-def _paper_table(view: TableView) -> _Table:
-    """The rows that the paper quotes, then ours; beside the published figures, where these are compared."""
-    headers = ["model", "chosen"]
-    for task in view.tasks:
-        headers += [task, *[f"{task} published", "verdict"] * view.paper.is_compared]
-    rows = []
-    for quoted in view.paper.reported:
-        row = [f"{quoted.model} [{quoted.source}]", ""]
-        for task in view.tasks:
-            figure = f"{quoted.scores[task]:.2f} (reported)" if task in quoted.scores else _NONE
-            row += [_NONE, figure, ""] if view.paper.is_compared else [figure]
-        rows.append(row)
-    for model, outcome in view.rows.items():
-        row = [model, outcome.chosen]
-        for task in view.tasks:
-            cell = outcome.published.get(task)
-            published = _NONE if cell is None else f"{cell.mean:.2f} ± {cell.sd:.2f}"
-            row += [_scores(outcome.scores.get(task))]
-            row += [published, outcome.verdict(task)] * view.paper.is_compared
-        rows.append(row)
-    return headers, rows
-
-
-def _overview(study: Study, results: Sequence[Result]) -> _Table:
-    """Families × settings: the mean difference, bold where the family is higher, italic where it is lower."""
-    rows: dict[str, list[str]] = {}
-    for place, result in enumerate(results):
-        for outcome in result.outcomes:
-            if outcome.family.name == study.reference:
-                continue
-            row = rows.setdefault(outcome.family.name, [outcome.family.title, *[_NONE] * len(results)])
-            if (difference := outcome.differences.get(MEAN)) is not None:
-                mark = _MARKS.get(difference.verdict, "")
-                row[1 + place] = f"{mark}{signed_points(difference.mean)}{mark}"
-    names = [result.setting.name for result in results]
-    return [f"less {study.family(study.reference).title}", *names], list(rows.values())
-
-
-def _tables_by_task(study: Study, results: Sequence[Result]) -> Iterator[str | _Table]:
-    """For each task that several settings have, families × settings: the difference with its interval and the
-    verdict.
-    """
-    for task in dict.fromkeys(target for result in results for target in result.setting.targets):
-        having = [result for result in results if task in result.setting.targets]
-        rows: dict[str, list[str]] = {}
-        for place, result in enumerate(having):
-            for outcome in result.outcomes:
-                if (difference := outcome.differences.get(task)) is not None:
-                    row = rows.setdefault(outcome.family.name, [outcome.family.title, *[_NONE] * len(having)])
-                    row[1 + place] = f"{difference.in_points} {difference.verdict}"
-        if len(having) > 1 and rows:
-            names = [result.setting.title for result in having]
-            yield f"### {task} beside other tasks, less {study.family(study.reference).title}"
-            yield ["family", *names], list(rows.values())
-
-
-_SHOWN_EPOCHS = (1, 2, 3, 5, 8, 12, 20, 30)
-
-
-def _curve_table(result: Result) -> _Table:
-    """Families × some epochs and the last."""
-    known = [outcome for outcome in result.outcomes if outcome.dev_curve]
-    epochs = sorted({epoch for outcome in known for epoch in outcome.dev_curve})
-    shown = [epoch for epoch in epochs if epoch in _SHOWN_EPOCHS or epoch == epochs[-1]]
-    rows = []
-    for outcome in known:
-        cells = [outcome.dev_curve.get(epoch) for epoch in shown]
-        means = [_NONE if cell is None else percent(cell.mean) for cell in cells]
-        rows.append([outcome.family.title, *means])
-    return ["family", *(f"epoch {epoch}" for epoch in shown)], rows
-
-
-def curves(results: Sequence[Result]) -> str:
-    """The dev scores by epoch as CSV, in [0, 1]: mean over tasks, then over seeds."""
-    lines = ["setting,family,epoch,mean,sd,seeds"]
-    for result in results:
-        for outcome in result.outcomes:
-            for epoch, cell in outcome.dev_curve.items():
-                sd = "" if cell.sd is None else f"{cell.sd:.6f}"
-                name = f"{result.setting.name},{outcome.family.name}"
-                lines.append(f"{name},{epoch},{cell.mean:.6f},{sd},{cell.n}")
-    return "\n".join(lines) + "\n"
-
-
-def _result_table(result: Result) -> _Table:
-    """Families × targets of one setting, with the difference to the reference."""
-    targets = [*result.setting.targets, *([MEAN] if len(result.setting.targets) > 1 else [])]
-    has_rare = any(RARE in outcome.scores for outcome in result.outcomes)
-    has_learned = any(outcome.learned is not None for outcome in result.outcomes)
-    headers = ["family", "chosen", "dev", *targets, "difference", "p", "verdict"]
-    bases = {outcome.family.base for outcome in result.outcomes if outcome.from_base}
-    base = result.outcome(bases.pop()).family.title if len(bases) == 1 else "its base"
-    has_base = any(outcome.from_base for outcome in result.outcomes)
-    headers += [f"less {base}", "its verdict"] * has_base
-    headers += [RARE, "their difference"] * has_rare + ["task correlation"] * has_learned
-    rows = []
-    for outcome in result.outcomes:
-        row = [
-            outcome.family.title,
-            outcome.chosen,
-            _NONE if outcome.dev is None else f"{100 * outcome.dev.mean:.2f}",
-            *(_scores(outcome.scores.get(target)) for target in targets),
-            *_difference(outcome.differences.get(MEAN)),
-        ]
-        if has_base:
-            from_base = _difference(outcome.from_base.get(MEAN))
-            row += [from_base[0], from_base[2]]
-        if has_rare:
-            row += [_scores(outcome.scores.get(RARE)), _difference(outcome.differences.get(RARE))[0]]
-        rows.append(row + [correlation_text(outcome.learned)] * has_learned)
-    return headers, rows
-
-
-def _difference(difference: Comparison | None) -> tuple[str, str, str]:
-    """The mean with its interval, p, the verdict."""
-    if difference is None:
-        return "", "", ""
-    return difference.in_points, p_text(difference.p), difference.verdict
-
-
-def _scores(cell: MeanSD | None) -> str:
-    if cell is None:
-        return _NONE
-    spread = "" if cell.sd is None else f" ± {100 * cell.sd:.2f}"
-    return f"{100 * cell.mean:.2f}{spread} ({cell.n})"
-
-
 _MOST_SEEDS = 1000
 
 
@@ -417,6 +141,7 @@ class _Report(StrEnum):
 
     TABLE = "table"
     MARKDOWN = "markdown"
+    LATEX = "latex"
     CURVES = "curves"
     CSV = "csv"
     JSON = "json"
@@ -502,61 +227,41 @@ def study(
             except KeyboardInterrupt:
                 say("What is queued goes on in the background; the same command goes on with the study.")
                 raise typer.Exit(130) from None
-        if chosen.by_relatedness:
-            _report_grid(store, chosen, layouts, _Report.JSON if json_ else report_)
-        elif chosen.pairs:
-            _report_pairs(store, chosen, layouts, _Report.JSON if json_ else report_)
-        else:
-            _report_results(chosen, StudyRuns(store, layouts).results(), _Report.JSON if json_ else report_)
+        _print_results(store, chosen, layouts, _Report.JSON if json_ else report_)
     if not well:
         raise typer.Exit(1)
 
 
-def _report_results(study: Study, results: Sequence[Result], form: _Report | None) -> None:
-    if form is _Report.JSON:
-        print_json(document(study, results))
-    elif form is _Report.MARKDOWN:
-        hand_out(markdown(report(study, results)) + "\n")
-    elif form is _Report.CURVES:
-        hand_out(curves(results))
+def _print_results(store: Store, study: Study, layouts: Sequence[Layout], form: _Report | None) -> None:
+    """What the finished runs say, in the study's own kind of report."""
+    document: Callable[[], Any]
+    parts: Iterable[Part]
+    if study.by_relatedness:
+        from jobs.reports.grids import GridRuns, grid_document, grid_report, table_csv
+
+        grid = GridRuns(store, layouts)
+        if form is _Report.CSV:
+            hand_out(table_csv(grid))
+            return
+        document, parts = partial(grid_document, grid), grid_report(study, grid)
+    elif study.pairs:
+        from jobs.reports.pairs import pairs_document, pairs_of, pairs_report
+
+        known = pairs_of(store, study, layouts)
+        document = partial(dict, ((part, pairs_document(*of_part)) for part, of_part in known.items()))
+        parts = chain.from_iterable(
+            pairs_report(part, *of_part, study.pairs) for part, of_part in known.items()
+        )
     else:
-        print_report(report(study, results))
-
-
-def _report_pairs(store: Store, study: Study, layouts: Sequence[Layout], form: _Report | None) -> None:
-    from jobs.cli.pairs import groups_of, pairs_document, pairs_report
-    from jobs.reports.evidence import evidence
-    from jobs.reports.transfer import pair_groups
-
-    groups = groups_of(layouts, pair_groups(store, list(study.pairs)))
-    if not groups:
-        raise MRNLabError(f"The study '{study.name}' has no finished pair of tasks in this store yet.")
-    known = {part: evidence(store, group) for part, group in groups.items()}
+        results = StudyRuns(store, layouts).results()
+        if form is _Report.CURVES:
+            hand_out(curves(results))
+            return
+        document, parts = partial(study_document, study, results), report(study, results)
     if form is _Report.JSON:
-        print_json({part: pairs_document(group, known[part]) for part, group in groups.items()})
-        return
-    parts = [
-        each for part, group in groups.items() for each in pairs_report(part, group, known[part], study.pairs)
-    ]
-    if form is _Report.MARKDOWN:
-        hand_out(markdown(parts) + "\n")
+        print_json(document())
     else:
-        print_report(parts)
-
-
-def _report_grid(store: Store, study: Study, layouts: Sequence[Layout], form: _Report | None) -> None:
-    from jobs.cli.grid import grid_document, grid_report, table_csv
-    from jobs.reports.grids import GridRuns
-
-    runs = GridRuns(store, layouts)
-    if form is _Report.JSON:
-        print_json(grid_document(runs))
-    elif form is _Report.CSV:
-        hand_out(table_csv(runs))
-    elif form is _Report.MARKDOWN:
-        hand_out(markdown(grid_report(study, runs)) + "\n")
-    else:
-        print_report(grid_report(study, runs))
+        print_report(parts, form or "")
 
 
 def _settings(study: Study, part: str | None, names: str | None) -> Sequence[Setting]:

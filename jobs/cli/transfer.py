@@ -11,8 +11,7 @@ from core.errors import MRNLabError
 from core.transfer.features import CURVE_FEATURES, curve_features, read_loss_log
 from core.wording import plural
 from jobs.cli.app import JSON_OPTION, app, opened_store
-from jobs.cli.output import hand_out, print_json, print_table, say
-from jobs.cli.study import markdown, print_report
+from jobs.cli.output import print_json, print_report, print_rows, print_table, say
 from jobs.reports.naming import corpus_name
 
 
@@ -40,8 +39,8 @@ def transfer(
     if loss_log is not None:
         _loss_features(loss_log, json_=json_)
         return
-    from jobs.cli.pairs import pairs_document, pairs_report
     from jobs.reports.evidence import evidence
+    from jobs.reports.pairs import pairs_document, pairs_report
     from jobs.reports.transfer import pair_groups
 
     with opened_store(ctx) as store:
@@ -51,11 +50,7 @@ def transfer(
                 (each.key, corpus_name(each.config), len(each.gains.tasks), len(each.gains.pairs))
                 for each in known.values()
             ]
-            headers = ("group", "corpus", "tasks", "ordered pairs")
-            if json_:
-                print_json([dict(zip(headers, row, strict=True)) for row in rows])
-            else:
-                print_table(headers, rows)
+            print_rows(("group", "corpus", "tasks", "ordered pairs"), rows, csv=False, json_=json_)
             return
         if group not in known:
             raise MRNLabError(
@@ -66,11 +61,8 @@ def transfer(
     if json_:
         print_json(pairs_document(chosen, known_of_pairs))
         return
-    parts = list(pairs_report(corpus_name(chosen.config), chosen, known_of_pairs, {}))
-    if markdown_:
-        hand_out(markdown(parts) + "\n")
-    else:
-        print_report(parts)
+    parts = pairs_report(corpus_name(chosen.config), chosen, known_of_pairs, {})
+    print_report(parts, "markdown" if markdown_ else "")
 
 
 def _loss_features(path: Path, *, json_: bool) -> None:

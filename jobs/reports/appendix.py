@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 
 from core.config import FIELD_HELP, OWNED, RunConfig, comparison_values
 from core.config.fields import attribute_name
 from core.config.sweep import number_typed, seeds_typed
 from core.errors import MRNLabError
-from core.evaluation.statistics import MeanSD
 from core.store import Run, RunState, Store
 from core.wording import all_of, duration, plural
 from jobs.reports.advise import launch_command
 from jobs.reports.naming import cost_cells, has_field
-from jobs.reports.render import Block, Entry, Sheet, latex, markdown, tex
+from jobs.reports.render import Code, Part, Sheet, score_entry
 from jobs.reports.table import ResultRow, ResultTable, Setting, settings, tabulate
 
 NOT_RECORDED = "not recorded"
@@ -24,96 +22,57 @@ _NAMED = ("corpus", "columns", "tasks", "seed")
 """Fields that stand elsewhere than among the hyperparameters."""
 
 
-@dataclass(frozen=True)
-class Section:
-    """A part of the appendix: tables, then sentences, then commands."""
-
-    title: str
-    sheets: tuple[Sheet, ...] = ()
-    text: str = ""
-    commands: tuple[str, ...] = ()
-
-
-def appendix(store: Store, run_ids: Sequence[int]) -> list[Section]:
-    """The sections on these runs, which must have succeeded. Raises MRNLabError where none has."""
+def appendix(store: Store, run_ids: Sequence[int]) -> list[Part]:
+    """The report on these runs, which must have succeeded. Raises MRNLabError where none has."""
     runs = [run for run in store.runs(run_ids) if run.state is RunState.SUCCEEDED]
     if not runs:
         raise MRNLabError("None of these runs has finished; the appendix reports finished runs.")
     conditions, scores = store.conditions(runs), store.scores([run.id for run in runs], with_reports=False)
-    sections: list[Section] = []
+    parts: list[Part] = []
     for setting, of_setting in settings(runs, conditions).items():
         by_id = {run.id: run for run in of_setting}
         tables = {
             split: tabulate(of_setting, scores, split, conditions=conditions) for split in ("dev", "test")
         }
         rows = tables["test"].rows or tables["dev"].rows
-        sections.append(Section(f"Data: {setting.name}", (_data(of_setting, setting),), setting.note))
-        sections.append(
-            Section(f"Results: {setting.name}", (_scores(tables, setting), _costs(rows, by_id, setting)))
-        )
+        parts += [f"## Data: {setting.name}", _data(of_setting, setting)]
+        if setting.note:
+            parts.append(setting.note)
+        parts += [f"## Results: {setting.name}", _scores(tables, setting), _costs(rows, by_id, setting)]
         for row in rows:
             of_row = [by_id[run_id] for run_id in row.run_ids]
-            fields = _fields(row.config, row.name, _tried(store, row.config))
-            sections.append(Section(f"Hyperparameters: {row.name}", (fields,), commands=_commands(of_row)))
-    return [*sections, Section("Software", (_versions(runs),))]
-
-
-def written(sections: Sequence[Section], *, in_latex: bool) -> str:
-    """The appendix as LaTeX (booktabs) or Markdown."""
-    parts = []
-    for section in sections:
-        parts.append(rf"\subsection*{{{tex(section.title)}}}" if in_latex else f"## {section.title}")
-        parts += [latex(sheet) if in_latex else markdown(sheet) for sheet in section.sheets]
-        if section.text:
-            parts.append(tex(section.text) if in_latex else section.text)
-        if section.commands:
-            lines = "\n".join(section.commands)
-            begin, end = (r"\begin{verbatim}", r"\end{verbatim}") if in_latex else ("```", "```")
-            parts.append(f"{begin}\n{lines}\n{end}")
-    return "\n\n".join(parts) + "\n"
+            parts += [
+                f"## Hyperparameters: {row.name}",
+                _fields(row.config, row.name, _tried(store, row.config)),
+            ]
+            parts.append(_commands(of_row))
+    return [*parts, "## Software", _versions(runs)]
 
 
 def _data(runs: Sequence[Run], setting: Setting) -> Sheet:
     """The splits with their sizes, and the tasks with their labels."""
     facts = next((run.facts for run in reversed(runs) if run.facts.get("sizes")), runs[-1].facts)
     sizes: Mapping[str, Sequence[int]] = facts.get("sizes", {})
-    blocks = [
-        Block(
-            "Splits",
-            tuple(
-                (split, (Entry(f"{sentences:,} sentences"), Entry(f"{words:,} words"), None))
-                for split, (sentences, words) in sizes.items()
-            )
-            or ((NOT_RECORDED, (None, None, None)),),
-        )
+    splits: list[tuple[str | None, ...]] = [
+        (split, f"{sentences:,} sentences", f"{words:,} words", None)
+        for split, (sentences, words) in sizes.items()
     ]
-    tasks = {task["name"]: task for run in runs for task in run.facts.get("tasks", ())}
-    blocks.append(
-        Block(
-            "Tasks",
-            tuple(
-                (
-                    name,
-                    (
-                        Entry(f"{task['train_sentences']:,} training sentences"),
-                        Entry(f"{task['train_tokens']:,} labelled"),
-                        Entry(plural(len(task["labels"]), "label")),
-                    ),
-                )
-                for name, task in tasks.items()
-            ),
+    tasks = [
+        (
+            name,
+            f"{task['train_sentences']:,} training sentences",
+            f"{task['train_tokens']:,} labelled",
+            plural(len(task["labels"]), "label"),
         )
-    )
+        for name, task in {task["name"]: task for run in runs for task in run.facts.get("tasks", ())}.items()
+    ]
     held_out = facts.get("dev_from_train")
     dev = " The dev split was held out of the training sentences." if held_out else ""
-    return Sheet(("Data", "", "", ""), tuple(blocks), f"{setting.name}: sizes as the runs used them.{dev}")
-
-
-def _score(summary: MeanSD | None) -> Entry | None:
-    if summary is None:
-        return None
-    spread = "" if summary.sd is None else f"± {100 * summary.sd:.2f} "
-    return Entry(f"{100 * summary.mean:.2f}", f"{spread}({summary.n})")
+    return Sheet.of(
+        ("Data", "", "", ""),
+        [*(splits or [(NOT_RECORDED, None, None, None)]), *tasks],
+        f"{setting.name}: sizes as the runs used them.{dev}",
+    )
 
 
 def _scores(tables: Mapping[str, ResultTable], setting: Setting) -> Sheet:
@@ -129,12 +88,12 @@ def _scores(tables: Mapping[str, ResultTable], setting: Setting) -> Sheet:
     rows = []
     for key, name in names.items():
         of_row = [cells.get((split, key, task)) for task in tasks for split in ("dev", "test")]
-        rows.append((name, tuple(_score(cell.summary if cell else None) for cell in of_row)))
+        rows.append((name, *(score_entry(cell.summary if cell else None) for cell in of_row)))
     measures = {task: name for table in tables.values() for task, name in table.score_names.items()}
     head = [f"{task} {split} ({measures.get(task, '')})" for task in tasks for split in ("dev", "test")]
-    return Sheet(
+    return Sheet.of(
         ("Configuration", *head),
-        (Block("", tuple(rows)),),
+        rows,
         f"{setting.name}, in percent: mean ± standard deviation over seeds (their number). The epoch "
         "was chosen on the dev split.",
     )
@@ -147,21 +106,14 @@ def _costs(rows: Iterable[ResultRow], runs: Mapping[int, Run], setting: Setting)
         of_row = [runs[run_id] for run_id in row.run_ids]
         parameters, trained, memory, seconds = cost_cells(row.cost)
         hardware = {_hardware(run) for run in of_row}
-        values = (
-            row.config.encoder,
-            parameters,
-            trained,
-            seeds_typed(run.config.seed for run in of_row),
-            seconds,
-            memory,
-            all_of(sorted(hardware)),
-        )
-        lines.append((row.name, tuple(map(Entry, values))))
+        seeds = seeds_typed(run.config.seed for run in of_row)
+        encoder, machines = row.config.encoder, all_of(sorted(hardware))
+        lines.append((row.name, encoder, parameters, trained, seeds, seconds, memory, machines))
     head = ("Configuration", "Encoder", "Parameters", "Trained", "Seeds", "Time per seed", "Peak memory")
     total = duration(sum(run.seconds or 0.0 for run in runs.values()))
-    return Sheet(
+    return Sheet.of(
         (*head, "Hardware"),
-        (Block("", tuple(lines)),),
+        lines,
         f"{setting.name}: what was trained, where. All runs together trained for {total}.",
     )
 
@@ -208,10 +160,10 @@ def _fields(config: RunConfig, name: str, tried: Mapping[str, Mapping[str, float
             how = f"of {', '.join(tried[field])}: dev is highest for {highest}"
         else:
             how = "default" if getattr(config, attribute) == _default(config, attribute) else "set"
-        lines.append((field, (Entry(own), Entry(how))))
-    return Sheet(
+        lines.append((field, own, how))
+    return Sheet.of(
         ("Field", "Value", "How chosen"),
-        (Block("", tuple(lines)),),
+        lines,
         f"{name}: all fields of the run's description. Values beside a field are those of finished runs that "
         "are the same in all else; dev scores are means over tasks and seeds.",
     )
@@ -231,12 +183,12 @@ def _default(config: RunConfig, attribute: str) -> object:
     return getattr(config.with_(**{attribute: None}), attribute)
 
 
-def _commands(runs: Sequence[Run]) -> tuple[str, ...]:
+def _commands(runs: Sequence[Run]) -> Code:
     """What runs the configuration again, all seeds and tasks of it."""
     config = runs[0].config
     tasks = list(dict.fromkeys(task for run in runs for task in run.config.tasks))
     seeds = sorted({run.config.seed for run in runs})
-    return (launch_command(config, tasks, [config.paradigm], seeds),)
+    return Code((launch_command(config, tasks, [config.paradigm], seeds),))
 
 
 def _versions(runs: Sequence[Run]) -> Sheet:
@@ -245,9 +197,7 @@ def _versions(runs: Sequence[Run]) -> Sheet:
     for run in runs:
         for package, version in run.facts.get("versions", {}).items():
             by_package.setdefault(package, {})[str(version)] = None
-    lines = tuple((package, (Entry(", ".join(of)),)) for package, of in by_package.items())
-    return Sheet(
-        ("Package", "Version"),
-        (Block("", lines or ((NOT_RECORDED, (None,)),)),),
-        "Software, as the runs recorded it.",
+    lines = [(package, ", ".join(of)) for package, of in by_package.items()]
+    return Sheet.of(
+        ("Package", "Version"), lines or [(NOT_RECORDED, None)], "Software, as the runs recorded it."
     )

@@ -1,61 +1,124 @@
-"""Tables as text to paste: LaTeX for a paper, Markdown for a note, CSV for whatever comes next."""
+"""Tables and reports as values, and one renderer of them for each format.
+
+A report is a sequence of parts: headings and paragraphs (Markdown, as `## Data`), tables, commands. A page
+shows a table by `dashboard.shared.downloads.show_table`.
+"""
 
 from __future__ import annotations
 
 import csv
 import dataclasses
 import io
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+from core.evaluation.comparison import HIGHER, LOWER, Comparison
 from core.evaluation.costs import COST_NOTE, Cost
-from core.plain_text import spreadsheet_cell
+from core.evaluation.statistics import MeanSD
+from core.plain_text import spreadsheet_cell, terminal_text
 from core.store import Run, StoredScore
 from core.studies.published import CITATION, Published, matching
 from core.tasks import kind_of
 from core.tasks.scores import REPORT_NUMBERS, averages
+from core.wording import signed_points
 from jobs.reports.naming import COST_HEAD, cost_cells, run_name
-from jobs.reports.table import ResultCell, ResultTable
+from jobs.reports.table import ResultTable
 
 BEST = "higher than each other row: p over the seeds that both have, corrected for all pairs of rows (Holm)."
 """What a bold score means."""
+QUOTED = "quoted"
+"""The tone of a figure that others have published."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A cell: its text, bold or not, and what stands beside it, never bold. Plain text."""
+    """A cell: its text, and what stands beside it, never bold: a spread or an interval, and the number of
+    seeds. Plain text. `tone` is the verdict on a difference where the table marks verdicts, or QUOTED.
+    """
 
     text: str
     beside: str = ""
     bold: bool = False
+    n: int | None = None
+    tone: str = ""
+
+
+Row = tuple[str, tuple[Entry | None, ...]]
+"""Its name and its cells; None where there is nothing to show."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Rows that stand together under a title, which may be empty. A row is its name and its entries."""
+    """Rows that stand together under a title, which may be empty."""
 
     title: str
-    rows: tuple[tuple[str, tuple[Entry | None, ...]], ...]
+    rows: tuple[Row, ...]
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table ready to be written. `head` begins with what the rows are, `bold` says what bold marks."""
+    """A table ready to be written. `head` begins with what the rows are, `bold` says what bold marks.
+
+    `hides_n`: the caption tells the number of seeds, which is the same everywhere.
+    """
 
     head: tuple[str, ...]
     blocks: tuple[Block, ...]
-    caption: str
+    caption: str = ""
     bold: str = ""
+    hides_n: bool = False
+
+    @classmethod
+    def of(cls, head: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> Sheet:
+        """The table of these rows in one block: each a name, then entries, texts or None."""
+        named = tuple(
+            (name, tuple(Entry(cell) if isinstance(cell, str) else cell for cell in cells))
+            for name, *cells in rows
+        )
+        return cls(tuple(head), (Block("", named),), caption)
 
     def captioned(self, mark: str = "Bold") -> str:
         """The caption. Where a cell is bold it ends with what `mark` means."""
-        marked = any(
-            entry is not None and entry.bold
-            for block in self.blocks
-            for _, entries in block.rows
-            for entry in entries
-        )
-        return f"{self.caption} {mark}: {self.bold}" if marked and self.bold else self.caption
+        entries = [entry for block in self.blocks for _, row in block.rows for entry in row]
+        marked = self.bold and any(entry is not None and entry.bold for entry in entries)
+        return f"{self.caption} {mark}: {self.bold}" if marked else self.caption
+
+
+@dataclass(frozen=True)
+class Code:
+    """Commands to copy, a line each."""
+
+    lines: tuple[str, ...]
+
+
+Part = str | Sheet | Code
+"""A part of a report."""
+
+
+def spread_text(sd: float | None, digits: int = 2) -> str:
+    """`± 0.31`; empty for None."""
+    return "" if sd is None else f"± {sd:.{digits}f}"
+
+
+def mean_entry(values: MeanSD, digits: int = 2, scale: float = 1.0, *, bold: bool = False) -> Entry:
+    """Mean ± standard deviation over seeds, and their number."""
+    sd = None if values.sd is None else scale * values.sd
+    return Entry(f"{scale * values.mean:.{digits}f}", spread_text(sd, digits), bold, values.n)
+
+
+def score_entry(scores: MeanSD | None, *, bold: bool = False) -> Entry | None:
+    """A score in percent."""
+    return None if scores is None else mean_entry(scores, scale=100, bold=bold)
+
+
+def difference_entry(difference: Comparison | None, *, bold: bool = False) -> Entry | None:
+    """A difference in points with its interval; where `bold`, in bold if it is higher."""
+    if difference is None:
+        return None
+    _, _, interval = difference.in_points.partition(" ")
+    return Entry(signed_points(difference.mean), interval, bold and difference.verdict == HIGHER)
 
 
 def score_sheet(table: ResultTable, setting: str, *, cost: bool = False) -> Sheet:
@@ -76,25 +139,18 @@ def score_sheet(table: ResultTable, setting: str, *, cost: bool = False) -> Shee
         head += [name.capitalize() for name in COST_HEAD]
     blocks = []
     for title, rows in table.blocks.items():
-        entries = []
+        lines = []
         for row in rows:
             scores = [
-                _entry(row.cells.get(task), alike, bold=(row.key, task) in table.bold) for task in table.tasks
+                score_entry(row.cells[task].summary, bold=(row.key, task) in table.bold)
+                if task in row.cells
+                else None
+                for task in table.tasks
             ]
             costs = [Entry(text) for text in cost_cells(row.cost)] if cost else []
-            entries.append((row.label, (*scores, *costs)))
-        blocks.append(Block(title if len(table.blocks) > 1 else "", tuple(entries)))
-    return Sheet(tuple(head), tuple(blocks), caption, BEST)
-
-
-def _entry(cell: ResultCell | None, alike: bool, *, bold: bool) -> Entry | None:
-    if cell is None:
-        return None
-    mean = cell.summary
-    beside = [] if mean.sd is None else [f"± {100 * mean.sd:.2f}"]
-    if not alike:
-        beside.append(f"({mean.n})")
-    return Entry(f"{100 * mean.mean:.2f}", " ".join(beside), bold)
+            lines.append((row.label, (*scores, *costs)))
+        blocks.append(Block(title if len(table.blocks) > 1 else "", tuple(lines)))
+    return Sheet(tuple(head), tuple(blocks), caption, BEST, hides_n=alike)
 
 
 def published_rows(table: ResultTable) -> dict[str, dict[str, dict[str, Published]]]:
@@ -117,7 +173,7 @@ def with_published(sheet: Sheet, table: ResultTable) -> Sheet:
     blocks = []
     for block, title in zip(sheet.blocks, table.blocks, strict=True):
         rows = [
-            (name, tuple(_published_entry(cells.get(task)) for task in table.tasks))
+            (name, tuple(published_entry(cells.get(task)) for task in table.tasks))
             for name, cells in others.get(title, {}).items()
         ]
         missing = (None,) * (len(sheet.head) - 1 - len(table.tasks))  # the columns of the cost
@@ -125,8 +181,12 @@ def with_published(sheet: Sheet, table: ResultTable) -> Sheet:
     return replace(sheet, blocks=tuple(blocks), caption=f"{sheet.caption} Published: {CITATION}.")
 
 
-def _published_entry(cell: Published | None) -> Entry | None:
-    return None if cell is None else Entry(f"{cell.mean:.2f}", f"± {cell.sd:.2f}")
+def published_entry(figure: Published | None, verdict: str = "") -> Entry | None:
+    """A published figure with its spread, and how ours stands to it."""
+    if figure is None:
+        return None
+    text = f"{figure.mean:.2f} {spread_text(figure.sd)}"
+    return Entry(f"{text}, ours {verdict}" if verdict else text, tone=QUOTED)
 
 
 SCORE_COLUMNS = (
@@ -210,47 +270,124 @@ def report_records(run: Run, score: StoredScore) -> list[dict[str, object]]:
 
 
 def csv_text(columns: Sequence[str], records: Iterable[Mapping[str, object]], delimiter: str = ",") -> str:
-    """Values separated by commas, quoted where they must be, no cell a formula: a header, a line per record.
+    """A header and a line per record; columns that a record lacks stay empty."""
+    return csv_lines(columns, ([record.get(column) for column in columns] for record in records), delimiter)
 
-    Columns that a record lacks stay empty.
-    """
+
+def csv_lines(head: Sequence[str], rows: Iterable[Sequence[object]], delimiter: str = ",") -> str:
+    """Values separated by commas, quoted where they must be, no cell a formula."""
     text = io.StringIO()
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(map(spreadsheet_cell, columns))
-    writer.writerows([spreadsheet_cell(record.get(column)) for column in columns] for record in records)
+    writer.writerows(map(spreadsheet_cell, row) for row in (head, *rows))
     return text.getvalue()
 
 
-def markdown(sheet: Sheet) -> str:
-    """A table as GitHub and most editors read it, the caption below."""
+@dataclass(frozen=True)
+class Markup:
+    """How a format writes a cell: plain text escaped, what is bold, what has a tone, what is missing."""
+
+    escape: Callable[[str], str]
+    bold: str
+    missing: str
+    tones: Mapping[str, str] = field(default_factory=dict)
+    n: str = "({})"
+
+
+def cell_texts(sheet: Sheet, block: Block, markup: Markup) -> Iterator[list[str]]:
+    """The cells of each row as text, its name first."""
+    for name, entries in block.rows:
+        cells = [markup.escape(name)]
+        for entry in entries:
+            if entry is None:
+                cells.append(markup.missing)
+                continue
+            text = markup.escape(entry.text)
+            if text:
+                text = markup.tones.get(entry.tone, markup.bold if entry.bold else "{}").format(text)
+            n = "" if entry.n is None or sheet.hides_n else markup.n.format(entry.n)
+            cells.append(" ".join(filter(None, (text, markup.escape(entry.beside), n))))
+        yield cells
+
+
+_NUMBER = re.compile(r"[<+−±\[(-]? ?\d")
+
+
+def _right_aligned(sheet: Sheet) -> list[bool]:
+    """By column after the first whether most of its cells are numbers, which stand to the right."""
+    rows = [entries for block in sheet.blocks for _, entries in block.rows]
+    right = []
+    for column in zip(*rows, strict=True):
+        texts = [cell.text for cell in column if cell is not None and cell.text not in ("", "–")]
+        right.append(2 * sum(bool(_NUMBER.match(text)) for text in texts) >= len(texts))
+    return right or [True] * (len(sheet.head) - 1)
+
+
+_PLAIN = Markup(str, "{}*", "–", {HIGHER: "**{}**", LOWER: "*{}*"})
+
+
+def aligned(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Columns aligned by spaces: numbers to the right, words to the left. Harmless on a terminal."""
+    cells = [["" if cell is None else _one_line(str(cell)) for cell in row] for row in rows]
+    columns = list(zip(head, *cells, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    right = [bool(cells) and all(_is_number(cell) or not cell for cell in column[1:]) for column in columns]
+    lines = []
+    for row in [list(head), *cells]:
+        padded = [
+            cell.rjust(width) if number else cell.ljust(width)
+            for cell, width, number in zip(row, widths, right, strict=True)
+        ]
+        lines.append("  ".join(padded).rstrip())
+    return "\n".join(lines)
+
+
+def _one_line(text: str) -> str:
+    return terminal_text(text).replace("\n", " ")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.rstrip("%"))
+    except ValueError:
+        return False
+    return True
+
+
+def plain(sheet: Sheet) -> str:
+    """A table for a terminal, without its caption."""
+    rows = [
+        [f"{name} · {block.title}" if block.title else name, *cells]
+        for block in sheet.blocks
+        for name, *cells in cell_texts(sheet, block, _PLAIN)
+    ]
+    first = sheet.head[0]
+    return aligned([first[:1].lower() + first[1:], *sheet.head[1:]], rows)
+
+
+def markdown(part: Part) -> str:
+    """A part of a report as GitHub and most editors read it, the caption of a table below."""
+    if isinstance(part, Code):
+        return "\n".join(["```", *part.lines, "```"])
+    if isinstance(part, str):
+        return part
 
     def line(cells: Iterable[str]) -> str:
         return f"| {' | '.join(cells)} |"
 
-    lines = [line(map(_escaped, sheet.head)), line(["---", *("---:" for _ in sheet.head[1:])])]
-    for block in sheet.blocks:
+    rules = ["---:" if right else "---" for right in _right_aligned(part)]
+    lines = [line(map(_escaped, part.head)), line(["---", *rules])]
+    for block in part.blocks:
         if block.title:
-            lines.append(line([f"*{_escaped(block.title)}*", *("" for _ in sheet.head[1:])]))
-        lines += [line(cells) for cells in cell_texts(block, _escaped, "**{}**", "–")]
-    return "\n".join([*lines, "", _escaped(sheet.captioned())])
-
-
-def cell_texts(block: Block, escape: Callable[[str], str], bold: str, missing: str) -> Iterator[list[str]]:
-    """The cells of each row as text, its name first."""
-    for name, entries in block.rows:
-        cells = [escape(name)]
-        for entry in entries:
-            if entry is None:
-                cells.append(missing)
-                continue
-            text = escape(entry.text)
-            cells.append(f"{bold.format(text) if entry.bold else text} {escape(entry.beside)}".rstrip())
-        yield cells
+            lines.append(line([f"*{_escaped(block.title)}*", *("" for _ in part.head[1:])]))
+        lines += [line(cells) for cells in cell_texts(part, block, _MARKDOWN)]
+    return "\n".join([*lines, *(["", _escaped(part.captioned())] if part.caption else [])])
 
 
 def _escaped(text: str) -> str:
     return "".join(f"\\{mark}" if mark in "\\|*`<[_$~" else mark for mark in " ".join(text.split()))
 
+
+_MARKDOWN = Markup(_escaped, "**{}**", "–", {LOWER: "*{}*"})
 
 # One pass over the characters, so that what one replacement brings is not replaced again.
 _LATEX = str.maketrans(
@@ -263,31 +400,41 @@ _LATEX = str.maketrans(
 )  # fmt: skip
 
 
-def latex(sheet: Sheet) -> str:
-    r"""A table environment with booktabs' rules: needs \usepackage{booktabs}."""
+def tex(text: str) -> str:
+    """Plain text as LaTeX on one line."""
+    return " ".join(text.split()).translate(_LATEX)
+
+
+_TEX = Markup(tex, r"\textbf{{{}}}", "--", {LOWER: r"\emph{{{}}}"})
+
+
+def latex(part: Part) -> str:
+    r"""A part of a report; of a table an environment with booktabs' rules: needs \usepackage{booktabs}."""
+    if isinstance(part, Code):
+        return "\n".join([r"\begin{verbatim}", *part.lines, r"\end{verbatim}"])
+    if isinstance(part, str):
+        level = len(part) - len(part.lstrip("#"))
+        title = rf"\{'sub' * (level - 1)}section*{{{tex(part.lstrip('# '))}}}"
+        return title if level else tex(part)
 
     def row(cells: Iterable[str]) -> str:
         line = " & ".join(cells)
         # After the line before, these would be read as its options.
         return f"    {'{}' * line.startswith(('[', '*'))}{line} \\\\"
 
+    columns = "".join("r" if right else "l" for right in _right_aligned(part))
     lines = [
         r"% \usepackage{booktabs}",
         r"\begin{table}",
         r"  \centering",
-        rf"  \caption{{{tex(sheet.captioned())}}}",
-        rf"  \begin{{tabular}}{{l{'r' * (len(sheet.head) - 1)}}}",
+        *([rf"  \caption{{{tex(part.captioned())}}}"] if part.caption else []),
+        rf"  \begin{{tabular}}{{l{columns}}}",
         r"    \toprule",
-        row(map(tex, sheet.head)),
+        row(map(tex, part.head)),
     ]
-    for block in sheet.blocks:
+    for block in part.blocks:
         lines.append(r"    \midrule")
         if block.title:
-            lines.append(row([rf"\multicolumn{{{len(sheet.head)}}}{{l}}{{\emph{{{tex(block.title)}}}}}"]))
-        lines += [row(cells) for cells in cell_texts(block, tex, r"\textbf{{{}}}", "--")]
+            lines.append(row([rf"\multicolumn{{{len(part.head)}}}{{l}}{{\emph{{{tex(block.title)}}}}}"]))
+        lines += [row(cells) for cells in cell_texts(part, block, _TEX)]
     return "\n".join([*lines, r"    \bottomrule", r"  \end{tabular}", r"\end{table}"])
-
-
-def tex(text: str) -> str:
-    """Plain text as LaTeX on one line."""
-    return " ".join(text.split()).translate(_LATEX)

@@ -217,12 +217,12 @@ class TestPage:
         assert words(app).count("Against MTL, MRN (+5.20 [") >= 2
         assert app.multiselect(key="setting").value == ["whole", "half"]
         assert [len(chart["data"]) for chart in figures(app, "forest_whole")] == [3]
-        overview, whole, half = (table.value for table in app.table)
+        overview, whole, half = (plain_table(app, number) for number in range(3))
         assert list(overview["MRN"]) == [":red[**+5.20**]"] * 2
         assert list(overview["STL"]) == ["0.00", "0.00"]
-        assert whole.loc["MTL", "Difference"] == "reference"
-        assert str(whole.loc["MRN", "Chosen on dev"]).replace("\\", "") == "λ=0.1"
-        assert (whole.loc["MRN", "Dev"], whole.loc["MRN", "Verdict"]) == ("72.40", "higher")
+        assert whole.loc["MTL", "difference"] == "reference"
+        assert whole.loc["MRN", "chosen"] == "λ=0.1"
+        assert (whole.loc["MRN", "dev"], whole.loc["MRN", "verdict"]) == ("72.40", "higher")
         assert {"pos", "mean"}.isdisjoint(half.columns)  # of one target there is no mean beside
         assert not app.warning
 
@@ -264,32 +264,35 @@ def test_published_figures_stand_beside_ours(open_page: Open) -> None:
             store.set_facts(finished(store, run, sweep_name(layout), lambda *_: 0.9140), facts)
     app = open_page("studies", study="dissertation")
     table = plain_table(app)
-    assert list(table.index)[:3] == [":gray[BiLSTM-CRF]", ":gray[BERT]", "BERT (STL)"]
-    assert table.loc[":gray[BiLSTM-CRF]", "ner, published"] == ":gray[90.10]"
+    first, second, third, *_ = table.index
+    assert first.startswith(":gray[BiLSTM-CRF (Huang")
+    assert second.startswith(":gray[BERT (B. Li")
+    assert third == "BERT (STL)"
+    assert table.loc[first, "ner published"] == ":gray[90.10]"
     mtl = table.loc["BERT (MTL)"]
     assert mtl["chunk"].startswith("91.40 ± 0.00")
-    assert "91.40 ± 0.08" in mtl["chunk, published"]
-    assert mtl["chunk, published"].endswith("within")
-    assert mtl["ner, published"].endswith("above")  # 91.40 beside 90.76 ± 0.14
-    assert mtl["pos, published"].endswith("below")  # 91.40 beside 92.90 ± 0.17
-    assert not str(table.loc["BERT (STL)", "ner, published"]).endswith(("within", "above", "below"))
-    assert table.loc["BERT (MRN)", "Chosen on dev"] == "open"
+    assert mtl["chunk published"] == ":gray[91.40 ± 0.08, ours within]"
+    assert mtl["ner published"].endswith("ours above]")  # 91.40 beside 90.76 ± 0.14
+    assert mtl["pos published"].endswith("ours below]")  # 91.40 beside 92.90 ± 0.17
+    assert "ours" not in str(table.loc["BERT (STL)", "ner published"])
+    assert table.loc["BERT (MRN)", "chosen"] == "open"
     assert "Within its standard deviation: 1, above: 1, below: 1." in words(app)
     assert "hold out a tenth" in words(app)
-    assert plain_table(app, 1).loc["BERT (MTL)", "Parameters"] == "108.0M"
+    assert plain_table(app, 1).loc["BERT (MTL)", "parameters"] == "108.0M"
     # Another encoder is never held against the paper.
     assert app.selectbox(key="over").options == ["As the study has it", "minilm"]
     app.selectbox(key="over").select("minilm").run()
     table = plain_table(app)
     assert table.loc["minilm (MTL)", "chunk"].startswith("91.40")
-    assert table.loc["minilm (MTL)", "chunk, published"] == ""
+    assert table.loc["minilm (MTL)", "chunk published"] == ""
     assert "No figure of ours stands beside a published one yet." in words(app)
     # A part that was not run shows the published table.
     app.selectbox(key="over").select("As the study has it")
     app.segmented_control(key="part").set_value("table 2").run()
     assert "No run of this part has finished in this store." in words(app)
     assert "mrnlab study dissertation --part 'table 2'" in [code.value for code in app.code]
-    assert plain_table(app).loc[":gray[GCDT with BERT]", "chunk, published"] == ":gray[96.81]"
+    quoted = plain_table(app)["chunk published"]
+    assert quoted[":gray[GCDT with BERT (Li, Liu and Shi 2020, arXiv:2012.05418)]"] == ":gray[96.81]"
 
 
 def test_links_to_compare_of_before_arrive(open_page: Open) -> None:

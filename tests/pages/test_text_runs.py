@@ -169,8 +169,8 @@ class TestCompare:
 
     def test_every_task_has_its_own_measure(self, open_page: Open, runs: list[int]) -> None:
         app = open_page("compare")
-        head = list(app.table[0].value.columns)
-        assert head == ["mood, accuracy", "same, accuracy", "alike, Pearson × 100"]
+        head = [name.replace("\\", "") for name in app.table[0].value.columns]
+        assert head == ["mood (accuracy)", "same (accuracy)", "alike (Pearson × 100)"]
         tested = next(one.value for one in app.dataframe if "p sentences" in one.value.columns)
         assert all(float(p.removeprefix("< ")) <= 1 for p in tested["p sentences"])
 

@@ -17,7 +17,8 @@ from core.studies.analysis import MEAN, FinalScores, Result, analyse, table_view
 from core.studies.dissertation import STUDY, over
 from core.studies.published import ABOVE, BELOW, TABLES, WITHIN, Published, matching
 from core.studies.study import DevScores, Planned, chosen_arm, lay_out, next_runs, planned
-from jobs.cli.study import markdown, report
+from jobs.reports.render import markdown
+from jobs.reports.study_report import report
 
 PUBLISHED = [cell for table in TABLES for cell in table.cells()]
 BY_NAME = {(cell.table, cell.encoder, cell.paradigm, cell.task, cell.fraction): cell for cell in PUBLISHED}
@@ -257,13 +258,14 @@ class TestReport:
         assert view.summary == "No figure of ours stands beside a published one yet."
 
     def test_markdown_has_the_papers_table(self) -> None:
-        text = markdown(report(STUDY, [result(STUDY, "table1", scores=PRINTED)]))
+        text = "\n\n".join(map(markdown, report(STUDY, [result(STUDY, "table1", scores=PRINTED)])))
         lines = text.splitlines()
         assert lines[0] == "## The answer"
         assert "## Table 1: CoNLL-2003" in lines
-        assert any(line.startswith("| BiLSTM-CRF [Huang") and "90.10 (reported)" in line for line in lines)
+        (quoted,) = [line for line in lines if line.startswith("| BiLSTM-CRF (Huang")]
+        assert "| reported | – | 90.10 |" in quoted
         (mrn,) = [line for line in lines if line.startswith("| BERT (MRN) | λ=0.5 ")]
-        assert "| 90.84 ± 0.00 (5) | 90.82 ± 0.11 | within ± SD |" in mrn
+        assert "| 90.84 ± 0.00 (5) | 90.82 ± 0.11, ours within |" in mrn
         assert "| BERT (STL) | 324.0M | 324.0M | 2.00 GB (cuda) | 3 min |" in lines
         assert STUDY.protocol in text
         assert "|our mean − published mean| ≤ published SD" in text

@@ -19,9 +19,9 @@ from core.studies.study import Layout, Study
 from core.transfer.formulas import PUBLISHED, learn
 from core.transfer.grid import PlantedTasks, bands, cells, factors
 from core.transfer.predictors import rank_correlation
-from jobs.cli import grid as report
-from jobs.cli.study import markdown
+from jobs.reports import grids as report
 from jobs.reports.grids import GridRuns
+from jobs.reports.render import markdown
 from jobs.reports.studies import laid_out
 from jobs.worker.loop import Worker
 from tests.making import OWNER
@@ -133,7 +133,7 @@ def test_the_report_says_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyoperon", reason="formulas are learned with pyoperon")
     monkeypatch.setattr(report, "learn", partial(learn, searches=2))
     runs = cast(GridRuns, Measured())
-    text = markdown(report.grid_report(load_study("simulator"), runs))
+    text = "\n\n".join(map(markdown, report.grid_report(load_study("simulator"), runs)))
     document = report.grid_document(runs)
     assert "with measured gains: 1.00 (means over 2 seeds" in text
     assert "learned task correlation: -1.00" in text

@@ -1,4 +1,4 @@
-"""The report of a study of pairs: the matrix of gains, what could have told them, the best groups."""
+"""The report of a study of pairs: the matrix of gains, what predicts them, the best groups."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from core.errors import MRNLabError
+from core.store import Store
+from core.studies import Study
 from core.studies.study import Layout
 from core.transfer.gains import Gain, Gains, group_key
 from core.transfer.grouping import MOST_TASKS, best_grouping
@@ -18,28 +21,29 @@ from core.transfer.predictors import (
     coefficients,
 )
 from core.wording import all_of, duration, plural, signed_points
-from jobs.reports.evidence import Evidence
+from jobs.reports.evidence import Evidence, evidence
 from jobs.reports.naming import corpus_name
-from jobs.reports.transfer import PairGroup
+from jobs.reports.render import Entry, Part, Sheet, difference_entry, mean_entry, spread_text
+from jobs.reports.transfer import PairGroup, pair_groups
 
-Table = tuple[list[str], list[list[str]]]
-"""Headers and rows."""
-
-_NONE = "–"
 _COEFFICIENTS = 15
 _MOST_MODELS = 4
 
 
-def groups_of(layouts: Sequence[Layout], groups: Sequence[PairGroup]) -> dict[str, PairGroup]:
-    """By part of the study, the store's runs of it, where there are some."""
-    by_key = {group.key: group for group in groups}
+def pairs_of(store: Store, study: Study, layouts: Sequence[Layout]) -> dict[str, tuple[PairGroup, Evidence]]:
+    """By part of the study the store's runs of it, and what predicts their gains.
+
+    Raises MRNLabError where no pair has finished.
+    """
+    by_key = {group.key: group for group in pair_groups(store, list(study.pairs))}
     parts = {layout.setting.part: group_key(layout.arms["stl"][0].of([1])[0]) for layout in layouts}
-    return {part: by_key[key] for part, key in parts.items() if key in by_key}
+    groups = {part: by_key[key] for part, key in parts.items() if key in by_key}
+    if not groups:
+        raise MRNLabError(f"The study '{study.name}' has no finished pair of tasks in this store yet.")
+    return {part: (group, evidence(store, group)) for part, group in groups.items()}
 
 
-def pairs_report(
-    title: str, group: PairGroup, known: Evidence, names: Mapping[str, str]
-) -> Iterator[str | Table]:
+def pairs_report(title: str, group: PairGroup, known: Evidence, names: Mapping[str, str]) -> Iterator[Part]:
     """The headings (Markdown's), paragraphs and tables of one part. `names` are the tasks' titles."""
     gains = group.gains
     yield f"## {title}"
@@ -102,89 +106,74 @@ def _mean(gains: Sequence[Gain]) -> float:
     return math.fsum(gain.mean for gain in gains) / len(gains) if gains else math.nan
 
 
-def _matrix(gains: Gains, names: Mapping[str, str]) -> Table:
-    def cell(main: str, aux: str) -> str:
+def _matrix(gains: Gains, names: Mapping[str, str]) -> Sheet:
+    def cell(main: str, aux: str) -> Entry | str | None:
         gain = gains.pairs.get((main, aux))
         if gain is None:
-            return "" if main == aux else _NONE
-        difference, space, interval = gain.in_points.partition(" ")
-        mark = "**" if gain.is_decided else ""
-        return f"{mark}{difference}{mark}{space}{interval}"
+            return "" if main == aux else None
+        return difference_entry(gain, bold=gain.is_decided)
 
-    def alone(task: str) -> str:
+    def alone(task: str) -> Entry | None:
         score = gains.alone.get(task)
-        if score is None:
-            return _NONE
-        spread = "" if score.sd is None else f" ± {100 * score.sd:.1f}"
-        return f"{100 * score.mean:.1f}{spread} ({score.n})"
+        return None if score is None else mean_entry(score, 1, scale=100)
 
     rows = [
-        [names.get(main, main), alone(main), *(cell(main, aux) for aux in gains.tasks)]
+        (names.get(main, main), alone(main), *(cell(main, aux) for aux in gains.tasks))
         for main in gains.tasks
     ]
-    return ["main task", "STL", *(names.get(aux, aux) for aux in gains.tasks)], rows
+    return Sheet.of(["main task", "STL", *(names.get(aux, aux) for aux in gains.tasks)], rows)
 
 
-def _predictors(judgements: Sequence[Judgement]) -> Table:
+def _predictors(judgements: Sequence[Judgement]) -> Sheet:
     """A row per predictor: both schemes side by side, the published figures below."""
-    by_name: dict[str, dict[str, Judgement]] = {}
+    by_name: dict[str, list[Judgement]] = {}
     for judgement in judgements:
-        by_name.setdefault(judgement.predictor, {})[judgement.scheme] = judgement
-    rows = []
+        by_name.setdefault(judgement.predictor, []).append(judgement)
+    rows: list[tuple[Any, ...]] = []
     for name, schemes in by_name.items():
-        row = [name]
-        for judgement in schemes.values():
-            row += [_measure(m) for m in (judgement.accuracy, judgement.f1, judgement.auc, judgement.rank)]
-        first = next(iter(schemes.values()))
-        cost = _NONE if first.seconds is None else duration(first.seconds)
-        rows.append([*row, _number(first.direct_rank), str(first.pairs), cost])
+        measures = [m for each in schemes for m in (each.accuracy, each.f1, each.auc, each.rank)]
+        first = schemes[0]
+        cost = None if first.seconds is None else duration(first.seconds)
+        rows.append((name, *map(_measure, measures), _number(first.direct_rank), str(first.pairs), cost))
     for name, (accuracy, f1) in PUBLISHED.items():
-        rows.append([f"{name} (reported)", f"{accuracy:.3f}", f"{f1:.3f}", *[_NONE] * 6, _NONE, "90", _NONE])
-    head = ["accuracy", "F1", "AUC", "rank"]
-    return (
-        [
-            "predictor",
-            *head,
-            *(f"{name}, tasks left out" for name in head),
-            "rank of the number",
-            "pairs",
-            "time",
-        ],
-        rows,
-    )
+        rows.append((f"{name} (reported)", f"{accuracy:.3f}", f"{f1:.3f}", *[None] * 7, "90", None))
+    measured = ["accuracy", "F1", "AUC", "rank"]
+    left_out = [f"{name}, tasks left out" for name in measured]
+    return Sheet.of(["predictor", *measured, *left_out, "rank of the number", "pairs", "time"], rows)
 
 
-def _measure(measure: Measure) -> str:
+def _measure(measure: Measure) -> Entry | None:
     if not math.isfinite(measure.value):
-        return _NONE
-    return f"{measure.value:.3f}" + (f" ± {measure.sd:.3f}" if math.isfinite(measure.sd) else "")
+        return None
+    return Entry(f"{measure.value:.3f}", spread_text(measure.sd, 3) if math.isfinite(measure.sd) else "")
 
 
-def _number(value: float) -> str:
-    return f"{value:+.2f}" if math.isfinite(value) else _NONE
+def _number(value: float) -> str | None:
+    return f"{value:+.2f}" if math.isfinite(value) else None
 
 
-def _coefficients(known: Evidence, regression: Any) -> Table:
+def _coefficients(known: Evidence, regression: Any) -> Sheet:
     ordered = sorted(coefficients(known.pairs, regression), key=lambda each: -abs(each.value))
-    return ["feature", "weight", "95% interval", "reported"], [
-        [
+    rows = [
+        (
             each.feature,
             f"{each.value:+.2f}",
             f"[{each.low:+.2f}, {each.high:+.2f}]",
             _number(PUBLISHED_COEFFICIENTS.get(each.feature, math.nan)),
-        ]
+        )
         for each in ordered[:_COEFFICIENTS]
     ]
+    return Sheet.of(("feature", "weight", "95% interval", "reported"), rows)
 
 
-def _groups(gains: Gains, names: Mapping[str, str]) -> Table:
+def _groups(gains: Gains, names: Mapping[str, str]) -> Sheet:
     by_pair = {pair: 100 * gain.mean for pair, gain in gains.pairs.items()}
     rows = []
     for models in range(1, min(_MOST_MODELS, len(gains.tasks)) + 1):
         best = best_grouping(gains.tasks, by_pair, models)
         groups = "; ".join(all_of([names.get(task, task) for task in group]) for group in best.groups)
-        rows.append([str(models), f"{best.total:+.1f}", groups])
-    return ["models", "sum of gains", "groups"], rows
+        rows.append((str(models), f"{best.total:+.1f}", groups))
+    return Sheet.of(("models", "sum of gains", "groups"), rows)
 
 
 def pairs_document(group: PairGroup, known: Evidence) -> dict[str, Any]:

@@ -1,0 +1,269 @@
+"""What a study says: the report of its settings as tables and sentences, and as one document."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from core.evaluation.comparison import HIGHER
+from core.evaluation.costs import COST_NOTE
+from core.studies import Study
+from core.studies.analysis import MEAN, RARE, Outcome, Result, TableView, table_view
+from core.studies.answer import answer
+from core.wording import p_text, percent, signed_points
+from jobs.reports.naming import COST_HEAD, correlation_text, cost_cells
+from jobs.reports.render import (
+    QUOTED,
+    Entry,
+    Part,
+    Sheet,
+    csv_text,
+    difference_entry,
+    published_entry,
+    score_entry,
+)
+
+_SHOWN_EPOCHS = (1, 2, 3, 5, 8, 12, 20, 30)
+
+
+def report(study: Study, results: Sequence[Result]) -> Iterator[Part]:
+    """A report, scores in percent, differences in points.
+
+    First the answer of each setting in words. For each part the paper's table where it repeats one, an
+    overview of families and settings, a table per task where settings differ in tasks, then the settings one
+    by one.
+    """
+    known = [result for result in results if any(outcome.differences for outcome in result.outcomes)]
+    if known:
+        yield "## The answer"
+        yield from (f"- {result.setting.title}: {answer(result)}" for result in known)
+    for part, group in groupby(results, key=lambda result: result.setting.part):
+        of_part = list(group)
+        view = table_view(study, part, of_part)
+        yield f"## {view.paper.title if view else part.capitalize()}"
+        if view is not None:
+            yield paper_sheet(view)
+            yield from filter(None, [view.summary])
+            yield cost_sheet(view)
+        yield overview(study, of_part)
+        if study.by_task:
+            yield from _tables_by_task(study, of_part)
+        for result in of_part:
+            yield f"### {result.setting.title} (`{result.setting.name}`)"
+            yield setting_sheet(result)
+            if any(outcome.dev_curve for outcome in result.outcomes):
+                yield "Mean over tasks of the development sentences, by epoch:"
+                yield _curve_sheet(result)
+    for citation, note in dict.fromkeys((paper.citation, paper.note) for paper in study.papers.values()):
+        yield f"Published: {citation}. {note}"
+    if study.papers:
+        yield f"{study.protocol} {COST_NOTE}"
+    yield (
+        "Scores in percent, mean ± standard deviation over seeds (n); differences in points from "
+        f"{study.family(study.reference).title}, paired by seed, with the 95% interval of each by itself; p "
+        "is corrected for the families of a setting (Holm), and the verdict follows it. In the overviews, "
+        "bold: higher; italic: lower. Arms were chosen on the development sentences. Rarer labels: "
+        "mean F1 of the rarer half of each task's labels. Task correlation: learned in the end, the "
+        "mean over pairs with a target."
+    )
+
+
+def paper_sheet(view: TableView) -> Sheet:
+    """The rows that the paper quotes, then ours beside the published figures."""
+    head = ["model", "chosen", *(name for task in view.tasks for name in (task, f"{task} published"))]
+    rows: list[list[Any]] = []
+    for quoted in view.paper.reported:
+        row: list[Any] = [f"{quoted.model} ({quoted.source})", Entry("reported", tone=QUOTED)]
+        for task in view.tasks:
+            figure = quoted.scores.get(task)
+            row += [None, None if figure is None else Entry(f"{figure:.2f}", tone=QUOTED)]
+        rows.append(row)
+    for model, outcome in view.rows.items():
+        row = [model, outcome.chosen]
+        for task in view.tasks:
+            row.append(score_entry(outcome.scores.get(task)))
+            verdict, _, _ = outcome.verdict(task).partition(" ")
+            row.append(published_entry(outcome.published.get(task), verdict))
+        rows.append(row)
+    return Sheet.of(head, rows)
+
+
+def cost_sheet(view: TableView) -> Sheet:
+    """What each model of a paper's table costs."""
+    return Sheet.of(
+        ["model", *COST_HEAD], [[model, *cost_cells(row.cost)] for model, row in view.rows.items()]
+    )
+
+
+def overview(study: Study, results: Sequence[Result]) -> Sheet:
+    """Families × settings: the mean difference from the reference, with its verdict as tone."""
+    rows: dict[str, list[Entry | None]] = {}
+    for place, result in enumerate(results):
+        for outcome in result.outcomes:
+            if outcome.family.name == study.reference:
+                continue
+            row = rows.setdefault(outcome.family.title, [None] * len(results))
+            if (difference := outcome.differences.get(MEAN)) is not None:
+                row[place] = Entry(
+                    signed_points(difference.mean),
+                    bold=difference.verdict == HIGHER,
+                    tone=difference.verdict,
+                )
+    head = [f"less {study.family(study.reference).title}", *(result.setting.name for result in results)]
+    return Sheet.of(head, [(title, *row) for title, row in rows.items()])
+
+
+def _tables_by_task(study: Study, results: Sequence[Result]) -> Iterator[Part]:
+    """For each task that several settings have, families × settings: the difference with its interval and the
+    verdict.
+    """
+    for task in dict.fromkeys(target for result in results for target in result.setting.targets):
+        having = [result for result in results if task in result.setting.targets]
+        rows: dict[str, list[str | None]] = {}
+        for place, result in enumerate(having):
+            for outcome in result.outcomes:
+                if (difference := outcome.differences.get(task)) is not None:
+                    row = rows.setdefault(outcome.family.title, [None] * len(having))
+                    row[place] = f"{difference.in_points} {difference.verdict}"
+        if len(having) > 1 and rows:
+            yield f"### {task} beside other tasks, less {study.family(study.reference).title}"
+            head = ["family", *(result.setting.title for result in having)]
+            yield Sheet.of(head, [(title, *row) for title, row in rows.items()])
+
+
+def _curve_sheet(result: Result) -> Sheet:
+    """Families × some epochs and the last."""
+    curves = {outcome.family.title: outcome.dev_curve for outcome in result.outcomes if outcome.dev_curve}
+    epochs = sorted({epoch for curve in curves.values() for epoch in curve})
+    shown = [epoch for epoch in epochs if epoch in _SHOWN_EPOCHS or epoch == epochs[-1]]
+    rows = [
+        (title, *(percent(curve[epoch].mean) if epoch in curve else None for epoch in shown))
+        for title, curve in curves.items()
+    ]
+    return Sheet.of(["family", *(f"epoch {epoch}" for epoch in shown)], rows)
+
+
+def curves(results: Sequence[Result]) -> str:
+    """The dev scores by epoch as CSV, in [0, 1]: mean over tasks, then over seeds."""
+    records = [
+        {
+            "setting": result.setting.name,
+            "family": outcome.family.name,
+            "epoch": epoch,
+            "mean": f"{cell.mean:.6f}",
+            "sd": "" if cell.sd is None else f"{cell.sd:.6f}",
+            "seeds": cell.n,
+        }
+        for result in results
+        for outcome in result.outcomes
+        for epoch, cell in outcome.dev_curve.items()
+    ]
+    return csv_text(("setting", "family", "epoch", "mean", "sd", "seeds"), records)
+
+
+def setting_sheet(result: Result) -> Sheet:
+    """Families × targets of one setting, with the difference to the reference."""
+    targets = [*result.setting.targets, *([MEAN] if len(result.setting.targets) > 1 else [])]
+    has_rare = any(RARE in outcome.scores for outcome in result.outcomes)
+    has_learned = any(outcome.learned is not None for outcome in result.outcomes)
+    bases = {outcome.family.base for outcome in result.outcomes if outcome.from_base}
+    base = result.outcome(bases.pop()).family.title if len(bases) == 1 else "its base"
+    has_base = any(outcome.from_base for outcome in result.outcomes)
+    head = ["family", "chosen", "dev", *targets, "difference", "p", "verdict"]
+    head += [f"less {base}", "its verdict"] * has_base
+    head += [RARE, "their difference"] * has_rare + ["task correlation"] * has_learned
+    rows = []
+    for outcome in result.outcomes:
+        row: list[Any] = [
+            outcome.family.title,
+            outcome.chosen,
+            None if outcome.dev is None else percent(outcome.dev.mean),
+            *(score_entry(outcome.scores.get(target)) for target in targets),
+            *_difference(outcome, outcome.family.name == result.reference),
+        ]
+        if has_base:
+            from_base = outcome.from_base.get(MEAN)
+            row += [difference_entry(from_base) or "", "" if from_base is None else from_base.verdict]
+        if has_rare:
+            rare = difference_entry(outcome.differences.get(RARE))
+            row += [score_entry(outcome.scores.get(RARE)), rare or ""]
+        rows.append(row + [correlation_text(outcome.learned)] * has_learned)
+    return Sheet.of(head, rows)
+
+
+def _difference(outcome: Outcome, is_reference: bool) -> tuple[Entry | str, str, str]:
+    """The mean with its interval, p, the verdict."""
+    difference = outcome.differences.get(MEAN)
+    if difference is None:
+        return "reference" if is_reference else "", "", ""
+    return difference_entry(difference, bold=True) or "", p_text(difference.p), difference.verdict
+
+
+def study_document(study: Study, results: Sequence[Result]) -> dict[str, Any]:
+    """All that is known, scores in [0, 1], `mean` and `rarer labels` over a setting's targets.
+
+    Published figures are in percent, as they were printed.
+    """
+    return {
+        "study": study.name,
+        "question": study.question,
+        "reference": study.reference,
+        "protocol": study.protocol,
+        "papers": {
+            part: {
+                "title": paper.title,
+                "reported": [dataclasses.asdict(row) for row in paper.reported],
+                "citation": paper.citation,
+            }
+            for part, paper in study.papers.items()
+        },
+        "settings": [
+            {
+                "name": result.setting.name,
+                "title": result.setting.title,
+                "part": result.setting.part,
+                "targets": list(result.setting.targets),
+                "families": [_family(outcome) for outcome in result.outcomes],
+            }
+            for result in results
+        ],
+    }
+
+
+def _family(outcome: Outcome) -> dict[str, Any]:
+    def fields(value: Any) -> dict[str, Any] | None:
+        return None if value is None else dataclasses.asdict(value)
+
+    return {
+        "name": outcome.family.name,
+        "arm": outcome.arm,
+        "dev": fields(outcome.dev),
+        "test": {target: fields(scores) for target, scores in outcome.scores.items()},
+        "by_seed": outcome.by_seed,
+        "differences": {
+            target: {
+                **(fields(difference.paired) or {}),
+                "p_holm": difference.p,
+                "verdict": difference.verdict,
+            }
+            for target, difference in outcome.differences.items()
+        },
+        "published": {
+            target: {
+                "mean": cell.mean,
+                "sd": cell.sd,
+                "verdict": outcome.verdict(target) or None,
+            }
+            for target, cell in outcome.published.items()
+        },
+        "from_base": {
+            target: {**(fields(difference.paired) or {}), "verdict": difference.verdict}
+            for target, difference in outcome.from_base.items()
+        },
+        "dev_curve": {epoch: fields(cell) for epoch, cell in outcome.dev_curve.items()},
+        "cost": fields(outcome.cost),
+        "failed": outcome.failed,
+        "learned": fields(outcome.learned),
+    }
