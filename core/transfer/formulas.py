@@ -7,15 +7,17 @@ torch.
 
 from __future__ import annotations
 
+import ast
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import sympy
 from numpy.typing import NDArray
 
 from core.errors import MRNLabError
@@ -51,8 +53,6 @@ class Formula:
 
     def latex(self) -> str:
         """In LaTeX."""
-        import sympy
-
         return str(sympy.latex(self.expression, ln_notation=False))
 
 
@@ -90,6 +90,8 @@ def learn(table: Table, y: Column, seed: int = 1, *, searches: int = _SEARCHES) 
     """
     if len(y) < 20:
         raise ValueError(f"{len(y)} rows are too few to learn a formula from and judge it")
+    from sklearn.linear_model import LinearRegression
+
     order = np.random.default_rng(seed).permutation(len(y))
     held_out = max(1, round(_HELD_OUT * len(y)))
     every_row = _Data(table, y)
@@ -98,27 +100,23 @@ def learn(table: Table, y: Column, seed: int = 1, *, searches: int = _SEARCHES) 
 
     def search(number: int) -> list[Any]:
         drawn = np.random.default_rng([seed, number]).permutation(len(data.y))[:_ROWS]
-        return _searched(data.rows(drawn), seed + number, squared=rooted and number % 4 > 0)
+        return _search(data.rows(drawn), seed + number, squared=rooted and number % 4 > 0)
 
     with warnings.catch_warnings(), ThreadPoolExecutor(os.cpu_count()) as pool:
         warnings.simplefilter("ignore")
-        fronts = list(pool.map(search, range(searches)))
-    found = [data.judged(expression) for front in fronts for expression in front]
-    best = sorted(found, key=lambda each: _information(each, len(data.y)))[:_KEPT]
-    kept = dict.fromkeys(each.expression for each in [*_front(found, _KEPT_PER_LENGTH), *best])
+        candidates = [data.judged(each) for front in pool.map(search, range(searches)) for each in front]
+    best = sorted(candidates, key=lambda each: _information(each, len(data.y)))[:_KEPT]
+    kept = dict.fromkeys(each.expression for each in [*_front(candidates, _KEPT_PER_LENGTH), *best])
     fitted = [formula for expression in kept for formula in _simplified(data, expression)]
     judged = [
         replace(each, test_mse=error)
         for each in _front([each for each in fitted if each.length <= _LONGEST], 1)
         if math.isfinite(error := held.judged(each.expression).train_mse)
     ]
-    design, to_judge = (
-        np.column_stack([*part.table.values(), np.ones(len(part.y))]) for part in (data, held)
-    )
-    weights = np.linalg.lstsq(design, data.y, rcond=None)[0]
+    linear = LinearRegression().fit(data.matrix, data.y).predict(held.matrix)
     return Learned(
         tuple(judged),
-        float(np.mean((to_judge @ weights - held.y) ** 2)),
+        float(np.mean((linear - held.y) ** 2)),
         float(np.mean((data.y.mean() - held.y) ** 2)),
         len(data.y),
         len(held.y),
@@ -130,6 +128,10 @@ def _information(formula: Formula, rows: int) -> float:
     return rows * math.log(formula.train_mse or 1e-300) + formula.length * math.log(rows)
 
 
+def _is_defined(expression: Any) -> bool:
+    return not expression.has(sympy.zoo, sympy.oo, sympy.nan, sympy.I)
+
+
 @dataclass(frozen=True)
 class _Data:
     """Rows to fit or to judge formulas on."""
@@ -137,34 +139,33 @@ class _Data:
     table: Table
     y: Column
 
+    @property
+    def matrix(self) -> Column:
+        return np.column_stack(list(self.table.values()))
+
     def rows(self, chosen: NDArray[np.int64]) -> _Data:
-        """Some of the rows."""
         return _Data({name: column[chosen] for name, column in self.table.items()}, self.y[chosen])
 
     def judged(self, expression: Any) -> Formula:
         """The formula as it is, its error infinite where it is not defined for a row."""
-        import sympy
-
         error = math.inf
-        if not expression.has(sympy.zoo, sympy.oo, sympy.nan, sympy.I):
-            function = sympy.lambdify(list(map(sympy.Symbol, self.table)), expression, "numpy")
+        if _is_defined(expression):
             with np.errstate(all="ignore"):
-                values = np.asarray(function(*self.table.values()))
+                values = np.asarray(sympy.lambdify(list(self.table), expression)(*self.table.values()))
             if not np.iscomplexobj(values) and np.isfinite(values).all():
                 error = float(np.mean((values - self.y) ** 2))
         return Formula(expression, nodes(expression), error, math.nan)
 
     def fitted(self, expression: Any) -> Formula:
         """The formula with its constants fitted by least squares, in a few digits."""
-        import sympy
         from scipy.optimize import least_squares
 
         constants = sorted(expression.atoms(sympy.Float), key=str)
         names = sympy.symbols(f"c0:{len(constants)}")
         open_form = expression.xreplace(dict(zip(constants, names, strict=True)))
-        if not constants or expression.has(sympy.zoo, sympy.oo, sympy.nan, sympy.I):
+        if not constants or not _is_defined(expression):
             return self.judged(expression)
-        function = sympy.lambdify([*map(sympy.Symbol, self.table), *names], open_form, "numpy")
+        function = sympy.lambdify([*self.table, *names], open_form)
 
         def residuals(values: Column) -> Column:
             with np.errstate(all="ignore"):
@@ -183,13 +184,11 @@ class _Data:
 
 def _rounded(value: float) -> Any:
     """The constant in a few digits."""
-    import sympy
-
     text = f"{value:.{_DIGITS}g}"
     return sympy.Integer(1) if text == "1" else sympy.Float(text, _DIGITS)
 
 
-def _searched(data: _Data, seed: int, *, squared: bool) -> list[Any]:
+def _search(data: _Data, seed: int, *, squared: bool) -> list[Any]:
     """The Pareto front of one search, as expressions; the root of what it found where it looked for y²."""
     try:
         from pyoperon.sklearn import SymbolicRegressor
@@ -198,7 +197,6 @@ def _searched(data: _Data, seed: int, *, squared: bool) -> list[Any]:
             "Formulas are learned with pyoperon, which is not installed; install it with "
             "pip install 'mrnlab[formulas]'."
         ) from None
-    import sympy
 
     regressor = SymbolicRegressor(
         allowed_symbols=f"{_UNDER_ROOT if squared else OPERATORS},constant,variable",
@@ -210,10 +208,11 @@ def _searched(data: _Data, seed: int, *, squared: bool) -> list[Any]:
         epsilon=1e-9,
         random_state=seed,
     )
-    names = list(data.table)
-    regressor.fit(np.column_stack(list(data.table.values())), data.y**2 if squared else data.y)
-    texts = [regressor.get_model_string(model["tree"], 9, names) for model in regressor.pareto_front_]
-    expressions = [sympy.sympify(text, locals={name: sympy.Symbol(name) for name in names}) for text in texts]
+    regressor.fit(data.matrix, data.y**2 if squared else data.y)
+    texts = [
+        regressor.get_model_string(model["tree"], 9, list(data.table)) for model in regressor.pareto_front_
+    ]
+    expressions = [_parsed(text, data.table) for text in texts]
     if not squared:
         return expressions
     # Where F1 is about 0, a constant slightly below 0 under the root leaves the formula undefined.
@@ -222,11 +221,15 @@ def _searched(data: _Data, seed: int, *, squared: bool) -> list[Any]:
     ]
 
 
+def _parsed(text: str, table: Table) -> Any:
+    """An expression in which the names of the table are factors."""
+    return sympy.sympify(text, locals={name: sympy.Symbol(name) for name in table})
+
+
 def _simplified(data: _Data, expression: Any) -> Iterator[Formula]:
     """The formula fitted, as it is and with factors taken out; each with one constant after another left out,
     as long as the information criterion improves.
     """
-    import sympy
 
     def factored(power: Any) -> Any:
         return sympy.Pow(sympy.factor(power.base), power.exp)
@@ -234,14 +237,17 @@ def _simplified(data: _Data, expression: Any) -> Iterator[Formula]:
     for form in (expression, expression.replace(lambda part: part.is_Pow, factored)):
         best = data.fitted(form)
         yield best
-        while shorter := [
-            each
-            for constant in sorted(best.expression.atoms(sympy.Float), key=str)
-            for value in (0, 1)
-            for each in [data.fitted(best.expression.xreplace({constant: sympy.Integer(value)}))]
-            if _information(each, len(data.y)) < _information(best, len(data.y))
-        ]:
-            best = min(shorter, key=lambda each: _information(each, len(data.y)))
+        while True:
+            constants = sorted(best.expression.atoms(sympy.Float), key=str)
+            shorter = [
+                data.fitted(best.expression.xreplace({constant: sympy.Integer(value)}))
+                for constant in constants
+                for value in (0, 1)
+            ]
+            shortest = min([best, *shorter], key=lambda each: _information(each, len(data.y)))
+            if shortest is best:
+                break
+            best = shortest
             yield best
 
 
@@ -257,54 +263,9 @@ def _front(formulas: list[Formula], kept: int) -> list[Formula]:
 
 
 def nodes(expression: Any) -> int:
-    """Operators (of two operands), functions, factors and constants of an expression as it is written."""
-    import sympy
-
-    if isinstance(expression, sympy.Add):
-        # a - b has no constant -1.
-        return len(expression.args) - 1 + sum(nodes(_unsigned(term)) for term in expression.args)
-    if isinstance(expression, sympy.Mul):
-        return len(expression.args) - 1 + sum(map(_of_factor, expression.args))
-    if isinstance(expression, sympy.Pow):
-        base, power = expression.args
-        if power.is_negative:  # 1 / x
-            return 2 + _of_factor(expression)
-        if power.is_Rational and power < 1:  # √ of x^(2p)
-            return 1 + nodes(base ** (2 * power))
-        if power.is_Rational:  # x · x^(p-1)
-            return nodes(base) + 1 + nodes(base ** (power - 1))
-        return 1 + nodes(base) + nodes(power)
-    return 1 + sum(map(nodes, expression.args))
-
-
-def _unsigned(term: Any) -> Any:
-    """A term of a sum without its sign, which is that of the operator."""
-    coefficient, rest = term.as_coeff_Mul()
-    return rest if coefficient == -1 else term
-
-
-def _of_factor(factor: Any) -> int:
-    """Nodes of a factor; one below the line counts without its power of -1."""
-    import sympy
-
-    if isinstance(factor, sympy.Pow) and factor.args[1].is_negative:
-        return nodes(sympy.Pow(factor.args[0], -factor.args[1]))
-    return nodes(factor)
-
-
-# The functions as gplearn has them, which never fail.
-
-
-def _log(x: Column) -> Column:
-    return np.where(np.abs(x) > 1e-3, np.log(np.maximum(np.abs(x), 1e-3)), 0.0)
-
-
-def _sqrt(x: Column) -> Column:
-    return np.sqrt(np.abs(x))
-
-
-def _over(x: Column, y: Column) -> Column:
-    return np.where(np.abs(y) > 1e-3, x / np.where(np.abs(y) > 1e-3, y, 1.0), 1.0)
+    """Operators, functions, factors and constants of an expression as it is written."""
+    written = ast.walk(ast.parse(str(expression), mode="eval"))
+    return sum(isinstance(node, ast.BinOp | ast.Name | ast.Constant) for node in written)
 
 
 @dataclass(frozen=True)
@@ -316,38 +277,31 @@ class Published:
     equation: int
     text: str
     factors: tuple[str, ...]
-    value: Callable[..., Column]
     printed_mse: float | None = None
+
+    def value(self, table: Table) -> Column:
+        """F1 in percent, with logarithms and roots as gplearn has them, which never fail."""
+        gplearn = {
+            "log": lambda x: np.where(np.abs(x) > 1e-3, np.log(np.maximum(np.abs(x), 1e-3)), 0.0),
+            "sqrt": lambda x: np.sqrt(np.abs(x)),
+        }
+        function = sympy.lambdify(self.factors, _parsed(self.text, table), [gplearn, "numpy"])
+        return np.asarray(function(*(table[factor] for factor in self.factors)), dtype=np.float64)
 
     def error(self, table: Table, y: Column) -> float:
         """The mean squared error on these rows, F1 in percent."""
-        return float(np.mean((self.value(*(table[factor] for factor in self.factors)) - y) ** 2))
+        return float(np.mean((self.value(table) - y) ** 2))
 
 
 PUBLISHED: tuple[Published, ...] = (
-    Published(3, "sqrt(n)*0.69", ("n",), lambda n: _sqrt(n) * 0.69, 0.027),
-    Published(4, "sqrt(AMI)/0.015", ("AMI",), lambda ami: _sqrt(ami) / 0.015, 0.034),
-    Published(5, "sqrt(T)*20", ("T",), lambda tasks: _sqrt(tasks) * 20, 0.072),
-    Published(
-        6,
-        "sqrt((log(T) + 0.45)*(AMI*n/(AMI + 0.6)))",
-        ("n", "T", "AMI"),
-        lambda n, tasks, ami: _sqrt((_log(tasks) + 0.45) * _over(ami * n, ami + 0.6)),
-        0.009,
-    ),
-    Published(7, "sqrt(n_ner)", ("n_ner",), _sqrt),
-    Published(8, "sqrt(n_syn)*0.69", ("n_syn",), lambda n: _sqrt(n) * 0.69),
-    Published(9, "sqrt(2*AMI)/0.026", ("AMI",), lambda ami: _sqrt(2 * ami) / 0.026),
-    Published(
-        10, "log(sqrt(T) + log(T))/0.039", ("T",), lambda tasks: _log(_sqrt(tasks) + _log(tasks)) / 0.039
-    ),
-    Published(
-        11,
-        "sqrt(log(n_ner/0.38)*(sqrt(T) + T))*sqrt(n_syn*AMI)",
-        ("n_ner", "n_syn", "T", "AMI"),
-        lambda n_ner, n_syn, tasks, ami: (
-            _sqrt(_log(n_ner / 0.38) * (_sqrt(tasks) + tasks)) * _sqrt(n_syn * ami)
-        ),
-    ),
+    Published(3, "sqrt(n)*0.69", ("n",), 0.027),
+    Published(4, "sqrt(AMI)/0.015", ("AMI",), 0.034),
+    Published(5, "sqrt(T)*20", ("T",), 0.072),
+    Published(6, "sqrt((log(T) + 0.45)*(AMI*n/(AMI + 0.6)))", ("n", "T", "AMI"), 0.009),
+    Published(7, "sqrt(n_ner)", ("n_ner",)),
+    Published(8, "sqrt(n_syn)*0.69", ("n_syn",)),
+    Published(9, "sqrt(2*AMI)/0.026", ("AMI",)),
+    Published(10, "log(sqrt(T) + log(T))/0.039", ("T",)),
+    Published(11, "sqrt(log(n_ner/0.38)*(sqrt(T) + T))*sqrt(n_syn*AMI)", ("n_ner", "n_syn", "T", "AMI")),
 )
 """Equations (3) to (6) are those of balanced, (7) to (11) those of unbalanced data."""

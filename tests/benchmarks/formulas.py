@@ -17,24 +17,8 @@ from core.transfer.formulas import PUBLISHED, learn
 from tests.benchmarks._harness import arguments, print_json
 
 ALPHA_AMI = (
-    0,
-    0.13,
-    0.17,
-    0.21,
-    0.27,
-    0.34,
-    0.43,
-    0.55,
-    0.57,
-    0.6,
-    0.63,
-    0.68,
-    0.71,
-    0.75,
-    0.8,
-    0.85,
-    0.91,
-    1,
+    *(0, 0.13, 0.17, 0.21, 0.27, 0.34, 0.43, 0.55, 0.57),
+    *(0.6, 0.63, 0.68, 0.71, 0.75, 0.8, 0.85, 0.91, 1),
 )
 
 Table = dict[str, NDArray[np.float64]]
@@ -55,7 +39,7 @@ def equation_6_data(rows: int, seed: int) -> tuple[Table, NDArray[np.float64]]:
     table = published_ranges(rows, seed)
     (equation_6,) = (each for each in PUBLISHED if each.equation == 6)
     noise = np.random.default_rng(seed + 1).normal(0, 1, rows)
-    return table, equation_6.value(*(table[factor] for factor in equation_6.factors)) + noise
+    return table, equation_6.value(table) + noise
 
 
 def main() -> None:

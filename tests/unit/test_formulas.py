@@ -62,7 +62,7 @@ def test_a_seed_gives_one_front_and_the_front_improves_with_length() -> None:
     ],
 )
 def test_the_length_of_a_formula(text: str, length: int) -> None:
-    assert nodes(sympy.nsimplify(text) if "0.25" in text else sympy.sympify(text)) == length
+    assert nodes(sympy.sympify(text)) == length
 
 
 def test_published_formulas_have_the_values_of_their_equations() -> None:
@@ -81,10 +81,8 @@ def test_published_formulas_have_the_values_of_their_equations() -> None:
     }
     assert [each.equation for each in PUBLISHED] == list(by_hand)
     for each in PUBLISHED:
-        values = each.value(*(table[factor] for factor in each.factors))
+        values = each.value(table)
         np.testing.assert_allclose(values, by_hand[each.equation])
-        shown = sympy.lambdify(list(table), sympy.sympify(each.text))(*table.values())
-        np.testing.assert_allclose(shown, values)
         assert each.error(table, values + 2) == pytest.approx(4)
 
 

@@ -120,7 +120,9 @@ class Measured:
         rows: list[tuple[Any, ...]] = [("balanced", 1000, np.nan, 0, np.nan, np.nan, 20.0, 1)]
         for n, tasks, ami, seed in np.ndindex(3, 3, 3, 2):
             at = (1000.0 * (n + 1), 1.0 + tasks, (ami + 1) / 3)
-            f1 = float(PUBLISHED[3].value(*map(np.array, at))) + random.normal(0, 0.5)
+            f1 = float(
+                PUBLISHED[3].value(dict(zip(("n", "T", "AMI"), map(np.array, at), strict=True)))
+            ) + random.normal(0, 0.5)
             rows.append(("balanced", at[0], at[0], at[1], at[2], 0.2 + 0.4 * ami, f1, seed))
         return pd.DataFrame(rows, columns=["part", "n_ner", "n_syn", "T", "AMI", "alpha", "F1", "seed"])
 
