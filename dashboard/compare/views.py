@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -55,8 +55,9 @@ def default_pair(table: ResultTable) -> tuple[str, str] | None:
     return second.key, first.key
 
 
-def _of(rows: Iterable[ResultRow], paradigm: str) -> list[ResultRow]:
-    return [row for row in rows if row.config.paradigm == paradigm]
+def _of(rows: Iterable[ResultRow], paradigm: str, encoder: str = "") -> list[ResultRow]:
+    """The rows of this paradigm, and of this encoder where one is named."""
+    return [row for row in rows if row.config.paradigm == paradigm and encoder in ("", row.config.encoder)]
 
 
 def _most_alike(
@@ -75,34 +76,31 @@ def _most_alike(
     return max(itertools.product(firsts, seconds), key=likeness, default=None)
 
 
-def _steps(table: ResultTable) -> list[tuple[ResultRow, ResultRow]]:
+def _steps(table: ResultTable) -> Iterator[tuple[ResultRow, ResultRow] | None]:
     """What sharing adds, encoder by encoder: MTL over STL, MTL over MTL with one stack for all tasks, and MRN
     over MTL, each by the rows most alike. Where an encoder has no STL, that of its family stands in.
     """
-    pairs = []
     for rows in table.blocks.values():
-        by_encoder: dict[str, list[ResultRow]] = {}
-        for row in rows:
-            by_encoder.setdefault(row.config.encoder, []).append(row)
-        for of_encoder in by_encoder.values():
-            mtl = _of(of_encoder, "mtl")
-            pairs.append(_most_alike(mtl, _of(of_encoder, "stl") or _of(rows, "stl")))
-            if of_encoder is not by_encoder.get(ONE_STACK):
-                pairs.append(_most_alike(mtl, _of(by_encoder.get(ONE_STACK, ()), "mtl")))
-            pairs.append(_most_alike(_of(of_encoder, "mrn"), mtl))
-    return list(filter(None, pairs))
+        for encoder in dict.fromkeys(row.config.encoder for row in rows):
+            stl, mtl, mrn = (_of(rows, paradigm, encoder) for paradigm in ("stl", "mtl", "mrn"))
+            yield _most_alike(mtl, stl or _of(rows, "stl"))
+            if encoder != ONE_STACK:
+                yield _most_alike(mtl, _of(rows, "mtl", ONE_STACK))
+            yield _most_alike(mrn, mtl)
 
 
-def _transformer_pair(table: ResultTable) -> list[tuple[ResultRow, ResultRow]]:
+def _transformer_pair(table: ResultTable) -> tuple[ResultRow, ResultRow] | None:
     """The row with a transformer and the row without one that are the best on dev, among those with the most
     tasks in common: dev says nothing of test.
     """
+
+    def rank(pair: tuple[ResultRow, ResultRow]) -> tuple[int, float]:
+        a, b = pair
+        return len(a.cells.keys() & b.cells.keys()), a.dev + b.dev
+
     over_words = [row for row in table.rows if row.config.transformer is None]
     over_transformers = [row for row in table.rows if row.config.transformer is not None]
-    pairs = list(itertools.product(over_transformers, over_words))
-    together = [len(a.cells.keys() & b.cells.keys()) for a, b in pairs]
-    most_tasks = [pair for pair, tasks in zip(pairs, together, strict=True) if tasks == max(together)]
-    return [max(most_tasks, key=lambda pair: pair[0].dev + pair[1].dev)] if most_tasks else []
+    return max(itertools.product(over_transformers, over_words), key=rank, default=None)
 
 
 def answers(table: ResultTable, a: str, b: str) -> list[Difference]:
@@ -198,13 +196,8 @@ class Step:
     @property
     def title(self) -> str:
         """Both paradigms: `MTL − STL`; with the encoders where these differ: `MTL sc-lstm − STL bilstm`."""
-        sides = (
-            f"{row.config.paradigm.upper()} {row.config.encoder}"
-            if self.other_encoder
-            else row.config.paradigm.upper()
-            for row in (self.a, self.b)
-        )
-        return " − ".join(sides)
+        sides = (self.a.config, self.b.config)
+        return " − ".join(side.paradigm.upper() + f" {side.encoder}" * self.other_encoder for side in sides)
 
     @property
     def other_encoder(self) -> bool:
@@ -227,10 +220,13 @@ def sharing(table: ResultTable) -> list[Step]:
     """For each encoder the steps from STL to MTL to MRN that its rows allow; of several the most alike. Last
     the transformer against word vectors, where there are both.
     """
+    pairs = [*((pair, False) for pair in _steps(table)), (_transformer_pair(table), True)]
     steps = (
-        Step(a, b, tuple(delta for delta in answers(table, a.key, b.key) if delta.paired), asks)
-        for asks, pairs in ((False, _steps(table)), (True, _transformer_pair(table)))
-        for a, b in pairs
+        Step(
+            *pair, tuple(delta for delta in answers(table, *(row.key for row in pair)) if delta.paired), asks
+        )
+        for pair, asks in pairs
+        if pair is not None
     )
     return [step for step in steps if step.deltas]
 
@@ -271,13 +267,14 @@ def with_sentences(
     differences: Sequence[Difference], tests: Mapping[tuple[str, str], Tested]
 ) -> list[Difference]:
     """The differences with the results of tests, given by row and task."""
-    results = [tests.get((delta.row.key, delta.task), "") for delta in differences]
-    p_values = iter(holm([test.p for test in results if isinstance(test, Randomised)]))
+    known = {key: test for key, test in tests.items() if isinstance(test, Randomised)}
+    corrected = dict(zip(known, holm([test.p for test in known.values()]), strict=True))
+    keys = [(delta.row.key, delta.task) for delta in differences]
     return [
-        replace(delta, sentences=test, p_sentences=next(p_values))
-        if isinstance(test, Randomised)
-        else replace(delta, untested=test)
-        for delta, test in zip(differences, results, strict=True)
+        replace(delta, sentences=known[key], p_sentences=corrected[key])
+        if key in known
+        else replace(delta, untested=str(tests.get(key, "")))
+        for key, delta in zip(keys, differences, strict=True)
     ]
 
 
@@ -297,24 +294,16 @@ DIFFERENCE_COLUMNS = (
 
 def difference_records(differences: Sequence[Difference], table: ResultTable) -> list[dict[str, object]]:
     """A record of DIFFERENCE_COLUMNS per difference, scores in [0, 1]."""
-    return [
-        {
-            "configuration": delta.row.name,
-            "baseline": delta.base.name,
-            "task": delta.task,
-            "split": table.split,
-            "difference": delta.mean,
-            "low": delta.interval[0] if delta.interval else None,
-            "high": delta.interval[1] if delta.interval else None,
-            "seeds": delta.seeds,
-            "p_seeds_holm": delta.p,
-            "sentences": None if delta.sentences is None else delta.sentences.sentences,
-            "p_sentences_holm": delta.p_sentences,
-            "verdict": delta.verdict,
-            "remark": delta.remark,
-        }
+    rows = (
+        (
+            *(delta.row.name, delta.base.name, delta.task, table.split, delta.mean),
+            *(delta.interval or (None, None)),
+            *(delta.seeds, delta.p, delta.sentences and delta.sentences.sentences, delta.p_sentences),
+            *(delta.verdict, delta.remark),
+        )
         for delta in differences
-    ]
+    )
+    return [dict(zip(DIFFERENCE_COLUMNS, row, strict=True)) for row in rows]
 
 
 def difference_sheet(

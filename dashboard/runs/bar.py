@@ -11,7 +11,7 @@ from core.config import trains_heads_alone
 from core.config.presets import ADDED_EPOCHS
 from core.registry import PREDICTED
 from core.store.records import ENDED, RESTARTABLE, Run, RunState
-from core.wording import all_of, plural
+from core.wording import all_of, plural, size
 from dashboard.shared import actions, resources
 from dashboard.shared.selection import choose
 from dashboard.text import escape
@@ -28,35 +28,19 @@ _PAGES: tuple[tuple[str, str, str, Callable[[Run], object]], ...] = (
 
 # Label, icon, action, which runs it is for, and its help.
 _ACTIONS: tuple[tuple[str, str, Callable[[list[int]], None], Callable[[Run], object], str], ...] = (
-    (
-        "Resume",
-        "resume",
-        partial(actions.ask, control.resume),
-        lambda run: run.state in RESTARTABLE and run.saved_step,
-        "Queues again what failed, was lost or was stopped: each goes on from the state that it saved last.",
-    ),
-    (
-        "Retry",
-        "replay",
-        partial(actions.ask, control.retry),
-        lambda run: run.state in RESTARTABLE,
-        "Queues again what failed, was lost or was stopped, from its beginning.",
-    ),
-    (
-        "Archive",
-        "archive",
-        actions.archive,
-        lambda run: run.state in ENDED and not run.archived,
-        "Hides runs that have ended. Nothing is deleted: the filter archived:yes finds them.",
-    ),
-    (
-        "Restore",
-        "unarchive",
-        partial(actions.ask, control.restore),
-        lambda run: run.archived,
-        "Shows archived runs in the lists again.",
-    ),
-)
+    ("Resume", "resume", partial(actions.ask, control.resume),
+     lambda run: run.state in RESTARTABLE and run.saved_step,
+     "Queues again what failed, was lost or was stopped: each goes on from the state that it saved last."),
+    ("Retry", "replay", partial(actions.ask, control.retry),
+     lambda run: run.state in RESTARTABLE,
+     "Queues again what failed, was lost or was stopped, from its beginning."),
+    ("Archive", "archive", actions.archive,
+     lambda run: run.state in ENDED and not run.archived,
+     "Hides runs that have ended. Nothing is deleted: the filter archived:yes finds them."),
+    ("Restore", "unarchive", partial(actions.ask, control.restore),
+     lambda run: run.archived,
+     "Shows archived runs in the lists again."),
+)  # fmt: skip
 
 
 def chosen_bar(runs: Sequence[Run], elsewhere: int) -> None:
@@ -83,12 +67,8 @@ def run_actions(runs: Sequence[Run]) -> None:
             st.page_link(f"{page}/page.py", label=label, icon=icon, query_params={"run": ids})
     st.page_link("launch/page.py", label="Clone", icon=":material/content_copy:", query_params={"clone": ids})
     if len(runs) == 1 and can_be_added_to(runs[0]):
-        st.page_link(
-            "launch/page.py",
-            label="Add a task to this run",
-            icon=":material/add_task:",
-            query_params=with_task_added(runs[0]),
-        )
+        label, icon = "Add a task to this run", ":material/add_task:"
+        st.page_link("launch/page.py", label=label, icon=icon, query_params=with_task_added(runs[0]))
     _stop([run.id for run in runs if run.state in (RunState.QUEUED, RunState.RUNNING)])
     for label, icon, act, can, words in _ACTIONS:
         if able := [run.id for run in runs if can(run)]:
@@ -182,14 +162,9 @@ def _delete(ids: list[int]) -> None:
         if not popover.open:
             return
         lost = remains(resources.store(), ids)
-        parts = [
-            plural(lost.scores, "score") + " with predictions" if lost.scores else "",
-            plural(lost.snapshots, "relation snapshot") if lost.snapshots else "",
-            f"{lost.checkpoint_bytes / 1e6:,.1f} MB of checkpoints" if lost.checkpoint_bytes else "",
-            "all curves and logs",
-        ]
-        st.markdown(
-            f"Delete **{words}** for good: {all_of(list(filter(None, parts)))}. This cannot be undone; "
-            "archiving can."
-        )
+        parts = [plural(lost.scores, "score") + " with predictions"] * bool(lost.scores)
+        parts += [plural(lost.snapshots, "relation snapshot")] * bool(lost.snapshots)
+        parts += [f"{size(lost.checkpoint_bytes)} of checkpoints"] * bool(lost.checkpoint_bytes)
+        lost_text = all_of([*parts, "all curves and logs"])
+        st.markdown(f"Delete **{words}** for good: {lost_text}. This cannot be undone; archiving can.")
         st.button(f"Delete {words}", type="primary", on_click=actions.delete, args=(ids,))

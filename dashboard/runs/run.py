@@ -19,6 +19,7 @@ from dashboard.runs.views import value_text
 from dashboard.shared import actions
 from dashboard.shared.downloads import copy_table
 from dashboard.shared.run_views import RunDetail, detail, ended_early, fraction_done
+from dashboard.shared.selection import segments
 from dashboard.shared.states import problem, state_badge
 from dashboard.text import escape, option
 from dashboard.theme import STATES
@@ -59,20 +60,11 @@ def run_in_full(store: Store, run_id: int) -> None:
         "History": _history,
         "Log": _log,
     }
-    part = st.segmented_control(
-        "Part",
-        list(parts),
-        default="Scores and facts",
-        required=True,
-        key="run_part",
-        bind="query-params",
-        label_visibility="collapsed",
-    )
-    parts[part](shown)
+    parts[segments("Part", {name: name for name in parts}, key="run_part")](shown)
 
 
 def _advice(run: Run, advice: Advice) -> None:
-    """What happened, the most likely cause and the steps to take, the first of them as a link or button."""
+    """What happened, the most likely cause and the steps to take, the first as a link or button."""
     if run.state is RunState.CANCELLED:
         st.info(f"{escape(advice.happened)} {escape(advice.steps[0])}", icon=":material/cancel:")
     else:
@@ -125,12 +117,8 @@ def _scores(detail: RunDetail) -> None:
         if tasks := run.facts.get("tasks", ()):
             st.caption("What training sees of each task.")
             localized = st.column_config.NumberColumn(format="localized")
-            records = task_rows(tasks)
-            _table(
-                records,
-                "What the training data hold of each task",
-                column_config={name: localized for name in records[0] if name in _COUNTED},
-            )
+            columns = dict.fromkeys(("Labels", "Sentences", "Words", "Texts", "Pairs"), localized)
+            _table(task_rows(tasks), "What the training data hold of each task", column_config=columns)
         with st.container(gap="xsmall"):
             for note in run.facts.get("notes", ()):
                 st.caption(f":material/info: {escape(note)}")
@@ -138,24 +126,19 @@ def _scores(detail: RunDetail) -> None:
 
 
 def score_rows(run: Run, scores: Sequence[StoredScore]) -> list[dict[str, str]]:
-    """A row per split and task: the headline, and what its kind of task tells beside it. What no task here
-    has is no column.
-    """
-    place = {task: number for number, task in enumerate(run.config.tasks)}
-    rows = [
+    """A row per split and task: headline and secondary scores. Columns that no task has are dropped."""
+    ordered = sorted(scores, key=lambda score: (score.split != "test", run.config.tasks.index(score.task)))
+    beside = [kind_of(run.facts, score.task, score.score_name).beside(score) for score in ordered]
+    shown = dict.fromkeys(name for of_task in beside for name, value in of_task.items() if value is not None)
+    return [
         {
             "Task": score.task,
             "Split": score.split,
             "Score": SCORE_NAMES.get(score.score_name, score.score_name),
             "Value": percent(score.score),
-            **kind_of(run.facts, score.task, score.score_name).beside(score),
+            **{name: percent(of_task.get(name)) for name in shown},
         }
-        for score in sorted(scores, key=lambda score: (score.split != "test", place[score.task]))
-    ]
-    shown = dict.fromkeys(name for row in rows for name, value in row.items() if value is not None)
-    return [
-        {name: value if isinstance(value := row.get(name), str) else percent(value) for name in shown}
-        for row in rows
+        for score, of_task in zip(ordered, beside, strict=True)
     ]
 
 
@@ -174,14 +157,11 @@ def _no_scores(run: Run) -> None:
     )
 
 
-_COUNTED = ("Labels", "Sentences", "Words", "Texts", "Pairs")
-
-
 def task_rows(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """A row per task of a run's facts; a column for each thing that one of them counts."""
     rows = []
     for task in tasks:
-        kind, unseen = KINDS[task["scheme"]], task["unseen"].items()
+        kind = KINDS[task["scheme"]]
         rows.append(
             {
                 "Task": task["name"],
@@ -189,12 +169,16 @@ def task_rows(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 "Labels": None if kind.is_number else len(task["labels"]),
                 kind.examples.capitalize(): task["train_sentences"],
                 kind.items.capitalize(): task["train_tokens"],
-                "Labels never seen": "; ".join(f"{', '.join(labels)} in {split}" for split, labels in unseen)
-                or "none",
             }
         )
-    names = dict.fromkeys(name for row in rows for name in row if name != "Labels never seen")
-    return [{name: row.get(name) for name in (*names, "Labels never seen")} for row in rows]
+    names = dict.fromkeys(name for row in rows for name in row)
+    unseen = (
+        [f"{', '.join(labels)} in {split}" for split, labels in task["unseen"].items()] for task in tasks
+    )
+    return [
+        {name: row.get(name) for name in names} | {"Labels never seen": "; ".join(parts) or "none"}
+        for row, parts in zip(rows, unseen, strict=True)
+    ]
 
 
 def _facts(run: Run) -> dict[str, str]:
@@ -203,27 +187,24 @@ def _facts(run: Run) -> dict[str, str]:
         "Queued": ago(run.created_at),
         "Training time": duration(run.seconds),
         "Attempt": str(run.attempt),
+        "Priority": str(run.priority or ""),
+        "Retries left": str(run.retries or ""),
+        "Worker": f"process {run.owner.pid} on {run.owner.host}" if run.owner else "none",
     }
-    if run.priority:
-        lines["Priority"] = str(run.priority)
-    if run.retries:
-        lines["Retries left"] = str(run.retries)
-    lines["Worker"] = f"process {run.owner.pid} on {run.owner.host}" if run.owner else "none"
     if facts:
         threads = plural(int(facts["threads"]), "thread")
-        lines["Device"] = f"{facts['device']}, {facts['precision']}, {threads}"
-        of_epoch = f"{facts['steps_per_epoch']:,} an epoch"
-        if early := ended_early(run):
-            lines["Steps"] = f"{run.step:,} of {facts['total_steps']:,}, {of_epoch}"
-            lines["Ended early"] = (
-                f"After {early}: {plural(run.config.patience or 0, 'epoch')} without a better one"
-            )
-        else:
-            lines["Steps"] = f"{facts['total_steps']:,} in all, {of_epoch}"
-        if facts.get("alignment"):
-            lines["Alignment"] = f"{facts['alignment']}: {facts['alignment_reason'] or 'as asked'}"
-        lines["Versions"] = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
-    return {name: escape(text) for name, text in lines.items()}
+        early, patience = ended_early(run), plural(run.config.patience or 0, "epoch")
+        steps = f"{run.step:,} of {facts['total_steps']:,}" if early else f"{facts['total_steps']:,} in all"
+        lines |= {
+            "Device": f"{facts['device']}, {facts['precision']}, {threads}",
+            "Steps": f"{steps}, {facts['steps_per_epoch']:,} an epoch",
+            "Ended early": f"After {early}: {patience} without a better one" if early else "",
+            "Alignment": f"{facts['alignment']}: {facts['alignment_reason'] or 'as asked'}"
+            if facts.get("alignment")
+            else "",
+            "Versions": ", ".join(f"{name} {version}" for name, version in facts["versions"].items()),
+        }
+    return {name: escape(text) for name, text in lines.items() if text}
 
 
 def _by_label(detail: RunDetail) -> None:
@@ -239,8 +220,10 @@ def _by_label(detail: RunDetail) -> None:
         return
     tasks_reported = {task for task, _ in reported}
     with st.container(horizontal=True, vertical_alignment="center"):
-        task = _choice("report_task", [task for task in detail.run.config.tasks if task in tasks_reported])
-        split = _choice("report_split", [split for split in ("test", "dev") if (task, split) in reported])
+        tasks = {task: option(task) for task in detail.run.config.tasks if task in tasks_reported}
+        task = segments("Task", tasks, key="report_task")
+        splits = {split: split for split in ("test", "dev") if (task, split) in reported}
+        split = segments("Split", splits, key="report_split")
         st.space("stretch")
         score = reported[task, split]
         sheet, records = report_sheet(detail.run, score), report_records(detail.run, score)
@@ -269,24 +252,6 @@ def _by_label(detail: RunDetail) -> None:
         f"In percent, over {plural(support, 'annotated span')}. Counted as conlleval does."
         if kind.has_spans
         else f"In percent, over {plural(support, kind.item)}. The micro average is the accuracy here."
-    )
-
-
-def _choice(key: str, options: Sequence[str]) -> str:
-    """One of these options, kept in the URL; the first if the URL names another."""
-    if st.session_state.get(key) not in options:
-        st.session_state.pop(key, None)
-    return str(
-        st.segmented_control(
-            key,
-            options,
-            default=options[0],
-            required=True,
-            key=key,
-            bind="query-params",
-            format_func=option,
-            label_visibility="collapsed",
-        )
     )
 
 

@@ -92,14 +92,9 @@ def run_search(tasks: Sequence[str]) -> Search:
         split = segments("Scores", SPLITS, key="scores", labelled=True)
         orders = sorts(tasks)
         sort = st.selectbox(
-            "Sort",
-            list(orders),
-            key="sort",
-            bind="query-params",
-            format_func=orders.__getitem__,
-            on_change=_to_first_page,
-            width=190,
-        )
+            "Sort", list(orders), key="sort", bind="query-params", format_func=orders.__getitem__,
+            on_change=_to_first_page, width=190,
+        )  # fmt: skip
     return Search(text or "", order == "configurations", split, sort)
 
 
@@ -192,10 +187,8 @@ def _draw(table: Table, split: str, picked: set[int]) -> None:
 
 
 def _key(table: Table, ticked: list[int]) -> str:
-    """The table's key: a new one if the ticks of the table in the browser are not those to be shown.
-
-    Ticks written into an existing table come back from the browser as if the reader had set them, often
-    too late.
+    """The table's key: a new one if the ticks of the table in the browser are not those to be shown. Written
+    into an existing table, ticks come back from the browser as if the reader had set them, often too late.
     """
     name = f"runs_table_{zlib.crc32(table.lines[0].config.corpus.encode())}"
     numbers = st.session_state.setdefault(_KEYS, {})
@@ -245,9 +238,7 @@ def _address(ids: Sequence[int]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Column:
-    """The values that a column is sorted by, Streamlit's configuration of it, the texts that stand for the
-    values, if they are others, and the places that are bold.
-    """
+    """The values to sort by, Streamlit's configuration, other texts to show, and the places that are bold."""
 
     values: Sequence[Any]
     look: Any
@@ -259,23 +250,16 @@ def _columns(table: Table, split: str, picked: set[int], key: str) -> dict[str, 
     """The columns of a table by their names. `picked` runs are chosen; `key` is the table's."""
     config, lines = st.column_config, table.lines
     grouped = lines[0].run is None
-    help_ = "Show the runs of a configuration, or one run in full"
     eye = config.ButtonColumn(
-        "",
-        type="tertiary",
-        width=44,
-        pinned=True,
-        key=f"{key}_eye",
-        on_click=partial(_pressed, key),
-        help=help_,
-    )
+        "", type="tertiary", width=44, pinned=True, key=f"{key}_eye", on_click=partial(_pressed, key),
+        help="Show the runs of a configuration, or one run in full",
+    )  # fmt: skip
     columns = {"": _Column([":material/visibility:"] * len(lines), eye)}
     if not grouped:
         columns["Run"] = _Column([line.run for line in lines], config.NumberColumn(width=60, pinned=True))
     paradigms = [line.config.paradigm.upper() for line in lines]
-    columns["Paradigm"] = _Column(
-        paradigms, config.TextColumn(width=84, pinned=True), None, range(len(lines))
-    )
+    look = config.TextColumn(width=84, pinned=True)
+    columns["Paradigm"] = _Column(paradigms, look, None, range(len(lines)))
     for name in lines[0].cells:
         texts = [line.cells[name] for line in lines]
         width = 64 if name in _NUMBERS else min(260, 24 + 7 * max(map(len, texts)))
@@ -295,21 +279,14 @@ def _columns(table: Table, split: str, picked: set[int], key: str) -> dict[str, 
         )
     if grouped:
         texts = [_seeds(line, picked) for line in lines]
-        look = config.Column(
-            width=68, help="In brackets the runs, where seeds were run again; `2 of 5`: runs chosen"
-        )
-        columns["Seeds"] = _Column([line.seeds for line in lines], look, texts)
-    states = [[state_text(state, count if grouped else 0) for state, count in line.states] for line in lines]
-    colours = {
-        text: STATES[state].colour
-        for line, texts in zip(lines, states, strict=True)
-        for (state, _), text in zip(line.states, texts, strict=True)
-    }
+        help_ = "In brackets the runs, where seeds were run again; `2 of 5`: runs chosen"
+        columns["Seeds"] = _Column([line.seeds for line in lines], config.Column(width=68, help=help_), texts)
+    states = [[state_text(state, count * grouped) for state, count in line.states] for line in lines]
+    shown_states = dict.fromkeys(pair for line in lines for pair in line.states)
+    colours = {state_text(state, count * grouped): STATES[state].colour for state, count in shown_states}
     width = min(250, 122 * max(map(len, states)))
-    columns["State"] = _Column(
-        states,
-        config.MultiselectColumn(options=list(colours), color=list(colours.values()), width=width),
-    )
+    look = config.MultiselectColumn(options=list(colours), color=list(colours.values()), width=width)
+    columns["State"] = _Column(states, look)
     if any(line.is_active for line in lines):
         bar = config.ProgressColumn(min_value=0, max_value=100, format="%.0f%%", width=84, color="blue")
         columns["Done"] = _Column([100 * line.done for line in lines], bar)

@@ -89,12 +89,12 @@ class Table:
         return wanted if wanted in scored or not scored else min(scored)
 
     def best(self, split: str, task: str) -> set[int]:
-        """The places of the lines that are higher than each other one on the same share of the data."""
-        by_share: dict[float, dict[int, Mapping[int, float]]] = defaultdict(dict)
+        """The places of the lines that are higher than each other one with the same share and score."""
+        families: dict[tuple[float, str], dict[int, Mapping[int, float]]] = defaultdict(dict)
         for place, line in enumerate(self.lines):
             if line.run is None and (split, task) in line.by_seed:
-                by_share[line.config.fraction][place] = line.by_seed[split, task]
-        highest = (highest_row(compare_rows(places)) for places in by_share.values())
+                families[line.config.fraction, line.config.pos_score][place] = line.by_seed[split, task]
+        highest = (highest_row(compare_rows(family)) for family in families.values())
         return {place for place in highest if place is not None}
 
 
@@ -175,19 +175,18 @@ def by_configuration(runs: Sequence[Run]) -> list[list[Run]]:
 
 def _sorted(store: Store, rows: list[list[Run]], sort: str) -> list[list[Run]]:
     """The rows by their mean, highest first; those without a value last, in the order given."""
-    split, _, task = sort.partition("-")
-    if sort not in ("lambda", "time") and not task:
-        return rows[::-1] if sort == "old" else rows
     runs = [run for row in rows for run in row]
     conditions: Mapping[int, Conditions] = {}
     values: Mapping[int, float]
-    if sort == "lambda":
+    split, _, task = sort.partition("-")
+    if task:
+        values, conditions = store.mean_scores(split, task), store.conditions(runs)
+    elif sort == "lambda":
         values = {run.id: -run.config.lambda_ for run in runs if run.config.lambda_ is not None}
     elif sort == "time":
         values = {run.id: run.seconds for run in runs if run.seconds is not None}
     else:
-        values = store.mean_scores(split, task)
-        conditions = store.conditions(runs)
+        return rows[::-1] if sort == "old" else rows
 
     def place(row: Sequence[Run]) -> tuple[bool, float]:
         of_row = [values[run.id] for run in one_per_seed(row, conditions) if run.id in values]
@@ -205,17 +204,17 @@ def _scores(
     """By run, split and task; and by run and task what the score is called. `with_latest`: of runs that have
     none yet, the dev scores of the last epoch.
     """
-    found: dict[int, dict[tuple[str, str], float]] = defaultdict(dict)
+    by_run: dict[int, dict[tuple[str, str], float]] = defaultdict(dict)
     names: dict[int, dict[str, str]] = defaultdict(dict)
     for score in store.scores([run.id for run in runs], with_reports=False):
-        found[score.run_id][score.split, score.task] = score.score
+        by_run[score.run_id][score.split, score.task] = score.score
         names[score.run_id][score.task] = score.score_name
-    unscored = [run for run in runs if run.id not in found] if with_latest else []
+    unscored = [run for run in runs if run.id not in by_run] if with_latest else []
     for task in {task for run in unscored for task in run.config.tasks}:
         latest = store.latest_metrics([run.id for run in unscored], MetricKey(task, "dev", "score"))
         for run_id, value in latest.items():
-            found[run_id]["dev", task] = value
-    return found, names
+            by_run[run_id]["dev", task] = value
+    return by_run, names
 
 
 def _line(
@@ -309,9 +308,6 @@ def _setting_texts(configs: Sequence[RunConfig]) -> list[str]:
     return [" · ".join(filter(None, texts)) for texts in zip(*columns, strict=True)] or [""] * len(configs)
 
 
-_NONE = "–"
-
-
 def differences(store: Store, ids: Sequence[int]) -> pd.DataFrame:
     """The fields and training facts in which these runs differ: a row for each, a column per run.
 
@@ -324,15 +320,12 @@ def differences(store: Store, ids: Sequence[int]) -> pd.DataFrame:
         for run_id in ids
         if run_id in runs
     }
-    rows = {}
-    for field in dict.fromkeys(field for texts in columns.values() for field in texts):
-        texts = {run: column.get(field, _NONE) for run, column in columns.items()}
-        known = [text for text in texts.values() if text != _NONE]
-        if len(set(known)) > 1:
-            marked = {run: text if text in (_NONE, known[0]) else f"≠ {text}" for run, text in texts.items()}
-            meaning = FIELD_HELP[field].description if field in FIELD_HELP else ""
-            rows[field.replace("_", " ")] = {**marked, "Meaning": meaning}
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("Field")
+    frame = pd.DataFrame(columns, dtype=object)
+    frame = frame[frame.nunique(axis=1) > 1]
+    first: Any = frame.bfill(axis=1).iloc[:, 0] if len(frame) else []
+    frame = frame.where(frame.isna() | frame.eq(first, axis=0), "≠ " + frame).fillna("–")
+    frame["Meaning"] = [FIELD_HELP[name].description if name in FIELD_HELP else "" for name in frame.index]
+    return frame.rename(index=lambda name: name.replace("_", " ")).rename_axis("Field")
 
 
 def _configuration_texts(run: Run) -> dict[str, str]:
@@ -365,7 +358,7 @@ def _facts_text(run: Run) -> dict[str, str]:
         "device used": str(facts["device"]),
         "precision used": str(facts["precision"]),
         "threads": str(facts["threads"]),
-        "alignment used": str(facts.get("alignment") or _NONE),
+        **({"alignment used": str(facts["alignment"])} if facts.get("alignment") else {}),
         **{f"training words, {task['name']}": f"{task['train_tokens']:,}" for task in facts.get("tasks", ())},
         **{f"{name} version": str(version) for name, version in facts["versions"].items()},
     }

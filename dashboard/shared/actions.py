@@ -11,7 +11,7 @@ import streamlit as st
 
 from core.config import RunConfig
 from core.errors import MRNLabError
-from core.store import Run, Store
+from core.store import Run
 from core.wording import plural
 from dashboard.shared import resources
 from dashboard.shared.selection import choose, chosen
@@ -83,7 +83,9 @@ def archive(runs: Sequence[int]) -> None:
     before = chosen()
     if done := _ask(control.archive, runs):
         choose([run_id for run_id in before if run_id not in done])
-        _undoable(f"{plural(len(done), 'run')} archived.", partial(_restore, done, before))
+        # The line with the undo says it, in place of a toast.
+        st.session_state[_REPORT] = "", st.session_state[_REPORT][1]
+        st.session_state[_UNDO] = f"{plural(len(done), 'run')} archived.", partial(_restore, done, before)
 
 
 def _restore(runs: Sequence[int], choice: Sequence[int]) -> None:
@@ -94,30 +96,13 @@ def _restore(runs: Sequence[int], choice: Sequence[int]) -> None:
 def change_keywords(runs: Sequence[Run], before: Sequence[str], after: Sequence[str]) -> None:
     """Give all runs the keywords that are new, and take those that are gone."""
     changes = {"add": sorted(set(after) - set(before)), "remove": sorted(set(before) - set(after))}
-    if done := _ask(control.change_keywords, [run.id for run in runs], **changes):
-        words = f"Keywords of {plural(len(done), 'run')} changed."
-        _undoable(words, partial(ask, _put_back, {run.id: run.keywords for run in runs}))
-
-
-def _put_back(store: Store, keywords: Mapping[int, Sequence[str]]) -> list[Answer]:
-    answers = []
-    for run in store.runs(list(keywords), with_facts=False):
-        add, remove = set(keywords[run.id]) - set(run.keywords), set(run.keywords) - set(keywords[run.id])
-        answers += control.change_keywords(store, [run.id], add=sorted(add), remove=sorted(remove))
-    return answers
+    ask(control.change_keywords, [run.id for run in runs], **changes)
 
 
 def delete(runs: Sequence[int]) -> None:
     """Delete runs with all that was recorded of them."""
     ask(control.delete, runs)
     choose([run_id for run_id in chosen() if run_id not in runs])
-
-
-def _undoable(words: str, undo: Callable[[], None]) -> None:
-    """Have `undo_line` say what was done, in place of a toast."""
-    _, refusals = st.session_state[_REPORT]
-    st.session_state[_REPORT] = "", refusals
-    st.session_state[_UNDO] = words, undo
 
 
 def undo_line() -> None:
