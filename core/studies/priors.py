@@ -10,13 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from core.corpora.derived import recipe
 from core.corpora.derived.kinds import Apart
 from core.corpora.derived.simulated import Simulated
 from core.evaluation.comparison import HIGHER
-from core.studies.study import Arms, Family, Sample, Setting, Study, mrn_arms
+from core.studies.study import (
+    Arms,
+    Family,
+    Sample,
+    Setting,
+    Study,
+    beside_simulated,
+    frozen_setting,
+    mrn_arms,
+)
 
 _WIDE = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 _NARROW = (1e-3, 3e-3, 1e-2)
@@ -109,19 +119,7 @@ _FINETUNED = ("stl", "mtl", "task-fixed", "paper-fixed")
 _FEW = ("mtl", "task-fixed")
 
 
-def _frozen(
-    name: str, title: str, corpus: str, tasks: str, epochs: int, families: tuple[str, ...], targets: str = ""
-) -> Setting:
-    base = {
-        "corpus": corpus,
-        "tasks": tuple(tasks.split()),
-        "encoder_training": "frozen",
-        "label_inventory": "train",  # as measured for docs/studies/priors.md
-        "alignment": "exact",
-        "epochs": epochs,
-        "lr_heads": 0.03,
-    }
-    return Setting(name, title, "frozen", base, tuple((targets or tasks).split()), families)
+_frozen = partial(frozen_setting, alignment="exact")
 
 
 def _simulated(words: int, beside: int, alpha: float, families: tuple[str, ...] = _CONTRAST) -> Setting:
@@ -130,7 +128,7 @@ def _simulated(words: int, beside: int, alpha: float, families: tuple[str, ...] 
         f"ner-{words}-beside-{beside}-at-{alpha:g}",
         f"NER, {words:,} words, beside {beside} simulated tasks, α = {alpha:g}",
         f"simulated:conll2003?task=ner&tasks={beside}&alpha={alpha}&samples=2000&tokens={words}&dev=1000",
-        " ".join(["ner", *(f"sim-{number}" for number in range(1, beside + 1))]),
+        beside_simulated("ner", beside),
         20,
         families,
         targets="ner",
@@ -173,13 +171,17 @@ def _merit(setting: Setting) -> Setting:
     return replace(setting, part="merit", seeds=_FRESH)
 
 
-def _mixture(
-    name: str, title: str, corpus: str, task: str, alpha: str, families: tuple[str, ...], options: str = ""
-) -> Setting:
+_BASES = {"ner": ("conll2003", "NER"), "upos": ("ud-lines", "UPOS of LinES")}
+_UNEQUAL, _GOOD = "0.95,0.7,0.3,0.95,0.3", "0.9,0.9,0.9,0.9,0.9"
+
+
+def _mixture(name: str, others: str, alpha: str, families: tuple[str, ...], options: str = "") -> Setting:
     """A task of 500 words beside five simulated ones of 2,000, each related to it as its α says."""
+    task, _, _ = name.partition("-")
+    corpus, title = _BASES[task]
     made = f"simulated:{corpus}?task={task}&tasks=5&alpha={alpha}&samples=2000&tokens=500&dev=250{options}"
-    tasks = " ".join([task, *(f"sim-{number}" for number in range(1, 6))])
-    return _merit(_frozen(name, title, made, tasks, 20, families, targets=task))
+    tasks = beside_simulated(task, 5)
+    return _merit(_frozen(name, f"{title}, 500 words, beside {others}", made, tasks, 20, families, task))
 
 
 def _real(name: str, title: str, corpora: str, words: Mapping[str, int], targets: str) -> Setting:
@@ -192,9 +194,7 @@ def _real(name: str, title: str, corpora: str, words: Mapping[str, int], targets
 
 _SETTINGS = (
     _mixture(
-        "ner-mixed",
-        "NER, 500 words, beside five of α = 0.95, 0.7, 0.3, 0.95, 0.3",
-        *("conll2003", "ner", "0.95,0.7,0.3,0.95,0.3", (*_MIXED, "ridge-near", "paper-task")),
+        "ner-mixed", "five of α = 0.95, 0.7, 0.3, 0.95, 0.3", _UNEQUAL, (*_MIXED, "ridge-near", "paper-task")
     ),
     _real(
         "pos-kin-and-strangers",
@@ -206,26 +206,10 @@ _SETTINGS = (
         },
         "pos@conll2003",
     ),
-    _mixture(
-        "ner-one-permuted",
-        "NER, 500 words, beside five of α = 0.9, the names of one permuted",
-        *("conll2003", "ner", "0.9,0.9,0.9,0.9,0.9", _MERIT, "&permuted=1"),
-    ),
-    _mixture(
-        "ner-alike",
-        "NER, 500 words, beside five of α = 0.9",
-        *("conll2003", "ner", "0.9,0.9,0.9,0.9,0.9", _MERIT),
-    ),
-    _mixture(
-        "ner-two-good",
-        "NER, 500 words, beside two of α = 0.95 and three of noise",
-        *("conll2003", "ner", "0.95,0.95,0.11,0.11,0.11", _MIXED),
-    ),
-    _mixture(
-        "upos-mixed",
-        "UPOS of LinES, 500 words, beside five of α = 0.95, 0.7, 0.3, 0.95, 0.3",
-        *("ud-lines", "upos", "0.95,0.7,0.3,0.95,0.3", _MIXED),
-    ),
+    _mixture("ner-one-permuted", "five of α = 0.9, the names of one permuted", _GOOD, _MERIT, "&permuted=1"),
+    _mixture("ner-alike", "five of α = 0.9", _GOOD, _MERIT),
+    _mixture("ner-two-good", "two of α = 0.95 and three of noise", "0.95,0.95,0.11,0.11,0.11", _MIXED),
+    _mixture("upos-mixed", "five of α = 0.95, 0.7, 0.3, 0.95, 0.3", _UNEQUAL, _MIXED),
     _real(
         "upos-of-two",
         "UPOS of LinES, 300 words, beside UPOS of reviews, 2,000 words",
@@ -240,16 +224,8 @@ _SETTINGS = (
         {"pos@conll2003": 300, "pos@conll2000": 300},
         "pos@conll2003 pos@conll2000",
     ),
-    _mixture(
-        "upos-alike",
-        "UPOS of LinES, 500 words, beside five of α = 0.9",
-        *("ud-lines", "upos", "0.9,0.9,0.9,0.9,0.9", _MERIT),
-    ),
-    _mixture(
-        "ner-all-permuted",
-        "NER, 500 words, beside five of α = 0.9, the names of all permuted",
-        *("conll2003", "ner", "0.9,0.9,0.9,0.9,0.9", _MERIT, "&permuted=5"),
-    ),
+    _mixture("upos-alike", "five of α = 0.9", _GOOD, _MERIT),
+    _mixture("ner-all-permuted", "five of α = 0.9, the names of all permuted", _GOOD, _MERIT, "&permuted=5"),
     _real(
         "pos-of-two-unequal",
         "POS of two corpora, 300 and 3,000 words",
@@ -257,11 +233,7 @@ _SETTINGS = (
         {"pos@conll2003": 300, "pos@conll2000": 3000},
         "pos@conll2003 pos@conll2000",
     ),
-    _mixture(
-        "ner-mixed-others",
-        "NER, 500 words, beside five of α = 0.95, 0.7, 0.3, 0.95, 0.3, other families",
-        *("conll2003", "ner", "0.95,0.7,0.3,0.95,0.3", _OTHERS),
-    ),
+    _mixture("ner-mixed-others", "five of α = 0.95, 0.7, 0.3, 0.95, 0.3, other families", _UNEQUAL, _OTHERS),
     _simulated(500, 5, 0.9, _FROZEN),
     *(_simulated(500, 5, alpha) for alpha in (0.2, 0.6, 0.99)),
     *(_simulated(2000, 5, alpha) for alpha in (0.2, 0.6, 0.9, 0.99)),

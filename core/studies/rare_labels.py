@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from core.studies.study import Family, Setting, Study, mrn_arms
+from core.studies.study import Family, Setting, Study, beside_simulated, frozen_setting, mrn_arms
 
 _relational = partial(mrn_arms, (1e-4, 3e-4, 1e-3, 3e-3, 1e-2), "relational", learn="task")
 _FAMILIES = (
@@ -26,17 +26,11 @@ _FAMILIES = (
 )
 
 
+_NAMES = tuple(family.name for family in _FAMILIES)
+
+
 def _setting(name: str, title: str, corpus: str, tasks: str, epochs: int, targets: str = "") -> Setting:
-    base = {
-        "corpus": f"{corpus}&dev=1000",
-        "tasks": tuple(tasks.split()),
-        "encoder_training": "frozen",
-        "label_inventory": "train",
-        "epochs": epochs,
-        "lr_heads": 0.03,
-    }
-    families = tuple(family.name for family in _FAMILIES)
-    return Setting(name, title, "frozen", base, tuple((targets or tasks).split()), families)
+    return frozen_setting(name, title, f"{corpus}&dev=1000", tasks, epochs, _NAMES, targets)
 
 
 STUDY = Study(
@@ -69,7 +63,7 @@ STUDY = Study(
             "ner-500",
             "NER, 500 words, beside 5 simulated tasks, α = 0.9",
             "simulated:conll2003?task=ner&tasks=5&alpha=0.9&samples=2000&tokens=500",
-            " ".join(["ner", *(f"sim-{number}" for number in range(1, 6))]),
+            beside_simulated("ner", 5),
             20,
             targets="ner",
         ),

@@ -78,6 +78,33 @@ class Setting:
     seeds: tuple[int, ...] = ()
 
 
+def frozen_setting(
+    name: str,
+    title: str,
+    corpus: str,
+    tasks: str,
+    epochs: int,
+    families: Iterable[str],
+    targets: str = "",
+    **fields: Any,
+) -> Setting:
+    """A setting over a frozen encoder, whose heads learn fast. Tasks and targets are separated by spaces."""
+    base = {
+        "corpus": corpus,
+        "tasks": tuple(tasks.split()),
+        "encoder_training": "frozen",
+        "label_inventory": "train",  # as measured for the studies' pages
+        "epochs": epochs,
+        "lr_heads": 0.03,
+    }
+    return Setting(name, title, "frozen", base | fields, tuple((targets or tasks).split()), tuple(families))
+
+
+def beside_simulated(task: str, number: int) -> str:
+    """The names of a task and of so many simulated ones, with spaces."""
+    return " ".join([task, *(f"sim-{place}" for place in range(1, number + 1))])
+
+
 @dataclass(frozen=True)
 class Paper:
     """A published table that a part of a study repeats, and rows from the literature that stand in it.
