@@ -127,7 +127,6 @@ LU_CITATION = (
     "P. Lu, T. Bai and P. Langlais, SC-LSTM: Learning Task-Specific Representations in Multi-Task Learning "
     "for Sequence Labeling, NAACL-HLT 2019"
 )
-LU_TASKS = ("pos", "chunk", "ner")
 LU_TABLE_3 = _reported(_FIGURES["sc-lstm table 3"])
 LU_TABLES_4_TO_6 = _reported(_FIGURES["sc-lstm tables 4 to 6"])
 

@@ -8,13 +8,12 @@ data` has the size, the batches and the sentences of the paper.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from itertools import combinations, permutations
 from typing import Any
 
 from core.evaluation.comparison import HIGHER, LOWER, UNDECIDED
 from core.studies.analysis import MEAN
-from core.studies.published import LU_CITATION, LU_TABLE_3, LU_TABLES_4_TO_6, LU_TASKS, Reported
+from core.studies.published import LU_CITATION, LU_TABLE_3, LU_TABLES_4_TO_6, Reported
 from core.studies.study import Arms, Family, Paper, Sample, Setting, Study, one_rate
 
 POS, CHUNKS, NER = "upos", "chunk@conll2000", "ner"
@@ -156,12 +155,8 @@ _NOTE = (
 )
 
 
-def _reported(rows: Iterable[Reported]) -> tuple[Reported, ...]:
-    """The rows with the tasks' names in this study."""
-    names = dict(zip(LU_TASKS, _ALL_TASKS, strict=True))
-    return tuple(
-        replace(row, scores={names[task]: score for task, score in row.scores.items()}) for row in rows
-    )
+def _paper(title: str, reported: tuple[Reported, ...]) -> Paper:
+    return Paper(title, LU_CITATION, _NOTE, reported, is_compared=False)
 
 
 STUDY = Study(
@@ -172,19 +167,9 @@ STUDY = Study(
     _FAMILIES,
     "stl",
     papers={
-        "10%": Paper(
-            "10% of the sentences, beside Table 3", LU_CITATION, _NOTE, _reported(LU_TABLE_3), False
-        ),
-        "30%": Paper(
-            "30% of the sentences, beside Table 3", LU_CITATION, _NOTE, _reported(LU_TABLE_3), False
-        ),
-        "all data": Paper(
-            "All data, beside Tables 3 to 6",
-            LU_CITATION,
-            _NOTE,
-            _reported((*LU_TABLE_3, *LU_TABLES_4_TO_6)),
-            False,
-        ),
+        "10%": _paper("10% of the sentences, beside Table 3", LU_TABLE_3),
+        "30%": _paper("30% of the sentences, beside Table 3", LU_TABLE_3),
+        "all data": _paper("All data, beside Tables 3 to 6", (*LU_TABLE_3, *LU_TABLES_4_TO_6)),
     },
     protocol=_PROTOCOL,
     sample=Sample(

@@ -55,22 +55,15 @@ def print_runs(study: Study, listing: Listed) -> None:
 
 
 def print_plan(study: Study, plan: Sequence[Outstanding], *, whole: bool = False) -> None:
-    """A line per setting: its runs, and how long those to come take. Unless it is to be `whole`, settings are
-    put together, part by part, so that all has `_MOST_LINES`.
+    """A line per setting: its runs, and how long those to come take. Unless it is to be `whole`, a line per
+    part where settings have more than `_MOST_LINES`.
     """
     protocol = textwrap.wrap(study.protocol, WIDTH)
-    shown, rest = list(plan), dict[str, list[Outstanding]]()
+    lines = {setting.setting: [setting] for setting in plan}
     # Beside the settings: a head, the sum, the hint at the end, a line above and one below the protocol.
-    room = _MOST_LINES - 5 - len(protocol)
-    if len(plan) > room and not whole:
-        shown = shown[: max(0, room - len(study.parts()))]
-        for setting in plan[len(shown) :]:
-            rest.setdefault(setting.part, []).append(setting)
-    rows = [(setting.setting, [setting]) for setting in shown]
-    rows += [
-        (f"… and {plural(len(settings), 'more setting')} ({part})", settings)
-        for part, settings in rest.items()
-    ]
+    if len(plan) > _MOST_LINES - 5 - len(protocol) and not whole:
+        by_part = {part: [each for each in plan if each.part == part] for part in study.parts()}
+        lines = {f"{part} ({plural(len(of), 'setting')})": of for part, of in by_part.items() if of}
     failed = any(setting.failed for setting in plan)
     print_table(
         ("setting", "runs", "done", *["failed"] * failed, "to run", "time"),
@@ -83,7 +76,7 @@ def print_plan(study: Study, plan: Sequence[Outstanding], *, whole: bool = False
                 ),
                 _time(settings),
             )
-            for name, settings in [*rows, ("all", plan)]
+            for name, settings in (lines | {"all": list(plan)}).items()
         ],
     )
     if protocol:

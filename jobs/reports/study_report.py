@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from core.evaluation.comparison import HIGHER
+from core.evaluation.comparison import HIGHER, Comparison
 from core.evaluation.costs import COST_NOTE
 from core.studies import Study
 from core.studies.analysis import MEAN, RARE, Outcome, Result, TableView, table_view
@@ -236,32 +236,24 @@ def _family(outcome: Outcome) -> dict[str, Any]:
     def fields(value: Any) -> dict[str, Any] | None:
         return None if value is None else dataclasses.asdict(value)
 
+    def compared(by_target: Mapping[str, Comparison]) -> dict[str, Any]:
+        return {
+            target: {**(fields(each.paired) or {}), "p_holm": each.p, "verdict": each.verdict}
+            for target, each in by_target.items()
+        }
+
     return {
         "name": outcome.family.name,
         "arm": outcome.arm,
         "dev": fields(outcome.dev),
         "test": {target: fields(scores) for target, scores in outcome.scores.items()},
         "by_seed": outcome.by_seed,
-        "differences": {
-            target: {
-                **(fields(difference.paired) or {}),
-                "p_holm": difference.p,
-                "verdict": difference.verdict,
-            }
-            for target, difference in outcome.differences.items()
-        },
+        "differences": compared(outcome.differences),
         "published": {
-            target: {
-                "mean": cell.mean,
-                "sd": cell.sd,
-                "verdict": outcome.verdict(target) or None,
-            }
+            target: {"mean": cell.mean, "sd": cell.sd, "verdict": outcome.verdict(target) or None}
             for target, cell in outcome.published.items()
         },
-        "from_base": {
-            target: {**(fields(difference.paired) or {}), "verdict": difference.verdict}
-            for target, difference in outcome.from_base.items()
-        },
+        "from_base": compared(outcome.from_base),
         "dev_curve": {epoch: fields(cell) for epoch, cell in outcome.dev_curve.items()},
         "cost": fields(outcome.cost),
         "failed": outcome.failed,

@@ -104,9 +104,9 @@ class TestPlan:
 def cells(rows: tuple[Reported, ...], task: str) -> dict[str, str]:
     """Each model's figure of the task as it is printed, with its mark."""
     return {
-        row.model: f"{row.scores[task]:.2f}" + "".join(re.findall(rf"{task}([†♣])", row.source))
+        row.model: f"{row.scores[name]:.2f}" + "".join(re.findall(rf"{task}([†♣])", row.source))
         for row in rows
-        if task in row.scores
+        if (name := {"pos": POS, "chunk": CHUNKS, "ner": NER}[task]) in row.scores
     }
 
 
