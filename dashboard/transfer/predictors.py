@@ -14,17 +14,18 @@ from core.transfer.predictors import (
     CORRELATION,
     CROSS_VALIDATION,
     LEFT_OUT,
-    PUBLISHED,
     PUBLISHED_COEFFICIENTS,
     Judgement,
-    Measure,
 )
 from core.wording import duration, plural
 from dashboard.components.charts import chart
+from dashboard.shared.downloads import show_table
 from dashboard.shared.selection import segments
 from dashboard.text import escape
 from dashboard.transfer.charts import coefficient_chart, planted_chart
 from dashboard.transfer.state import Known, spearman
+from jobs.reports.pairs import measure_entry, predictors_sheet
+from jobs.reports.render import Entry
 
 _SCHEMES = {"left": "Tasks left out", "folds": "Random folds"}
 _HOW = {
@@ -50,13 +51,11 @@ def predictors(known: Known) -> None:
         return
     if sentence := best_sentence(judged):
         st.markdown(sentence)
-    table = judged_table(judged)
-    if wanted == CROSS_VALIDATION:
-        table = pd.concat([table, _published()])
-    st.table(table, border="horizontal", alt="Predictors of gain and how right each is")
+    sheet = predictors_sheet(judged, with_published=wanted == CROSS_VALIDATION)
+    show_table(sheet, alt="Predictors of gain and how right each is")
     st.caption(
-        f"Does a pair gain at all? {_HOW[scheme]} Rank: Spearman's correlation of the score with the gain, "
-        "of a single number itself in *alone*. Time: to compute it for all pairs."
+        f"Does a pair gain at all? {_HOW[scheme]} Rank: Spearman's correlation of the score with the gain. "
+        "Time: to compute it for all pairs."
     )
     if known.coefficients:
         st.markdown("**What counts in the regression on all features**")
@@ -87,47 +86,13 @@ def best_sentence(judged: list[Judgement]) -> str:
     best = max(scored, key=lambda judgement: judgement.auc.value)
     if best.auc.value <= 0.5:
         return "No predictor tells pairs that gain from others better than chance (AUC 0.5)."
-    words = f"**{escape(best.predictor)}** tells best which pairs gain: AUC {_measure(best.auc)}"
+    auc = measure_entry(best.auc) or Entry("")
+    words = f"**{escape(best.predictor)}** tells best which pairs gain: AUC {auc.text} {auc.beside}".rstrip()
     return f"{words}, {duration(best.seconds)} to compute." if best.seconds is not None else f"{words}."
-
-
-def judged_table(judged: list[Judgement]) -> pd.DataFrame:
-    """A row per predictor, figures as text."""
-    rows = {
-        escape(judgement.predictor): {
-            "Accuracy": _measure(judgement.accuracy),
-            "F1": _measure(judgement.f1),
-            "AUC": _measure(judgement.auc),
-            "Rank": _measure(judgement.rank),
-            "Alone": "" if math.isnan(judgement.direct_rank) else _signed(judgement.direct_rank),
-            "Time": "0 s" if judgement.seconds == 0 else duration(judgement.seconds),
-            "Pairs": str(judgement.pairs),
-        }
-        for judgement in judged
-    }
-    return pd.DataFrame.from_dict(rows, orient="index")
-
-
-def _published() -> pd.DataFrame:
-    rows = {
-        f":gray[{escape(name)}, reported]": {"Accuracy": f":gray[{accuracy:.3f}]", "F1": f":gray[{f1:.3f}]"}
-        | {"Pairs": ":gray[90]"}
-        for name, (accuracy, f1) in PUBLISHED.items()
-    }
-    return pd.DataFrame.from_dict(rows, orient="index").reindex(
-        columns=["Accuracy", "F1", "AUC", "Rank", "Alone", "Time", "Pairs"], fill_value=""
-    )
 
 
 def _signed(value: float) -> str:
     return f"{value:+z.2f}".replace("-", "−")
-
-
-def _measure(measure: Measure) -> str:
-    if math.isnan(measure.value):
-        return "–"
-    spread = "" if math.isnan(measure.sd) else f" ± {measure.sd:.2f}"
-    return f"{measure.value:z.2f}{spread}".replace("-", "−").replace(" ", "\u00a0")
 
 
 def feature_title(feature: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from core.errors import MRNLabError
@@ -14,6 +15,7 @@ from core.transfer.gains import Gain, Gains, group_key
 from core.transfer.grouping import MOST_TASKS, best_grouping
 from core.transfer.predictors import (
     CROSS_VALIDATION,
+    LEFT_OUT,
     PUBLISHED,
     PUBLISHED_COEFFICIENTS,
     Judgement,
@@ -23,7 +25,7 @@ from core.transfer.predictors import (
 from core.wording import all_of, duration, plural, signed_points
 from jobs.reports.evidence import Evidence, evidence
 from jobs.reports.naming import corpus_name
-from jobs.reports.render import Entry, Part, Sheet, difference_entry, mean_entry, spread_text
+from jobs.reports.render import QUOTED, Entry, Part, Sheet, difference_entry, mean_entry, spread_text
 from jobs.reports.transfer import PairGroup, pair_groups
 
 _COEFFICIENTS = 15
@@ -52,12 +54,11 @@ def pairs_report(title: str, group: PairGroup, known: Evidence, names: Mapping[s
     yield _matrix(gains, names)
     yield (
         "MTL of the two tasks less STL of the main one (row), beside the auxiliary task (column): points of "
-        "the main task's test score, paired by seed, with the 95% interval (Student's t). Bold: the interval "
-        "leaves out zero. Intervals are of each pair by itself: of pairs without any gain, one in twenty "
-        "is bold."
+        "the main task's test score, paired by seed, with the 95% interval (Student's t). of each "
+        "pair by itself. Bold: decided, p corrected for the auxiliary tasks of a main task."
     )
     yield "### What predicts the gain"
-    yield _predictors(known.judgements)
+    yield predictors_sheet(known.judgements, with_published=True)
     yield (
         "Accuracy, F1 of the class “gain”, ROC AUC and Spearman's rank correlation with the gain. "
         f"{CROSS_VALIDATION.capitalize()}: mean ± SD over 100 × 5 random folds. Tasks left out: a pair is "
@@ -111,7 +112,8 @@ def _matrix(gains: Gains, names: Mapping[str, str]) -> Sheet:
         gain = gains.pairs.get((main, aux))
         if gain is None:
             return "" if main == aux else None
-        return difference_entry(gain, bold=gain.is_decided)
+        entry = difference_entry(gain)
+        return entry and replace(entry, bold=gain.is_decided)
 
     def alone(task: str) -> Entry | None:
         score = gains.alone.get(task)
@@ -124,28 +126,32 @@ def _matrix(gains: Gains, names: Mapping[str, str]) -> Sheet:
     return Sheet.of(["main task", "STL", *(names.get(aux, aux) for aux in gains.tasks)], rows)
 
 
-def _predictors(judgements: Sequence[Judgement]) -> Sheet:
-    """A row per predictor: both schemes side by side, the published figures below."""
+def predictors_sheet(judgements: Sequence[Judgement], *, with_published: bool) -> Sheet:
+    """A row per predictor, the schemes of judging side by side, the published figures below."""
     by_name: dict[str, list[Judgement]] = {}
     for judgement in judgements:
         by_name.setdefault(judgement.predictor, []).append(judgement)
     rows: list[tuple[Any, ...]] = []
-    for name, schemes in by_name.items():
-        measures = [m for each in schemes for m in (each.accuracy, each.f1, each.auc, each.rank)]
-        first = schemes[0]
-        cost = None if first.seconds is None else duration(first.seconds)
-        rows.append((name, *map(_measure, measures), _number(first.direct_rank), str(first.pairs), cost))
-    for name, (accuracy, f1) in PUBLISHED.items():
-        rows.append((f"{name} (reported)", f"{accuracy:.3f}", f"{f1:.3f}", *[None] * 7, "90", None))
-    measured = ["accuracy", "F1", "AUC", "rank"]
-    left_out = [f"{name}, tasks left out" for name in measured]
-    return Sheet.of(["predictor", *measured, *left_out, "rank of the number", "pairs", "time"], rows)
+    for name, of_name in by_name.items():
+        measures = [m for each in of_name for m in (each.accuracy, each.f1, each.auc, each.rank)]
+        first = of_name[0]
+        cost = "0 s" if first.seconds == 0 else duration(first.seconds)
+        rows.append((name, *map(measure_entry, measures), _number(first.direct_rank), str(first.pairs), cost))
+    schemes = list(dict.fromkeys(judgement.scheme for judgement in judgements))
+    for name, figures in PUBLISHED.items() if with_published else ():
+        quoted = [Entry(f"{figure:.3f}", tone=QUOTED) for figure in figures]
+        missing = [None] * (4 * len(schemes) - 1)
+        rows.append((f"{name} (reported)", *quoted, *missing, Entry("90", tone=QUOTED), None))
+    suffixes = [", tasks left out" * (scheme == LEFT_OUT and len(schemes) > 1) for scheme in schemes]
+    measured = [f"{name}{suffix}" for suffix in suffixes for name in ("accuracy", "F1", "AUC", "rank")]
+    return Sheet.of(["predictor", *measured, "rank of the number", "pairs", "time"], rows)
 
 
-def _measure(measure: Measure) -> Entry | None:
+def measure_entry(measure: Measure) -> Entry | None:
+    """A measure of a predictor with its spread; None where it cannot be computed."""
     if not math.isfinite(measure.value):
         return None
-    return Entry(f"{measure.value:.3f}", spread_text(measure.sd, 3) if math.isfinite(measure.sd) else "")
+    return Entry(f"{measure.value:z.3f}", spread_text(measure.sd, 3) if math.isfinite(measure.sd) else "")
 
 
 def _number(value: float) -> str | None:
