@@ -6,7 +6,7 @@ Figures are built from plain values without Plotly's checks, which cost more tha
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -94,6 +94,25 @@ def axis(title: str = "", **settings: Any) -> dict[str, Any]:
         "tickfont": {"size": 11, "color": MUTED},
         **settings,
     }
+
+
+def named_axis(names: Sequence[str], size: int = 13, title: str = "", **settings: Any) -> dict[str, Any]:
+    """An axis with a name at each whole number."""
+    values = list(range(len(names)))
+    look = {"tickmode": "array", "tickvals": values, "ticktext": list(names), "showgrid": False}
+    return axis(title, **look, **settings) | {"tickfont": {"size": size, "color": TEXT}}
+
+
+def interval(
+    values: Sequence[float], low: Sequence[float | None], high: Sequence[float | None], colour: str
+) -> dict[str, Any]:
+    """Error bars from these ends; none where an end is not known."""
+    ends = (
+        [0.0 if end is None else abs(end - value) for value, end in zip(values, known, strict=True)]
+        for known in (high, low)
+    )
+    arrays = dict(zip(("array", "arrayminus"), ends, strict=True))
+    return {"type": "data", "symmetric": False, **arrays, "color": colour, "thickness": 1.6, "width": 0}
 
 
 def plotly_text(text: object) -> str:
@@ -190,14 +209,8 @@ def forest_chart(view: Forest, colours: Mapping[str, str]) -> Figure:
         offset = 0.7 * ((place + 0.5) / per_family - 0.5)
         _add_target(chart, view, target, offset, colours.get(target, MUTED if target == RARE else TEXT))
     chart.layout["xaxis"] = axis(f"Difference from {plotly_text(view.reference)}, points", tickformat="~g")
-    chart.layout["yaxis"] = axis(
-        showgrid=False,
-        tickmode="array",
-        tickvals=list(range(len(view.families))),
-        ticktext=[wrapped(title) for title in view.families],
-        range=(len(view.families) - 0.5, -0.5),
-        tickfont={"size": 13, "color": TEXT},
-    )
+    names = [wrapped(title) for title in view.families]
+    chart.layout["yaxis"] = named_axis(names, range=(len(names) - 0.5, -0.5))
     for line in range(1, len(view.families)):
         chart.add_line(y=line - 0.5, line={"color": BORDER, "width": 1}, layer="below")
     return chart.figure()
@@ -235,15 +248,12 @@ def _add_target(chart: Chart, view: Forest, target: str, offset: float, colour: 
         name=plotly_text(target),
         mode="markers",
         marker={"size": 9, "symbol": symbols, "color": colour, "line": {"width": 1.6, "color": colour}},
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": [0.0 if mark.high is None else mark.high - mark.points for mark in marks],
-            "arrayminus": [0.0 if mark.low is None else mark.points - mark.low for mark in marks],
-            "color": colour,
-            "thickness": 1.6,
-            "width": 0,
-        },
+        error_x=interval(
+            [mark.points for mark in marks],
+            [mark.low for mark in marks],
+            [mark.high for mark in marks],
+            colour,
+        ),
         text=[plotly_text(mark.hover) for mark in marks],
         hovertemplate="%{text}<extra></extra>",
     )

@@ -17,7 +17,7 @@ from core.records import Event, Sink, Snapshot, StepMetrics, relation_metrics
 from core.training.affinity import measure_affinity
 from core.training.setup import TrainingRun, snapshot_steps
 from core.training.step_log import StepLog
-from core.transfer.embeddings import embedding_curve
+from core.transfer.affinity import embedding_curve
 
 _COSINES = 50
 """How often a run without snapshots measures its task embeddings: as often as MRN by default."""

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from core.config import RunConfig
-from core.evaluation.comparison import HIGHER, LOWER, BySeed, Comparison, compare
+from core.evaluation.comparison import HIGHER, LOWER, Comparison, compare
 from core.evaluation.statistics import MeanSD, summary
 
 Pair = tuple[str, str]
@@ -29,18 +30,23 @@ _FREE = ("tasks", "paradigm", "seed", "affinity_every")
 class Gain(Comparison):
     """What training beside an auxiliary task changes in the main task's test score.
 
-    It compares MTL of the two with STL of the main task; `alone` is the mean score of STL over the seeds that
-    both have. The family are the gains of the main task from all its auxiliary tasks.
+    It compares MTL of the two with STL of the main task, seed by seed (`by_seed`); `alone` is the mean score
+    of STL over these seeds. The family are the gains of the main task from all its auxiliary tasks.
     """
 
     main: str
     aux: str
     alone: float
+    by_seed: Mapping[int, float]
 
     @property
     def relative(self) -> float:
         """The gain in percent of STL's score, as Bingel and Søgaard (2017) have it; NaN where that is 0."""
         return 100 * self.mean / self.alone if self.alone else math.nan
+
+    def amount(self, *, relative: bool) -> float:
+        """The gain in points, or in percent of STL's score."""
+        return self.relative if relative else 100 * self.mean
 
     def as_numbers(self) -> dict[str, float | int | None]:
         """The gain and its interval in points, over how many seeds."""
@@ -64,12 +70,13 @@ class Gains:
 
     def matrix(self, *, relative: bool = False) -> NDArray[np.float64]:
         """(T, T) the gains, main tasks by row: in points, or in percent of STL. NaN where none is known."""
-        matrix = np.full((len(self.tasks),) * 2, np.nan)
-        for row, main in enumerate(self.tasks):
-            for column, aux in enumerate(self.tasks):
-                if (gain := self.pairs.get((main, aux))) is not None:
-                    matrix[row, column] = gain.relative if relative else 100 * gain.mean
-        return matrix
+        amounts = {pair: gain.amount(relative=relative) for pair, gain in self.pairs.items()}
+        return np.array([[amounts.get((main, aux), np.nan) for aux in self.tasks] for main in self.tasks])
+
+    def means(self, *, relative: bool = False) -> tuple[dict[str, float], dict[str, float]]:
+        """By task the mean of its gains from the others, and of what the others gain by it; NaN for none."""
+        matrix = pd.DataFrame(self.matrix(relative=relative), self.tasks, self.tasks)
+        return dict(matrix.mean(axis=1)), dict(matrix.mean())
 
 
 def group_key(run: RunConfig) -> str | None:
@@ -105,21 +112,23 @@ def measured_gains(
             else:
                 other = next(name for name in run.tasks if name != task)
                 beside.setdefault((task, other), {})[run.seed] = score
-    families: dict[str, dict[Pair, tuple[BySeed, BySeed]]] = {}
-    for (main, aux), by_seed in beside.items():
-        if by_seed.keys() & (singles := alone.get(main, {})).keys():
-            families.setdefault(main, {})[main, aux] = by_seed, singles
-    compared = {pair: of_pair for family in families.values() for pair, of_pair in compare(family).items()}
-    gains = {
-        (main, aux): Gain(
-            **vars(compared[main, aux]),
-            main=main,
-            aux=aux,
-            alone=summary(alone[main][seed] for seed in by_seed if seed in alone[main]).mean,
-        )
-        for (main, aux), by_seed in beside.items()
-        if (main, aux) in compared
-    }
+    gains = {}
+    for main, singles in alone.items():
+        family = {
+            pair: (scores, singles)
+            for pair, scores in beside.items()
+            if pair[0] == main and scores.keys() & singles.keys()
+        }
+        for (_, aux), compared in compare(family).items():
+            seeds = sorted(beside[main, aux].keys() & singles.keys())
+            gains[main, aux] = Gain(
+                **vars(compared),
+                main=main,
+                aux=aux,
+                alone=summary(singles[seed] for seed in seeds).mean,
+                by_seed={seed: beside[main, aux][seed] - singles[seed] for seed in seeds},
+            )
+    gains = {pair: gains[pair] for pair in beside if pair in gains}
     known = {task for pair in gains for task in pair} | alone.keys()
     return Gains(
         tuple(task for task in names if task in known),

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from core.figures import Chart, Figure, axis, plotly_text, wrapped
+from core.figures import Chart, Figure, axis, named_axis, plotly_text, wrapped
 from core.tasks.confusion import NOTHING, OTHER_WORDS
 from dashboard.compare.closer_views import Guesses, Matrix, label_name
-from dashboard.theme import BACKGROUND, BORDER, MUTED, TEXT, faint
+from dashboard.theme import BACKGROUND, BORDER, MUTED, faint
 from jobs.reports.table import ResultTable
 
 _MOST_NUMBERS = 12
 _MISTAKES = ((0.0, BACKGROUND), (0.5, "#DE7A5A"), (1.0, "#A6212B"))
 _GREY = [[0, BORDER], [1, BORDER]]
-
-
-def _names(names: Sequence[str], size: int = 13, title: str = "", **settings: Any) -> dict[str, Any]:
-    """An axis with a name at each whole number."""
-    values = list(range(len(names)))
-    look = {"tickmode": "array", "tickvals": values, "ticktext": list(names), "showgrid": False}
-    return axis(title, **look, **settings) | {"tickfont": {"size": size, "color": TEXT}}
 
 
 def confusion_chart(view: Matrix) -> Figure:
@@ -54,10 +46,10 @@ def confusion_chart(view: Matrix) -> Figure:
         for name, share in zip(view.gold, view.right, strict=True)
     ]
     angle = 0 if columns <= 8 else -90 if columns > 24 else -45
-    chart.layout["xaxis"] = _names(
+    chart.layout["xaxis"] = named_axis(
         across, size, "taken for", range=(-0.5, columns - 0.5), side="top", tickangle=angle
     )
-    chart.layout["yaxis"] = _names(down, size, range=(rows - 0.5, -0.5))
+    chart.layout["yaxis"] = named_axis(down, size, range=(rows - 0.5, -0.5))
     return chart.figure()
 
 
@@ -128,6 +120,8 @@ def seeds_chart(table: ResultTable, task: str, colour: str) -> Figure:
     )
     for trace in chart.data:
         trace["x"] = list(range(len(rows)))
-    chart.layout["xaxis"] = _names([wrapped(row.name) for row in rows], 12, range=(-0.35, len(rows) - 0.65))
+    chart.layout["xaxis"] = named_axis(
+        [wrapped(row.name) for row in rows], 12, range=(-0.35, len(rows) - 0.65)
+    )
     chart.layout["yaxis"] = axis("percent", tickformat=".1f", nticks=6)
     return chart.figure()

@@ -3,56 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from core.figures import Chart, Figure, axis, plotly_text
+from core.figures import Chart, Figure, axis, interval, named_axis, plotly_text
 from core.transfer.gains import Gain, Pair
 from core.transfer.predictors import Coefficient
 from dashboard.theme import BORDER, DASHES, MUTED, PARADIGM_NAMES, TEXT, faint
 from dashboard.transfer.views import Course
 
 
-def seeds_chart(gains: Sequence[Gain], by_seed: Sequence[Mapping[int, float]]) -> Figure:
+def seeds_chart(gains: Sequence[Gain]) -> Figure:
     """The gain of each of the two tasks by the other: a grey mark per seed, the mean with its interval."""
     chart = Chart(76 + 52 * len(gains), margin={"l": 8, "r": 16, "t": 8, "b": 44})
     chart.add_line(x=0, line={"color": MUTED, "width": 1})
-    for row, (gain, seeds) in enumerate(zip(gains, by_seed, strict=True)):
+    for row, gain in enumerate(gains):
         chart.add(
             "scatter",
-            x=[100 * value for value in seeds.values()],
-            y=[row + 0.22] * len(seeds),
+            x=[100 * value for value in gain.by_seed.values()],
+            y=[row + 0.22] * gain.seeds,
             mode="markers",
             marker={"size": 7, "color": MUTED, "symbol": "line-ns-open", "line": {"width": 2}},
-            text=[f"seed {seed}" for seed in seeds],
+            text=[f"seed {seed}" for seed in gain.by_seed],
             hovertemplate="%{text}: %{x:+.2f}<extra></extra>",
         )
-        mean = gain.mean
-        low, high = gain.interval or (None, None)
+        low, high = gain.interval or (gain.mean, gain.mean)
         chart.add(
             "scatter",
-            x=[100 * mean],
+            x=[100 * gain.mean],
             y=[row],
             mode="markers",
             marker={"size": 10, "color": TEXT, "symbol": "circle" if gain.is_decided else "circle-open"},
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "array": [0 if high is None else 100 * (high - mean)],
-                "arrayminus": [0 if low is None else 100 * (mean - low)],
-                "color": TEXT,
-                "thickness": 1.8,
-                "width": 0,
-            },
+            error_x=interval([100 * gain.mean], [100 * low], [100 * high], TEXT),
             hovertemplate="mean: %{x:+.2f}<extra></extra>",
         )
     chart.layout["xaxis"] = axis("Gain in points; a tick per seed", tickformat="~g")
     names = [f"{plotly_text(gain.main)}<br>beside {plotly_text(gain.aux)}" for gain in gains]
-    ticks: dict[str, Any] = {"tickmode": "array", "tickvals": list(range(len(gains))), "ticktext": names}
-    chart.layout["yaxis"] = axis(
-        showgrid=False, range=(len(gains) - 0.4, -0.6), tickfont={"size": 12, "color": TEXT}, **ticks
-    )
+    chart.layout["yaxis"] = named_axis(names, 12, range=(len(gains) - 0.4, -0.6))
     return chart.figure()
 
 
@@ -88,55 +75,39 @@ def coefficient_chart(
 ) -> Figure:
     """Bars with 95% intervals, filled where these leave out zero; published values as grey diamonds."""
     chart = Chart(60 + 24 * len(weights), margin={"l": 8, "r": 16, "t": 8, "b": 44})
-    places = list(range(len(weights)))
-    decided = [weight.low > 0 or weight.high < 0 for weight in weights]
-    colours = ["var(--st-red-color)" if weight.value > 0 else "var(--st-blue-color)" for weight in weights]
+    values = [weight.value for weight in weights]
+    lows, highs = [weight.low for weight in weights], [weight.high for weight in weights]
     chart.add(
         "bar",
-        x=[weight.value for weight in weights],
-        y=places,
+        x=values,
+        y=list(range(len(weights))),
         orientation="h",
         width=0.62,
         marker={
-            "color": [c if d else BORDER for c, d in zip(colours, decided, strict=True)],
+            "color": [
+                BORDER if low <= 0 <= high else f"var(--st-{'red' if low > 0 else 'blue'}-color)"
+                for low, high in zip(lows, highs, strict=True)
+            ],
             "line": {"width": 0},
         },
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": [weight.high - weight.value for weight in weights],
-            "arrayminus": [weight.value - weight.low for weight in weights],
-            "color": MUTED,
-            "thickness": 1.4,
-            "width": 0,
-        },
+        error_x=interval(values, lows, highs, MUTED),
         text=[f"{titles[w.feature]}: {w.value:+.2f} [{w.low:+.2f}, {w.high:+.2f}]" for w in weights],
         textposition="none",
         hovertemplate="%{text}<extra></extra>",
     )
-    reported = [
-        (published[w.feature], place)
-        for w, place in zip(weights, places, strict=True)
-        if w.feature in published
-    ]
+    reported = {row: published[w.feature] for row, w in enumerate(weights) if w.feature in published}
     chart.add(
         "scatter",
-        x=[value for value, _ in reported],
-        y=[place for _, place in reported],
+        x=list(reported.values()),
+        y=list(reported),
         mode="markers",
         marker={"symbol": "diamond-open", "size": 8, "color": MUTED},
         hovertemplate="reported: %{x:+.2f}<extra></extra>",
     )
     chart.add_line(x=0, line={"color": MUTED, "width": 1})
     chart.layout["xaxis"] = axis("Coefficient: right, a larger value goes with a gain")
-    names: dict[str, Any] = {
-        "tickmode": "array",
-        "tickvals": places,
-        "ticktext": [titles[weight.feature] for weight in weights],
-    }
-    chart.layout["yaxis"] = axis(
-        showgrid=False, range=(len(weights) - 0.4, -0.6), tickfont={"size": 12, "color": TEXT}, **names
-    )
+    names = [titles[weight.feature] for weight in weights]
+    chart.layout["yaxis"] = named_axis(names, 12, range=(len(weights) - 0.4, -0.6))
     return chart.figure()
 
 

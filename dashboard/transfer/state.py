@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
-import pandas as pd
 import streamlit as st
 
 from core.errors import MRNLabError
@@ -16,7 +15,6 @@ from core.transfer.gains import Pair
 from core.transfer.predictors import Coefficient, coefficients, left_out_probabilities
 from dashboard.shared import resources
 from dashboard.shared.states import problem
-from dashboard.text import escape
 from jobs.reports.evidence import Evidence, evidence
 from jobs.reports.transfer import PairGroup, pair_groups
 
@@ -53,31 +51,6 @@ def _groups(url: str, runs: _Runs, order: tuple[str, ...]) -> list[PairGroup]:
     return pair_groups(resources.store(), order)
 
 
-def pick_group(groups: list[PairGroup], names: list[str]) -> PairGroup:
-    """The group in the address, by default the largest; a choice where there are several."""
-    keys = [group.key for group in groups]
-    linked = st.query_params.get("group")
-    place = keys.index(linked) if linked in keys else 0
-    if len(groups) == 1:
-        st.caption(escape(names[0]))
-        return groups[0]
-    st.session_state["transfer_group"] = keys[place]
-
-    def remember() -> None:
-        st.query_params["group"] = st.session_state["transfer_group"]
-
-    labels = dict(zip(keys, names, strict=True))
-    picked = st.selectbox(
-        "Runs",
-        keys,
-        format_func=labels.__getitem__,
-        key="transfer_group",
-        on_change=remember,
-        help="Runs that are alike in all but tasks, paradigm and seed: STL of tasks and MTL of pairs.",
-    )
-    return groups[keys.index(picked)]
-
-
 def known_of(group: PairGroup, runs: _Runs, *, needed: bool) -> Known | None:
     """The evidence on a group; None while it is computed, or where it cannot be, which is said.
 
@@ -96,7 +69,14 @@ def known_of(group: PairGroup, runs: _Runs, *, needed: bool) -> Known | None:
         return None
     future = _known(database_url(), group.key, runs, group)
     if not future.done():
-        _await(future)
+        st.caption(":shimmer[Computing what predicts the gains: features, predictors, costs.]")
+
+        @st.fragment(run_every=resources.LIVE, key="transfer_await")
+        def look() -> None:
+            if future.done():
+                st.rerun()
+
+        look()
         return None
     try:
         return future.result()
@@ -122,41 +102,18 @@ def _compute(group: PairGroup) -> Known:
     return Known(known, probabilities, weights)
 
 
-def _await(future: Future[Known]) -> None:
-    """Say that it is computed, and draw the page again once it is."""
-    st.caption(":shimmer[What predicts the gains is being computed: features, predictors, costs.]")
-
-    @st.fragment(run_every=resources.LIVE, key="transfer_await")
-    def look() -> None:
-        if future.done():
-            st.rerun()
-
-    look()
-
-
 def planted(group: PairGroup) -> Mapping[Pair, float]:
     """By pair the AMI of two simulated tasks, as their runs have it; empty for other corpora."""
-    ids = tuple(next(iter(by_seed.values())) for by_seed in group.beside.values())
-    return _planted(database_url(), ids)
+    return _planted(database_url(), tuple(next(iter(by_seed.values())) for by_seed in group.beside))
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
 def _planted(url: str, ids: tuple[int, ...]) -> Mapping[Pair, float]:
-    found: dict[Pair, float] = {}
+    ami: dict[Pair, float] = {}
     for run in resources.store().runs(ids):
         if facts := run.facts.get("planted"):
-            for row, main in enumerate(facts["tasks"]):
-                found |= {
-                    (main, aux): facts["ami"][row][column]
-                    for column, aux in enumerate(facts["tasks"])
-                    if aux != main
+            for main, row in zip(facts["tasks"], facts["ami"], strict=True):
+                ami |= {
+                    (main, aux): value for aux, value in zip(facts["tasks"], row, strict=True) if aux != main
                 }
-    return found
-
-
-def spearman(first: Mapping[Pair, float], second: Mapping[Pair, float]) -> tuple[float, int] | None:
-    """The rank correlation over the pairs that both have, and how many; None for fewer than three."""
-    both = pd.DataFrame({"first": first, "second": second}).dropna()
-    if len(both) < 3 or (both.nunique() < 2).any():
-        return None
-    return float(both["first"].corr(both["second"], "spearman")), len(both)
+    return ami

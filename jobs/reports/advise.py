@@ -7,6 +7,7 @@ gradients of tasks compared. What the study's pairs say of their cosines is in `
 from __future__ import annotations
 
 import dataclasses
+import math
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,8 +15,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, permutations
 from typing import Any
-
-import numpy as np
 
 from core.config import RunConfig
 from core.config.fields import CONTEXT_FIELDS, attribute_name
@@ -35,6 +34,7 @@ from core.transfer.prediction import Lessons, Prediction, lessons, packaged
 from core.wording import all_of
 from jobs.queue.estimates import Cost, cost
 from jobs.queue.submit import same_runs
+from jobs.reports.evidence import mean_of_runs
 from jobs.reports.transfer import pair_groups, run_affinities
 
 PART = "scarce-minilm"
@@ -161,18 +161,6 @@ def _budgets(
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A gain that the store's runs (`runs`) tell already."""
-
-    gain: Gain
-    runs: tuple[int, ...]
-
-    def document(self) -> dict[str, Any]:
-        """The gain and its interval in points, over how many seeds, from which runs."""
-        return {**self.gain.as_numbers(), "decided": self.gain.is_decided, "runs": self.runs}
-
-
-@dataclass(frozen=True)
 class PairAdvice:
     """A pair: the cosine of its tasks' gradients, what is expected by it, what was measured."""
 
@@ -180,7 +168,7 @@ class PairAdvice:
     aux: str
     cosine: float
     expected: Prediction
-    measured: Measured | None
+    measured: Gain | None
 
 
 @dataclass(frozen=True)
@@ -237,7 +225,9 @@ class TaskAdvice:
                     "advice": pair.expected.verdict,
                     "probability": pair.expected.probability,
                     "outside": pair.expected.is_outside,
-                    "measured": None if pair.measured is None else pair.measured.document(),
+                    "measured": None
+                    if pair.measured is None
+                    else {**pair.measured.as_numbers(), "decided": pair.measured.is_decided},
                 }
                 for pair in self.pairs
             ],
@@ -272,11 +262,8 @@ def advice(store: Store, asked: Inquiry, known: Lessons | None = None) -> TaskAd
         )
     known = lessons(packaged(PART)) if known is None else known
     ids = tuple(runs[config].id for config in asked.runs)
-    measured_cosines = np.array([run_affinities(store, run).cosine for run in store.runs(ids)])
-    known_runs = np.isfinite(measured_cosines).sum(axis=0)  # none where a run had too few steps
-    cosine = np.where(known_runs > 0, np.nansum(measured_cosines, axis=0) / np.maximum(known_runs, 1), np.nan)
-    place = {task: number for number, task in enumerate(asked.runs[0].tasks)}
-    cosines = {(main, aux): float(cosine[place[main], place[aux]]) for main, aux in asked.ordered_pairs}
+    mean = mean_of_runs(store.runs(ids), lambda run: run_affinities(store, run).cosine)
+    cosines = {pair: mean.get(pair, math.nan) for pair in asked.ordered_pairs}
     expected = known.predict(cosines)
     measured = _measured(store, asked)
     there = same_runs(store, asked.pairs)
@@ -287,29 +274,18 @@ def advice(store: Store, asked: Inquiry, known: Lessons | None = None) -> TaskAd
     return TaskAdvice(asked, known, pairs, ids, len(new), cost(store, new))
 
 
-def _measured(store: Store, asked: Inquiry) -> dict[Pair, Measured]:
+def _measured(store: Store, asked: Inquiry) -> dict[Pair, Gain]:
     """Gains of these tasks in the store's runs of this corpus, those of the inquiry's own sweep first, then
     those with most seeds.
     """
     key, bases = group_key(asked.pairs[0]), bases_of(asked.corpus)
-    best: dict[Pair, tuple[tuple[bool, int], Measured]] = {}
-    for group in pair_groups(store, asked.tasks):
-        if bases_of(group.config.corpus) != bases or group.config.columns != asked.columns:
-            continue
-        for (main, aux), gain in group.gains.pairs.items():
-            rank = (group.key == key, gain.seeds)
-            if not {main, aux} <= set(asked.tasks) or ((main, aux) in best and best[main, aux][0] >= rank):
-                continue
-            beside = group.beside.get((main, aux)) or group.beside[aux, main]
-            seeds = beside.keys() & group.alone[main].keys()
-            ids = sorted(
-                run_id
-                for by_seed in (beside, group.alone[main])
-                for seed, run_id in by_seed.items()
-                if seed in seeds
-            )
-            best[main, aux] = rank, Measured(gain, tuple(ids))
-    return {pair: measured for pair, (_, measured) in best.items()}
+    gains = [
+        (group.key == key, gain.seeds, pair, gain)
+        for group in reversed(pair_groups(store, asked.tasks))
+        if bases_of(group.config.corpus) == bases and group.config.columns == asked.columns
+        for pair, gain in group.gains.pairs.items()
+    ]
+    return {pair: gain for _, _, pair, gain in sorted(gains, key=lambda each: each[:2])}  # the last counts
 
 
 def launch_command(

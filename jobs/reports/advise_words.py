@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from core.transfer.gains import GAINS, LOSES
+from core.transfer.gains import GAINS, LOSES, Gain
 from core.transfer.prediction import ERRORS, HELPS, HURTS, NEAR_HALF, Lessons
 from core.wording import all_of, duration, first_of, plural, which_runs
-from jobs.reports.advise import Inquiry, Measured, PairAdvice, TaskAdvice
+from jobs.reports.advise import Inquiry, PairAdvice, TaskAdvice
 
 HEADERS = ("main task", "beside", "advice", "chance of a gain", "gradient cosine")
 
@@ -24,9 +24,8 @@ def row(pair: PairAdvice) -> tuple[str, ...]:
     )
 
 
-def _measured(measured: Measured) -> str:
+def _measured(gain: Gain) -> str:
     """`measured, helps: +1.20 points [+0.40, +2.00], 5 seeds`."""
-    gain = measured.gain
     verdict = {GAINS: "helps", LOSES: "hurts"}.get(gain.word, gain.word)
     difference, space, interval = gain.in_points.partition(" ")
     return f"measured, {verdict}: {difference} points{space}{interval}, {plural(gain.seeds, 'seed')}"

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from core.corpora import prepare
 from core.corpora.loading import read
 from core.errors import CorpusError
 from core.models.word_vectors import GLOVE, lookup, read_vectors
 from core.store import MetricKey, Run, RunState, Store
-from core.transfer.features import (
-    FEATURES,
-    TaskFeatures,
-    curve_features,
-    data_features,
-    label_ami,
-)
+from core.transfer.features import TaskFeatures, curve_features, data_features, label_ami
 from core.transfer.gains import Gains, Pair
 from core.transfer.predictors import (
     AFFINITY,
@@ -83,11 +79,15 @@ class Evidence:
 
 def evidence(store: Store, group: PairGroup) -> Evidence:
     """All that can be told of the group's pairs from the runs of the store. Takes seconds."""
-    features, data_seconds, curve_seconds = task_evidence(store, group)
+    features, data_seconds, curve_seconds = _task_features(store, group)
+    joint = store.runs(group.joint)
     numbers = {
-        AMI: label_amis(group.config.corpus, group.config.columns, group.gains.pairs),
-        CORRELATION: learned_correlations(store, group),
-        **_measured(store, group),
+        AMI: _label_amis(group),
+        CORRELATION: _numbers(
+            group, _mrn_runs(store, group), lambda run: store.relations(run.id)[1].correlation("task")
+        ),
+        COSINE: _numbers(group, joint, lambda run: run_affinities(store, run).cosine),
+        AFFINITY: _numbers(group, joint, lambda run: run_affinities(store, run).affinity),
     }
     complete = Pairs.of(
         {pair: 100 * gain.mean for pair, gain in group.gains.pairs.items() if features.keys() >= set(pair)}
@@ -109,7 +109,7 @@ def evidence(store: Store, group: PairGroup) -> Evidence:
     return Evidence(complete, features, numbers, predictors, judgements)
 
 
-def task_evidence(store: Store, group: PairGroup) -> tuple[dict[str, TaskFeatures], float, float]:
+def _task_features(store: Store, group: PairGroup) -> tuple[dict[str, TaskFeatures], float, float]:
     """The features of the tasks that were trained alone, in the mean over seeds; what those of the data and
     those of the curves took for all tasks and one seed.
     """
@@ -133,7 +133,7 @@ def task_evidence(store: Store, group: PairGroup) -> tuple[dict[str, TaskFeature
             fitted = curve_features([], []) if curve is None else curve_features(curve.step, curve.value)
             values.append(data | dict(fitted.values))
             notes |= dict.fromkeys(fitted.notes)
-        features[task] = TaskFeatures(task, _means(values), tuple(notes))
+        features[task] = TaskFeatures(task, dict(pd.DataFrame(values).mean()), tuple(notes))
     return features, data_seconds, curve_seconds
 
 
@@ -143,77 +143,53 @@ def _words_of(vectors: str) -> Mapping[str, int]:
     return dict.fromkeys(read_vectors(vectors, lambda word: True).words, 0)
 
 
-def _means(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The mean of each feature over the seeds where it is known."""
-    means = {}
-    for name in FEATURES:
-        known = [of_seed[name] for of_seed in values if np.isfinite(of_seed[name])]
-        means[name] = float(np.mean(known)) if known else float("nan")
-    return means
-
-
-def label_amis(corpus: str, columns: tuple[str, ...] | None, pairs: Iterable[Pair]) -> Numbers:
+def _label_amis(group: PairGroup) -> Numbers:
     """Of pairs whose tasks label the same words of the corpus, before any draw."""
     began = time.perf_counter()
     try:
-        whole = read(corpus, columns)
+        whole = read(group.config.corpus, group.config.columns)
     except CorpusError:
         return Numbers({})
     names = {task.name for task in whole.tasks}
     known: dict[Pair, float] = {}
-    for main, aux in pairs:
-        if (aux, main) in known:
-            known[main, aux] = known[aux, main]
-        elif {main, aux} <= names:
-            known[main, aux] = label_ami(whole, main, aux)
+    for main, aux in group.gains.pairs:
+        if {main, aux} <= names:
+            known[main, aux] = known[aux, main] if (aux, main) in known else label_ami(whole, main, aux)
     finite = {pair: ami for pair, ami in known.items() if np.isfinite(ami)}
     return Numbers(finite, time.perf_counter() - began)
 
 
-def learned_correlations(store: Store, group: PairGroup) -> Numbers:
-    """What MRN learned of the group's tasks, in the mean over its runs on the same corpus."""
-    wanted = set(group.gains.tasks)
-    runs = [
+def _mrn_runs(store: Store, group: PairGroup) -> list[Run]:
+    """Those of MRN that learned relations of all the group's tasks on the same corpus."""
+    return [
         run
         for run in store.runs(states={RunState.SUCCEEDED}, with_facts=False)
         if run.config_problem is None
         and run.config.paradigm == "mrn"
         and run.config.corpus == group.config.corpus
-        and wanted <= set(run.config.tasks)
+        and {*group.gains.tasks} <= {*run.config.tasks}
         and "task" in (run.config.learn or ())
         and store.snapshots(run.id)
     ]
-    matrices = [(run, store.relations(run.id)[1].correlation("task")) for run in runs]
-    return _mean_of_pairs(
-        group,
-        [(run, {pair: matrix[place] for pair, place in _places(run).items()}) for run, matrix in matrices],
-    )
 
 
-def _measured(store: Store, group: PairGroup) -> dict[str, Numbers]:
-    """Cosine and affinity of the joint runs, in the mean over seeds."""
-    runs = store.runs([run_id for by_seed in group.joint.values() for run_id in by_seed.values()])
-    cosine: list[tuple[Run, dict[Pair, float]]] = []
-    affinity: list[tuple[Run, dict[Pair, float]]] = []
-    for run in runs:
-        known = run_affinities(store, run)
-        cosine.append((run, {pair: known.cosine[place] for pair, place in _places(run).items()}))
-        affinity.append((run, {pair: known.affinity[place] for pair, place in _places(run).items()}))
-    return {COSINE: _mean_of_pairs(group, cosine), AFFINITY: _mean_of_pairs(group, affinity)}
+def mean_of_runs(runs: Sequence[Run], matrix_of: Callable[[Run], NDArray[Any]]) -> dict[Pair, float]:
+    """By pair of tasks the mean over runs of a matrix of their tasks, where a run has a number."""
+    matrices = [pd.DataFrame(matrix_of(run), run.config.tasks, run.config.tasks) for run in runs]
+    mean: dict[Any, Any] = pd.concat(matrices).groupby(level=0).mean().to_dict("index") if matrices else {}
+    return {
+        (main, aux): value
+        for main, row in mean.items()
+        for aux, value in row.items()
+        if main != aux and np.isfinite(value)
+    }
 
 
-def _places(run: Run) -> dict[Pair, tuple[int, int]]:
-    """Where each ordered pair of the run's tasks stands in a matrix over them."""
-    place = {task: number for number, task in enumerate(run.config.tasks)}
-    return {(main, aux): (place[main], place[aux]) for main in place for aux in place if main != aux}
-
-
-def _mean_of_pairs(group: PairGroup, by_run: Sequence[tuple[Run, Mapping[Pair, float]]]) -> Numbers:
+def _numbers(group: PairGroup, runs: Sequence[Run], matrix_of: Callable[[Run], NDArray[Any]]) -> Numbers:
     """Means over runs, and the mean time of one of them."""
-    means: dict[Pair, float] = {}
-    for pair in group.gains.pairs:
-        known = [values[pair] for _, values in by_run if np.isfinite(values.get(pair, np.nan))]
-        if known:
-            means[pair] = float(np.mean(known))
-    seconds = [run.seconds for run, _ in by_run if run.seconds is not None]
-    return Numbers(means, float(np.mean(seconds)) if seconds else None)
+    mean = mean_of_runs(runs, matrix_of)
+    seconds = [run.seconds for run in runs if run.seconds is not None]
+    return Numbers(
+        {pair: mean[pair] for pair in group.gains.pairs if pair in mean},
+        float(np.mean(seconds)) if seconds else None,
+    )

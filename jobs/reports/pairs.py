@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from core.errors import MRNLabError
+from core.evaluation.comparison import NEGLIGIBLE, UNDECIDED
 from core.store import Store
 from core.studies import Study
 from core.studies.study import Layout
-from core.transfer.gains import Gain, Gains, group_key
+from core.transfer.gains import GAINS, LOSES, Gain, Gains, group_key
 from core.transfer.grouping import MOST_TASKS, best_grouping
 from core.transfer.predictors import (
     CROSS_VALIDATION,
@@ -22,7 +23,7 @@ from core.transfer.predictors import (
     Measure,
     coefficients,
 )
-from core.wording import all_of, duration, plural, signed_points
+from core.wording import all_of, duration, first_of, plural, signed_points
 from jobs.reports.evidence import Evidence, evidence
 from jobs.reports.naming import corpus_name
 from jobs.reports.render import QUOTED, Entry, Part, Sheet, difference_entry, mean_entry, spread_text
@@ -30,6 +31,13 @@ from jobs.reports.transfer import PairGroup, pair_groups
 
 _COEFFICIENTS = 15
 _MOST_MODELS = 4
+_MOST_NAMED = 3
+_VERBS = {
+    GAINS: ("gains", "gain"),
+    LOSES: ("loses", "lose"),
+    UNDECIDED: ("is undecided", "are undecided"),
+    NEGLIGIBLE: ("is negligible", "are negligible"),
+}
 
 
 def pairs_of(store: Store, study: Study, layouts: Sequence[Layout]) -> dict[str, tuple[PairGroup, Evidence]]:
@@ -49,13 +57,13 @@ def pairs_report(title: str, group: PairGroup, known: Evidence, names: Mapping[s
     """The headings (Markdown's), paragraphs and tables of one part. `names` are the tasks' titles."""
     gains = group.gains
     yield f"## {title}"
-    yield answer(gains, names)
+    yield f"{answer(gains, names)} {_extremes(gains, names)}"
     yield "### Gains"
     yield _matrix(gains, names)
     yield (
         "MTL of the two tasks less STL of the main one (row), beside the auxiliary task (column): points of "
-        "the main task's test score, paired by seed, with the 95% interval (Student's t). of each "
-        "pair by itself. Bold: decided, p corrected for the auxiliary tasks of a main task."
+        "the main task's test score, paired by seed, with the 95% interval of each pair by itself (Student's "
+        "t). Bold: it gains or loses, by p corrected for the auxiliary tasks of a main task (Holm)."
     )
     yield "### What predicts the gain"
     yield predictors_sheet(known.judgements, with_published=True)
@@ -78,33 +86,57 @@ def pairs_report(title: str, group: PairGroup, known: Evidence, names: Mapping[s
         yield _groups(gains, names)
 
 
-def answer(gains: Gains, names: Mapping[str, str]) -> str:
-    """How many pairs gain and lose, and which task helps and gains most."""
-    decided = [gain for gain in gains.pairs.values() if gain.is_decided]
-    higher = sum(gain.mean > 0 for gain in decided)
-    counts = sorted({gain.seeds for gain in gains.pairs.values()})
-    seeds = f"{counts[0]} to {plural(counts[-1], 'seed')}" if len(counts) > 1 else plural(counts[0], "seed")
-    positive = sum(gain.mean > 0 for gain in gains.pairs.values())
-    sentences = [
-        f"Of {plural(len(gains.pairs), 'ordered pair')} ({seeds}), {positive} have a mean gain above zero; "
-        f"decided are {higher} that gain and {len(decided) - higher} that lose (p corrected for the "
-        "auxiliary tasks of a main task)."
+def answer(gains: Gains, names: Mapping[str, str] | None = None, *, relative: bool = False) -> str:
+    """How many pairs have which verdict, and the largest of the decided gains and losses. Plain text."""
+    every = list(gains.pairs.values())
+    pairs = f"{plural(len(every), 'ordered pair')} ({seeds_text(gains)})"
+    if all(gain.is_equal for gain in every):
+        return f"Of {pairs}, none differs: every seed has the same score alone and beside the other task."
+    parts = []
+    for word, verbs in _VERBS.items():
+        if of_word := [gain for gain in every if gain.word == word]:
+            largest = _largest(of_word, names or {}, relative) if word in (GAINS, LOSES) else ""
+            parts.append(f"{len(of_word)} {verbs[len(of_word) > 1]}{largest}")
+    undecided = "" if any(gain.is_decided for gain in every) else "none is decided yet: "
+    return f"Of {pairs}, {undecided}{', '.join(parts)}."
+
+
+def seeds_text(gains: Gains) -> str:
+    """Over how many seeds the gains are: `2 to 3 seeds`."""
+    fewest, *_, most = sorted([gain.seeds for gain in gains.pairs.values()] * 2)
+    return plural(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
+
+
+def amount_text(gain: Gain, *, relative: bool) -> str:
+    """`+1.20 points`, or `+2.40%` of STL's score."""
+    return f"{signed_points(gain.amount(relative=relative) / 100)}{'%' if relative else ' points'}"
+
+
+def _largest(gains: Sequence[Gain], names: Mapping[str, str], relative: bool) -> str:
+    """The largest of these gains, or losses, in brackets; no pair is named where several are all equal."""
+    finite = [gain for gain in gains if math.isfinite(gain.amount(relative=relative))]
+    if not finite:
+        return ""
+    amounts = [amount_text(gain, relative=relative) for gain in finite]
+    sizes = [abs(gain.amount(relative=relative)) for gain in finite]
+    largest = amounts[sizes.index(max(sizes))]
+    if len(gains) > 1 and {*amounts} == {largest} and len(finite) == len(gains):
+        return f" (each {largest})"
+    named = [
+        f"{names.get(gain.main, gain.main)} beside {names.get(gain.aux, gain.aux)}"
+        for gain, amount in zip(finite, amounts, strict=True)
+        if amount == largest
     ]
-    for verb, by_main in (("gains most", True), ("helps most", False)) if decided else ():
-        means = {task: _mean([g for g in gains.pairs.values() if (g.main if by_main else g.aux) == task])
-                 for task in gains.tasks}  # fmt: skip
-        known = {task: mean for task, mean in means.items() if math.isfinite(mean)}
-        if known:
-            best = max(known, key=known.__getitem__)
-            sentences.append(
-                f"{names.get(best, best)} {verb}: {signed_points(known[best])} points in the mean over its "
-                "pairs."
-            )
-    return " ".join(sentences)
+    return f" ({'most: ' if len(gains) > 1 else ''}{first_of(named, _MOST_NAMED)}, {largest})"
 
 
-def _mean(gains: Sequence[Gain]) -> float:
-    return math.fsum(gain.mean for gain in gains) / len(gains) if gains else math.nan
+def _extremes(gains: Gains, names: Mapping[str, str]) -> str:
+    """Which task gains most and which helps most, in the mean over its pairs."""
+    sentences = []
+    for verb, means in zip(("gains", "helps"), gains.means(), strict=True):
+        best = max(means, key=lambda task: -math.inf if math.isnan(means[task]) else means[task])
+        sentences.append(f"{names.get(best, best)} {verb} most: {signed_points(means[best] / 100)} points")
+    return f"{'; '.join(sentences)}, in the mean over pairs."
 
 
 def _matrix(gains: Gains, names: Mapping[str, str]) -> Sheet:
@@ -136,7 +168,7 @@ def predictors_sheet(judgements: Sequence[Judgement], *, with_published: bool) -
         measures = [m for each in of_name for m in (each.accuracy, each.f1, each.auc, each.rank)]
         first = of_name[0]
         cost = "0 s" if first.seconds == 0 else duration(first.seconds)
-        rows.append((name, *map(measure_entry, measures), _number(first.direct_rank), str(first.pairs), cost))
+        rows.append((name, *map(_measure, measures), _number(first.direct_rank), str(first.pairs), cost))
     schemes = list(dict.fromkeys(judgement.scheme for judgement in judgements))
     for name, figures in PUBLISHED.items() if with_published else ():
         quoted = [Entry(f"{figure:.3f}", tone=QUOTED) for figure in figures]
@@ -147,7 +179,7 @@ def predictors_sheet(judgements: Sequence[Judgement], *, with_published: bool) -
     return Sheet.of(["predictor", *measured, "rank of the number", "pairs", "time"], rows)
 
 
-def measure_entry(measure: Measure) -> Entry | None:
+def _measure(measure: Measure) -> Entry | None:
     """A measure of a predictor with its spread; None where it cannot be computed."""
     if not math.isfinite(measure.value):
         return None

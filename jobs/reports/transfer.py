@@ -11,28 +11,53 @@ from numpy.typing import NDArray
 
 from core.config import RunConfig
 from core.store import MetricKey, Run, RunState, SnapshotKey, Store
-from core.transfer.affinity import Affinities, Curve, affinities, affinity_curves
-from core.transfer.embeddings import cosine_matrix, embedding_curves
-from core.transfer.gains import Gains, Pair, group_key, measured_gains
+from core.transfer.affinity import (
+    Affinities,
+    Curve,
+    affinities,
+    affinity_curves,
+    cosine_matrix,
+    embedding_curves,
+)
+from core.transfer.gains import Gains, group_key, measured_gains
 from jobs.queue.submit import up_to_date
 from jobs.reports.table import one_per_seed
+
+Runs = Mapping[int, int]
+"""Ids in the store by seed."""
 
 
 @dataclass(frozen=True)
 class PairGroup:
     """Runs that are alike in all but tasks, paradigm and seed: STL of tasks and MTL of pairs.
 
-    `config` is one of them. `alone` has the STL runs by task and seed, `beside` the MTL runs by their two
-    tasks, in the order of `gains.tasks`, and seed; `joint` those of more tasks that measured affinities. All
-    are ids of the store.
+    `config` is one of them. `runs` has, by their tasks, those of one task and of two, and those of more that
+    measured affinities.
     """
 
     key: str
     config: RunConfig
     gains: Gains
-    alone: Mapping[str, Mapping[int, int]]
-    beside: Mapping[Pair, Mapping[int, int]]
-    joint: Mapping[tuple[str, ...], Mapping[int, int]]
+    runs: Mapping[frozenset[str], Runs]
+
+    def of(self, *tasks: str) -> Runs:
+        """STL of this task, or MTL of these."""
+        return self.runs.get(frozenset(tasks), {})
+
+    @property
+    def alone(self) -> dict[str, Runs]:
+        """STL by task."""
+        return {task: self.of(task) for task in self.gains.tasks if self.of(task)}
+
+    @property
+    def beside(self) -> list[Runs]:
+        """MTL of each pair of tasks."""
+        return [runs for tasks, runs in self.runs.items() if len(tasks) == 2]
+
+    @property
+    def joint(self) -> list[int]:
+        """MTL of more tasks, with affinities."""
+        return [run for tasks, runs in self.runs.items() if len(tasks) > 2 for run in runs.values()]
 
 
 def pair_groups(store: Store, order: Sequence[str] = ()) -> list[PairGroup]:
@@ -54,23 +79,12 @@ def pair_groups(store: Store, order: Sequence[str] = ()) -> list[PairGroup]:
     for key, runs in of_pairs.items():
         counted = one_per_seed([run for run in runs if run.id in scores])
         gains = measured_gains([(run.config, scores[run.id]) for run in counted], order)
-        if not gains.pairs:
-            continue
-        place = {task: number for number, task in enumerate(gains.tasks)}
-        alone: dict[str, dict[int, int]] = {}
-        beside: dict[Pair, dict[int, int]] = {}
-        joint: dict[tuple[str, ...], dict[int, int]] = {}
+        by_tasks: dict[frozenset[str], dict[int, int]] = {}
         for run in counted:
-            tasks = run.config.tasks
-            if len(tasks) == 1:
-                alone.setdefault(tasks[0], {})[run.config.seed] = run.id
-            elif len(tasks) > 2:
-                if run.config.affinity_every is not None:
-                    joint.setdefault(tasks, {})[run.config.seed] = run.id
-            else:
-                first, second = sorted(tasks, key=place.__getitem__)
-                beside.setdefault((first, second), {})[run.config.seed] = run.id
-        groups.append(PairGroup(key, counted[0].config, gains, alone, beside, joint))
+            if len(run.config.tasks) <= 2 or run.config.affinity_every is not None:
+                by_tasks.setdefault(frozenset(run.config.tasks), {})[run.config.seed] = run.id
+        if gains.pairs:
+            groups.append(PairGroup(key, counted[0].config, gains, by_tasks))
     return sorted(groups, key=lambda group: -len(group.gains.pairs))
 
 
@@ -94,5 +108,4 @@ def run_embeddings(store: Store, run: Run) -> dict[SnapshotKey, NDArray[np.float
             curve.step.tolist(), curve.epoch.tolist(), curve.value.tolist(), strict=True
         ):
             by_step.setdefault(SnapshotKey(step, epoch), {})[curve.key.task, curve.key.name] = value
-    in_order = sorted(by_step.items(), key=lambda entry: entry[0].step)
-    return {key: cosine_matrix(tasks, values) for key, values in in_order}
+    return {key: cosine_matrix(tasks, by_step[key]) for key in sorted(by_step, key=lambda key: key.step)}

@@ -23,16 +23,17 @@ from core.tasks.confusion import label_confusion
 from core.transfer.gains import measured_gains
 from core.transfer.predictors import LEFT_OUT, Judgement, Measure
 from dashboard.compare.closer_views import errors
-from dashboard.transfer.pair import changes, label_sentence
 from dashboard.transfer.views import (
-    answer,
     caution,
+    changes,
     course,
     gain_sentence,
     gains_table,
     group_names,
+    label_sentence,
     pairs_frame,
 )
+from jobs.reports.pairs import answer
 from jobs.reports.transfer import pair_groups
 from tests.making import OWNER, claimed, run_facts, split_result
 from tests.pages.conftest import Open, sent, words
@@ -69,25 +70,26 @@ class TestViews:
     gains = measured(a_b=(0.02, 0.021, 0.022), b_a=(-0.01, 0.01, 0.0), a_c=(-0.03, -0.031, -0.032))
 
     def test_the_answer_counts_verdicts_and_names_decided_pairs_alone(self) -> None:
-        assert answer(self.gains, "points") == (
-            "Of 3 pairs, 1 gains (a beside b, +2.10 points), 1 loses (a beside c, −3.10 points), "
-            "1 is undecided."
+        assert answer(self.gains) == (
+            "Of 3 ordered pairs (3 seeds), 1 gains (a beside b, +2.10 points), 1 loses (a beside c, −3.10 "
+            "points), 1 is undecided."
         )
-        assert "(a beside b, +4.20%)" in answer(self.gains, "relative")
+        assert "(a beside b, +4.20%)" in answer(self.gains, relative=True)
         assert "3 seeds" in caution(self.gains)
         assert "nothing is decided" in caution(measured(a_b=(0.1,)))
 
     def test_where_nothing_is_decided_no_pair_is_named(self) -> None:
         some = measured(a_b=(0.1, -0.1, 0.0), b_a=(0.0, 0.0, 0.0), b_c=(0.0,))
-        assert answer(some, "points") == (
-            "No pair is decided yet: 2 of 3 pairs need more seeds; 1 is negligible."
+        assert answer(some) == (
+            "Of 3 ordered pairs (1 to 3 seeds), none is decided yet: 2 are undecided, 1 is negligible."
         )
-        assert (
-            answer(measured(a_b=(0.1,)), "points") == "No pair is decided yet: 1 of 1 pair needs more seeds."
+        assert answer(measured(a_b=(0.1,))) == (
+            "Of 1 ordered pair (1 seed), none is decided yet: 1 is undecided."
         )
         same = measured(a_b=(0.0, 0.0), b_a=(0.0, 0.0))
-        assert answer(same, "points") == (
-            "Of 2 pairs, none differs: every seed has the same score alone and beside the other task."
+        assert answer(same) == (
+            "Of 2 ordered pairs (2 seeds), none differs: every seed has the same score alone and beside the "
+            "other task."
         )
         assert gain_sentence(same.pairs["a", "b"], "points") == (
             "**a** beside b has the same score as alone on every seed: 50.00, 2 seeds."
@@ -112,13 +114,13 @@ class TestViews:
     )
     def test_a_pair_that_is_named_is_decided_and_the_largest(self, drawn: dict[str, list[float]]) -> None:
         gains = measured(**{pair: tuple(values) for pair, values in drawn.items()})
-        sentence = answer(gains, "points")
+        sentence = answer(gains)
         decided = {pair: 100 * gain.mean for pair, gain in gains.pairs.items() if gain.is_decided}
         for main, aux in re.findall(r"\b([abc]) beside ([abc])\b", sentence):
             of_sign = [abs(value) for value in decided.values() if value * decided[main, aux] > 0]
             assert abs(decided[main, aux]) == pytest.approx(max(of_sign), abs=0.01)
             assert len(of_sign) == 1 or max(of_sign) > min(of_sign)
-        assert ("No pair is decided" in sentence or "none differs" in sentence) == (not decided)
+        assert ("none is decided" in sentence or "none differs" in sentence) == (not decided)
 
     def test_cells_are_grey_where_the_interval_includes_zero(self) -> None:
         table = gains_table(self.gains, "points", {})
@@ -167,7 +169,7 @@ def test_groups_are_runs_alike_in_all_but_tasks_and_seed(pairs: Filled) -> None:
     groups = pair_groups(Store.open())
     assert [len(group.gains.pairs) for group in groups] == [6]
     assert groups[0].alone.keys() == {"pos", "chunk", "ner"}
-    assert all(by_seed.keys() == set(SEEDS) for by_seed in groups[0].beside.values())
+    assert all(by_seed.keys() == set(SEEDS) for by_seed in groups[0].beside)
     assert group_names(groups) == ["6 pairs of 3 tasks · minilm, frozen · demo"]
 
 
@@ -178,7 +180,7 @@ def opened(open_page: Open, **query: str) -> tuple[AppTest, dict[str, Any]]:
 
 def test_the_matrix_and_one_pair(open_page: Open, pairs: Filled) -> None:
     app, table = opened(open_page, main="ner", aux="pos")
-    assert " 6 pairs" in words(app)
+    assert "Of 6 ordered pairs" in words(app)
     assert [row["name"] for row in table["rows"]] == ["pos", "chunk", "ner"]
     assert [[cell is None for cell in row] for row in table["cells"]] == np.eye(3, dtype=bool).tolist()
     assert table["chosen"] == [2, 0]
@@ -210,7 +212,7 @@ def test_pairs_that_score_as_alone_have_no_winner_and_no_empty_table(open_page: 
     store.close()
     app = open_page("transfer")
     text = words(app)
-    assert "Of 2 pairs, none differs: every seed has the same score alone and beside the other task." in text
+    assert "Of 2 ordered pairs (2 seeds), none differs: every seed has the same score alone" in text
     assert "**pos** beside ner has the same score as alone on every seed: 75.00, 2 seeds." in text
     assert "STL and MTL are the same model by construction" in text
     for false in ("helps most", "gains most", "undecided", "largest", "Gain by seed"):
@@ -225,7 +227,7 @@ def test_predictors_without_a_judgement_are_no_table_of_dashes() -> None:
     """Where all pairs gain, or none does, no predictor is right or wrong."""
 
     def page(known) -> None:  # type: ignore[no-untyped-def]  # the script has this line, but no imports
-        from dashboard.transfer.predictors import predictors
+        from dashboard.transfer.looks import predictors
 
         predictors(known)
 
@@ -254,7 +256,7 @@ def test_groups_of_tasks_open_launch(open_page: Open, pairs: Filled) -> None:
 
 def test_other_addresses_are_answered(open_page: Open, pairs: Filled) -> None:
     app, _ = opened(open_page, main="nothing", aux="9", group="x", look="?", k="-1", by="a", unit="b")
-    assert " 6 pairs" in words(app)
+    assert "Of 6 ordered pairs" in words(app)
 
 
 def test_nothing_yet_leads_to_runs_of_pairs(open_page: Open, laboratory: Path) -> None:

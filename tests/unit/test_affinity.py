@@ -195,4 +195,3 @@ def test_matrices_of_a_stored_run(store: Store) -> None:
     nan = math.nan
     np.testing.assert_array_equal(means.affinity, [[nan, 0.5, nan], [nan, nan, -0.5], [nan, nan, nan]])
     np.testing.assert_array_equal(means.cosine, [[1, 0.25, nan], [0.25, 1, nan], [nan, nan, 1]])
-    np.testing.assert_array_equal(means.measurements, [[0, 2, 0], [0, 0, 1], [0, 0, 0]])

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file
 
 from core.records import Snapshot
-from core.transfer.embeddings import cosine_matrix, embedding_curve, embedding_curves
+from core.transfer.affinity import cosine_matrix, embedding_curve, embedding_curves
 from tests.toys import corpus, sentences
 from tests.unit.test_resuming import STEPS, Laboratory, toy
 

@@ -87,7 +87,6 @@ def test_advice_is_given_repeated_and_settled(
     for pair in settled["pairs"]:
         assert pair["measured"]["seeds"] == 2
         assert pair["measured"]["low"] <= pair["measured"]["gain"] <= pair["measured"]["high"]
-        assert len(pair["measured"]["runs"]) == 4
     text = lab.answer(*CALL)
     assert "Measured already: 6 of 6 pairs." in text
     assert "points [" in text

@@ -13,7 +13,7 @@ import pytest
 from core.mrn.relations import covariance_statistics
 from core.records import Snapshot, SplitResult, StepMetrics, Usage, relation_metrics
 from core.store import RunState
-from core.transfer.embeddings import embedding_curve
+from core.transfer.affinity import embedding_curve
 from tests.making import OWNER, claimed, relations, run_facts, snapshot, split_result, task_score
 from tests.unit.cli.conftest import Laboratory
 

@@ -1,0 +1,167 @@
+"""Looks at all pairs on the Transfer page: what predicts the gains, the best groups, planted relatedness."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import streamlit as st
+
+from core.errors import MRNLabError
+from core.transfer.features import FEATURES
+from core.transfer.gains import Gains, Pair
+from core.transfer.grouping import best_grouping
+from core.transfer.predictors import (
+    CORRELATION,
+    CROSS_VALIDATION,
+    LEFT_OUT,
+    PUBLISHED_COEFFICIENTS,
+    rank_correlation,
+)
+from core.wording import plural, signed_points
+from dashboard.components.charts import chart
+from dashboard.launch.draft import cloned, query_of
+from dashboard.shared.downloads import show_table
+from dashboard.shared.selection import segments
+from dashboard.shared.states import problem
+from dashboard.text import escape
+from dashboard.transfer.charts import coefficient_chart, planted_chart
+from dashboard.transfer.state import Known
+from dashboard.transfer.views import best_sentence
+from jobs.reports.pairs import predictors_sheet
+from jobs.reports.render import Sheet
+from jobs.reports.transfer import PairGroup
+
+_SCHEMES = {"left": "Tasks left out", "folds": "Random folds"}
+_HOW = {
+    "left": "Each pair is tested by a regression that has seen neither of its tasks, as for new tasks; ± "
+    "is the standard error by a bootstrap over tasks.",
+    "folds": "5 random folds of the pairs, 100 times, as published; ± is the SD over repeats. The tasks of a "
+    "tested pair were seen in other pairs, so a predictor that remembers which tasks gain does well.",
+}
+_MOST_COEFFICIENTS = 16
+_FEW_MODELS = 3
+_MEASURED = "Measured gain"
+_EVEN = 0.5
+
+
+def predictors(known: Known) -> None:
+    """The table of predictors in one of two schemes, and the weights of the features."""
+    scheme = segments("Scheme", _SCHEMES, key="scheme")
+    wanted = LEFT_OUT if scheme == "left" else CROSS_VALIDATION
+    judged = [judgement for judgement in known.evidence.judgements if judgement.scheme == wanted]
+    if not any(math.isfinite(judgement.accuracy.value) for judgement in judged):
+        st.caption(
+            "No predictor can be judged: that takes pairs that gain and pairs that do not, and more tasks "
+            "than the two that are left out."
+        )
+        return
+    if sentence := best_sentence(judged):
+        st.markdown(sentence)
+    table = predictors_sheet(judged, with_published=wanted == CROSS_VALIDATION)
+    show_table(table, alt="Predictors of gain and how right each is")
+    st.caption(
+        f"Does a pair gain at all? {_HOW[scheme]} Rank: Spearman's correlation of the score with the gain, "
+        "or of a single number itself. Time: to compute it for all pairs."
+    )
+    if known.coefficients:
+        st.markdown("**What counts in the regression on all features**")
+        largest = sorted(known.coefficients, key=lambda weight: -abs(weight.value))[:_MOST_COEFFICIENTS]
+        titles = {weight.feature: _feature_title(weight.feature) for weight in largest}
+        chart(
+            coefficient_chart(largest, titles, PUBLISHED_COEFFICIENTS), key="coefficients", still=True,
+            revision=" ".join(titles), alt="Coefficients of the regression with 95% intervals",
+        )  # fmt: skip
+        st.caption(
+            f"The {len(largest)} largest of {len(known.coefficients)} coefficients, features scaled to "
+            "[0, 1]; 95% intervals by a bootstrap over tasks. Grey bars: the interval includes zero. "
+            "Diamonds: reported by Bingel and Søgaard (2017) on their tasks."
+        )
+
+
+def _feature_title(feature: str) -> str:
+    """`main size` as `Size, main`."""
+    role, _, name = feature.partition(" ")
+    return f"{FEATURES.get(name, name)}, {role}"
+
+
+def groups_of_tasks(group: PairGroup, known: Known | None) -> None:
+    """The best partition for k models, by measured gains or by the probability of a gain that a predictor
+    gives each pair.
+    """
+    tasks = group.gains.tasks
+    by: dict[str, Mapping[Pair, float]] = {
+        _MEASURED: {pair: 100 * gain.mean for pair, gain in group.gains.pairs.items()}
+    }
+    for name, values in (known.probabilities if known else {}).items():
+        by[f"{name}, predicted"] = {pair: value - _EVEN for pair, value in values.items()}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        fewest = min(_FEW_MODELS, len(tasks))
+        models = st.number_input(
+            "Models, at most", 1, len(tasks), fewest, key="k", bind="query-params", width=160
+        )
+        name = st.selectbox("By", list(by), key="by", bind="query-params", width=300)
+    try:
+        grouping = best_grouping(tasks, by[name], int(models))
+    except MRNLabError as error:
+        problem(str(error))
+        return
+    if not any(by[name].values()):
+        st.caption("Every partition has the same sum: no group is better than another.")
+        return
+    is_measured = name == _MEASURED
+    amount = f"{signed_points(grouping.total / 100)} points in total over {plural(len(tasks), 'task')}"
+    st.markdown(
+        f"**{plural(len(grouping.groups), 'model')}**"
+        f"{', ' + amount if is_measured else ' by the chances of a gain'}: "
+        f"{'; '.join(escape(' + '.join(tasks)) for tasks in grouping.groups)}."
+    )
+    rows = []
+    for number, together in enumerate(grouping.groups, start=1):
+        for task in together:
+            gain, alone = grouping.gains[task], group.gains.alone.get(task)
+            text = signed_points(gain / 100) if is_measured else f"{gain + _EVEN * (len(together) > 1):.2f}"
+            rows.append((task, str(number), None if alone is None else f"{100 * alone.mean:.2f}", text))
+    head = ("Task", "Model", "STL", "Gain" if is_measured else "Chance")
+    show_table(Sheet.of(head, rows), alt="The tasks of each model and what each gains there")
+    chances = " By a predictor: the chance of a gain, from regressions that saw neither task, less one half."
+    st.caption(
+        "A task's gain in a group is the mean of its gains from each other task in it: an estimate, since "
+        "gains of three tasks together were not measured. The partition with the largest sum, among all; "
+        f"undecided gains count as they are.{'' if is_measured else chances}"
+    )
+    # As the pairs were trained; STL's runs are there already.
+    draft, _ = cloned([group.config])
+    seeds = sorted({seed for by_seed in group.beside for seed in by_seed})
+    draft = replace(
+        draft,
+        tasks=tasks,
+        task_groups="; ".join(map(",".join, grouping.groups)),
+        lists={**draft.lists, "paradigm": ("stl", "mtl"), "seed": ",".join(map(str, seeds))},
+    )
+    st.page_link(
+        "launch/page.py", label="Launch these groups", icon=":material/rocket_launch:",
+        query_params=query_of(draft),
+    )  # fmt: skip
+
+
+def planted_relations(gains: Gains, planted: Mapping[Pair, float], known: Known) -> None:
+    """Planted AMI of simulated tasks against measured gain and against what MRN learned."""
+    measured = {pair: 100 * gain.mean for pair, gain in gains.pairs.items()}
+    learned = known.evidence.numbers[CORRELATION].by_pair
+    series = {"measured gain, points": measured, "MRN's learned correlation": learned}
+    for column, (name, values) in zip(st.columns(2, gap="large"), series.items(), strict=True):
+        with column:
+            st.markdown(f"**Planted AMI against {name}**")
+            both = planted.keys() & values.keys()
+            correlation = rank_correlation(*([of[pair] for pair in both] for of in (planted, values)))
+            if math.isnan(correlation):
+                st.caption("Fewer than three pairs have both, or all are equal.")
+                continue
+            text = f"{correlation:+z.2f}".replace("-", "−")
+            st.markdown(f"Rank correlation {text} over {plural(len(both), 'pair')}.")
+            chart(
+                planted_chart(planted, values, name), key=f"planted_{name}", revision=name, still=True,
+                alt=f"Planted AMI of each pair against {name}",
+            )  # fmt: skip
