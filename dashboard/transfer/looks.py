@@ -1,4 +1,4 @@
-"""Looks at all pairs on the Transfer page: what predicts the gains, the best groups, planted relatedness."""
+"""Looks on the Transfer page: what predicts gains, the best groups, planted relatedness; or no pair yet."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import replace
 import streamlit as st
 
 from core.errors import MRNLabError
+from core.studies import STUDIES
 from core.transfer.features import FEATURES
 from core.transfer.gains import Gains, Pair
 from core.transfer.grouping import best_grouping
@@ -44,6 +45,38 @@ _MOST_COEFFICIENTS = 16
 _FEW_MODELS = 3
 _MEASURED = "Measured gain"
 _EVEN = 0.5
+
+
+_PAIRS_OF_DEMO = {
+    "corpus": "demo",
+    "encoder": "minilm+bilstm",
+    "encoder_training": "frozen",
+    "paradigm": "stl,mtl",
+    "task_groups": "pairs",
+    "seed": "1-3",
+    "fraction": "0.1",
+    "epochs": "10",
+}
+
+
+def nothing_yet() -> None:
+    """A card that says what makes runs of pairs, with two ways to them."""
+    study = STUDIES["transfer"]
+    with st.container(border=True, width=640):
+        st.markdown("**No pair of tasks yet**")
+        st.markdown(
+            "A gain needs two kinds of runs, alike in all else: a task alone (STL), and that task together "
+            "with one other (MTL). Two seeds at least give an interval."
+        )
+        st.page_link(
+            "launch/page.py", label="Launch every pair of the demo's tasks", icon=":material/rocket_launch:",
+            query_params=_PAIRS_OF_DEMO,
+        )  # fmt: skip
+        st.page_link(
+            "studies/page.py", label=f"The study: {escape(study.title.lower())}", icon=":material/science:",
+            query_params={"study": study.name},
+        )  # fmt: skip
+        st.caption(escape(study.sample.words if study.sample else study.question))
 
 
 def predictors(known: Known) -> None:

@@ -15,6 +15,8 @@ from core.transfer.gains import Pair
 from core.transfer.predictors import Coefficient, coefficients, left_out_probabilities
 from dashboard.shared import resources
 from dashboard.shared.states import problem
+from dashboard.text import escape
+from dashboard.transfer.views import group_names
 from jobs.reports.evidence import Evidence, evidence
 from jobs.reports.transfer import PairGroup, pair_groups
 
@@ -49,6 +51,29 @@ def groups(runs: _Runs) -> list[PairGroup]:
 @st.cache_resource(max_entries=4, show_spinner="Reading the gains")
 def _groups(url: str, runs: _Runs, order: tuple[str, ...]) -> list[PairGroup]:
     return pair_groups(resources.store(), order)
+
+
+def pick_group(known: list[PairGroup]) -> PairGroup:
+    """The group in the address, by default the largest; a choice where there are several."""
+    labels = dict(zip([group.key for group in known], group_names(known), strict=True))
+    if len(known) == 1:
+        st.caption(escape(labels[known[0].key]))
+        return known[0]
+    linked = st.query_params.get("group")
+    st.session_state["transfer_group"] = linked if linked in labels else known[0].key
+
+    def remember() -> None:
+        st.query_params["group"] = st.session_state["transfer_group"]
+
+    picked = st.selectbox(
+        "Runs",
+        list(labels),
+        format_func=labels.__getitem__,
+        key="transfer_group",
+        on_change=remember,
+        help="Runs that are alike in all but tasks, paradigm and seed: STL of tasks and MTL of pairs.",
+    )
+    return next(group for group in known if group.key == picked)
 
 
 def known_of(group: PairGroup, runs: _Runs, *, needed: bool) -> Known | None:

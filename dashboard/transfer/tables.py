@@ -1,0 +1,68 @@
+"""The matrix and the table of all pairs on the Transfer page: gains, or a number that predicts them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from core.transfer.gains import Gains, Pair
+from core.transfer.predictors import AFFINITY, AMI, CORRELATION, COSINE
+from dashboard.components.pair_table import PairTable
+from dashboard.shared import resources
+from dashboard.shared.downloads import csv_file
+from dashboard.theme import colours
+from dashboard.transfer.state import ALL_FEATURES, Known
+from dashboard.transfer.views import gains_table, pairs_frame, value_table
+
+GAIN, _PROBABILITY = "Measured gain", "Predicted probability of a gain"
+# Where each number comes from, where none is known; the middle and the end of its scale; its ends in words.
+NUMBERS: Mapping[str, tuple[str, float, float | None, tuple[str, str]]] = {
+    CORRELATION: ("an MRN run of all tasks over the same corpus", 0, 1, ("−1, opposed", "1, related")),
+    COSINE: ("a joint run with affinity_every", 0, None, ("opposed", "alike")),
+    AFFINITY: ("a joint run with affinity_every", 0, None, ("raises its loss", "lowers its loss")),
+    AMI: ("tasks that label the same words", 0, 1, ("", "1, the same labels")),
+    _PROBABILITY: ("features of all tasks", 0.5, 0.5, ("0", "1")),
+}
+
+
+def _values(shown: str, known: Known) -> Mapping[Pair, float]:
+    if shown == _PROBABILITY:
+        return known.probabilities.get(ALL_FEATURES, {})
+    return known.evidence.numbers[shown].by_pair
+
+
+def shown_table(shown: str, gains: Gains, unit: str, known: Known | None) -> PairTable | None:
+    """The matrix; None where it cannot be drawn (yet), which is said."""
+    shades = colours(resources.task_order())
+    if shown == GAIN:
+        return gains_table(gains, unit, shades)
+    if known is None:
+        return None
+    values = _values(shown, known)
+    made_by, centre, limit, ends = NUMBERS[shown]
+    if not values:
+        st.caption(f"Not known for any pair: it needs {made_by}.")
+        return None
+    return value_table(gains, values, shades, name=shown, centre=centre, limit=limit, ends=ends)
+
+
+def all_pairs(gains: Gains, known: Known | None) -> None:
+    """Every pair with its interval, and what the predictors have for it; as a file too."""
+    frame = pairs_frame(gains)
+    if known is not None:
+        pairs = list(zip(frame["Main"], frame["Auxiliary"], strict=True))
+        for name in NUMBERS:
+            if values := _values(name, known):
+                frame[name] = [values.get(pair) for pair in pairs]
+    number = st.column_config.NumberColumn
+    config: dict[str, Any] = {name: number(format="%+.2f") for name in ("Gain", "Low", "High", "% of STL")}
+    config |= {"STL": number(format="%.2f")} | {name: number(format="%.3f") for name in NUMBERS}
+    st.dataframe(
+        frame, hide_index=True, height=420, column_config=config, key="pairs", alt="Gain of every pair"
+    )
+    st.download_button(
+        "CSV", csv_file(frame), "mrnlab-transfer.csv", "text/csv", icon=":material/download:",
+        on_click="ignore",
+    )  # fmt: skip
