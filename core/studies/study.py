@@ -161,7 +161,7 @@ class Study:
     by_epoch: bool = False
     pairs: Mapping[str, str] = field(default_factory=dict)
     by_relatedness: bool = False
-    small: Mapping[str, str] = field(default_factory=dict)
+    small: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         known = [family.name for family in self.families]

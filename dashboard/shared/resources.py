@@ -122,7 +122,7 @@ def study_standing(version: Version) -> Standing:
     """How far a study is. Raises MRNLabError if unknown."""
     _, runs, lock = _study(database_url(), version)
     with lock:
-        return runs.standing()
+        return runs.look().standing
 
 
 def study_outstanding(version: Version) -> list[Outstanding]:
@@ -132,9 +132,9 @@ def study_outstanding(version: Version) -> list[Outstanding]:
 
 @st.cache_resource(max_entries=24, show_spinner=False)
 def _outstanding(url: str, version: Version, standing: Standing) -> list[Outstanding]:
-    layouts, runs, lock = _study(url, version)
+    _, runs, lock = _study(url, version)
     with lock:
-        return outstanding(_open(url), layouts, runs.look())
+        return outstanding(_open(url), runs.look())
 
 
 def study_encoders(name: str) -> list[tuple[str, str]]:

@@ -182,15 +182,15 @@ def _start(version: Version) -> None:
     actions.say(" ".join([words, *left_out]))
 
 
-def _encoder(name: str) -> tuple[str, str]:
+def _encoder(name: str) -> tuple[str | None, str]:
     """The encoder that the study is shown over, none for its own, and how it is trained."""
-    choices: dict[str, tuple[str, str]] = {"As the study has it": ("", "full")}
+    choices: dict[str, tuple[str | None, str]] = {"As the study has it": (None, "full")}
     choices |= {
         f"{PurePath(encoder).name}{'' if training == 'full' else f', {training}'}": (encoder, training)
         for encoder, training in resources.study_encoders(name)
     }
     if len(choices) == 1:
-        return "", "full"
+        return None, "full"
     chosen = st.selectbox("Encoder", list(choices), key="over", bind="query-params", width=240)
     return choices[chosen]
 

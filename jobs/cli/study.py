@@ -13,17 +13,16 @@ from typing import Annotated, Any
 import typer
 
 from core.config import RunConfig, applicable_fields
-from core.config.fields import comma_list
 from core.errors import ConfigError
 from core.store import Run, Store
-from core.studies import STUDIES, Setting, Study, load_study
+from core.studies import STUDIES, Study
 from core.studies.study import Layout, Planned
 from core.wording import duration, plural
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
 from jobs.cli.output import WIDTH, hand_out, print_json, print_report, print_table, say, tell
 from jobs.reports.naming import differing
 from jobs.reports.render import Part
-from jobs.reports.studies import Outstanding, StudyRuns, follow, laid_out, listed, outstanding
+from jobs.reports.studies import Outstanding, StudyRuns, Version, follow, outstanding
 from jobs.reports.study_report import curves, report, study_document
 
 _MOST_LINES = 40
@@ -194,23 +193,23 @@ def study(
         else:
             print_table(("study", "asks"), [tuple(study.values()) for study in questions])
         return
-    chosen = load_study(name, encoder, "frozen" if frozen else "full")
-    if seeds is not None:
-        chosen = chosen.with_seeds(seeds)
+    training = "frozen" if frozen else "full"
+    version = Version(name, part, setting, encoder, training, seeds)
+    chosen = version.definition()
     if report_ is _Report.CSV and not chosen.by_relatedness:
         raise ConfigError("report", f"The study '{name}' has no table of simulated tasks; leave out csv.")
     if runs and not dry_run:
         raise ConfigError("runs", "--runs goes with --dry-run; `mrnlab runs` lists the runs of the store.")
-    layouts = laid_out(chosen, _settings(chosen, part, setting))
+    layouts = version.layouts()
     with opened_store(ctx) as store:
         if dry_run:
             progress = StudyRuns(store, layouts, may_read=False).look()
-            plan = outstanding(store, layouts, progress)
+            plan = outstanding(store, progress)
             if json_:
-                print_json(plan_document(listed(layouts, progress), plan))
+                print_json(plan_document(progress.listed(), plan))
                 return
             if runs:
-                print_runs(chosen, listed(layouts, progress))
+                print_runs(chosen, progress.listed())
             print_plan(chosen, plan, whole=runs)
             return
         well = True
@@ -255,21 +254,3 @@ def _print_results(store: Store, study: Study, layouts: Sequence[Layout], form: 
         print_json(document())
     else:
         print_report(parts, form or "")
-
-
-def _settings(study: Study, part: str | None, names: str | None) -> Sequence[Setting]:
-    """The settings asked for in that order, else all. Raises ConfigError for an unknown name."""
-    parts = _known("part", part, study.parts())
-    settings = {setting.name: setting for setting in study.settings if setting.part in parts}
-    return [settings[name] for name in _known("setting", names, list(settings))]
-
-
-def _known(option: str, text: str | None, known: Sequence[str]) -> Sequence[str]:
-    """The names in a list, each once; all where it is not given. Raises ConfigError for an unknown name."""
-    if text is None:
-        return known
-    names = list(dict.fromkeys(comma_list(text)))
-    for name in names or [""]:
-        if name not in known:
-            raise ConfigError(option, f"--{option}: '{name}' is not one of {', '.join(known)}.")
-    return names

@@ -142,7 +142,7 @@ def fields_apart(configs: Sequence[RunConfig]) -> Iterator[tuple[str, list[str]]
 
 
 def settings_text(config: RunConfig) -> str:
-    """The encoder and what a run has set otherwise than it is by itself: `sc-lstm · BiLSTM size 64`."""
+    """The encoder and the non-default settings: `sc-lstm · BiLSTM size 64`."""
     named = {"corpus", "columns", "tasks", "paradigm", "encoder", "encoder_training", "lambda", "seed"}
     values = config.values().items()
     parts = [

@@ -15,12 +15,13 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from core.config import RunConfig
-from core.errors import MRNLabError
+from core.config.fields import comma_list
+from core.errors import ConfigError, MRNLabError
 from core.evaluation.costs import run_cost
 from core.paths import cache_dir
 from core.recording.owner import process
@@ -60,21 +61,51 @@ _MOST_ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
+class Standing:
+    """How many of a study's runs have succeeded, wait or train, and failed, of how many."""
+
+    done: int
+    active: int
+    failed: int
+    total: int
+
+
+@dataclass(frozen=True, eq=False)
 class Progress:
     """What has become of a study's runs: what they scored on dev, which failed, which wait or run."""
 
+    layouts: Sequence[Layout]
     dev: DevScores
     failed: Mapping[RunConfig, Run]
     active: Mapping[RunConfig, Run]
     succeeded: Mapping[RunConfig, Run]
+
+    @cached_property
+    def planned(self) -> list[list[Planned]]:
+        """Every run of each setting."""
+        return [planned(layout, self.dev, self.failed) for layout in self.layouts]
+
+    def listed(self) -> list[tuple[Planned, Run | None]]:
+        """Every run, with the run of the store that stands for it; None where it is to come."""
+        known = {**self.failed, **self.active, **self.succeeded}
+        return [(plan, None if plan.open else known.get(plan.run)) for of in self.planned for plan in of]
+
+    @cached_property
+    def standing(self) -> Standing:
+        """How far the study is. The first arm stands for one that is yet to be chosen."""
+        runs = {plan.run for of_setting in self.planned for plan in of_setting}
+        # Those that were stopped or lost are taken up again, as `follow` does.
+        failures = {config for config, run in self.failed.items() if run.state is RunState.FAILED}
+        done, active = (len(runs & known.keys()) for known in (self.succeeded, self.active))
+        return Standing(done, active, len(runs & failures), len(runs))
 
 
 @dataclass(frozen=True)
 class Outstanding:
     """How many runs of a setting are to come before an arm is chosen and after, and for how long.
 
-    `seconds` is None where no past run tells. `done` have succeeded and `failed` have
-    failed. A run of several settings counts in the first.
+    `seconds` is None where no past run tells. `done` have succeeded and `failed` have failed. A run of
+    several settings counts in the first.
     """
 
     setting: str
@@ -98,25 +129,28 @@ class Outstanding:
 
 @dataclass(frozen=True)
 class Version:
-    """What is run of a study: all of it, a part or a setting, over its own encoders or over another."""
+    """What is run of a study: all of it or some parts or settings (names with commas), over its own encoders
+    or over another, with its own seeds or so many.
+    """
 
     study: str
-    part: str = ""
-    setting: str = ""
-    encoder: str = ""
+    part: str | None = None
+    setting: str | None = None
+    encoder: str | None = None
     encoder_training: str = "full"
+    seeds: int | None = None
+
+    def definition(self) -> Study:
+        """The whole study over these encoders. Raises ConfigError."""
+        study = load_study(self.study, self.encoder, self.encoder_training)
+        return study if self.seeds is None else study.with_seeds(self.seeds)
 
     def layouts(self) -> list[Layout]:
-        """Its settings with their runs. Raises MRNLabError."""
-        study = load_study(self.study, self.encoder or None, self.encoder_training)
-        return laid_out(
-            study,
-            [
-                setting
-                for setting in study.settings
-                if self.part in ("", setting.part) and self.setting in ("", setting.name)
-            ],
-        )
+        """Its settings with their runs, in the order asked for. Raises ConfigError for an unknown name."""
+        study = self.definition()
+        parts = _names("part", self.part, study.parts())
+        settings = {setting.name: setting for setting in study.settings if setting.part in parts}
+        return laid_out(study, [settings[name] for name in _names("setting", self.setting, list(settings))])
 
     def arguments(self) -> list[str]:
         """The arguments of `mrnlab` that run it."""
@@ -125,14 +159,15 @@ class Version:
         return ["study", self.study, *given, *["--frozen"] * (self.encoder_training == "frozen")]
 
 
-@dataclass(frozen=True)
-class Standing:
-    """How many of a study's runs have succeeded, wait or train, and failed, of how many."""
-
-    done: int
-    active: int
-    failed: int
-    total: int
+def _names(option: str, text: str | None, known: Sequence[str]) -> Sequence[str]:
+    """The names in a list, each once; all for None. Raises ConfigError for an unknown name."""
+    if text is None:
+        return known
+    names = [text] if text in known else list(dict.fromkeys(comma_list(text)))  # a name may have a comma
+    for name in names or [text]:
+        if name not in known:
+            raise ConfigError(option, f"--{option}: '{name}' is not one of {', '.join(known)}.")
+    return names
 
 
 def laid_out(study: Study, settings: Sequence[Setting]) -> list[Layout]:
@@ -173,9 +208,8 @@ class StudyRuns:
         self._store, self._layouts, self._may_read = store, layouts, may_read
         self._wanted = {run for layout in layouts for run in layout.runs()}
         self._states: dict[int, RunState] | None = None
-        self._progress = Progress(DevScores({}), {}, {}, {})
+        self._progress = Progress(layouts, DevScores({}), {}, {}, {})
         self._results: tuple[Progress, list[Result]] | None = None
-        self._standing: tuple[Progress, Standing] | None = None
 
     def look(self) -> Progress:
         """What has become of them by now; the same object where no run has changed its state."""
@@ -189,24 +223,6 @@ class StudyRuns:
             self._states = states
             self._progress = self._sorted(runs)
         return self._progress
-
-    def standing(self) -> Standing:
-        """How far the study is. The first arm stands for one that is yet to be chosen."""
-        progress = self.look()
-        if self._standing is None or self._standing[0] is not progress:
-            self._standing = (progress, self._counted(progress))
-        return self._standing[1]
-
-    def _counted(self, progress: Progress) -> Standing:
-        runs = {
-            plan.run for layout in self._layouts for plan in planned(layout, progress.dev, progress.failed)
-        }
-        # Those that were stopped or lost are taken up again, as `follow` does.
-        failures = [config for config, run in progress.failed.items() if run.state is RunState.FAILED]
-        done, active, failed = (
-            sum(run in known for run in runs) for known in (progress.succeeded, progress.active, failures)
-        )
-        return Standing(done, active, failed, len(runs))
 
     def results(self) -> list[Result]:
         """What the settings say as far as they have been run."""
@@ -237,7 +253,8 @@ class StudyRuns:
         succeeded, active, failed = (
             {config: run for config, run in best.items() if _rank(run) == rank} for rank in (2, 1, 0)
         )
-        return Progress(DevScores(self._scores("dev", succeeded)), failed, active, succeeded)
+        dev = DevScores(self._scores("dev", succeeded))
+        return Progress(self._layouts, dev, failed, active, succeeded)
 
     def _scores(
         self, split: str, runs: Mapping[RunConfig, Run], *, of_rare_labels: bool = False
@@ -279,23 +296,13 @@ def _rank(run: Run) -> int:
     return 2 if run.state is RunState.SUCCEEDED else int(run.state in ACTIVE)
 
 
-def listed(layouts: Sequence[Layout], progress: Progress) -> list[tuple[Planned, Run | None]]:
-    """Every run of these settings, with the run of the store that stands for it; None where it is to come."""
-    known = {**progress.failed, **progress.active, **progress.succeeded}
-    return [
-        (plan, None if plan.open else known.get(plan.run))
-        for layout in layouts
-        for plan in planned(layout, progress.dev, progress.failed)
-    ]
-
-
-def outstanding(store: Store, layouts: Sequence[Layout], progress: Progress) -> list[Outstanding]:
+def outstanding(store: Store, progress: Progress) -> list[Outstanding]:
     """What is still to be run, setting by setting, by what is known without reading a corpus."""
     counted: set[RunConfig] = set()
     lines: list[Outstanding] = []
     lots: list[list[RunConfig]] = []
-    for layout in layouts:
-        plan = [each for each in planned(layout, progress.dev, progress.failed) if each.run not in counted]
+    for layout, of_setting in zip(progress.layouts, progress.planned, strict=True):
+        plan = [each for each in of_setting if each.run not in counted]
         search, final = remaining(plan, progress.dev, progress.failed)
         runs = {each.run for each in plan}
         counted |= runs
@@ -319,9 +326,8 @@ def follow(
 ) -> bool:
     """Queues what is missing and waits until every setting is at its end; whether all went well.
 
-    Runs that failed are told once and not tried again; those that were lost are, and those stopped before.
-    A setting that cannot be run here (no corpus, say) is told and left out. Raises MRNLabError where no
-    worker can be started.
+    Failed runs are reported once; lost and cancelled runs are queued again. A setting that cannot be run here
+    (no corpus, say) is reported and left out. Raises MRNLabError where no worker can be started.
     """
     runs = StudyRuns(store, layouts)
     _resume(store, runs, engine)

@@ -71,21 +71,22 @@ def report(study: Study, results: Sequence[Result]) -> Iterator[Part]:
 
 
 def paper_sheet(view: TableView) -> Sheet:
-    """The rows that the paper quotes, then ours beside the published figures."""
-    head = ["model", "chosen", *(name for task in view.tasks for name in (task, f"{task} published"))]
+    """The rows that the paper quotes, then ours; beside the published figures, where these are compared."""
+    beside = [" published"] * view.paper.is_compared
+    head = ["model", "chosen", *(task + suffix for task in view.tasks for suffix in ("", *beside))]
     rows: list[list[Any]] = []
     for quoted in view.paper.reported:
         row: list[Any] = [f"{quoted.model} ({quoted.source})", Entry("reported", tone=QUOTED)]
         for task in view.tasks:
             figure = quoted.scores.get(task)
-            row += [None, None if figure is None else Entry(f"{figure:.2f}", tone=QUOTED)]
+            row += [None] * len(beside) + [None if figure is None else Entry(f"{figure:.2f}", tone=QUOTED)]
         rows.append(row)
     for model, outcome in view.rows.items():
         row = [model, outcome.chosen]
         for task in view.tasks:
-            row.append(score_entry(outcome.scores.get(task)))
             verdict, _, _ = outcome.verdict(task).partition(" ")
-            row.append(published_entry(outcome.published.get(task), verdict))
+            published = published_entry(outcome.published.get(task), verdict)
+            row += [score_entry(outcome.scores.get(task)), *[published] * len(beside)]
         rows.append(row)
     return Sheet.of(head, rows)
 

@@ -16,7 +16,7 @@ from core.evaluation.comparison import HIGHER
 from core.store import RunState, Store
 from core.studies import Setting
 from core.studies.analysis import MEAN
-from jobs.reports.studies import Outstanding, StudyRuns, follow, laid_out, outstanding
+from jobs.reports.studies import Outstanding, StudyRuns, Version, follow, laid_out, outstanding
 from tests.making import run_facts
 from tests.small_training import Ended
 from tests.studying import Workers, finished, setting, study, train
@@ -48,7 +48,7 @@ class Terminal:
 
     def outstanding(self) -> list[Outstanding]:
         progress = StudyRuns(self.store, self.layouts, may_read=False).look()
-        return outstanding(self.store, self.layouts, progress)
+        return outstanding(self.store, progress)
 
     def descriptions(self) -> Counter[str]:
         return Counter(run.config.to_json() for run in self.store.runs())
@@ -190,3 +190,9 @@ class TestOutstanding:
         finished(store, terminal.layouts[0].arms["mrn"][0].runs[1][0])
         left, *_ = terminal.outstanding()
         assert (left.search, left.done, left.runs) == (5, 1, 16)
+
+
+def test_a_part_whose_name_has_a_comma_is_named_by_the_command_that_a_page_shows() -> None:
+    version = Version("regimes", "alike, 50 sentences")
+    assert version.arguments() == ["study", "regimes", "--part", "alike, 50 sentences"]
+    assert {layout.setting.part for layout in version.layouts()} == {"alike, 50 sentences"}

@@ -69,11 +69,11 @@ def test_the_small_version_from_end_to_end(lab: Laboratory, monkeypatch: pytest.
 def test_published_tables_stand_beside_as_reported(lab: Laboratory) -> None:
     """Without a run, and without a verdict: they have no spread."""
     small = lab.answer("study", "sc-lstm", "--part", "10%", "--report", "markdown")
-    assert "| SC-LSTM [Table 3] |  | 95.51 (reported) | 96.04 (reported) | 89.96 (reported) |" in small
+    assert "| SC-LSTM (Table 3) | reported | 95.51 | 96.04 | 89.96 |" in small
     assert "| ours (SC-LSTM) |  | – | – | – |" in small
     assert "Tables 4 to 6" not in small
     assert "ours of UD English LinES" in small
     assert "No figure of ours" not in small
     whole = lab.answer("study", "sc-lstm", "--part", "all data", "--report", "markdown")
-    row = "| Ma and Hovy (2016) [Tables 4 to 6, pos†, chunk†] |  | 95.80 (reported) | 94.81 (reported) |"
+    row = "| Ma and Hovy (2016) (Tables 4 to 6, pos†, chunk†) | reported | 95.80 | 94.81 |"
     assert row in whole
