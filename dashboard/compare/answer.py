@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
 import streamlit as st
 
 from core.config import RunConfig
@@ -15,7 +14,7 @@ from core.figures import forest_chart
 from core.registry import ONE_STACK
 from core.store.records import ACTIVE
 from core.studies.published import CITATION
-from core.wording import duration, p_text, plural, points
+from core.wording import duration, plural
 from dashboard.compare.scope import Scope, predictions_needed, sentence_tests, table_of
 from dashboard.compare.views import (
     DIFFERENCE_COLUMNS,
@@ -58,7 +57,6 @@ _MANY = 180
 _TALL = 12
 _OPEN = 6
 """So many differences at most are listed in numbers from the start."""
-_INTERVAL = "{} end of the 95% interval of this difference by itself."
 _VERDICTS = f"""\
 - **Higher, lower**: the difference is more than chance (paired t-test over seeds, p < 0.05).
 - **Negligible**: it is smaller than {100 * NEGLIGIBLE_BELOW:.2f} points (two one-sided tests, p < 0.05).
@@ -69,12 +67,18 @@ interval of a difference by itself, by Student's t, which counts how few the see
 corrected for all pairs of rows on a task (Holm): an interval may exclude zero, the difference be undecided.
 """
 _UNTESTED = {
-    "no predictions stored": "Of some runs no predictions are stored, so nothing can be tested over "
-    "sentences there.",
-    "different sentences": "Some runs were tested on different sentences, so these cannot be exchanged "
-    "between them: there is no test over sentences.",
+    "no predictions stored": "Without stored predictions of both there is no test over sentences.",
+    "different sentences": "Runs tested on different sentences have no test over sentences.",
     "no common seed": "Where two configurations have no seed in common, nothing is tested.",
 }
+_OTHER_ENCODER = (
+    "STL is that of the same encoder; where there is none, of one that reads the same words. MTL − MTL: what "
+    f"is gained over {ONE_STACK}, one stack for all tasks."
+)
+_SHARES_NOTHING = (
+    "Over a frozen encoder MTL and STL share no trained weights: MTL − STL comes from other batches, steps "
+    "and gradients, not from sharing."
+)
 
 
 def answer(table: ResultTable, compared: Scope) -> tuple[str, str] | None:
@@ -83,10 +87,8 @@ def answer(table: ResultTable, compared: Scope) -> tuple[str, str] | None:
     """
     pair = default_pair(table)
     if pair is None:
-        st.info(
-            "One configuration only. Choose more runs, or launch another on the same data.",
-            icon=":material/info:",
-        )
+        words = "One configuration only. Choose more runs, or launch another on the same data."
+        st.info(words, icon=":material/info:")
         return None
     with st.container(border=True):
         left, right = st.columns([11, 9], gap="large")
@@ -98,9 +100,8 @@ def answer(table: ResultTable, compared: Scope) -> tuple[str, str] | None:
             _sentences(table, a, b)
             with st.container(horizontal=True, vertical_alignment="center"):
                 missing_seeds_button(table, compared, a, b)
-                with st.popover(
-                    "What the words mean", type="tertiary", icon=":material/help:", key="verdicts"
-                ):
+                words = "What the words mean"
+                with st.popover(words, type="tertiary", icon=":material/help:", key="verdicts"):
                     st.markdown(_VERDICTS)
             if why := st.session_state.pop(_PROBLEM, ""):
                 problem(why)
@@ -167,21 +168,10 @@ def _what_sharing_did(table: ResultTable, steps: Sequence[Step], asked: ResultRo
         still=True,
         alt="Differences between paradigms and encoders per task with their 95% intervals",
     )
-    notes = [
-        f"{step.title} also differs in {escape(', '.join(others))}."
-        for step in steps
-        if (others := step.confounds)
-    ]
-    if any(step.other_encoder for step in steps):
-        notes.append(
-            "STL is that of the same encoder; where there is none, of one that reads the same words. MTL − "
-            f"MTL: what is gained over {ONE_STACK}, one stack for all tasks."
-        )
-    if any(step.shares_nothing for step in steps):
-        notes.append(
-            "Over a frozen encoder MTL and STL share no trained weights: MTL − STL comes from other batches, "
-            "steps and gradients, not from sharing."
-        )
+    confounded = ((step.title, escape(", ".join(step.confounds))) for step in steps)
+    notes = [f"{title} also differs in {others}." for title, others in confounded if others]
+    notes += [_OTHER_ENCODER] * any(step.other_encoder for step in steps)
+    notes += [_SHARES_NOTHING] * any(step.shares_nothing for step in steps)
     if notes:
         st.caption(" ".join(notes))
 
@@ -273,8 +263,7 @@ def summary_table(table: ResultTable, compared: Scope) -> None:
             "Show published results",
             key="published",
             bind="query-params",
-            help="Those of the dissertation's tables 1 to 3, beside rows that were trained and scored as "
-            "there.",
+            help="Those of the dissertation's tables 1 to 3, beside rows trained and scored as there.",
         )
         with_cost = st.toggle(
             "Show cost",
@@ -286,12 +275,8 @@ def summary_table(table: ResultTable, compared: Scope) -> None:
             table = table_of(compared, table.split, cost=True)
         ours = score_sheet(table, compared.name, cost=with_cost)
         sheet = with_published(ours, table) if published else ours
-        copy_table(
-            sheet,
-            SCORE_COLUMNS + COST_COLUMNS * with_cost,
-            score_records(table, cost=with_cost),
-            key="scores",
-        )
+        columns, records = SCORE_COLUMNS + COST_COLUMNS * with_cost, score_records(table, cost=with_cost)
+        copy_table(sheet, columns, records, key="scores")
     show_table(sheet, alt="Mean and standard deviation over seeds, by configuration and task")
     bold = f" Bold: {BEST}" * bool(table.bold)
     st.caption(f"Percent, mean ± standard deviation over seeds (their number).{bold}")
@@ -324,16 +309,16 @@ def difference_view(table: ResultTable, compared: Scope, shown: list[Difference]
         )
     with st.expander("In numbers, with both tests", expanded=len(shown) <= _OPEN):
         shown = _tested(shown, table, compared)
-        _table(shown)
+        sheet, with_remarks = (
+            difference_sheet(shown, table, baseline, compared.name, remarks=asked) for asked in (False, True)
+        )
+        with st.container(height=420 if len(shown) > _TALL else "content", border=False):
+            alt = "Differences from the baseline with verdicts, intervals and corrected p-values"
+            show_table(with_remarks, alt=alt)
         with st.container(horizontal=True):
             with st.container():
                 _notes(shown)
-            copy_table(
-                difference_sheet(shown, table, baseline, compared.name),
-                DIFFERENCE_COLUMNS,
-                difference_records(shown, table),
-                key="differences",
-            )
+            copy_table(sheet, DIFFERENCE_COLUMNS, difference_records(shown, table), key="differences")
 
 
 def _tested(shown: list[Difference], table: ResultTable, compared: Scope) -> list[Difference]:
@@ -349,48 +334,12 @@ def _tested(shown: list[Difference], table: ResultTable, compared: Scope) -> lis
         return with_sentences(shown, sentence_tests(shown, table, compared.runs))
 
 
-def _table(shown: Sequence[Difference]) -> None:
-    frame = pd.DataFrame(
-        {
-            "Configuration": delta.row.name,
-            "Task": delta.task,
-            "Difference": points(delta.mean),
-            "from": None if delta.interval is None else points(delta.interval[0]),
-            "to": None if delta.interval is None else points(delta.interval[1]),
-            "Verdict": delta.verdict,
-            "Remark": delta.remark,
-            "Seeds": delta.seeds,
-            "p seeds": p_text(delta.p),
-            "p sentences": p_text(delta.p_sentences),
-        }
-        for delta in shown
-    )
-    text, number = st.column_config.TextColumn, st.column_config.NumberColumn
-    st.dataframe(
-        frame if any(frame["Remark"]) else frame.drop(columns="Remark"),
-        hide_index=True,
-        height="content" if len(frame) <= _TALL else 420,
-        placeholder="–",
-        column_config={
-            "Configuration": text(width="medium", pinned=True),
-            "Difference": number(format="%+.2f", help="Points, paired by seed."),
-            "from": number(format="%+.2f", help=_INTERVAL.format("Lower")),
-            "to": number(format="%+.2f", help=_INTERVAL.format("Upper")),
-            "p seeds": text(help="Would another training differ the same way? Paired t-test over seeds."),
-            "p sentences": text(
-                help="Would these models differ the same way on other text? Approximate randomisation over "
-                "sentences, 10,000 rounds.",
-            ),
-        },
-        alt="Differences from the baseline with verdicts, intervals and corrected p-values",
-    )
-
-
 def _notes(shown: Sequence[Difference]) -> None:
     st.caption(
-        "The verdict asks whether another training would differ the same way (p seeds); p sentences, whether "
-        "these trained models would on other text. Corrected (Holm) are p seeds for all pairs of rows on a "
-        "task, p sentences for the differences shown."
+        "Points, paired by seed; each interval is that of its difference by itself. The verdict asks whether "
+        "another training would differ the same way (p seeds: paired t-test over seeds); p sentences, "
+        "whether these trained models would on other text (approximate randomisation, 10,000 rounds). "
+        "Corrected (Holm) are p seeds for all pairs of rows on a task, p sentences for the differences shown."
     )
     for reason in dict.fromkeys(delta.untested for delta in shown if delta.untested):
         st.caption(f":material/info: {_UNTESTED[reason]}")

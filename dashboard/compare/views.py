@@ -19,7 +19,7 @@ from core.figures import Forest, Mark
 from core.registry import ONE_STACK, reads_words
 from core.wording import all_of, p_text, signed_points
 from jobs.reports.naming import confounds
-from jobs.reports.render import Sheet, difference_entry
+from jobs.reports.render import Entry, Sheet, difference_entry
 from jobs.reports.table import ResultRow, ResultTable
 
 Tested = Randomised | str
@@ -307,14 +307,20 @@ def difference_records(differences: Sequence[Difference], table: ResultTable) ->
 
 
 def difference_sheet(
-    differences: Sequence[Difference], table: ResultTable, baseline: str, setting: str
+    differences: Sequence[Difference],
+    table: ResultTable,
+    baseline: str,
+    setting: str,
+    *,
+    remarks: bool = False,
 ) -> Sheet:
-    """The differences as a table to paste: a line per configuration and task."""
+    """A line per configuration and task, with remarks beside the verdicts where asked for."""
     lines = []
     for delta in differences:
         p_values = (p_text(p_value) or None for p_value in (delta.p, delta.p_sentences))
         points = difference_entry(delta, bold=True)
-        lines.append((delta.row.name, delta.task, points, delta.verdict, str(delta.seeds), *p_values))
+        verdict = Entry(delta.verdict, f"({delta.remark})" if remarks and delta.remark else "")
+        lines.append((delta.row.name, delta.task, points, verdict, str(delta.seeds), *p_values))
     sheet = Sheet.of(
         ("Configuration", "Task", "Difference, 95% interval", "Verdict", "Seeds", "p seeds", "p sentences"),
         lines,

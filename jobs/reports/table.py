@@ -90,13 +90,15 @@ class Setting:
 
 @dataclass(frozen=True)
 class ResultCell:
-    """One task's scores of one configuration: by seed, in [0, 1], with the runs they come from, their mean
-    and spread.
-    """
+    """One task's scores of one configuration: by seed, in [0, 1], with the runs they come from."""
 
     by_seed: Mapping[int, float]
     run_ids: Mapping[int, int]
-    summary: MeanSD
+
+    @cached_property
+    def summary(self) -> MeanSD:
+        """Their mean and spread."""
+        return summary(self.by_seed.values())
 
 
 @dataclass(frozen=True)
@@ -253,38 +255,31 @@ def tabulate(
     for run in sorted(runs, key=lambda run: run.id):
         if run.id in by_run:
             groups[comparison_key(run.config)].append(run)
-    parts: dict[str, list[Run]] = {}
+    parts: dict[str, list[Run]] = defaultdict(list)
     resolved: dict[str, str] = {}
     for key, same in groups.items():
-        for names, part in _by_resolved(same, conditions or {}):
-            own_key = " ".join((key, *names))
-            parts[own_key] = part
-            if names:
-                resolved[own_key] = ", ".join(names)
-    rows = _named(
-        [_row(key, part_runs, by_run, dev, conditions or {}) for key, part_runs in parts.items()], resolved
-    )
+        texts = _resolved_texts(same, conditions or {})
+        for run in same:
+            part = f"{key} {texts[run.id]}"
+            parts[part].append(run)
+            if texts[run.id]:
+                resolved[part] = texts[run.id]
+    rows = _named([_row(part, of, by_run, dev, conditions or {}) for part, of in parts.items()], resolved)
     order = _task_order(runs) if tasks is None else tasks
     shown = tuple(task for task in order if any(task in row.cells for row in rows))
     scored_by = {score.task: score.score_name for of_run in by_run.values() for score in of_run.values()}
     return ResultTable(split, shown, scored_by, tuple(rows), _notes(rows, resolved))
 
 
-def _by_resolved(
-    runs: list[Run], conditions: Mapping[int, Conditions]
-) -> list[tuple[tuple[str, ...], list[Run]]]:
-    """The runs of one description by what `auto` stood for in them: the values that differ, and the runs."""
-    parts: list[tuple[tuple[str, ...], list[Run]]] = [((), runs)]
+def _resolved_texts(runs: Sequence[Run], conditions: Mapping[int, Conditions]) -> dict[int, str]:
+    """By run of one description what `auto` stood for in it, where that is not the same in all."""
+    texts: dict[int, list[str]] = {run.id: [] for run in runs}
     for name, of in RESOLVED.items():
-        split = []
-        for names, part in parts:
-            groups = alike(part, conditions, of)
-            for value, of_value in groups.items():
-                split.append(
-                    ((*names, value or f"{name} not recorded") if len(groups) > 1 else names, of_value)
-                )
-        parts = split
-    return parts
+        groups = alike(runs, conditions, of)
+        for value, of_value in groups.items() if len(groups) > 1 else ():
+            for run in of_value:
+                texts[run.id].append(value or f"{name} not recorded")
+    return {run_id: ", ".join(parts) for run_id, parts in texts.items()}
 
 
 def _row(
@@ -295,21 +290,17 @@ def _row(
     conditions: Mapping[int, Conditions],
 ) -> ResultRow:
     """The row of these runs, which come in their order: of a seed the latest counts."""
-    latest: dict[str, dict[int, Run]] = defaultdict(dict)
+    latest: dict[str, dict[int, int]] = defaultdict(dict)
     for run in runs:
         for task in by_run[run.id]:
-            latest[task][run.config.seed] = run
-    cells = {}
-    runs_of_seed: dict[int, dict[int, Run]] = defaultdict(dict)
-    for task, by_seed in latest.items():
-        scores = {seed: by_run[run.id][task].score for seed, run in sorted(by_seed.items())}
-        ids = {seed: run.id for seed, run in sorted(by_seed.items())}
-        cells[task] = ResultCell(scores, ids, summary(scores.values()))
-        for seed, run in by_seed.items():
-            runs_of_seed[seed][run.id] = run
-    counted = {run_id for of_seed in runs_of_seed.values() for run_id in of_seed}
-    on_dev = [score for run_id in counted for score in dev.get(run_id, ())]
-    known = [conditions[run_id] for run_id in counted if run_id in conditions]
+            latest[task][run.config.seed] = run.id
+    by_id = {run.id: run for run in runs}
+    counted = {(by_id[run_id].config.seed, run_id) for of in latest.values() for run_id in of.values()}
+    costs: dict[int, list[Cost | None]] = defaultdict(list)
+    for seed, run_id in sorted(counted):
+        costs[seed].append(run_cost(by_id[run_id].facts))
+    on_dev = [score for _, run_id in counted for score in dev.get(run_id, ())]
+    known = [conditions[run_id] for _, run_id in counted if run_id in conditions]
     shared = (next(filter(None, map(of, known)), None) for of in (_TEXT, *RESOLVED.values()))
     return ResultRow(
         key,
@@ -317,11 +308,14 @@ def _row(
         label="",
         block="",
         config=runs[0].config,
-        run_ids=tuple(run.id for run in runs),
-        cells=cells,
+        run_ids=tuple(by_id),
+        cells={
+            task: ResultCell({seed: by_run[of[seed]][task].score for seed in of}, of)
+            for task, of in ((task, dict(sorted(of.items()))) for task, of in latest.items())
+        },
         conditions=Conditions(*shared),
         dev=sum(on_dev) / len(on_dev) if on_dev else float("-inf"),
-        cost=cost_of([run_cost(run.facts) for run in of_seed.values()] for of_seed in runs_of_seed.values()),
+        cost=cost_of(costs.values()),
     )
 
 

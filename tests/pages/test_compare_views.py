@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.config import RunConfig
-from core.evaluation.statistics import Randomised, holm, paired_difference, summary
+from core.evaluation.statistics import Randomised, holm, paired_difference
 from core.figures import forest_chart
-from core.store import Store
+from core.store import Conditions, Store
 from core.store.records import Run, StoredScore
 from core.tasks.scores import Report
 from dashboard.compare.charts import seeds_chart
@@ -137,6 +137,21 @@ class TestTable:
         table = tabulate([first, again], [score(first.id, "ner", 0.5), score(again.id, "ner", 0.7)], "test")
         (row,) = table.rows
         assert (row.cells["ner"].by_seed, row.cells["ner"].run_ids) == ({1: 0.7}, {1: again.id})
+
+    def test_what_auto_stood_for_makes_rows_of_their_own(self) -> None:
+        """Runs of one description in two precisions; of a third run it is not known."""
+        runs, _ = tabled({config("mtl", seed): 0.5 for seed in (1, 2, 3)})
+        scores = [score(run.id, "ner", 0.5 + run.config.seed / 10) for run in runs]
+        known = {run.id: Conditions(None, used) for run, used in zip(runs, ("fp32", "bf16"), strict=False)}
+        table = tabulate(runs, scores, "test", TASKS, known)
+        assert {row.name: row.run_ids for row in table.rows} == {
+            "MTL · fp32": (runs[0].id,),
+            "MTL · bf16": (runs[1].id,),
+            "MTL · precision not recorded": (runs[2].id,),
+        }
+        assert "fp32 in run" in table.notes[0]
+        (row,) = tabulate(runs[:1] + runs[2:], scores, "test", TASKS, known).rows
+        assert (row.name, row.seeds, row.conditions.precision) == ("MTL", 2, "fp32")
 
     def test_other_data_makes_a_table_of_its_own(self) -> None:
         data: dict[str, dict[str, Any]] = {
@@ -293,7 +308,7 @@ class TestDifferences:
         table = replace(of(stl=STL, mtl=MTL, mrn=MRN), tasks=("pos", "ner"))
         rows = [
             replace(row, cells={
-                task: ResultCell(dict(enumerate(values)), {}, summary(values))
+                task: ResultCell(dict(enumerate(values)), {})
                 for task, values in zip(table.tasks, scores[2 * number :], strict=False)
             })
             for number, row in enumerate(table.rows)

@@ -171,8 +171,8 @@ class TestCompare:
         app = open_page("compare")
         head = [name.replace("\\", "") for name in app.table[0].value.columns]
         assert head == ["mood (accuracy)", "same (accuracy)", "alike (Pearson × 100)"]
-        tested = next(one.value for one in app.dataframe if "p sentences" in one.value.columns)
-        assert all(float(p.removeprefix("< ")) <= 1 for p in tested["p sentences"])
+        tested = next(one.value for one in app.table if "p sentences" in one.value.columns)
+        assert all(float(p.strip("<\u00a0").replace("\\", "")) <= 1 for p in tested["p sentences"])
 
     def test_numbers_are_drawn_against_the_annotated_ones(self, open_page: Open, runs: list[int]) -> None:
         app = open_page("compare", closer="Mistakes", task="alike")
