@@ -15,7 +15,6 @@ from core.tasks import KINDS, kind_of
 from core.tasks.scores import averages
 from core.wording import ago, duration, percent, plural
 from dashboard.runs.bar import run_actions
-from dashboard.runs.views import value_text
 from dashboard.shared import actions
 from dashboard.shared.downloads import copy_table
 from dashboard.shared.run_views import RunDetail, detail, ended_early, fraction_done
@@ -25,7 +24,7 @@ from dashboard.text import escape, option
 from dashboard.theme import STATES
 from jobs.queue import control
 from jobs.queue.remedies import Advice
-from jobs.reports.naming import survival_text
+from jobs.reports.naming import survival_text, value_text
 from jobs.reports.render import REPORT_COLUMNS, report_records, report_sheet
 from jobs.reports.table import SCORE_NAMES
 

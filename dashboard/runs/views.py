@@ -21,7 +21,7 @@ from core.store.records import ACTIVE, MetricKey, Run, RunState
 from core.wording import all_of, number, plural
 from dashboard.shared.run_views import fraction_done
 from dashboard.theme import order_tasks
-from jobs.reports.naming import fields_apart, has_field
+from jobs.reports.naming import fields_apart, has_field, value_text
 from jobs.reports.table import SCORE_NAMES, one_per_seed
 
 PAGE = 25
@@ -334,17 +334,6 @@ def _configuration_texts(run: Run) -> dict[str, str]:
     return {
         name: value_text(value) for name, value in values if name == "columns" or has_field(run.config, name)
     }
-
-
-def value_text(value: Any) -> str:
-    """A field's value as a table of fields has it."""
-    if value is None:
-        return "unset"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return number(value) if isinstance(value, int | float) else str(value)
 
 
 def _facts_text(run: Run) -> dict[str, str]:

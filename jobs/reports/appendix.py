@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
-from core.config import FIELD_HELP, OWNED, RunConfig, comparison_values
-from core.config.fields import attribute_name
-from core.config.sweep import number_typed, seeds_typed
+from core.config import FIELD_HELP, RunConfig, comparison_values
+from core.config.sweep import seeds_typed
 from core.errors import MRNLabError
 from core.store import Run, RunState, Store
 from core.wording import all_of, duration, plural
 from jobs.reports.advise import launch_command
-from jobs.reports.naming import cost_cells, has_field
+from jobs.reports.naming import cost_cells, has_field, is_default, value_text
 from jobs.reports.render import Code, Part, Sheet, score_entry
 from jobs.reports.table import ResultRow, ResultTable, Setting, settings, tabulate
 
@@ -134,17 +133,14 @@ def _tried(store: Store, config: RunConfig) -> dict[str, dict[str, float]]:
         differ = [field for field in own if values.get(field) != own[field]]
         if run.state is RunState.SUCCEEDED and len(differ) < 2:
             field = differ[0] if differ else ""
-            of_run[run.id] = field, _text(values.get(field))
+            of_run[run.id] = field, value_text(values.get(field))
     dev: dict[str, dict[str, list[float]]] = {}
     for score in store.scores(list(of_run), "dev", with_reports=False):
         field, value = of_run[score.run_id]
         dev.setdefault(field, {}).setdefault(value, []).append(score.score)
     same = [score for scores in dev.pop("", {}).values() for score in scores]
-    return {
-        field: {_text(own[field]): fmean(same)} | {value: fmean(scores) for value, scores in values.items()}
-        for field, values in dev.items()
-        if same
-    }
+    means = {field: {value: fmean(of) for value, of in values.items()} for field, values in dev.items()}
+    return {field: {value_text(own[field]): fmean(same)} | of for field, of in means.items() if same}
 
 
 def _fields(config: RunConfig, name: str, tried: Mapping[str, Mapping[str, float]]) -> Sheet:
@@ -154,12 +150,12 @@ def _fields(config: RunConfig, name: str, tried: Mapping[str, Mapping[str, float
     for field in FIELD_HELP:
         if field in _NAMED or not has_field(config, field) or values[field] is None:
             continue
-        own, attribute = _text(values[field]), attribute_name(field)
+        own = value_text(values[field])
         if field in tried:
             highest = max(tried[field], key=tried[field].__getitem__)
             how = f"of {', '.join(tried[field])}: dev is highest for {highest}"
         else:
-            how = "default" if getattr(config, attribute) == _default(config, attribute) else "set"
+            how = "default" if is_default(config, field) else "set"
         lines.append((field, own, how))
     return Sheet.of(
         ("Field", "Value", "How chosen"),
@@ -167,20 +163,6 @@ def _fields(config: RunConfig, name: str, tried: Mapping[str, Mapping[str, float
         f"{name}: all fields of the run's description. Values beside a field are those of finished runs that "
         "are the same in all else; dev scores are means over tasks and seeds.",
     )
-
-
-def _text(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(_text, value))
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return number_typed(value) if isinstance(value, int | float) else str(value)
-
-
-def _default(config: RunConfig, attribute: str) -> object:
-    if not OWNED[attribute].is_conditional:
-        return RunConfig.model_fields[attribute].default
-    return getattr(config.with_(**{attribute: None}), attribute)
 
 
 def _commands(runs: Sequence[Run]) -> Code:

@@ -68,6 +68,17 @@ def encoder_title(name: str, training: str) -> str:
     return f"{name}, {'fine-tuned' if training == 'full' else training}"
 
 
+def value_text(value: Any) -> str:
+    """A field's value as a table of fields has it."""
+    if value is None:
+        return "unset"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return number(value) if isinstance(value, int | float) else str(value)
+
+
 def field_text(field: str, value: Any, parts: int = 1) -> str:
     """A field's value in few words: `λ 0.01`, `5% of the data`, `full`. Of a path the last `parts` show."""
     if field == "fraction":
@@ -135,7 +146,7 @@ def fields_apart(configs: Sequence[RunConfig]) -> Iterator[tuple[str, list[str]]
         if differs:
             texts = field_texts(field, [values.get(field) for values in all_values])
             for place, config in enumerate(configs):
-                by_itself = field not in _ALWAYS and _is_default(config, field)
+                by_itself = field not in _ALWAYS and is_default(config, field)
                 if by_itself or (field == "encoder_training" and reads_words(config.encoder)):
                     texts[place] = ""
             yield field, texts
@@ -148,7 +159,7 @@ def settings_text(config: RunConfig) -> str:
     parts = [
         field_text(field, value)
         for field, value in values
-        if value is not None and field not in named and not _is_default(config, field)
+        if value is not None and field not in named and not is_default(config, field)
     ]
     encoder = field_text("encoder", config.encoder)
     return " · ".join([encoder_title(encoder, config.encoder_training), *parts])
@@ -169,7 +180,7 @@ def confounds(a: RunConfig, b: RunConfig, compared: Sequence[str] = ("paradigm",
         and values[field] != other_values[field]
         and has_field(a, field)
         and has_field(b, field)
-        and not (field in _CONDITIONAL and _is_default(a, field) and _is_default(b, field))
+        and not (field in _CONDITIONAL and is_default(a, field) and is_default(b, field))
     )
 
 
@@ -186,7 +197,7 @@ def _applicable(context: tuple[Any, ...]) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4096)
-def _is_default(config: RunConfig, field: str) -> bool:
+def is_default(config: RunConfig, field: str) -> bool:
     """Whether a field has the value that it takes by itself in such a run."""
     name = attribute_name(field)
     if field not in _CONDITIONAL:
