@@ -13,7 +13,7 @@ from core.wording import all_of, duration, plural
 from jobs.reports.advise import launch_command
 from jobs.reports.naming import cost_cells, has_field, is_default, value_text
 from jobs.reports.render import Code, Part, Sheet, score_entry
-from jobs.reports.table import ResultRow, ResultTable, Setting, settings, tabulate
+from jobs.reports.table import RESOLVED, ResultRow, ResultTable, Setting, settings, tabulate
 
 NOT_RECORDED = "not recorded"
 """What stands for a fact that the run's version did not store."""
@@ -42,7 +42,7 @@ def appendix(store: Store, run_ids: Sequence[int]) -> list[Part]:
             of_row = [by_id[run_id] for run_id in row.run_ids]
             parts += [
                 f"## Hyperparameters: {row.name}",
-                _fields(row.config, row.name, _tried(store, row.config)),
+                _fields(row, _tried(store, row.config)),
             ]
             parts.append(_commands(of_row))
     return [*parts, "## Software", _versions(runs)]
@@ -69,7 +69,7 @@ def _data(runs: Sequence[Run], setting: Setting) -> Sheet:
     dev = " The dev split was held out of the training sentences." if held_out else ""
     return Sheet.of(
         ("Data", "", "", ""),
-        [*(splits or [(NOT_RECORDED, None, None, None)]), *tasks],
+        [*(splits or [("splits", NOT_RECORDED, None, None)]), *tasks],
         f"{setting.name}: sizes as the runs used them.{dev}",
     )
 
@@ -93,8 +93,7 @@ def _scores(tables: Mapping[str, ResultTable], setting: Setting) -> Sheet:
     return Sheet.of(
         ("Configuration", *head),
         rows,
-        f"{setting.name}, in percent: mean ± standard deviation over seeds (their number). The epoch "
-        "was chosen on the dev split.",
+        f"{setting.name}, in percent: mean ± standard deviation over seeds (their number).",
     )
 
 
@@ -103,7 +102,8 @@ def _costs(rows: Iterable[ResultRow], runs: Mapping[int, Run], setting: Setting)
     lines = []
     for row in rows:
         of_row = [runs[run_id] for run_id in row.run_ids]
-        parameters, trained, memory, seconds = cost_cells(row.cost)
+        costs = (NOT_RECORDED if text == "–" else text for text in cost_cells(row.cost))
+        parameters, trained, memory, seconds = costs
         hardware = {_hardware(run) for run in of_row}
         seeds = seeds_typed(run.config.seed for run in of_row)
         encoder, machines = row.config.encoder, all_of(sorted(hardware))
@@ -143,9 +143,9 @@ def _tried(store: Store, config: RunConfig) -> dict[str, dict[str, float]]:
     return {field: {value_text(own[field]): fmean(same)} | of for field, of in means.items() if same}
 
 
-def _fields(config: RunConfig, name: str, tried: Mapping[str, Mapping[str, float]]) -> Sheet:
-    """Every field that such a run has, with its value and how that was chosen."""
-    values = config.values()
+def _fields(row: ResultRow, tried: Mapping[str, Mapping[str, float]]) -> Sheet:
+    """Every field that such a run has, with its value, what `auto` stood for, and how it was chosen."""
+    config, values = row.config, row.config.values()
     lines = []
     for field in FIELD_HELP:
         if field in _NAMED or not has_field(config, field) or values[field] is None:
@@ -156,12 +156,13 @@ def _fields(config: RunConfig, name: str, tried: Mapping[str, Mapping[str, float
             how = f"of {', '.join(tried[field])}: dev is highest for {highest}"
         else:
             how = "default" if is_default(config, field) else "set"
-        lines.append((field, own, how))
+        resolved = RESOLVED[field](row.conditions) if own == "auto" and field in RESOLVED else None
+        lines.append((field, f"{own}: {resolved}" if resolved else own, how))
     return Sheet.of(
         ("Field", "Value", "How chosen"),
         lines,
-        f"{name}: all fields of the run's description. Values beside a field are those of finished runs that "
-        "are the same in all else; dev scores are means over tasks and seeds.",
+        f"{row.name}: all fields of the run's description. Values beside a field are those of finished runs "
+        "that are the same in all else; dev scores are means over tasks and seeds.",
     )
 
 

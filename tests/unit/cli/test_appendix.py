@@ -53,7 +53,9 @@ def test_all_that_a_reader_needs_to_repeat_it(lab: Laboratory, format_: str) -> 
 
 def test_what_an_older_version_did_not_record_is_named(lab: Laboratory) -> None:
     run_id = _finished(lab, 0.8, 0.7, known=False)
-    assert "not recorded" in lab.answer("appendix", str(run_id), "--format", "markdown")
+    text = lab.answer("appendix", str(run_id), "--format", "markdown")
+    assert "| splits | not recorded |" in text
+    assert "| precision | auto: fp32 | default |" in text  # what auto stood for was recorded
 
 
 def test_runs_that_have_not_finished_are_refused(lab: Laboratory) -> None:
