@@ -35,7 +35,7 @@ from dashboard.compare.views import (
 from dashboard.components.charts import chart
 from dashboard.shared import actions, resources
 from dashboard.shared.downloads import copy_table, show_table
-from dashboard.shared.selection import choose, chosen
+from dashboard.shared.selection import choice, choose, chosen, switch
 from dashboard.shared.states import problem
 from dashboard.text import escape
 from dashboard.theme import TASK_COLOURS, colours
@@ -118,10 +118,7 @@ def _pick_pair(table: ResultTable, first: str, second: str) -> tuple[str, str]:
     keys = {row.name: row.key for row in table.rows}
 
     def pick(label: str, key: str, default: str) -> str:
-        if st.session_state.get(key) not in keys:
-            st.session_state.pop(key, None)  # a row that is no longer among them
-        place = list(keys.values()).index(default)
-        return keys[st.selectbox(label, list(keys), index=place, key=key, bind="query-params")]
+        return keys[choice(label, keys.keys(), key=key, default=table.row(default).name)]
 
     with st.container(horizontal=True):
         return pick("Compare", "of", first), pick("with the baseline", "to", second)
@@ -259,16 +256,14 @@ def summary_table(table: ResultTable, compared: Scope) -> None:
     """
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader("Scores", anchor=False)
-        published = st.toggle(
+        published = switch(
             "Show published results",
             key="published",
-            bind="query-params",
             help="Those of the dissertation's tables 1 to 3, beside rows trained and scored as there.",
         )
-        with_cost = st.toggle(
+        with_cost = switch(
             "Show cost",
             key="cost",
-            bind="query-params",
             help="Parameters, peak memory, training time of each configuration, STL summed over its tasks.",
         )
         if with_cost:
@@ -323,10 +318,9 @@ def difference_view(table: ResultTable, compared: Scope, shown: list[Difference]
 
 def _tested(shown: list[Difference], table: ResultTable, compared: Scope) -> list[Difference]:
     count = predictions_needed(shown)
-    if count > _MANY and not st.toggle(
+    if count > _MANY and not switch(
         f"Test over sentences ({plural(count, 'prediction')} to read)",
         key="sentences",
-        bind="query-params",
         help="Takes some seconds the first time.",
     ):
         return shown

@@ -51,7 +51,7 @@ from dashboard.components.sentence import (
 )
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_file
-from dashboard.shared.selection import segments
+from dashboard.shared.selection import segments, switch
 from dashboard.text import escape, option
 from dashboard.theme import TASK_COLOURS, colours
 from jobs.reports.table import ResultRow, ResultTable
@@ -118,7 +118,7 @@ def _per_class(table: ResultTable, task: str, a: ResultRow, b: ResultRow) -> Non
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**A** {escape(a.name)}, **B** {escape(b.name)}", width="stretch")
-        detail = st.toggle("Precision, recall and spread", key="detail", bind="query-params")
+        detail = switch("Precision, recall and spread", key="detail")
         names = {"A": a.name, "B": b.name}
         titles = {name: " ".join(names.get(word, word) for word in name.split()) for name in frame.columns}
         _csv_button(frame, titles, f"{task}-classes")

@@ -24,7 +24,7 @@ from dashboard.compare.views import Difference, Tested, run_pairs
 from dashboard.shared import resources
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.run_picker import pick_runs
-from dashboard.shared.selection import choose, chosen, segments
+from dashboard.shared.selection import choice, choose, chosen, segments
 from dashboard.text import escape
 from jobs.reports.table import ResultTable, settings, tabulate
 
@@ -62,14 +62,15 @@ def scope() -> Scope | None:
     }
     name = next(iter(by_setting))
     if len(by_setting) > 1:
-        name = row.selectbox(
-            "Data",
-            list(by_setting),
-            key="data",
-            bind="query-params",
-            width=320,
-            help="Scores on other text, or with another share of it to train on, are not mixed in one table.",
-        )
+        with row:
+            name = choice(
+                "Data",
+                by_setting.keys(),
+                key="data",
+                width=320,
+                help="Scores on other text, or with another share of it to train on, are not mixed in one "
+                "table.",
+            )
     setting, on_data = by_setting[name]
     compared, left_out = _newest_rows(on_data)
     with st.container(horizontal=True, vertical_alignment="center"):

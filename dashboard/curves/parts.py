@@ -35,7 +35,7 @@ from dashboard.shared import resources
 from dashboard.shared.downloads import csv_file
 from dashboard.shared.newcomers import explain
 from dashboard.shared.run_views import ended_early, progress_text
-from dashboard.shared.selection import segments
+from dashboard.shared.selection import choice, segments, switch
 from dashboard.shared.states import empty, state_text
 from dashboard.text import escape, option
 from dashboard.theme import DASHES, RAMP, ramp
@@ -121,7 +121,7 @@ def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str], runs: Sequen
             help="Weight of the past in a running mean over all points, of each seed before the mean of "
             "seeds. The raw line stays, faint, where lines are few.",
         )
-        log_y = st.toggle("Log scale", key="log", bind="query-params")
+        log_y = switch("Log scale", key="log")
     return Chosen(metric, large, Reading(axis, seeds, float(smoothing), log_y))
 
 
@@ -137,15 +137,8 @@ def _metric(keys: Sequence[MetricKey]) -> Metric:
     if name not in groups:
         return METRICS[name]
     among = groups[name]
-    number = st.selectbox(
-        "Number",
-        list(among),
-        key="number",
-        bind="query-params",
-        format_func=lambda name: among[name].title if name in among else str(name),
-        width=300,
-    )
-    return among[number]
+    numbers = {name: metric.title for name, metric in among.items()}
+    return among[choice("Number", numbers, key="number", width=300)]
 
 
 def _task(metric: Metric, tasks: Sequence[str], runs: Sequence[Run]) -> str:

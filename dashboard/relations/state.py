@@ -30,7 +30,7 @@ from dashboard.relations.views import (
 )
 from dashboard.shared import resources
 from dashboard.shared.run_picker import pick_runs
-from dashboard.shared.selection import segments
+from dashboard.shared.selection import segments, switch
 from dashboard.theme import colours
 from jobs.reports.naming import run_name
 from jobs.reports.table import one_per_seed
@@ -90,18 +90,16 @@ def select(runs: Sequence[Run]) -> Selection:
             names = _ORDERS if mode == "label" else {**_ORDERS, "task": "Encoder's order"}
             order = segments("Order", names, key="order", on_change=_unzoom)
         if mode == "label" and mode not in missing and view in ("one", "mean"):
-            gold = st.toggle(
+            gold = switch(
                 "Show gold labels",
                 key="gold",
-                bind="query-params",
                 help="How the true labels go together on the training words, and what was learned beyond.",
             )
         measured = view == "one" and any(run.config.affinity_every for run in runs)
         if mode == "task" and mode not in missing and measured:
-            gradients = st.toggle(
+            gradients = switch(
                 "Show gradients",
                 key="gradients",
-                bind="query-params",
                 help="Means over all measurements of the training: the cosine of two tasks' gradients, and "
                 "by how much a step on the column's loss lowers the row's.",
             )

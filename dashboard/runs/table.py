@@ -21,7 +21,7 @@ from core.config.sweep import whole_number
 from core.evaluation.statistics import MeanSD
 from core.wording import ago, duration, percent, plural
 from dashboard.runs.views import SPLITS, Line, Page, Table, sorts
-from dashboard.shared.selection import choose, chosen, segments
+from dashboard.shared.selection import choice, choose, chosen, segments
 from dashboard.shared.states import state_text
 from dashboard.text import escape
 from dashboard.theme import STATES
@@ -90,11 +90,7 @@ def run_search(tasks: Sequence[str]) -> Search:
             _help()
         order = segments("Lines", _ORDERS, key="order", on_change=_to_first_page, labelled=True)
         split = segments("Scores", SPLITS, key="scores", labelled=True)
-        orders = sorts(tasks)
-        sort = st.selectbox(
-            "Sort", list(orders), key="sort", bind="query-params", format_func=orders.__getitem__,
-            on_change=_to_first_page, width=190,
-        )  # fmt: skip
+        sort = choice("Sort", sorts(tasks), key="sort", on_change=_to_first_page, width=190)
     return Search(text or "", order == "configurations", split, sort)
 
 

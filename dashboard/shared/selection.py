@@ -1,9 +1,12 @@
-"""The chosen runs: in the URL as `?run=1,2`, kept from page to page; the first is in focus."""
+"""What the reader has chosen, in the page's address: the runs, as `?run=1,2`, kept from page to page with
+the first in focus; and the choices of a page, each declared once with its key, options and default.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -67,8 +70,7 @@ def segments(
 
     A value from before that is no longer among them gives way to the default.
     """
-    if st.session_state.get(key) not in options:
-        st.session_state.pop(key, None)
+    drop_stale(key, options)
     picked: str = st.segmented_control(
         label,
         list(options),
@@ -82,3 +84,36 @@ def segments(
         on_change=on_change,
     )
     return picked
+
+
+def choice(
+    label: str,
+    options: Iterable[str],
+    *,
+    key: str,
+    default: str | None = None,
+    **layout: Any,
+) -> str:
+    """One of many options in a list, kept in the page's address as `segments` keeps it.
+
+    `options` may map values to their texts; `layout` has further arguments of the select box.
+    """
+    values = list(options)
+    drop_stale(key, values)
+    if isinstance(options, Mapping):
+        # An address may hold a value that is not among the options until Streamlit drops it.
+        layout["format_func"] = lambda value: options.get(value, str(value))
+    place = values.index(default) if default is not None else 0
+    picked: str = st.selectbox(label, values, place, key=key, bind="query-params", **layout)
+    return picked
+
+
+def switch(label: str, *, key: str, help: str | None = None) -> bool:
+    """A toggle, off by default, kept in the page's address."""
+    return st.toggle(label, key=key, help=help, bind="query-params")
+
+
+def drop_stale(key: str, options: Collection[str]) -> None:
+    """Forgets a widget's value that is no longer among its options, which gives way to the default."""
+    if st.session_state.get(key) not in options:
+        st.session_state.pop(key, None)

@@ -21,6 +21,7 @@ from dashboard.components.charts import chart
 from dashboard.shared import actions, resources
 from dashboard.shared.downloads import show_table
 from dashboard.shared.live import live
+from dashboard.shared.selection import choice, segments
 from dashboard.shared.states import problem
 from dashboard.studies.views import failures, has_scores, sample_forest, study_forest
 from dashboard.text import escape
@@ -55,26 +56,20 @@ def studies() -> None:
 def _results(complete: Sequence[str]) -> None:
     """The results of a study, part by part."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        default = list(STUDIES).index(complete[0]) if complete else 0
-        name = st.selectbox(
-            "Results of", list(STUDIES), index=default, key="study", bind="query-params", width=240
+        default = complete[0] if complete else None
+        name = choice("Results of", STUDIES.keys(), key="study", default=default, width=240)
+        encoder, training = _encoder(name)
+        study, results = resources.study_results(Version(name, encoder=encoder, encoder_training=training))
+        part = segments(
+            "Part", {part: part.capitalize() for part in study.parts()}, key="part", labelled=True
         )
-        encoder, training = _encoder(str(name))
-        study, results = resources.study_results(
-            Version(str(name), encoder=encoder, encoder_training=training)
-        )
-        parts = study.parts()
-        part = st.segmented_control(
-            "Part", parts, default=parts[0], required=True, key="part", bind="query-params",
-            format_func=str.capitalize,
-        )  # fmt: skip
     of_part = [result for result in results if result.setting.part == part]
     scored_results = [result for result in of_part if has_scores(result)]
-    version = Version(study.name, str(part), encoder=encoder, encoder_training=training)
+    version = Version(study.name, part, encoder=encoder, encoder_training=training)
     _launch(version, "Launch this part", key="part")
     if not scored_results:
         st.caption("No run of this part has finished in this store.")
-    if (view := table_view(study, str(part), results)) is not None:
+    if (view := table_view(study, part, results)) is not None:
         _paper(view, study)
     if not scored_results:
         return
@@ -191,7 +186,7 @@ def _encoder(name: str) -> tuple[str | None, str]:
     }
     if len(choices) == 1:
         return None, "full"
-    chosen = st.selectbox("Encoder", list(choices), key="over", bind="query-params", width=240)
+    chosen = choice("Encoder", choices.keys(), key="over", width=240)
     return choices[chosen]
 
 

@@ -13,6 +13,7 @@ from core.wording import all_of, percent, plural
 from dashboard.components.sentence import sentence
 from dashboard.components.text_answers import text_answers
 from dashboard.shared import resources
+from dashboard.shared.selection import switch
 from dashboard.tag.texts import shown_texts, task_answers, text_disagreement
 from dashboard.tag.views import (
     Answer,
@@ -82,7 +83,7 @@ def _lanes(
 ) -> None:
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.caption(_summary(sentences, answers, seconds), width="content")
-        confidence = st.toggle("Show confidence", key="confidence", bind="query-params")
+        confidence = switch("Show confidence", key="confidence")
     sentence(blocks(sentences, answers, resources.task_order()), key="tagged", confidence=confidence)
     if note := about_confidence(chosen_systems):
         st.caption(note)

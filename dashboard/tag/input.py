@@ -27,6 +27,7 @@ from core.store.records import Run
 from core.tagging import text_of
 from core.tasks.kinds import Reads
 from core.wording import plural
+from dashboard.shared.selection import choice, drop_stale
 from dashboard.shared.states import empty, problem
 from dashboard.tag.models import (
     is_here,
@@ -60,8 +61,7 @@ def input_kind(reads: Collection[Reads]) -> str:
     if "input" not in st.session_state and "gold" in st.query_params and "input" not in st.query_params:
         st.session_state["input"] = GOLD
     kinds = [TEXT, GOLD, TEST, FILE] if "words" in reads else [TEXT, TEST, FILE]
-    if st.session_state.get("input") not in (None, *kinds):
-        del st.session_state["input"]
+    drop_stale("input", kinds)
     kind = st.segmented_control(
         "What to tag",
         kinds,
@@ -191,8 +191,8 @@ def test_sentence(chosen_systems: Sequence[System], first: Run) -> list[Sentence
     names = {system.who: system for system in chosen_systems}
     who = next((name for name, system in names.items() if first in system.runs), chosen_systems[0].who)
     if len(names) > 1:
-        place = list(names).index(who)
-        who = row.selectbox("Model", list(names), place, key="of", bind="query-params", width=240)
+        with row:
+            who = choice("Model", names.keys(), key="of", default=who, width=240)
     system = names[who]
     config = system.runs[0].config
     if not is_here(config) and not st.toggle(
@@ -208,13 +208,8 @@ def test_sentence(chosen_systems: Sequence[System], first: Run) -> list[Sentence
     tasks = list(dict.fromkeys(system.tasks))
     numbers = {task for checked in tested for task in checked.off}
     options = [*tasks, ALL_SENTENCES] if numbers >= set(tasks) else [ANY_TASK, *tasks, NO_TASK, ALL_SENTENCES]
-    # A choice of other runs may not be among these.
-    if st.session_state.get("wrong") not in (None, *options):
-        del st.session_state["wrong"]
     with row:
-        which = st.selectbox(
-            f"Errors of {escape(system.who)} in", options, key="wrong", bind="query-params", width=240
-        )
+        which = choice(f"Errors of {escape(system.who)} in", options, key="wrong", width=240)
         matches = matching(tested, which)
         if not matches:
             st.caption("There is no such sentence in the test split.")

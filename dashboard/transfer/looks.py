@@ -24,7 +24,7 @@ from core.wording import plural, signed_points
 from dashboard.components.charts import chart
 from dashboard.launch.draft import cloned, query_of
 from dashboard.shared.downloads import show_table
-from dashboard.shared.selection import segments
+from dashboard.shared.selection import choice, segments
 from dashboard.shared.states import problem
 from dashboard.text import escape
 from dashboard.transfer.charts import coefficient_chart, planted_chart
@@ -134,7 +134,7 @@ def groups_of_tasks(group: PairGroup, known: Known | None) -> None:
         models = st.number_input(
             "Models, at most", 1, len(tasks), fewest, key="k", bind="query-params", width=160
         )
-        name = st.selectbox("By", list(by), key="by", bind="query-params", width=300)
+        name = choice("By", by.keys(), key="by", width=300)
     try:
         grouping = best_grouping(tasks, by[name], int(models))
     except MRNLabError as error:

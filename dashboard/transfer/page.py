@@ -8,7 +8,7 @@ from core.config import shares_nothing
 from core.wording import plural
 from dashboard.components.pair_table import pair_table
 from dashboard.shared import resources
-from dashboard.shared.selection import segments
+from dashboard.shared.selection import choice, segments
 from dashboard.shared.states import title
 from dashboard.text import escape
 from dashboard.theme import colours
@@ -36,7 +36,7 @@ group = pick_group(of_pairs)
 gains = group.gains
 sentence = st.container(key="transfer_answer")
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    shown = st.selectbox("Show", [GAIN, *NUMBERS], key="shows", bind="query-params", width=280)
+    shown = choice("Show", [GAIN, *NUMBERS], key="shows", width=280)
     unit = segments("Unit", _UNITS, key="unit") if shown == GAIN else "points"
 sentence.markdown(escape(answer(gains, relative=unit == "relative")))
 matrix = st.container()
