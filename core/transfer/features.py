@@ -8,21 +8,17 @@ What cannot be known is NaN, and a note says why.
 from __future__ import annotations
 
 import math
-import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from core.corpora.readers import read_lines
 from core.corpora.types import Corpus, Sentence
 from core.errors import CorpusError
-from core.plain_text import shortened
 from core.wording import plural
 
 Floats = NDArray[np.float64]
@@ -55,28 +51,15 @@ def pair_features(features: Iterable[str] = tuple(FEATURES)) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class LossCurve:
-    """Training losses (N,) and the steps (N,) after which they were measured.
+class Features:
+    """Features of a task by name. `notes` are sentences that say why some are NaN."""
 
-    `superseded` losses were left out for a later one of the same step.
-    """
-
-    steps: Floats
-    losses: Floats
-    superseded: int = 0
-
-
-@dataclass(frozen=True)
-class TaskFeatures:
-    """The 14 features of a task by name. `notes` are sentences that say why some are NaN."""
-
-    task: str
     values: Mapping[str, float]
     notes: tuple[str, ...] = ()
 
 
 def pair_values(
-    pairs: Sequence[tuple[str, str]], features: Mapping[str, TaskFeatures], chosen: Iterable[str] = FEATURES
+    pairs: Sequence[tuple[str, str]], features: Mapping[str, Features], chosen: Iterable[str] = FEATURES
 ) -> Floats:
     """(P, 3F) values of `pair_features(chosen)` for pairs: of the main task, of the auxiliary, main / aux.
 
@@ -162,15 +145,7 @@ FEWEST_POINTS = 10
 """A curve of fewer finite losses has no features."""
 
 
-@dataclass(frozen=True)
-class CurveFeatures:
-    """The seven features of a loss curve by name, and why some of them are NaN."""
-
-    values: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(CURVE_FEATURES, float("nan")))
-    notes: tuple[str, ...] = ()
-
-
-def curve_features(steps: ArrayLike, losses: ArrayLike) -> CurveFeatures:
+def curve_features(steps: ArrayLike, losses: ArrayLike) -> Features:
     """Gradients of the loss curve, and a and c of a logarithmic curve through it.
 
     gradient_p         change of the loss per step after p% of the steps (of the last one in `steps`): central
@@ -193,7 +168,7 @@ def curve_features(steps: ArrayLike, losses: ArrayLike) -> CurveFeatures:
     x, y = x[finite], y[finite]
     if len(x) < FEWEST_POINTS:
         notes.append(f"The loss curve has {plural(len(x), 'point')}; {FEWEST_POINTS} are needed.")
-        return CurveFeatures(notes=tuple(notes))
+        return Features(dict.fromkeys(CURVE_FEATURES, math.nan), tuple(notes))
     # Losses of a run that diverged would overflow. Division by a power of two loses no digit.
     scale = math.ldexp(1, math.frexp(np.abs(y).max())[1] - 1)
     y = y / scale
@@ -206,7 +181,7 @@ def curve_features(steps: ArrayLike, losses: ArrayLike) -> CurveFeatures:
     if math.isinf(scale * a):
         a, c, problem = math.nan, math.nan, "The losses are too large for an a below the largest float."
     values |= {"curve_a": scale * a, "curve_c": c}
-    return CurveFeatures(values, (*notes, problem) if problem else tuple(notes))
+    return Features(values, (*notes, problem) if problem else tuple(notes))
 
 
 def _log_fit(steps: Floats, losses: Floats) -> tuple[float, float, str]:
@@ -240,45 +215,3 @@ def _log_fit(steps: Floats, losses: Floats) -> tuple[float, float, str]:
     if log_c > np.log(fastest / 2):
         return nan, nan, "The loss curve has bent before its first point, which determines no c."
     return float(a), float(np.exp(log_c)), ""
-
-
-_LOG_LINE = re.compile(r"Iter (\d+), task (\S.*), loss (\S+)\s*")
-
-MOST_STEP = 2**53 - 1
-"""Floats above it are not all whole numbers."""
-
-
-def read_loss_log(path: Path) -> dict[str, LossCurve]:
-    """The loss curve of each task in a file of lines `Iter N, task T, loss L`; empty lines are skipped.
-
-    Of a step that comes again, as where a run was restarted, the last loss counts. Raises CorpusError as
-    `read_lines` does, and with file and line for any other line, a step that is not from 1 to MOST_STEP, and
-    a loss that is not a number.
-    """
-    points: dict[str, dict[float, float]] = {}
-    lines = Counter[str]()
-    for number, line in enumerate(read_lines(path), start=1):
-        if line.strip():
-            task, step, loss = _log_line(line, f"{path}, line {number:,}")
-            points.setdefault(task, {})[step] = loss
-            lines[task] += 1
-    curves = {}
-    for task, curve in points.items():
-        steps, losses = np.array(sorted(curve.items())).T
-        curves[task] = LossCurve(steps, losses, lines[task] - len(curve))
-    return curves
-
-
-def _log_line(line: str, place: str) -> tuple[str, float, float]:
-    match = _LOG_LINE.fullmatch(line)
-    if not match:
-        raise CorpusError(f"{place}: expected `Iter N, task T, loss L`, not '{shortened(line.strip())}'.")
-    step, task, loss = match.groups()
-    if not 1 <= float(step) <= MOST_STEP:
-        raise CorpusError(
-            f"{place}: the step '{shortened(step)}' is not from 1 to {MOST_STEP:,}; count the steps from 1."
-        )
-    try:
-        return task, float(step), float(loss)
-    except ValueError:
-        raise CorpusError(f"{place}: the loss '{shortened(loss)}' is not a number.") from None

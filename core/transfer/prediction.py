@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import resources
 from typing import Any
 
@@ -19,70 +20,70 @@ import numpy as np
 
 from core.errors import MRNLabError
 from core.transfer.gains import Pair
-from core.transfer.predictors import COSINE, GainModel, Pairs, gain_model, single_number
+from core.transfer.predictors import (
+    COSINE,
+    LEFT_OUT,
+    Judgement,
+    Pairs,
+    Predictor,
+    Regression,
+    fit,
+    judge,
+    single_number,
+)
 
-HELPS, HURTS, NO_EVIDENCE = "likely to help", "likely to hurt", "no evidence"
+HELPS, HURTS, EVEN, NO_EVIDENCE = "likely to help", "likely to hurt", "about even", "no evidence"
 ERRORS = 2
 """By how many standard errors the AUC of a predictor that speaks lies above 0.5."""
 NEAR_HALF = 0.1
-"""A probability that is no further than this from one half is no evidence."""
+"""A probability that is no further than this from one half is about even."""
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """What is expected of a pair (main, aux): the probability of a gain, NaN where nothing is known.
-
-    `is_outside`: the cosine lies beyond those of all the study's pairs.
-    """
-
-    verdict: str = NO_EVIDENCE
-    probability: float = math.nan
-    is_outside: bool = False
+def verdict(probability: float) -> str:
+    """What a probability of a gain means in words; NaN is no evidence."""
+    if math.isnan(probability):
+        return NO_EVIDENCE
+    return EVEN if abs(probability - 0.5) <= NEAR_HALF else HELPS if probability > 0.5 else HURTS
 
 
 @dataclass(frozen=True)
 class Lessons:
-    """What a study's pairs teach: how many were measured of how many tasks, how many gain, the model."""
+    """What a study's pairs teach: the regression of gains on cosines, judged with tasks left out."""
 
     tasks: int
-    pairs: int
-    gaining: int
-    model: GainModel
+    predictor: Predictor
+    regression: Regression
+    judgement: Judgement
 
     @property
     def speaks(self) -> bool:
         """Whether the cosine is better than chance for tasks that it has not seen."""
-        auc = self.model.judgement.auc
-        least = auc.value - ERRORS * auc.sd
-        return math.isfinite(least) and least > 0.5
+        auc = self.judgement.auc
+        return auc.value - ERRORS * auc.sd > 0.5
 
-    def predict(self, cosines: Mapping[Pair, float]) -> dict[Pair, Prediction]:
-        """What is expected of these pairs by the cosine of their tasks' gradients, NaN where unknown."""
-        if not self.speaks:
-            return dict.fromkeys(cosines, Prediction())
-        values = np.array([[cosine] for cosine in cosines.values()], dtype=np.float64)
-        seen = self.model.predictor.values[np.isfinite(self.model.predictor.values)]
-        expected = {}
-        for (pair, cosine), probability in zip(
-            cosines.items(), self.model.probability(values).tolist(), strict=True
-        ):
-            is_near = math.isnan(probability) or abs(probability - 0.5) <= NEAR_HALF
-            verdict = NO_EVIDENCE if is_near else HELPS if probability > 0.5 else HURTS
-            is_outside = math.isfinite(cosine) and not seen.min() <= cosine <= seen.max()
-            expected[pair] = Prediction(verdict, probability, is_outside)
-        return expected
+    @property
+    def range(self) -> tuple[float, float]:
+        """The lowest and the highest cosine of the study's pairs; beyond, the nearest counts."""
+        return float(np.nanmin(self.predictor.values)), float(np.nanmax(self.predictor.values))
+
+    def probabilities(self, cosines: Mapping[Pair, float]) -> dict[Pair, float]:
+        """The probability of a gain of these pairs by their cosine; NaN where nothing is known."""
+        values = np.array([[cosine] for cosine in cosines.values()], dtype=np.float64).reshape(-1, 1)
+        probability, _ = self.regression.predict(self.predictor.scaled(values))
+        known = np.isfinite(values[:, 0]) & self.speaks
+        return dict(zip(cosines, np.where(known, probability, np.nan).tolist(), strict=True))
 
 
 def lessons(document: Mapping[str, Any]) -> Lessons:
     """What the evidence of a study (`jobs.reports.evidence.Evidence.document`) teaches."""
-    rows = {(row["main"], row["aux"]): row for row in document["pairs"]}
+    rows = {(row["main"], row["aux"]): row for row in document["pairs"] if row.get(COSINE) is not None}
     pairs = Pairs.of({pair: row["gain"] for pair, row in rows.items()})
-    cosines = {pair: row[COSINE] for pair, row in rows.items() if row.get(COSINE) is not None}
-    model = gain_model(pairs, single_number(COSINE, pairs, cosines))
-    return Lessons(len(pairs.tasks), len(pairs.names), int((pairs.gains > 0).sum()), model)
+    predictor = single_number(COSINE, pairs, {pair: row[COSINE] for pair, row in rows.items()})
+    regression = fit(predictor.scaled(predictor.values), pairs.gains > 0)
+    return Lessons(len(pairs.tasks), predictor, regression, judge(pairs, predictor, LEFT_OUT))
 
 
-def packaged(part: str) -> Mapping[str, Any]:
+def packaged_study(part: str) -> Mapping[str, Any]:
     """The evidence of that part of the study `transfer` that comes with the installation."""
     file = resources.files("core.transfer").joinpath(f"data/{part}.json")
     try:
@@ -92,3 +93,9 @@ def packaged(part: str) -> Mapping[str, Any]:
             f"This installation lacks the evidence of the study transfer, part {part}."
         ) from None
     return document
+
+
+@lru_cache
+def packaged(part: str) -> Lessons:
+    """What that evidence teaches."""
+    return lessons(packaged_study(part))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
 
@@ -31,7 +31,7 @@ from core.transfer.features import (
     CURVE_FEATURES,
     DATA_FEATURES,
     FEATURES,
-    TaskFeatures,
+    Features,
     pair_features,
     pair_values,
 )
@@ -129,7 +129,7 @@ def baselines(pairs: Pairs) -> tuple[Predictor, Predictor]:
 
 def feature_predictors(
     pairs: Pairs,
-    features: Mapping[str, TaskFeatures],
+    features: Mapping[str, Features],
     data_seconds: float | None = None,
     curve_seconds: float | None = None,
 ) -> tuple[Predictor, ...]:
@@ -362,31 +362,6 @@ def rank_correlation(values: ArrayLike, others: ArrayLike) -> float:
     if len(first) < 3 or not np.ptp(first) or not np.ptp(second):
         return math.nan
     return float(spearmanr(first, second).statistic)
-
-
-@dataclass(frozen=True)
-class GainModel:
-    """A predictor's regression on all pairs that were measured, for pairs that were not.
-
-    `judgement` says what to expect of it for new tasks (LEFT_OUT).
-    """
-
-    predictor: Predictor
-    judgement: Judgement
-    regression: Regression = field(repr=False)
-
-    def probability(self, values: Floats) -> Floats:
-        """(Q,) the probability of a gain for pairs with values (Q, F); NaN for one without any value."""
-        probability, _ = self.regression.predict(self.predictor.scaled(values))
-        return np.where(np.isfinite(values).any(axis=1), probability, np.nan)
-
-
-def gain_model(pairs: Pairs, predictor: Predictor) -> GainModel:
-    """The predictor's regression on all pairs. Raises ValueError where it has a value for none of them."""
-    judged, values = _judged(pairs, predictor)
-    if not len(values):
-        raise ValueError(f"{predictor.name} has a value for no pair")
-    return GainModel(predictor, judge(pairs, predictor, LEFT_OUT), fit(values, judged.gains > 0))
 
 
 @dataclass(frozen=True)

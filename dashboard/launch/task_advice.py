@@ -16,14 +16,14 @@ from core.wording import all_of, duration, plural
 from dashboard.launch.draft import Draft
 from dashboard.launch.presets import LaunchPreset
 from dashboard.shared import resources
+from dashboard.shared.downloads import show_table
 from dashboard.shared.live import live
-from dashboard.shared.newcomers import fold, launch_button
+from dashboard.shared.newcomers import launch_button
 from dashboard.shared.states import problem
 from dashboard.text import escape
 from jobs.queue.submit import submit_missing
 
 if TYPE_CHECKING:
-    from core.transfer.prediction import Lessons
     from jobs.reports.advise import Inquiry, TaskAdvice
 
 TITLE = "Which of my tasks help each other?"
@@ -75,7 +75,7 @@ def _draw(asked: Inquiry) -> None:
     from jobs.reports.advise_words import short_budgets
 
     runs = progress(resources.store(), asked)
-    done = [run.id for run in runs.values() if run.state is RunState.SUCCEEDED]
+    done = tuple(run.id for run in runs.values() if run.state is RunState.SUCCEEDED)
     if len(runs) < len(asked.runs):
         problem("A run that this rests on did not succeed or was stopped. Ask again to queue it anew.")
     elif len(done) < len(asked.runs):
@@ -86,7 +86,7 @@ def _draw(asked: Inquiry) -> None:
         st.page_link("runs/page.py", label="Runs", icon=":material/list_alt:", query_params=query)
     else:
         newest = resources.store().runs(states={RunState.SUCCEEDED}, limit=1, with_facts=False)
-        _show(_advice(database_url(), asked.corpus, asked.columns, tuple(done), newest[0].id, _asked=asked))
+        _show(_advice(database_url(), asked.corpus, asked.columns, done, newest[0].id, _asked=asked))
 
 
 @st.cache_resource(max_entries=8, show_spinner="Comparing the tasks with those of the study")
@@ -101,38 +101,23 @@ def _advice(
     """Anew when a run has ended since, which may be one of a pair."""
     from jobs.reports.advise import advice
 
-    return advice(resources.store(), _asked, _lessons())
+    return advice(resources.store(), _asked)
 
 
-@st.cache_resource(show_spinner=False)
-def _lessons() -> Lessons:
-    from core.transfer.prediction import lessons, packaged
-    from jobs.reports.advise import PART
+def _show(advice: TaskAdvice) -> None:
+    from jobs.reports.advise_words import report
+    from jobs.reports.render import Sheet
 
-    return lessons(packaged(PART))
-
-
-def _show(found: TaskAdvice) -> None:
-    from jobs.reports.advise_words import HEADERS, answer, reasons, row, settling
-
-    st.markdown(escape(answer(found)))
-    st.table(
-        [dict(zip(HEADERS, map(escape, row(pair)), strict=True)) for pair in found.pairs],
-        border="horizontal",
-        hide_index=True,
-        alt="What is expected of each pair of tasks",
-    )
+    table, answer, *reasons, settling, _ = report(advice)
+    st.markdown(escape(answer))
+    assert isinstance(table, Sheet)
+    show_table(table, alt="What is expected of each pair of tasks")
     with st.container(gap="xsmall"):
-        for sentence in reasons(found):
+        for sentence in reasons:
             st.caption(escape(sentence))
-    st.markdown(escape(settling(found)))
-    if found.new:
-        about = found.settling.seconds
-        label = f"Launch {plural(found.new, 'run')}{'' if about is None else f', about {duration(about)}'}"
-        launch_button(LaunchPreset(TITLE, "", found.inquiry.pairs), label)
-
-    def terminal() -> None:
-        commands = "\n".join([*found.commands.values(), found.settling_command])
-        st.code(commands, language="bash", wrap_lines=True)
-
-    fold(terminal, key="advice_terminal", label="The same from a terminal", icon=":material/terminal:")
+    st.markdown(escape(settling))
+    if advice.new:
+        about = advice.settling.seconds
+        label = f"Launch {plural(advice.new, 'run')}{'' if about is None else f', about {duration(about)}'}"
+        launch_button(LaunchPreset(TITLE, "", advice.inquiry.pairs), label)
+    st.code(advice.settling_command, language="bash", wrap_lines=True)

@@ -8,8 +8,7 @@ import numpy as np
 
 from core.figures import Chart, Figure, axis, interval, named_axis, plotly_text
 from core.transfer.gains import Gain, Pair
-from core.transfer.predictors import Coefficient
-from dashboard.theme import BORDER, DASHES, MUTED, PARADIGM_NAMES, TEXT, faint
+from dashboard.theme import DASHES, MUTED, PARADIGM_NAMES, TEXT, faint
 from dashboard.transfer.views import Course
 
 
@@ -67,47 +66,6 @@ def loss_chart(courses: Mapping[str, Course | None], colour: str) -> Figure:
     chart.layout["xaxis"] = axis("Share of training, %", showgrid=False, range=(0, 100))
     chart.layout["yaxis"] = axis("nats per label", rangemode="tozero")
     chart.layout["legend"] = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 11}}
-    return chart.figure()
-
-
-def coefficient_chart(
-    weights: Sequence[Coefficient], titles: Mapping[str, str], published: Mapping[str, float]
-) -> Figure:
-    """Bars with 95% intervals, filled where these leave out zero; published values as grey diamonds."""
-    chart = Chart(60 + 24 * len(weights), margin={"l": 8, "r": 16, "t": 8, "b": 44})
-    values = [weight.value for weight in weights]
-    lows, highs = [weight.low for weight in weights], [weight.high for weight in weights]
-    chart.add(
-        "bar",
-        x=values,
-        y=list(range(len(weights))),
-        orientation="h",
-        width=0.62,
-        marker={
-            "color": [
-                BORDER if low <= 0 <= high else f"var(--st-{'red' if low > 0 else 'blue'}-color)"
-                for low, high in zip(lows, highs, strict=True)
-            ],
-            "line": {"width": 0},
-        },
-        error_x=interval(values, lows, highs, MUTED),
-        text=[f"{titles[w.feature]}: {w.value:+.2f} [{w.low:+.2f}, {w.high:+.2f}]" for w in weights],
-        textposition="none",
-        hovertemplate="%{text}<extra></extra>",
-    )
-    reported = {row: published[w.feature] for row, w in enumerate(weights) if w.feature in published}
-    chart.add(
-        "scatter",
-        x=list(reported.values()),
-        y=list(reported),
-        mode="markers",
-        marker={"symbol": "diamond-open", "size": 8, "color": MUTED},
-        hovertemplate="reported: %{x:+.2f}<extra></extra>",
-    )
-    chart.add_line(x=0, line={"color": MUTED, "width": 1})
-    chart.layout["xaxis"] = axis("Coefficient: right, a larger value goes with a gain")
-    names = [titles[weight.feature] for weight in weights]
-    chart.layout["yaxis"] = named_axis(names, 12, range=(len(weights) - 0.4, -0.6))
     return chart.figure()
 
 

@@ -10,14 +10,12 @@ import streamlit as st
 
 from core.errors import MRNLabError
 from core.studies import STUDIES
-from core.transfer.features import FEATURES
 from core.transfer.gains import Gains, Pair
 from core.transfer.grouping import best_grouping
 from core.transfer.predictors import (
     CORRELATION,
     CROSS_VALIDATION,
     LEFT_OUT,
-    PUBLISHED_COEFFICIENTS,
     rank_correlation,
 )
 from core.wording import plural, signed_points
@@ -27,10 +25,10 @@ from dashboard.shared.downloads import show_table
 from dashboard.shared.selection import choice, segments
 from dashboard.shared.states import problem
 from dashboard.text import escape
-from dashboard.transfer.charts import coefficient_chart, planted_chart
+from dashboard.transfer.charts import planted_chart
 from dashboard.transfer.state import Known
 from dashboard.transfer.views import best_sentence
-from jobs.reports.pairs import predictors_sheet
+from jobs.reports.pairs import coefficients_sheet, predictors_sheet
 from jobs.reports.render import Sheet
 from jobs.reports.transfer import PairGroup
 
@@ -41,7 +39,6 @@ _HOW = {
     "folds": "5 random folds of the pairs, 100 times, as published; ± is the SD over repeats. The tasks of a "
     "tested pair were seen in other pairs, so a predictor that remembers which tasks gain does well.",
 }
-_MOST_COEFFICIENTS = 16
 _FEW_MODELS = 3
 _MEASURED = "Measured gain"
 _EVEN = 0.5
@@ -100,23 +97,12 @@ def predictors(known: Known) -> None:
     )
     if known.coefficients:
         st.markdown("**What counts in the regression on all features**")
-        largest = sorted(known.coefficients, key=lambda weight: -abs(weight.value))[:_MOST_COEFFICIENTS]
-        titles = {weight.feature: _feature_title(weight.feature) for weight in largest}
-        chart(
-            coefficient_chart(largest, titles, PUBLISHED_COEFFICIENTS), key="coefficients", still=True,
-            revision=" ".join(titles), alt="Coefficients of the regression with 95% intervals",
-        )  # fmt: skip
+        show_table(coefficients_sheet(known.coefficients), alt="The largest coefficients of the regression")
         st.caption(
-            f"The {len(largest)} largest of {len(known.coefficients)} coefficients, features scaled to "
-            "[0, 1]; 95% intervals by a bootstrap over tasks. Grey bars: the interval includes zero. "
-            "Diamonds: reported by Bingel and Søgaard (2017) on their tasks."
+            f"The largest of {len(known.coefficients)} weights, features scaled to [0, 1]: above zero, a "
+            "larger value goes with a gain. 95% intervals by a bootstrap over tasks. Reported: by Bingel and "
+            "Søgaard (2017) on their tasks."
         )
-
-
-def _feature_title(feature: str) -> str:
-    """`main size` as `Size, main`."""
-    role, _, name = feature.partition(" ")
-    return f"{FEATURES.get(name, name)}, {role}"
 
 
 def groups_of_tasks(group: PairGroup, known: Known | None) -> None:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import textwrap
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from core.config import FIELD_HELP
 from core.config.fields import comma_list
 from core.store import RunState
-from core.wording import all_of, which_runs
+from core.wording import which_runs
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
 from jobs.cli.launch import wait_for_runs
-from jobs.cli.output import print_json, print_table, say, tell
-
-if TYPE_CHECKING:
-    from jobs.reports.advise import TaskAdvice
+from jobs.cli.output import print_json, print_report, say
 
 _MOST_SEEDS = 20
-_WIDTH = 100
 
 
 @app.command()
@@ -32,9 +27,7 @@ def advise(
     ] = None,
     seeds: Annotated[
         int,
-        typer.Option(
-            help="Runs of each kind (default: 1).", metavar="N", parser=whole("--seeds", 1, _MOST_SEEDS)
-        ),
+        typer.Option(help="Joint runs (default: 1).", metavar="N", parser=whole("--seeds", 1, _MOST_SEEDS)),
     ] = 1,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
@@ -45,6 +38,7 @@ def advise(
     """
     from jobs.queue.submit import submit_missing
     from jobs.reports.advise import advice, inquiry
+    from jobs.reports.advise_words import report
 
     names = None if columns is None else tuple(comma_list(columns))
     asked = inquiry(corpus, comma_list(tasks), seeds, names)
@@ -55,21 +49,8 @@ def advise(
         wait_for_runs(store, ids)
         if any(run.state is not RunState.SUCCEEDED for run in store.runs(ids, with_facts=False)):
             raise typer.Exit(1)  # waiting has said why
-        found = advice(store, asked)
+        advised = advice(store, asked)
     if json_:
-        print_json(found.document())
+        print_json(advised.document())
     else:
-        _print(found)
-
-
-def _print(found: TaskAdvice) -> None:
-    from jobs.reports.advise_words import HEADERS, answer, reasons, row, settling
-
-    tell(f"Which of {all_of(found.inquiry.tasks)} in {found.inquiry.asked} help each other?\n")
-    print_table(HEADERS, [row(pair) for pair in found.pairs])
-    for paragraph in (answer(found), *reasons(found), settling(found)):
-        tell("\n" + textwrap.fill(paragraph, _WIDTH))
-    tell(f"\n    {found.settling_command}\n")
-    tell("The same numbers again:\n")
-    for what, command in found.commands.items():
-        tell(f"  {what}\n    {command}")
+        print_report(report(advised))

@@ -12,7 +12,6 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations, permutations
 from typing import Any
 
@@ -28,9 +27,8 @@ from core.store import Run, RunState, Store
 from core.studies.study import Setting, lay_out
 from core.studies.transfer import STUDY
 from core.tasks import KINDS
-from core.transfer.affinity import cosine_curve
 from core.transfer.gains import Gain, Pair, group_key
-from core.transfer.prediction import Lessons, Prediction, lessons, packaged
+from core.transfer.prediction import Lessons, packaged, verdict
 from core.wording import all_of
 from jobs.queue.estimates import Cost, cost
 from jobs.queue.submit import same_runs
@@ -162,13 +160,24 @@ def _budgets(
 
 @dataclass(frozen=True)
 class PairAdvice:
-    """A pair: the cosine of its tasks' gradients, what is expected by it, what was measured."""
+    """A pair: the cosine of its tasks' gradients, the probability of a gain by it, what was measured."""
 
     main: str
     aux: str
     cosine: float
-    expected: Prediction
+    probability: float
     measured: Gain | None
+
+    @property
+    def verdict(self) -> str:
+        """What is expected."""
+        return verdict(self.probability)
+
+    def document(self) -> dict[str, Any]:
+        """The pair as plain values, gains in points."""
+        gain = self.measured
+        measured = None if gain is None else {**gain.as_numbers(), "decided": gain.is_decided}
+        return {**vars(self), "advice": self.verdict, "measured": measured}
 
 
 @dataclass(frozen=True)
@@ -186,23 +195,6 @@ class TaskAdvice:
     settling: Cost
 
     @property
-    def guessed(self) -> tuple[PairAdvice, ...]:
-        """The pairs that were not measured."""
-        return tuple(pair for pair in self.pairs if pair.measured is None)
-
-    @cached_property
-    def commands(self) -> dict[str, str]:
-        """By what it makes or shows, each command that reproduces a number of the advice."""
-        asked, seeds = self.inquiry, sorted({run.seed for run in self.inquiry.runs})
-        task, curve = cosine_curve(*asked.tasks[:2])
-        options = f"{shlex.quote(curve)} --task {shlex.quote(task)} --split train --csv"
-        return {
-            "joint run": launch_command(asked.runs[0], asked.tasks, ("mtl",), seeds),
-            "cosine": f"mrnlab metrics {self.runs[0]} {options}",
-            "hit rate": f"mrnlab study {STUDY.name} --part {PART} --report markdown",
-        }
-
-    @property
     def settling_command(self) -> str:
         """The command that trains every pair, and each task alone."""
         asked = self.inquiry
@@ -210,35 +202,16 @@ class TaskAdvice:
         return launch_command(asked.pairs[0], asked.tasks, ("stl", "mtl"), seeds, "--task-groups", "pairs")
 
     def document(self) -> dict[str, Any]:
-        """All of it as plain values; gains in points."""
+        """All of it as plain values."""
+        total, seconds = len(self.inquiry.pairs), self.settling.seconds
         return {
             "corpus": self.inquiry.corpus,
             "words": dict(self.inquiry.words),
-            "judgement": dataclasses.asdict(self.lessons.model.judgement),
+            "judgement": dataclasses.asdict(self.lessons.judgement),
             "speaks": self.lessons.speaks,
-            "gaining": self.lessons.gaining / self.lessons.pairs,
-            "pairs": [
-                {
-                    "main": pair.main,
-                    "aux": pair.aux,
-                    "cosine": pair.cosine,
-                    "advice": pair.expected.verdict,
-                    "probability": pair.expected.probability,
-                    "outside": pair.expected.is_outside,
-                    "measured": None
-                    if pair.measured is None
-                    else {**pair.measured.as_numbers(), "decided": pair.measured.is_decided},
-                }
-                for pair in self.pairs
-            ],
+            "pairs": [pair.document() for pair in self.pairs],
             "runs": self.runs,
-            "commands": self.commands,
-            "sweep": {
-                "command": self.settling_command,
-                "runs": len(self.inquiry.pairs),
-                "new": self.new,
-                "seconds": self.settling.seconds,
-            },
+            "sweep": {"command": self.settling_command, "runs": total, "new": self.new, "seconds": seconds},
         }
 
 
@@ -247,31 +220,19 @@ def progress(store: Store, asked: Inquiry) -> dict[RunConfig, Run]:
     return same_runs(store, asked.runs)
 
 
-def advice(store: Store, asked: Inquiry, known: Lessons | None = None) -> TaskAdvice:
-    """The advice, once all runs of the inquiry have succeeded. Takes seconds.
-
-    `known` are the lessons of the study's packaged evidence, or others. Raises MRNLabError where a run is
-    missing.
-    """
-    runs = {config: run for config, run in progress(store, asked).items() if run.state is RunState.SUCCEEDED}
-    if missing := [config for config in asked.runs if config not in runs]:
-        config = missing[0]
-        raise MRNLabError(
-            f"The {config.paradigm.upper()} run of {', '.join(config.tasks)} with seed {config.seed} has not "
-            "succeeded, and there is no advice without it."
-        )
-    known = lessons(packaged(PART)) if known is None else known
-    ids = tuple(runs[config].id for config in asked.runs)
-    mean = mean_of_runs(store.runs(ids), lambda run: run_affinities(store, run).cosine)
+def advice(store: Store, asked: Inquiry) -> TaskAdvice:
+    """The advice, once all runs of the inquiry have succeeded. Raises MRNLabError where one is missing."""
+    runs = [run for run in progress(store, asked).values() if run.state is RunState.SUCCEEDED]
+    if len(runs) < len(asked.runs):
+        raise MRNLabError("A run that the advice rests on has not succeeded.")
+    known = packaged(PART)
+    mean = mean_of_runs(runs, lambda run: run_affinities(store, run).cosine)
     cosines = {pair: mean.get(pair, math.nan) for pair in asked.ordered_pairs}
-    expected = known.predict(cosines)
-    measured = _measured(store, asked)
+    probabilities, measured = known.probabilities(cosines), _measured(store, asked)
     there = same_runs(store, asked.pairs)
     new = [config for config in asked.pairs if config not in there]
-    pairs = tuple(
-        PairAdvice(*pair, cosines[pair], expected[pair], measured.get(pair)) for pair in asked.ordered_pairs
-    )
-    return TaskAdvice(asked, known, pairs, ids, len(new), cost(store, new))
+    pairs = [PairAdvice(*pair, cosines[pair], probabilities[pair], measured.get(pair)) for pair in cosines]
+    return TaskAdvice(asked, known, tuple(pairs), tuple(run.id for run in runs), len(new), cost(store, new))
 
 
 def _measured(store: Store, asked: Inquiry) -> dict[Pair, Gain]:

@@ -18,7 +18,7 @@ from core.corpora.loading import read
 from core.errors import CorpusError
 from core.models.word_vectors import GLOVE, lookup, read_vectors
 from core.store import MetricKey, Run, RunState, Store
-from core.transfer.features import TaskFeatures, curve_features, data_features, label_ami
+from core.transfer.features import Features, curve_features, data_features, label_ami
 from core.transfer.gains import Gains, Pair
 from core.transfer.predictors import (
     AFFINITY,
@@ -54,7 +54,7 @@ class Evidence:
     """
 
     pairs: Pairs
-    features: Mapping[str, TaskFeatures]
+    features: Mapping[str, Features]
     numbers: Mapping[str, Numbers]
     predictors: tuple[Predictor, ...]
     judgements: tuple[Judgement, ...]
@@ -109,7 +109,7 @@ def evidence(store: Store, group: PairGroup) -> Evidence:
     return Evidence(complete, features, numbers, predictors, judgements)
 
 
-def _task_features(store: Store, group: PairGroup) -> tuple[dict[str, TaskFeatures], float, float]:
+def _task_features(store: Store, group: PairGroup) -> tuple[dict[str, Features], float, float]:
     """The features of the tasks that were trained alone, in the mean over seeds; what those of the data and
     those of the curves took for all tasks and one seed.
     """
@@ -118,7 +118,7 @@ def _task_features(store: Store, group: PairGroup) -> tuple[dict[str, TaskFeatur
     keys = {(run.id, MetricKey(run.config.tasks[0], "train", "loss")): -1 for run in runs.values()}
     curves = {series.run_id: series for series in store.metrics_since(keys)}
     words = _words_of(group.config.vectors or GLOVE)
-    features: dict[str, TaskFeatures] = {}
+    features: dict[str, Features] = {}
     data_seconds = curve_seconds = 0.0
     for task, by_seed in group.alone.items():
         values, notes = [], dict[str, None]()
@@ -133,7 +133,7 @@ def _task_features(store: Store, group: PairGroup) -> tuple[dict[str, TaskFeatur
             fitted = curve_features([], []) if curve is None else curve_features(curve.step, curve.value)
             values.append(data | dict(fitted.values))
             notes |= dict.fromkeys(fitted.notes)
-        features[task] = TaskFeatures(task, dict(pd.DataFrame(values).mean()), tuple(notes))
+        features[task] = Features(dict(pd.DataFrame(values).mean()), tuple(notes))
     return features, data_seconds, curve_seconds
 
 

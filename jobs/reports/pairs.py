@@ -12,6 +12,7 @@ from core.evaluation.comparison import NEGLIGIBLE, UNDECIDED
 from core.store import Store
 from core.studies import Study
 from core.studies.study import Layout
+from core.transfer.features import FEATURES
 from core.transfer.gains import GAINS, LOSES, Gain, Gains, group_key
 from core.transfer.grouping import MOST_TASKS, best_grouping
 from core.transfer.predictors import (
@@ -19,6 +20,7 @@ from core.transfer.predictors import (
     LEFT_OUT,
     PUBLISHED,
     PUBLISHED_COEFFICIENTS,
+    Coefficient,
     Judgement,
     Measure,
     coefficients,
@@ -77,9 +79,10 @@ def pairs_report(title: str, group: PairGroup, known: Evidence, names: Mapping[s
     for task, features in known.features.items():
         if features.notes:
             yield f"{names.get(task, task)}: {' '.join(features.notes)}"
-    if (regression := next((p for p in known.predictors if p.name == "all features"), None)) is not None:
-        yield "### Coefficients of all features"
-        yield _coefficients(known, regression)
+    for predictor in known.predictors:
+        if predictor.name == "all features":
+            yield "### Coefficients of all features"
+            yield coefficients_sheet(coefficients(known.pairs, predictor))
     is_complete = len(gains.pairs) == len(gains.tasks) * (len(gains.tasks) - 1)
     if is_complete and len(gains.tasks) <= MOST_TASKS:
         yield "### Groups"
@@ -190,18 +193,18 @@ def _number(value: float) -> str | None:
     return f"{value:+.2f}" if math.isfinite(value) else None
 
 
-def _coefficients(known: Evidence, regression: Any) -> Sheet:
-    ordered = sorted(coefficients(known.pairs, regression), key=lambda each: -abs(each.value))
+def coefficients_sheet(weights: Sequence[Coefficient]) -> Sheet:
+    """The largest weights of the regression on all features, with their intervals; the published ones."""
     rows = [
         (
-            each.feature,
-            f"{each.value:+.2f}",
-            f"[{each.low:+.2f}, {each.high:+.2f}]",
-            _number(PUBLISHED_COEFFICIENTS.get(each.feature, math.nan)),
+            f"{FEATURES[feature]}, {role}",
+            Entry(f"{weight.value:+.2f}", f"[{weight.low:+.2f}, {weight.high:+.2f}]"),
+            _number(PUBLISHED_COEFFICIENTS.get(weight.feature, math.nan)),
         )
-        for each in ordered[:_COEFFICIENTS]
+        for weight in sorted(weights, key=lambda weight: -abs(weight.value))[:_COEFFICIENTS]
+        for role, _, feature in [weight.feature.partition(" ")]
     ]
-    return Sheet.of(("feature", "weight", "95% interval", "reported"), rows)
+    return Sheet.of(("feature", "weight", "reported"), rows)
 
 
 def _groups(gains: Gains, names: Mapping[str, str]) -> Sheet:

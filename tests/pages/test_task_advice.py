@@ -8,10 +8,9 @@ import pytest
 
 from core.records import StepMetrics
 from core.store import RunState, Store
-from core.transfer import prediction
 from core.transfer.affinity import affinity_curves
-from core.transfer.prediction import HELPS, HURTS, NO_EVIDENCE
-from dashboard.launch import task_advice
+from core.transfer.prediction import EVEN, HELPS, HURTS, lessons
+from jobs.reports import advise
 from tests.making import OWNER, run_facts, split_result, step_metrics
 from tests.pages.conftest import Open, words
 from tests.unit.test_prediction import evidence, planted
@@ -31,8 +30,7 @@ def _train(store: Store) -> None:
 def test_the_card_asks_answers_and_settles(
     open_page: Open, workers: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prediction, "packaged", lambda part: evidence(planted))
-    task_advice._lessons.clear()
+    monkeypatch.setattr(advise, "packaged", lambda part: lessons(evidence(planted)))
     app = open_page("launch")
     app.button(key="task_advice_ask").click().run()
     assert not app.exception
@@ -45,10 +43,11 @@ def test_the_card_asks_answers_and_settles(
     _train(store)
     app.run()
     assert not app.exception
-    (table,) = (one.value for one in app.table if "main task" in one.value.columns)
-    pairs = set(zip(table["main task"], table["beside"], strict=True))
-    assert pairs == set(permutations(("pos", "chunk", "ner"), 2))
-    assert set(table["advice"]) <= {HELPS, HURTS, NO_EVIDENCE}
+    (table,) = (one.value for one in app.table if "beside" in one.value.columns)
+    assert set(zip(table.index, table["beside"], strict=True)) == set(
+        permutations(("pos", "chunk", "ner"), 2)
+    )
+    assert {text.replace("\u00a0", " ") for text in table["advice"]} <= {HELPS, HURTS, EVEN}
     assert "where it has seen neither task" in words(app)
     (settle,) = (button for button in app.button if button.label.startswith("Launch 30 runs"))
     settle.click().run()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.transfer.prediction import HELPS, HURTS, NO_EVIDENCE, lessons, packaged
+from core.transfer.prediction import EVEN, HELPS, HURTS, NO_EVIDENCE, lessons, packaged, verdict
 from core.transfer.predictors import COSINE
 
 TASKS = tuple(f"t{number}" for number in range(12))
@@ -34,37 +34,31 @@ def planted(cosine: float, draw: Any) -> float:
 
 def test_a_planted_cause_decides() -> None:
     learned = lessons(evidence(planted))
-    assert (learned.tasks, learned.pairs) == (12, 132)
-    assert learned.speaks
-    judgement = learned.model.judgement
-    assert judgement.scheme == "tasks left out"
+    judgement = learned.judgement
+    assert (learned.tasks, judgement.pairs, judgement.scheme) == (12, 132, "tasks left out")
     assert judgement.auc.value - 2 * judgement.auc.sd > 0.5
-    expected = learned.predict({("a", "b"): 0.9, ("b", "a"): -0.9, ("a", "c"): 0.0, ("a", "d"): math.nan})
-    assert [prediction.verdict for prediction in expected.values()] == [
-        HELPS,
-        HURTS,
-        NO_EVIDENCE,
-        NO_EVIDENCE,
-    ]
-    assert expected["a", "b"].probability > 0.6
-    assert expected["b", "a"].probability < 0.4
-    assert math.isnan(expected["a", "d"].probability)
-    # A cosine that no pair of the study had is marked.
-    assert not expected["a", "b"].is_outside
-    assert learned.predict({("a", "b"): 1.5})["a", "b"].is_outside
+    probability = learned.probabilities(
+        {("a", "b"): 0.9, ("b", "a"): -0.9, ("a", "c"): 0.0, ("a", "d"): math.nan}
+    )
+    assert list(map(verdict, probability.values())) == [HELPS, HURTS, EVEN, NO_EVIDENCE]
+    assert probability["a", "b"] > 0.6
+    assert probability["b", "a"] < 0.4
+    assert math.isnan(probability["a", "d"])
+    low, high = learned.range
+    assert -1 < low < -0.9
+    assert 0.9 < high < 1
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_random_evidence_is_none(seed: int) -> None:
     learned = lessons(evidence(lambda cosine, draw: float(draw.normal()), seed=seed))
     assert not learned.speaks
-    (prediction,) = learned.predict({("a", "b"): 0.9}).values()
-    assert prediction.verdict == NO_EVIDENCE
-    assert math.isnan(prediction.probability)
+    (probability,) = learned.probabilities({("a", "b"): 0.9}).values()
+    assert math.isnan(probability)
 
 
 def test_the_packaged_study_speaks() -> None:
-    learned = lessons(packaged("scarce-minilm"))
-    assert (learned.tasks, learned.pairs) == (12, 132)
+    learned = packaged("scarce-minilm")
+    assert (learned.tasks, learned.judgement.pairs) == (12, 132)
     assert learned.speaks
-    assert learned.model.judgement.auc.value == pytest.approx(0.78, abs=0.01)
+    assert learned.judgement.auc.value == pytest.approx(0.78, abs=0.01)

@@ -16,9 +16,9 @@ from sklearn.preprocessing import MinMaxScaler
 
 from core.errors import MRNLabError
 from core.transfer import predictors
-from core.transfer.features import FEATURES, TaskFeatures
+from core.transfer.features import FEATURES, Features
 from core.transfer.grouping import Grouping, best_grouping
-from core.transfer.prediction import packaged
+from core.transfer.prediction import packaged_study
 from core.transfer.predictors import (
     AFFINITY,
     AMI,
@@ -34,7 +34,6 @@ from core.transfer.predictors import (
     baselines,
     coefficients,
     feature_predictors,
-    gain_model,
     judge,
     single_number,
 )
@@ -56,10 +55,10 @@ def _of_tasks(values: Floats, role: int) -> Floats:
 
 def test_the_judgements_of_the_packaged_study_are_found_again() -> None:
     """They were made with another solver of the same regression."""
-    study = packaged("scarce-minilm")
+    study = packaged_study("scarce-minilm")
     pairs = Pairs.of({(row["main"], row["aux"]): row["gain"] for row in study["pairs"]})
     features = {
-        task: TaskFeatures(task, {name: np.nan if value is None else value for name, value in known.items()})
+        task: Features({name: np.nan if value is None else value for name, value in known.items()})
         for task, known in study["features"].items()
     }
     numbers = {
@@ -206,19 +205,6 @@ def test_a_missing_value_is_the_median_of_the_training_pairs_and_others_are_cut_
     assert regression.scaled(values)[:, 0].tolist() == [0, 0.25, 0.25, 1, 1]
 
 
-def test_the_regression_on_all_pairs_predicts_new_ones() -> None:
-    planted = _numbers().normal(size=132)
-    model = gain_model(Pairs(NAMES, planted), Predictor("planted", planted[:, None], ("number",)))
-    gains, losses, unknown = model.probability(np.array([[2.0], [-2.0], [np.nan]]))
-    assert gains > 0.8
-    assert losses < 0.2
-    assert np.isnan(unknown)
-    assert model.judgement.scheme == LEFT_OUT
-    assert model.judgement.accuracy.value > 0.9
-    with pytest.raises(ValueError, match="a value for no pair"):
-        gain_model(Pairs(NAMES, planted), Predictor("none", np.full((132, 1), np.nan)))
-
-
 def test_coefficients_have_intervals_over_tasks() -> None:
     """A property of main tasks decides; intervals over 12 tasks hold it apart from zero, and no noise."""
     decisive_values = _of_tasks(_numbers().normal(size=12), 0)
@@ -235,7 +221,7 @@ def test_coefficients_have_intervals_over_tasks() -> None:
 
 def test_predictors_of_the_paper_have_21_21_and_42_features() -> None:
     features = {
-        task: TaskFeatures(task, dict(zip(FEATURES, _numbers(place).random(14), strict=True)))
+        task: Features(dict(zip(FEATURES, _numbers(place).random(14), strict=True)))
         for place, task in enumerate(TASKS)
     }
     made = feature_predictors(Pairs(NAMES, np.ones(132)), features, data_seconds=1.0, curve_seconds=20.0)

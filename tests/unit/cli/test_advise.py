@@ -14,7 +14,7 @@ from core.corpora import prepare
 from core.store import RunState, Store
 from core.studies.transfer import STUDY
 from core.training.trainer import train
-from core.transfer.prediction import HELPS, HURTS, NO_EVIDENCE
+from core.transfer.prediction import EVEN, HELPS, HURTS, NO_EVIDENCE, lessons
 from jobs.cli import advise as verb
 from jobs.reports import advise
 from tests.studying import Workers
@@ -45,10 +45,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(advise, "_MEASURED_EVERY", 2)
 
 
-def test_advice_is_given_repeated_and_settled(
+def test_advice_is_given_again_and_settled(
     lab: Laboratory, small: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(advise, "packaged", lambda part: evidence(planted))
+    monkeypatch.setattr(advise, "packaged", lambda part: lessons(evidence(planted)))
     document = lab.json(*CALL)
     (run,) = lab.store.runs()
     assert document["runs"] == [run.id]
@@ -57,21 +57,15 @@ def test_advice_is_given_repeated_and_settled(
     assert document["speaks"]
     pairs = {(pair["main"], pair["aux"]): pair for pair in document["pairs"]}
     assert set(pairs) == set(permutations(DEMO, 2))
-    verdicts = {HELPS: 1, HURTS: -1, NO_EVIDENCE: 0}
+    verdicts = {HELPS: 1, HURTS: -1, EVEN: 0}
     for (main, aux), pair in pairs.items():
         sign = 1 if pair["probability"] > 0.5 else -1
         assert verdicts[pair["advice"]] in (0, sign)
         assert pair["cosine"] == pairs[aux, main]["cosine"]
         assert pair["measured"] is None
 
-    # What is printed shows the same numbers again.
-    shown = {what: shlex.split(command)[1:] for what, command in document["commands"].items()}
-    points = [line.split(",") for line in lab.answer(*shown["cosine"]).splitlines()]
-    values = [float(point[-1]) for point in points[1:]]
-    assert sum(values) / len(values) == pytest.approx(pairs[DEMO[0], DEMO[1]]["cosine"], abs=1e-6)
-    assert lab.json(*shown["joint run"])["reused"] == [run.id]
-    assert [known.id for known in lab.store.runs()] == [run.id]
     assert lab.json(*CALL) == document
+    assert [known.id for known in lab.store.runs()] == [run.id]
 
     # The sweep that settles it measures the gains.
     assert document["sweep"] | {"command": "", "seconds": 0} == {
@@ -95,7 +89,8 @@ def test_advice_is_given_repeated_and_settled(
 def test_random_evidence_gives_no_advice(
     lab: Laboratory, small: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(advise, "packaged", lambda part: evidence(lambda cosine, draw: float(draw.normal())))
+    random_study = lessons(evidence(lambda cosine, draw: float(draw.normal())))
+    monkeypatch.setattr(advise, "packaged", lambda part: random_study)
     lines = lab.answer(*CALL).splitlines()
     rows = [line for line in lines if NO_EVIDENCE in line and line.split()[0] in DEMO]
     assert len(rows) == 6
