@@ -42,14 +42,7 @@ from dashboard.theme import TASK_COLOURS, colours
 from jobs.queue.estimates import cost
 from jobs.queue.submit import same_runs
 from jobs.reports.naming import confounds
-from jobs.reports.render import (
-    BEST,
-    COST_COLUMNS,
-    SCORE_COLUMNS,
-    score_records,
-    score_sheet,
-    with_published,
-)
+from jobs.reports.render import BEST, COST_COLUMNS, SCORE_COLUMNS, score_records, score_sheet, with_published
 from jobs.reports.table import ResultRow, ResultTable
 
 _MANY = 180

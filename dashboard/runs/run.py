@@ -16,7 +16,7 @@ from core.tasks.scores import averages
 from core.wording import ago, duration, percent, plural
 from dashboard.runs.bar import run_actions
 from dashboard.shared import actions
-from dashboard.shared.downloads import copy_table
+from dashboard.shared.downloads import copy_table, show_table
 from dashboard.shared.run_views import RunDetail, detail, ended_early, fraction_done
 from dashboard.shared.selection import segments
 from dashboard.shared.states import problem, state_badge
@@ -207,7 +207,7 @@ def _facts(run: Run) -> dict[str, str]:
 
 
 def _by_label(detail: RunDetail) -> None:
-    """The report of one task on one split: its averages, then every label; as a file too."""
+    """The report of one task on one split: every label, then the averages; to copy too."""
     reported = {(score.task, score.split): score for score in detail.scores if score.report}
     if not reported:
         if detail.scores:
@@ -227,26 +227,11 @@ def _by_label(detail: RunDetail) -> None:
         score = reported[task, split]
         sheet, records = report_sheet(detail.run, score), report_records(detail.run, score)
         copy_table(sheet, REPORT_COLUMNS, records, key=f"run_{score.run_id}_{task}")
-    averaged = averages(score)
     kind = kind_of(detail.run.facts, task, score.score_name)
-    first = kind.row_title
-    rows = [
-        {
-            first: f"{name} average" if place < len(averaged) else name,
-            **{column: 100 * row[column.lower()] for column in ("Precision", "Recall", "F1")},
-            "Annotated": int(row["support"]),
-        }
-        for place, (name, row) in enumerate([*averaged.items(), *score.report.items()])
-    ]
-    numbers = {name: st.column_config.NumberColumn(format="%.2f") for name in ("Precision", "Recall", "F1")}
-    _table(
-        rows,
-        f"Precision, recall, F1 and how many are annotated, a line per {first.lower()}",
-        width="content",
-        height="content" if len(rows) <= _MOST_LABELS else 520,
-        column_config={**numbers, "Annotated": st.column_config.NumberColumn(format="localized")},
-    )
-    support = int(averaged["micro"]["support"])
+    alt = f"Precision, recall, F1 and how many are annotated, a line per {kind.row_title.lower()}"
+    with st.container(height=520 if len(score.report) > _MOST_LABELS else "content", border=False):
+        show_table(sheet, alt=alt)
+    support = int(averages(score)["micro"]["support"])
     st.caption(
         f"In percent, over {plural(support, 'annotated span')}. Counted as conlleval does."
         if kind.has_spans
