@@ -6,12 +6,13 @@ Predictions never change within an attempt of a run, so each is read once for al
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
-from core.config import RunConfig, comparison_key
+from core.config import RunConfig
 from core.corpora import prepare
 from core.corpora.types import Sentence
 from core.paths import database_url
@@ -26,7 +27,7 @@ from dashboard.shared.newcomers import try_it
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import choice, choose, chosen, segments
 from dashboard.text import escape
-from jobs.reports.table import ResultTable, settings, tabulate
+from jobs.reports.table import ResultTable, by_configuration, settings, tabulate
 
 _MOST_ROWS = 40
 _NEWEST = 2000
@@ -85,14 +86,8 @@ def scope() -> Scope | None:
 
 def _newest_rows(runs: Sequence[Run]) -> tuple[list[Run], int]:
     """The runs of the newest configurations, as many as a table can show; how many configurations more."""
-    keys: dict[str, str] = {}
-    rows: dict[str, list[Run]] = {}
-    for run in sorted(runs, key=lambda run: -run.id):
-        if run.configuration_id not in keys:
-            keys[run.configuration_id] = comparison_key(run.config)
-        rows.setdefault(keys[run.configuration_id], []).append(run)
-    kept_rows = list(rows.values())[:_MOST_ROWS]
-    return [run for setting_runs in kept_rows for run in setting_runs], len(rows) - len(kept_rows)
+    rows = list(by_configuration(sorted(runs, key=lambda run: -run.id)).values())
+    return list(itertools.chain(*rows[:_MOST_ROWS])), max(0, len(rows) - _MOST_ROWS)
 
 
 def _described(name: str, picked: Sequence[Run], on_data: Sequence[Run], left_out: int) -> str:

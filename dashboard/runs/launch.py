@@ -10,9 +10,9 @@ import streamlit as st
 from core.store import Store
 from core.store.records import ACTIVE, Run, RunState
 from dashboard.runs.table import run_link
-from dashboard.runs.views import by_configuration
 from dashboard.text import escape
 from dashboard.theme import STATES
+from jobs.reports.table import by_configuration
 
 
 def newest_launch(store: Store) -> None:

@@ -7,13 +7,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from pathlib import PurePath
 from statistics import fmean
 from typing import Any
 
 import pandas as pd
 
-from core.config import FIELD_HELP, RunConfig, comparison_key, comparison_values
+from core.config import FIELD_HELP, RunConfig, comparison_values
 from core.evaluation.comparison import compare_rows, highest_row
 from core.evaluation.statistics import MeanSD, summary
 from core.store import Conditions, Store
@@ -22,7 +23,7 @@ from core.wording import all_of, number, plural
 from dashboard.shared.run_views import fraction_done
 from dashboard.theme import order_tasks
 from jobs.reports.naming import fields_apart, has_field, value_text
-from jobs.reports.table import SCORE_NAMES, one_per_seed
+from jobs.reports.table import SCORE_NAMES, by_configuration, one_per_seed
 
 PAGE = 25
 """Configurations on one page; twice as many runs."""
@@ -44,10 +45,10 @@ _APART = {"paradigm", "lambda", "tasks", "fraction", "encoder", "encoder_trainin
 class Line:
     """The runs of one configuration that were found (STL: of all its tasks), or one run (`run` is its id).
 
-    `cells` has, by column, the text of what tells it from the other lines of its table. Scores are shares in
-    [0, 1] by split and task, mean and SD over seeds (`one_per_seed`: a seed that was run again counts once);
-    those of one run in progress are of its last epoch. `counted` runs make the means, of which
-    `seeds` are of one task. `done` and `seconds` are means, `priority` the highest of the queued runs.
+    `cells` has, by column, the text of what tells it from the other lines of its table; `by_seed`, by split
+    and task, the scores in [0, 1], of one run in progress those of its last epoch. `counted` runs make the
+    means (`one_per_seed`), of which `seeds` are of one task. `done` and `seconds` are means, `priority` the
+    highest of the queued runs.
     """
 
     run: int | None
@@ -58,12 +59,16 @@ class Line:
     seeds: int
     states: tuple[tuple[RunState, int], ...]
     done: float
-    scores: Mapping[tuple[str, str], MeanSD]
     by_seed: Mapping[tuple[str, str], Mapping[int, float]]
     seconds: float | None
     newest: datetime
     keywords: tuple[str, ...]
     priority: int
+
+    @cached_property
+    def scores(self) -> dict[tuple[str, str], MeanSD]:
+        """Their mean and spread over seeds."""
+        return {key: summary(scores.values()) for key, scores in self.by_seed.items()}
 
     @property
     def is_active(self) -> bool:
@@ -126,7 +131,7 @@ def page_of(
 
     `tasks` gives the order of the columns of scores.
     """
-    of_configurations = by_configuration(runs)
+    of_configurations = list(by_configuration(runs).values())
     rows = of_configurations if grouped else [[run] for run in runs]
     size = PAGE if grouped else 2 * PAGE
     pages = max(1, -(-len(rows) // size))
@@ -154,23 +159,6 @@ def page_of(
         measures = {task: " or ".join(of_task) for task, of_task in scored_by.items()}
         tables.append(Table(name, shared, tuple(columns), tuple(lines), measures))
     return Page(tuple(tables), pages, len(of_configurations), len(runs))
-
-
-_stl_keys: dict[str, str] = {}
-"""By `configuration_id` of STL: finding it anew for thousands of runs would take longer than all the rest."""
-
-
-def by_configuration(runs: Sequence[Run]) -> list[list[Run]]:
-    """The runs by configuration, in their order. STL's of all tasks are one, as on Compare."""
-    groups: dict[str, list[Run]] = defaultdict(list)
-    for run in runs:
-        key = run.configuration_id
-        if run.config.paradigm == "stl" and run.config_problem is None:
-            if key not in _stl_keys:
-                _stl_keys[key] = comparison_key(run.config)
-            key = _stl_keys[key]
-        groups[key].append(run)
-    return list(groups.values())
 
 
 def _sorted(store: Store, rows: list[list[Run]], sort: str) -> list[list[Run]]:
@@ -237,7 +225,6 @@ def _line(
         seeds=max(Counter(run.configuration_id for run in counted).values()),
         states=tuple((state, states[state]) for state in RunState if states[state]),
         done=fmean(map(fraction_done, row)),
-        scores={key: summary(of_key.values()) for key, of_key in values.items()},
         by_seed=values,
         seconds=fmean(times) if times else None,
         newest=max(run.created_at for run in row),
@@ -356,7 +343,7 @@ def _facts_text(run: Run) -> dict[str, str]:
 def difference_sentence(runs: Sequence[Run]) -> str:
     """In what these runs differ, in plain text: in the seed alone, or in which fields."""
     these = f"These {plural(len(runs), 'run')}"
-    rows = by_configuration(runs)
+    rows = list(by_configuration(runs).values())
     seeds = [frozenset(run.config.seed for run in row) for row in rows]
     if len(rows) == 1:
         tasks = order_tasks(run.config.tasks for run in runs)

@@ -69,6 +69,23 @@ def _rank(run: Run) -> tuple[bool, int]:
     return run.state is RunState.SUCCEEDED, run.id
 
 
+_stl_keys: dict[str, str] = {}
+"""By `configuration_id` of STL: finding it anew for thousands of runs would take longer than all the rest."""
+
+
+def by_configuration(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """The runs by configuration, in their order. STL's of all tasks are one."""
+    groups: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        key = run.configuration_id
+        if run.config.paradigm == "stl" and run.config_problem is None:
+            if key not in _stl_keys:
+                _stl_keys[key] = comparison_key(run.config)
+            key = _stl_keys[key]
+        groups[key].append(run)
+    return groups
+
+
 SCORE_NAMES: Mapping[str, str] = {
     "f1_conll": "F1",
     "accuracy": "accuracy",
@@ -251,13 +268,10 @@ def tabulate(
             by_run[score.run_id][score.task] = score
         if score.split == "dev":
             dev[score.run_id].append(score.score)
-    groups: dict[str, list[Run]] = defaultdict(list)
-    for run in sorted(runs, key=lambda run: run.id):
-        if run.id in by_run:
-            groups[comparison_key(run.config)].append(run)
     parts: dict[str, list[Run]] = defaultdict(list)
     resolved: dict[str, str] = {}
-    for key, same in groups.items():
+    ordered = sorted((run for run in runs if run.id in by_run), key=lambda run: run.id)
+    for key, same in by_configuration(ordered).items():
         texts = _resolved_texts(same, conditions or {})
         for run in same:
             part = f"{key} {texts[run.id]}"
