@@ -18,9 +18,8 @@ from core.encoding.words import WordTokenizer, words_read
 from core.models.encoders import Encoder
 from core.models.encoders.dense import Dense
 from core.models.encoders.frozen import CachedTransformer, shared_transformer
-from core.models.encoders.lstm import SCLSTM, LayeredBiLSTM, StackedBiLSTM
+from core.models.encoders.lstm import StackedBiLSTM, word_stack
 from core.models.encoders.transformer import load_transformer
-from core.models.encoders.windowed import WindowedBiLSTM
 from core.models.encoders.word_inputs import Inventory, WordInputs, inventory_of
 from core.models.sources import locate, longest_window
 from core.models.word_vectors import lookup, read_vectors
@@ -124,18 +123,5 @@ def _inputs(
 
 def _above(config: RunConfig, inputs: WordInputs) -> StackedBiLSTM | Dense:
     """All that stands between word inputs and heads."""
-    stack, shared, own = _stack(config, inputs), config.shared_dense or 0, config.task_dense or 0
+    stack, shared, own = word_stack(config, inputs), config.shared_dense or 0, config.task_dense or 0
     return Dense(stack, shared, own, len(config.tasks)) if shared or own else stack
-
-
-def _stack(config: RunConfig, inputs: WordInputs) -> StackedBiLSTM:
-    hidden, dropout = int(config.bilstm_hidden or 0), config.input_dropout or 0.0
-    if config.encoder == "lstm-d":
-        order = [config.tasks.index(task) for task in config.task_order or config.tasks]
-        return LayeredBiLSTM(inputs, hidden, len(order), dropout, order)
-    if config.window is not None:
-        return WindowedBiLSTM(inputs, hidden, config.window, dropout)
-    layers = int(config.lstm_layers or 1)
-    if config.encoder == "sc-lstm":
-        return SCLSTM(inputs, hidden, layers, dropout, len(config.tasks))
-    return StackedBiLSTM(inputs, hidden, layers, dropout)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.config import PRESETS, RunConfig
-from core.registry import WORD_ENCODERS
 from dashboard.launch.draft import OPTIONS, Draft, option_of
 
 _SEEDS = range(1, 6)
@@ -169,7 +168,7 @@ _LU: tuple[FormPreset, ...] = (
     FormPreset(
         "SC-LSTM",
         "CoNLL-2003: NER, chunking and POS; LSTM-s, LSTM-d and SC-LSTM with the settings of Table 3; 5 seeds",
-        _table("conll2003", ("pos", "chunk", "ner"), "sc-lstm", encoder=tuple(WORD_ENCODERS)),
+        _table("conll2003", ("pos", "chunk", "ner"), "sc-lstm", encoder=("bilstm", "lstm-d", "sc-lstm")),
     ),
 )
 

@@ -16,8 +16,7 @@ from core.encoding.words import WordTokenizer
 from core.errors import ConfigError
 from core.models.encoders import at_words
 from core.models.encoders.dense import Dense
-from core.models.encoders.lstm import SCLSTM, StackedBiLSTM
-from core.models.encoders.windowed import WindowedBiLSTM
+from core.models.encoders.lstm import SCLSTM, StackedBiLSTM, WindowedBiLSTM
 from core.training.setup import part_of, set_up
 from tests.toys import config, corpus
 
