@@ -1,5 +1,6 @@
-"""Names of runs and configurations, their costs and correlations in words: the same on the pages and at the
-terminal. Plain text: escape before Markdown.
+"""Names of runs and configurations and their costs in words: the same on the pages and at the terminal.
+
+Plain text: escape before Markdown.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from core.config import OWNED, RunConfig, applicable_fields, comparison_values
 from core.config.fields import CONTEXT_FIELDS, attribute_name, public_name
 from core.corpora.derived import is_derived
 from core.evaluation.costs import Cost
-from core.evaluation.statistics import MeanSD
 from core.registry import parse_alignment, reads_words
 from core.store import Run, RunState
 from core.wording import duration, number
@@ -206,15 +206,7 @@ def is_default(config: RunConfig, field: str) -> bool:
 
 
 COST_HEAD = ("parameters", "trained", "peak memory", "time per seed")
-"""The columns of `cost_told`."""
-
-
-def correlation_text(learned: MeanSD | None) -> str:
-    """A correlation over seeds, `0.76 ± 0.03`; empty where there is none."""
-    if learned is None:
-        return ""
-    spread = "" if learned.sd is None else f" ± {learned.sd:.2f}"
-    return f"{learned.mean:z.2f}{spread}".replace("-", "−")
+"""The columns of `cost_cells`."""
 
 
 def cost_cells(cost: Cost | None) -> tuple[str, str, str, str]:

@@ -105,7 +105,8 @@ def spread_text(sd: float | None, digits: int = 2) -> str:
 def mean_entry(values: MeanSD, digits: int = 2, scale: float = 1.0, *, bold: bool = False) -> Entry:
     """Mean ± standard deviation over seeds, and their number."""
     sd = None if values.sd is None else scale * values.sd
-    return Entry(f"{scale * values.mean:.{digits}f}", spread_text(sd, digits), bold, values.n)
+    mean = f"{scale * values.mean:z.{digits}f}".replace("-", "−")
+    return Entry(mean, spread_text(sd, digits), bold, values.n)
 
 
 def score_entry(scores: MeanSD | None, *, bold: bool = False) -> Entry | None:

@@ -13,7 +13,7 @@ from core.studies import Study
 from core.studies.analysis import MEAN, RARE, Outcome, Result, TableView, table_view
 from core.studies.answer import answer
 from core.wording import p_text, percent, signed_points
-from jobs.reports.naming import COST_HEAD, correlation_text, cost_cells
+from jobs.reports.naming import COST_HEAD, cost_cells
 from jobs.reports.render import (
     QUOTED,
     Entry,
@@ -21,6 +21,7 @@ from jobs.reports.render import (
     Sheet,
     csv_text,
     difference_entry,
+    mean_entry,
     published_entry,
     score_entry,
 )
@@ -190,7 +191,8 @@ def setting_sheet(result: Result) -> Sheet:
         if has_rare:
             rare = difference_entry(outcome.differences.get(RARE))
             row += [score_entry(outcome.scores.get(RARE)), rare or ""]
-        rows.append(row + [correlation_text(outcome.learned)] * has_learned)
+        learned = "" if outcome.learned is None else mean_entry(outcome.learned)
+        rows.append(row + [learned] * has_learned)
     return Sheet.of(head, rows)
 
 
