@@ -83,8 +83,7 @@ def results(
     for note in _notes(tables):
         say(note)
     if json_:
-        by_run = {str(run_id): resolved[0] for resolved, ids in alignments.items() for run_id in ids}
-        print_json([record | {"auto_alignment": _alignment_of(record, by_run)} for record in records])
+        print_json(records)
     elif format_ is _Format.CSV:
         hand_out(csv_text(SCORE_COLUMNS + COST_COLUMNS * cost, records))
     elif not tables:
@@ -120,25 +119,14 @@ def print_appendix(
 
 def _alignments(store: Store, tables: Iterable[ResultTable]) -> dict[tuple[str, str], list[int]]:
     """What the alignment `auto` was resolved to in runs of these tables, with the evidence, and in which."""
-    ids = {
-        run_id
-        for table in tables
-        for row in table.rows
-        if row.config.alignment == "auto"
-        for run_id in row.run_ids
-    }
+    rows = [row for table in tables for row in table.rows if row.config.alignment == "auto"]
     by_alignment: dict[tuple[str, str], list[int]] = {}
-    for run in sorted(store.runs(ids=ids), key=lambda run: run.id):
+    runs = store.runs(ids={run_id for row in rows for run_id in row.run_ids})
+    for run in sorted(runs, key=lambda run: run.id):
         if alignment := run.facts.get("alignment"):
-            by_alignment.setdefault((alignment, run.facts.get("alignment_reason") or "as asked"), []).append(
-                run.id
-            )
+            reason = run.facts.get("alignment_reason") or "as asked"
+            by_alignment.setdefault((alignment, reason), []).append(run.id)
     return by_alignment
-
-
-def _alignment_of(record: Mapping[str, object], by_run: Mapping[str, str]) -> list[str]:
-    """The alignments of the runs of a record: one, unless runs of an older version chose seed by seed."""
-    return list(dict.fromkeys(by_run[run_id] for run_id in str(record["runs"]).split() if run_id in by_run))
 
 
 def _by_label(ctx: typer.Context, run_ids: list[int], split: str, format_: _Format, *, json_: bool) -> None:

@@ -206,7 +206,7 @@ def score_records(table: ResultTable, *, cost: bool = False) -> list[dict[str, o
         for task in table.tasks:
             if task not in row.cells:
                 continue
-            cell = row.cells[task]
+            cell, chosen = row.cells[task], row.conditions.alignment
             record = {
                 "corpus": row.config.corpus,
                 "fraction": row.config.fraction,
@@ -221,6 +221,7 @@ def score_records(table: ResultTable, *, cost: bool = False) -> list[dict[str, o
                 "precision": row.conditions.precision,
                 "text": row.conditions.text,
                 "runs": " ".join(map(str, cell.run_ids.values())),
+                "auto_alignment": [chosen] if chosen and row.config.alignment == "auto" else [],
             }
             records.append(record | (_cost_record(row.cost) if cost else {}))
     return records

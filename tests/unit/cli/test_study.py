@@ -130,6 +130,11 @@ def test_a_setting_to_the_end_and_then_the_rest(lab: Laboratory) -> None:
     (mrn,) = [line for line in markdown if line.startswith("| MRN | λ=0.1 ")]
     assert mrn.count("|") == markdown[markdown.index("### Whole (`whole`)") + 2].count("|")
 
+    latex = lab.answer("study", "toy", "--report", "latex").splitlines()
+    assert latex[0] == r"\subsection*{The answer}"
+    assert r"    MRN & \textbf{+5.20} & -- \\" in latex
+    assert latex.count(r"\begin{table}") == latex.count(r"\end{table}") == 3
+
     document = json.loads(lab.call("study", "toy", "--part", "one", "--json").stdout)
     assert [setting["name"] for setting in document["settings"]] == ["whole", "half"]
     families = {family["name"]: family for family in document["settings"][0]["families"]}
