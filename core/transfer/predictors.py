@@ -45,8 +45,9 @@ CROSS_VALIDATION: Scheme = "cross-validation"
 LEFT_OUT: Scheme = "tasks left out"
 
 AMI, CORRELATION = "label AMI", "MRN's task correlation"
-COSINE, AFFINITY = "gradient cosine", "lookahead affinity"
+COSINE, AFFINITY, PLANTED = "gradient cosine", "lookahead affinity", "planted AMI"
 """The predictors that are a single number for a pair."""
+ALL_FEATURES = "all features"
 
 FOLDS, REPEATS = 5, 100
 # Bootstraps: for standard errors, and for intervals.
@@ -140,7 +141,7 @@ def feature_predictors(
         for name, chosen, seconds in (
             ("data features", DATA_FEATURES, data_seconds),
             ("curve features", CURVE_FEATURES, curve_seconds),
-            ("all features", FEATURES, both),
+            (ALL_FEATURES, FEATURES, both),
         )
     )
 

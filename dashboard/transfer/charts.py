@@ -1,4 +1,4 @@
-"""The figures of Transfer: gains by seed, losses of a pair, coefficients, planted relatedness."""
+"""The figures of Transfer: gains by seed, and losses of a pair."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from core.figures import Chart, Figure, axis, interval, named_axis, plotly_text
-from core.transfer.gains import Gain, Pair
+from core.transfer.gains import Gain
 from dashboard.theme import DASHES, MUTED, PARADIGM_NAMES, TEXT, faint
 from dashboard.transfer.views import Course
 
@@ -66,23 +66,4 @@ def loss_chart(courses: Mapping[str, Course | None], colour: str) -> Figure:
     chart.layout["xaxis"] = axis("Share of training, %", showgrid=False, range=(0, 100))
     chart.layout["yaxis"] = axis("nats per label", rangemode="tozero")
     chart.layout["legend"] = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 11}}
-    return chart.figure()
-
-
-def planted_chart(planted: Mapping[Pair, float], values: Mapping[Pair, float], name: str) -> Figure:
-    """A mark for each pair: planted AMI to the right, the other number upwards."""
-    pairs = [pair for pair in values if pair in planted]
-    chart = Chart(300)
-    chart.add(
-        "scatter",
-        x=[planted[pair] for pair in pairs],
-        y=[values[pair] for pair in pairs],
-        mode="markers",
-        marker={"size": 8, "color": MUTED, "line": {"width": 1, "color": TEXT}},
-        text=[plotly_text(f"{main} beside {aux}") for main, aux in pairs],
-        hovertemplate="%{text}: planted %{x:.2f}, %{y:.2f}<extra></extra>",
-    )
-    chart.add_line(y=0, line={"color": MUTED, "width": 1})
-    chart.layout["xaxis"] = axis("Planted AMI", rangemode="tozero")
-    chart.layout["yaxis"] = axis(name)
     return chart.figure()

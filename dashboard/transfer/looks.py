@@ -1,4 +1,4 @@
-"""Looks on the Transfer page: what predicts gains, the best groups, planted relatedness; or no pair yet."""
+"""Looks on the Transfer page: what predicts gains, the best groups; or no pair yet."""
 
 from __future__ import annotations
 
@@ -10,24 +10,20 @@ import streamlit as st
 
 from core.errors import MRNLabError
 from core.studies import STUDIES
-from core.transfer.gains import Gains, Pair
+from core.transfer.gains import Pair
 from core.transfer.grouping import best_grouping
 from core.transfer.predictors import (
-    CORRELATION,
     CROSS_VALIDATION,
     LEFT_OUT,
-    rank_correlation,
 )
 from core.wording import plural, signed_points
-from dashboard.components.charts import chart
 from dashboard.launch.draft import cloned, query_of
 from dashboard.shared.downloads import show_table
 from dashboard.shared.selection import choice, segments
 from dashboard.shared.states import problem
 from dashboard.text import escape
-from dashboard.transfer.charts import planted_chart
-from dashboard.transfer.state import Known
 from dashboard.transfer.views import best_sentence
+from jobs.reports.evidence import Evidence
 from jobs.reports.pairs import coefficients_sheet, predictors_sheet
 from jobs.reports.render import Sheet
 from jobs.reports.transfer import PairGroup
@@ -76,11 +72,11 @@ def nothing_yet() -> None:
         st.caption(escape(study.sample.words if study.sample else study.question))
 
 
-def predictors(known: Known) -> None:
+def predictors(known: Evidence) -> None:
     """The table of predictors in one of two schemes, and the weights of the features."""
     scheme = segments("Scheme", _SCHEMES, key="scheme")
     wanted = LEFT_OUT if scheme == "left" else CROSS_VALIDATION
-    judged = [judgement for judgement in known.evidence.judgements if judgement.scheme == wanted]
+    judged = [judgement for judgement in known.judgements if judgement.scheme == wanted]
     if not any(math.isfinite(judgement.accuracy.value) for judgement in judged):
         st.caption(
             "No predictor can be judged: that takes pairs that gain and pairs that do not, and more tasks "
@@ -105,7 +101,7 @@ def predictors(known: Known) -> None:
         )
 
 
-def groups_of_tasks(group: PairGroup, known: Known | None) -> None:
+def groups_of_tasks(group: PairGroup, known: Evidence | None) -> None:
     """The best partition for k models, by measured gains or by the probability of a gain that a predictor
     gives each pair.
     """
@@ -163,24 +159,3 @@ def groups_of_tasks(group: PairGroup, known: Known | None) -> None:
         "launch/page.py", label="Launch these groups", icon=":material/rocket_launch:",
         query_params=query_of(draft),
     )  # fmt: skip
-
-
-def planted_relations(gains: Gains, planted: Mapping[Pair, float], known: Known) -> None:
-    """Planted AMI of simulated tasks against measured gain and against what MRN learned."""
-    measured = {pair: 100 * gain.mean for pair, gain in gains.pairs.items()}
-    learned = known.evidence.numbers[CORRELATION].by_pair
-    series = {"measured gain, points": measured, "MRN's learned correlation": learned}
-    for column, (name, values) in zip(st.columns(2, gap="large"), series.items(), strict=True):
-        with column:
-            st.markdown(f"**Planted AMI against {name}**")
-            both = planted.keys() & values.keys()
-            correlation = rank_correlation(*([of[pair] for pair in both] for of in (planted, values)))
-            if math.isnan(correlation):
-                st.caption("Fewer than three pairs have both, or all are equal.")
-                continue
-            text = f"{correlation:+z.2f}".replace("-", "−")
-            st.markdown(f"Rank correlation {text} over {plural(len(both), 'pair')}.")
-            chart(
-                planted_chart(planted, values, name), key=f"planted_{name}", revision=name, still=True,
-                alt=f"Planted AMI of each pair against {name}",
-            )  # fmt: skip

@@ -12,9 +12,9 @@ from dashboard.shared.selection import choice, segments
 from dashboard.shared.states import title
 from dashboard.text import escape
 from dashboard.theme import colours
-from dashboard.transfer.looks import groups_of_tasks, nothing_yet, planted_relations, predictors
+from dashboard.transfer.looks import groups_of_tasks, nothing_yet, predictors
 from dashboard.transfer.pair import choose_pair, features_table, pair_detail, pick_pair
-from dashboard.transfer.state import finished_runs, groups, known_of, pick_group, planted
+from dashboard.transfer.state import evidence_of, finished_runs, groups, pick_group
 from dashboard.transfer.tables import GAIN, NUMBERS, all_pairs, shown_table
 from dashboard.transfer.views import best_pair, caution
 from jobs.reports.pairs import answer
@@ -43,10 +43,8 @@ matrix = st.container()
 with st.container(horizontal=True, vertical_alignment="bottom"):
     pair = pick_pair(gains, best_pair(gains))
     looks = {"pair": "This pair", "predictors": "Predictors", "groups": "Groups"}
-    if planted_ami := planted(group):
-        looks["planted"] = "Planted"
     look = segments("Look at", looks, key="look")
-known = known_of(group, runs, needed=shown != GAIN or look in ("predictors", "planted"))
+known = evidence_of(group, runs, needed=shown != GAIN or look == "predictors")
 with matrix:
     table = shown_table(shown, gains, unit, known)
     if table is not None:
@@ -72,5 +70,3 @@ elif look == "predictors" and known is not None:
     predictors(known)
 elif look == "groups":
     groups_of_tasks(group, known)
-elif look == "planted" and known is not None:
-    planted_relations(gains, planted_ami, known)

@@ -20,8 +20,8 @@ from dashboard.shared.downloads import show_table
 from dashboard.text import escape
 from dashboard.theme import TASK_COLOURS
 from dashboard.transfer.charts import loss_chart, seeds_chart
-from dashboard.transfer.state import Known
 from dashboard.transfer.views import changes, course, gain_sentence, label_sentence
+from jobs.reports.evidence import Evidence
 from jobs.reports.render import Sheet
 from jobs.reports.transfer import PairGroup
 
@@ -134,9 +134,9 @@ def _changes(group: PairGroup, gain: Gain, runs: Mapping[int, Run]) -> None:
     st.caption(f"{shown}, counted on the test sentences over {seeds}. Fewer mistakes are better.")
 
 
-def features_table(known: Known, pair: Pair) -> None:
+def features_table(known: Evidence, pair: Pair) -> None:
     """The 14 features of both tasks and their ratio."""
-    features = [known.evidence.features.get(task) for task in pair]
+    features = [known.features.get(task) for task in pair]
     rows = []
     for name, title in FEATURES.items():
         main, aux = (math.nan if of_task is None else of_task.values[name] for of_task in features)

@@ -8,13 +8,13 @@ from typing import Any
 import streamlit as st
 
 from core.transfer.gains import Gains, Pair
-from core.transfer.predictors import AFFINITY, AMI, CORRELATION, COSINE
+from core.transfer.predictors import AFFINITY, ALL_FEATURES, AMI, CORRELATION, COSINE, PLANTED
 from dashboard.components.pair_table import PairTable
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_file
 from dashboard.theme import colours
-from dashboard.transfer.state import ALL_FEATURES, Known
 from dashboard.transfer.views import gains_table, pairs_frame, value_table
+from jobs.reports.evidence import Evidence
 
 GAIN, _PROBABILITY = "Measured gain", "Predicted probability of a gain"
 # Where each number comes from, where none is known; the middle and the end of its scale; its ends in words.
@@ -23,17 +23,18 @@ NUMBERS: Mapping[str, tuple[str, float, float | None, tuple[str, str]]] = {
     COSINE: ("a joint run with affinity_every", 0, None, ("opposed", "alike")),
     AFFINITY: ("a joint run with affinity_every", 0, None, ("raises its loss", "lowers its loss")),
     AMI: ("tasks that label the same words", 0, 1, ("", "1, the same labels")),
+    PLANTED: ("simulated tasks", 0, 1, ("", "1, the same labels")),
     _PROBABILITY: ("features of all tasks", 0.5, 0.5, ("0", "1")),
 }
 
 
-def _values(shown: str, known: Known) -> Mapping[Pair, float]:
+def _values(shown: str, known: Evidence) -> Mapping[Pair, float]:
     if shown == _PROBABILITY:
         return known.probabilities.get(ALL_FEATURES, {})
-    return known.evidence.numbers[shown].by_pair
+    return known.numbers[shown].by_pair
 
 
-def shown_table(shown: str, gains: Gains, unit: str, known: Known | None) -> PairTable | None:
+def shown_table(shown: str, gains: Gains, unit: str, known: Evidence | None) -> PairTable | None:
     """The matrix; None where it cannot be drawn (yet), which is said."""
     shades = colours(resources.task_order())
     if shown == GAIN:
@@ -48,7 +49,7 @@ def shown_table(shown: str, gains: Gains, unit: str, known: Known | None) -> Pai
     return value_table(gains, values, shades, name=shown, centre=centre, limit=limit, ends=ends)
 
 
-def all_pairs(gains: Gains, known: Known | None) -> None:
+def all_pairs(gains: Gains, known: Evidence | None) -> None:
     """Every pair with its interval, and what the predictors have for it; as a file too."""
     frame = pairs_frame(gains)
     if known is not None:

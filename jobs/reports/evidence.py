@@ -22,17 +22,22 @@ from core.transfer.features import Features, curve_features, data_features, labe
 from core.transfer.gains import Gains, Pair
 from core.transfer.predictors import (
     AFFINITY,
+    ALL_FEATURES,
     AMI,
     CORRELATION,
     COSINE,
     CROSS_VALIDATION,
     LEFT_OUT,
+    PLANTED,
+    Coefficient,
     Judgement,
     Pairs,
     Predictor,
     baselines,
+    coefficients,
     feature_predictors,
     judge,
+    left_out_probabilities,
     single_number,
 )
 from jobs.reports.transfer import PairGroup, run_affinities
@@ -50,7 +55,8 @@ class Numbers:
 class Evidence:
     """What is known of a group's pairs: the 14 features of each task, in the mean over seeds, and numbers.
 
-    `judgements` has each predictor in both schemes.
+    `judgements` has each predictor in both schemes, `probabilities` that of a gain by predictor and pair
+    (tasks left out), `coefficients` those of all features.
     """
 
     pairs: Pairs
@@ -58,6 +64,8 @@ class Evidence:
     numbers: Mapping[str, Numbers]
     predictors: tuple[Predictor, ...]
     judgements: tuple[Judgement, ...]
+    probabilities: Mapping[str, Mapping[Pair, float]]
+    coefficients: tuple[Coefficient, ...]
 
     def document(self, gains: Gains) -> dict[str, Any]:
         """Features of tasks; gains (points) with intervals, and numbers, of pairs; judged predictors."""
@@ -88,6 +96,7 @@ def evidence(store: Store, group: PairGroup) -> Evidence:
         ),
         COSINE: _numbers(group, joint, lambda run: run_affinities(store, run).cosine),
         AFFINITY: _numbers(group, joint, lambda run: run_affinities(store, run).affinity),
+        PLANTED: _planted(store, group),
     }
     complete = Pairs.of(
         {pair: 100 * gain.mean for pair, gain in group.gains.pairs.items() if features.keys() >= set(pair)}
@@ -106,7 +115,11 @@ def evidence(store: Store, group: PairGroup) -> Evidence:
         for scheme in (CROSS_VALIDATION, LEFT_OUT)
         for predictor in predictors
     )
-    return Evidence(complete, features, numbers, predictors, judgements)
+    fitted = {predictor.name: predictor for predictor in predictors if predictor.features}
+    probabilities = {name: left_out_probabilities(complete, each) for name, each in fitted.items()}
+    of_all = fitted[ALL_FEATURES]
+    weights = coefficients(complete, of_all) if of_all.known.any() else ()
+    return Evidence(complete, features, numbers, predictors, judgements, probabilities, weights)
 
 
 def _task_features(store: Store, group: PairGroup) -> tuple[dict[str, Features], float, float]:
@@ -157,6 +170,16 @@ def _label_amis(group: PairGroup) -> Numbers:
             known[main, aux] = known[aux, main] if (aux, main) in known else label_ami(whole, main, aux)
     finite = {pair: ami for pair, ami in known.items() if np.isfinite(ami)}
     return Numbers(finite, time.perf_counter() - began)
+
+
+def _planted(store: Store, group: PairGroup) -> Numbers:
+    """The AMI of simulated tasks, as their runs have it; empty for other corpora."""
+    ami: dict[Pair, float] = {}
+    for run in store.runs([next(iter(runs.values())) for runs in group.beside]):
+        if facts := run.facts.get("planted"):
+            for main, row in zip(facts["tasks"], facts["ami"], strict=True):
+                ami |= {(main, aux): value for aux, value in zip(facts["tasks"], row, strict=True)}
+    return Numbers({pair: ami[pair] for pair in group.gains.pairs if pair in ami})
 
 
 def _mrn_runs(store: Store, group: PairGroup) -> list[Run]:

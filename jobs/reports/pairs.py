@@ -23,7 +23,6 @@ from core.transfer.predictors import (
     Coefficient,
     Judgement,
     Measure,
-    coefficients,
 )
 from core.wording import all_of, duration, first_of, plural, signed_points
 from jobs.reports.evidence import Evidence, evidence
@@ -79,10 +78,9 @@ def pairs_report(title: str, group: PairGroup, known: Evidence, names: Mapping[s
     for task, features in known.features.items():
         if features.notes:
             yield f"{names.get(task, task)}: {' '.join(features.notes)}"
-    for predictor in known.predictors:
-        if predictor.name == "all features":
-            yield "### Coefficients of all features"
-            yield coefficients_sheet(coefficients(known.pairs, predictor))
+    if known.coefficients:
+        yield "### Coefficients of all features"
+        yield coefficients_sheet(known.coefficients)
     is_complete = len(gains.pairs) == len(gains.tasks) * (len(gains.tasks) - 1)
     if is_complete and len(gains.tasks) <= MOST_TASKS:
         yield "### Groups"

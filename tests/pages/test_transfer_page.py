@@ -235,7 +235,7 @@ def test_predictors_without_a_judgement_are_no_table_of_dashes() -> None:
     for value in (float("nan"), 0.5):
         measure = Measure(value, value)
         judged = Judgement("majority", LEFT_OUT, 6, 3, measure, measure, measure, measure, value, 0.0)
-        known = SimpleNamespace(evidence=SimpleNamespace(judgements=[judged]), coefficients=())
+        known = SimpleNamespace(judgements=[judged], coefficients=())
         apps.append(AppTest.from_function(page, args=(known,), default_timeout=PATIENCE_S).run())
         assert not apps[-1].exception
     none, some = apps
