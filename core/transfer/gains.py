@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from core.config import RunConfig
-from core.evaluation.comparison import HIGHER, LOWER, Comparison, compare
+from core.evaluation.comparison import HIGHER, LOWER, Comparison, compare_paired
 from core.evaluation.statistics import MeanSD, summary
 
 Pair = tuple[str, str]
@@ -114,12 +114,8 @@ def measured_gains(
                 beside.setdefault((task, other), {})[run.seed] = score
     gains = {}
     for main, singles in alone.items():
-        family = {
-            pair: (scores, singles)
-            for pair, scores in beside.items()
-            if pair[0] == main and scores.keys() & singles.keys()
-        }
-        for (_, aux), compared in compare(family).items():
+        family = {pair: (scores, singles) for pair, scores in beside.items() if pair[0] == main}
+        for (_, aux), compared in compare_paired(family).items():
             seeds = sorted(beside[main, aux].keys() & singles.keys())
             gains[main, aux] = Gain(
                 **vars(compared),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -207,7 +208,7 @@ def _facts(run: Run) -> dict[str, str]:
 
 
 def _by_label(detail: RunDetail) -> None:
-    """The report of one task on one split: every label, then the averages; to copy too."""
+    """The report of one task on one split: its averages, then every label; to copy too."""
     reported = {(score.task, score.split): score for score in detail.scores if score.report}
     if not reported:
         if detail.scores:
@@ -230,7 +231,7 @@ def _by_label(detail: RunDetail) -> None:
     kind = kind_of(detail.run.facts, task, score.score_name)
     alt = f"Precision, recall, F1 and how many are annotated, a line per {kind.row_title.lower()}"
     with st.container(height=520 if len(score.report) > _MOST_LABELS else "content", border=False):
-        show_table(sheet, alt=alt)
+        show_table(replace(sheet, blocks=sheet.blocks[::-1]), alt=alt)
     support = int(averages(score)["micro"]["support"])
     st.caption(
         f"In percent, over {plural(support, 'annotated span')}. Counted as conlleval does."
