@@ -260,22 +260,14 @@ def judge(
     """How well the predictor does in that scheme; NaN for fewer than 5 pairs, or than 4 tasks in LEFT_OUT."""
     judged, values = _judged(pairs, predictor)
     if scheme == CROSS_VALIDATION:
-        figures = _cross_validated(judged, values, predictor.always, repeats, seed)
+        measures = _cross_validated(judged, values, predictor.always, repeats, seed)
     else:
-        figures = _left_out(judged, values, predictor.always, draws, seed)
-    accuracy, f1, auc, rank = figures
-    return Judgement(
-        predictor=predictor.name,
-        scheme=scheme,
-        pairs=len(values),
-        gaining=int((judged.gains > 0).sum()),
-        accuracy=accuracy,
-        f1=f1,
-        auc=auc,
-        rank=rank,
-        direct_rank=rank_correlation(values[:, 0], judged.gains) if values.shape[1] == 1 else math.nan,
-        seconds=predictor.seconds,
-    )
+        measures = _left_out(judged, values, predictor.always, draws, seed)
+    accuracy, f1, auc, rank = measures
+    direct_rank = rank_correlation(values[:, 0], judged.gains) if values.shape[1] == 1 else math.nan
+    gaining = int((judged.gains > 0).sum())
+    counted = (predictor.name, scheme, len(values), gaining)
+    return Judgement(*counted, accuracy, f1, auc, rank, direct_rank, predictor.seconds)
 
 
 def _judged(pairs: Pairs, predictor: Predictor) -> tuple[Pairs, Floats]:

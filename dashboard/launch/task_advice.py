@@ -21,7 +21,7 @@ from dashboard.shared.live import live
 from dashboard.shared.newcomers import launch_button
 from dashboard.shared.states import problem
 from dashboard.text import escape
-from jobs.queue.submit import submit_missing
+from jobs.queue.submit import same_runs, submit_missing
 
 if TYPE_CHECKING:
     from jobs.reports.advise import Inquiry, TaskAdvice
@@ -71,10 +71,9 @@ def _inquiry(corpus: str, columns: tuple[str, ...] | None, tasks: tuple[str, ...
 
 
 def _draw(asked: Inquiry) -> None:
-    from jobs.reports.advise import progress
     from jobs.reports.advise_words import short_budgets
 
-    runs = progress(resources.store(), asked)
+    runs = same_runs(resources.store(), asked.runs)
     done = tuple(run.id for run in runs.values() if run.state is RunState.SUCCEEDED)
     if len(runs) < len(asked.runs):
         problem("A run that this rests on did not succeed or was stopped. Ask again to queue it anew.")

@@ -144,9 +144,7 @@ def features_table(known: Evidence, pair: Pair) -> None:
         rows.append((title, *(f"{each:.3g}" if math.isfinite(each) else None for each in numbers)))
     st.markdown("**Features**")
     head = ("Feature", f"{pair[0]} (main)", f"{pair[1]} (auxiliary)", "main / aux")
-    for column, half in zip(st.columns(2, gap="large"), (rows[:7], rows[7:]), strict=True):
-        with column:
-            show_table(Sheet.of(head, half), alt="Features of both tasks")
+    show_table(Sheet.of(head, rows), alt="Features of both tasks")
     notes = [
         f"{task}: {note}"
         for task, of in zip(pair, features, strict=True)

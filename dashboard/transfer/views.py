@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from core.config import RunConfig
 from core.store.records import MetricSeries
 from core.tasks.confusion import NOTHING
 from core.transfer.gains import Gain, Gains, Pair
@@ -36,7 +36,8 @@ def group_names(groups: Sequence[PairGroup]) -> list[str]:
     names = [
         f"{plural(len(group.gains.pairs), 'pair')} of {plural(len(group.gains.tasks), 'task')} · "
         f"{encoder_title(field_text('encoder', group.config.encoder), group.config.encoder_training)} · "
-        f"{corpus_text(group.config)}"
+        # The list of tasks that a derived corpus may have is long.
+        f"{re.sub(r'(?<=[?&])tasks=[^&]*&?', '', corpus_name(group.config)).rstrip('?&')}"
         for group in groups
     ]
     apart = list(fields_apart([group.config for group in groups]))
@@ -47,13 +48,6 @@ def group_names(groups: Sequence[PairGroup]) -> list[str]:
             ]
             names[place] = " · ".join([name, *more, groups[place].key])
     return names
-
-
-def corpus_text(config: RunConfig) -> str:
-    """The corpus's name, without the list of tasks that a derived one may have."""
-    name, _, options = corpus_name(config).partition("?")
-    shown = [option for option in options.split("&") if option and not option.startswith("tasks=")]
-    return "?".join([name, *filter(None, ["&".join(shown)])])
 
 
 def caution(gains: Gains) -> str:

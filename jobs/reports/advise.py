@@ -23,8 +23,8 @@ from core.corpora.derived.kinds import Joined
 from core.corpora.loading import bases_of, placed_name, read, recipe_of
 from core.errors import ConfigError, MRNLabError
 from core.recording.placed import placed
-from core.store import Run, RunState, Store
-from core.studies.study import Setting, lay_out
+from core.store import RunState, Store
+from core.studies.study import lay_out
 from core.studies.transfer import STUDY
 from core.tasks import KINDS
 from core.transfer.gains import Gain, Pair, group_key
@@ -108,11 +108,13 @@ def inquiry(
     tokens = ",".join(map(str, words.values() if len(set(words.values())) > 1 else [min(words.values())]))
     derived = f"apart:{base}?tokens={tokens}&{_SAMPLES}&tasks={','.join(tasks)}"
 
+    of_all = next(each for each in STUDY.settings if each.part == PART and len(each.targets) > 2)
+
     def runs(family: str, tasks: tuple[str, ...], count: int) -> tuple[RunConfig, ...]:
         study = STUDY.with_seeds(count)
-        base = {**_setting().base, "corpus": derived, "columns": columns, "tasks": tasks}
+        base = {**of_all.base, "corpus": derived, "columns": columns, "tasks": tasks}
         base["affinity_every"] = _MEASURED_EVERY if family == "joint" else None
-        setting = dataclasses.replace(_setting(), base=base, targets=tasks)
+        setting = dataclasses.replace(of_all, base=base, targets=tasks, families=("stl", "mtl", "joint"))
         (arm,) = lay_out(study, setting, placed).arms[family]
         return tuple(arm.of(study.seeds))
 
@@ -126,12 +128,6 @@ def inquiry(
         runs("joint", tasks, seeds),
         (*runs("stl", tasks, _SWEEP_SEEDS), *of_pairs),
     )
-
-
-def _setting() -> Setting:
-    """The study's setting of all tasks together, with every family of runs."""
-    setting = next(each for each in STUDY.settings if each.part == PART and len(each.targets) > 2)
-    return dataclasses.replace(setting, families=("stl", "mtl", "joint"))
 
 
 def _budgets(
@@ -215,14 +211,9 @@ class TaskAdvice:
         }
 
 
-def progress(store: Store, asked: Inquiry) -> dict[RunConfig, Run]:
-    """The runs of the store that stand for those of the inquiry, as far as there are some."""
-    return same_runs(store, asked.runs)
-
-
 def advice(store: Store, asked: Inquiry) -> TaskAdvice:
     """The advice, once all runs of the inquiry have succeeded. Raises MRNLabError where one is missing."""
-    runs = [run for run in progress(store, asked).values() if run.state is RunState.SUCCEEDED]
+    runs = [run for run in same_runs(store, asked.runs).values() if run.state is RunState.SUCCEEDED]
     if len(runs) < len(asked.runs):
         raise MRNLabError("A run that the advice rests on has not succeeded.")
     known = packaged(PART)
