@@ -95,8 +95,8 @@ class Kind(ABC):
         """The scores of predictions (N,) for the N items of `gold`. Without `details` only the headline."""
 
     @abstractmethod
-    def beside(self, score: Any) -> dict[str, float | None]:
-        """What is told beside the headline of a TaskScore or a stored score, by its name."""
+    def secondary_scores(self, score: Any) -> dict[str, float | None]:
+        """Scores shown next to the headline of a TaskScore or a stored score, by name."""
 
     def read(self, gold: Labels, predicted: Labels) -> tuple[Gold, Predictions]:
         """Labels of sentences, gold and predicted, as `score` takes them. Raises ValueError for lengths that
@@ -136,7 +136,7 @@ class Spans(Kind):
     ) -> TaskScore:
         return span_score(task, gold, predicted, details=details)
 
-    def beside(self, score: Any) -> dict[str, float | None]:
+    def secondary_scores(self, score: Any) -> dict[str, float | None]:
         strict = {"Strict F1": score.f1_strict}
         return {"Precision": score.precision, "Recall": score.recall} | strict | {"Accuracy": score.accuracy}
 
@@ -159,7 +159,7 @@ class WordLabels(Kind):
     ) -> TaskScore:
         return label_score(task, gold, predicted, plain_score=plain_score, details=details)
 
-    def beside(self, score: Any) -> dict[str, float | None]:
+    def secondary_scores(self, score: Any) -> dict[str, float | None]:
         return {"Precision": score.precision, "Recall": score.recall, "Accuracy": score.accuracy}
 
 
@@ -171,7 +171,7 @@ class _TextTask(Kind):
     ) -> TaskScore:
         return label_score(task, gold, predicted, details=details)
 
-    def beside(self, score: Any) -> dict[str, float | None]:
+    def secondary_scores(self, score: Any) -> dict[str, float | None]:
         return {"Macro F1": averages(score).get("macro", {}).get("f1")}
 
 
@@ -211,7 +211,7 @@ class PairScores(Kind):
     ) -> TaskScore:
         return number_score(task, np.array(list(map(float, gold.names)))[gold.numbers], predicted)
 
-    def beside(self, score: Any) -> dict[str, float | None]:
+    def secondary_scores(self, score: Any) -> dict[str, float | None]:
         return {"Spearman": score.spearman}
 
     def read(self, gold: Labels, predicted: Labels) -> tuple[Gold, Predictions]:

@@ -128,7 +128,7 @@ def _scores(detail: RunDetail) -> None:
 def score_rows(run: Run, scores: Sequence[StoredScore]) -> list[dict[str, str]]:
     """A row per split and task: headline and secondary scores. Columns that no task has are dropped."""
     ordered = sorted(scores, key=lambda score: (score.split != "test", run.config.tasks.index(score.task)))
-    beside = [kind_of(run.facts, score.task, score.score_name).beside(score) for score in ordered]
+    beside = [kind_of(run.facts, score.task, score.score_name).secondary_scores(score) for score in ordered]
     shown = dict.fromkeys(name for of_task in beside for name, value in of_task.items() if value is not None)
     return [
         {

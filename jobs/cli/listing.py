@@ -153,13 +153,13 @@ def show(
 
 
 def _score_rows(run: Run, scores: Sequence[StoredScore]) -> list[tuple[object, ...]]:
-    """A row per score: the headline, and what its kind of task tells beside it."""
+    """A row per score: the headline and the secondary scores."""
     rows: list[tuple[object, ...]] = []
     for score in scores:
-        told = kind_of(run.facts, score.task, score.score_name).beside(score)
+        secondary = kind_of(run.facts, score.task, score.score_name).secondary_scores(score)
         beside = ", ".join(
             f"{name[0].lower()}{name[1:]} {percent(value)}"
-            for name, value in told.items()
+            for name, value in secondary.items()
             if value is not None and name.lower() != score.score_name
         )
         headline = percent(score.score) + percent_sign(score.score_name)
