@@ -62,6 +62,11 @@ def signed_points(difference: float) -> str:
     return "0.00" if text == "+0.00" else text
 
 
+def spread_text(sd: float | None, digits: int = 2) -> str:
+    """`± 0.31`; empty for None or NaN."""
+    return "" if sd is None or math.isnan(sd) else f"± {sd:.{digits}f}"
+
+
 def unsigned_zero(value: float, decimals: int) -> float:
     """The value, or 0.0 where it rounds to zero, so that a table does not print -0.00."""
     return value if round(value, decimals) else 0.0

@@ -19,7 +19,7 @@ import streamlit as st
 from core.config import RunConfig
 from core.config.sweep import whole_number
 from core.evaluation.statistics import MeanSD
-from core.wording import ago, duration, percent, plural
+from core.wording import ago, duration, percent, plural, spread_text
 from dashboard.runs.views import SPLITS, Line, Page, Table, sorts
 from dashboard.shared.selection import choice, choose, chosen, segments
 from dashboard.shared.states import state_text
@@ -320,8 +320,8 @@ def _score_text(score: MeanSD | None, line: Line) -> str:
     """Mean ± SD in percent; the number of seeds if not all have a score."""
     if score is None:
         return ""
-    spread = "" if score.sd is None else f" ± {percent(score.sd)}"
-    return f"{percent(score.mean)}{spread}{'' if score.n >= line.seeds else f' ({score.n})'}"
+    spread = spread_text(score.sd and 100 * score.sd)
+    return " ".join(filter(None, (percent(score.mean), spread, f"({score.n})" * (score.n < line.seeds))))
 
 
 def _seeds(line: Line, picked: set[int]) -> str:

@@ -15,7 +15,7 @@ from core.store.records import MetricSeries
 from core.tasks.confusion import NOTHING
 from core.transfer.gains import Gain, Gains, Pair
 from core.transfer.predictors import Judgement
-from core.wording import all_of, duration, percent, plural, signed_points, unsigned_zero
+from core.wording import all_of, duration, percent, plural, signed_points, spread_text, unsigned_zero
 from dashboard.compare.closer_views import Errors, mistake_text, mistakes
 from dashboard.components.pair_table import PairCell, PairRow, PairTable
 from dashboard.text import escape
@@ -168,11 +168,9 @@ def best_sentence(judged: Sequence[Judgement]) -> str:
         return ""
     if best.auc.value <= 0.5:
         return "No predictor tells pairs that gain from others better than chance (AUC 0.5)."
-    spread = "" if math.isnan(best.auc.sd) else f" ± {best.auc.sd:.2f}"
+    auc = f"{best.auc.value:.2f} {spread_text(best.auc.sd)}".rstrip()
     cost = "" if best.seconds is None else f", {duration(best.seconds)} to compute"
-    return (
-        f"**{escape(best.predictor)}** tells best which pairs gain: AUC {best.auc.value:.2f}{spread}{cost}."
-    )
+    return f"**{escape(best.predictor)}** tells best which pairs gain: AUC {auc}{cost}."
 
 
 # One pair

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from core.transfer.gains import GAINS, LOSES, Gain
 from core.transfer.prediction import ERRORS, EVEN, HELPS, HURTS, NEAR_HALF, NO_EVIDENCE, Lessons
-from core.wording import all_of, duration, first_of, plural, which_runs
+from core.wording import all_of, duration, first_of, plural, spread_text, which_runs
 from jobs.reports.advise import Inquiry, TaskAdvice
 from jobs.reports.render import Code, Part, Sheet
 
@@ -60,7 +60,7 @@ def hit_rate(lessons: Lessons) -> str:
     """How often the cosine is right for new tasks, beside always saying what is more frequent."""
     judgement = lessons.judgement
     share = judgement.gaining / judgement.pairs
-    auc = f"ROC AUC {judgement.auc.value:.2f} ± {judgement.auc.sd:.2f}"
+    auc = f"ROC AUC {judgement.auc.value:.2f} {spread_text(judgement.auc.sd)}"
     study = f"the study's {plural(judgement.pairs, 'pair')} of {plural(lessons.tasks, 'task')}"
     if not lessons.speaks:
         return (

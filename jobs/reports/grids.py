@@ -17,8 +17,8 @@ from core.studies.simulator import PLANTED, point_of
 from core.studies.study import Layout
 from core.transfer.formulas import PUBLISHED, Learned, learn
 from core.transfer.grid import COLUMNS, FACTORS, PlantedTasks, bands, cells, factors
-from core.wording import all_of, plural
-from jobs.reports.render import Entry, Part, Sheet, mean_entry, spread_text
+from core.wording import all_of, plural, spread_text
+from jobs.reports.render import Entry, Part, Sheet, mean_entry
 from jobs.reports.studies import StudyRuns
 
 _FEWEST = 20  # cells from which formulas are learned
@@ -197,7 +197,7 @@ def _band_table(table: pd.DataFrame, part: str, factor: str) -> Sheet:
         (
             f"{value:,g}",
             *([f"{ami:.2f}"] if by_alpha else []),
-            Entry(f"{mean:.1f}", "" if np.isnan(sd) else spread_text(sd, 1), n=int(runs)),
+            Entry(f"{mean:.1f}", spread_text(sd, 1), n=int(runs)),
         )
         for value, ami, mean, sd, runs in figures
     ]

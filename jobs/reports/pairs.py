@@ -24,10 +24,10 @@ from core.transfer.predictors import (
     Judgement,
     Measure,
 )
-from core.wording import all_of, duration, first_of, plural, signed_points
+from core.wording import all_of, duration, first_of, plural, signed_points, spread_text
 from jobs.reports.evidence import Evidence, evidence
 from jobs.reports.naming import corpus_name
-from jobs.reports.render import QUOTED, Entry, Part, Sheet, difference_entry, mean_entry, spread_text
+from jobs.reports.render import QUOTED, Entry, Part, Sheet, difference_entry, mean_entry
 from jobs.reports.transfer import PairGroup, pair_groups
 
 _COEFFICIENTS = 15
@@ -184,7 +184,7 @@ def _measure(measure: Measure) -> Entry | None:
     """A measure of a predictor with its spread; None where it cannot be computed."""
     if not math.isfinite(measure.value):
         return None
-    return Entry(f"{measure.value:z.3f}", spread_text(measure.sd, 3) if math.isfinite(measure.sd) else "")
+    return Entry(f"{measure.value:z.3f}", spread_text(measure.sd, 3))
 
 
 def _number(value: float) -> str | None:

@@ -22,7 +22,7 @@ from core.store import Run, StoredScore
 from core.studies.published import CITATION, Published, matching
 from core.tasks import kind_of
 from core.tasks.scores import REPORT_NUMBERS, averages
-from core.wording import signed_points
+from core.wording import signed_points, spread_text
 from jobs.reports.naming import COST_HEAD, cost_cells, run_name
 from jobs.reports.table import ResultTable
 
@@ -95,11 +95,6 @@ class Code:
 
 Part = str | Sheet | Code
 """A part of a report."""
-
-
-def spread_text(sd: float | None, digits: int = 2) -> str:
-    """`± 0.31`; empty for None."""
-    return "" if sd is None else f"± {sd:.{digits}f}"
 
 
 def mean_entry(values: MeanSD, digits: int = 2, scale: float = 1.0, *, bold: bool = False) -> Entry:
