@@ -18,7 +18,7 @@ from dashboard.theme import LOGO
 def sidebar() -> None:
     """Draw the sidebar, and a toast on what the last button did."""
     st.logo(LOGO, size="large")
-    actions.report()
+    actions.show()
     path = resources.store().name.removeprefix("sqlite:///")
     home = f"{Path.home()}/"
     with st.sidebar:

@@ -36,7 +36,7 @@ def added(
     train: SplitData,
     task: TaskFacts,
     model: MultiTaskTagger,
-    before: TrainedHeads,
+    base_heads: TrainedHeads,
     features: FeatureTables | None,
 ) -> tuple[Prior, dict[str, Any], tuple[str, ...]]:
     """The prior, the fields of RunFacts on its alignment, and notes on it. The model's head is put where the
@@ -44,24 +44,24 @@ def added(
     """
     heads = model.heads
     assert features is not None  # the encoder of such a run is frozen
-    if before.weight.shape[1] != heads.weight.shape[1]:
+    if base_heads.weight.shape[1] != heads.weight.shape[1]:
         raise ConfigError(
             "added_to",
-            f"{FIELD}: its heads read {before.weight.shape[1]} features and this encoder gives "
+            f"{FIELD}: its heads read {base_heads.weight.shape[1]} features and this encoder gives "
             f"{heads.weight.shape[1]}; use the encoder of that run.",
         )
-    words = _words(train, features, len(task.labels), before.heads)
-    name = before.name_of(task.name, corpus.name)
-    names = (*before.names, name)
+    words = _words(train, features, len(task.labels), base_heads.heads)
+    name = base_heads.name_of(task.name, corpus.name)
+    names = (*base_heads.names, name)
     together = words.together
     alignment_name, reason = config.alignment or "auto", ""
     if alignment_name == "auto":
-        shares = [share_of_names(task.labels, words.seen, labels) for labels in before.labels]
+        shares = [share_of_names(task.labels, words.seen, labels) for labels in base_heads.labels]
         by_name = [share >= NAMES_AGREE for share in shares]
         together = [block * (not named) for block, named in zip(together, by_name, strict=True)]
         alignment_name = "exact" if all(by_name) else "cooccurrence"
-        reason = _reason(before.names, by_name)
-    counts = soft_counts(names, (*before.labels, task.labels), together, words.seen)
+        reason = _reason(base_heads.names, by_name)
+    counts = soft_counts(names, (*base_heads.labels, task.labels), together, words.seen)
     alignment = align(alignment_name, counts)
     linked_by = [torch.from_numpy(link) for link in links(alignment, counts)]
     linked = [place for place, link in enumerate(linked_by) if link.any()]
@@ -70,17 +70,17 @@ def added(
     if linked:
         weights = fit_weights([words.logits[at] @ linked_by[at].T for at in linked], words.labels)
         for weight, at in zip(weights, linked, strict=True):
-            mean += weight * linked_by[at] @ before.heads[at].double()
+            mean += weight * linked_by[at] @ base_heads.heads[at].double()
     with torch.no_grad():
         heads.weight.copy_(mean[:, :-1])
         heads.bias.copy_(mean[:, -1])
     settings = PriorSettings(
         heads.weight.shape[1], config.lambda_ or 0.0, float(task.train_tokens), learn=("task",)
     )
-    prior = PredictedPrior(mean, heads.bias, before.weight.to(heads.weight.device), alignment, settings)
+    prior = PredictedPrior(mean, heads.bias, base_heads.weight.to(heads.weight.device), alignment, settings)
     facts = alignment_facts(alignment, counts) | {"related": names}
     alone = int((mean == 0).all(dim=1).sum())
-    notes = _notes([before.names[at] for at in linked], weights, alone, task, name)
+    notes = _notes([base_heads.names[at] for at in linked], weights, alone, task, name)
     return prior, facts | ({"alignment_reason": reason} if reason else {}), (*notes, *alignment.notes)
 
 

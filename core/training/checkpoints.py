@@ -137,12 +137,12 @@ def _conditions(run: TrainingRun) -> dict[str, str]:
 def _identity(run: TrainingRun) -> str:
     """Hash of description (device excluded) and data. A saved state resumes only if its hash matches."""
     digest = hashlib.sha256(run.config.with_(device="auto").to_json().encode())
-    digest.update(run.fixed.encode())
+    digest.update(run.encoder_fingerprint.encode())
     for part in run.model.modules():
         if isinstance(part, TrainedRows):  # the other rows are not in the state, but in the encoder's files
             digest.update(part.pretrained[part.place < len(part.rows)].cpu().numpy().tobytes())
-    if run.before is not None:
-        digest.update(torch.cat(list(run.before.heads)).numpy().tobytes())
+    if run.base_heads is not None:
+        digest.update(torch.cat(list(run.base_heads.heads)).numpy().tobytes())
     for name, split in run.splits.items():
         digest.update(f"{name} {split.key} ".encode())
         digest.update(split.labels.tobytes())
@@ -242,7 +242,7 @@ class Resuming:
         if self._best is not None:
             model_io.restore_own(self._run.model, self._best.weights)
         else:
-            model_io.restore(self._checkpoint.best, self._run.model, self._run.before)
+            model_io.restore(self._checkpoint.best, self._run.model, self._run.base_heads)
 
     def _settle_best(self) -> None:
         """Return once the best model so far is on the disk. Raises NoRoom."""
@@ -257,9 +257,9 @@ class Resuming:
 
         def write(folder: Path) -> None:
             tasks = run.facts.tasks
-            if run.before is not None:
+            if run.base_heads is not None:
                 tasks = tuple(replace(task, name=run.facts.related[-1]) for task in tasks)
-            model_io.save(folder, run.config, tasks, run.tokenizer, run.model, weights, run.before)
+            model_io.save(folder, run.config, tasks, run.tokenizer, run.model, weights, run.base_heads)
 
         try:
             self._checkpoint.save_best(step, size, write)

@@ -106,9 +106,11 @@ def make_optimiser(
 
 @dataclass
 class TrainingRun:
-    """A training, ready to begin. `order_before` is the state of `order` when the current epoch began,
-    `fixed` the fingerprint of a transformer of which a part is trained, `before` the trained heads that the
-    run's task is added to.
+    """A training, ready to begin.
+
+    order_before         the state of `order` when the current epoch began
+    encoder_fingerprint  of a transformer of which a part is trained
+    base_heads           the trained heads that the run's task is added to
     """
 
     config: RunConfig
@@ -125,8 +127,8 @@ class TrainingRun:
     frozen: FrozenFeatures | None = None
     order_before: dict[str, Any] = field(default_factory=dict)
     task_weights: torch.Tensor | None = None
-    fixed: str = ""
-    before: TrainedHeads | None = None
+    encoder_fingerprint: str = ""
+    base_heads: TrainedHeads | None = None
 
     @property
     def heads_lr(self) -> float:
@@ -175,7 +177,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
     Raises MRNLabError where encoder, device or data do not allow it.
     """
     check_trainable(config, corpus.tasks)
-    before = trained_heads(config)
+    base_heads = trained_heads(config)
     torch.set_num_threads(ALL_THREADS)  # a run before this one in the same worker may have trained with one
     device = choose_device(config.device)
     make_deterministic(config.seed, device)
@@ -218,8 +220,8 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
     optimiser, schedule = make_optimiser(model, config, total_steps)
     prior, relation_facts, alignment_notes = (
         _prior(config, corpus, splits["train"], tasks, model, device)
-        if before is None
-        else added(config, corpus, splits["train"], tasks[0], model, before, features)
+        if base_heads is None
+        else added(config, corpus, splits["train"], tasks[0], model, base_heads, features)
     )
     facts = RunFacts(
         device=str(device),
@@ -257,11 +259,11 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         order=np.random.default_rng([config.seed, _ORDER_STREAM]),
         features=features,
         frozen=lookup,
-        fixed="" if base is None or not config.training.trains_any else base.fingerprint,
+        encoder_fingerprint="" if base is None or not config.training.trains_any else base.fingerprint,
         task_weights=None
         if config.task_weights is None
         else torch.tensor(config.task_weights, device=device),
-        before=before,
+        base_heads=base_heads,
     )
 
 

@@ -222,7 +222,7 @@ def _launch_seeds(missing: Sequence[RunConfig], name: str) -> None:
         return
     # What was compared goes on being compared, with the new runs as they end.
     choose((*before, *(run for run in runs if run not in before)) if before else ())
-    actions.say(f"{plural(len(runs) - len(reused), 'run')} queued: {name}.")
+    actions.toast(f"{plural(len(runs) - len(reused), 'run')} queued: {name}.")
 
 
 def _on_their_way(runs: Sequence[int], seeds: str) -> None:

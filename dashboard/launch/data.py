@@ -223,7 +223,7 @@ def _deletion(path: Path, users: Sequence[Run]) -> None:
             "Delete these files",
             icon=":material/delete:",
             disabled=bool(active),
-            on_click=actions.ask,
+            on_click=actions.perform,
             args=(_delete, path),
         )
 

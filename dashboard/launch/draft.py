@@ -187,7 +187,7 @@ class Draft:
     """What the tasks read (`core.tasks.Kind.reads`); None where that is unknown."""
     priority: int = 0
     retries: int = 0
-    """How the runs wait and come back, not what they are: `core.store.Store.add_runs`."""
+    """Priority and automatic resumes; not part of the config."""
 
 
 @dataclass(frozen=True)

@@ -28,16 +28,16 @@ _PAGES: tuple[tuple[str, str, str, Callable[[Run], object]], ...] = (
 
 # Label, icon, action, which runs it is for, and its help.
 _ACTIONS: tuple[tuple[str, str, Callable[[list[int]], None], Callable[[Run], object], str], ...] = (
-    ("Resume", "resume", partial(actions.ask, control.resume),
+    ("Resume", "resume", partial(actions.perform, control.resume),
      lambda run: run.state in RESTARTABLE and run.saved_step,
      "Queues again what failed, was lost or was stopped: each goes on from the state that it saved last."),
-    ("Retry", "replay", partial(actions.ask, control.retry),
+    ("Retry", "replay", partial(actions.perform, control.retry),
      lambda run: run.state in RESTARTABLE,
      "Queues again what failed, was lost or was stopped, from its beginning."),
     ("Archive", "archive", actions.archive,
      lambda run: run.state in ENDED and not run.archived,
      "Hides runs that have ended. Nothing is deleted: the filter archived:yes finds them."),
-    ("Restore", "unarchive", partial(actions.ask, control.restore),
+    ("Restore", "unarchive", partial(actions.perform, control.restore),
      lambda run: run.archived,
      "Shows archived runs in the lists again."),
 )  # fmt: skip
@@ -101,7 +101,7 @@ def _stop(ids: list[int]) -> None:
     words = (
         "Queued runs are taken off the queue; runs in progress save their state and end at their next step."
     )
-    stop = partial(st.button, on_click=actions.ask, args=(control.stop_all, ids))
+    stop = partial(st.button, on_click=actions.perform, args=(control.stop_all, ids))
     if len(ids) == 1:
         stop("Stop", icon=":material/stop:", type="tertiary", help=words)
     elif ids:
@@ -127,7 +127,7 @@ def _priority(queued: Sequence[Run]) -> None:
             step=1,
             width=190,
             help="Higher priorities start first.",
-            on_change=lambda: actions.ask(control.prioritise, ids, st.session_state[key]),
+            on_change=lambda: actions.perform(control.prioritise, ids, st.session_state[key]),
         )
 
 

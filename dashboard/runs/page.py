@@ -16,7 +16,7 @@ from dashboard.shared import actions, resources
 from dashboard.shared.live import live
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.queue import held_banner, queue_panel
-from dashboard.shared.run_picker import say_gone
+from dashboard.shared.run_picker import warn_missing_runs
 from dashboard.shared.run_views import fraction_done, progress_text
 from dashboard.shared.selection import chosen
 from dashboard.shared.states import title
@@ -44,11 +44,11 @@ def now() -> None:
 
 def draw() -> None:
     follow()
-    actions.report()
+    actions.show()
     seen = _tables()
     picked = store.runs(chosen(), with_facts=False)
     stored = {run.id for run in picked}
-    say_gone(set(chosen()) - stored)
+    warn_missing_runs(set(chosen()) - stored)
     chosen_bar(picked, len(stored - seen))
     if len(picked) > 1:
         _differences([run_id for run_id in chosen() if run_id in stored])

@@ -85,7 +85,7 @@ def _advice(run: Run, advice: Advice) -> None:
             st.button(
                 f"Resume from step {run.saved_step:,}",
                 icon=":material/resume:",
-                on_click=actions.ask,
+                on_click=actions.perform,
                 args=(control.resume, [run.id]),
             )
 

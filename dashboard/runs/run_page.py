@@ -11,7 +11,7 @@ from dashboard.runs.table import RUNS_SHOWN, follow, run_link, run_tables, way_b
 from dashboard.runs.views import page_of
 from dashboard.shared import actions, resources
 from dashboard.shared.live import live
-from dashboard.shared.run_picker import say_gone
+from dashboard.shared.run_picker import warn_missing_runs
 from dashboard.shared.selection import chosen, run_numbers
 from dashboard.shared.states import title
 from dashboard.text import escape
@@ -24,9 +24,9 @@ runs = store.runs(ids, with_facts=False)
 
 def draw() -> None:
     follow()
-    actions.report()
+    actions.show()
     listed = store.runs(ids, with_facts=False)
-    say_gone(set(ids) - {run.id for run in listed})
+    warn_missing_runs(set(ids) - {run.id for run in listed})
     if len(ids) == 1 and listed:
         run_in_full(store, ids[0])
     elif listed:

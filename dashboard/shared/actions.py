@@ -1,4 +1,4 @@
-"""What buttons do: each asks `jobs.queue.control`, `report` shows what came of it, and some can be undone."""
+"""What buttons do: each asks `jobs.queue.control`, `show` tells what came of it, and some can be undone."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def launch(
     return runs, reused
 
 
-def ask(act: Callable[..., list[Answer]], *args: Any, **options: Any) -> None:
-    """Call `act(store, *args, **options)` and keep its answers for `report`."""
-    _ask(act, *args, **options)
+def perform(act: Callable[..., list[Answer]], *args: Any, **options: Any) -> None:
+    """Call `act(store, *args, **options)` and keep its answers for `show`."""
+    _perform(act, *args, **options)
 
 
-def _ask(act: Callable[..., list[Answer]], *args: Any, **options: Any) -> list[int]:
-    """As `ask`; the ids of the runs for which it was done."""
+def _perform(act: Callable[..., list[Answer]], *args: Any, **options: Any) -> list[int]:
+    """As `perform`; the ids of the runs for which it was done."""
     try:
         answers = act(resources.store(), *args, **options)
     except MRNLabError as error:  # nothing was done for any run
@@ -73,15 +73,15 @@ def _ask(act: Callable[..., list[Answer]], *args: Any, **options: Any) -> list[i
     return [answer.run_id for answer in done]
 
 
-def say(message: str) -> None:
-    """Have `report` show a success."""
+def toast(message: str) -> None:
+    """Have `show` tell of a success."""
     st.session_state[_REPORT] = message, []
 
 
 def archive(runs: Sequence[int]) -> None:
     """Archive runs, which are no longer chosen; `undo_line` offers to restore them."""
     before = chosen()
-    if done := _ask(control.archive, runs):
+    if done := _perform(control.archive, runs):
         choose([run_id for run_id in before if run_id not in done])
         # The line with the undo says it, in place of a toast.
         st.session_state[_REPORT] = "", st.session_state[_REPORT][1]
@@ -89,19 +89,19 @@ def archive(runs: Sequence[int]) -> None:
 
 
 def _restore(runs: Sequence[int], choice: Sequence[int]) -> None:
-    ask(control.restore, runs)
+    perform(control.restore, runs)
     choose(choice)
 
 
 def change_keywords(runs: Sequence[Run], before: Sequence[str], after: Sequence[str]) -> None:
     """Give all runs the keywords that are new, and take those that are gone."""
     changes = {"add": sorted(set(after) - set(before)), "remove": sorted(set(before) - set(after))}
-    ask(control.change_keywords, [run.id for run in runs], **changes)
+    perform(control.change_keywords, [run.id for run in runs], **changes)
 
 
 def delete(runs: Sequence[int]) -> None:
     """Delete runs with all that was recorded of them."""
-    ask(control.delete, runs)
+    perform(control.delete, runs)
     choose([run_id for run_id in chosen() if run_id not in runs])
 
 
@@ -114,7 +114,7 @@ def undo_line() -> None:
             st.button("Undo", icon=":material/undo:", type="tertiary", on_click=undo)
 
 
-def report() -> None:
+def show() -> None:
     """Show once what the last button did: a line for all that went well, a line per refusal."""
     words, refusals = st.session_state.pop(_REPORT, ("", []))
     if words:

@@ -33,7 +33,7 @@ def live(draw: Callable[[], None], pace: Callable[[], float | None], *, key: str
         before, is_drawn = is_drawn, True
         try:
             if seconds is not None:
-                resources.keep_house()
+                resources.maintain_queue()
             changed = pace() != seconds
             if not changed:
                 draw()

@@ -36,7 +36,7 @@ def launch_button(preset: LaunchPreset, label: str, *, primary: bool = False) ->
     if reused:
         new = len(runs) - len(reused)
         rest = f", {plural(new, 'run')} queued." if new else "; nothing was queued."
-        actions.say(f"{plural(len(reused), 'run')} from the store{rest}")
+        actions.toast(f"{plural(len(reused), 'run')} from the store{rest}")
     st.switch_page("runs/page.py", query_params={"run": ",".join(map(str, runs))})
 
 

@@ -92,7 +92,7 @@ def _banner(words: str, icon: str, label: str, act: Callable[..., list[Answer]],
 
 def _button(label: str, act: Callable[..., list[Answer]], *args: str, **look: Any) -> None:
     key = "_".join((label, *args))
-    st.button(label, key=key, on_click=actions.ask, args=(act, *args), **look)
+    st.button(label, key=key, on_click=actions.perform, args=(act, *args), **look)
 
 
 def _machines(store: Store) -> None:

@@ -44,13 +44,13 @@ def store() -> Store:
     return _open(database_url())
 
 
-def keep_house() -> None:
+def maintain_queue() -> None:
     """Mark dead runs as lost and start workers for queued ones; at most every 5 s for all sessions."""
-    _keep_house(database_url())
+    _maintain_queue(database_url())
 
 
 @st.cache_data(ttl=5, max_entries=4, show_spinner=False)
-def _keep_house(url: str) -> bool:
+def _maintain_queue(url: str) -> bool:
     _maintenance(url).maintain()
     return True
 

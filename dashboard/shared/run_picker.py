@@ -15,7 +15,7 @@ from jobs.reports.naming import run_name
 _MOST_OFFERED = 200
 
 
-def say_gone(run_ids: Collection[int]) -> None:
+def warn_missing_runs(run_ids: Collection[int]) -> None:
     """Warn of chosen runs that are not in the store.
 
     Ids are never reused: those up to the newest run's were deleted, higher ones never existed.
@@ -55,7 +55,7 @@ def pick_runs(
     stored = store.runs(linked, with_facts=False)
     known |= {run.id: run for run in stored if suitable(run)}
     gone = set(linked) - {run.id for run in stored}
-    say_gone(gone)
+    warn_missing_runs(gone)
     if not known:
         return None
     current = [run_id for run_id in chosen() if run_id in known]

@@ -128,7 +128,7 @@ def _buttons(study: Study, whole: Version, standing: Standing) -> None:
             st.page_link("runs/page.py", label="See them on Runs", icon=":material/list_alt:")
             st.button(
                 "Stop the study", icon=":material/stop_circle:", key=f"stop_{study.name}",
-                on_click=actions.ask, args=(stop_study, study.name),
+                on_click=actions.perform, args=(stop_study, study.name),
             )  # fmt: skip
     if followed:
         return
@@ -174,7 +174,7 @@ def _start(version: Version) -> None:
         return
     queued = resources.study_standing(version).active
     words = f"{plural(queued, 'run')} of {version.study} queued; the others follow by themselves."
-    actions.say(" ".join([words, *left_out]))
+    actions.toast(" ".join([words, *left_out]))
 
 
 def _encoder(name: str) -> tuple[str | None, str]:

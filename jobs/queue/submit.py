@@ -139,10 +139,7 @@ def _share(config: RunConfig) -> _Share:
 
 
 def _selection(share: _Share, group: Sequence[RunConfig]) -> RunConfig:
-    """A description with this share of a corpus and all tasks that these runs, which have it, learn.
-
-    The share of one seed stands for those of all.
-    """
+    """One config covering every task of the runs on this fraction; its share is that of the first seed."""
     tasks = tuple(dict.fromkeys(task for config in group for task in config.tasks))
     return RunConfig.build(
         **dict(zip(_SHARE_FIELDS, share, strict=True)),

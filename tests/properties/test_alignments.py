@@ -142,7 +142,7 @@ def test_an_alignment_is_its_definition_in_any_order_of_the_tasks(
     assert weights.keys() == again.keys()
     assert list(weights.values()) == pytest.approx([again[key] for key in weights])
     places = [order.index(task) for task in case.tasks]
-    np.testing.assert_array_equal(alignment.meet, reordered.meet[np.ix_(places, places)])
+    np.testing.assert_array_equal(alignment.shares_rows, reordered.shares_rows[np.ix_(places, places)])
     owners = dict(zip(reordered.label_names, map(set, reordered.label_owners), strict=True))
     assert dict(zip(alignment.label_names, map(set, alignment.label_owners), strict=True)) == owners
     groups = _groups(alignment)
@@ -174,6 +174,9 @@ def test_relations_arise_within_groups_of_tasks_and_only_there(
 
 def _groups(alignment: Alignment) -> NDArray[np.int64]:
     """The number of each task's group."""
-    facts = {"tasks": [{"name": task} for task in alignment.task_names], "meet": alignment.meet.tolist()}
+    facts = {
+        "tasks": [{"name": task} for task in alignment.task_names],
+        "meet": alignment.shares_rows.tolist(),
+    }
     number = {task: index for index, tasks in enumerate(task_groups(facts)) for task in tasks}
     return np.array([number[task] for task in alignment.task_names])

@@ -221,20 +221,20 @@ TWO_CORPORA = LabelCounts.from_words(
 
 def test_which_tasks_meet_is_read_from_the_rows() -> None:
     # chunk meets pos-b in the rows that both know pos-a from, N; ner meets chunk nowhere but through pos.
-    assert align("cooccurrence", TWO_CORPORA).meet.tolist() == [
+    assert align("cooccurrence", TWO_CORPORA).shares_rows.tolist() == [
         [True, True, True, True],
         [True, True, True, False],
         [True, True, True, True],
         [True, False, True, True],
     ]
-    assert align("exact", TWO_CORPORA).meet.tolist() == [
+    assert align("exact", TWO_CORPORA).shares_rows.tolist() == [
         [True, False, True, False],
         [False, True, False, True],
         [True, False, True, False],
         [False, True, False, True],
     ]
     assert align("exact", TWO_CORPORA).impossible == ()
-    assert (align("disjoint", TWO_CORPORA).meet == np.eye(4, dtype=bool)).all()
+    assert (align("disjoint", TWO_CORPORA).shares_rows == np.eye(4, dtype=bool)).all()
 
 
 @pytest.mark.parametrize("name", ["disjoint", "cooccurrence"])

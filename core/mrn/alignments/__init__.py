@@ -49,7 +49,7 @@ def alignment_facts(alignment: Alignment, counts: LabelCounts) -> dict[str, Any]
         "alignment_reason": alignment.reason,
         "label_names": alignment.label_names,
         "label_owners": alignment.label_owners,
-        "meet": tuple(map(tuple, alignment.meet.tolist())),
+        "meet": tuple(map(tuple, alignment.shares_rows.tolist())),
         "impossible": alignment.impossible,
         "cooccurrence": tuple(map(tuple, gold.tolist())),
     }

@@ -123,7 +123,7 @@ class Alignment:
     notes: tuple[str, ...] = ()
 
     @property
-    def meet(self) -> NDArray[np.bool_]:
+    def shares_rows(self) -> NDArray[np.bool_]:
         """(T, T): whether two tasks both have weights in some row; a task meets itself."""
         present = (self.matrix != 0).any(axis=2)
         return np.asarray(present @ present.T)
@@ -131,7 +131,7 @@ class Alignment:
     @property
     def impossible(self) -> tuple[str, ...]:
         """The modes whose correlations between tasks are all forced to zero, whatever is learned."""
-        apart = not self.meet[~np.eye(len(self.task_names), dtype=bool)].any()
+        apart = not self.shares_rows[~np.eye(len(self.task_names), dtype=bool)].any()
         return ("task", "label") if apart else ()
 
     def scaled_by_counts(self, counts: LabelCounts) -> Alignment:
