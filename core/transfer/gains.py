@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from core.config import RunConfig
@@ -75,6 +74,8 @@ class Gains:
 
     def means(self, *, relative: bool = False) -> tuple[dict[str, float], dict[str, float]]:
         """By task the mean of its gains from the others, and of what the others gain by it; NaN for none."""
+        import pandas as pd  # `mrnlab --help` does without
+
         matrix = pd.DataFrame(self.matrix(relative=relative), self.tasks, self.tasks)
         return dict(matrix.mean(axis=1)), dict(matrix.mean())
 
