@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
-from collections import defaultdict
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from core.config import RunConfig
 from core.evaluation.statistics import Randomised, holm, paired_difference
@@ -41,7 +37,7 @@ from dashboard.compare.views import (
 )
 from jobs.reports.naming import confounds
 from jobs.reports.render import BEST, latex, markdown, score_records, score_sheet
-from jobs.reports.table import ResultCell, ResultRow, ResultTable, tabulate
+from jobs.reports.table import ResultTable, tabulate
 from jobs.reports.table import settings as by_setting
 
 TASKS = ("pos", "ner")
@@ -285,79 +281,6 @@ class TestDifferences:
         )
         assert not table.bold
         assert "**" not in markdown(difference_sheet(shown, table, mtl.key, "demo"))
-
-    @settings(max_examples=40)
-    @given(
-        st.lists(
-            st.tuples(
-                st.sampled_from([0.0, 0.0002, 0.004, 0.03]),
-                st.lists(st.sampled_from([0.0, 0.0001, 0.002]), min_size=1, max_size=6),
-            ),
-            min_size=6,
-            max_size=6,
-        ),
-        st.integers(0, 2),
-    )
-    def test_headline_forest_sharing_and_table_never_disagree(
-        self, cells: list[tuple[float, list[float]]], place: int
-    ) -> None:
-        """For any scores of STL, MTL and MRN on two tasks, whatever the baseline. `cells` have a gain each,
-        and what each seed adds to it.
-        """
-        scores = [[0.5 + seed / 100 + gain + own for seed, own in enumerate(owns)] for gain, owns in cells]
-        table = replace(of(stl=STL, mtl=MTL, mrn=MRN), tasks=("pos", "ner"))
-        rows = [
-            replace(row, cells={
-                task: ResultCell(dict(enumerate(values)), {})
-                for task, values in zip(table.tasks, scores[2 * number :], strict=False)
-            })
-            for number, row in enumerate(table.rows)
-        ]  # fmt: skip
-        table = replace(table, rows=tuple(rows))
-        baseline = table.rows[place].key
-        shown, steps = differences(table, baseline), sharing(table)
-        said: dict[tuple[frozenset[str], str], set[str]] = defaultdict(set)
-
-        def say(a: str, b: str, task: str, verdict: str) -> None:
-            """The verdict on a − b; on b − a it is the other way round."""
-            assert verdict in ("higher", "lower", "negligible", "undecided")
-            if a > b:
-                verdict = {"higher": "lower", "lower": "higher"}.get(verdict, verdict)
-            said[frozenset((a, b)), task].add(verdict)
-
-        def say_sentence(a: ResultRow, b: ResultRow, sentence: str) -> None:
-            body = sentence.removesuffix(".").removeprefix("A scores ").removeprefix("A against B: ")
-            for part in re.split(r"; | and (?=lower than)", body):
-                word, _, tasks = part.partition(" on ")
-                for task in re.sub(r" \([^)]*\)", "", tasks).split(" and "):
-                    say(a.key, b.key, task, word.removesuffix(" than B"))
-
-        for delta, mark, line in zip(
-            shown, forest(shown, table, baseline).marks,
-            difference_sheet(shown, table, baseline, "demo").blocks[0].rows, strict=True,
-        ):  # fmt: skip
-            assert delta.sentence.startswith(delta.verdict)
-            assert delta.sentence in mark.hover
-            say(delta.row.key, delta.base.key, delta.task, mark.verdict)
-            say(delta.row.key, delta.base.key, delta.task, str(line[1][2] and line[1][2].text))
-        for record in difference_records(shown, table):
-            keys = {row.name: row.key for row in table.rows}
-            name, task, verdict = (str(record[of]) for of in ("configuration", "task", "verdict"))
-            say(keys[name], baseline, task, verdict)
-        for row in table.rows:
-            if row.key != baseline:
-                answered = answers(table, row.key, baseline)
-                say_sentence(row, table.row(baseline), headline("A", "B", answered))
-        for number, step in enumerate(steps):
-            say_sentence(step.a, step.b, headline("A", "B", step.deltas))
-            for mark in sharing_forest(steps, table.tasks).marks:
-                if mark.row == number:
-                    say(step.a.key, step.b.key, mark.target, mark.verdict)
-        assert all(len(verdicts) == 1 for verdicts in said.values()), said
-        for key, task in table.bold:
-            for (keys_of_pair, of_task), (verdict,) in said.items():
-                if of_task == task and key in keys_of_pair:
-                    assert verdict == ("higher" if key == min(keys_of_pair) else "lower")
 
     def test_what_loses_is_not_bold_in_the_differences(self) -> None:
         table = of(mtl=MTL, mrn=MRN)

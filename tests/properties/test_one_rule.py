@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -21,7 +22,16 @@ from core.studies import Family
 from core.studies.analysis import FinalScores, analyse
 from core.studies.study import DevScores, lay_out
 from core.transfer.gains import measured_gains
-from dashboard.compare.views import answers, difference_sheet, differences, forest, headline
+from dashboard.compare.views import (
+    answers,
+    difference_records,
+    difference_sheet,
+    differences,
+    forest,
+    headline,
+    sharing,
+    sharing_forest,
+)
 from dashboard.runs.views import page_of
 from dashboard.transfer.views import gains_table
 from jobs.reports.render import csv_text, score_records, score_sheet
@@ -142,29 +152,42 @@ def check_tables(store: Store, table: ResultTable, highest: set[tuple[str, str]]
 
 
 def check_compare(table: ResultTable, verdicts: Mapping[tuple[str, str, str], str]) -> None:
-    """Headline, lines, forest and the table to copy, whatever the baseline."""
+    """Headline, lines, forest, the table to copy and its records, whatever the baseline; what sharing did."""
     row = {str(row.config.paradigm): row for row in table.rows}
-    for a, b in itertools.permutations(row, 2):
-        answered = answers(table, row[a].key, row[b].key)
-        for delta in answered:
-            verdict = verdicts[a, b, delta.task]
-            assert delta.verdict == verdict
-            assert verdict in headline("A", "B", [delta])
-            assert delta.sentence.startswith(verdict)
+    for b in row:
         shown = differences(table, row[b].key)
-        marks = {(mark.row, mark.target): mark for mark in forest(shown, table, row[b].key).marks}
-        names = list(dict.fromkeys(delta.row.name for delta in shown))
-        if answered:
-            mark = marks[names.index(row[a].name), answered[0].task]
-            assert mark.verdict == answered[0].verdict
+        expected = [verdicts[str(delta.row.config.paradigm), b, delta.task] for delta in shown]
+        view = forest(shown, table, row[b].key)
         (block,) = difference_sheet(shown, table, row[b].key, "demo").blocks
-        assert [cells[1].bold for _, cells in block.rows if cells[1]] == [
-            delta.verdict == HIGHER for delta in shown
-        ]
-    chart = forest_chart(forest(shown, table, row[b].key), {})
-    filled = [symbol for trace in chart.data for symbol in trace["marker"]["symbol"]]
-    decided = sum(delta.verdict != UNDECIDED for delta in shown)
-    assert sum(not symbol.endswith("-open") for symbol in filled) == decided
+        lines = [cells for _, cells in block.rows]
+        assert [delta.verdict for delta in shown] == expected
+        assert [mark.verdict for mark in view.marks] == expected
+        assert [cells[2] and cells[2].text for cells in lines] == expected
+        assert [cells[1] and cells[1].bold for cells in lines] == [each == HIGHER for each in expected]
+        assert [record["verdict"] for record in difference_records(shown, table)] == expected
+        for delta, mark in zip(shown, view.marks, strict=True):
+            assert delta.sentence.startswith(delta.verdict)
+            assert delta.sentence in mark.hover
+        symbols = [symbol for trace in forest_chart(view, {}).data for symbol in trace["marker"]["symbol"]]
+        assert sum(symbol.endswith("-open") for symbol in symbols) == expected.count(UNDECIDED)
+        for a in row.keys() - {b}:
+            answered = answers(table, row[a].key, row[b].key)
+            assert said(headline("A", "B", answered)) == {task: verdicts[a, b, task] for task in TASKS}
+    steps = sharing(table)
+    for mark in sharing_forest(steps, TASKS).marks:
+        a, b = (str(side.config.paradigm) for side in (steps[mark.row].a, steps[mark.row].b))
+        assert mark.verdict == verdicts[a, b, mark.target]
+
+
+def said(sentence: str) -> dict[str, str]:
+    """The verdicts of a headline by task."""
+    body = sentence.removesuffix(".").removeprefix("A scores ").removeprefix("A against B: ")
+    by_task = {}
+    for part in re.split(r"; | and (?=lower than)", body):
+        word, _, tasks = part.partition(" on ")
+        for task in re.sub(r" \([^)]*\)", "", tasks).split(" and "):
+            by_task[task] = word.removesuffix(" than B")
+    return by_task
 
 
 def check_library(lab: Laboratory, verdicts: Mapping[tuple[str, str, str], str]) -> None:
