@@ -13,7 +13,6 @@ from core.store import RunState, Store
 from core.wording import which_runs
 from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, opened_store, run_number
 from jobs.cli.output import hand_out, print_json, print_report, say
-from jobs.reports.appendix import appendix
 from jobs.reports.render import (
     COST_COLUMNS,
     REPORT_COLUMNS,
@@ -113,6 +112,8 @@ def print_appendix(
     Data with sizes and labels, every hyperparameter with how it was chosen, seeds, parameters, time and
     hardware, dev beside test scores, versions, and the commands that run it again: all from the store.
     """
+    from jobs.reports.appendix import appendix
+
     with opened_store(ctx) as store:
         print_report(appendix(store, run), format_)
 
