@@ -98,8 +98,9 @@ def answer(gains: Gains, names: Mapping[str, str] | None = None, *, relative: bo
         if of_word := [gain for gain in every if gain.word == word]:
             largest = _largest(of_word, names or {}, relative) if word in (GAINS, LOSES) else ""
             parts.append(f"{len(of_word)} {verbs[len(of_word) > 1]}{largest}")
-    undecided = "" if any(gain.is_decided for gain in every) else "none is decided yet: "
-    return f"Of {pairs}, {undecided}{', '.join(parts)}."
+    if not any(gain.is_decided for gain in every):
+        parts = [f"none is decided yet: {', '.join(parts)}" if len(parts) > 1 else "none is decided yet"]
+    return f"Of {pairs}, {', '.join(parts)}."
 
 
 def seeds_text(gains: Gains) -> str:
