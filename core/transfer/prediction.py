@@ -40,10 +40,11 @@ NEAR_HALF = 0.1
 
 
 def verdict(probability: float) -> str:
-    """What a probability of a gain means in words; NaN is no evidence."""
+    """What a probability of a gain means in words, by the two digits that are shown; NaN is no evidence."""
     if math.isnan(probability):
         return NO_EVIDENCE
-    return EVEN if abs(probability - 0.5) <= NEAR_HALF else HELPS if probability > 0.5 else HURTS
+    above_half = round(probability - 0.5, 2)
+    return EVEN if abs(above_half) <= NEAR_HALF else HELPS if above_half > 0 else HURTS
 
 
 @dataclass(frozen=True)

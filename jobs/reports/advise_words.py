@@ -20,7 +20,7 @@ def report(advice: TaskAdvice) -> Iterator[Part]:
             pair.aux,
             pair.verdict if pair.measured is None else _measured(pair.measured),
             None if math.isnan(pair.probability) else f"{pair.probability:.2f}",
-            None if math.isnan(pair.cosine) else f"{pair.cosine:z.2f}",
+            None if math.isnan(pair.cosine) else f"{pair.cosine:z.2f}".replace("-", "−"),
         )
         for pair in advice.pairs
     ]

@@ -44,6 +44,7 @@ def test_a_planted_cause_decides() -> None:
     assert probability["a", "b"] > 0.6
     assert probability["b", "a"] < 0.4
     assert math.isnan(probability["a", "d"])
+    assert [verdict(shown) for shown in (0.396, 0.394, 0.604, 0.606)] == [EVEN, HURTS, EVEN, HELPS]
     low, high = learned.range
     assert -1 < low < -0.9
     assert 0.9 < high < 1
