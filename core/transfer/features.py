@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from core.corpora.types import Corpus, Sentence
@@ -42,13 +43,6 @@ CURVE_FEATURES = {name: f"Curve grad. ({share:.0%})" for name, share in GRADIENT
 FEATURES = DATA_FEATURES | CURVE_FEATURES
 """The 14 features of a task, each with its title."""
 
-ROLES = ("main", "aux", "main/aux")
-
-
-def pair_features(features: Iterable[str] = tuple(FEATURES)) -> tuple[str, ...]:
-    """The names of these features of a pair: `main size`, `aux size` and `main/aux size` for `size`."""
-    return tuple(f"{role} {feature}" for role in ROLES for feature in features)
-
 
 @dataclass(frozen=True)
 class Features:
@@ -60,20 +54,16 @@ class Features:
 
 def pair_values(
     pairs: Sequence[tuple[str, str]], features: Mapping[str, Features], chosen: Iterable[str] = FEATURES
-) -> Floats:
-    """(P, 3F) values of `pair_features(chosen)` for pairs: of the main task, of the auxiliary, main / aux.
+) -> pd.DataFrame:
+    """A row for each pair: `main size`, `aux size` and `main/aux size` for the feature `size`, and so on.
 
     A ratio is NaN where one of the two is NaN, or the auxiliary task's is 0.
     """
-    names = tuple(chosen)
-    main, aux = (
-        np.array(
-            [[features[pair[role]].values[name] for name in names] for pair in pairs], dtype=np.float64
-        ).reshape(len(pairs), len(names))
-        for role in (0, 1)
-    )
+    table = pd.DataFrame({task: known.values for task, known in features.items()}, list(chosen)).T
+    main, aux = (table.loc[[pair[role] for pair in pairs]].to_numpy(dtype=np.float64) for role in (0, 1))
     ratio = np.divide(main, aux, out=np.full_like(main, np.nan), where=aux != 0)
-    return np.concatenate([main, aux, ratio], axis=1)
+    names = [f"{role} {feature}" for role in ("main", "aux", "main/aux") for feature in table.columns]
+    return pd.DataFrame(np.hstack([main, aux, ratio]), columns=names)
 
 
 def data_features(corpus: Corpus, task: str, is_known: Callable[[str], bool]) -> dict[str, float]:

@@ -34,7 +34,6 @@ from core.transfer.features import (
     DATA_FEATURES,
     FEATURES,
     Features,
-    pair_features,
     pair_values,
 )
 from core.transfer.gains import Pair
@@ -139,12 +138,13 @@ def feature_predictors(
     """The paper's: data features, curve features, all 42. Raises KeyError for a task without features."""
     both = None if data_seconds is None or curve_seconds is None else data_seconds + curve_seconds
     return tuple(
-        Predictor(name, pair_values(pairs.names, features, chosen), pair_features(chosen), seconds)
+        Predictor(name, values.to_numpy(), tuple(values.columns), seconds)
         for name, chosen, seconds in (
             ("data features", DATA_FEATURES, data_seconds),
             ("curve features", CURVE_FEATURES, curve_seconds),
             (ALL_FEATURES, FEATURES, both),
         )
+        for values in [pair_values(pairs.names, features, chosen)]
     )
 
 

@@ -18,7 +18,6 @@ from core.transfer.features import (
     curve_features,
     data_features,
     label_ami,
-    pair_features,
     pair_values,
 )
 
@@ -176,7 +175,7 @@ def test_the_features_of_a_diverged_run_do_not_overflow(losses: list[float], slo
 def test_a_pair_has_42_features_and_no_ratio_to_zero() -> None:
     main = Features(dict.fromkeys(FEATURES, 3.0) | {"jsd": np.nan})
     aux = Features(dict.fromkeys(FEATURES, 2.0) | {"oov_rate": 0.0})
-    values = dict(zip(pair_features(), pair_values([("m", "a")], {"m": main, "a": aux})[0], strict=True))
+    values = pair_values([("m", "a")], {"m": main, "a": aux}).iloc[0].to_dict()
     assert len(values) == 42
     assert (values["main size"], values["aux size"], values["main/aux size"]) == (3, 2, 1.5)
     assert np.isnan([values["main/aux oov_rate"], values["main/aux jsd"], values["main jsd"]]).all()
