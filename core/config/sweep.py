@@ -145,6 +145,27 @@ def alternatives(text: str, field: str) -> list[str]:
     return list(dict.fromkeys(texts))
 
 
+def values_of(field: str, text: str) -> list[Any]:
+    """The values of a field in a list as one types it; none where it is empty. Raises ConfigError."""
+    if not text.strip():
+        return []
+    if field == "seed":
+        return seeds(text)
+    return numbers(text, field) if is_number(field) else comma_list(text)
+
+
+def text_of(field: str, values: Iterable[Any]) -> str:
+    """The list with which one types these values of a field: `values_of` reads it."""
+    return seeds_typed(values) if field == "seed" else ", ".join(map(value_text, values))
+
+
+def value_text(value: Any) -> str:
+    """One value as it is typed or offered: `yes`, `0.01`, `minilm`."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else number_typed(value)
+
+
 MOST_SEEDS = 10_000
 """The most seeds of one list."""
 

@@ -14,7 +14,8 @@ from typing import Any
 import streamlit as st
 
 from core.config import RunConfig
-from core.config.sweep import seeds_typed, whole_number
+from core.config.fields import comma_list
+from core.config.sweep import whole_number
 from core.config.task_groups import GROUPINGS, TASK_GROUPS
 from core.corpora import CATALOGUE
 from core.corpora.uploads import uploads
@@ -25,20 +26,18 @@ from core.tasks import Kind
 from dashboard.launch.draft import (
     EXECUTION,
     FIELDS,
-    NEEDED,
     START,
     Draft,
     cloned,
     draft_of,
+    given_values,
     lists_of,
-    option_of,
     query_of,
     start_for,
-    values_of,
     whole_of,
 )
 from dashboard.shared.selection import run_numbers
-from jobs.queue.sweeps import corpora_of
+from jobs.queue.sweeps import corpora_of, launch_options
 
 OWN = "Your own data"
 UPLOAD, FOLDER = "Upload files", "A folder on this machine"
@@ -223,26 +222,18 @@ def command(draft: Draft, runs: Sequence[RunConfig], queued: Sequence[RunConfig]
     head, mark, lists = corpus.partition("?")
     if corpora_of(draft.corpus) != [draft.corpus] and "{" not in head:
         corpus = queued[0].corpus.partition("?")[0] + mark + lists
-    options = [("--corpus", corpus), ("--tasks", ",".join(draft.tasks))]
-    if draft.task_groups != "all":
-        options.append(("--task-groups", draft.task_groups))
-    if draft.columns is not None:
-        options.append(("--columns", ",".join(draft.columns)))
+    groups = [] if draft.task_groups == "all" else [("--task-groups", draft.task_groups)]
+    fields: dict[str, Sequence[Any]] = {"columns": draft.columns} if draft.columns is not None else {}
     for name, values in lists_of(draft).items():
-        if values != values_of(name, _COMMAND_START[name]):
-            options.append(_option(name, [absolute.get((name, value), value) for value in values]))
+        if values != given_values(name, _COMMAND_START[name]):
+            fields[name] = [absolute.get((name, value), value) for value in values]
     for name, whole in whole_of(draft).items():
-        parts = whole.split(",") if isinstance(whole, str) else whole
-        options.append(("--set", f"{name}={','.join(part.strip() for part in parts)}"))
-    options += [(f"--{name}", str(number)) for name in EXECUTION if (number := getattr(draft, name))]
+        fields[name] = comma_list(whole) if isinstance(whole, str) else whole
+    options = [
+        *launch_options({"corpus": [corpus], "tasks": draft.tasks}),
+        *groups,
+        *launch_options(fields),
+        *((f"--{name}", str(number)) for name in EXECUTION if (number := getattr(draft, name))),
+    ]
     lines = [f"{option} {shlex.quote(value)}" for option, value in options]
     return " \\\n  ".join(["mrnlab launch", *lines, *(["--reuse"] if reuse else [])])
-
-
-def _option(name: str, values: Sequence[Any]) -> tuple[str, str]:
-    if name == "seed" and values != [0]:
-        return "--seeds", seeds_typed(values).replace(", ", ",")
-    text = ",".join(map(option_of, values))
-    if (name in NEEDED and name != "seed") or name == "lambda":
-        return f"--{name.replace('_', '-')}", text
-    return "--set", f"{name}={text}"

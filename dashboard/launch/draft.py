@@ -26,11 +26,9 @@ from core.config.fields import (
 )
 from core.config.sweep import (
     LISTED,
-    is_number,
-    number_typed,
-    numbers,
-    seeds,
-    seeds_typed,
+    text_of,
+    value_text,
+    values_of,
     whole_number,
 )
 from core.config.task_groups import TASK_GROUPS
@@ -99,13 +97,6 @@ EXECUTION: Mapping[str, tuple[int, int]] = {"priority": PRIORITIES, "retries": (
 """What is asked of how runs wait and come back: the least and the most. Each starts at 0."""
 
 
-def option_of(value: bool | float | str) -> str:
-    """A field's value as the form has it: as an option, or as one types it."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return value if isinstance(value, str) else number_typed(value)
-
-
 def _options(field: str) -> tuple[str, ...]:
     if FIELD_HELP[field].unit == "yes or no":
         return ("no", "yes")
@@ -137,7 +128,7 @@ def _start(field: str) -> str | tuple[str, ...]:
         kinds = itertools.product(("mrn",), ("minilm",), trainings, PRIORS)
         defaults = {owned.default_of(dict(zip(CONTEXT_FIELDS, kind, strict=True))) for kind in kinds}
         default = defaults.pop() if len(defaults) == 1 else None  # else none is picked, which is said
-    text = "" if default is None else option_of(default)
+    text = "" if default is None else value_text(default)
     return text if field not in OPTIONS else (text,) if text else ()
 
 
@@ -203,7 +194,7 @@ def plan(draft: Draft) -> Plan:
     problems = {**_missing(draft), **draft.problems}
     for name in _names_of(draft) - problems.keys():
         try:
-            values_of(name, draft.lists[name])
+            given_values(name, draft.lists[name])
         except ConfigError as error:
             problems[name] = said(error)
     base = {"corpus": draft.corpus, "columns": draft.columns, "tasks": draft.tasks, **whole_of(draft)}
@@ -276,7 +267,7 @@ def lists_of(draft: Draft) -> dict[str, list[Any]]:
     Raises ConfigError.
     """
     names = _names_of(draft)
-    fields = {name: values_of(name, draft.lists[name]) for name in _ORDER if name in names}
+    fields = {name: given_values(name, draft.lists[name]) for name in _ORDER if name in names}
     return {name: values for name, values in fields.items() if values}
 
 
@@ -285,17 +276,9 @@ def _names_of(draft: Draft) -> frozenset[str]:
     return applicable(draft.lists, draft.reads) & draft.lists.keys() & set(_ORDER)
 
 
-def values_of(name: str, given: str | tuple[str, ...]) -> list[Any]:
+def given_values(name: str, given: str | tuple[str, ...]) -> list[Any]:
     """What is picked or typed, as values of that field. Raises ConfigError."""
-    if not isinstance(given, str):
-        return list(given)
-    if not given.strip():
-        return []
-    if name == "seed":
-        return seeds(given)
-    if is_number(name):
-        return numbers(given, name)
-    return comma_list(given)
+    return values_of(name, given) if isinstance(given, str) else list(given)
 
 
 def _missing(draft: Draft) -> dict[str, str]:
@@ -370,14 +353,11 @@ def _listed(configs: Sequence[RunConfig], name: str) -> str | tuple[str, ...]:
     if not values:
         return START[name]
     if name in WHOLE:
-        whole = tuple(map(option_of, values[0]))
-        return whole if name in OPTIONS else ", ".join(whole)
-    if name == "seed":
-        return seeds_typed(values)
+        return tuple(map(value_text, values[0])) if name in OPTIONS else text_of(name, values[0])
     if name not in OPTIONS:
-        return ", ".join(map(option_of, sorted(values)))
+        return text_of(name, sorted(values))
     places = {option: place for place, option in enumerate(OPTIONS[name])}
-    return tuple(sorted(map(option_of, values), key=lambda option: places.get(option, len(places))))
+    return tuple(sorted(map(value_text, values), key=lambda option: places.get(option, len(places))))
 
 
 def _fields_of(config: RunConfig) -> frozenset[str]:

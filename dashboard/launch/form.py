@@ -14,6 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.config import FIELD_HELP, RunConfig
 from core.config.fields import attribute_name
+from core.config.sweep import value_text
 from core.config.task_groups import GROUPINGS, TASK_GROUPS
 from core.errors import ConfigError
 from core.mrn.alignments.mapping import MOST_BYTES, fit, keep_mapping, parse_mapping, read_mapping, template
@@ -51,7 +52,6 @@ from dashboard.launch.draft import (
     Draft,
     applicable,
     automatic,
-    option_of,
     said,
 )
 from dashboard.launch.paradigms import paradigms
@@ -467,7 +467,7 @@ def _rare(slots: _Slots, lists: _Lists, reads: frozenset[str] | None) -> tuple[_
 
 
 def _default_text(value: Any) -> str:
-    return ", ".join(value) if isinstance(value, tuple) else option_of(value)
+    return ", ".join(value) if isinstance(value, tuple) else value_text(value)
 
 
 def anchor(field: str) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.config import PRESETS, RunConfig
-from dashboard.launch.draft import OPTIONS, Draft, option_of
+from core.config.sweep import value_text
+from dashboard.launch.draft import OPTIONS, Draft
 
 _SEEDS = range(1, 6)
 
@@ -128,7 +129,7 @@ def _table(
 ) -> Draft:
     """A form with all settings of a preset and five seeds; `lists` say what is otherwise."""
     shared = {
-        name: (option_of(value),) if name in OPTIONS else option_of(value)
+        name: (value_text(value),) if name in OPTIONS else value_text(value)
         for name, value in PRESETS[preset].items()
     }
     return Draft(

@@ -9,9 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from core.config import FIELD_HELP, PRESETS, RunConfig
-from core.config.fields import comma_list
-from core.config.sweep import LISTED, is_number, numbers
-from core.config.sweep import seeds as seeds_in
+from core.config.sweep import LISTED, values_of
 from core.config.task_groups import GROUPINGS
 from core.errors import ConfigError
 from core.store import ENDED, Run, RunState, Store
@@ -199,7 +197,7 @@ def described(options: Mapping[str, Any]) -> list[RunConfig]:
     if options["lambda_"] is not None:
         given["lambda"] = options["lambda_"]
     names = dict.fromkeys((*_LISTS, "lambda", *(name for name in given if name in LISTED)))
-    lists = {name: _values(name, given.pop(name)) for name in names if name in given}
+    lists = {name: values_of(name, given.pop(name)) for name in names if name in given}
     if options["seeds"] is not None:
         lists["seed"] = _seeds(options["seeds"])
     return sweep_over(given, lists, options["task_groups"], _preset(options["preset"]))
@@ -213,22 +211,14 @@ def _tasks_taken(configs: Sequence[RunConfig]) -> list[str]:
     return [f"Takes all tasks of {corpus}: {', '.join(tasks)}." for corpus, tasks in taken.items()]
 
 
-def _values(field: str, text: str) -> list[Any]:
-    """The values in a list as one types it; none where it is empty. Raises ConfigError."""
-    parts = comma_list(text)
-    return numbers(text, field) if parts and is_number(field) else parts
-
-
 def _seeds(text: str) -> list[int]:
-    if not text.strip():
-        return []
     if text.strip() == "0":
         # Meant as "no seeds" as often as "the seed 0"; either would be taken for the other.
         raise ConfigError(
             "seed",
             "--seeds: 0 seeds make no run; name the seeds, such as 1,2,3 (the seed 0 is --set seed=0).",
         )
-    return seeds_in(text)
+    return values_of("seed", text)
 
 
 def _settings(pairs: list[str]) -> dict[str, str]:

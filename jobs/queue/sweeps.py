@@ -8,12 +8,32 @@ from typing import Any
 
 from core.config import RunConfig
 from core.config.fields import comma_list
-from core.config.sweep import alternatives, check_number, expand
+from core.config.sweep import alternatives, check_number, expand, text_of
 from core.config.task_groups import HINT, TASK_GROUPS, task_groups
 from core.corpora.catalogue import find_folder
 from core.corpora.loading import auxiliary_tasks, tasks_of
 from core.errors import FIELD, ConfigError
 from core.plain_text import shortened
+
+_NAMED = (
+    *("corpus", "columns", "tasks", "encoder", "encoder_training", "paradigm", "prior", "added_to"),
+    *("alignment", "lambda", "epochs", "fraction"),
+)
+"""The fields that are options of `mrnlab launch`; the others are values of `--set`."""
+
+
+def launch_options(fields: Mapping[str, Sequence[Any]]) -> list[tuple[str, str]]:
+    """The options of `mrnlab launch` that give its fields these values, seeds as `--seeds`."""
+    options = []
+    for name, values in fields.items():
+        text = text_of(name, values).replace(", ", ",")
+        if name == "seed" and list(values) != [0]:
+            options.append(("--seeds", text))
+        elif name in _NAMED:
+            options.append((f"--{name.replace('_', '-')}", text))
+        else:
+            options.append(("--set", f"{name}={text}"))
+    return options
 
 
 def corpora_of(text: str) -> list[str]:

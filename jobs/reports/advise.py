@@ -7,6 +7,7 @@ gradients of tasks compared. What the study's pairs say of their cosines is in `
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import shlex
 from collections import Counter
@@ -17,7 +18,6 @@ from typing import Any
 
 from core.config import RunConfig
 from core.config.fields import CONTEXT_FIELDS, attribute_name
-from core.config.sweep import number_typed, seeds_typed
 from core.corpora import prepare
 from core.corpora.derived.kinds import Joined
 from core.corpora.loading import bases_of, placed_name, read, recipe_of
@@ -32,6 +32,7 @@ from core.transfer.prediction import Lessons, packaged, verdict
 from core.wording import all_of
 from jobs.queue.estimates import Cost, cost
 from jobs.queue.submit import same_runs
+from jobs.queue.sweeps import launch_options
 from jobs.reports.evidence import mean_of_runs
 from jobs.reports.transfer import pair_groups, run_affinities
 
@@ -244,27 +245,15 @@ def launch_command(
     config: RunConfig, tasks: Sequence[str], paradigms: Sequence[str], seeds: Sequence[int], *more: str
 ) -> str:
     """The command that makes such runs of these tasks, or uses those that are there."""
-    options = {"corpus": config.corpus, "tasks": ",".join(tasks)}
-    if config.columns is not None:
-        options["columns"] = ",".join(config.columns)
-    options |= {"paradigm": ",".join(paradigms), "seeds": seeds_typed(seeds).replace(", ", ",")}
     context = {name: getattr(config, attribute_name(name)) for name in (*CONTEXT_FIELDS, "alignment")}
-    options |= {
-        name.replace("_", "-"): value for name, value in context.items() if value and name != "paradigm"
-    }
-    words = ["mrnlab", "launch", *more]
-    for name, value in options.items():
-        words += [f"--{name}", value]
     plain = RunConfig.build(**{"corpus": config.corpus, "tasks": config.tasks, **context}).values()
+    fields: dict[str, Sequence[Any]] = {"corpus": [config.corpus], "tasks": tasks}
+    if config.columns is not None:
+        fields["columns"] = config.columns
+    fields |= {"paradigm": paradigms, "seed": seeds}
+    fields |= {name: [value] for name, value in context.items() if value and name != "paradigm"}
     for name, value in config.values().items():
-        if name not in (*context, "corpus", "columns", "tasks", "seed") and value != plain[name]:
-            words += ["--set", f"{name}={_typed(value)}"]
-    return shlex.join([*words, "--reuse"])
-
-
-def _typed(value: object) -> str:
-    if isinstance(value, list | tuple):
-        return ",".join(map(_typed, value))
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return number_typed(value) if isinstance(value, int | float) else str(value)
+        if name not in fields and name not in context and value != plain[name]:
+            fields[name] = value if isinstance(value, list | tuple) else [value]
+    words = itertools.chain.from_iterable(launch_options(fields))
+    return shlex.join(["mrnlab", "launch", *more, *words, "--reuse"])

@@ -10,9 +10,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.config import PRESETS, RunConfig, applicable_fields
+from core.config.sweep import value_text
 from core.registry import WORD_ENCODERS
 from core.store import Store
-from dashboard.launch.draft import RARE, START, WHOLE, Draft, automatic, option_of, plan
+from dashboard.launch.draft import RARE, START, WHOLE, Draft, automatic, plan
 from dashboard.launch.presets import FINE_TUNE, NO_TRANSFORMER
 from tests.pages.conftest import Open, app_at, words
 
@@ -152,7 +153,7 @@ def test_the_form_of_the_published_sc_lstm(open_page: Open) -> None:
     assert app.multiselect(key="launch_encoder").value == ["bilstm", "lstm-d", "sc-lstm"]
     preset = PRESETS["sc-lstm"]
     for field in ("bilstm_hidden", "clip_norm", "lr_encoder", "dropout"):
-        assert app.text_input(key=f"launch_{field}").value == option_of(preset[field])
+        assert app.text_input(key=f"launch_{field}").value == value_text(preset[field])
     for field in ("characters", "optimiser", "draw_tasks", "paradigm"):
         assert app.pills(key=f"launch_{field}").value == [preset[field]]
 
