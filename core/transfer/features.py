@@ -8,18 +8,22 @@ What cannot be known is NaN, and a note says why.
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from core.corpora.readers import read_lines
 from core.corpora.types import Corpus, Sentence
 from core.errors import CorpusError
+from core.plain_text import shortened
 from core.wording import plural
 
 Floats = NDArray[np.float64]
@@ -42,6 +46,18 @@ CURVE_FEATURES = {name: f"Curve grad. ({share:.0%})" for name, share in GRADIENT
 }
 FEATURES = DATA_FEATURES | CURVE_FEATURES
 """The 14 features of a task, each with its title."""
+
+
+@dataclass(frozen=True)
+class LossCurve:
+    """Training losses (N,) and the steps (N,) after which they were measured.
+
+    `superseded` losses were left out for a later one of the same step.
+    """
+
+    steps: Floats
+    losses: Floats
+    superseded: int = 0
 
 
 @dataclass(frozen=True)
@@ -205,3 +221,45 @@ def _log_fit(steps: Floats, losses: Floats) -> tuple[float, float, str]:
     if log_c > np.log(fastest / 2):
         return nan, nan, "The loss curve has bent before its first point, which determines no c."
     return float(a), float(np.exp(log_c)), ""
+
+
+_LOG_LINE = re.compile(r"Iter (\d+), task (\S.*), loss (\S+)\s*")
+
+MOST_STEP = 2**53 - 1
+"""Floats above it are not all whole numbers."""
+
+
+def read_loss_log(path: Path) -> dict[str, LossCurve]:
+    """The loss curve of each task in a file of lines `Iter N, task T, loss L`; empty lines are skipped.
+
+    Of a step that comes again, as where a run was restarted, the last loss counts. Raises CorpusError as
+    `read_lines` does, and with file and line for any other line, a step that is not from 1 to MOST_STEP, and
+    a loss that is not a number.
+    """
+    points: dict[str, dict[float, float]] = {}
+    lines = Counter[str]()
+    for number, line in enumerate(read_lines(path), start=1):
+        if line.strip():
+            task, step, loss = _log_line(line, f"{path}, line {number:,}")
+            points.setdefault(task, {})[step] = loss
+            lines[task] += 1
+    curves = {}
+    for task, curve in points.items():
+        steps, losses = np.array(sorted(curve.items())).T
+        curves[task] = LossCurve(steps, losses, lines[task] - len(curve))
+    return curves
+
+
+def _log_line(line: str, place: str) -> tuple[str, float, float]:
+    match = _LOG_LINE.fullmatch(line)
+    if not match:
+        raise CorpusError(f"{place}: expected `Iter N, task T, loss L`, not '{shortened(line.strip())}'.")
+    step, task, loss = match.groups()
+    if not 1 <= float(step) <= MOST_STEP:
+        raise CorpusError(
+            f"{place}: the step '{shortened(step)}' is not from 1 to {MOST_STEP:,}; count the steps from 1."
+        )
+    try:
+        return task, float(step), float(loss)
+    except ValueError:
+        raise CorpusError(f"{place}: the loss '{shortened(loss)}' is not a number.") from None

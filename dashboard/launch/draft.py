@@ -81,6 +81,8 @@ def _rare() -> Mapping[str, tuple[str, ...]]:
 
 RARE: Mapping[str, tuple[str, ...]] = _rare()
 """The fields under *More settings*, by group."""
+SELDOM = ("window", "shared_dense", "task_dense")
+"""Fields that only the study of simulated tasks sets: the form asks for them where they have a value."""
 NEEDED: tuple[str, ...] = tuple(name for name in _ASKED if name != "lambda")
 """The fields that must have a value where they are asked; the others take their default."""
 _OF_TEXTS = {

@@ -48,6 +48,7 @@ from dashboard.launch.draft import (
     EXECUTION,
     OPTIONS,
     RARE,
+    SELDOM,
     START,
     Draft,
     applicable,
@@ -427,7 +428,8 @@ _EXECUTION_WORDS = {
 def _rare(slots: _Slots, lists: _Lists, reads: frozenset[str] | None) -> tuple[_Lists, dict[str, int]]:
     """The other fields that at least one of the runs has; how runs wait and come back."""
     pairs = {"pair_encoding": tuple(st.session_state[key_of("pair_encoding")])}
-    used, defaults = applicable(lists | pairs, reads), automatic(lists)
+    unset = {field for field in SELDOM if not st.session_state[key_of(field)]}
+    used, defaults = applicable(lists | pairs, reads) - unset, automatic(lists)
     values: _Lists = {}
     numbers = {}
     for name in EXECUTION:

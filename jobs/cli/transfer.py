@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from core.errors import MRNLabError
+from core.wording import plural
 from jobs.cli.app import JSON_OPTION, app, opened_store
-from jobs.cli.output import print_json, print_report, print_rows
+from jobs.cli.output import print_json, print_report, print_rows, print_table, say
 from jobs.reports.naming import corpus_name
 
 
@@ -19,6 +21,12 @@ def transfer(
         str | None, typer.Argument(metavar="GROUP", help="A group's key (default: list the groups).")
     ] = None,
     markdown_: Annotated[bool, typer.Option("--markdown", help="The report in Markdown.")] = False,
+    loss_log: Annotated[
+        Path | None,
+        typer.Option(
+            help="Instead: the seven features of each loss curve in a file of lines `Iter N, task T, loss L`."
+        ),
+    ] = None,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Which task gains from which: MTL of pairs of tasks less STL of each.
@@ -27,6 +35,9 @@ def transfer(
     launch --task-groups pairs --paradigm stl,mtl` makes one. Its report has the matrix of gains, what
     predicts them, and the best groups of tasks.
     """
+    if loss_log is not None:
+        _loss_features(loss_log, json_=json_)
+        return
     from jobs.reports.evidence import evidence
     from jobs.reports.pairs import pairs_document, pairs_report
     from jobs.reports.transfer import pair_groups
@@ -51,3 +62,27 @@ def transfer(
         return
     parts = pairs_report(corpus_name(chosen.config), chosen, known_of_pairs, {})
     print_report(parts, "markdown" if markdown_ else "")
+
+
+def _loss_features(path: Path, *, json_: bool) -> None:
+    from core.transfer.features import CURVE_FEATURES, curve_features, read_loss_log
+
+    curves = read_loss_log(path)
+    for task, curve in curves.items():
+        if curve.superseded:
+            left_out = plural(curve.superseded, "loss", "losses")
+            say(
+                f"{task}: {left_out} left out; a later line of the log has the same step, as after a restart."
+            )
+    fitted = {task: curve_features(curve.steps, curve.losses) for task, curve in curves.items()}
+    for task, features in fitted.items():
+        for note in features.notes:
+            say(f"{task}: {note}")
+    if json_:
+        print_json({task: dict(features.values) for task, features in fitted.items()})
+        return
+    rows = [
+        (task, *(f"{features.values[name]:.4g}" for name in CURVE_FEATURES))
+        for task, features in fitted.items()
+    ]
+    print_table(("task", *CURVE_FEATURES.values()), rows)

@@ -13,7 +13,7 @@ from core.config import PRESETS, RunConfig, applicable_fields
 from core.config.sweep import value_text
 from core.registry import WORD_ENCODERS
 from core.store import Store
-from dashboard.launch.draft import RARE, START, WHOLE, Draft, automatic, plan
+from dashboard.launch.draft import RARE, SELDOM, START, WHOLE, Draft, automatic, plan
 from dashboard.launch.presets import FINE_TUNE, NO_TRANSFORMER
 from tests.pages.conftest import Open, app_at, words
 
@@ -32,8 +32,14 @@ def _shown(app: AppTest) -> set[str]:
 def test_the_form_asks_for_what_the_runs_have(open_page: Open, encoder: str) -> None:
     app = open_page("launch", encoder=encoder, encoder_training="full", paradigm="mtl")
     has = applicable_fields("mtl", encoder, "full") - {"pooling", "pair_encoding", "pair_heads"}
-    assert _shown(app) == has & START.keys()
+    assert _shown(app) == (has & START.keys()) - {*SELDOM}
     assert ("encoder_training" in _shown(app)) == (encoder not in WORD_ENCODERS)
+
+
+def test_a_field_that_only_a_study_sets_is_asked_for_where_it_has_a_value(open_page: Open) -> None:
+    app = open_page("launch", encoder="bilstm", paradigm="mtl", window="5")
+    assert _shown(app) & {*SELDOM} == {"window"}
+    assert "window=5" in next(code.value for code in app.code if "mrnlab launch" in code.value)
 
 
 def test_fields_appear_and_vanish_with_the_encoder(open_page: Open) -> None:

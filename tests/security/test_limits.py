@@ -16,6 +16,7 @@ from core.corpora.readers import read_table
 from core.errors import ConfigError, CorpusError, EncoderError, MRNLabError
 from core.models import sources
 from core.mrn.alignments.mapping import MOST_BYTES, read_mapping
+from core.transfer.features import read_loss_log
 from tests.making import conll_folder
 from tests.tiny import tiny_bert
 
@@ -31,6 +32,8 @@ def test_long_lines(tmp_path: Path) -> None:
         readers.read_lines(_written(tmp_path / "a.conll", f"a N\n{long}\n"))
     with pytest.raises(CorpusError, match=r"mine\.txt, line 1: has 100,001 characters"):
         read_given(long.encode(), "mine.txt", {})
+    with pytest.raises(CorpusError, match="line 1: has 100,001 characters"):
+        read_loss_log(_written(tmp_path / "losses.txt", long))
 
 
 def test_many_columns(tmp_path: Path) -> None:
@@ -56,6 +59,8 @@ def test_what_is_no_file(tmp_path: Path) -> None:
         readers.read_lines(tmp_path / "train.conll")
     with pytest.raises(CorpusError, match="is not a file"):
         readers.read_lines(Path("/dev/zero"))
+    with pytest.raises(CorpusError, match="is not a file"):
+        read_loss_log(tmp_path / "train.conll")
     os.mkfifo(tmp_path / "train.tsv")
     with pytest.raises(CorpusError, match="is not a file"):
         detect_columns(tmp_path / "train.tsv")

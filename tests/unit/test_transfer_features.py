@@ -1,9 +1,10 @@
-"""Features of tasks and pairs against values computed by hand."""
+"""Features of tasks and pairs against values computed by hand, and loss logs read from files."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from math import log, sqrt
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,10 +16,12 @@ from core.transfer.features import (
     FEATURES,
     GRADIENTS,
     Features,
+    LossCurve,
     curve_features,
     data_features,
     label_ami,
     pair_values,
+    read_loss_log,
 )
 
 
@@ -180,3 +183,53 @@ def test_a_pair_has_42_features_and_no_ratio_to_zero() -> None:
     assert (values["main size"], values["aux size"], values["main/aux size"]) == (3, 2, 1.5)
     assert np.isnan([values["main/aux oov_rate"], values["main/aux jsd"], values["main jsd"]]).all()
     assert pair_values([("m", "a")], {"m": main, "a": aux}, CURVE_FEATURES).shape == (1, 21)
+
+
+def test_a_loss_log_has_a_curve_for_each_task(tmp_path: Path) -> None:
+    log_file = tmp_path / "loss_tr.log"
+    log_file.write_text(
+        "Iter 10, task mwe, loss 2.39\nIter 12, task chunk, big, loss nan\n\nIter 20, task mwe, loss 2.29\n"
+    )
+    curves = read_loss_log(log_file)
+    assert list(curves) == ["mwe", "chunk, big"]
+    assert isinstance(curves["mwe"], LossCurve)
+    np.testing.assert_array_equal([curves["mwe"].steps, curves["mwe"].losses], [[10, 20], [2.39, 2.29]])
+
+
+def test_of_a_restarted_run_the_last_loss_of_a_step_counts(tmp_path: Path) -> None:
+    log_file = tmp_path / "loss_tr.log"
+    runs = [(10, 1.5), (20, 1.4), (30, 1.3), (10, 1.9), (20, 1.8), (30, 1.6), (40, 1.5), (20, 1.7)]
+    log_file.write_text("".join(f"Iter {step}, task a, loss {loss}\n" for step, loss in runs))
+    curve = read_loss_log(log_file)["a"]
+    np.testing.assert_array_equal([curve.steps, curve.losses], [[10, 20, 30, 40], [1.9, 1.7, 1.6, 1.5]])
+    assert curve.superseded == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"Iter 10, task a, loss 2.4\nEpoch 2\n", "line 2: expected `Iter N, task T, loss L`, not 'Epoch 2'"),
+        (b"Iter 10, task a, loss 2.4x\n", "line 1: the loss '2.4x' is not a number"),
+        (
+            b"Iter 9, task a, loss 1\nIter 0, task a, loss 1\n",
+            "line 2: the step '0' is not from 1 to 9,007,199,",
+        ),
+        (
+            b"Iter 9007199254740992, task a, loss 1\n",
+            "'9007199254740992' is not from 1 to 9,007,199,254,740,991;",
+        ),
+        (b"Iter 1" + b"0" * 309 + b", task a, loss 1\n", "line 1: the step '1000"),
+        (b"Iter 1" + b"0" * 9999 + b", task a, loss 1\n", "(10,000 characters)' is not from 1"),
+        (b"\n", "is empty"),
+        (b"\xff", "line 1: byte 0xff at position 1 is not UTF-8"),
+        (None, "check the name"),
+    ],
+)
+def test_a_wrong_loss_log_names_file_and_line(tmp_path: Path, content: bytes | None, message: str) -> None:
+    log_file = tmp_path / "loss_tr.log"
+    if content is not None:
+        log_file.write_bytes(content)
+    with pytest.raises(CorpusError) as caught:
+        read_loss_log(log_file)
+    assert str(log_file) in str(caught.value)
+    assert message in str(caught.value)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from functools import partial
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 
@@ -104,3 +106,23 @@ def test_every_pair_of_the_twelve_tasks_is_trained_as_published() -> None:
     }
     values = run.values()
     assert {field: values[field] for field in published} == published
+
+
+def test_curves_of_others_have_features_too(lab: Laboratory, tmp_path: Path) -> None:
+    log = tmp_path / "losses.txt"
+    losses = [(step, 3 - 0.5 * math.log(0.2 * step + 1)) for step in range(10, 1010, 10)]
+    log.write_text("".join(f"Iter {step}, task ner, loss {loss}\n" for step, loss in losses))
+    features = lab.json("transfer", "--loss-log", str(log), "--json")["ner"]
+    assert features["curve_a"] == pytest.approx(-0.5, rel=1e-3)
+    assert features["curve_c"] == pytest.approx(0.2, rel=1e-3)
+    assert features["gradient_10"] == pytest.approx(-0.5 * 0.2 / (0.2 * 100 + 1), rel=0.02)
+    restarted = "".join(f"Iter {step}, task ner, loss 9\n" for step in range(10, 110, 10)) + log.read_text()
+    log.write_text(restarted)
+    told = lab.call("transfer", "--loss-log", str(log), "--json")
+    assert json.loads(told.stdout)["ner"] == features
+    assert told.stderr == (
+        "ner: 10 losses left out; a later line of the log has the same step, as after a restart.\n"
+    )
+    log.write_text("Iter 1, task ner, loss 2.5\nEpoch 2\n")
+    refusal = lab.refusal("transfer", "--loss-log", str(log))
+    assert "line 2: expected `Iter N, task T, loss L`, not 'Epoch 2'" in refusal
