@@ -28,7 +28,7 @@ from jobs.engines import ENGINES
 _READING = ["runs", "show", "metrics", "results", "appendix", "relations", "tag"]
 _CHANGING = ["stop", "priority", "resume", "retry", "archive", "restore", "keyword", "delete"]
 _ASKING = ["launch", "study", "transfer", "advise"]
-_KEEPING = ["export", "import", "backup", "queue", "worker", "doctor"]
+_KEEPING = ["export", "import", "backup", "queue", "worker", "dashboard", "doctor"]
 _VERBS = [*_ASKING, *_READING, *_CHANGING, *_KEEPING]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +12,8 @@ import typer
 
 from core.config.fields import comma_list
 from core.errors import MRNLabError
+from core.paths import database_url
+from core.plain_text import without_passwords
 from core.store import back_up
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, Chosen, app, opened_store
 from jobs.cli.output import print_json, say, tell
@@ -115,6 +118,17 @@ def worker(ctx: typer.Context) -> None:
     os.environ.setdefault("MRNLAB_LINGER_S", _LINGER_S)
     chosen: Chosen = ctx.obj
     raise typer.Exit(work([], chosen.url))
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def dashboard(ctx: typer.Context) -> None:
+    """Start the dashboard in this terminal. Options of Streamlit pass through, as --server.port 8600."""
+    chosen: Chosen = ctx.obj
+    if chosen.url is not None:
+        os.environ["MRNLAB_DB"] = chosen.url
+    say(f"Store: {without_passwords(database_url())}")  # Streamlit tells the address
+    script = Path(__file__).parents[2] / "dashboard" / "app.py"
+    os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", str(script), *ctx.args])
 
 
 @app.command()

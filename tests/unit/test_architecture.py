@@ -6,10 +6,14 @@ import ast
 import graphlib
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from itertools import chain
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = {package: sorted((ROOT / package).rglob("*.py")) for package in ("core", "jobs", "dashboard")}
@@ -41,6 +45,27 @@ def test_imports_run_one_way(package: str) -> None:
     }
     assert SOURCES[package], f"no source found under {package}/"
     assert not wrong
+
+
+THROUGH = {
+    **dict.fromkeys(("starlette", "pillow"), "streamlit"),
+    "huggingface-hub": "transformers",
+    "pydantic-core": "pydantic",
+}
+"""Packages that are imported as part of one that is installed with them."""
+
+
+def test_every_imported_package_is_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = chain.from_iterable(
+        entries for name, entries in project["optional-dependencies"].items() if name not in ("test", "dev")
+    )
+    declared = {Requirement(text).name.lower() for text in chain(project["dependencies"], extras)}
+    modules = {name for paths in SOURCES.values() for path in paths for name in _imported(path)}
+    modules -= {*sys.stdlib_module_names, *SOURCES}
+    installed = packages_distributions()
+    named = {installed.get(module, [module])[0].lower().replace("_", "-") for module in modules}
+    assert {THROUGH.get(name, name) for name in named} <= declared
 
 
 def _core_imports() -> Iterator[tuple[str, str]]:
