@@ -67,6 +67,7 @@ def test_what_is_wrong_is_one_key_away_and_the_paradigms_are_drawn(
     expect(beside).to_be_in_viewport()
     _set(page, "Seeds", "1")
     expect(page.get_by_role("link", name="Go to field")).to_have_count(1)
+    settle(page)  # a place that is drawn anew would lose the focus
     # A field that is folded away: what is wrong is written under the fold.
     page.get_by_role("link", name="Go to field").click()
     expect(page.locator("#problem-dropout")).to_be_focused()
@@ -120,8 +121,11 @@ def test_a_run_over_words_is_launched_with_the_mouse(
         main.get_by_text("More settings").click()
         expect(page.get_by_role("textbox", name="Word vectors")).to_have_attribute("placeholder", "glove")
         expect(page.get_by_role("textbox", name="LSTM layers")).to_be_visible()
+        # The button launches the plan beside it, so each click waits for its plan.
         main.get_by_role("button", name="crf", exact=True).click()
+        _plan(page, "2 runs")
         main.get_by_role("button", name="linear", exact=True).first.click()
+        _plan(page, "1 run")
         picture(page, "launch-words")
         page.get_by_role("button", name="Launch 1 run").click()
         expect(main.get_by_text("1 run queued.")).to_be_visible()

@@ -52,6 +52,6 @@ def test_texts_from_the_preview_to_their_scores(
         assert _ended(lab.home, run.id) is RunState.SUCCEEDED
         page.goto(lab.link("compare", run=str(run.id)))
         table = page.get_by_test_id("stTable")
-        for head in ("mood, accuracy", "same, accuracy", "alike, Pearson × 100"):
+        for head in ("mood (accuracy)", "same (accuracy)", "alike (Pearson × 100)"):
             expect(table.get_by_text(head)).to_be_visible()
         picture(page, "compare-texts")

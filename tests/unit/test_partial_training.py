@@ -66,8 +66,8 @@ def test_rates_follow_from_what_is_trained(training: str, rates: tuple[float, fl
     [
         ({"encoder": "bilstm", "encoder_training": "top:1"}, "encoder_training", "must be full here"),
         ({"encoder": "sc-lstm", "encoder_training": "lora:8"}, "encoder_training", "must be full here"),
-        ({"encoder_training": "top:1", "task_embedding": "input"}, "task_embedding", "not trained in full"),
-        ({"encoder_training": "lora:1", "task_embedding": "input"}, "task_embedding", "not trained in full"),
+        ({"encoder_training": "top:1", "task_embedding": "input"}, "task_embedding", "fine-tuned in full"),
+        ({"encoder_training": "lora:1", "task_embedding": "input"}, "task_embedding", "fine-tuned in full"),
     ],
 )
 def test_contradictions_are_refused(changes: dict[str, Any], field: str, says: str) -> None:

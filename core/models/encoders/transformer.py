@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import torch
 from safetensors import SafetensorError
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from core.encoding.batches import Batch
@@ -114,7 +115,7 @@ def load_transformer(encoder: str, *, half: bool) -> Transformer:
 
 def _pretrained(source: str, name: str) -> Any:
     """The model of Transformers at that folder or Hub id. Raises EncoderError."""
-    from transformers import MODEL_MAPPING, AutoConfig, AutoModel
+    from transformers import MODEL_MAPPING, AutoConfig
     from transformers.utils.logging import disable_progress_bar, set_verbosity_error
 
     disable_progress_bar()  # a worker's log is read by people
@@ -124,10 +125,14 @@ def _pretrained(source: str, name: str) -> Any:
         check_description(config.to_dict() | {"attn_implementation": config._attn_implementation}, source)
         check_index(_index(source), source)
         # The pooler reads [CLS] alone and would be weights that no task trains.
-        accepted = inspect.signature(MODEL_MAPPING[type(config)].__init__).parameters
+        model_class = MODEL_MAPPING[type(config)]
+        accepted = inspect.signature(model_class.__init__).parameters
         extra = {"add_pooling_layer": False} if "add_pooling_layer" in accepted else {}
-        inner, report = AutoModel.from_pretrained(
-            source,
+        # Given a folder, Transformers would also open adapters that lie in it.
+        inner, report = model_class.from_pretrained(
+            None,
+            config=config,
+            state_dict=_weights(source),
             dtype=torch.float32,  # the default would keep a half-precision checkpoint as it is
             use_safetensors=True,
             trust_remote_code=False,
@@ -161,6 +166,14 @@ def text_pooling(encoder: str) -> PooledBy:
         return "mean" if said["pooling_mode_mean_tokens"] else "cls"
     except (ValueError, KeyError, TypeError) as error:
         raise EncoderError(f"The file {_POOLING} of {encoder} cannot be read ({error}).") from error
+
+
+def _weights(source: str) -> dict[str, Tensor]:
+    """The encoder's weights, from its one file of safetensors or from all of its shards."""
+    index = _index(source)
+    sharded = json.loads(index.read_text(encoding="utf-8"))["weight_map"] if index.is_file() else {}
+    files = sorted(set(sharded.values())) or ["model.safetensors"]
+    return {name: weight for file in files for name, weight in load_file(_file(source, file)).items()}
 
 
 def _index(source: str) -> Path:
