@@ -6,6 +6,7 @@ of them the same weights and compares their losses.
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -269,7 +270,8 @@ def assert_equal_losses(job: Job) -> None:
         nn.init.normal_(run.model.heads.weight, std=0.1)
         nn.init.normal_(run.model.heads.bias)
         assert isinstance(run.tokenizer, SubwordTokenizer)
-        tokenizer, source = run.tokenizer.inner, locate(config.encoder)
+        # Transformers leaves truncation switched on in the tokenizer, which later trainings share.
+        tokenizer, source = copy.deepcopy(run.tokenizer.inner), locate(config.encoder)
         rows = _trainer.encode(corpus.train, corpus.tasks, tokenizer, config.max_length).to_list()
         if config.paradigm == "mtl":
             model: Any = _trainer.Model(source, job.labels, dropout=0.0).eval()
