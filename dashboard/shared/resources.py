@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import streamlit as st
@@ -15,8 +15,8 @@ from core.mrn.relations import Relations
 from core.paths import database_url
 from core.registry import base_name
 from core.store import Store
-from core.store.records import ACTIVE, MetricKey, MetricSeries, Run, SnapshotKey
-from core.studies import Study, load_study, may_change_encoder
+from core.store.records import ACTIVE, MetricKey, MetricSeries, Run, RunState, SnapshotKey
+from core.studies import STUDIES, Study, load_study, may_change_encoder
 from core.studies.analysis import Result
 from core.studies.study import Layout
 from dashboard.shared.run_views import tasks_in_order
@@ -135,6 +135,26 @@ def _outstanding(url: str, version: Version, standing: Standing) -> list[Outstan
     _, runs, lock = _study(url, version)
     with lock:
         return outstanding(_open(url), runs.look())
+
+
+def studies_by_now() -> dict[str, tuple[Study, list[Result], Standing, float | None]]:
+    """Every study by name: its results, how far it is, the seconds that are left where past runs tell."""
+    return _studies_by_now(database_url(), store().counts(), *_newest_and_count(database_url()))
+
+
+@st.cache_resource(max_entries=4, show_spinner="Looking for runs of the studies")
+def _studies_by_now(
+    url: str, counts: Mapping[RunState, int], newest: int, count: int
+) -> dict[str, tuple[Study, list[Result], Standing, float | None]]:
+    """Read anew only when a run was added or deleted, or has changed its state."""
+    by_now = {}
+    for name in STUDIES:
+        whole = Version(name)
+        left = [part.seconds for part in study_outstanding(whole) if part.to_run]
+        known = [seconds for seconds in left if seconds is not None]
+        seconds = sum(known) if len(known) == len(left) else None
+        by_now[name] = (*study_results(whole), study_standing(whole), seconds)
+    return by_now
 
 
 def study_encoders(name: str) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""A card for each study, with buttons that run it, and the results of one."""
+"""The table of studies with a button for each; the page of one study with its results."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import shlex
 from collections.abc import Sequence
 from functools import partial
 from pathlib import PurePath
-from typing import Literal
 
 import streamlit as st
 
 from core.errors import MRNLabError
 from core.evaluation.costs import COST_NOTE
-from core.figures import forest_chart
+from core.figures import Forest, forest_chart
 from core.studies import STUDIES, Study
 from core.studies.analysis import MEAN, Result, TableView, table_view
 from core.studies.answer import answer
@@ -30,34 +29,101 @@ from jobs.reports.studies import Standing, Version, follower, start_study, stop_
 from jobs.reports.study_report import cost_sheet, overview, paper_sheet, setting_sheet
 
 _PROBLEM = "study_problem"
-_CARDS_BESIDE = 3
+_PAGE = "studies/page.py"
+_HOUR_S = 3600
 _FEW = 3
 """So many settings are all opened from the start."""
 _MANY, _TALL = 12, 480
 """Beyond so many settings their overview scrolls, within so many pixels."""
+_COLUMNS = (5, 6, 2.4, 2)
 
 
 def studies() -> None:
-    """The whole page: a card for each study, and the results of the one that is chosen."""
-    first, second = st.container(), st.container()
-    names = list(STUDIES)
-    standings = {name: resources.study_standing(Version(name)) for name in names}
-    complete = [name for name, standing in standings.items() if standing.done == standing.total]
-    with second if complete else first:
-        for start in range(0, len(names), _CARDS_BESIDE):
-            row = names[start : start + _CARDS_BESIDE]
-            for column, study in zip(st.columns(_CARDS_BESIDE), row, strict=False):
-                with column, st.container(border=True, height="stretch"):
-                    live(partial(_card, study), resources.pace, key=f"study_{study}")
-    with first if complete else second:
-        _results(complete)
+    """The study in the page's address, or the table of all studies."""
+    name = st.query_params.get("study", "")
+    if name in STUDIES:
+        _study(name)
+        return
+    if name:
+        problem(f"No study is called {name}. These are the studies.")
+    with st.container(key="studies_head"):
+        heads = ("Study and question", "Result so far", "Runs done", "")
+        for column, head in zip(st.columns(_COLUMNS), heads, strict=True):
+            column.caption(head)
+    live(_table, resources.pace, key="studies_table")
 
 
-def _results(complete: Sequence[str]) -> None:
-    """The results of a study, part by part."""
+def _table() -> None:
+    """A row for each study: question, result so far, runs done of all, time, one button."""
+    for name, (study, results, standing, seconds) in resources.studies_by_now().items():
+        with st.container(key=f"study_row_{name}"):
+            question, found, done, act = st.columns(_COLUMNS, vertical_alignment="center")
+        with question:
+            st.page_link(_PAGE, label=f"**{escape(study.title)}**", query_params={"study": name})
+            st.caption(escape(study.question))
+        found.markdown(escape(_result_so_far(study, results)))
+        with done:
+            st.markdown(f"{standing.done:,} of {standing.total:,}")
+            st.caption(_time_left(standing, seconds))
+        with act:
+            _launch_or_stop(study, [], f"study_{name}")
+
+
+def _result_so_far(study: Study, results: Sequence[Result]) -> str:
+    """What the first setting with scores found here, else what the study found elsewhere."""
+    scored = [result for result in results if MEAN in result.outcomes[0].scores]
+    if scored:
+        return f"{scored[0].setting.title}: {answer(scored[0])}"
+    return "No run in this store yet." if study.sample is None else f"Measured before: {study.sample.words}"
+
+
+def _time_left(standing: Standing, seconds: float | None) -> str:
+    if standing.active:
+        return f"{plural(standing.active, 'run')} queued or in progress"
+    if standing.done == standing.total:
+        return "complete"
+    return "time not known yet" if seconds is None else f"about {duration(seconds)} left"
+
+
+def _study(name: str) -> None:
+    """The page of one study: question, launch, the picture of its first answer, its results part by part."""
+    study, results = resources.study_results(Version(name))
+    st.page_link(_PAGE, label="All studies", icon=":material/arrow_back:")
+    st.subheader(escape(study.title), anchor=False)
+    st.markdown(escape(study.question))
+    head = st.container()
+    scored = [result for result in results if MEAN in result.outcomes[0].scores]
+    if not scored and (view := sample_forest(study)).marks:
+        _forest(view, f"card_{name}", colours(resources.task_order()))
+        st.caption(escape(study.sample.words if study.sample else ""))
+    version = _results(name)
+    with head:
+        live(partial(_state, study, version), resources.pace, key=f"study_{name}")
+
+
+def _state(study: Study, part: Version) -> None:
+    """How far the study is, and the buttons that run it."""
+    standing = resources.study_standing(Version(study.name))
+    methods, settings = (plural(len(things), noun) for things, noun in (
+        (study.families, "method"), (study.settings, "setting"),
+    ))  # fmt: skip
+    st.caption(
+        f"{settings} ({', '.join(study.parts())}), {methods}, {plural(len(study.seeds), 'seed')}. "
+        f"{standing.done:,} of {plural(standing.total, 'run')} done in this store."
+    )
+    if standing.active:
+        st.progress(standing.done / standing.total)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _launch_or_stop(study, [("This part", part, "part")], study.name)
+        if study.pairs:
+            st.page_link("transfer/page.py", label="Gains of all pairs", icon=":material/hub:")
+    if standing.failed:
+        st.caption(f":material/warning: {plural(standing.failed, 'run')} failed; Runs tells why.")
+
+
+def _results(name: str) -> Version:
+    """The results of a study, part by part; the version of it that is shown."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        default = complete[0] if complete else None
-        name = choice("Results of", STUDIES.keys(), key="study", default=default, width=240)
         encoder, training = _encoder(name)
         study, results = resources.study_results(Version(name, encoder=encoder, encoder_training=training))
         part = segments(
@@ -65,103 +131,65 @@ def _results(complete: Sequence[str]) -> None:
         )
     of_part = [result for result in results if result.setting.part == part]
     scored_results = [result for result in of_part if has_scores(result)]
-    version = Version(study.name, part, encoder=encoder, encoder_training=training)
-    _launch(version, "Launch this part", key="part")
     if not scored_results:
         st.caption("No run of this part has finished in this store.")
     if (view := table_view(study, part, results)) is not None:
         _paper(view, study)
-    if not scored_results:
-        return
-    _overview(study, of_part)
-    for result in _chosen(scored_results):
-        _setting(result, study)
-    _notes(study, of_part)
-
-
-def _card(name: str) -> None:
-    """What a study asks, how far it is, what it found here or elsewhere, and the buttons that run it."""
-    whole = Version(name)
-    study, results = resources.study_results(whole)
-    standing = resources.study_standing(whole)
-    scored_results = [result for result in results if MEAN in result.outcomes[0].scores]
-    methods, settings = (plural(len(things), noun) for things, noun in (
-        (study.families, "method"), (study.settings, "setting"),
-    ))  # fmt: skip
-    st.markdown(f"**{escape(study.title)}**: {escape(study.question)}")
-    st.caption(
-        f"{settings} ({', '.join(study.parts())}), {methods}, {plural(len(study.seeds), 'seed')}. "
-        f"{standing.done:,} of {plural(standing.total, 'run')} done in this store."
-    )
-    if standing.active:
-        st.progress(standing.done / standing.total)
-    view = study_forest(scored_results[0], (MEAN,)) if scored_results else sample_forest(study)
-    if view.marks:
-        chart(
-            forest_chart(view, colours(resources.task_order())),
-            key=f"card_{name}",
-            revision=" ".join(view.families),
-            still=True,
-            alt=f"Differences from {view.reference}",
-        )
     if scored_results:
-        title = escape(scored_results[0].setting.title)
-        st.caption(f"Found here. {title}: {escape(answer(scored_results[0]))}")
-    elif study.sample is not None:
-        st.caption(escape(study.sample.words))
-    if study.pairs:
-        st.page_link("transfer/page.py", label="Gains of all pairs", icon=":material/hub:")
-    _buttons(study, whole, standing)
+        _overview(study, of_part)
+        for result in _chosen(scored_results):
+            _setting(result, study)
+        _notes(study, of_part)
+    return Version(study.name, part, encoder=encoder, encoder_training=training)
 
 
-def _buttons(study: Study, whole: Version, standing: Standing) -> None:
+def _launch_or_stop(study: Study, more: Sequence[tuple[str, Version, str]], key: str) -> None:
+    """The one button of a study: stops it while its runs wait or train, else opens what can be launched."""
     of_study, why = st.session_state.get(_PROBLEM, ("", ""))
     if of_study == study.name:
         problem(why)
-    store = resources.store()
-    followed = follower(store, study.name) is not None
+    whole = Version(study.name)
+    standing = resources.study_standing(whole)
+    followed = follower(resources.store(), study.name) is not None
     if standing.active or followed:
-        words = f"{plural(standing.active, 'run')} queued or in progress"
-        more = "; the others follow by themselves" if followed else ""
-        st.markdown(f":material/schedule: {words}{more}.")
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.page_link("runs/page.py", label="See them on Runs", icon=":material/list_alt:")
-            st.button(
-                "Stop the study", icon=":material/stop_circle:", key=f"stop_{study.name}",
-                on_click=actions.perform, args=(stop_study, study.name),
-            )  # fmt: skip
-    if followed:
+        st.button(
+            "Stop the study", icon=":material/stop_circle:", key=f"stop_{study.name}",
+            help=f"{plural(standing.active, 'run')} queued or in progress"
+            + "; the others follow by themselves." * followed,
+            on_click=actions.perform, args=(stop_study, study.name),
+        )  # fmt: skip
+    if followed or standing.done == standing.total:
         return
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if study.small:
-            small = Version(study.name, **study.small)
-            _launch(small, "Launch a smaller version", key=f"{study.name}_small", primary=True)
-        _launch(whole, "Go on" if standing.done else "Launch", key=study.name)
-    if standing.failed:
-        st.caption(f":material/warning: {plural(standing.failed, 'run')} failed; Runs tells why.")
+    label = "Go on" if standing.done else "Launch"
+    opened = st.popover(label, icon=":material/play_arrow:", key=f"{key}_menu", on_change="rerun")
+    with opened:
+        if not opened.open:
+            return
+        small = [("A smaller version", Version(study.name, **study.small), f"{study.name}_small")]
+        for words, version, key in [*(small if study.small else []), *more, ("All of it", whole, study.name)]:
+            _launch(words, version, key)
 
 
-def _launch(version: Version, label: str, *, key: str, primary: bool = False) -> None:
-    """A button that queues what is missing of that version, and beside it the same for the terminal; nothing
+def _launch(words: str, version: Version, key: str) -> None:
+    """A button that queues what is missing of that version, with the count, the time and the command; nothing
     where nothing is missing.
     """
     standing = resources.study_standing(version)
     missing = standing.total - standing.done - standing.active - standing.failed
-    if not missing or follower(resources.store(), version.study) is not None:
+    if not missing:
         return
-    known = resources.study_outstanding(version)
-    words = plural(missing, "run")
-    seconds = [setting.seconds for setting in known if setting.seconds is not None]
-    if len(seconds) == len(known):
-        words += f", about {duration(sum(seconds))}"
-    with st.container(horizontal=True, vertical_alignment="center", width="content"):
-        look: Literal["primary", "secondary"] = "primary" if primary else "secondary"
-        icon = ":material/play_arrow:"
-        st.button(label, type=look, icon=icon, key=f"launch_{key}", on_click=_start, args=(version,))
-        st.caption(words, width="content")
-        with st.popover("Terminal", type="tertiary", icon=":material/terminal:", key=f"terminal_{key}"):
-            st.code(shlex.join(["mrnlab", *version.arguments()]), language=None)
-            st.caption("It goes on where it was; with --dry-run it says what is to be run, and for how long.")
+    settings = resources.study_outstanding(version)
+    times = [setting.seconds for setting in settings if setting.seconds is not None]
+    time = duration(sum(times)) if len(times) == len(settings) else "an unknown time"
+    st.markdown(f"**{words}**: {plural(missing, 'run')}, {time}.")
+    sure = True
+    if len(times) < len(settings) or sum(times) > _HOUR_S:
+        sure = st.checkbox(f"Launch {plural(missing, 'run')} that take {time}", key=f"sure_{key}")
+    st.button(
+        "Launch", icon=":material/play_arrow:", key=f"launch_{key}", disabled=not sure,
+        on_click=_start, args=(version,),
+    )  # fmt: skip
+    st.code(shlex.join(["mrnlab", *version.arguments()]), language=None)
 
 
 def _start(version: Version) -> None:
@@ -240,21 +268,24 @@ def _setting(result: Result, study: Study) -> None:
     with st.container(border=True):
         st.markdown(f"**{escape(result.setting.title)}**")
         st.markdown(escape(answer(result)))
-        view = study_forest(result)
-        if view.marks:
-            chart(
-                forest_chart(view, _colours(result.setting.targets)),
-                key=f"forest_{result.setting.name}",
-                revision=" ".join(view.families),
-                still=True,
-                alt=f"Differences from {view.reference} with their 95% intervals",
-            )
+        if (view := study_forest(result)).marks:
+            _forest(view, f"forest_{result.setting.name}", _colours(result.setting.targets))
         show_table(setting_sheet(result), alt="Scores, chosen candidates and differences by method")
         least = min(
             (outcome.scores[MEAN].n for outcome in result.outcomes if MEAN in outcome.scores), default=0
         )
         if least < len(study.seeds):
             st.caption(f"Still under way or incomplete: {least} of {plural(len(study.seeds), 'seed')}.")
+
+
+def _forest(view: Forest, key: str, look: dict[str, str]) -> None:
+    chart(
+        forest_chart(view, look),
+        key=key,
+        revision=" ".join(view.families),
+        still=True,
+        alt=f"Differences from {view.reference} with their 95% intervals",
+    )
 
 
 def _colours(targets: Sequence[str]) -> dict[str, str]:

@@ -39,7 +39,7 @@ LINKS = {
     "runs": ({"run": "{mrn}"}, "1 run chosen"),
     "curves": ({"run": "{mrn}", "over": "epoch"}, "Dev score"),
     "compare": ({"on": "dev"}, "What the words mean"),
-    "studies": ({"study": "priors"}, "Launch this part"),
+    "studies": ({"study": "priors"}, "All studies"),
     "transfer": ({}, "No pair of tasks yet"),
     "relations": ({"run": "{mrn}", "mode": "label"}, "of training"),
     "tag": ({"run": "{mrn}"}, "Models"),

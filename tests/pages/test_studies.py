@@ -135,39 +135,55 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return commands
 
 
-class TestLaunch:
-    def test_a_card_says_what_a_study_asks_and_shows_a_sample(self, open_page: Open) -> None:
-        app = open_page("studies")
-        assert "Priors: Which prior helps which tasks" in words(app).replace("*", "")
-        priors = STUDIES["priors"]
-        parts, methods = ", ".join(priors.parts()), len(priors.families)
-        size = f"{len(priors.settings)} settings ({parts}), {methods} methods"
-        runs = re.search(re.escape(size) + r", 5 seeds\. 0 of ([\d,]+) runs done", words(app))
-        assert runs
-        drawn = figures(app, "card_priors")[0]
-        assert list(drawn["layout"]["yaxis"]["ticktext"])[::3] == ["Pooled", "Relational, tasks"]
-        assert "Table 1, BERT" in figures(app, "card_dissertation")[0]["layout"]["yaxis"]["ticktext"]
-        assert app.button(key="launch_priors").label == "Launch"
-        assert app.button(key="launch_priors_small").label == "Launch a smaller version"
-        assert "10 settings (10%, 30%, all data, demo), 7 methods, 5 seeds. 0 of 365 runs done" in words(app)
-        captions = [caption.value for caption in app.caption]
-        assert all(any(text.startswith(f"{size} runs") for text in captions) for size in (runs[1], "74"))
-        commands = [code.value for code in app.code]
-        assert {"mrnlab study priors", "mrnlab study sc-lstm --setting demo"} <= set(commands)
-        assert "mrnlab study dissertation --setting table1 --encoder minilm --frozen" in commands
+def opened(app: AppTest, menu: str) -> AppTest:
+    """The page with that menu open."""
+    app.session_state[menu] = True
+    return app.run()
 
-    def test_cards_tell_what_is_to_run_and_read_no_corpus(
+
+class TestLaunch:
+    def test_the_table_has_a_row_for_each_study(
         self, open_page: Open, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         refuse_to_read(monkeypatch)
-        captions = [caption.value for caption in open_page("studies").caption]
-        assert sum(bool(re.match(r"[\d,]+ runs$", text)) for text in captions) > 9
+        app = open_page("studies")
+        text, priors = words(app).replace("*", ""), STUDIES["priors"]
+        assert priors.question in text
+        assert f"Measured before: {priors.sample.words}" in text if priors.sample else False
+        assert text.count("0 of ") == len(STUDIES)
+        assert [link for link in labels(app, "page_link") if link.strip("*") == priors.title]
+        assert not [button for button in app.button if str(button.key).startswith("launch_")]
+
+    def test_what_takes_long_or_unknown_time_is_confirmed(self, open_page: Open) -> None:
+        app = opened(open_page("studies"), "study_priors_menu")
+        small, whole = (app.button(key=f"launch_priors{suffix}") for suffix in ("_small", ""))
+        assert (small.disabled, whole.disabled) == (True, True)
+        assert "**A smaller version**: 74 runs, an unknown time." in words(app)
+        assert {"mrnlab study priors", "mrnlab study priors --setting both-pos-300"} == {
+            code.value for code in app.code
+        }
+        app.checkbox(key="sure_priors").check().run()
+        assert not app.button(key="launch_priors").disabled
+
+    def test_the_page_of_a_study_has_its_question_and_a_sample(self, open_page: Open) -> None:
+        app = open_page("studies", study="priors")
+        priors = STUDIES["priors"]
+        parts, methods = ", ".join(priors.parts()), len(priors.families)
+        size = f"{len(priors.settings)} settings ({parts}), {methods} methods"
+        assert re.search(re.escape(size) + r", 5 seeds\. 0 of ([\d,]+) runs done", words(app))
+        drawn = figures(app, "card_priors")[0]
+        assert list(drawn["layout"]["yaxis"]["ticktext"])[::3] == ["Pooled", "Relational, tasks"]
+        assert "All studies" in labels(app, "page_link")
+
+    def test_an_unknown_study_leads_to_the_table(self, open_page: Open) -> None:
+        assert "No study is called nothing." in words(open_page("studies", study="nothing"))
 
     def test_launch_queues_and_leaves_the_rest_to_the_command(
         self, page: Open, started: list[list[str]]
     ) -> None:
-        app = page()
+        app = opened(page(), "toy_menu")
         assert "No run of this part has finished in this store." in words(app)
+        app.checkbox(key="sure_part").check().run()
         app.button(key="launch_part").click().run()
         assert not app.exception
         assert started == [["study", "toy", "--part", "one"]]
@@ -177,8 +193,9 @@ class TestLaunch:
         first = laid_out(made, made.settings)[0]
         assert len(queued) == len(set(queued)) > 0
         assert set(queued) <= set(first.runs())
-        assert f"{len(queued)} runs queued or in progress; the others follow by themselves." in words(app)
-        assert "See them on Runs" in labels(app, "page_link")
+        assert app.button(key="stop_toy").help == (
+            f"{len(queued)} runs queued or in progress; the others follow by themselves."
+        )
         # While a process follows the study nothing of it is launched again.
         assert not [one for one in app.button if str(one.key).startswith("launch_toy")]
 
@@ -187,7 +204,8 @@ class TestLaunch:
     ) -> None:
         killed: list[int] = []
         monkeypatch.setattr(studies, "kill", lambda owner: killed.append(owner.pid))
-        app = page()
+        app = opened(page(), "toy_menu")
+        app.checkbox(key="sure_toy").check().run()
         app.button(key="launch_toy").click().run()
         assert started == [["study", "toy"]]
         app.button(key="stop_toy").click().run()
@@ -196,14 +214,15 @@ class TestLaunch:
         assert {run.state for run in Store.open().runs()} == {RunState.CANCELLED}
         # What was stopped is taken up again; without a process that follows it can be.
         monkeypatch.setattr("dashboard.studies.parts.follower", lambda *_: None)
-        app.run()
+        opened(app, "toy_menu").checkbox(key="sure_toy").check().run()
         app.button(key="launch_toy").click().run()
         assert {run.state for run in Store.open().runs()} == {RunState.QUEUED}
 
     def test_what_cannot_be_run_here_is_said_and_nothing_is_started(
         self, open_page: Open, started: list[list[str]]
     ) -> None:
-        app = open_page("studies")
+        app = opened(open_page("studies"), "study_priors_menu")
+        app.checkbox(key="sure_priors_small").check().run()
         app.button(key="launch_priors_small").click().run()
         assert "both-pos-300 is left out: " in words(app)
         assert (started, Store.open().runs()) == ([], [])
@@ -290,11 +309,13 @@ def test_published_figures_stand_beside_ours(open_page: Open) -> None:
     app.selectbox(key="over").select("As the study has it")
     app.segmented_control(key="part").set_value("table 2").run()
     assert "No run of this part has finished in this store." in words(app)
-    assert "mrnlab study dissertation --part 'table 2'" in [code.value for code in app.code]
+    commands = [code.value for code in opened(app, "dissertation_menu").code]
+    assert "mrnlab study dissertation --part 'table 2'" in commands
+    assert "mrnlab study dissertation --setting table1 --encoder minilm --frozen" in commands
     quoted = plain_table(app)["chunk published"]
     assert quoted[":gray[GCDT with BERT (Li, Liu and Shi 2020, arXiv:2012.05418)]"] == ":gray[96.81]"
 
 
 def test_links_to_compare_of_before_arrive(open_page: Open) -> None:
     app = open_page("compare", what="Studies", study="dissertation")
-    assert [box.value for box in app.selectbox if box.key == "study"] == ["dissertation"]
+    assert STUDIES["dissertation"].question in words(app)
