@@ -1,4 +1,4 @@
-.PHONY: check ci test lint format
+.PHONY: pictures check ci test lint format
 
 check: lint test
 
@@ -19,3 +19,7 @@ lint:
 format:
 	ruff format .
 	ruff check --fix .
+
+# The pages' pictures in docs/images, anew.
+pictures:
+	python -m tests.journeys.pictures docs/images

@@ -273,6 +273,15 @@ def test_exits_in_words() -> None:
     assert {code: describe_exit(code) for code in words} == words
 
 
+def test_waiting_threads_of_workers_sleep_soon(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    environments: list[dict[str, str]] = []
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, env, **__: environments.append(env))
+    local.start(["worker"], store)
+    monkeypatch.setenv("GOMP_SPINCOUNT", "7")
+    local.start(["worker"], store)
+    assert [environment["GOMP_SPINCOUNT"] for environment in environments] == ["30000", "7"]
+
+
 def test_an_engine_that_cannot_start_workers_says_so(store: Store, tmp_path: Path) -> None:
     store.add_runs([config()])
     with pytest.raises(MRNLabError, match="no worker could be started"):
