@@ -19,10 +19,11 @@ import streamlit as st
 from core.config import RunConfig
 from core.config.sweep import whole_number
 from core.evaluation.statistics import MeanSD
+from core.store import RunState
 from core.wording import ago, duration, percent, plural, spread_text
 from dashboard.runs.views import SPLITS, Line, Page, Table, sorts
 from dashboard.shared.selection import choice, choose, chosen, segments
-from dashboard.shared.states import state_text
+from dashboard.shared.states import state_mark
 from dashboard.text import escape
 from dashboard.theme import STATES
 from jobs.reports.filter import FIELDS
@@ -58,6 +59,9 @@ _MEANS = (
     "Bold: higher than each other line on the same share of the data, as Compare tests it."
 )
 
+_FIXED = ("", "Run", "Paradigm")
+"""The columns that every table has: the eye and the line's name, frozen at the left."""
+_CHOSEN_COLUMNS = "columns"
 _KEYS = "runs_table_numbers"
 _SHOWN = "runs_tables_shown"
 _ASKED = "runs_address"
@@ -154,20 +158,35 @@ def run_tables(page: Page, split: str) -> None:
     """Draw all tables of a page with the scores of this split."""
     picked = set(chosen())
     st.session_state[_SHOWN] = {}
+    drawn = []
     for table in page.tables:
+        ticked = [place for place, line in enumerate(table.lines) if picked.issuperset(line.run_ids)]
+        key = _key(table, ticked)
+        st.session_state[_SHOWN][key] = (table.lines, ticked)
+        drawn.append((table, key, ticked, _columns(table, table.split(split), picked, key)))
+    shown = _chosen_columns([name for *_, columns in drawn for name in columns])
+    for table, key, ticked, columns in drawn:
         with st.container(gap="xsmall"):
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 st.subheader(escape(table.corpus), anchor=False, width="content")
                 st.caption(escape(table.shared), width="content")
-            _draw(table, split, picked)
+            _draw(table, {name: columns[name] for name in columns if name in shown}, key, ticked)
 
 
-def _draw(table: Table, split: str, picked: set[int]) -> None:
-    ticked = [place for place, line in enumerate(table.lines) if picked.issuperset(line.run_ids)]
-    key = _key(table, ticked)
-    st.session_state[_SHOWN][key] = (table.lines, ticked)
+def _chosen_columns(names: Sequence[str]) -> Collection[str]:
+    """The columns that the reader chose, kept in the address, and those that no table is without."""
+    options = [name for name in dict.fromkeys(names) if name not in _FIXED]
+    if not set(st.session_state.get(_CHOSEN_COLUMNS, ())) <= set(options):
+        del st.session_state[_CHOSEN_COLUMNS]  # chosen of other tables
+    with st.popover("Columns", icon=":material/view_column:", type="tertiary"):
+        chosen_names = st.multiselect(
+            "Columns", options, key=_CHOSEN_COLUMNS, bind="query-params", placeholder="All columns"
+        )
+    return {*_FIXED, *(chosen_names or options)}
+
+
+def _draw(table: Table, columns: Mapping[str, _Column], key: str, ticked: list[int]) -> None:
     grouped = table.lines[0].run is None
-    columns = _columns(table, table.split(split), picked, key)
     st.dataframe(
         _styled(columns),
         key=key,
@@ -256,11 +275,25 @@ def _columns(table: Table, split: str, picked: set[int], key: str) -> dict[str, 
     paradigms = [line.config.paradigm.upper() for line in lines]
     look = config.TextColumn(width=84, pinned=True)
     columns["Paradigm"] = _Column(paradigms, look, None, range(len(lines)))
+    cells = {}
     for name in lines[0].cells:
         texts = [line.cells[name] for line in lines]
         width = 64 if name in _NUMBERS else min(260, 24 + 7 * max(map(len, texts)))
         values = [_NUMBERS[name](line.config) for line in lines] if name in _NUMBERS else texts
-        columns[name] = _Column(values, config.Column(width=width, help=_MEANINGS.get(name)), texts)
+        cells[name] = _Column(values, config.Column(width=width, help=_MEANINGS.get(name)), texts)
+    columns |= {name: column for name, column in cells.items() if name == "λ"}
+    states = [[state_mark(state, count * grouped) for state, count in line.states] for line in lines]
+    shown_states = dict.fromkeys(pair for line in lines for pair in line.states)
+    look = config.MultiselectColumn(
+        options=[state_mark(state, count * grouped) for state, count in shown_states],
+        color=[STATES[state].colour for state, _ in shown_states],
+        width=16 + 52 * max(map(len, states)),
+        help=", ".join(f"{STATES[state].mark} {STATES[state].word.lower()}" for state in RunState),
+    )
+    columns["State"] = _Column(states, look)
+    if any(line.is_active for line in lines):
+        bar = config.ProgressColumn(min_value=0, max_value=100, format="%.0f%%", width=84, color="blue")
+        columns["Done"] = _Column([100 * line.done for line in lines], bar)
     if not grouped:
         columns["Seed"] = _Column([line.config.seed for line in lines], config.NumberColumn(width=60))
     means = _MEANS if grouped else "In percent; of a run in progress on dev after its last epoch"
@@ -277,15 +310,7 @@ def _columns(table: Table, split: str, picked: set[int], key: str) -> dict[str, 
         texts = [_seeds(line, picked) for line in lines]
         help_ = "In brackets the runs, where seeds were run again; `2 of 5`: runs chosen"
         columns["Seeds"] = _Column([line.seeds for line in lines], config.Column(width=68, help=help_), texts)
-    states = [[state_text(state, count * grouped) for state, count in line.states] for line in lines]
-    shown_states = dict.fromkeys(pair for line in lines for pair in line.states)
-    colours = {state_text(state, count * grouped): STATES[state].colour for state, count in shown_states}
-    width = min(250, 122 * max(map(len, states)))
-    look = config.MultiselectColumn(options=list(colours), color=list(colours.values()), width=width)
-    columns["State"] = _Column(states, look)
-    if any(line.is_active for line in lines):
-        bar = config.ProgressColumn(min_value=0, max_value=100, format="%.0f%%", width=84, color="blue")
-        columns["Done"] = _Column([100 * line.done for line in lines], bar)
+    columns |= cells
     if any(line.priority for line in lines):
         look = config.NumberColumn(width=72, help="Of queued runs: higher priorities start first")
         columns["Priority"] = _Column([line.priority for line in lines], look)

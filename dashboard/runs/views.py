@@ -311,7 +311,6 @@ def differences(store: Store, ids: Sequence[int]) -> pd.DataFrame:
     frame = frame[frame.nunique(axis=1) > 1]
     first: Any = frame.bfill(axis=1).iloc[:, 0] if len(frame) else []
     frame = frame.where(frame.isna() | frame.eq(first, axis=0), "≠ " + frame).fillna("–")
-    frame["Meaning"] = [FIELD_HELP[name].description if name in FIELD_HELP else "" for name in frame.index]
     return frame.rename(index=lambda name: name.replace("_", " ")).rename_axis("Field")
 
 

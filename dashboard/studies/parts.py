@@ -74,7 +74,7 @@ def _result_so_far(study: Study, results: Sequence[Result]) -> str:
     scored = [result for result in results if MEAN in result.outcomes[0].scores]
     if scored:
         return f"{scored[0].setting.title}: {answer(scored[0])}"
-    return "No run in this store yet." if study.sample is None else f"Measured before: {study.sample.words}"
+    return "No run in this store yet." if study.sample is None else study.sample.words
 
 
 def _time_left(standing: Standing, seconds: float | None) -> str:

@@ -28,7 +28,7 @@ _LAUNCHES = (
     # Transfer: every pair of tasks over a shared BiLSTM.
     *((
         "--corpus", "demo", "--tasks", tasks, "--paradigm", paradigm, "--encoder", "bilstm",
-        "--seeds", "1-2", "--epochs", "2",
+        "--seeds", "1-2", "--epochs", "2", "--fraction", "0.3",
     ) for paradigm, tasks in (
         ("stl", "pos,chunk,ner"), ("mtl", "pos,chunk"), ("mtl", "pos,ner"), ("mtl", "chunk,ner"),
     )),

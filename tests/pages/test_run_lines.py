@@ -210,7 +210,7 @@ class TestDifferences:
         assert difference_sentence(runs) == "These 3 runs are the same in everything but the seed."
         frame = differences(store, [run.id for run in runs])
         assert list(frame.index) == ["seed"]
-        assert list(frame.columns) == [*(f"Run {run.id}" for run in runs), "Meaning"]
+        assert list(frame.columns) == [f"Run {run.id}" for run in runs]
 
     def test_only_what_differs_is_there_and_marked(self, finished: Filled) -> None:
         store = Store.open()
@@ -222,7 +222,6 @@ class TestDifferences:
         frame = differences(store, [weak.id, strong.id])
         assert list(frame.index) == ["lambda"]
         assert list(frame.iloc[0])[:2] == ["0.01", "≠ 0.1"]
-        assert "strength" in frame["Meaning"].iloc[0]
 
     def test_what_a_paradigm_lacks_is_no_other_difference(self, finished: Filled) -> None:
         store = Store.open()
@@ -240,7 +239,7 @@ class TestDifferences:
         store.set_facts(ids[0], run_facts(device="cpu", versions={"torch": "2.12.0"}))
         store.set_facts(ids[1], run_facts(device="cuda:0", versions={"torch": "2.13.0"}))
         assert "the same description and the same seed." in difference_sentence(store.runs(ids))
-        frame = differences(store, ids).drop(columns="Meaning")
+        frame = differences(store, ids)
         assert dict(zip(frame.index, map(tuple, frame.to_numpy()), strict=True)) == {
             "device used": ("cpu", "≠ cuda:0"),
             "torch version": ("2.12.0", "≠ 2.13.0"),

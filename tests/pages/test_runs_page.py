@@ -35,7 +35,7 @@ def test_configurations_with_their_seeds(open_page: Open, finished: Filled) -> N
     assert "6 configurations, 20 runs." in words(app)
     assert "pos, chunk, ner · minilm (frozen) · 8 epochs" in words(app)
     (mtl,) = lines[lines["Paradigm"] == "MTL"].to_dict("records")
-    assert (mtl["Seeds"], mtl["State"]) == (3, ["✓ 3 succeeded"])
+    assert (mtl["Seeds"], mtl["State"]) == (3, ["✓ 3"])
     assert 90 < mtl["pos, test"] < 100
     assert "pos, dev" in table(open_page("runs", scores="Dev"))
     mtl_runs = [str(run.id) for run in Store.open().runs() if run.config.paradigm == "mtl"]
@@ -235,3 +235,14 @@ def test_a_run_with_nothing_to_learn_is_not_retried(open_page: Open, type_: str)
     assert "retrying would fail again" in told
     (other,) = [one.value for one in open_page("run", id=str(began)).warning]
     assert other.startswith("**Cannot train" if type_ == "NothingToLearn" else "**Failed: unexpected")
+
+
+def test_the_reader_chooses_columns_in_the_address(open_page: Open, filled: Filled) -> None:
+    app = open_page("runs", columns=["ner, test", "Time"])
+    shown = next(table.value for table in app.dataframe if "Paradigm" in table.value.columns)
+    assert list(shown.columns) == ["", "Paradigm", "ner, test", "Time"]
+    app.multiselect(key="columns").set_value([]).run()
+    shown = next(table.value for table in app.dataframe if "Paradigm" in table.value.columns)
+    names = list(shown.columns)
+    # The scores stand beside the name, before all that configurations differ in.
+    assert names.index("ner, test") < names.index("Seeds") < names.index("Time")
