@@ -64,8 +64,7 @@ def _tables() -> set[int]:
     runs = [run for run in store.runs(archived=wanted.archived) if wanted.matches(run)]
     page = page_of(store, runs, grouped=search.grouped, sort=search.sort, page=page_number(), tasks=tasks)
     if page.tables:
-        found_line(page)
-        run_tables(page, search.split)
+        run_tables(page, search.split, found_line(page))
     else:
         nothing_found(is_filtered=bool(search.text.strip()))
     return {run_id for line in page.lines for run_id in line.run_ids}

@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.config import RunConfig
 from core.config.sweep import whole_number
@@ -132,16 +133,18 @@ def _help() -> None:
     )
 
 
-def found_line(page: Page) -> None:
-    """How much was found, and the other pages."""
+def found_line(page: Page) -> DeltaGenerator:
+    """How much was found, and the other pages; returns the line, which has room for more."""
     st.session_state[_ASKED] = st.query_params.to_dict()
-    with st.container(horizontal=True, vertical_alignment="center"):
+    line = st.container(horizontal=True, vertical_alignment="center")
+    with line:
         counts = f"{plural(page.configurations, 'configuration')}, {plural(page.runs, 'run')}."
         st.caption(counts, width="content")
         if page.pages > 1:
             if st.session_state.get(_PAGE, 1) > page.pages:
                 st.session_state[_PAGE] = page.pages
             st.pagination(page.pages, key=_PAGE, bind="query-params")
+    return line
 
 
 def nothing_found(*, is_filtered: bool) -> None:
@@ -154,8 +157,8 @@ def nothing_found(*, is_filtered: bool) -> None:
         st.button("Clear the filter", on_click=ask_for, args=("",))
 
 
-def run_tables(page: Page, split: str) -> None:
-    """Draw all tables of a page with the scores of this split."""
+def run_tables(page: Page, split: str, line: DeltaGenerator | None = None) -> None:
+    """Draw all tables of a page with the scores of this split; `line` has room for the choice of columns."""
     picked = set(chosen())
     st.session_state[_SHOWN] = {}
     drawn = []
@@ -164,7 +167,11 @@ def run_tables(page: Page, split: str) -> None:
         key = _key(table, ticked)
         st.session_state[_SHOWN][key] = (table.lines, ticked)
         drawn.append((table, key, ticked, _columns(table, table.split(split), picked, key)))
-    shown = _chosen_columns([name for *_, columns in drawn for name in columns])
+    names = [name for *_, columns in drawn for name in columns]
+    shown: Collection[str] = names
+    if line is not None:
+        with line:
+            shown = _chosen_columns(names)
     for table, key, ticked, columns in drawn:
         with st.container(gap="xsmall"):
             with st.container(horizontal=True, vertical_alignment="bottom"):

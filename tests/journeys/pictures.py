@@ -1,69 +1,66 @@
 """Pictures of every page, over runs that are trained for them: `make pictures`, or
 `python -m tests.journeys.pictures FOLDER --widths 1440,1024,390 --dark --home HOME`.
 
-Without a HOME that has runs from an earlier call, 47 small runs are trained first, in some minutes.
+Without a HOME that has runs from an earlier call, 56 small runs are trained first, in some minutes.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import subprocess
-import sys
 import tempfile
+from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 
 from playwright.sync_api import Page
 
+from core.config import RunConfig
 from core.store import RunState, Store
-from tests.journeys.browser import ROOT, browser_page, running_app, settle
+from dashboard.launch.presets import SCARCE, TRY_IT
+from tests.journeys.browser import browser_page, running_app, settle
+from tests.trained import train_runs
 
-_DEMO = ("--corpus", "demo", "--tasks", "pos,chunk,ner")
-_LAUNCHES = (
-    # Relations, Curves and Compare: frozen features, three paradigms, five seeds.
-    (*_DEMO, "--paradigm", "stl,mtl,mrn", "--encoder-training", "frozen", "--seeds", "1-5", "--epochs", "6"),
-    # Relations of labels: two tag sets on the same words.
-    ("--corpus", "demo-both-pos", "--paradigm", "mtl,mrn", "--encoder-training", "frozen",
-     "--seeds", "1-5", "--epochs", "20"),
-    # Transfer: every pair of tasks over a shared BiLSTM.
-    *((
-        "--corpus", "demo", "--tasks", tasks, "--paradigm", paradigm, "--encoder", "bilstm",
-        "--seeds", "1-2", "--epochs", "2", "--fraction", "0.3",
-    ) for paradigm, tasks in (
-        ("stl", "pos,chunk,ner"), ("mtl", "pos,chunk"), ("mtl", "pos,ner"), ("mtl", "chunk,ner"),
-    )),
-)  # fmt: skip
+_LABELS = {"corpus": "demo", "tasks": ("pos", "chunk", "ner"), "encoder": "minilm"}
+_LABELS |= {"encoder_training": "frozen", "paradigm": "mrn", "learn": ("task", "label", "feature")}
+_PAIRS = {"corpus": "demo", "encoder": "bilstm", "epochs": 2, "fraction": 0.3}
 
 
-def train(home: Path) -> None:
-    """Train the runs that the pages show."""
-    environment = os.environ | {"MRNLAB_HOME": str(home)}
-    for arguments in _LAUNCHES:
-        command = [sys.executable, "-c", "from jobs.cli import main; main()", "launch", *arguments, "--wait"]
-        subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
+def runs_to_train() -> tuple[RunConfig, ...]:
+    """Launch's first two cards; MRN with all covariances; each of three tasks alone and in every pair."""
+    tasks = _LABELS["tasks"]
+    of_labels = [RunConfig.build(**_LABELS, epochs=8, seed=seed) for seed in (1, 2, 3)]
+    groups = [("stl", (task,)) for task in tasks] + [("mtl", pair) for pair in combinations(tasks, 2)]
+    of_pairs = [
+        RunConfig.build(**_PAIRS, paradigm=paradigm, tasks=group, seed=seed)
+        for paradigm, group in groups
+        for seed in (1, 2, 3)
+    ]
+    return (*of_pairs, *of_labels, *SCARCE.configs, *TRY_IT.configs)
 
 
 def links(store: Store) -> dict[str, str]:
     """The pages by the names of their pictures."""
     runs = store.runs(states={RunState.SUCCEEDED})
-    demo = [run for run in runs if run.config.corpus == "demo" and run.config.encoder == "minilm"]
-    chosen = ",".join(str(run.id) for run in demo)
-    mrn = ",".join(str(run.id) for run in demo if run.config.paradigm == "mrn")
-    labels = ",".join(
-        str(run.id) for run in runs if run.config.corpus != "demo" and run.config.paradigm == "mrn"
-    )
+
+    def numbers(is_wanted: Callable[[RunConfig], bool]) -> str:
+        return ",".join(str(run.id) for run in runs if is_wanted(run.config))
+
+    card = numbers(TRY_IT.configs.__contains__)
+    labels = numbers(lambda config: "label" in (config.learn or ()) and config.corpus == "demo")
+    tasks = numbers(lambda config: config in SCARCE.configs and config.alignment == "exact")
     return {
         "launch": "launch",
-        "runs": f"runs?run={chosen}",
-        "run": f"run?id={mrn.split(',')[0]}",
-        "curves": f"curves?run={chosen}",
-        "compare": f"compare?run={chosen}",
+        "runs": f"runs?run={card}",
+        "run": f"run?id={labels.split(',')[0]}",
+        "curves": f"curves?run={card}",
+        "compare": f"compare?run={card}",
         "studies": "studies",
         "study": "studies?study=priors",
         "transfer": "transfer",
-        "tasks": f"relations?run={mrn}",
-        "relations": f"relations?run={labels}&mode=label",
-        "tag": f"tag?run={mrn.split(',')[0]}",
+        "tasks": f"relations?run={tasks}",
+        "relations": f"relations?run={labels.split(',')[0]}&mode=Labels",
+        "tag": f"tag?run={labels.split(',')[0]}",
     }
 
 
@@ -88,9 +85,11 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         home = arguments.home or Path(folder)
-        if not (home / "runs.db").exists():
-            train(home)
-        store = Store.open(f"sqlite:///{home / 'runs.db'}")
+        os.environ["MRNLAB_HOME"] = str(home)
+        is_new = not (home / "runs.db").exists()
+        store = Store.open()
+        if is_new:
+            train_runs(store, runs_to_train())
         pages = links(store)
         store.close()
         arguments.folder.mkdir(parents=True, exist_ok=True)

@@ -41,7 +41,7 @@ LINKS = {
     "compare": ({"on": "dev"}, "What the words mean"),
     "studies": ({"study": "priors"}, "All studies"),
     "transfer": ({}, "No pair of tasks yet"),
-    "relations": ({"run": "{mrn}", "mode": "label"}, "of training"),
+    "relations": ({"run": "{mrn}", "mode": "Labels"}, "of training"),
     "tag": ({"run": "{mrn}"}, "Models"),
 }
 PAGES = tuple(LINKS)
