@@ -12,17 +12,21 @@ from core.errors import MRNLabError
 from core.studies import STUDIES
 from core.transfer.gains import Pair
 from core.transfer.grouping import best_grouping
+from core.transfer.prediction import packaged_study
 from core.transfer.predictors import (
     CROSS_VALIDATION,
     LEFT_OUT,
 )
 from core.wording import plural, signed_points
+from dashboard.components.pair_table import pair_table
 from dashboard.launch.draft import cloned, query_of
 from dashboard.shared.downloads import show_table
 from dashboard.shared.selection import choice, segments
 from dashboard.shared.states import problem
 from dashboard.text import escape
-from dashboard.transfer.views import best_sentence
+from dashboard.theme import colours
+from dashboard.transfer.views import best_sentence, packaged_pairs, packaged_sentence, packaged_table
+from jobs.reports.advise import PART
 from jobs.reports.evidence import Evidence
 from jobs.reports.pairs import coefficients_sheet, predictors_sheet
 from jobs.reports.render import Sheet
@@ -70,6 +74,29 @@ def nothing_yet() -> None:
             query_params={"study": study.name},
         )  # fmt: skip
         st.caption(escape(study.sample.words if study.sample else study.question))
+    packaged()
+
+
+def packaged() -> None:
+    """The packaged matrix of twelve real tasks; a click on a cell puts its pair into the address."""
+    pairs = packaged_pairs(packaged_study(PART))
+    tasks = sorted({pair.main for pair in pairs})
+    chosen = st.query_params.get("main"), st.query_params.get("aux")
+
+    def click(row: int, column: int) -> None:
+        st.query_params["main"], st.query_params["aux"] = tasks[row], tasks[column]
+
+    st.subheader("Twelve real tasks, measured before", anchor=False)
+    st.markdown(escape(packaged_sentence(pairs)))
+    at = [tasks.index(task) if task in tasks else None for task in chosen]
+    place = (at[0], at[1]) if at[0] is not None and at[1] is not None else None
+    pair_table(packaged_table(pairs, colours(tasks)), chosen=place, key="packaged", clicked=click)
+    if shown := [pair for pair in pairs if (pair.main, pair.aux) == chosen]:
+        st.markdown(escape(f"{shown[0].sentence}, {plural(shown[0].seeds, 'seed')}."))
+    st.caption(
+        "It comes with the installation and is not of your runs: 2,000 words a task, a BiLSTM over frozen "
+        "MiniLM, test score of MTL of the two less STL, two or three seeds (docs/studies/transfer.md)."
+    )
 
 
 def predictors(known: Evidence) -> None:

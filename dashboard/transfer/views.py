@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -110,6 +111,74 @@ def gains_table(gains: Gains, unit: str, colours: Mapping[str, str]) -> PairTabl
         means=[helped[task] for task in gains.tasks],
         corner="main ↓ · STL · aux →",
         grey="not decided",
+    )
+
+
+@dataclass(frozen=True)
+class PackagedPair:
+    """The gain of one pair of the packaged study, in points with its own 95% interval, over so many seeds."""
+
+    main: str
+    aux: str
+    gain: float
+    low: float
+    high: float
+    seeds: int
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether its own interval leaves out zero."""
+        return self.low > 0 or self.high < 0
+
+    @property
+    def sentence(self) -> str:
+        """The pair in words, as plain text."""
+        low, high = (signed_points(end / 100) for end in (self.low, self.high))
+        word = ("gains" if self.gain > 0 else "loses") if self.is_decided else "undecided"
+        return (
+            f"{self.main} beside {self.aux}: {word}, {signed_points(self.gain / 100)} [{low}, {high}] points"
+        )
+
+
+def packaged_pairs(document: Mapping[str, Any]) -> list[PackagedPair]:
+    """The pairs of a packaged study."""
+    names = [field.name for field in fields(PackagedPair)]
+    return [PackagedPair(**{name: row[name] for name in names}) for row in document["pairs"]]
+
+
+def packaged_sentence(pairs: Sequence[PackagedPair]) -> str:
+    """How many of the pairs gain or lose by their own intervals, and the largest gain; plain text."""
+    gaining = [pair for pair in pairs if pair.is_decided and pair.gain > 0]
+    losing = sum(pair.is_decided and pair.gain < 0 for pair in pairs)
+    open_pairs = len(pairs) - len(gaining) - losing
+    best = max(gaining, key=lambda pair: pair.gain)
+    return (
+        f"Of {len(pairs)} ordered pairs {len(gaining)} gain and {losing} lose, each by its own 95% interval; "
+        f"of {open_pairs} the interval includes zero. The largest gain: {best.sentence}."
+    )
+
+
+def packaged_table(pairs: Sequence[PackagedPair], colours: Mapping[str, str]) -> PairTable:
+    """The matrix of the packaged pairs, grey where an interval includes zero."""
+    tasks = sorted({pair.main for pair in pairs})
+    limit = scale_limit([pair.gain for pair in pairs if pair.is_decided])
+    cells = {
+        (pair.main, pair.aux): PairCell(
+            signed_points(pair.gain / 100),
+            pair.gain / limit,
+            f"{pair.sentence}, {plural(pair.seeds, 'seed')}",
+            not pair.is_decided,
+        )
+        for pair in pairs
+    }
+    return PairTable(
+        [PairRow(task, colours.get(task, "transparent")) for task in tasks],
+        [[cells.get((main, aux)) for aux in tasks] for main in tasks],
+        f"loses {limit:.2f} or more",
+        f"gains {limit:.2f} or more",
+        "Packaged gains of twelve real tasks: main task (row) by auxiliary task (column)",
+        corner="main ↓ · aux →",
+        grey="interval includes zero",
     )
 
 

@@ -21,6 +21,7 @@ from core.store import RunState, Store
 from core.store.records import MetricKey, MetricSeries
 from core.tasks.confusion import label_confusion
 from core.transfer.gains import measured_gains
+from core.transfer.prediction import packaged_study
 from core.transfer.predictors import LEFT_OUT, Judgement, Measure
 from dashboard.compare.closer_views import errors
 from dashboard.transfer.views import (
@@ -31,8 +32,11 @@ from dashboard.transfer.views import (
     gains_table,
     group_names,
     label_sentence,
+    packaged_pairs,
+    packaged_table,
     pairs_frame,
 )
+from jobs.reports.advise import PART
 from jobs.reports.pairs import answer
 from jobs.reports.transfer import pair_groups
 from tests.making import OWNER, claimed, run_facts, split_result
@@ -263,3 +267,15 @@ def test_nothing_yet_leads_to_runs_of_pairs(open_page: Open, laboratory: Path) -
     addresses = [link.proto.query_string for link in app.main.get("page_link")]
     assert "task_groups=pairs" in addresses[0]
     assert "study=transfer" in addresses[1]
+
+
+def test_the_packaged_matrix_is_said_to_be_packaged(open_page: Open, laboratory: Path) -> None:
+    app = open_page("transfer", main="pos@conll2000", aux="supersense")
+    text = words(app)
+    assert "Of 132 ordered pairs 28 gain and 2 lose, each by its own 95% interval; of 102" in text
+    assert "It comes with the installation and is not of your runs" in text
+    assert "pos@conll2000 beside supersense: loses, −2.43 [−4.64, −0.23] points, 3 seeds." in text
+    pairs = packaged_pairs(packaged_study(PART))
+    table = packaged_table(pairs, {})
+    assert len(table.rows) == 12
+    assert sum(cell is not None and not cell.grey for row in table.cells for cell in row) == 30
