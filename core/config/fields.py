@@ -154,7 +154,7 @@ def shares(values: Values) -> bool:
 
 
 def stacks(values: Values) -> bool:
-    return values["encoder"] in ("bilstm", "sc-lstm")
+    return _reads_words(values) and values["encoder"] != "lstm-d"
 
 
 def default_lambda(values: Values) -> float:

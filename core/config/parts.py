@@ -254,7 +254,7 @@ class Layers(BaseModel):
         le=8,
         label="LSTM layers",
         when=stacks,
-        because="only bilstm and sc-lstm choose it; lstm-d has a layer for each task",
+        because="only an encoder that reads words has a stack of LSTMs; lstm-d has a layer for each task",
         before=None,
     )
     """How many LSTM layers stand one on the other; of sc-lstm the top one has the cells of the tasks."""

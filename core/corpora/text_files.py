@@ -375,7 +375,7 @@ def _label(source: Source, number: int, name: str, value: Any, scheme: Scheme) -
     _check_characters(source, number, name, label)
     if any(character < " " for character in label):
         _refuse(source, number, f"{name} holds a line end or another control character.")
-    if scheme == "score":
+    if KINDS[scheme].is_number:
         if (score := real_number(label)) is None:
             _refuse(source, number, f"{name} must be a number, not '{_short(label)}'.")
         if abs(score) > MOST_SCORE:

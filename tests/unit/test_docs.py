@@ -129,7 +129,10 @@ def test_the_environment_is_documented() -> None:
 
 
 _ROOT = DOCS.parent
-_PAGES = [_ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+_PAGES = [
+    *(_ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted(DOCS.rglob("*.md")),
+]
 _SOURCES = [path for room in ("core", "jobs", "dashboard", "tests") for path in (_ROOT / room).rglob("*.py")]
 _FOLDERS = r"(?:core|jobs|dashboard|tests|docs|spec|shared|\.ci)"
 _PATH = re.compile(rf"(?<![\w./~:-])({_FOLDERS}/[\w./-]*\w)")
@@ -154,6 +157,17 @@ def test_every_path_that_a_page_names_exists(page: Path) -> None:
     missing += [name for name in _PATH.findall(text) if not (_ROOT / name).exists()]
     missing += [name for name in _DOTTED.findall(text) if not _is_there(name)]
     assert missing == []
+
+
+def test_the_map_of_folders_names_every_package() -> None:
+    text = (_ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:core|jobs|dashboard)/\w+)`", _section(text, "The house in ten lines")))
+    packages = {
+        f"{package}/{path.parent.name}"
+        for package in ("core", "jobs", "dashboard")
+        for path in (_ROOT / package).glob("*/__init__.py")
+    }
+    assert (packages - named, named - packages) == (set(), set())
 
 
 def test_every_document_that_a_docstring_or_comment_names_exists() -> None:
