@@ -79,6 +79,8 @@ def places(contents: Contents) -> list[Place]:
         Place("runs", "[data-testid=stDataFrame]"),
         *measured,
         Place("compare", "[data-testid=stTable]", {"run": finished}),
+        Place("studies", "[class*='st-key-study_row_']"),
+        Place("transfer", "text=/ordered pairs/"),
         Place("tag", ".word", {"run": str(contents.tagger), "text": sentence}),
     ]
 
