@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 import typer
 from typer.core import TyperGroup
+from typer.exceptions import TyperException
 
 from core.config import FIELD_HELP, OWNED, PRESETS, RunConfig
 from core.config.fields import attribute_name, public_name
@@ -168,6 +170,48 @@ def test_the_map_of_folders_names_every_package() -> None:
         for path in (_ROOT / package).glob("*/__init__.py")
     }
     assert (packages - named, named - packages) == (set(), set())
+
+
+def _anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: str(page.relative_to(_ROOT)))
+def test_every_anchor_that_a_page_links_to_exists(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    targets = [(page.parent / name if name else page, anchor) for name, anchor in links]
+    assert [anchor for target, anchor in targets if anchor not in _anchors(target)] == []
+
+
+_COMMAND = re.compile(r"^(?: {4}|\$ )?mrnlab (.*)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: str(page.relative_to(_ROOT)))
+def test_every_command_that_a_page_shows_is_understood(page: Path) -> None:
+    """Its verb exists, and each option and argument is one that the verb takes."""
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    refused = []
+    for line in _COMMAND.findall(text):
+        verb, *arguments = shlex.split(line.split(" > ")[0], comments=True)
+        command = _COMMANDS.get(verb)
+        if isinstance(command, TyperGroup) and arguments:
+            command = command.commands.get(arguments.pop(0))
+        try:
+            assert command is not None, "no such verb"
+            command.make_context(verb, arguments).close()
+        except (TyperException, AssertionError) as error:
+            refused.append(f"mrnlab {line}: {getattr(error, 'message', error)}")
+    assert refused == []
+
+
+def test_commands_are_found_and_refused() -> None:
+    """What the test above stands on."""
+    text = "    mrnlab study priors --part 'a b'\n$ mrnlab tag 9 x > y\n"
+    assert _COMMAND.findall(text) == ["study priors --part 'a b'", "tag 9 x > y"]
+    with pytest.raises(TyperException, match="No such option"):
+        _COMMANDS["study"].make_context("study", ["priors", "--parts", "a"])
 
 
 def test_every_document_that_a_docstring_or_comment_names_exists() -> None:
