@@ -88,7 +88,7 @@ function draw(Plotly, chart, styles) {
   // The reader is drawing a zoom box: redrawing now would take it away.
   if (chart.node._dragging) return new Promise((done) => setTimeout(done, 150)).then(() => draw(Plotly, chart, styles))
   const { data, node } = chart
-  const figure = resolveColours(structuredClone(data.figure), styles)
+  const figure = resolveColours(JSON.parse(data.figure), styles)
   const remove = ["select2d", "lasso2d", data.zoom ? "resetScale2d" : "autoScale2d"]
   const config = {
     displaylogo: false,
@@ -242,7 +242,7 @@ function showTip(chart) {
 function save(Plotly, chart) {
   const { data, node } = chart
   const styles = { getPropertyValue: (name) => PAPER[name] ?? "" }
-  const figure = resolveColours(structuredClone(data.figure), styles)
+  const figure = resolveColours(JSON.parse(data.figure), styles)
   const named = figure.data.filter((trace) => trace.showlegend !== false).length
   const layout = dress(figure.layout, styles)
   for (const axis of AXES) Object.assign(layout[axis], { range: [...node._fullLayout[axis].range], autorange: false })

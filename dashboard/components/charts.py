@@ -7,7 +7,6 @@ plotly.js-cartesian-dist-min as it is, under its MIT licence, beside it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
@@ -158,8 +157,7 @@ def chart(
     result = _mount_chart(
         key=key,
         data={
-            # Not the text: within the page's own JSON each of its quotes would be escaped.
-            "figure": json.loads(themed_json(figure)),
+            "figure": themed_json(figure),
             "plotly": plotly_url(),
             "height": figure.layout.height,
             "revision": revision,

@@ -22,7 +22,7 @@ def figures(app: AppTest, key: str = "") -> list[dict[str, Any]]:
     for one in app.get("bidi_component"):
         data = json.loads(one.proto.json or "{}")
         if "figure" in data and data["filename"].startswith(key):
-            drawn = data["figure"]
+            drawn = json.loads(data["figure"])
             go.Figure(drawn)  # a ValueError names a property or value that Plotly does not know
             found.append(drawn)
     return found

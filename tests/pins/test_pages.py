@@ -51,7 +51,7 @@ def _texts(block: Any) -> Iterator[str]:
 
 def _chart(data: dict[str, Any]) -> Iterator[str]:
     """The names of the lines of a chart, and the titles of its axes."""
-    figure = data.get("figure", {"data": [], "layout": {}})
+    figure = json.loads(data["figure"]) if "figure" in data else {"data": [], "layout": {}}
     yield from (str(trace["name"]) for trace in figure["data"] if "name" in trace)
     for name, axis in figure["layout"].items():
         if isinstance(axis, dict) and "text" in axis.get("title", {}):
