@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from functools import partial
 from itertools import chain, groupby
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -21,7 +22,7 @@ from core.wording import duration, plural
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
 from jobs.cli.output import WIDTH, hand_out, print_json, print_report, print_table, say, tell
 from jobs.reports.naming import differing
-from jobs.reports.render import Part
+from jobs.reports.render import Part, csv_files
 from jobs.reports.studies import Outstanding, StudyRuns, Version, follow, outstanding
 from jobs.reports.study_report import curves, report, study_document
 
@@ -178,6 +179,13 @@ def study(
         _Report | None,
         typer.Option("--report", help="Run nothing; print what the finished runs say."),
     ] = None,
+    tables: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Run nothing; write each table of the report as a CSV file into this folder.",
+        ),
+    ] = None,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Run a study to its end, or go on with it, and print what it says.
@@ -200,6 +208,8 @@ def study(
         raise ConfigError("report", f"The study '{name}' has no table of simulated tasks; leave out csv.")
     if runs and not dry_run:
         raise ConfigError("runs", "--runs goes with --dry-run; `mrnlab runs` lists the runs of the store.")
+    if tables is not None and (dry_run or json_ or report_ is not None):
+        raise ConfigError("tables", "--tables goes without --dry-run, --report and --json.")
     layouts = version.layouts()
     with opened_store(ctx) as store:
         if dry_run:
@@ -213,19 +223,21 @@ def study(
             print_plan(chosen, plan, whole=runs)
             return
         well = True
-        if report_ is None:
+        if report_ is None and tables is None:
             try:
                 well = follow(store, layouts, say)
             except KeyboardInterrupt:
                 say("What is queued goes on in the background; the same command goes on with the study.")
                 raise typer.Exit(130) from None
-        _print_results(store, chosen, layouts, _Report.JSON if json_ else report_)
+        _print_results(store, chosen, layouts, _Report.JSON if json_ else report_, tables)
     if not well:
         raise typer.Exit(1)
 
 
-def _print_results(store: Store, study: Study, layouts: Sequence[Layout], form: _Report | None) -> None:
-    """What the finished runs say, in the study's own kind of report."""
+def _print_results(
+    store: Store, study: Study, layouts: Sequence[Layout], form: _Report | None, tables: Path | None
+) -> None:
+    """What the finished runs say, in the study's own kind of report; its tables into a folder, if given."""
     document: Callable[[], Any]
     parts: Iterable[Part]
     if study.by_relatedness:
@@ -250,7 +262,12 @@ def _print_results(store: Store, study: Study, layouts: Sequence[Layout], form: 
             hand_out(curves(results))
             return
         document, parts = partial(study_document, study, results), report(study, results)
-    if form is _Report.JSON:
+    if tables is not None:
+        tables.mkdir(parents=True, exist_ok=True)
+        for name, text in csv_files(study.name, parts):
+            (tables / name).write_text(text, encoding="utf-8")
+            tell(str(tables / name))
+    elif form is _Report.JSON:
         print_json(document())
     else:
         print_report(parts, form or "")

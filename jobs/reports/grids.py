@@ -197,7 +197,7 @@ def _band_table(table: pd.DataFrame, part: str, factor: str) -> Sheet:
         (
             f"{value:,g}",
             *([f"{ami:.2f}"] if by_alpha else []),
-            Entry(f"{mean:.1f}", spread_text(sd, 1), n=int(runs)),
+            Entry(f"{mean:.1f}", spread_text(sd, 1), n=int(runs), unit="%"),
         )
         for value, ami, mean, sd, runs in figures
     ]

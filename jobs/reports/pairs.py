@@ -151,7 +151,7 @@ def _matrix(gains: Gains, names: Mapping[str, str]) -> Sheet:
 
     def alone(task: str) -> Entry | None:
         score = gains.alone.get(task)
-        return None if score is None else mean_entry(score, 1, scale=100)
+        return None if score is None else mean_entry(score, 1, scale=100, unit="%")
 
     rows = [
         (names.get(main, main), alone(main), *(cell(main, aux) for aux in gains.tasks))

@@ -10,6 +10,7 @@ import csv
 import dataclasses
 import io
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -35,7 +36,8 @@ QUOTED = "quoted"
 @dataclass(frozen=True)
 class Entry:
     """A cell: its text, and what stands beside it, never bold: a spread or an interval, and the number of
-    seeds. Plain text. `tone` is the verdict on a difference where the table marks verdicts, or QUOTED.
+    seeds. Plain text. `tone` is the verdict on a difference where the table marks verdicts, or QUOTED. `unit`
+    goes to the head of a CSV file.
     """
 
     text: str
@@ -43,6 +45,7 @@ class Entry:
     bold: bool = False
     n: int | None = None
     tone: str = ""
+    unit: str = ""
 
 
 Row = tuple[str, tuple[Entry | None, ...]]
@@ -97,16 +100,18 @@ Part = str | Sheet | Code
 """A part of a report."""
 
 
-def mean_entry(values: MeanSD, digits: int = 2, scale: float = 1.0, *, bold: bool = False) -> Entry:
+def mean_entry(
+    values: MeanSD, digits: int = 2, scale: float = 1.0, *, bold: bool = False, unit: str = ""
+) -> Entry:
     """Mean ± standard deviation over seeds, and their number."""
     sd = None if values.sd is None else scale * values.sd
     mean = f"{scale * values.mean:z.{digits}f}".replace("-", "−")
-    return Entry(mean, spread_text(sd, digits), bold, values.n)
+    return Entry(mean, spread_text(sd, digits), bold, values.n, unit=unit)
 
 
 def score_entry(scores: MeanSD | None, *, bold: bool = False) -> Entry | None:
     """A score in percent."""
-    return None if scores is None else mean_entry(scores, scale=100, bold=bold)
+    return None if scores is None else mean_entry(scores, scale=100, bold=bold, unit="%")
 
 
 def difference_entry(difference: Comparison | None, *, bold: bool = False) -> Entry | None:
@@ -114,7 +119,8 @@ def difference_entry(difference: Comparison | None, *, bold: bool = False) -> En
     if difference is None:
         return None
     _, _, interval = difference.in_points.partition(" ")
-    return Entry(signed_points(difference.mean), interval, bold and difference.verdict == HIGHER)
+    marked = bold and difference.verdict == HIGHER
+    return Entry(signed_points(difference.mean), interval, marked, unit="points")
 
 
 def score_sheet(table: ResultTable, setting: str, *, cost: bool = False) -> Sheet:
@@ -277,6 +283,71 @@ def csv_lines(head: Sequence[str], rows: Iterable[Sequence[object]], delimiter: 
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
     writer.writerows(map(spreadsheet_cell, row) for row in (head, *rows))
     return text.getvalue()
+
+
+_FIGURE = re.compile(r"[+−-]?\d[\d.]*")
+_SPREADS = {1: (" ±",), 2: (" low", " high")}
+
+
+def sheet_csv(sheet: Sheet) -> str:
+    """A table as CSV for programs: the unit of a column in the head; spreads, bounds of intervals, numbers of
+    seeds and verdicts in columns of their own; what is missing empty.
+    """
+    rows = [row for block in sheet.blocks for row in block.rows]
+    head, columns = [sheet.head[0]], [[name for name, _ in rows]]
+    for place, name in enumerate(sheet.head[1:]):
+        entries = [cells[place] for _, cells in rows]
+        known = [entry for entry in entries if entry is not None]
+        unit = next((entry.unit for entry in known if entry.unit), "")
+        head.append(f"{name} ({unit})" if unit else name)
+        columns.append(["" if entry is None else _figure(entry.text) for entry in entries])
+        spreads = [[] if entry is None else _FIGURE.findall(entry.beside) for entry in entries]
+        for bound, suffix in enumerate(_SPREADS.get(max(map(len, spreads), default=0), ())):
+            head.append(name + suffix)
+            columns.append([_figure(spread[bound]) if len(spread) > bound else "" for spread in spreads])
+        for suffix, values in (
+            (" n", ["" if entry is None or entry.n is None else str(entry.n) for entry in entries]),
+            (" verdict", ["" if entry is None else _verdict(entry) for entry in entries]),
+        ):
+            if any(values):
+                head.append(name + suffix)
+                columns.append(values)
+    return csv_lines(head, zip(*columns, strict=True))
+
+
+def _figure(text: str) -> str:
+    return "" if text == "–" else re.sub(r"^−(?=\d)", "-", text)
+
+
+def _verdict(entry: Entry) -> str:
+    """The verdict at the end of an interval, else the entry's tone."""
+    word = re.search(r"[a-z]+$", entry.beside)
+    return word[0] if word else entry.tone if entry.tone != QUOTED else ""
+
+
+def csv_files(name: str, parts: Iterable[Part]) -> Iterator[tuple[str, str]]:
+    """The tables of a report as CSV files: each file's name and text.
+
+    A file is named after the headings above the table, or after the name in brackets that ends the last one.
+    """
+    part = heading = ""
+    used: Counter[str] = Counter()
+    for each in parts:
+        if isinstance(each, Sheet):
+            stem = f"{name}-{heading}" if heading else name
+            used[stem] += 1
+            yield f"{stem}{f'-{used[stem]}' if used[stem] > 1 else ''}.csv", sheet_csv(each)
+        elif isinstance(each, str) and each.startswith("##"):
+            level, _, title = each.partition(" ")
+            code = re.search(r"\(`([^`]+)`\)$", title)
+            if level == "##":
+                part = heading = _slug(title)
+            else:
+                heading = _slug(code[1]) if code else f"{part}-{_slug(title)}"
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^\w.]+", "-", text.lower()).strip("-")
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,7 @@ def overview(study: Study, results: Sequence[Result]) -> Sheet:
                     signed_points(difference.mean),
                     bold=difference.verdict == HIGHER,
                     tone=difference.verdict,
+                    unit="points",
                 )
     head = [f"less {study.family(study.reference).title}", *(result.setting.name for result in results)]
     return Sheet.of(head, [(title, *row) for title, row in rows.items()])
@@ -123,12 +124,13 @@ def _tables_by_task(study: Study, results: Sequence[Result]) -> Iterator[Part]:
     """
     for task in dict.fromkeys(target for result in results for target in result.setting.targets):
         having = [result for result in results if task in result.setting.targets]
-        rows: dict[str, list[str | None]] = {}
+        rows: dict[str, list[Entry | None]] = {}
         for place, result in enumerate(having):
             for outcome in result.outcomes:
                 if (difference := outcome.differences.get(task)) is not None:
                     row = rows.setdefault(outcome.family.title, [None] * len(having))
-                    row[place] = f"{difference.in_points} {difference.verdict}"
+                    _, _, interval = f"{difference.in_points} {difference.verdict}".partition(" ")
+                    row[place] = Entry(signed_points(difference.mean), interval, unit="points")
         if len(having) > 1 and rows:
             yield f"### {task} beside other tasks, less {study.family(study.reference).title}"
             head = ["family", *(result.setting.title for result in having)]
@@ -141,7 +143,7 @@ def _curve_sheet(result: Result) -> Sheet:
     epochs = sorted({epoch for curve in curves.values() for epoch in curve})
     shown = [epoch for epoch in epochs if epoch in _SHOWN_EPOCHS or epoch == epochs[-1]]
     rows = [
-        (title, *(percent(curve[epoch].mean) if epoch in curve else None for epoch in shown))
+        (title, *(Entry(percent(curve[epoch].mean), unit="%") if epoch in curve else None for epoch in shown))
         for title, curve in curves.items()
     ]
     return Sheet.of(["family", *(f"epoch {epoch}" for epoch in shown)], rows)
@@ -181,7 +183,7 @@ def setting_sheet(result: Result) -> Sheet:
         row: list[Any] = [
             outcome.family.title,
             outcome.chosen,
-            None if outcome.dev is None else percent(outcome.dev.mean),
+            None if outcome.dev is None else Entry(percent(outcome.dev.mean), unit="%"),
             *(score_entry(outcome.scores.get(target)) for target in targets),
             *_difference(outcome, outcome.family.name == result.reference),
         ]

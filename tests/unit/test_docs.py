@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import shlex
 import sys
@@ -212,6 +213,19 @@ def test_commands_are_found_and_refused() -> None:
     assert _COMMAND.findall(text) == ["study priors --part 'a b'", "tag 9 x > y"]
     with pytest.raises(TyperException, match="No such option"):
         _COMMANDS["study"].make_context("study", ["priors", "--parts", "a"])
+
+
+def test_every_table_of_a_study_has_named_columns_and_a_page() -> None:
+    studies = DOCS / "studies"
+    pages = "".join(page.read_text(encoding="utf-8") for page in studies.glob("*.md"))
+    for table in (studies / "tables").iterdir():
+        assert f"](tables/{table.name})" in pages, table.name
+        with table.open(encoding="utf-8", newline="") as lines:
+            head, *rows = csv.reader(lines)
+        assert rows, table.name
+        assert len(set(head)) == len(head), table.name
+        assert all(head), table.name
+        assert {len(row) for row in rows} == {len(head)}, table.name
 
 
 def test_every_document_that_a_docstring_or_comment_names_exists() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from functools import partial
@@ -104,7 +105,7 @@ def test_before_any_run(lab: Laboratory) -> None:
 
 
 @pytest.mark.usefixtures("workers")
-def test_a_setting_to_the_end_and_then_the_rest(lab: Laboratory) -> None:
+def test_a_setting_to_the_end_and_then_the_rest(lab: Laboratory, tmp_path: Path) -> None:
     result = lab.call("study", "toy", "--setting", "whole")
     assert result.exit_code == 0
     done = "whole is done: mtl 62.00%, stl 62.00% (negligible), mrn 67.20% (higher)."
@@ -129,6 +130,24 @@ def test_a_setting_to_the_end_and_then_the_rest(lab: Laboratory) -> None:
     assert markdown[9].startswith("| MRN | **+5.20** |")
     (mrn,) = [line for line in markdown if line.startswith("| MRN | λ=0.1 ")]
     assert mrn.count("|") == markdown[markdown.index("### Whole (`whole`)") + 2].count("|")
+
+    folder = tmp_path / "tables"
+    files = lab.answer("study", "toy", "--tables", str(folder)).splitlines()
+    assert [Path(name).name for name in files] == ["toy-one.csv", "toy-whole.csv", "toy-half.csv"]
+    overview, whole, _ = (
+        list(csv.DictReader(Path(name).read_text(encoding="utf-8").splitlines())) for name in files
+    )
+    assert overview[1] == dict(
+        zip(
+            ["less MTL", "whole (points)", "whole verdict", "half"],
+            ["MRN", "+5.20", "higher", ""],
+            strict=True,
+        )
+    )
+    assert whole[0]["family"] == "MTL"
+    assert (whole[2]["pos (%)"], whole[2]["pos n"], whole[2]["verdict"]) == ("67.20", "3", "higher")
+    low, high = (float(whole[2][f"difference {bound}"]) for bound in ("low", "high"))
+    assert low < float(whole[2]["difference (points)"]) < high
 
     latex = lab.answer("study", "toy", "--report", "latex").splitlines()
     assert latex[0] == r"\subsection*{The answer}"
