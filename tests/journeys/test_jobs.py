@@ -78,6 +78,8 @@ def test_a_run_outlives_a_pause_a_locked_store_and_its_worker(
     expect(page.get_by_text("What is shown is what was known before")).to_have_count(0)
 
     _press(page, "Resume queue")
+    # The press reaches the server only while this page stays open.
+    expect(page.get_by_text("The queue was paused")).to_have_count(0)
     page.goto(f"{address}/run?id={run_id}")
     training = _await(store, run_id, lambda run: run.saved_step is not None)
     assert training.state is RunState.RUNNING
