@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -61,14 +62,20 @@ def config(**values: Any) -> RunConfig:
     return RunConfig.build(**(defaults | values))
 
 
+def corpus_folder(folder: Path, files: Mapping[str, str]) -> str:
+    """A new folder with these files (name → text)."""
+    folder.mkdir(parents=True)
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return str(folder)
+
+
 _CONLL = "EU B-ORG X\nrejects O Y\n\nIt O X\nwas O Y\n\n"
 
 
 def conll_folder(folder: Path) -> Path:
     """A folder of CoNLL files with 20 sentences of two words in each split; columns tokens, ner and toy."""
-    folder.mkdir()
-    for split in ("train", "dev", "test"):
-        (folder / f"{split}.conll").write_text(_CONLL * 10)
+    corpus_folder(folder, {f"{split}.conll": _CONLL * 10 for split in ("train", "dev", "test")})
     return folder
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from core.corpora import CATALOGUE, load, loading
-from core.corpora.catalogue import from_dataset, is_local, offered
+from core.corpora.catalogue import is_local, offered
 from core.corpora.types import Sentence
 from core.errors import CorpusError
+from tests.making import corpus_folder
 
 datasets = pytest.importorskip("datasets", reason="the package datasets is not installed here")
 
@@ -49,8 +50,12 @@ def small_dataset() -> Any:
     )
 
 
-def test_class_labels_become_their_names() -> None:
-    corpus = from_dataset("conll2003", small_dataset())
+def test_class_labels_of_the_revision_without_code_become_their_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    requests = _pretend(monkeypatch, small_dataset())
+    corpus = load("conll2003")
+    assert requests == [("eriktks/conll2003", None, "refs/convert/parquet")]
     assert [(sentence.tokens, dict(sentence.labels)) for sentence in corpus.train] == [
         (("Anna", "runs"), {"pos": ("NN", "VBZ"), "ner": ("B-PER", "O")}),
         (("Rose",), {"pos": ("NN",), "ner": ("B-PER",)}),
@@ -82,23 +87,12 @@ def pairs_dataset(gold: float, *, numbers: bool) -> Any:
 
 
 def test_texts_of_the_hub_have_their_numbers_as_labels(monkeypatch: pytest.MonkeyPatch) -> None:
-    features = datasets.Features(
-        {
-            "text": datasets.Value("string"),
-            "label": datasets.Value("int64"),
-            "label_text": datasets.Value("string"),
-        }
-    )
     rows = {"text": ["a fine film", "so so"], "label": [4, 2], "label_text": ["very positive", "neutral"]}
-    table = datasets.Dataset.from_dict(rows, features=features)
+    table = datasets.Dataset.from_dict(rows)
     requests = _pretend(monkeypatch, datasets.DatasetDict(train=table, validation=table, test=table))
     corpus = load("sst")
     assert requests == [("SetFit/sst5", None, "main")]
-    assert (corpus.tasks[0].name, corpus.tasks[0].scheme, corpus.tasks[0].labels) == (
-        "sst",
-        "text",
-        ("2", "4"),
-    )
+    assert [(task.name, task.scheme, task.labels) for task in corpus.tasks] == [("sst", "text", ("2", "4"))]
     assert corpus.train[0] == Sentence(("a", "fine", "film"), {"sst": ("4",)}, whole=True)
     assert (len(corpus.dev), len(corpus.test), corpus.notes) == (2, 2, ())
 
@@ -151,12 +145,6 @@ def test_without_hub_or_folder_the_answer_says_what_to_do(
     assert "\n" not in str(raised.value)
 
 
-def test_the_hub_is_asked_for_the_revision_without_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = _pretend(monkeypatch, small_dataset())
-    assert load("conll2003").name == "conll2003"
-    assert requests == [("eriktks/conll2003", None, "refs/convert/parquet")]
-
-
 def test_folders_under_mrnlab_data_take_the_place_of_the_hub(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,19 +154,16 @@ def test_folders_under_mrnlab_data_take_the_place_of_the_hub(
     assert [name for name, spec in CATALOGUE.items() if spec.hub_folders] == remote
     monkeypatch.setenv("MRNLAB_DATA", str(tmp_path))
     for name, columns, missing in (("conll2003", 4, remote[1:]), ("conll2000", 3, ["streusle", *texts])):
-        (tmp_path / name).mkdir()
         rows = "\n".join(" ".join(row.split()[:columns]) for row in ROWS.splitlines())
-        for split in ("train", "test"):
-            (tmp_path / name / f"{split}.conll").write_text(rows)
+        corpus_folder(tmp_path / name, dict.fromkeys(("train.conll", "test.conll"), rows))
         assert [task.name for task in load(name).tasks] == ["pos", "chunk", "ner"][: columns - 1]
         assert [name for name in CATALOGUE if not is_local(name)] == missing
     assert "streusle" not in offered()
     with pytest.raises(CorpusError, match="'streusle' with its files"):
         load("streusle")
     for place, name in ((tmp_path / "sentences", "sst"), (tmp_path, "sts"), (tmp_path / "sentences", "sts")):
-        (place / name).mkdir(parents=True)
-        for split in ("train", "test"):
-            (place / name / f"{split}.tsv").write_text(f"text\tlabel\nit lies in {place.name}\t1\n")
+        rows = f"text\tlabel\nit lies in {place.name}\t1\n"
+        corpus_folder(place / name, dict.fromkeys(("train.tsv", "test.tsv"), rows))
     assert [name for name in CATALOGUE if not is_local(name)] == ["streusle", "quora"]
     assert load("sst").train[0].tokens[-1] == "sentences"
     assert load("sts").train[0].tokens[-1] == tmp_path.name

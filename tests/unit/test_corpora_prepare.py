@@ -1,18 +1,20 @@
-"""What a run trains on: tasks, share, dev split; the same for the same seed, whatever the paradigm."""
+"""What a run trains on: tasks, share, dev split; the same for the same seed in every paradigm."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from core.config import RunConfig
-from core.corpora import CATALOGUE, prepare
+from core.corpora import CATALOGUE, preparation, prepare
 from core.corpora.loading import read
-from core.corpora.preparation import all_capitals, truecase
+from core.corpora.preparation import all_capitals
 from core.corpora.sampling import parts
 from core.corpora.types import Sentence
 from core.errors import CorpusError
+from tests.making import corpus_folder
 
 
 def config(**values: object) -> RunConfig:
@@ -28,14 +30,11 @@ def words(sentences: tuple[Sentence, ...]) -> list[tuple[str, ...]]:
 
 
 @pytest.fixture
-def mine(tmp_path: Path) -> Path:
+def mine(tmp_path: Path) -> str:
     """Twenty training sentences, four test sentences, no dev split."""
-    made = tmp_path / "mine"
-    made.mkdir()
     train = [f"w{n} NN B-PER\nand CC O\n" for n in range(19)] + ["only UH B-MISC\n"]
-    (made / "train.conll").write_text("\n".join(train))
-    (made / "test.conll").write_text("\n".join(f"t{n} NN B-LOC\n" for n in range(4)))
-    return made
+    test = (f"t{n} NN B-LOC\n" for n in range(4))
+    return corpus_folder(tmp_path / "mine", {"train.conll": "\n".join(train), "test.conll": "\n".join(test)})
 
 
 def test_only_the_tasks_of_the_run_in_its_order() -> None:
@@ -63,81 +62,77 @@ def test_a_fraction_is_a_random_share_of_training_the_same_in_every_paradigm() -
     assert prepare(many) == prepare(many)
 
 
-class TestJoined:
-    def test_one_task_alone_sees_the_same_sentences_of_its_part(self) -> None:
-        both = prepare(config(corpus="demo-both-pos", tasks="pos-a,pos-b", fraction=0.1, seed=3))
-        alone = prepare(stl("pos-b", corpus="demo-both-pos", fraction=0.1, seed=3))
-        assert words(alone.train) == words(tuple(s for s in both.train if "pos-b" in s.labels))
-        assert len(alone.test) == 200
-        assert "Trains on 60 of 600 training sentences, drawn with seed 3." in alone.notes
-
-    def test_only_the_part_without_dev_lends_a_tenth(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("MRNLAB_DATA", str(tmp_path))
-        rows = {
-            "conll2003": "\n".join(f"a{n} NN B-NP O\n" for n in range(30)),
-            "conll2000": "\n".join(f"b{n} NN B-NP\n" for n in range(50)),
-        }
-        for name, content in rows.items():
-            (tmp_path / name).mkdir()
-            for split in ("train", "test", "dev") if name == "conll2003" else ("train", "test"):
-                (tmp_path / name / f"{split}.conll").write_text(content)
-        both = prepare(config(corpus="both-pos", tasks="pos-2003,pos-2000"))
-        assert (len(both.train), len(both.dev)) == (30 + 45, 30 + 5)
-        assert both.dev_from_train
-        assert any("conll2000 has no dev split: 5 training sentences" in note for note in both.notes)
-        alone = prepare(stl("pos-2003", corpus="both-pos"))
-        assert (len(alone.train), len(alone.dev), alone.dev_from_train) == (30, 30, False)
-        assert prepare(stl("pos-2000", corpus="both-pos")).dev == both.dev[30:]
+def test_a_task_alone_sees_the_same_sentences_of_its_part() -> None:
+    both = prepare(config(corpus="demo-both-pos", tasks="pos-a,pos-b", fraction=0.1, seed=3))
+    alone = prepare(stl("pos-b", corpus="demo-both-pos", fraction=0.1, seed=3))
+    assert words(alone.train) == words(tuple(s for s in both.train if "pos-b" in s.labels))
+    assert len(alone.test) == 200
+    assert "Trains on 60 of 600 training sentences, drawn with seed 3." in alone.notes
 
 
-class TestWithoutDev:
-    def test_a_seeded_tenth_of_train_serves_as_dev(self, mine: Path) -> None:
-        described = {"corpus": str(mine), "columns": "tokens,pos,ner"}
-        first, again, other = (prepare(config(**described, seed=seed)) for seed in (1, 1, 2))
-        assert (len(first.train), len(first.dev), len(first.test)) == (18, 2, 4)
-        assert first.dev_from_train
-        assert not set(words(first.train)) & set(words(first.dev))
-        assert first == again
-        assert first.dev != other.dev
-        note = "mine has no dev split: 2 training sentences, drawn with seed 1, are held out as one."
-        assert note in first.notes
-        half = prepare(config(**described, fraction=0.5))
-        assert (len(half.train), len(half.dev)) == (9, 1)
+def test_only_the_part_without_dev_lends_a_tenth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MRNLAB_DATA", str(tmp_path))
+    rows = {
+        "conll2003": "\n".join(f"a{n} NN B-NP O\n" for n in range(30)),
+        "conll2000": "\n".join(f"b{n} NN B-NP\n" for n in range(50)),
+    }
+    for name, content in rows.items():
+        splits = ("train", "test", "dev") if name == "conll2003" else ("train", "test")
+        corpus_folder(tmp_path / name, {f"{split}.conll": content for split in splits})
+    both = prepare(config(corpus="both-pos", tasks="pos-2003,pos-2000"))
+    assert (len(both.train), len(both.dev)) == (30 + 45, 30 + 5)
+    assert both.dev_from_train
+    assert any("conll2000 has no dev split: 5 training sentences" in note for note in both.notes)
+    alone = prepare(stl("pos-2003", corpus="both-pos"))
+    assert (len(alone.train), len(alone.dev), alone.dev_from_train) == (30, 30, False)
+    assert prepare(stl("pos-2000", corpus="both-pos")).dev == both.dev[30:]
 
-    @pytest.mark.parametrize("number", [0, 1, 5, 19, 20])
-    def test_as_many_dev_sentences_as_asked(self, mine: Path, number: int) -> None:
-        run = config(corpus=str(mine), columns="tokens,pos,ner", dev_sentences=number)
-        if number == 20:
-            with pytest.raises(CorpusError, match="20 of its 20 training sentences cannot be held out"):
-                prepare(run)
-            return
-        corpus = prepare(run)
-        assert (len(corpus.train), len(corpus.dev)) == (20 - number, number)
-        assert corpus.dev_from_train == (number > 0)
-        assert any("has no dev split" in note for note in corpus.notes)
 
-    def test_of_joined_corpora_only_those_without_a_dev_split_hold_some_out(self, mine: Path) -> None:
-        described = {"columns": "tokens,pos,ner", "tasks": "chunk,ner@mine", "dev_sentences": 5}
-        corpus = prepare(config(corpus=f"joined:demo+{mine}", **described))
-        sizes = {
-            part: (len(train), sum(sentence.part == part for sentence in corpus.dev))
-            for part, train in parts(corpus.train)
-        }
-        assert sizes == {"demo": (1200, 300), "mine": (15, 5)}
-        few = prepare(config(corpus=f"joined:demo+{mine}?dev=3", **described))
-        assert [(part, len(dev)) for part, dev in parts(few.dev)] == [("demo", 3), ("mine", 3)]
+def test_a_seeded_tenth_of_train_serves_as_dev(mine: str) -> None:
+    described = {"corpus": mine, "columns": "tokens,pos,ner"}
+    first, again, other = (prepare(config(**described, seed=seed)) for seed in (1, 1, 2))
+    assert (len(first.train), len(first.dev), len(first.test)) == (18, 2, 4)
+    assert first.dev_from_train
+    assert not set(words(first.train)) & set(words(first.dev))
+    assert first == again
+    assert first.dev != other.dev
+    note = "mine has no dev split: 2 training sentences, drawn with seed 1, are held out as one."
+    assert note in first.notes
+    half = prepare(config(**described, fraction=0.5))
+    assert (len(half.train), len(half.dev)) == (9, 1)
+
+
+@pytest.mark.parametrize("number", [0, 1, 5, 19, 20])
+def test_as_many_dev_sentences_as_asked(mine: str, number: int) -> None:
+    run = config(corpus=mine, columns="tokens,pos,ner", dev_sentences=number)
+    if number == 20:
+        with pytest.raises(CorpusError, match="20 of its 20 training sentences cannot be held out"):
+            prepare(run)
+        return
+    corpus = prepare(run)
+    assert (len(corpus.train), len(corpus.dev)) == (20 - number, number)
+    assert corpus.dev_from_train == (number > 0)
+    assert any("has no dev split" in note for note in corpus.notes)
+
+
+def test_of_joined_corpora_only_those_without_a_dev_split_hold_some_out(mine: str) -> None:
+    described = {"columns": "tokens,pos,ner", "tasks": "chunk,ner@mine", "dev_sentences": 5}
+    corpus = prepare(config(corpus=f"joined:demo+{mine}", **described))
+    sizes = {
+        part: (len(train), sum(sentence.part == part for sentence in corpus.dev))
+        for part, train in parts(corpus.train)
+    }
+    assert sizes == {"demo": (1200, 300), "mine": (15, 5)}
+    few = prepare(config(corpus=f"joined:demo+{mine}?dev=3", **described))
+    assert [(part, len(dev)) for part, dev in parts(few.dev)] == [("demo", 3), ("mine", 3)]
 
 
 @pytest.mark.parametrize(
     ("inventory", "expected"),
     [("train", {("CC", "NN"), ("CC", "NN", "UH")}), ("corpus", {("CC", "NN", "UH")})],
 )
-def test_labels_are_those_of_the_inventory(
-    mine: Path, inventory: str, expected: set[tuple[str, ...]]
-) -> None:
-    half = {"corpus": str(mine), "columns": "tokens,pos,ner", "fraction": 0.5, "label_inventory": inventory}
+def test_labels_are_those_of_the_inventory(mine: str, inventory: str, expected: set[tuple[str, ...]]) -> None:
+    half = {"corpus": mine, "columns": "tokens,pos,ner", "fraction": 0.5, "label_inventory": inventory}
     labels = {prepare(config(**half, seed=seed)).task("pos").labels for seed in range(8)}
     assert labels == expected
 
@@ -154,33 +149,30 @@ def test_the_inventory_of_a_derived_corpus_is_that_of_its_base() -> None:
 
 def test_sentences_without_the_task_are_left_out(tmp_path: Path) -> None:
     row = "1\ta\t_\tNOUN\t{}\t_\t0\t_\t_\t_\n\n"
-    for split in ("train", "dev"):
-        (tmp_path / f"{split}.conllu").write_text(row.format("NN") + row.format("_") + row.format("VB"))
-    (tmp_path / "test.conllu").write_text(row.format("_"))
-    assert len(prepare(stl("upos", corpus=str(tmp_path))).test) == 1
+    three = row.format("NN") + row.format("_") + row.format("VB")
+    files = {"train.conllu": three, "dev.conllu": three, "test.conllu": row.format("_")}
+    corpus = corpus_folder(tmp_path / "ud", files)
+    assert len(prepare(stl("upos", corpus=corpus)).test) == 1
     with pytest.raises(CorpusError, match="no sentence of the test split is annotated for xpos"):
-        prepare(stl("xpos", corpus=str(tmp_path)))
-    (tmp_path / "test.conllu").write_text(row.format("NN") * 2)
-    assert len(prepare(stl("xpos", corpus=str(tmp_path))).train) == 2
-    assert len(prepare(config(tasks="upos,xpos", corpus=str(tmp_path))).train) == 3
+        prepare(stl("xpos", corpus=corpus))
+    (tmp_path / "ud" / "test.conllu").write_text(row.format("NN") * 2)
+    assert len(prepare(stl("xpos", corpus=corpus)).train) == 2
+    assert len(prepare(config(tasks="upos,xpos", corpus=corpus)).train) == 3
 
 
-def test_truecase_changes_words_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_truecase_changes_words_in_capitals_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "core.corpora.preparation._restored", lambda tokens: tuple(token.capitalize() for token in tokens)
+        preparation, "_restored", lambda tokens: tuple(token.capitalize() for token in tokens)
     )
     plain, changed = prepare(config()), prepare(config(truecase=True))
-    differing = [
-        (old, new) for old, new in zip(plain.train, changed.train, strict=True) if old.tokens != new.tokens
-    ]
+    pairs = zip(plain.train, changed.train, strict=True)
+    differing = [(old, new) for old, new in pairs if old.tokens != new.tokens]
     assert differing
     for old, new in differing:
         assert all(token.isupper() for token in old.tokens if token.isalpha())
         assert old.labels == new.labels
-    assert any(
-        note.startswith(f"Case restored in sentences all in capitals: {len(differing)} in train")
-        for note in changed.notes
-    )
+    note = f"Case restored in sentences all in capitals: {len(differing)} in train"
+    assert any(line.startswith(note) for line in changed.notes)
 
 
 @pytest.mark.parametrize(
@@ -203,10 +195,12 @@ def test_case_is_restored_and_length_and_other_tokens_kept() -> None:
     labels = {"pos": ("NN", ":", "NNP", "VBP", "JJ", "NN", ",", "CD")}
     shouted = Sentence(("SOCCER", "-", "JAPAN", "GET", "LUCKY", "WIN", ",", "U.S."), labels, part="a")
     spoken = Sentence(("Japan", "won"), {"pos": ("NNP", "VBD")})
-    restored, untouched = truecase([shouted, spoken])
+    pair = Sentence(("A", "dog"), {"x": ("1",)}, whole=True, second=("GET", "LUCKY"))
+    restored, untouched, of_pair = preparation.truecase([shouted, spoken, pair])
     assert restored.tokens == ("Soccer", "-", "Japan", "get", "lucky", "win", ",", "U.S.")
     assert (restored.labels, restored.part) == (labels, "a")
     assert untouched is spoken
+    assert of_pair == replace(pair, second=("Get", "lucky"))
 
 
 @pytest.mark.parametrize(
@@ -228,10 +222,3 @@ def test_the_demo_corpora_never_change(
     assert tuple(task.scheme for task in corpus.tasks) == schemes
     assert corpus.notes == ()
     assert not any(any(task.illegal.values()) for task in corpus.tasks)
-
-
-def test_the_two_tag_sets_share_most_labels() -> None:
-    a, b = (set(read(name).task("pos").labels) for name in ("demo-pos-a", "demo-pos-b"))
-    assert len(a & b) >= 24
-    assert a - b
-    assert b - a
