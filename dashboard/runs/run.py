@@ -16,6 +16,7 @@ from core.tasks import KINDS, kind_of
 from core.tasks.scores import averages
 from core.wording import ago, duration, percent, plural
 from dashboard.runs.bar import run_actions
+from dashboard.runs.dev_curves import show_dev_curves
 from dashboard.shared import actions
 from dashboard.shared.downloads import copy_table, show_table
 from dashboard.shared.run_views import RunDetail, detail, ended_early, fraction_done
@@ -54,7 +55,7 @@ def run_in_full(store: Store, run_id: int) -> None:
         _advice(run, shown.advice)
     _bug_report(run)
     parts = {
-        "Scores and facts": _scores,
+        "Scores and facts": lambda shown: _scores(store, shown),
         "By label": _by_label,
         "Configuration": _configuration,
         "History": _history,
@@ -101,8 +102,9 @@ def _bug_report(run: Run) -> None:
                 st.code(trace, language=None)
 
 
-def _scores(detail: RunDetail) -> None:
+def _scores(store: Store, detail: RunDetail) -> None:
     run = detail.run
+    show_dev_curves(store, run)
     left, right = st.columns(2, gap="large")
     with left:
         if not detail.scores:

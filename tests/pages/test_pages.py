@@ -12,6 +12,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.store import RunState, Store
+from core.store.records import MetricKey
+from dashboard.runs.dev_curves import dev_curves
+from dashboard.shared import resources
 from tests.pages.conftest import Open, words
 from tests.pages.filled_store import Filled
 
@@ -197,6 +200,26 @@ def test_run_in_full(open_page: Open, filled: Filled) -> None:
     assert "succeeded" in list(table(app, "What")["What"])
     app.segmented_control(key="run_part").set_value("Log").run()
     assert any("read corpus demo" in one.value for one in app.code)
+
+
+def test_a_runs_dev_scores_stand_beside_its_seeds(open_page: Open, finished: Filled) -> None:
+    store, run_id = Store.open(), finished.finished[0]
+    run = store.run(run_id)
+    seeds = [
+        other.id
+        for other in store.runs_of([run.configuration_id], {RunState.SUCCEEDED})
+        if other.config.seed != run.config.seed
+    ]
+    series = resources.curve_series(store.runs([run_id, *seeds]), [MetricKey("ner", "dev", "score")])
+    (ner,) = dev_curves(run, series)
+    ends = {curve.run_id: 100 * curve.value[-1] for curve in series}
+    assert len(ends) == len(seeds) + 1 > 2
+    assert ner.run.iloc[-1] == pytest.approx(ends[run_id])
+    assert ner.mean.iloc[-1] == pytest.approx(np.mean(list(ends.values())))
+    assert ner.sd.iloc[-1] == pytest.approx(np.std(list(ends.values()), ddof=1))
+    app = open_page("run", id=str(run_id))
+    assert f"mean ± SD of its {len(ends)} seeds" in words(app)
+    assert [len(figures(app, f"dev_{task}")) for task in run.config.tasks] == [1] * len(run.config.tasks)
 
 
 def test_curves_of_what_was_learned_in_numbers(open_page: Open, finished: Filled) -> None:

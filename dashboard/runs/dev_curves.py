@@ -1,0 +1,116 @@
+"""A run's dev score of each task over its epochs, beside the mean of its configuration's seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from core.figures import BACKGROUND, MUTED, Chart, Figure, axis
+from core.store import Store
+from core.store.records import MetricKey, MetricSeries, Run, RunState
+from core.wording import plural
+from dashboard.components.charts import chart
+from dashboard.shared import resources
+from dashboard.text import escape
+from dashboard.theme import colours, faint
+from jobs.reports.table import one_per_seed
+
+_IN_A_ROW = 3
+_FEW_POINTS = 30
+
+
+@dataclass(frozen=True)
+class DevCurve:
+    """Dev scores of one task in percent by epoch: the run's, and mean and SD of the seeds (none for one)."""
+
+    task: str
+    run: pd.Series[float]
+    mean: pd.Series[float]
+    sd: pd.Series[float]
+    kept_epoch: int | None
+
+
+def dev_curves(run: Run, series: Sequence[MetricSeries]) -> list[DevCurve]:
+    """A curve for each task of the run that has dev scores; the other runs of `series` are its seeds."""
+    curves = []
+    for task in run.config.tasks:
+        scores = {
+            curve.run_id: pd.Series(100 * curve.value, index=np.round(curve.epoch, 6))
+            for curve in series
+            if curve.key.task == task
+        }
+        if run.id not in scores:
+            continue
+        seeds = pd.DataFrame(scores) if len(scores) > 1 else pd.DataFrame(dtype=float)
+        mean, sd = seeds.mean(axis=1), seeds.std(axis=1)
+        curves.append(DevCurve(task, scores[run.id], mean[sd.notna()], sd.dropna(), run.best_epoch))
+    return curves
+
+
+def dev_chart(curve: DevCurve, colour: str) -> Figure:
+    """The run's line over the grey mean ± SD of its seeds."""
+    drawing = Chart(190, margin={"l": 40, "r": 8, "t": 6, "b": 36})
+    if len(curve.mean):
+        epochs = curve.mean.index.to_numpy()
+        low, high = (curve.mean - curve.sd).to_numpy(), (curve.mean + curve.sd).to_numpy()
+        drawing.add(
+            "scatter",
+            x=np.concatenate([epochs, epochs[::-1]]),
+            y=np.concatenate([high, low[::-1]]),
+            fill="toself",
+            fillcolor=faint(MUTED, 0.18),
+            mode="lines",
+            line={"width": 0},
+            hoverinfo="skip",
+        )
+        drawing.add(
+            "scatter",
+            x=epochs,
+            y=curve.mean.to_numpy(),
+            customdata=curve.sd.to_numpy(),
+            mode="lines",
+            line={"color": MUTED, "width": 1.4, "dash": "dot"},
+            hovertemplate="mean %{y:.2f} ± %{customdata:.2f} SD<extra></extra>",
+        )
+    few = len(curve.run) <= _FEW_POINTS
+    drawing.add(
+        "scatter",
+        x=curve.run.index.to_numpy(),
+        y=curve.run.to_numpy(),
+        mode="lines+markers" if few else "lines",
+        line={"color": colour, "width": 2},
+        marker={"size": 5},
+        hovertemplate="epoch %{x:g}: %{y:.2f}<extra></extra>",
+    )
+    if curve.kept_epoch in curve.run.index:
+        mark = {"symbol": "diamond", "size": 10, "color": colour, "line": {"color": BACKGROUND, "width": 1.5}}
+        x, y = curve.kept_epoch, float(curve.run[curve.kept_epoch])
+        drawing.add("scatter", x=[x], y=[y], mode="markers", marker=mark, hoverinfo="skip")
+    drawing.layout["xaxis"] = axis("Epoch", showgrid=False, rangemode="tozero")
+    drawing.layout["yaxis"] = axis(nticks=5)
+    return drawing.figure()
+
+
+def show_dev_curves(store: Store, run: Run) -> None:
+    """A small chart for each task with dev scores, below a sentence that says what its lines are."""
+    others = store.runs_of([run.configuration_id], {RunState.SUCCEEDED})
+    seeds = [seed for seed in one_per_seed(others, store.conditions(others)) if seed.id != run.id]
+    seeds = [seed for seed in seeds if seed.config.seed != run.config.seed]
+    keys = [MetricKey(task, "dev", "score") for task in run.config.tasks]
+    curves = dev_curves(run, resources.curve_series([run, *seeds], keys))
+    if not curves:
+        return
+    n = len(seeds) + 1
+    beside = f" Grey: mean ± SD of its {plural(n, 'seed')}, this one included." if seeds else ""
+    st.caption(f"Dev score by epoch, in percent.{beside} ◆ marks the epoch whose weights were kept.")
+    colour = colours(resources.task_order())
+    for start in range(0, len(curves), _IN_A_ROW):
+        for column, curve in zip(st.columns(_IN_A_ROW), curves[start : start + _IN_A_ROW], strict=False):
+            with column:
+                st.markdown(f"**{escape(curve.task)}**")
+                alt = f"Dev score of {curve.task} by epoch, beside the mean of the configuration's seeds"
+                chart(dev_chart(curve, colour[curve.task]), key=f"dev_{curve.task}", alt=alt, still=True)
