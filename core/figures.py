@@ -193,14 +193,12 @@ _LONG = 22
 
 
 def forest_chart(view: Forest, colours: Mapping[str, str]) -> Figure:
-    """Differences with 95% intervals: a row per family, in it a mark per target, its verdict at the end of
-    the line; filled if it is decided.
-    """
+    """Differences with 95% intervals: a row per family, in it a mark per target, filled if it is decided."""
     per_family = len(view.targets)
     height = 76 + _LEGEND + round(len(view.families) * max(34, 15 * per_family + 10))
     chart = Chart(
         height,
-        margin={"l": 8, "r": 76, "t": _LEGEND, "b": 44},
+        margin={"l": 8, "r": 12, "t": _LEGEND, "b": 44},
         showlegend=per_family > 1,
         legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 12}},
     )
@@ -208,7 +206,9 @@ def forest_chart(view: Forest, colours: Mapping[str, str]) -> Figure:
     for place, target in enumerate(view.targets):
         offset = 0.7 * ((place + 0.5) / per_family - 0.5)
         _add_target(chart, view, target, offset, colours.get(target, MUTED if target == RARE else TEXT))
-    chart.layout["xaxis"] = axis(f"Difference from {plotly_text(view.reference)}, points", tickformat="~g")
+    chart.layout["xaxis"] = axis(
+        f"Points gained over {plotly_text(view.reference)} (hollow: undecided)", tickformat="~g"
+    )
     names = [wrapped(title) for title in view.families]
     chart.layout["yaxis"] = named_axis(names, range=(len(names) - 0.5, -0.5))
     for line in range(1, len(view.families)):
@@ -230,17 +230,6 @@ def _add_target(chart: Chart, view: Forest, target: str, offset: float, colour: 
     marks = [mark for mark in view.marks if mark.target == target]
     shape = "diamond" if target == RARE else "circle"
     symbols = [f"{shape}-open" if mark.verdict in (UNDECIDED, "") else shape for mark in marks]
-    for mark in marks:
-        chart.add_annotation(
-            text=mark.verdict,
-            x=1,
-            y=mark.row + offset,
-            xref="paper",
-            xanchor="left",
-            xshift=8,
-            showarrow=False,
-            font={"size": 11, "color": MUTED if mark.verdict == UNDECIDED else TEXT},
-        )
     chart.add(
         "scatter",
         x=[mark.points for mark in marks],

@@ -74,11 +74,6 @@ class Comparison:
         return paired.low, paired.high
 
     @property
-    def half_interval(self) -> float | None:
-        """Half of the length of the interval."""
-        return None if self.interval is None else (self.interval[1] - self.interval[0]) / 2
-
-    @property
     def in_points(self) -> str:
         """`+1.20 [+0.40, +2.00]`: the difference and its interval in points."""
         if self.interval is None:
@@ -100,9 +95,9 @@ class Comparison:
     @property
     def sentence(self) -> str:
         """The verdict and the numbers behind it (plain text)."""
-        text = f"{self.verdict}, {signed_points(self.mean)}"
-        if self.half_interval is not None:
-            text += f" ± {100 * self.half_interval:.2f}, {plural(self.seeds, 'seed')}, p {p_text(self.p)}"
+        text = f"{self.verdict}, {self.in_points}"
+        if self.interval is not None:
+            text += f", {plural(self.seeds, 'seed')}, p {p_text(self.p)}"
         return f"{text} ({self.remark})" if self.remark else text
 
     def reversed(self) -> Comparison:

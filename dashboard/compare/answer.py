@@ -55,8 +55,8 @@ _VERDICTS = f"""\
 - **Negligible**: it is smaller than {100 * NEGLIGIBLE_BELOW:.2f} points (two one-sided tests, p < 0.05).
 - **Undecided**: no clear difference. More seeds may decide it.
 
-Filled marks are decided, hollow ones undecided. Differences are points, paired by seed; ± is half of the 95%
-interval of a difference by itself, by Student's t, which counts how few the seeds are. Verdicts and p are
+Filled marks are decided, hollow ones undecided. Differences are points, paired by seed; in brackets is the
+95% interval of a difference by itself, by Student's t, which counts how few the seeds are. Verdicts and p are
 corrected for all pairs of rows on a task (Holm): an interval may exclude zero, the difference be undecided.
 """
 _UNTESTED = {
@@ -103,7 +103,8 @@ def answer(table: ResultTable, compared: Scope) -> tuple[str, str] | None:
                 if step.asks_transformer:
                     _transformer(step)
         with right:
-            _what_sharing_did(table, [step for step in steps if not step.asks_transformer], table.row(a))
+            steps = [step for step in steps if not step.asks_transformer]
+            _what_sharing_did(table, steps, table.row(a), table.row(b))
     return a, b
 
 
@@ -140,15 +141,16 @@ def _difference_lines(shown: Sequence[Difference]) -> None:
         st.markdown(f"{dot} {escape(delta.task)}: {escape(delta.sentence)}")
 
 
-def _what_sharing_did(table: ResultTable, steps: Sequence[Step], asked: ResultRow) -> None:
-    """In sentences for the encoder that is asked for, in the chart for all."""
+def _what_sharing_did(table: ResultTable, steps: Sequence[Step], row: ResultRow, baseline: ResultRow) -> None:
+    """A chart of all steps, and sentences on those of the row's encoder that the answer does not give."""
     if not steps:
         st.caption("What sharing did is shown here once there are runs of two paradigms with a common seed.")
         return
     st.markdown("**What sharing did**")
     with st.container(gap="xsmall"):
         for step in steps:
-            if (step.a.block, step.a.config.encoder) == (asked.block, asked.config.encoder):
+            of_the_row = (step.a.block, step.a.config.encoder) == (row.block, row.config.encoder)
+            if of_the_row and {step.a.key, step.b.key} != {row.key, baseline.key}:
                 st.markdown(headline(step.a.label, step.b.label, step.deltas, escape))
     view = sharing_forest(steps, table.tasks)
     chart(

@@ -131,7 +131,8 @@ def _per_class(table: ResultTable, task: str, a: ResultRow, b: ResultRow) -> Non
             format="%d", min_value=0, max_value=int(frame["Annotated"].max()), width=110
         ),
         "Difference": number(format="%+.2f", help="F1, A − B, paired by seed."),
-        "± 95%": number(format="%.2f", width=70, help="Half of the 95% interval of a label by itself."),
+        "Low": number(format="%+.2f", width=70, help="95% interval of the label's difference by itself."),
+        "High": number(format="%+.2f", width=70, help="95% interval of the label's difference by itself."),
         "p": st.column_config.TextColumn(width=70, help="Corrected for all labels (Holm)."),
     }
     st.dataframe(

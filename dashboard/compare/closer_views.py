@@ -59,12 +59,12 @@ def classes(a: Mapping[int, Report], b: Mapping[int, Report]) -> pd.DataFrame:
     table["Annotated"] = lines.groupby("Label")["support"].max().astype(int)
     family = {label: (_f1(of, "A"), _f1(of, "B")) for label, of in lines.groupby("Label")}
     compared = {
-        label: (points(delta.mean), 100 * (delta.half_interval or math.nan), delta.p)
+        label: (points(delta.mean), *([100 * end for end in delta.interval or (math.nan, math.nan)]), delta.p)
         for label, delta in compare_paired(family).items()
     }
-    columns = ["Difference", "± 95%", "p"]
+    columns = ["Difference", "Low", "High", "p"]
     table = table.join(pd.DataFrame.from_dict(compared, orient="index", columns=columns, dtype=float))
-    table = table.reindex(columns=["Annotated", "F1 A", "F1 B", *columns[:2], *DETAIL, "p"])
+    table = table.reindex(columns=["Annotated", "F1 A", "F1 B", *columns[:3], *DETAIL, "p"])
     return table.reset_index(names="Label").sort_values(["Annotated", "Label"], ascending=[False, True])
 
 

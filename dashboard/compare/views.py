@@ -241,7 +241,7 @@ def sharing_forest(steps: Sequence[Step], tasks: Sequence[str]) -> Forest:
         encoder = step.a.config.encoder
         return f"{step.title} · {encoder if reads_words(encoder) else step.a.block}"
 
-    return _forest({name(step): step.deltas for step in steps}, tasks, "what stands after the minus")
+    return _forest({name(step): step.deltas for step in steps}, tasks, "the second of each pair")
 
 
 def _forest(rows: Mapping[str, Sequence[Difference]], tasks: Sequence[str], reference: str) -> Forest:

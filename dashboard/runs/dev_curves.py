@@ -86,7 +86,7 @@ def dev_chart(curve: DevCurve, colour: str) -> Figure:
         marker={"size": 5},
         hovertemplate="epoch %{x:g}: %{y:.2f}<extra></extra>",
     )
-    if curve.kept_epoch in curve.run.index:
+    if curve.kept_epoch is not None and curve.kept_epoch in curve.run.index:
         mark = {"symbol": "diamond", "size": 10, "color": colour, "line": {"color": BACKGROUND, "width": 1.5}}
         x, y = curve.kept_epoch, float(curve.run[curve.kept_epoch])
         drawing.add("scatter", x=[x], y=[y], mode="markers", marker=mark, hoverinfo="skip")

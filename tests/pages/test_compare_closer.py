@@ -51,10 +51,11 @@ class TestClasses:
         assert paired is not None
         assert paired.low is not None
         assert per["Difference"] == pytest.approx(100 * paired.mean)
-        assert per["± 95%"] == pytest.approx(100 * (paired.mean - paired.low))
+        assert paired.high is not None
+        assert (per["Low"], per["High"]) == pytest.approx((100 * paired.low, 100 * paired.high))
         assert per["p"] == paired.p
         assert loc["F1 A"] == pytest.approx(60)
-        assert all(math.isnan(loc[name]) for name in ("P B", "F1 B", "± B", "Difference", "± 95%", "p"))
+        assert all(math.isnan(loc[name]) for name in ("P B", "F1 B", "± B", "Difference", "Low", "High", "p"))
 
     def test_reports_are_those_of_the_row(self) -> None:
         runs, table = tabled({config("mtl", 1): 0.5, config("mtl", 2): 0.6})

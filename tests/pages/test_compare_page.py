@@ -54,25 +54,25 @@ def test_the_answer_comes_first(open_page: Open, finished: Filled) -> None:
     app = open_page("compare", to="MTL")
     shown = words(app)
     assert "scores higher than MTL on ner (+1.08); undecided on pos and chunk." in shown
-    assert "ner: higher, +1.08 ± " in shown
+    assert "ner: higher, +1.08 [+" in shown
     assert "MTL scores higher than STL on " in shown
     assert list(app.table[0].value.index)[:2] == ["STL", "MTL"]
     assert len(figures(app, "sharing")[0]["data"]) == len(TASKS)
     (forest,) = figures(app, "compare_forest")
     assert [trace["name"] for trace in forest["data"]] == list(TASKS)
-    said = [note["text"] for note in forest["layout"]["annotations"]]
+    filled = [symbol == "circle" for trace in forest["data"] for symbol in trace["marker"]["symbol"]]
     tested = in_numbers(app)
     assert set(tested["Task"]) == set(TASKS)
     assert "MTL" not in set(tested.index)
     assert all(tested["p sentences"] != "")
-    assert sorted(said) == sorted(text.split()[0] for text in tested["Verdict"])
+    assert sorted(filled) == sorted(not verdict.startswith("undecided") for verdict in tested["Verdict"])
     # What is copied is what the command line prints.
     printed = CliRunner().invoke(command_line, ["results", "--format", "latex"])
     assert printed.exit_code == 0, printed.output
     assert copied_scores(app).strip() == printed.stdout.strip()
     app.selectbox(key="to").select("STL").run()
     (forest,) = figures(app, "compare_forest")
-    assert forest["layout"]["xaxis"]["title"]["text"] == "Difference from STL, points"
+    assert forest["layout"]["xaxis"]["title"]["text"] == "Points gained over STL (hollow: undecided)"
 
 
 def test_one_seed_is_not_enough_and_one_click_launches_the_others(

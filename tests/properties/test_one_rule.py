@@ -195,15 +195,11 @@ def check_library(lab: Laboratory, verdicts: Mapping[tuple[str, str, str], str])
     baseline = next(run for run in runs if run.config.paradigm == "mtl")
     figure: Any = lab.plot_differences([run.id for run in runs], baseline.id)
     rows = [str(name).split(",")[0].lower() for name in figure.layout["yaxis"]["ticktext"]]
-    for trace, of_task in itertools.zip_longest(figure.data, verdict_notes(figure)):
-        for place, note in zip(trace["y"], of_task, strict=True):
-            assert note == verdicts[rows[round(place)], "mtl", str(trace["name"])]
-
-
-def verdict_notes(figure: Any) -> list[list[str]]:
-    """The verdicts beside the marks, trace by trace."""
-    notes = iter(note["text"] for note in figure.layout["annotations"])
-    return [list(itertools.islice(notes, len(trace["y"]))) for trace in figure.data]
+    for trace in figure.data:
+        for place, sentence, symbol in zip(trace["y"], trace["text"], trace["marker"]["symbol"], strict=True):
+            verdict = verdicts[rows[round(place)], "mtl", str(trace["name"])]
+            assert f": {verdict}, " in sentence
+            assert symbol.endswith("-open") == (verdict == UNDECIDED)
 
 
 def check_study(
