@@ -1,9 +1,9 @@
-"""Workers that really train and are really killed. `python -m tests.cut_off` forks one a line.
+"""Workers that really train and are really killed. `python -m tests.cut_off` forks a worker for each line.
 
 A line is `SIGNAL N [TEXT]`: the worker sends itself that signal (SIGKILL, or SIGSTOP to fall asleep) before
-its Nth write to the disk, counting folders made, renamed and forced to the disk, which is what sealing a
-folder consists of; 0 for never. With TEXT only folders whose path holds it are counted. It answers with the
-worker's process id at once, and with its exit status once it has ended.
+its Nth write to the disk; 0 for never. Writes are folders made, renamed and forced to the disk, which is what
+sealing a folder consists of; with TEXT only those whose path holds it. Answers: the worker's process id at
+once, and its exit status once it has ended.
 """
 
 from __future__ import annotations
@@ -25,42 +25,44 @@ __all__ = ["Workers", "workers"]
 
 
 class Workers:
-    """Starts a worker at a time and tells how it ended."""
+    """Starts a worker at a time, and waits for its end."""
 
-    def __init__(self, server: subprocess.Popen[str]) -> None:
-        self._server = server
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "tests.cut_off"]
+        self._server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def start(self, write: int = 0, at: str = "", how: signal.Signals = signal.SIGKILL) -> int:
         """The process id of a worker that sends itself that signal at that write."""
         assert self._server.stdin is not None
         print(int(how), write, at, file=self._server.stdin, flush=True)
-        return self._answer()
+        return self.answer()
 
     def ended(self) -> int:
-        """Waits for the worker; its exit code, or less than nothing for the signal that ended it."""
-        return self._answer()
+        """Waits for the worker; its exit code, or minus the signal that ended it."""
+        return self.answer()
 
-    def _answer(self) -> int:
+    def answer(self) -> int:
+        """The next line of the server; its first one says that all imports are done."""
         assert self._server.stdout is not None
         return int(self._server.stdout.readline())
 
+    def close(self) -> None:
+        """Ends the server."""
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._server.stdin.close()
+        self._server.wait(timeout=PATIENCE_S)
+        self._server.stdout.close()
+
 
 @contextmanager
-def workers() -> Iterator[Workers]:
-    """For the store and the laboratory of this process's environment."""
-    server = subprocess.Popen(
-        [sys.executable, "-m", "tests.cut_off"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert server.stdout is not None
-        server.stdout.readline()  # it has imported all it needs
-        yield Workers(server)
-    finally:
-        assert server.stdin is not None
-        server.stdin.close()
-        server.wait(timeout=PATIENCE_S)
-        assert server.stdout is not None
-        server.stdout.close()
+def workers(hosts: int = 1) -> Iterator[list[Workers]]:
+    """So many servers, for the store and the laboratory of this process's environment."""
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(contextlib.closing(Workers())) for _ in range(hosts)]
+        for server in servers:
+            server.answer()
+        yield servers
 
 
 def _interrupted(call: Callable[..., Any], left: list[int], at: str, how: int) -> Callable[..., Any]:
@@ -100,7 +102,7 @@ def main() -> None:
                 how, write, *at = line.split()
                 _work(int(how), int(write), "".join(at))
                 code = 0
-            except Exception:  # noqa: BLE001 - told, and the worker's end; the next line is its parent's to read
+            except Exception:  # noqa: BLE001 - printed; the next line is for the parent to read
                 traceback.print_exc()
                 code = 1
             os._exit(code)

@@ -1,7 +1,7 @@
 """A real PostgreSQL for tests: the one MRNLAB_TEST_POSTGRES names, else a private one started here.
 
-Fixtures: `postgres_server` (one for the session), `postgres_url` (an empty database for one test). Tests are
-skipped, saying why, where there is no PostgreSQL.
+Fixtures: `postgres_server` (of the session), `postgres_url` (an empty database of a test). Tests are skipped,
+saying why, where there is no PostgreSQL.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import contextlib
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -19,6 +18,8 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import URL, create_engine, make_url, text
+
+from tests.serving import free_port
 
 __all__ = ["PASSWORD", "PostgresServer", "is_installed", "postgres_server", "postgres_url", "started_server"]
 
@@ -46,30 +47,22 @@ class PostgresServer:
             self._command(f"DROP DATABASE {name} WITH (FORCE)")
 
     @contextlib.contextmanager
-    def stopped(self, mode: str = "fast") -> Iterator[None]:
-        """Stops our own server for the block; `immediate`: as in a crash. Skips where it is not ours."""
+    def stopped(self) -> Iterator[None]:
+        """Stops our own server for the block, as a crash would. Skips where it is not ours."""
         if self.folder is None:
             pytest.skip("the server that MRNLAB_TEST_POSTGRES names is not ours to stop")
-        self.stop(mode)
+        _control(self.folder, "stop", "-m", "immediate")
         try:
             yield
         finally:
             self.start()
 
-    def stop(self, mode: str) -> None:
-        """Stops our own server."""
-        _control(self._own, "stop", "-m", mode)
-
     def start(self) -> None:
         """Starts our own server, and waits until it answers."""
+        assert self.folder is not None
         settings = " ".join(f"-c {setting}" for setting in _SETTINGS)
         place = f"-p {self.url.port} -k '' -c listen_addresses=127.0.0.1"
-        _control(self._own, "start", "-o", f"{place} {settings}", "-l", str(self._own / "log"))
-
-    @property
-    def _own(self) -> Path:
-        assert self.folder is not None, "only a server of our own is started and stopped"
-        return self.folder
+        _control(self.folder, "start", "-o", f"{place} {settings}", "-l", str(self.folder / "log"))
 
     def _command(self, statement: str) -> None:
         engine = create_engine(self.url, isolation_level="AUTOCOMMIT")
@@ -117,13 +110,13 @@ def started_server() -> Iterator[PostgresServer]:
         data = folder / "data"
         how = ("--auth=scram-sha-256", f"--pwfile={password}", "--encoding=UTF8", "--locale=C", "--no-sync")
         _as_postgres("initdb", "-D", str(data), "-U", _USER, *how)
-        url = URL.create("postgresql", _USER, PASSWORD, "127.0.0.1", _free_port(), "postgres")
+        url = URL.create("postgresql", _USER, PASSWORD, "127.0.0.1", free_port(), "postgres")
         server = PostgresServer(url, data)
         server.start()
         try:
             yield server
         finally:
-            server.stop("immediate")
+            _control(data, "stop", "-m", "immediate")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -135,25 +128,17 @@ def _control(data: Path, *arguments: str) -> None:
 def _as_postgres(program: str, *arguments: str) -> None:
     path = _program(program)
     assert path is not None
-    command = [str(path), *arguments]
+    command = [path, *arguments]
     if os.geteuid() == 0:
         command = ["runuser", "-u", "postgres", "--", *command]
-    # Files, not pipes: the server inherits them, and a pipe would stay open as long as it runs.
-    with tempfile.TemporaryFile("w+") as said:
-        done = subprocess.run(command, stdout=said, stderr=said, cwd="/", check=False)
-        said.seek(0)
-        assert done.returncode == 0, said.read()
+    # A file, not a pipe: the server inherits it, and a pipe would stay open as long as it runs.
+    with tempfile.TemporaryFile("w+") as output:
+        done = subprocess.run(command, stdout=output, stderr=output, cwd="/", check=False)
+        output.seek(0)
+        assert done.returncode == 0, output.read()
 
 
-def _program(name: str) -> Path | None:
+def _program(name: str) -> str | None:
     """Where a program of PostgreSQL is: Debian keeps them off the path, a folder per version."""
-    found = shutil.which(name)
-    if found is not None:
-        return Path(found)
-    return max(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), default=None)
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+    elsewhere = map(str, Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    return shutil.which(name) or max(elsewhere, default=None)

@@ -1,8 +1,7 @@
-"""How many test files run at once, which, and in what order: pytest-xdist's `--dist=loadfile`, told more.
+"""How many test files run at once, and in what order, on top of pytest-xdist's `--dist=loadfile`.
 
-Files that drive a browser count as two: those with apps of their own, and those that share one app and one
-browser. More of them at once would make each other wait. Files that take long come first, so that small ones
-are left to even out the ends.
+Files with a browser count as two: those with apps of their own, and those that share an app and a browser.
+Files that take long come first, so that small ones even out the ends.
 """
 
 from __future__ import annotations

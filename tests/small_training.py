@@ -1,11 +1,20 @@
 """A training without a model: it emits what a real one does, as fast as a test wants.
 
-Run as a module it is a worker that trains so: `python -m tests.small_training`. The run's `epochs` say how
-many steps of 20 ms it takes, times ten.
+`python -m tests.small_training` is a worker that trains so, in steps of 20 ms. Some seeds make it go wrong;
+with MRNLAB_TEST_IMPORT_FAULT set the module cannot even be imported, as where torch is broken.
 """
 
 from __future__ import annotations
 
+import os
+
+if os.environ.get("MRNLAB_TEST_IMPORT_FAULT"):
+    raise ImportError("libcudart.so.99: cannot open shared object file")
+
+import contextlib
+import itertools
+import signal
+import sqlite3
 import sys
 import time
 from collections.abc import Callable
@@ -14,15 +23,24 @@ from dataclasses import dataclass
 from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora.types import Corpus
+from core.paths import home
 from core.recording.owner import this_process
 from core.records import Note, Sink
 from core.store import Store
 from jobs.engines.local import Slot
 from jobs.worker.loop import Worker, main
 from tests.making import epoch_metrics, run_facts, snapshot, split_result, step_metrics
+from tests.patience import PATIENCE_S
 
 STEPS_PER_EPOCH = 10
 CORPUS = Corpus("small", (), (), (), ())
+HANGS = 77
+"""The seed of a run that is busy for ever at its fifth step, and asks no more whether to stop."""
+STOPPED_IN_A_WRITE, STOPPED_IN_A_COMMIT = 78, 79
+"""The seeds of runs whose worker is stopped there (SIGSTOP) while it keeps others from writing to the store,
+or (where SQLite keeps no WAL) from reading it too.
+"""
+_BEGIN = {STOPPED_IN_A_WRITE: "BEGIN IMMEDIATE", STOPPED_IN_A_COMMIT: "BEGIN EXCLUSIVE"}
 
 
 @dataclass(frozen=True)
@@ -47,6 +65,7 @@ def train(
     should_stop: Callable[[], bool],
     checkpoint: Checkpoint,
     step_s: float = 0.0,
+    after_step: Callable[[int], None] = lambda step: None,
 ) -> Ended:
     """Ten steps an epoch, then dev scores; test scores at the end; a file as checkpoint."""
     assert corpus is CORPUS
@@ -59,6 +78,7 @@ def train(
             step += 1
             time.sleep(step_s)
             sink(step_metrics(step, loss=1 / step))
+            after_step(step)
         sink(epoch_metrics(step, epoch, score=1 - 1 / step))
         sink(snapshot(step))
     sink(Note("A remark."))
@@ -72,8 +92,19 @@ def train(
 def slow_train(
     config: RunConfig, corpus: Corpus, *, sink: Sink, should_stop: Callable[[], bool], checkpoint: Checkpoint
 ) -> Ended:
-    """The same at 20 ms a step."""
-    return train(config, corpus, sink=sink, should_stop=should_stop, checkpoint=checkpoint, step_s=0.02)
+    """The same at 20 ms a step; it goes wrong at step 5 with the seeds above."""
+
+    def fail(step: int) -> None:
+        if step == 5 and config.seed == HANGS:
+            for _ in itertools.count():
+                pass
+        elif step == 5 and config.seed in _BEGIN:
+            with contextlib.closing(sqlite3.connect(home() / "runs.db", timeout=PATIENCE_S)) as connection:
+                connection.execute(_BEGIN[config.seed])
+                os.kill(os.getpid(), signal.SIGSTOP)
+
+    options = {"sink": sink, "should_stop": should_stop, "checkpoint": checkpoint}
+    return train(config, corpus, **options, step_s=0.02, after_step=fail)  # type: ignore[arg-type]
 
 
 def slow_worker(store: Store, slot: Slot) -> Worker:

@@ -15,7 +15,7 @@ from core.records import Sink, SplitResult
 from core.store import RunState, Store
 from core.studies import Family, Setting, Study
 from jobs.worker.loop import Worker
-from tests.making import OWNER, run_facts, task_score
+from tests.making import OWNER, NoWorkers, run_facts, task_score
 from tests.small_training import Ended, prepare
 
 FAMILIES = (
@@ -77,12 +77,11 @@ def train(
     return Ended(False, 1, 1)
 
 
-class Workers:
+class Workers(NoWorkers):
     """An engine whose workers train a few runs at once, in this process, whenever it is asked for workers."""
 
-    name = "here"
-
     def __init__(self, at_once: int = 3, **options: Any) -> None:
+        super().__init__("here")
         self._at_once = at_once
         self._options: Mapping[str, Any] = {
             "prepare": prepare,
@@ -96,10 +95,3 @@ class Workers:
         worker = Worker(store, OWNER, **self._options)
         with patch("jobs.worker.loop.release_memory"):  # these runs leave nothing, and it takes its time
             return sum(worker.train_next() for _ in range(self._at_once))
-
-    def expect_run(self, store: Store) -> None:
-        """Nothing: no worker is started."""
-
-    def live_workers(self, store: Store) -> int:
-        """None: they end with each call."""
-        return 0

@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import psutil
 
@@ -64,16 +64,14 @@ def freeze(store: Store, pid: int) -> None:
 
 def watchers(pid: int) -> list[psutil.Process]:
     """The supervisors of that worker."""
-    found = []
+    supervisors = []
     for process in psutil.process_iter():
-        try:
+        with suppress(psutil.Error):
             words = process.cmdline()
-            mine = process.pid == psutil.Process(pid).ppid() or words[-3:-1] == ["--adopt", str(pid)]
-        except psutil.Error:
-            continue
-        if mine and "jobs.worker.supervisor" in words:
-            found.append(process)
-    return found
+            is_above = process.pid == psutil.Process(pid).ppid() or words[-3:-1] == ["--adopt", str(pid)]
+            if is_above and "jobs.worker.supervisor" in words:
+                supervisors.append(process)
+    return supervisors
 
 
 def end_all(store: Store) -> None:

@@ -24,10 +24,9 @@ WORDS = [
 def tiny_bert(folder: Path, *, positions: int = 64) -> Path:
     """A BERT of two layers and 16 features with random but seeded weights."""
     folder.mkdir(parents=True, exist_ok=True)
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
-    BertTokenizerFast(
-        vocab={word: index for index, word in enumerate(vocabulary)}, do_lower_case=False
-    ).save_pretrained(folder)
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+    vocabulary = {word: index for index, word in enumerate(words)}
+    BertTokenizerFast(vocab=vocabulary, do_lower_case=False).save_pretrained(folder)
     torch.manual_seed(0)
     config = BertConfig(
         vocab_size=len(vocabulary),
@@ -44,17 +43,8 @@ def tiny_bert(folder: Path, *, positions: int = 64) -> Path:
 def tiny_roberta(folder: Path) -> Path:
     """A RoBERTa whose byte-level tokenizer tells "EU" from " EU"."""
     folder.mkdir(parents=True, exist_ok=True)
-    pieces = [
-        "<s>",
-        "<pad>",
-        "</s>",
-        "<unk>",
-        "<mask>",
-        *sorted(pre_tokenizers.ByteLevel.alphabet()),
-        "EU",
-        "ĠE",
-        "ĠEU",
-    ]
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    pieces = [*special, *sorted(pre_tokenizers.ByteLevel.alphabet()), "EU", "ĠE", "ĠEU"]
     vocabulary = {piece: index for index, piece in enumerate(pieces)}
     RobertaTokenizerFast(vocab=vocabulary, merges=_MERGES).save_pretrained(folder)
     torch.manual_seed(0)

@@ -78,9 +78,7 @@ TEXT_TASKS = ("mood", "same", "alike")
 
 
 def texts(count: int, seed: int) -> list[Sentence]:
-    """So many texts of each of TEXT_TASKS. `mood` is told by the words, `same` and `alike` by how many
-    words two texts have in common.
-    """
+    """So many texts of each of TEXT_TASKS: `mood` follows words, `same` and `alike` words in common."""
     rng = np.random.default_rng(seed)
     made = []
     for _ in range(count):

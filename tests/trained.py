@@ -16,9 +16,9 @@ from filelock import FileLock
 from core.config import RunConfig
 from core.store import RunState, Store
 from jobs.worker.loop import Worker
-from tests.making import OWNER
+from tests.making import OWNER, corpus_folder
 from tests.tiny import tiny_bert
-from tests.toys import TEXT_TASKS, sentences, texts
+from tests.toys import NER, POS, TEXT_TASKS, WORDS, sentences, texts
 
 __all__ = [
     "LEARNED",
@@ -31,37 +31,28 @@ __all__ = [
     "train_runs",
 ]
 
-_WORDS = {
-    "EU": ("N", "B-ORG"),
-    "rejects": ("V", "O"),
-    "German": ("J", "B-MISC"),
-    "call": ("N", "O"),
-    "to": ("T", "O"),
-    "boycott": ("V", "O"),
-    "British": ("J", "B-MISC"),
-    "lamb": ("N", "O"),
-    ".": (".", "O"),
-}
+_SPLITS = (("train", 64), ("dev", 10), ("test", 12))
 LEARNED = {"epochs": 9, "lr_encoder": 0.01, "lr_heads": 0.05, "batch_size": 8}
 UNTAUGHT = {"epochs": 1, "lr_encoder": 1e-6, "lr_heads": 1e-6}
 
 
 def toy_corpus(folder: Path) -> Path:
     """Sentences of nine words that each have one label per task; `German lamb` is one span."""
-    folder.mkdir(parents=True)
+    labels = dict(zip(WORDS, zip(POS, NER, strict=True), strict=True))
     random = np.random.default_rng(5)
-    for split, number in (("train", 64), ("dev", 10), ("test", 12)):
+    files = {}
+    for split, number in _SPLITS:
         sentences = []
         for _ in range(number):
-            words = ["German", "lamb", *random.choice(list(_WORDS), int(random.integers(2, 7))), "."]
+            words = ["German", "lamb", *random.choice(WORDS, int(random.integers(2, 7))), "."]
             rows, before = [], ""
             for word in words:
-                pos, ner = _WORDS[word]
+                pos, ner = labels[word]
                 rows.append(f"{word} {pos} {'I-MISC' if (before, word) == ('German', 'lamb') else ner}")
                 before = word
             sentences.append("\n".join(rows))
-        (folder / f"{split}.conll").write_text("\n\n".join(sentences) + "\n")
-    return folder
+        files[f"{split}.conll"] = "\n\n".join(sentences) + "\n"
+    return Path(corpus_folder(folder, files))
 
 
 def toy_config(home: Path, **values: Any) -> RunConfig:
@@ -83,16 +74,11 @@ def toy_config(home: Path, **values: Any) -> RunConfig:
 
 def text_corpora(folder: Path) -> None:
     """A corpus of words (`ner`), of texts (`mood`) and two of pairs (`same`, `alike`), a folder each."""
-    folder.mkdir(parents=True)
-    (folder / "words").mkdir()
-    for split, number in (("train", 64), ("dev", 10), ("test", 12)):
-        (folder / "words" / f"{split}.conll").write_text(
-            "\n\n".join(
-                "\n".join(
-                    f"{word} {label}" for word, label in zip(made.tokens, made.labels["ner"], strict=True)
-                )
-                for made in sentences(number, number, ("ner",))
-            )
+    files: dict[str, dict[str, str]] = {name: {} for name in ("words", *TEXT_TASKS)}
+    for split, number in _SPLITS:
+        files["words"][f"{split}.conll"] = "\n\n".join(
+            "\n".join(f"{word} {label}" for word, label in zip(made.tokens, made.labels["ner"], strict=True))
+            for made in sentences(number, number, ("ner",))
         )
         for task in TEXT_TASKS:
             rows = [made for made in texts(number, number) if task in made.labels]
@@ -101,8 +87,9 @@ def text_corpora(folder: Path) -> None:
             for made in rows:
                 both = filter(None, (made.tokens, made.second))
                 lines.append("\t".join([*map(" ".join, both), *made.labels[task]]))
-            (folder / task).mkdir(exist_ok=True)
-            (folder / task / f"{split}.tsv").write_text("\n".join([*lines, ""]))
+            files[task][f"{split}.tsv"] = "\n".join([*lines, ""])
+    for name, of_corpus in files.items():
+        corpus_folder(folder / name, of_corpus)
 
 
 def text_config(home: Path, **values: Any) -> RunConfig:
@@ -141,28 +128,31 @@ def copy_taggers(shared_folder: Path, laboratory: Path) -> None:
 
     Run 1 has learned its corpus, run 2 has not; 3 and 4 are the STL runs of one launch.
     """
-
-    def configs(home: Path) -> list[RunConfig]:
-        single = [toy_config(home, paradigm="stl", tasks=task) for task in ("pos", "ner")]
-        return [toy_config(home), toy_config(home, **UNTAUGHT), *single]
-
-    _copy_trained(shared_folder / "taggers", laboratory, configs)
+    _copy_trained(
+        shared_folder / "taggers",
+        laboratory,
+        lambda home: [
+            toy_config(home),
+            toy_config(home, **UNTAUGHT),
+            *(toy_config(home, paradigm="stl", tasks=task) for task in ("pos", "ner")),
+        ],
+    )
 
 
 def copy_text_taggers(shared_folder: Path, laboratory: Path) -> None:
     """Copies four runs: run 1 has learned the tasks of `text_corpora`, run 2 has not; run 3 has the tasks on
     pairs, read apart, and run 4 the one on texts.
     """
-
-    def configs(home: Path) -> list[RunConfig]:
-        return [
+    _copy_trained(
+        shared_folder / "text-taggers",
+        laboratory,
+        lambda home: [
             text_config(home),
             text_config(home, **UNTAUGHT),
             text_config(home, tasks="same,alike", pair_encoding="apart"),
             text_config(home, tasks="mood", paradigm="stl"),
-        ]
-
-    _copy_trained(shared_folder / "text-taggers", laboratory, configs)
+        ],
+    )
 
 
 def _copy_trained(home: Path, laboratory: Path, configs: Callable[[Path], list[RunConfig]]) -> None:

@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--seeds", default="1101,1103,1105,1107,1109", help="of the data sets")
     args = parser.parse_args()
     figures = []
-    for seed in map(int, args.seeds.split(",")):
+    for seed in [1101] if args.quick else map(int, args.seeds.split(",")):
         table, f1 = equation_6_data(60 if args.quick else 1002, seed)
         began, began_cpu = time.perf_counter(), time.process_time()
         chosen = (learn(table, f1, searches=1) if args.quick else learn(table, f1)).chosen

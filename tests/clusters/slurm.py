@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.patience import PATIENCE_S
+from tests.serving import free_port
 
 __all__ = ["SlurmServer", "started"]
 
@@ -75,7 +76,7 @@ def started(folder: Path) -> Iterator[SlurmServer]:
     key = folder / "munge.key"
     key.write_bytes(os.urandom(128))
     key.chmod(0o600)
-    ports = {"port": _free_port(), "node_port": _free_port()}
+    ports = {"port": free_port(), "node_port": free_port()}
     server = SlurmServer(folder)
     server.settings.write_text(_SETTINGS.format(host=socket.gethostname(), folder=folder, **ports))
     munge = [f"--{name}={folder / file}" for name, file in _MUNGE.items()]
@@ -132,9 +133,3 @@ def _until(what: object) -> None:
     while not what():
         assert time.monotonic() < deadline, "Slurm did not come up, or down"
         time.sleep(0.1)
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])

@@ -130,7 +130,7 @@ def test_a_server_may_restart(postgres_server: PostgresServer, postgres_url: str
     with StoreSink(store, run_id, OWNER, StopSignal(), flush_s=0.02) as sink:
         sink(step_metrics(1))
         sink.settle()
-        with postgres_server.stopped("immediate"):
+        with postgres_server.stopped():
             for step in range(2, 40):
                 sink(step_metrics(step))
             sink(Note("Still here."))
@@ -151,7 +151,7 @@ def test_a_restart_in_the_middle_of_a_change(postgres_server: PostgresServer, po
     def change() -> None:
         with store.transaction():
             store.add_metrics(run_id, [step_metrics(1)])
-            with postgres_server.stopped("immediate"):
+            with postgres_server.stopped():
                 pass
             store.add_metrics(run_id, [step_metrics(2)])
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Request, Viewport
 
 from core.store import ACTIVE, Store
 from tests.patience import PATIENCE_MS, PATIENCE_S
+from tests.serving import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 ARTEFACTS = Path(__file__).parent / "artefacts"
@@ -62,19 +62,13 @@ def last_words(home: Path) -> str:
     return "\n".join(["The app printed:", *lines[-_LOG_LINES:]])
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @contextlib.contextmanager
 def running_app(home: Path, script: Path = ROOT / "dashboard" / "app.py") -> Iterator[str]:
     """`streamlit run dashboard/app.py` (or another script) over a laboratory of its own; gives its address.
 
     Its workers end with it.
     """
-    port = _free_port()
+    port = free_port()
     environment = os.environ | {"MRNLAB_HOME": str(home), "HF_HUB_OFFLINE": "1"}
     environment.pop("MRNLAB_DB", None)
     command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port)]

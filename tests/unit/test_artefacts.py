@@ -1,11 +1,12 @@
-"""Folders in a shared place: whole or not there, confined, and told in one sentence where they fail."""
+"""Folders in a shared place: whole or not there, confined, and refused in one sentence where they fail."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import threading
 import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,7 @@ def test_there_and_back(kind: str, tmp_path: Path) -> None:
     """A folder, the same as a URL, and another kind of fsspec."""
     shared = Artefacts(kind.format(folder=tmp_path / "shared place", id=uuid.uuid4()))
     assert shared.names() == []
-    sealed = made(tmp_path / "own")
+    sealed = made(tmp_path / "sealed")
     for name in ("states/12/600", "states/12/1200", "states/120/5", "models/12-1"):
         shared.push(sealed, name)
     assert shared.pull("states/12/600", tmp_path / "deep" / "other")
@@ -59,26 +60,27 @@ def test_there_and_back(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", ["no list", "half a list", "file missing", "file cut short", "file of the same size", "odd list"]
+    ("file", "spoil"),
+    [
+        ("a.files.json", lambda content: None),
+        ("a/model.safetensors", lambda content: None),
+        ("a/manifest.json", lambda content: content[:-20]),
+        ("a/manifest.json", lambda content: b"[1]"),
+        ("a/model.safetensors", lambda content: content[:-1]),
+        ("a/model.safetensors", lambda content: content[::-1]),
+    ],
+    ids=["no list", "file missing", "half a list", "odd list", "file cut short", "file of the same size"],
 )
-def test_half_a_folder_is_not_taken_for_whole(fault: str, tmp_path: Path) -> None:
-    """What a machine that died while it uploaded leaves behind."""
+def test_half_a_folder_is_not_taken_for_whole(
+    file: str, spoil: Callable[[bytes], bytes | None], tmp_path: Path
+) -> None:
+    """A machine that died while it uploaded leaves such."""
     place = tmp_path / "shared"
-    Artefacts(str(place)).push(made(tmp_path / "own"), "a")
-    listed, model = place / "a" / "manifest.json", place / "a" / "model.safetensors"
-    match fault:
-        case "no list":
-            (place / "a.files.json").unlink()
-        case "half a list":
-            listed.write_text(listed.read_text()[:-20])
-        case "file missing":
-            model.unlink()
-        case "file cut short":
-            model.write_bytes(model.read_bytes()[:-1])
-        case "file of the same size":
-            model.write_bytes(bytes(reversed(model.read_bytes())))
-        case "odd list":
-            listed.write_text("[1]")
+    Artefacts(str(place)).push(made(tmp_path / "sealed"), "a")
+    content = spoil((place / file).read_bytes())
+    (place / file).unlink()
+    if content is not None:
+        (place / file).write_bytes(content)
     assert not Artefacts(str(place)).pull("a", tmp_path / "mine")
     assert not [path.name for path in tmp_path.iterdir() if path.name.startswith("mine")]
 
@@ -86,43 +88,34 @@ def test_half_a_folder_is_not_taken_for_whole(fault: str, tmp_path: Path) -> Non
 def test_the_list_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An upload that ends in the middle leaves no list, not the one of the former upload."""
     shared = Artefacts(str(tmp_path / "shared"))
-    shared.push(made(tmp_path / "own"), "a")
+    shared.push(made(tmp_path / "sealed"), "a")
     put = shared._files.put_file
-    uploaded: list[str] = []
+    uploads = iter([put])
 
     def fails_at_the_second(local: str, remote: str) -> None:
-        if uploaded:
+        if next(uploads, None) is None:
             raise OSError(28, "No space left on device")
-        uploaded.append(remote)
         put(local, remote)
 
     monkeypatch.setattr(shared._files, "put_file", fails_at_the_second)
     with pytest.raises(ArtefactError, match=r"a cannot be written \(OSError: .*No space left on device\)\.$"):
-        shared.push(tmp_path / "own", "a")
-    assert uploaded
+        shared.push(tmp_path / "sealed", "a")
     assert shared.names() == []
     assert not shared.pull("a", tmp_path / "mine")
 
 
-def test_two_may_pull_one_at_once(tmp_path: Path) -> None:
+def test_several_may_pull_a_folder_at_once(tmp_path: Path) -> None:
     shared = Artefacts(str(tmp_path / "shared"))
-    shared.push(made(tmp_path / "own"), "a")
-    pulled: list[bool] = []
-    threads = [
-        threading.Thread(target=lambda: pulled.append(Artefacts(shared.url).pull("a", tmp_path / "mine")))
-        for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert pulled == [True] * 4
+    shared.push(made(tmp_path / "sealed"), "a")
+    with ThreadPoolExecutor(4) as pool:
+        pulls = [pool.submit(Artefacts(shared.url).pull, "a", tmp_path / "mine") for _ in range(4)]
+        assert all(pull.result() for pull in pulls)
     assert read(tmp_path / "mine") == FILES
 
 
 def test_names_stay_inside(tmp_path: Path) -> None:
     shared = Artefacts(str(tmp_path / "shared"))
-    sealed = made(tmp_path / "own")
+    sealed = made(tmp_path / "sealed")
     for name in ("../a", "a/../../b", "/etc", "a/./b", "", "a\\..\\b", "C:/a", "s3://other/a"):
         for act in (shared.push, lambda folder, name: shared.pull(name, folder)):
             with pytest.raises(ArtefactError, match="outside of the shared place"):
@@ -135,7 +128,7 @@ def test_names_stay_inside(tmp_path: Path) -> None:
 def test_files_of_a_list_stay_inside(tmp_path: Path) -> None:
     """Whoever may write to the shared place may not write elsewhere on the machines that pull from it."""
     place = tmp_path / "shared"
-    Artefacts(str(place)).push(made(tmp_path / "own"), "a")
+    Artefacts(str(place)).push(made(tmp_path / "sealed"), "a")
     listed = json.loads((place / "a" / "manifest.json").read_text().replace("empty", "../../escaped"))
     listed["sha256"] = digest_of({name: listed[name] for name in ("format", "about", "files")})
     (place / "a" / "manifest.json").write_text(json.dumps(listed))
@@ -145,7 +138,7 @@ def test_files_of_a_list_stay_inside(tmp_path: Path) -> None:
     assert not (tmp_path / "deep" / "mine").exists()
 
 
-def test_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_name_the_place_without_its_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MRNLAB_ARTEFACTS", raising=False)
     assert shared_artefacts() is None
     with pytest.raises(ArtefactError) as caught, contextlib.suppress(KeyError):
@@ -154,4 +147,4 @@ def test_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "secret" in Artefacts("memory://me:secret@there/x").url
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(ArtefactError, match=r"^The shared artefacts .*: a cannot be written \("):
-        Artefacts(str(tmp_path / "file")).push(made(tmp_path / "own"), "a")
+        Artefacts(str(tmp_path / "file")).push(made(tmp_path / "sealed"), "a")

@@ -41,14 +41,14 @@ def test_a_state_that_does_not_fit_leaves_nothing(disk: Path) -> None:
         with pytest.raises(NoRoom, match=r"no space left .* needs .* MB in .*, where .* MB are free"):
             kept.save_state(1, needs, lambda folder: (folder / "numbers").write_bytes(b"1" * 5_000_000))
         assert [path for path in disk.rglob("*") if path.is_file() or ".new-" in path.name] == []
-    with pytest.raises(NoRoom):  # safetensors says so in words of its own, not as an OSError
+    with pytest.raises(NoRoom):  # safetensors raises an error of its own, no OSError
         seal(disk / "big", {}, 0, lambda to: save_file({"x": torch.zeros(2_000_000)}, to / "x"))
     assert not list(disk.glob("big*"))
     assert kept.save_state(1, 1000, lambda folder: (folder / "numbers").write_bytes(b"1" * 1000)) == 1000
 
 
 def test_a_disk_that_fills_up_and_is_tidied(disk: Path, tmp_path: Path) -> None:
-    """States are left out and told once, the training goes on; with room again they are saved again."""
+    """States are left out with one note while the training goes on; with room again they are saved again."""
     config = toy(str(tiny_bert(tmp_path / "encoder")))
     whole = Laboratory(config, tmp_path / "whole", corpus())
     whole.attempt()
@@ -100,22 +100,18 @@ def test_resuming_names_the_state_that_it_uses(laboratory: Path) -> None:
     store.close()
 
 
-def test_a_byte_that_changed_is_found(tmp_path: Path) -> None:
+def test_a_byte_that_changed_is_noticed(tmp_path: Path) -> None:
     sealed = seal(tmp_path / "folder", {"step": 3}, 10, lambda to: (to / "numbers").write_bytes(b"123"))
     assert verified(tmp_path / "folder") == sealed
     assert (sealed.about, sealed.size) == ({"step": 3}, 3)
     for name in ("numbers", "manifest.json"):
         path = tmp_path / "folder" / name
         content = path.read_bytes()
-        for place in range(len(content)):
-            changed = bytearray(content)
-            changed[place] ^= 1
-            path.write_bytes(changed)
+        flipped = (content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :] for at in range(len(content)))
+        for damaged in (*flipped, content[:-1]):
+            path.write_bytes(damaged)
             with pytest.raises(Damaged, match=r"is not as it was written|cannot be read"):
                 verified(tmp_path / "folder")
-        path.write_bytes(content[:-1])
-        with pytest.raises(Damaged):
-            verified(tmp_path / "folder")
         path.write_bytes(content)
     assert verified(tmp_path / "folder") == sealed
 
@@ -202,17 +198,17 @@ def test_states_of_a_run_that_has_succeeded_go_with_its_worker() -> None:
 
 def test_saving_takes_a_twentieth_of_the_time_at_most(tmp_path: Path) -> None:
     clock = Clock(0.0)
+    step, costs = 0, [1.0, 10.0, 0.1]
 
     def settle() -> None:
         clock.now += costs[step]
 
-    costs, pauses, step = [1.0, 10.0, 0.1], [60, 190, 60], 0
     kept = Checkpoint(tmp_path / "7", every_s=60, clock=clock, settle=settle)
     kept.resume("run", print)
-    for step in range(3):
-        clock.now += 60 if step == 0 else pauses[step - 1]
+    clock.now += 60
+    for step, pause_s in enumerate([60, 190, 60]):
         assert kept.due
         saved(kept, step + 1)
-        clock.now += pauses[step] - 0.5
+        clock.now += pause_s - 0.5
         assert not kept.due
-        clock.now -= pauses[step] - 0.5
+        clock.now += 0.5

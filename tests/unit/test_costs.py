@@ -1,4 +1,4 @@
-"""What runs cost, as training tells it and as configurations are compared by it."""
+"""Parameters, memory and time of runs: recorded by training, summed and averaged for configurations."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from core.evaluation.costs import Cost, cost_of, run_cost
 from core.records import Usage
@@ -19,73 +20,68 @@ from tests.tiny import tiny_bert
 from tests.trained import toy_config, train_runs
 
 
-def whole_encoder(folder: Path) -> int:
-    """The weights of tests' encoder without its pooler, counted on their file."""
-    from safetensors.torch import load_file
-
-    weights = load_file(tiny_bert(folder) / "model.safetensors")
-    return sum(value.numel() for name, value in weights.items() if "pooler" not in name)
-
-
-class TestTold:
-    def test_training_tells_parameters_memory_and_time(self, laboratory: Path, tmp_path: Path) -> None:
-        encoder = whole_encoder(tmp_path / "counted")
-        with contextlib.closing(Store.open()) as store:
-            configs = [
-                toy_config(laboratory),
-                toy_config(laboratory, encoder_training="frozen", lr_encoder=None),
-                toy_config(laboratory, paradigm="stl", tasks="pos"),
-            ]
-            ids = train_runs(store, configs)
-            costs = [run_cost(store.run(run_id).facts) for run_id in ids]
-            labels = [len(task["labels"]) for task in store.run(ids[0]).facts["tasks"]]
-        mtl, frozen, stl = (cost for cost in costs if cost is not None)
-        heads = sum(labels) * (16 + 1)
-        # All rows of the vocabulary count, however few the training text has.
-        assert (mtl.parameters, mtl.trained) == (encoder + heads, encoder + heads)
-        assert (frozen.parameters, frozen.trained) == (encoder + heads, heads)
-        assert stl.parameters == encoder + labels[0] * (16 + 1)
-        for cost in (mtl, frozen, stl):
-            assert cost.seconds > 0
-            assert cost.devices == ("cpu",)
-            assert cost.memory is None or cost.memory > 2**20
-
-    def test_the_peak_is_that_of_this_run_alone(self) -> None:
-        restart_process_peak()
-        before = process_peak()
-        if before is None:
-            pytest.skip("this system does not tell a process's peak memory")
-        filled = torch.ones(64 * 2**18)  # 64 MB
-        with_it = process_peak()
-        del filled
-        assert with_it is not None
-        assert with_it >= before + 48 * 2**20
-        restart_process_peak()
-        after = process_peak()
-        assert after is not None
-        assert after <= with_it - 48 * 2**20
-
-    def test_a_run_of_before_is_unknown(self) -> None:
-        assert run_cost({}) is None
-        assert run_cost(dataclasses.asdict(run_facts())) is None
-        told = run_facts(parameters=10, trained_parameters=4, usage=Usage(2.0, None, "gpu"), device="cuda:1")
-        assert run_cost(dataclasses.asdict(told)) == Cost(10, 4, None, 2.0, ("cuda",))
+def test_training_records_parameters_memory_and_time(laboratory: Path, tmp_path: Path) -> None:
+    weights = load_file(tiny_bert(tmp_path / "counted") / "model.safetensors")
+    encoder = sum(value.numel() for name, value in weights.items() if "pooler" not in name)
+    configs = [
+        toy_config(laboratory, epochs=1),
+        toy_config(laboratory, epochs=1, encoder_training="frozen", lr_encoder=None),
+        toy_config(laboratory, epochs=1, paradigm="stl", tasks="pos"),
+    ]
+    with contextlib.closing(Store.open()) as store:
+        ids = train_runs(store, configs)
+        costs = [run_cost(store.run(run_id).facts) for run_id in ids]
+        labels = [len(task["labels"]) for task in store.run(ids[0]).facts["tasks"]]
+    mtl, frozen, stl = (cost for cost in costs if cost is not None)
+    heads = sum(labels) * (16 + 1)
+    # All rows of the vocabulary count, however few the training text has.
+    assert (mtl.parameters, mtl.trained) == (encoder + heads, encoder + heads)
+    assert (frozen.parameters, frozen.trained) == (encoder + heads, heads)
+    assert stl.parameters == encoder + labels[0] * (16 + 1)
+    for cost in (mtl, frozen, stl):
+        assert cost.seconds > 0
+        assert cost.devices == ("cpu",)
+        assert cost.memory is None or cost.memory > 2**20
 
 
-class TestConfigurations:
-    def test_stl_is_summed_over_its_tasks_and_the_mean_over_seeds(self) -> None:
-        pos, ner = Cost(100, 90, 5, 2.0, ("cpu",)), Cost(102, 92, 7, 4.0, ("cpu",))
-        slower = dataclasses.replace(ner, seconds=8.0, memory=9)
-        assert cost_of([[pos, ner], [pos, slower]]) == Cost(202, 182, 9, 8.0, ("cpu",), models=2)
+def test_the_peak_is_that_of_this_run_alone() -> None:
+    restart_process_peak()
+    before = process_peak()
+    if before is None:
+        pytest.skip("this system does not tell a process's peak memory")
+    filled = torch.ones(64 * 2**18)  # 64 MB
+    with_it = process_peak()
+    del filled
+    assert with_it is not None
+    assert with_it >= before + 48 * 2**20
+    restart_process_peak()
+    after = process_peak()
+    assert after is not None
+    assert after <= with_it - 48 * 2**20
 
-    def test_what_is_not_known_is_left_out(self) -> None:
-        pos = Cost(100, 90, 5, 2.0, ("cpu",))
-        assert cost_of([[pos, None], [pos, pos], [pos]]) == Cost(200, 180, 5, 4.0, ("cpu",), models=2)
-        assert cost_of([[pos, None]]) is cost_of([]) is None
-        unknown = dataclasses.replace(pos, memory=None, devices=("cuda",))
-        assert cost_of([[pos, unknown]]) == Cost(200, 180, None, 4.0, ("cpu", "cuda"), models=2)
 
-    def test_in_words(self) -> None:
-        assert cost_cells(None) == ("–", "–", "–", "–")
-        cost = Cost(325_400_000, 7_800, 3 * 2**29, 130.0, ("cuda",), models=3)
-        assert cost_cells(cost) == ("325.4M", "7,800", "1.50 GB (cuda)", "2 min")
+def test_a_run_of_before_is_unknown() -> None:
+    assert run_cost({}) is None
+    assert run_cost(dataclasses.asdict(run_facts())) is None
+    facts = run_facts(parameters=10, trained_parameters=4, usage=Usage(2.0, None, "gpu"), device="cuda:1")
+    assert run_cost(dataclasses.asdict(facts)) == Cost(10, 4, None, 2.0, ("cuda",))
+
+
+def test_stl_is_summed_over_its_tasks_and_the_mean_over_seeds() -> None:
+    pos, ner = Cost(100, 90, 5, 2.0, ("cpu",)), Cost(102, 92, 7, 4.0, ("cpu",))
+    slower = dataclasses.replace(ner, seconds=8.0, memory=9)
+    assert cost_of([[pos, ner], [pos, slower]]) == Cost(202, 182, 9, 8.0, ("cpu",), models=2)
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    pos = Cost(100, 90, 5, 2.0, ("cpu",))
+    assert cost_of([[pos, None], [pos, pos], [pos]]) == Cost(200, 180, 5, 4.0, ("cpu",), models=2)
+    assert cost_of([[pos, None]]) is cost_of([]) is None
+    unknown = dataclasses.replace(pos, memory=None, devices=("cuda",))
+    assert cost_of([[pos, unknown]]) == Cost(200, 180, None, 4.0, ("cpu", "cuda"), models=2)
+
+
+def test_in_words() -> None:
+    assert cost_cells(None) == ("–", "–", "–", "–")
+    cost = Cost(325_400_000, 7_800, 3 * 2**29, 130.0, ("cuda",), models=3)
+    assert cost_cells(cost) == ("325.4M", "7,800", "1.50 GB (cuda)", "2 min")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import builtins
-from typing import Any
+import sys
 
 import numpy as np
 import pytest
 import sympy
 
 from core.errors import MRNLabError
+from core.transfer import formulas
 from core.transfer.formulas import PUBLISHED, learn, nodes
 from tests.benchmarks.formulas import equation_6_data, published_ranges
 
@@ -17,18 +17,18 @@ pytest.importorskip("pyoperon", reason="formulas are learned with pyoperon: pip 
 
 
 @pytest.mark.slow
-def test_equation_6_is_found_again_in_data_made_from_it() -> None:
-    learned = learn(*equation_6_data(1002, 501))  # ten long searches did not find it with this seed
-    short = [formula for formula in learned.front if formula.length <= 15]
-    # The noise alone is 1.
-    assert min(formula.test_mse for formula in short) <= 2
-    assert learned.chosen.test_mse <= 2
+def test_equation_6_is_learned_from_data_made_from_it() -> None:
+    """With a third of the default's searches; `python -m tests.benchmarks.formulas` has five data sets."""
+    learned = learn(*equation_6_data(1002, 501), seed=3, searches=16)
+    assert learned.chosen.test_mse <= 2  # the noise alone is 1
     assert learned.chosen.length <= 15
     assert learned.linear_mse < learned.constant_mse
     assert (learned.train_rows, learned.test_rows) == (902, 100)
 
 
-def test_a_seed_gives_one_front_and_the_front_improves_with_length() -> None:
+def test_a_seed_gives_one_front_and_the_front_improves_with_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"_EVALUATIONS": 20_000, "_KEPT": 3, "_KEPT_PER_LENGTH": 1}.items():
+        monkeypatch.setattr(formulas, name, value)
     table = published_ranges(60, 1)
     f1 = 3 * np.sqrt(table["n"]) + np.random.default_rng(2).normal(0, 1, 60)
     first, again = (learn(table, f1, seed=3, searches=2) for _ in range(2))
@@ -49,18 +49,10 @@ def test_a_seed_gives_one_front_and_the_front_improves_with_length() -> None:
 @pytest.mark.parametrize(
     ("text", "length"),
     [
-        ("n", 1),
-        ("0.69*sqrt(n)", 4),
-        ("a - b", 3),
-        ("a/b", 3),
-        ("1/b", 3),
-        ("a*a", 3),
-        ("n**0.25*1.5", 5),
-        ("-0.5*a + exp(b)", 6),
-        ("sqrt((log(T) + 0.45)*(AMI*n/(AMI + 0.6)))", 13),
-        ("a/sqrt(b)", 4),
+        ("n", 1), ("0.69*sqrt(n)", 4), ("a - b", 3), ("a/b", 3), ("1/b", 3), ("a*a", 3), ("n**0.25*1.5", 5),
+        ("-0.5*a + exp(b)", 6), ("sqrt((log(T) + 0.45)*(AMI*n/(AMI + 0.6)))", 13), ("a/sqrt(b)", 4),
     ],
-)
+)  # fmt: skip
 def test_the_length_of_a_formula(text: str, length: int) -> None:
     assert nodes(sympy.sympify(text)) == length
 
@@ -87,14 +79,7 @@ def test_published_formulas_have_the_values_of_their_equations() -> None:
 
 
 def test_without_pyoperon_a_sentence_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    really = builtins.__import__
-
-    def without(name: str, *args: Any, **options: Any) -> Any:
-        if name.startswith("pyoperon"):
-            raise ImportError(name)
-        return really(name, *args, **options)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "pyoperon.sklearn", None)
     table = published_ranges(30, 1)
     with pytest.raises(MRNLabError, match=r"pip install 'mrnlab\[formulas\]'"):
         learn(table, table["n"])

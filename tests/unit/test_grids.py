@@ -16,6 +16,7 @@ import pytest
 from core.store import RunState, Store
 from core.studies import load_study
 from core.studies.study import Layout, Study
+from core.transfer import formulas
 from core.transfer.formulas import PUBLISHED, learn
 from core.transfer.grid import PlantedTasks, bands, cells, factors
 from core.transfer.predictors import rank_correlation
@@ -31,27 +32,19 @@ SETTINGS = ("planted", "balanced-n500-t1-a1", "balanced-n500-t2-a1", "unbalanced
 
 def on_demo(study: Study) -> Study:
     """The same study on little of the demo corpus: small models, one epoch, one seed or two."""
-
-    def changed(corpus: str) -> str:
-        for before, after in (
-            ("conll2003", "demo"),
-            ("tokens=500", "tokens=50"),
-            *((f"samples={samples}", "samples=60") for samples in (500, 1500, 2000)),
-            ("dev=50&test=1000", "dev=5&test=20"),
-        ):
+    smaller = {
+        **{"conll2003": "demo", "tokens=500": "tokens=50", "dev=50&test=1000": "dev=5&test=20"},
+        **{f"samples={samples}": "samples=60" for samples in (500, 1500, 2000)},
+    }
+    settings = []
+    for setting in study.settings:
+        corpus = setting.base["corpus"]
+        for before, after in smaller.items():
             corpus = corpus.replace(before, after)
-        return corpus
-
-    settings = tuple(
-        replace(
-            setting,
-            base={**setting.base, "corpus": changed(setting.base["corpus"]), "epochs": 1, "bilstm_hidden": 4},
-            seeds=setting.seeds[: 1 if setting.name == SETTINGS[0] else 2],
-        )
-        for setting in study.settings
-        if setting.name in SETTINGS
-    )
-    return replace(study, settings=settings)
+        base = {**setting.base, "corpus": corpus, "epochs": 1, "bilstm_hidden": 4}
+        seeds = setting.seeds[: 1 if setting.name == SETTINGS[0] else 2]
+        settings.append(replace(setting, base=base, seeds=seeds))
+    return replace(study, settings=tuple(setting for setting in settings if setting.name in SETTINGS))
 
 
 @pytest.fixture(scope="module")
@@ -131,8 +124,10 @@ class Measured:
         return PlantedTasks(np.array([0.2, 0.7, 1.0]), ami, 10 * ami, 1 - ami)
 
 
-def test_the_report_says_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_report_has_relations_and_formulas(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyoperon", reason="formulas are learned with pyoperon")
+    for name, value in {"_EVALUATIONS": 20_000, "_KEPT": 3, "_KEPT_PER_LENGTH": 1}.items():
+        monkeypatch.setattr(formulas, name, value)
     monkeypatch.setattr(report, "learn", partial(learn, searches=2))
     runs = cast(GridRuns, Measured())
     text = "\n\n".join(map(markdown, report.grid_report(load_study("simulator"), runs)))

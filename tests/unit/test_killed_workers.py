@@ -104,7 +104,7 @@ def test_killed_again_and_again(store: Store, laboratory: Path) -> None:
     sizes = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 512}
     encoder = random_bert(laboratory / "larger", **sizes)
     large = toy_config(laboratory, encoder=encoder, epochs=1, batch_size=32, device="cpu")
-    with workers() as forked:
+    with workers() as (forked,):
         for config, kills in ((small, [29, 0, 3, 22]), (large, [26])):
             whole = train(store, forked, config)
             killed = train_killed(store, forked, config, kills)
@@ -128,7 +128,7 @@ def test_a_worker_that_was_only_asleep_leaves_the_files_of_its_successor(
     goes on, to the end of the run or until it falls asleep itself in the write of one.
     """
     config = toy_config(laboratory, epochs=3, dropout=0.2, batch_size=16)
-    with workers() as first_host, workers() as second_host:
+    with workers(hosts=2) as (first_host, second_host):
         whole = train(store, first_host, config)
         for write in range(1, WRITES_OF_MODELS + 1):
             (run_id,) = store.add_runs([config], retries=1)

@@ -29,9 +29,9 @@ from jobs.worker.liveness import reap
 from jobs.worker.maintenance import QueueMaintenance
 from jobs.worker.process import ProcessStatus, describe_exit, is_alive, process_status
 from jobs.worker.standstill import workers_folder
-from tests.faulty_training import HANGS, STOPPED_IN_A_COMMIT, STOPPED_IN_A_WRITE
 from tests.making import Clock, config
 from tests.patience import PATIENCE_S
+from tests.small_training import HANGS, STOPPED_IN_A_COMMIT, STOPPED_IN_A_WRITE
 from tests.supervised import (
     FOREVER,
     SMALL_WORKER,
@@ -50,7 +50,7 @@ WITHIN_S = 60.0
 @pytest.fixture
 def workshop(laboratory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Store, LocalEngine]]:
     monkeypatch.setenv("MRNLAB_LINGER_S", "0.5")
-    with supervised("tests.faulty_training") as store_and_engine:
+    with supervised() as store_and_engine:
         yield store_and_engine
 
 
