@@ -25,6 +25,22 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Workers end soon after their last run, and none is started before there is one.
 os.environ.setdefault("MRNLAB_LINGER_S", "2")
 
+MEMORY = Path("/dev/shm")
+ENOUGH_MEMORY = 8 * 10**9
+
+
+def memory_is_usable(folder: Path = MEMORY) -> bool:
+    """Whether temporary folders fit into memory, and programs in them may be started."""
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        return False
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize > ENOUGH_MEMORY and not disk.f_flag & os.ST_NOEXEC
+
+
+# On a disk, tests wait at every commit of a store.
+if memory_is_usable():
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
 # How long an example takes is the machine's business: on a busy one a property holds no less.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")

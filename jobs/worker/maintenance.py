@@ -18,7 +18,7 @@ from jobs.worker.liveness import LivenessTracker, reap
 _MAINTAIN_EVERY = 4
 _MOST_FAILED_STARTS = 5
 # After a start that led to no claim the next waits for so long, then for twice as long.
-_FIRST_REST_S, _LONGEST_REST_S = 2.0, 300.0
+FIRST_REST_S, _LONGEST_REST_S = 2.0, 300.0
 
 
 def resume_lost(
@@ -60,7 +60,7 @@ class QueueMaintenance:
         if claimed != self._claimed:
             self._claimed, self._failed_starts, self._rest_until = claimed, 0, self._clock()
         if self._clock() >= self._rest_until and self._engine.ensure_workers(self._store) > 0:
-            rest_s = min(_FIRST_REST_S * 2.0 ** min(self._failed_starts, 10), _LONGEST_REST_S)
+            rest_s = min(FIRST_REST_S * 2.0 ** min(self._failed_starts, 10), _LONGEST_REST_S)
             self._rest_until = self._clock() + rest_s
             self._failed_starts += 1
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,15 +32,11 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Itera
 
 
 @pytest.fixture(params=["disk", "postgres"])
-def url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The URL of an empty store that several processes can open. Its commits wait for no disk, where the
-    system has a folder in memory.
-    """
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty store that several processes can open."""
     if request.param == "postgres":
-        yield str(request.getfixturevalue("postgres_url"))
-        return
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
-        yield f"sqlite:///{folder}/many.db"
+        return str(request.getfixturevalue("postgres_url"))
+    return f"sqlite:///{tmp_path}/many.db"
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from core.store import RunState, Store
 from core.studies import Setting
 from core.studies.analysis import MEAN
 from jobs.reports.studies import Outstanding, StudyRuns, Version, follow, laid_out, outstanding
+from jobs.worker import maintenance
 from tests.making import run_facts
 from tests.small_training import Ended
 from tests.studying import Workers, finished, setting, study, train
@@ -170,7 +171,9 @@ class TestFollow:
         ended = [line.split()[0] for line in terminal.lines if "is done" in line]
         assert ended == ["s1", "s2", "s3"]
 
-    def test_workers_that_never_start(self, store: Store) -> None:
+    def test_workers_that_never_start(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(maintenance, "FIRST_REST_S", 0.01)
+
         class Vain(Workers):
             def ensure_workers(self, store: Store) -> int:
                 return 1

@@ -16,6 +16,7 @@ from core.errors import MRNLabError
 from core.store import RunState
 from jobs.cli import launch
 from jobs.cli.launch import wait_for_runs
+from jobs.worker import maintenance
 from tests.making import claimed
 from tests.unit.cli.conftest import Laboratory, launch_arguments
 from tests.unit.test_published_protocol import PUBLISHED
@@ -183,7 +184,10 @@ class TestWaiting:
         assert f"Run {second} lost after" in printed.err
         assert "stopped answering 70 s ago" in printed.err
 
-    def test_workers_that_end_at_once_are_not_waited_for_for_ever(self, lab: Laboratory) -> None:
+    def test_workers_that_end_at_once_are_not_waited_for_for_ever(
+        self, lab: Laboratory, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(maintenance, "FIRST_REST_S", 0.01)
         run_id = claimed(lab.store, RunState.QUEUED)
         with pytest.raises(MRNLabError, match=r"5 workers ended .*workers\.log says why"):
             wait_for_runs(lab.store, [run_id], sleep=lambda _: time.sleep(0.02))
