@@ -43,6 +43,7 @@ from dashboard.launch.address import (
     columns_key,
     fresh,
     key_of,
+    use_own_data,
 )
 from dashboard.launch.charts import number_spreads, spread_chart
 from dashboard.shared import actions, resources
@@ -57,6 +58,7 @@ GREY = "#8A939B"
 _SAVED = "launch_own_saved"
 _LABELS_HEIGHT = 246
 _UPLOADS_HEIGHT = 220
+_OWN_HELP = "CoNLL columns, CoNLL-U, or texts and pairs. Nothing leaves this machine."
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,9 @@ class ChosenData:
 def choose_data() -> ChosenData:
     """The widgets of the data question."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = st.selectbox("Corpus", [*offered(), OWN], key=key_of("corpus"), persist_state="session")
+        with st.container(width="stretch"):
+            name = st.selectbox("Corpus", [*offered(), OWN], key=key_of("corpus"), persist_state="session")
+        st.button("Use my data", icon=":material/upload_file:", help=_OWN_HELP, on_click=use_own_data)
         st.button(
             "Start over", icon=":material/restart_alt:", type="tertiary", on_click=fresh, key="launch_fresh"
         )

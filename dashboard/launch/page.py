@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.launch.address import fill, open_link, use_own_data, write_link
+from core.store import Store
+from dashboard.launch.address import fill, open_link, write_link
 from dashboard.launch.draft import plan
 from dashboard.launch.form import form
+from dashboard.launch.paradigms import paradigms
 from dashboard.launch.plan import launch_plan
 from dashboard.launch.presets import QUESTIONS, TABLES, TRY_IT
 from dashboard.launch.task_advice import advice_card, task_advice
@@ -16,11 +18,20 @@ from dashboard.shared.queue import held_banner
 from dashboard.shared.states import title
 
 _SEEN = "launch_seen"
-_OWN = "CoNLL columns, CoNLL-U, or texts and pairs. Nothing leaves this machine."
+
+
+def first_steps(store: Store) -> None:
+    """The three paradigms and a card for each question; in a store with runs the cards are folded."""
+    if any(store.counts().values()):
+        with st.expander("Questions that one click answers, and published tables", key="questions"):
+            preset_cards()
+        return
+    paradigms()
+    preset_cards()
 
 
 def preset_cards() -> None:
-    """Cards of one height that answer a question each; below them what fills in the form."""
+    """Cards of one height that answer a question each; below them the tables that fill in the form."""
     *columns, last = st.columns(len(QUESTIONS) + 1, gap="small")
     for column, preset in zip(columns, QUESTIONS, strict=True):
         with column.container(border=True, height="stretch", gap="xxsmall"):
@@ -38,7 +49,6 @@ def preset_cards() -> None:
                 st.button(
                     table.title, help=table.words, on_click=fill, args=(table.form,), key=key, type="tertiary"
                 )
-        st.button("Use my data", icon=":material/upload_file:", help=_OWN, on_click=use_own_data)
 
 
 title(
@@ -47,7 +57,7 @@ title(
 )
 open_link(resources.store())
 held_banner(resources.store(), launching=True)
-preset_cards()
+first_steps(resources.store())
 advice_place = st.container()
 
 left, right = st.columns([3, 2], gap="large")

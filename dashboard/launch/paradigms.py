@@ -18,18 +18,20 @@ _WORDS = {
     ),
 }
 _LEFT, _WIDTH = (4, 50, 96), 40  # of the tasks' columns
+_TOGETHER = 330  # px of a picture and its sentence
 _GREY = "#7F8A93"  # reads on the light and on the dark page
 
 
 def paradigms() -> None:
-    """A row for each: its picture, its name and a sentence."""
-    for paradigm in PARADIGMS:
-        name, words = _WORDS[paradigm]
-        with st.container(horizontal=True, vertical_alignment="center", wrap=False):
-            st.image(picture(paradigm), width=140, alt=f"{PARADIGM_NAMES[paradigm]}: {words}")
-            with st.container(gap=None, width=300):
-                st.markdown(f"**{PARADIGM_NAMES[paradigm]}** {name}")
-                st.caption(words)
+    """For each its picture, its name and a sentence; beside each other where there is room."""
+    with st.container(horizontal=True, gap="medium"):
+        for paradigm in PARADIGMS:
+            name, words = _WORDS[paradigm]
+            with st.container(horizontal=True, vertical_alignment="center", wrap=False, width=_TOGETHER):
+                st.image(picture(paradigm), width=140, alt=f"{PARADIGM_NAMES[paradigm]}: {words}")
+                with st.container(gap=None):
+                    st.markdown(f"**{PARADIGM_NAMES[paradigm]}** {name}")
+                    st.caption(words)
 
 
 def picture(paradigm: str) -> str:

@@ -418,3 +418,15 @@ def test_runs_that_no_task_can_be_added_to(open_page: Open) -> None:
         app = open_page("run", id=str(done(**changes)))
         assert "Clone" in labels(app, "page_link")
         assert "Add a task to this run" not in labels(app, "page_link")
+
+
+def test_cards_fold_once_there_are_runs(open_page: Open) -> None:
+    first = open_page("launch")
+    pictures = len(first.get("imgs"))
+    folded = "Questions that one click answers, and published tables"
+    assert folded not in [fold.label for fold in first.expander]
+    Store.open().add_runs([RunConfig.build(corpus="demo", tasks=("pos",), paradigm="stl", encoder="minilm")])
+    later = open_page("launch")
+    assert folded in [fold.label for fold in later.expander]
+    assert len(later.get("imgs")) == pictures - 3
+    assert later.button(key="preset_Try it").label == "Try it"
