@@ -422,11 +422,11 @@ def test_runs_that_no_task_can_be_added_to(open_page: Open) -> None:
 
 def test_cards_fold_once_there_are_runs(open_page: Open) -> None:
     first = open_page("launch")
-    pictures = len(first.get("imgs"))
+    pictures = len(first.get("image"))
     folded = "Questions that one click answers, and published tables"
     assert folded not in [fold.label for fold in first.expander]
     Store.open().add_runs([RunConfig.build(corpus="demo", tasks=("pos",), paradigm="stl", encoder="minilm")])
     later = open_page("launch")
     assert folded in [fold.label for fold in later.expander]
-    assert len(later.get("imgs")) == pictures - 3
+    assert len(later.get("image")) == pictures - 3
     assert later.button(key="preset_Try it").label == "Try it"
