@@ -459,5 +459,5 @@ def _per_seed(table: ResultTable, task: str) -> None:
     st.caption(
         f"{escape(task)}, {escape(table.score_names[task])}"
         f"{', in percent' * bool(percent_sign(table.scored_by[task]))}. A thin line is a seed, the thick one "
-        "their mean: where all thin lines rise or fall together, every seed says the same."
+        "their mean. If all thin lines slope the same way, every seed agrees."
     )

@@ -204,8 +204,7 @@ def read_rank(variances: Floats, rank: float) -> str:
     if not (math.isfinite(rank) and np.isfinite(variances).all()):
         return words
     size, alone = len(variances), effective_rank(variances)
-    kept = "hardly change that" if alone - rank < 0.05 * size else "do the rest"
     return (
-        f"{words} Effective rank {rank:.2f} of {size}: these variances alone would make it {alone:.2f}, "
-        f"relations {kept}."
+        f"{words} Effective rank {rank:.2f} of {size}: unequal variances take {size - alone:.2f} from it, "
+        f"relations {alone - rank:.2f}."
     )

@@ -47,7 +47,7 @@ def chosen_bar(runs: Sequence[Run], elsewhere: int) -> None:
     """What can be done with the chosen runs, of which `elsewhere` are not on the page, and the last undo."""
     if not runs:
         actions.undo_line()
-        st.caption("Tick lines to choose runs; the eye shows them in full.")
+        st.caption("Tick rows to select runs. The eye opens one.")
         return
     with st.container(key="chosen_bar", gap=None):
         actions.undo_line()

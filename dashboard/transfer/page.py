@@ -14,7 +14,7 @@ from dashboard.text import escape
 from dashboard.theme import colours
 from dashboard.transfer.looks import groups_of_tasks, nothing_yet, predictors
 from dashboard.transfer.pair import choose_pair, features_table, pair_detail, pick_pair
-from dashboard.transfer.state import evidence_of, finished_runs, groups, pick_group
+from dashboard.transfer.state import ask_for_evidence, evidence_of, finished_runs, groups, pick_group
 from dashboard.transfer.tables import GAIN, NUMBERS, all_pairs, shown_table
 from dashboard.transfer.views import best_pair, caution
 from jobs.reports.pairs import answer
@@ -64,7 +64,9 @@ with matrix:
 
 if look == "pair":
     pair_detail(group, pair, unit, colours(resources.task_order()))
-    if known is not None and pair[0] != pair[1]:
+    if known is None:
+        ask_for_evidence()
+    elif pair[0] != pair[1]:
         features_table(known, pair)
 elif look == "predictors" and known is not None:
     predictors(known)

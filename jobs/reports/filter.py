@@ -284,7 +284,10 @@ def _word_test(body: str, *, negated: bool) -> Test:
     if not body:
         raise MRNLabError("a minus needs a word or field right after it.")
     if body[0] in ":=<>!":
-        raise MRNLabError("write fields without spaces, lambda<0.1 say, or put text in quotes.")
+        raise MRNLabError(
+            f"cannot read '{body}': write a field without spaces (lambda<0.1); quote words that contain "
+            "symbols."
+        )
     wanted = body.replace('"', "").casefold()
     number = whole_number(wanted)
     return lambda run: (run.id == number or wanted in _searched(run)) is not negated

@@ -241,7 +241,7 @@ def _text_note(texts: Mapping[str | None, Sequence[Run]], conditions: Mapping[in
     unknown = sorted(run.id for run in runs if conditions.get(run.id, UNKNOWN).text is None)
     if text is None or not unknown:
         return ""
-    return f"The text of {which_runs(unknown)} was not recorded; it is taken to be that of the others."
+    return f"We assume that {which_runs(unknown)} used the same text as the others: it was not recorded."
 
 
 def tabulate(

@@ -85,7 +85,7 @@ def test_find_open_choose_and_see_what_differs(page: Page, address: str) -> None
     expect(page.get_by_text("2 configurations, 6 runs.")).to_be_visible()
     wait_for(lambda: _ticked(page) == 2)
     page.get_by_role("button", name="Clear", exact=True).click()
-    expect(page.get_by_text("Tick lines to choose runs")).to_be_visible()
+    expect(page.get_by_text("Tick rows to select runs")).to_be_visible()
     wait_for(lambda: _ticked(page) == 0)
 
 
@@ -137,7 +137,7 @@ def test_give_a_keyword_archive_undo_and_delete(
     expect(page.get_by_text("for good: 5 relation snapshots and all curves and logs")).to_be_visible()
     assert store.runs([failed])
     page.get_by_role("button", name="Delete 1 run").click()
-    expect(page.get_by_text("Tick lines to choose runs")).to_be_visible()
+    expect(page.get_by_text("Tick rows to select runs")).to_be_visible()
     assert store.runs([failed]) == []
 
 

@@ -174,9 +174,10 @@ def test_a_low_rank_beside_correlations_near_zero_is_explained_by_variances() ->
     rank = effective_rank(np.linalg.eigvalsh(covariance))
     np.testing.assert_allclose(correlation(covariance), np.eye(3))
     words = read_rank(np.diagonal(covariance), rank)
-    assert f"Effective rank {rank:.2f} of 3: these variances alone would make it {rank:.2f}" in words
-    assert words.endswith("relations hardly change that.")
+    taken = f"unequal variances take {3 - rank:.2f} from it, relations 0.00."
+    assert words.endswith(f"Effective rank {rank:.2f} of 3: {taken}")
     related = matrix(3, _01=0.9)
-    words = read_rank(np.ones(3), effective_rank(np.linalg.eigvalsh(related)))
-    assert words.endswith("alone would make it 3.00, relations do the rest.")
+    rank = effective_rank(np.linalg.eigvalsh(related))
+    words = read_rank(np.ones(3), rank)
+    assert words.endswith(f"unequal variances take 0.00 from it, relations {3 - rank:.2f}.")
     assert "rank" not in read_rank(np.ones(3), np.nan)

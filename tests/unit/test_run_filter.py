@@ -123,7 +123,7 @@ def test_finds_by_the_mean_score_of_a_configuration(text: str, ids: set[int]) ->
     ("text", "position", "words"),
     [
         ("mrn lamda<0.1", 4, "no field 'lamda'. Did you mean lambda? Fields are run, state, keyword, "),
-        ("lambda < 0.1", 7, "without spaces"),
+        ("lambda < 0.1", 7, "cannot read '<': write a field without spaces"),
         ("lambda<much", 0, "lambda is a number, not 'much'"),
         ("seed:nan", 0, "seed is a number"),
         ("mrn status:broken", 4, "state is one of queued, running, stopping, succeeded, failed, stopped, "),

@@ -120,7 +120,7 @@ class TestResults:
                 "text",
                 [{}, {"text_hash": "abc"}],
                 [("MRN λ 0.01", "abc", "1 2")],
-                "The text of run 1 was not recorded",
+                "We assume that run 1 used the same text",
             ),
         ],
     )
