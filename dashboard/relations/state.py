@@ -32,7 +32,7 @@ from dashboard.shared import resources
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import segments, switch
 from dashboard.theme import colours
-from jobs.reports.naming import run_name
+from jobs.reports.naming import run_names
 from jobs.reports.table import one_per_seed
 from jobs.reports.transfer import run_affinities, run_embeddings
 
@@ -67,6 +67,7 @@ def mrn_runs() -> list[Run] | None:
         suitable=lambda run: run.config.paradigm == "mrn" or run.config.embeds_tasks,
         instead=lambda runs: [next((run.id for run in runs if run.step), runs[0].id)],
         label="Runs of MRN, or with task embeddings",
+        run_by_run=True,
     )
 
 
@@ -126,7 +127,7 @@ def _run_ids(view: str, runs: Sequence[Run]) -> tuple[int, ...]:
 
 def _pick_run(runs: Sequence[Run]) -> int:
     """One of the chosen runs, by its number in the URL."""
-    names = {run.id: run_name(run) for run in runs}
+    names = {run.id: name for run, name in zip(runs, run_names(runs), strict=True)}
     linked = whole_number(st.query_params.get("a", ""))
     key = "relations_run"
     st.session_state[key] = linked if linked in names else runs[0].id
@@ -190,13 +191,12 @@ class RelationsState:
         """What the rows of the matrices are: a task, a label or a feature."""
         return matrix_mode(self.selection)
 
-    def name(self, run: Run) -> str:
-        """What a run's matrix is titled with."""
-        return (
-            run_name(run)
-            if self.of_prior
-            else f"{run.id} · {run.config.task_embedding} · seed {run.config.seed}"
-        )
+    @property
+    def names(self) -> list[str]:
+        """What the runs' matrices are titled with."""
+        if self.of_prior:
+            return run_names(self.runs)
+        return [f"{run.id} · {run.config.task_embedding} · seed {run.config.seed}" for run in self.runs]
 
     @property
     def at(self) -> int:
@@ -309,7 +309,7 @@ def _player_data(url: str, identity: str, _state: RelationsState, _corner: Corne
     order = arrangement(_state.mode, _state.shared, last, selection.order)
     shown = picture(
         _state.trajectories(),
-        [_state.name(run) for run in _state.runs],
+        _state.names,
         _state.mode,
         _state.view,
         _state.shared,

@@ -1,16 +1,17 @@
-"""The chosen runs as removable chips on top of a page. Runs finds others."""
+"""The chosen runs as removable chips on top of a page, one for each configuration. Runs finds others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import streamlit as st
 
 from core.store.records import Run
 from core.wording import all_of
 from dashboard.shared import resources
-from dashboard.shared.selection import choose, chosen, newest_launch
-from jobs.reports.naming import run_name
+from dashboard.shared.selection import choose, chosen, newest_launch, run_numbers
+from jobs.reports.naming import group_names, run_names
+from jobs.reports.table import by_configuration
 
 _MOST_OFFERED = 200
 
@@ -41,10 +42,12 @@ def pick_runs(
     suitable: Callable[[Run], bool] = lambda run: True,
     instead: Callable[[Sequence[Run]], Sequence[int]] = newest_launch,
     label: str = "Runs",
+    run_by_run: bool = False,
 ) -> list[Run] | None:
     """Draw the chips; return the chosen suitable runs in the order chosen, without their facts.
 
-    None (and nothing drawn) if the store has no suitable run. If no chosen run is suitable, `instead` (given
+    A chip stands for those runs of a configuration that are chosen, or, `run_by_run`, for one run. None (and
+    nothing drawn) if the store has no suitable run. If no chosen run is suitable, `instead` (given
     the suitable runs, newest first) names those shown; the choice of the other pages stays. Only the newest
     runs are offered beside the chosen.
     """
@@ -62,15 +65,31 @@ def pick_runs(
     # A link to deleted runs shows no others in their place.
     if not current and not (gone and gone == set(chosen())):
         current = list(instead(list(known.values())))
-    if st.session_state.get(key) != current:
-        st.session_state[key] = current
-    several = len({run.config.encoder for run in known.values()}) > 1
-    picked: list[int] = st.multiselect(
+    shown = _options([known[run_id] for run_id in current], run_by_run=run_by_run)
+    offered = _options(list(known.values())[:_MOST_OFFERED], run_by_run=run_by_run)
+    more = {option: runs for option, runs in offered.items() if {run.id for run in runs} - set(current)}
+    # Chips say what sets them apart from each other, options what sets them apart from all others.
+    names = _names(shown | more, run_by_run=run_by_run) | _names(shown, run_by_run=run_by_run)
+    if st.session_state.get(key) != list(shown):
+        st.session_state[key] = list(shown)
+    picked: list[str] = st.multiselect(
         label,
-        options=list(dict.fromkeys([*current, *list(known)[:_MOST_OFFERED]])),
-        format_func=lambda run_id: run_name(known[run_id], with_encoder=several),
+        options=[*shown, *more],
+        format_func=names.__getitem__,
         key=key,
-        placeholder="Choose runs",
-        on_change=lambda: choose(st.session_state[key]),
+        placeholder="Choose runs" if run_by_run else "Choose configurations",
+        on_change=lambda: choose(run_numbers(",".join(st.session_state[key]))),
     )
-    return [known[run_id] for run_id in picked]
+    return [known[run_id] for run_id in run_numbers(",".join(picked))]
+
+
+def _options(runs: Sequence[Run], *, run_by_run: bool) -> dict[str, list[Run]]:
+    """Groups of runs by their ids with commas: a run each, or those of a configuration."""
+    groups = [[run] for run in runs] if run_by_run else list(by_configuration(runs).values())
+    return {",".join(str(run.id) for run in group): group for group in groups}
+
+
+def _names(options: Mapping[str, Sequence[Run]], *, run_by_run: bool) -> dict[str, str]:
+    groups = list(options.values())
+    names = run_names([group[0] for group in groups]) if run_by_run else group_names(groups)
+    return dict(zip(options, names, strict=True))

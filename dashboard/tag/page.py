@@ -24,7 +24,7 @@ title(
     "runs disagree.",
 )
 
-picked = pick_runs(key="tag_runs", suitable=has_model, instead=first_choice, label="Models")
+picked = pick_runs(key="tag_runs", suitable=has_model, instead=first_choice, label="Models", run_by_run=True)
 if picked is None:
     try_it("No finished run yet, so nothing to tag with. One click trains STL, MTL and MRN.")
     st.stop()

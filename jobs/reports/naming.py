@@ -5,6 +5,7 @@ Plain text: escape before Markdown.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import PurePath
@@ -16,7 +17,7 @@ from core.corpora.derived import is_derived
 from core.evaluation.costs import Cost
 from core.registry import parse_alignment, reads_words
 from core.store import Run, RunState
-from core.wording import duration, number
+from core.wording import duration, number, plural
 
 # Words for the fields that a name may need to tell two configurations apart.
 _PLAIN = {"encoder_training", "encoder", "prior", "corpus"}
@@ -52,11 +53,39 @@ def short_name(config: RunConfig) -> str:
     return f"{name} {config.tasks[0]}" if config.paradigm == "stl" else name
 
 
-def run_name(run: Run, *, with_encoder: bool = False) -> str:
-    """`12 · MRN λ 0.01 · demo · seed 3`; with its encoder `12 · MRN λ 0.01 · minilm · demo · seed 3`."""
-    encoder = f" · {field_text('encoder', run.config.encoder)}" if with_encoder else ""
+def run_name(run: Run) -> str:
+    """`12 · MRN λ 0.01 · demo · seed 3`: a run by itself, away from others."""
     config = run.config
-    return f"{run.id} · {short_name(config)}{encoder} · {corpus_name(config)} · seed {config.seed}"
+    return f"{run.id} · {short_name(config)} · {corpus_name(config)} · seed {config.seed}"
+
+
+def run_names(runs: Sequence[Run]) -> list[str]:
+    """Names of runs shown together, with what sets them apart: `12 · MRN λ 0.01 · exact · seed 3`."""
+    parts = zip(runs, _paradigm_names([[run] for run in runs]), strict=True)
+    return [f"{run.id} · {name} · seed {run.config.seed}" for run, name in parts]
+
+
+def group_names(groups: Sequence[Sequence[Run]]) -> list[str]:
+    """Names of configurations that are shown together, no two alike: `MRN λ 0.01 · exact · 5 seeds`."""
+    names = []
+    for group, name in zip(groups, _paradigm_names(groups), strict=True):
+        seeds = {run.config.seed for run in group}
+        names.append(f"{name} · {plural(len(seeds), 'seed') if len(seeds) > 1 else f'seed {min(seeds)}'}")
+    taken = Counter(names)
+    return [
+        name if taken[name] == 1 else f"{name} · run {group[0].id}"
+        for group, name in zip(groups, names, strict=True)
+    ]
+
+
+def _paradigm_names(groups: Sequence[Sequence[Run]]) -> list[str]:
+    """`differing` of the groups' first runs. STL of one task names its task."""
+    names = differing([group[0].config for group in groups])
+    for place, group in enumerate(groups):
+        tasks = {run.config.tasks for run in group}
+        if group[0].config.paradigm == "stl" and len(tasks) == 1:
+            names[place] = names[place].replace("STL", short_name(group[0].config), 1)
+    return names
 
 
 def encoder_title(name: str, training: str) -> str:
@@ -117,11 +146,16 @@ def differing(configs: Sequence[RunConfig]) -> list[str]:
 
     Only what differs within a paradigm, or between paradigms that share the field, is named.
     """
+    lambdas = {config.lambda_ for config in configs if config.paradigm == "mrn"}
+    is_close = len(set(map(number, lambdas))) < len(lambdas)  # some would read the same, rounded
     parts = [
-        [short_name(config) if config.paradigm == "mrn" else config.paradigm.upper()] for config in configs
+        [f"MRN λ {config.lambda_ if is_close else number(config.lambda_)}"]
+        if config.paradigm == "mrn"
+        else [config.paradigm.upper()]
+        for config in configs
     ]
     for field, texts in fields_apart(configs):
-        if field not in ("paradigm", "lambda", "columns"):  # every name has the first two
+        if field not in ("paradigm", "lambda"):  # every name has these
             for of_name, text in zip(parts, texts, strict=True):
                 of_name += [text] if text else []
     return list(map(" · ".join, parts))

@@ -259,4 +259,4 @@ def test_chosen_runs_are_carried_to_the_next_page(open_page: Open, finished: Fil
     app = open_page("runs", run="3,1")
     app.switch_page("curves/page.py").run()
     assert not app.exception
-    assert app.multiselect(key="curves_runs").value == [3, 1]
+    assert app.multiselect(key="curves_runs").value == ["3", "1"]

@@ -12,8 +12,11 @@ import pytest
 from core.config import FIELD_HELP, RunConfig, applicable_fields, comparison_key
 from core.config.fields import attribute_name
 from core.store import RunState, Store
+from dashboard.curves.numbers import configurations
 from dashboard.runs import views
 from dashboard.runs.views import PAGE, Line, Page, difference_sentence, differences, page_of, sorts
+from jobs.reports.naming import group_names, run_names
+from jobs.reports.table import by_configuration
 from tests.making import claimed, config, run_facts, split_result
 from tests.pages.filled_store import TASKS, Filled
 
@@ -127,6 +130,12 @@ def test_configurations_that_differ_never_read_the_same(
     store.add_runs(configs)
     shown = [(table.corpus, *texts(line)) for table in page(store).tables for line in table.lines]
     assert len(set(shown)) == len(shown) == len(set(map(comparison_key, configs)))
+    runs = store.runs()
+    groups = list(by_configuration(runs).values())
+    chips, legend = group_names(groups), {each.name for each in configurations(runs).values()}
+    run_chips = {name.partition(" · ")[2] for name in run_names([group[0] for group in groups])}
+    assert len(set(chips)) == len(legend) == len(run_chips) == len(groups)
+    assert not any("run " in name for name in (*chips, *legend))  # what differs is named, not the run
     store.close()
 
 

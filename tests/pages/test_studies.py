@@ -77,7 +77,7 @@ class TestViews:
         assert mean.low is not None
         assert mean.high is not None
         assert mean.low < mean.points < mean.high
-        assert mean.hover.startswith("MRN, mean: higher, +5.20 ± ")
+        assert mean.hover.startswith("MRN, mean: higher, +5.20 [+4.95, +5.45]")
 
     def test_failures_are_counted(self) -> None:
         made = toy()
