@@ -21,7 +21,7 @@ from sqlalchemy import URL, create_engine, make_url, text
 
 from tests.serving import free_port
 
-__all__ = ["PASSWORD", "PostgresServer", "is_installed", "postgres_server", "postgres_url", "started_server"]
+__all__ = ["PASSWORD", "PostgresServer", "postgres_server", "postgres_url"]
 
 PASSWORD = "sesame-7f3a"
 _USER = "mrnlab"
@@ -79,9 +79,9 @@ def postgres_server() -> Iterator[PostgresServer]:
     if named:
         yield PostgresServer(make_url(named))
         return
-    if not is_installed():
+    if _program("initdb") is None:
         pytest.skip("PostgreSQL is not installed (apt-get install postgresql); or set MRNLAB_TEST_POSTGRES")
-    with started_server() as server:
+    with _started_server() as server:
         yield server
 
 
@@ -92,13 +92,8 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
         yield url
 
 
-def is_installed() -> bool:
-    """Whether the programs of PostgreSQL are on this machine."""
-    return _program("initdb") is not None
-
-
 @contextlib.contextmanager
-def started_server() -> Iterator[PostgresServer]:
+def _started_server() -> Iterator[PostgresServer]:
     """A private server in a temporary folder, gone at the end of the block."""
     folder = Path(tempfile.mkdtemp(prefix="mrnlab-postgres-"))
     try:

@@ -36,7 +36,6 @@ KEYS = {
     "pages": "runs points open_s open_cpu_s live_update_ms live_update_kb relations_step_ms",
     "queue": "runs described_s queued_s stopped_s lost_s next_claimed_s",
     "small_runs": "new_seed_s bilstm_stages heads_stages runs_per_hour",
-    "soak": "runs faults rows_expected rows_found lost_runs",
     "startup": "first_loss_cold_s first_loss_warm_s import_core_s encode_s encode_cached_s",
     "store_ingest": "ingest listing",
     "tagging": "runs words one_run one_frozen_encoder an_encoder_each",
