@@ -65,8 +65,8 @@ class SlurmServer:
 def started(folder: Path) -> Iterator[SlurmServer]:
     """Slurm while the block runs. Skips the test, saying why, where it cannot be started."""
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
-    found = {name: shutil.which(name, path=path) for name in _PROGRAMS}
-    missing = [name for name, place in found.items() if place is None]
+    programs = {name: shutil.which(name, path=path) for name in _PROGRAMS}
+    missing = [name for name, place in programs.items() if place is None]
     if missing:
         pytest.skip(f"Slurm is not installed ({', '.join(missing)}): apt-get install slurm-wlm munge")
     if os.geteuid() != 0:
@@ -81,10 +81,10 @@ def started(folder: Path) -> Iterator[SlurmServer]:
     server.settings.write_text(_SETTINGS.format(host=socket.gethostname(), folder=folder, **ports))
     munge = [f"--{name}={folder / file}" for name, file in _MUNGE.items()]
     with contextlib.ExitStack() as daemons:
-        daemons.enter_context(_daemon(folder, str(found["munged"]), "--foreground", "--force", *munge))
+        daemons.enter_context(_daemon(folder, str(programs["munged"]), "--foreground", "--force", *munge))
         _until(lambda: (folder / "munge.sock").exists())
-        daemons.enter_context(_daemon(folder, str(found["slurmctld"]), "-D", "-c"))
-        daemons.enter_context(_daemon(folder, str(found["slurmd"]), "-D"))
+        daemons.enter_context(_daemon(folder, str(programs["slurmctld"]), "-D", "-c"))
+        daemons.enter_context(_daemon(folder, str(programs["slurmd"]), "-D"))
         _until(lambda: _is_idle(server))
         try:
             yield server
@@ -105,9 +105,9 @@ _MUNGE = {
 @contextlib.contextmanager
 def _daemon(folder: Path, *command: str) -> Iterator[None]:
     environment = os.environ | {"SLURM_CONF": str(folder / "slurm.conf")}
-    with (folder / f"{Path(command[0]).name}.out").open("wb") as said:
+    with (folder / f"{Path(command[0]).name}.out").open("wb") as output:
         daemon = subprocess.Popen(
-            command, stdout=said, stderr=said, stdin=subprocess.DEVNULL, env=environment, cwd=folder
+            command, stdout=output, stderr=output, stdin=subprocess.DEVNULL, env=environment, cwd=folder
         )
     try:
         yield

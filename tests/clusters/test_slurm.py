@@ -160,14 +160,14 @@ class TestSettings:
         assert SlurmSettings.read() == SlurmSettings(gpus=1, partition="gpu", sbatch={"constraint": "a100"})
 
     @pytest.mark.parametrize(
-        ("text", "told"),
+        ("text", "message"),
         [
             ("workers = 0", r"slurm\.toml: workers: .*greater than or equal to 1"),
             ("walltime = 5", r"slurm\.toml: walltime: Extra inputs"),
             ("workers =", r"slurm\.toml is not a TOML file"),
         ],
     )
-    def test_what_is_wrong(self, text: str, told: str, laboratory: Path) -> None:
+    def test_what_is_wrong(self, text: str, message: str, laboratory: Path) -> None:
         (laboratory / "slurm.toml").write_text(text)
-        with pytest.raises(MRNLabError, match=told):
+        with pytest.raises(MRNLabError, match=message):
             SlurmSettings.read()

@@ -28,6 +28,18 @@ def never(_owner: Owner) -> bool:
     raise AssertionError("nobody was to be killed")
 
 
+class Ending:
+    """Records whose process is to be ended; is refused so many times first."""
+
+    def __init__(self, refusals: int = 0) -> None:
+        self.owners: list[Owner] = []
+        self._refusals = refusals
+
+    def __call__(self, owner: Owner) -> bool:
+        self.owners.append(owner)
+        return len(self.owners) > self._refusals
+
+
 def look(store: Store, status: ProcessStatus, watch: LivenessTracker | None = None) -> list[int]:
     return reap(store, watch, status=lambda _: status, end=never)
 
@@ -171,18 +183,13 @@ class TestHung:
     ) -> None:
         monkeypatch.setenv("MRNLAB_HANG_S", "120")
         run_id = claimed(store)
-        ended: list[Owner] = []
-
-        def end(owner: Owner) -> bool:
-            ended.append(owner)
-            return True
-
+        end = Ending()
         observer = Observer(store, ProcessStatus.ALIVE, end)
         # It speaks, but does not move.
         seconds = observer.watches(200, lambda: store.heartbeat(run_id, OWNER, 15))
         assert seconds is not None
         assert 120 <= seconds <= 130
-        assert ended == [OWNER]
+        assert end.owners == [OWNER]
         error = loss_of(store, run_id)
         assert error.type == LossCause.HUNG
         assert error.message == (
@@ -194,8 +201,7 @@ class TestHung:
     ) -> None:
         monkeypatch.setenv("MRNLAB_HANG_S", "120")
         run_id = claimed(store)
-        ended: list[Owner] = []
-
+        end = Ending()
         reading = store.transaction
 
         def locked(*, write: bool = True) -> AbstractContextManager[Connection]:
@@ -203,14 +209,10 @@ class TestHung:
                 raise StoreBusy("The store is busy.")
             return reading(write=False)
 
-        def end(owner: Owner) -> bool:
-            ended.append(owner)
-            return True
-
         with monkeypatch.context() as busy:
             busy.setattr(store, "transaction", locked)
             assert Observer(store, ProcessStatus.ALIVE, end).watches(130) is None
-        assert set(ended) == {OWNER}
+        assert set(end.owners) == {OWNER}
         assert look(store, ProcessStatus.GONE) == [run_id]
         assert loss_of(store, run_id).type == LossCause.HUNG
 
@@ -249,18 +251,13 @@ class TestHung:
 class TestStopping:
     def test_force_after_the_grace(self, store: Store, clock: Clock) -> None:
         run_id = claimed(store, RunState.CANCELLING)
-        ended: list[Owner] = []
-
-        def end(owner: Owner) -> bool:
-            ended.append(owner)
-            return len(ended) > 1  # the first time it is not allowed to
-
+        end = Ending(refusals=1)
         observer = Observer(store, ProcessStatus.ALIVE, end)
         clock.now += HOUR  # a clock that is set cuts no stop short
         assert observer.watches(GRACE_S - 5) is None
-        assert ended == []
+        assert end.owners == []
         assert observer.watches(5) is None
-        assert ended == [OWNER]
+        assert end.owners == [OWNER]
         assert store.state(run_id) is RunState.CANCELLING
         assert observer.watches(5) is None
         assert store.state(run_id) is RunState.CANCELLED

@@ -73,10 +73,10 @@ def test_a_folder_answers_as_the_run(
         low, high = tagger.scales["alike"]
         number = alone(folders["alike"], (first, second)).item()
         assert number == pytest.approx(float(answers["alike"].value), abs=ERROR * (high - low))
-    told = json.loads((folders["alike"] / "config.json").read_text())
-    assert told["problem_type"] == "regression"
-    assert told["mrnlab"]["reads"] == "pair"
-    assert told["id2label"] == {"0": "score"}
+    exported = json.loads((folders["alike"] / "config.json").read_text())
+    assert exported["problem_type"] == "regression"
+    assert exported["mrnlab"]["reads"] == "pair"
+    assert exported["id2label"] == {"0": "score"}
 
 
 @pytest.mark.parametrize(
@@ -93,9 +93,9 @@ def test_what_has_no_class_is_said_and_the_others_are_written(
 ) -> None:
     tagger = trained(tiny_bert(tmp_path / "encoder"), tmp_path / "run", **changes)
     folders = {task: tmp_path / task for task in ("pos", *TEXT_TASKS)}
-    told = save_task_folders(tagger, folders, {})
-    assert told is not None
-    assert why in told
+    reason = save_task_folders(tagger, folders, {})
+    assert reason is not None
+    assert why in reason
     assert {task for task, folder in folders.items() if not folder.exists()} == set(missing)
 
 
@@ -117,9 +117,9 @@ def test_a_head_with_another_activation_is_found_out(tmp_path: Path) -> None:
         )
     ).save_pretrained(encoder)
     tagger = trained(encoder, tmp_path / "run")
-    told = save_task_folders(tagger, {"mood": tmp_path / "mood", "pos": tmp_path / "pos"}, {})
-    assert told is not None
-    assert "electra encoder (its head is not a tanh layer and a linear one), so mood has no folder" in told
+    reason = save_task_folders(tagger, {"mood": tmp_path / "mood", "pos": tmp_path / "pos"}, {})
+    assert reason is not None
+    assert "electra encoder (its head is not a tanh layer and a linear one), so mood has no folder" in reason
     assert (tmp_path / "pos" / "model.safetensors").exists()
 
 

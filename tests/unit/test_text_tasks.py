@@ -167,13 +167,13 @@ def test_every_kind_of_task_is_learned_and_answered(bert: str, tmp_path: Path, v
             for sentence in asked
         ]
         for answer, (predicted,) in zip(tagger.answer(texts), result.predictions[task], strict=True):
-            said = answer[task]
+            task_answer = answer[task]
             if KINDS[tagger.schemes[task]].is_number:
-                assert said.value == pytest.approx(float(predicted), abs=2e-3)
-                assert not said.probabilities
+                assert task_answer.value == pytest.approx(float(predicted), abs=2e-3)
+                assert not task_answer.probabilities
             else:
-                assert said.value == predicted == said.probabilities[0][0]
-                assert sum(share for _, share in said.probabilities) == pytest.approx(1, abs=1e-5)
+                assert task_answer.value == predicted == task_answer.probabilities[0][0]
+                assert sum(share for _, share in task_answer.probabilities) == pytest.approx(1, abs=1e-5)
     words = [sentence.tokens for sentence in test if "pos" in sentence.labels]
     tagged = tagger.tag(words)
     assert [[tag.label for tag in one.tags["pos"]] for one in tagged] == list(
@@ -281,8 +281,8 @@ def test_runs_that_cannot_be(bert: str) -> None:
 def test_long_texts_lose_their_end_and_the_run_says_so(bert: str) -> None:
     corpus = text_corpus()
     run = set_up(config(bert, max_length=8), corpus)
-    (said,) = (note for note in run.facts.notes if "lost the end" in note)
-    assert "max_length" in said
+    (cut_note,) = (note for note in run.facts.notes if "lost the end" in note)
+    assert "max_length" in cut_note
     assert not any("lost the end" in note for note in set_up(config(bert), corpus).facts.notes)
 
 

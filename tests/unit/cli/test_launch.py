@@ -69,8 +69,8 @@ class TestLaunch:
 
     def test_without_tasks_all_of_the_corpus_are_taken_and_named(self, lab: Laboratory, corpus: Path) -> None:
         """On standard error: standard output is the ids, or one JSON document."""
-        own = ("launch", "--corpus", str(corpus), "--columns", "tokens,ner,toy", "--paradigm", "mtl")
-        result = lab.call(*own, "--json")
+        launch_words = ("launch", "--corpus", str(corpus), "--columns", "tokens,ner,toy", "--paradigm", "mtl")
+        result = lab.call(*launch_words, "--json")
         assert json.loads(result.stdout)["runs"][0]["config"]["tasks"] == ["ner", "toy"]
         assert f"Takes all tasks of {corpus}: ner, toy." in result.stderr.splitlines()
         result = lab.call("launch", "--corpus", "demo?train={100|200}", "--paradigm", "stl,mtl")
@@ -78,9 +78,9 @@ class TestLaunch:
         assert [line for line in result.stderr.splitlines() if line.startswith("Takes")] == [
             f"Takes all tasks of demo?train={number}: pos, chunk, ner." for number in (100, 200)
         ]
-        named = lab.call(*own, "--tasks", "toy,ner")
+        named = lab.call(*launch_words, "--tasks", "toy,ner")
         assert "Takes" not in named.stderr
-        lab.answer(*own[:-1], "stl", "--task-groups", "each")
+        lab.answer(*launch_words[:-1], "stl", "--task-groups", "each")
         assert [run.config.tasks for run in lab.store.runs()][:3] == [("toy",), ("ner",), ("toy", "ner")]
 
     def test_lists_of_any_field(self, lab: Laboratory, corpus: Path) -> None:

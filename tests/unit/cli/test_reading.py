@@ -188,8 +188,8 @@ class TestTaskEmbeddings:
         run = claimed(lab.store, paradigm="mtl", task_embedding="attention")
         lab.store.set_facts(run, run_facts())
         for step, value in ((3, 0.125), (6, -0.5)):
-            told = StepMetrics(step, step / 10, 1.0, {embedding_curve("pos", "ner"): value})
-            lab.store.add_metrics(run, [told])
+            metrics = StepMetrics(step, step / 10, 1.0, {embedding_curve("pos", "ner"): value})
+            lab.store.add_metrics(run, [metrics])
         result = lab.call("relations", str(run), "--mode", "embedding")
         assert "step 6, epoch 0.6: cosines of the task embeddings (attention)." in result.stderr
         assert [line.split() for line in result.stdout.splitlines()] == [
@@ -204,10 +204,10 @@ class TestTaskEmbeddings:
         assert csv_text.splitlines()[1] == "pos,1.0,-0.5"
 
     def test_refused_where_there_is_nothing_to_show(self, lab: Laboratory) -> None:
-        told = claimed(lab.store, paradigm="mtl", task_embedding="input")
-        none_yet = lab.refusal("relations", str(told), "--mode", "embedding", "--step", "3")
-        assert f"Run {told} has no cosines of task embeddings stored at step 3." in none_yet
-        assert "only MRN runs learn relations" in lab.refusal("relations", str(told))
+        embedded = claimed(lab.store, paradigm="mtl", task_embedding="input")
+        none_yet = lab.refusal("relations", str(embedded), "--mode", "embedding", "--step", "3")
+        assert f"Run {embedded} has no cosines of task embeddings stored at step 3." in none_yet
+        assert "only MRN runs learn relations" in lab.refusal("relations", str(embedded))
         plain = str(lab.finished())
         assert "has no task embeddings; launch one with" in lab.refusal(
             "relations", plain, "--mode", "embedding"

@@ -26,11 +26,11 @@ def corpora(shared_folder: Path, laboratory: Path) -> Path:
 
 
 def test_a_text_and_a_pair(corpora: Path, lab: Laboratory) -> None:
-    said = lab.json("tag", MIXED, "EU rejects", "--second", "lamb .")
-    assert said["tokens"] == ["EU", "rejects"]
-    assert [word["label"] for word in said["tags"]["ner"]] == ["B-ORG", "O"]
-    assert (said["text"], said["second"]) == ("EU rejects", "lamb .")
-    answers = said["answers"]
+    document = lab.json("tag", MIXED, "EU rejects", "--second", "lamb .")
+    assert document["tokens"] == ["EU", "rejects"]
+    assert [word["label"] for word in document["tags"]["ner"]] == ["B-ORG", "O"]
+    assert (document["text"], document["second"]) == ("EU rejects", "lamb .")
+    answers = document["answers"]
     assert answers.keys() == {"mood", "same", "alike"}
     assert answers["mood"]["value"] == "good"
     assert sum(answers["mood"]["probabilities"].values()) == pytest.approx(1)
@@ -60,12 +60,14 @@ def test_files_are_answered_row_by_row(corpora: Path, lab: Laboratory, tmp_path:
     asked.write_text(
         "".join(json.dumps({"text1": a, "text2": b, "score": c, "id": 1}) + "\n" for a, b, c in pairs)
     )
-    told = lab.json("tag", PAIRS, "--file", str(asked))
-    assert [text["gold"] for text in told["texts"]] == [{"alike": "5"}, {}, {"alike": "0"}]
-    assert told["scores"]["alike"].keys() == {"pearson", "pairs"}
-    assert told["scores"]["alike"]["pairs"] == 2
-    one = lab.json("tag", PAIRS, "EU", "--second", ".")["answers"]
-    assert told["texts"][2]["answers"]["alike"]["value"] == pytest.approx(one["alike"]["value"], abs=1e-5)
+    document = lab.json("tag", PAIRS, "--file", str(asked))
+    assert [text["gold"] for text in document["texts"]] == [{"alike": "5"}, {}, {"alike": "0"}]
+    assert document["scores"]["alike"].keys() == {"pearson", "pairs"}
+    assert document["scores"]["alike"]["pairs"] == 2
+    pair = lab.json("tag", PAIRS, "EU", "--second", ".")["answers"]
+    assert document["texts"][2]["answers"]["alike"]["value"] == pytest.approx(
+        pair["alike"]["value"], abs=1e-5
+    )
     assert "Left out: id." in lab.call("tag", PAIRS, "--file", str(asked)).stderr
 
 
@@ -119,10 +121,10 @@ def test_the_library_answers_and_reads_predictions(corpora: Path) -> None:
     assert alike["gold"].astype(float).corr(alike["predicted"].astype(float)) == pytest.approx(
         scores.loc["alike", "score"], abs=1e-4
     )
-    own = texts.predictions()
-    assert list(own.columns) == ["task", "sentence", "text", "gold", "predicted"]
-    again = texts.answer(own["text"].tolist())["mood"]
-    pd.testing.assert_series_equal(again, own["predicted"], check_names=False)
+    stored_answers = texts.predictions()
+    assert list(stored_answers.columns) == ["task", "sentence", "text", "gold", "predicted"]
+    again = texts.answer(stored_answers["text"].tolist())["mood"]
+    pd.testing.assert_series_equal(again, stored_answers["predicted"], check_names=False)
 
 
 def test_texts_are_truecased_as_in_training(corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:

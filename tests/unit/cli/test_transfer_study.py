@@ -81,8 +81,8 @@ def test_the_small_version_from_end_to_end(lab: Laboratory, monkeypatch: pytest.
 
 
 def test_a_study_of_pairs_without_runs_says_so(lab: Laboratory) -> None:
-    said = lab.refusal("study", "transfer", "--part", "demo", "--report", "markdown")
-    assert "The study 'transfer' has no finished pair of tasks in this store yet." in said
+    refusal = lab.refusal("study", "transfer", "--part", "demo", "--report", "markdown")
+    assert "The study 'transfer' has no finished pair of tasks in this store yet." in refusal
 
 
 def test_every_pair_of_the_twelve_tasks_is_trained_as_published() -> None:
@@ -118,9 +118,9 @@ def test_curves_of_others_have_features_too(lab: Laboratory, tmp_path: Path) -> 
     assert features["gradient_10"] == pytest.approx(-0.5 * 0.2 / (0.2 * 100 + 1), rel=0.02)
     restarted = "".join(f"Iter {step}, task ner, loss 9\n" for step in range(10, 110, 10)) + log.read_text()
     log.write_text(restarted)
-    told = lab.call("transfer", "--loss-log", str(log), "--json")
-    assert json.loads(told.stdout)["ner"] == features
-    assert told.stderr == (
+    result = lab.call("transfer", "--loss-log", str(log), "--json")
+    assert json.loads(result.stdout)["ner"] == features
+    assert result.stderr == (
         "ner: 10 losses left out; a later line of the log has the same step, as after a restart.\n"
     )
     log.write_text("Iter 1, task ner, loss 2.5\nEpoch 2\n")
