@@ -120,7 +120,9 @@ def _axis(drawn: Axis, mode: str, colours: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def pair_chart(lines: Sequence[PairLine], at: int, *, by_share: bool = False, mean: bool = False) -> Figure:
+def pair_chart(
+    lines: Sequence[PairLine], at: int, height: int = 200, *, by_share: bool = False, mean: bool = False
+) -> Figure:
     """The correlation of one pair over training, a line per run, with the position that is shown.
 
     `by_share`: over the share of training, for runs of other steps. `mean`: the runs are seeds, thin, with
@@ -128,7 +130,7 @@ def pair_chart(lines: Sequence[PairLine], at: int, *, by_share: bool = False, me
     """
     several = len(lines) > 1
     mean = mean and several
-    chart = Chart(200, margin={"l": 40, "r": 10, "t": 24 if several else 8, "b": 34})
+    chart = Chart(height, margin={"l": 40, "r": 10, "t": 24 if several else 8, "b": 34})
     xs = [np.round(100 * line.shares, 1) if by_share else line.steps for line in lines]
     chart.add_line(y=0, line={"color": MUTED, "width": 1})
     chart.add_line(x=float(xs[0][at]), line={"color": BORDER, "width": 6}, layer="below")

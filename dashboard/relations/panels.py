@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -67,6 +68,8 @@ _HELP = {
     BEYOND: "Learned less gold: what was learned beyond counting.",
 }
 _TALL = 12
+_FEW_TASKS = 3
+_FEW_VIEWS = ("one", "mean")
 
 Pair = tuple[str, str]
 
@@ -78,7 +81,10 @@ def refresh_interval(selection: Selection) -> float | None:
 
 
 def draw(selection: Selection) -> None:
-    """What the matrix says, then one matrix with its pairs on its right, or several over the whole width."""
+    """What the matrix says, then one matrix with its pairs on its right, or several over the whole width.
+
+    Of few tasks the lines of all pairs come first, and the matrix stands small beside them.
+    """
     state, waiting, reason = read_state(selection)
     explain_waiting(waiting, alone=state is None)
     if reason is not None:
@@ -93,7 +99,10 @@ def draw(selection: Selection) -> None:
     ]
     read(state, views, learned)
     run_warnings(state, views)
-    if len(data.frame["panels"]) == 1:
+    few = state.mode == "task" and len(state.shared.rows.names) <= _FEW_TASKS and state.view in _FEW_VIEWS
+    if few:
+        table, left = st.columns([2, 1], gap="large")
+    elif len(data.frame["panels"]) == 1:
         left, right = st.columns([3, 2] if state.mode == "task" else [2, 1], gap="large")
         line, table = right.container(), right.container()
     else:
@@ -104,9 +113,12 @@ def draw(selection: Selection) -> None:
         if selection.gold:
             gold_agreement(state, views)
     with table:
-        pair = _pair_table(state, learned, _chosen_pair(state))
-    with line:
-        _pair_line(state, pair)
+        if few:
+            _lines_of_all_pairs(state)
+        else:
+            chosen = _pair_table(state, learned, _chosen_pair(state))
+            with line:
+                _pair_line(state, chosen)
     if not state.of_prior:
         embedding_note(state)
         return
@@ -220,17 +232,37 @@ def _pair_table(state: RelationsState, learned: Sequence[Relations], chosen: Pai
     return chosen or pairs[0]
 
 
-def _pair_line(state: RelationsState, pair: Pair | None) -> None:
-    """The pair's correlation over training, a line per run."""
+def _lines_of_all_pairs(state: RelationsState) -> None:
+    """The correlation of each pair that can be related, over training; the chosen pair first."""
+    rows = state.shared.rows
+    chosen = _chosen_pair(state)
+    learning = [run for run in state.runs if learns(run, state.mode) or not state.of_prior]
+    learnable = learnable_pairs(learning, state.mode, rows, "all")
+    places = combinations(range(len(rows.names)), 2)
+    pairs = [(rows.names[i], rows.names[j]) for i, j in places if learnable[i, j]]
+    if not pairs:
+        st.caption("No pair can be related here.")
+    if chosen:
+        pairs = [chosen, *(pair for pair in pairs if set(pair) != set(chosen))]
+    for pair in pairs:
+        _pair_line(state, pair, height=320 if len(pairs) == 1 else 200)
+
+
+def _pair_line(state: RelationsState, pair: Pair | None, height: int = 200) -> None:
+    """The pair's correlation over training, a line per run, under what it is at this step."""
     if pair is None:
         return
     first, second = pair
     place = [state.shared.rows.names.index(name) for name in pair]
     lines = pair_lines(state.trajectories(), state.mode, state.shared.places, *place)
-    st.markdown(f"**{escape(first)}** and **{escape(second)}** over training")
+    here = np.array([line.values[state.at] for line in lines])
+    value = signed(float(here.mean()), 3) if state.view != "side" else ""
+    if state.view == "mean":
+        value += f" ± {here.std(ddof=1):.3f}"
+    st.markdown(f"**{escape(first)}** and **{escape(second)}** over training{': ' * bool(value)}{value}")
     chart(
-        pair_chart(lines, state.at, by_share=not state.steps.exact, mean=state.view == "mean"),
-        key="pair_line",
+        pair_chart(lines, state.at, height, by_share=not state.steps.exact, mean=state.view == "mean"),
+        key=f"pair_line_{place[0]}_{place[1]}",
         revision=f"{state.runs[0].id} {first} {second}",
         still=True,
         alt=f"{'Correlation' if state.of_prior else 'Cosine'} of {first} and {second} at each step",

@@ -85,7 +85,10 @@ def select(runs: Sequence[Run]) -> Selection:
         with st.container(key="-".join(["not_learned", *missing]), width="content"):
             mode = segments("Relations between", modes, key="mode", on_change=_unzoom)
         runs = embedding if mode == EMBEDDING else of_mrn
-        view = segments("Runs shown", _VIEWS, key="view", on_change=_unzoom)
+        are_seeds = len(runs) > 1 and len({run.configuration_id for run in runs}) == 1
+        view = segments(
+            "Runs shown", _VIEWS, key="view", default="mean" if are_seeds else "one", on_change=_unzoom
+        )
         order, gold, gradients = "task", False, False
         if mode in ("label", "feature") and mode not in missing:
             names = _ORDERS if mode == "label" else {**_ORDERS, "task": "Encoder's order"}

@@ -205,6 +205,6 @@ def test_every_matrix_is_readable(width: int, filled_laboratory: Laboratory, pag
             assert boxes[1] is not None
             assert 1.5 * (boxes[1]["x"] - boxes[0]["x"]) <= 360
         if not query and width == 1440:
-            line = page.get_by_text("over training").last.bounding_box()
+            line = page.get_by_text("over training:").first.bounding_box()
             assert line is not None
             assert line["y"] + 230 < 1000

@@ -199,8 +199,16 @@ def test_mean_over_all_seeds_of_a_configuration(open_page: Open, finished: Fille
     assert seen.panels[0][-1, 0, 1] == pytest.approx(np.mean(values), abs=1e-4)
     assert seen.panels[1][-1, 0, 1] == pytest.approx(np.std(values, ddof=1), abs=1e-4)
     assert seen.frame["interval"] == pytest.approx(4.302653 / np.sqrt(3))
-    assert f"Seeds of run {first.id}'s configuration: runs {', '.join(map(str, seeds))}." in words(app)
-    assert list(table(app, "SD").columns) == ["First", "Second", "Mean", "SD"]
+    seeds_line = f"Seeds of run {first.id}'s configuration: runs {', '.join(map(str, seeds))}."
+    assert seeds_line in words(app)
+    lines = [line for line in words(app).splitlines() if "over training: " in line]
+    assert len(lines) == 3  # of each pair of the three tasks
+    mean, sd = np.mean(values), np.std(values, ddof=1)
+    assert lines[0] == f"**pos** and **chunk** over training: {mean:.3f} ± {sd:.3f}".replace("-", "−")
+    linked = open_page("relations", run=str(first.id), view="Mean over seeds", pair=["ner", "chunk"])
+    assert "ner** and **chunk" in next(
+        line for line in words(linked).splitlines() if "over training: " in line
+    )
     app.session_state["how_to_read"] = True
     (equation,) = app.run().latex
     assert r"\bar R_{ij}" in equation.value
@@ -306,7 +314,7 @@ def test_beside_a_run_that_learned_labels_one_that_did_not_is_named(open_page: O
 
 def test_before_anything_is_related(open_page: Open) -> None:
     run_id = learned_run(of_tasks(np.eye(2), math.nan))
-    assert "No pair is related at this step." in words(open_page("relations", run=str(run_id)))
+    assert "**pos** and **ner** over training: 0.000" in words(open_page("relations", run=str(run_id)))
     features = open_page("relations", run=str(run_id), mode="Features")
     assert "The covariance holds values that are not numbers." in words(features)
     assert np.isnan(table(features, "Effective rank").loc[0, "Effective rank"])

@@ -25,7 +25,7 @@ SAID = {
     ("curves", "failed"): "Dev score",
     ("compare", "live"): "None of the chosen runs has succeeded.",
     ("compare", "failed"): "None of the chosen runs has succeeded.",
-    ("relations", "live"): "Strongest pairs",
+    ("relations", "live"): "over training: ",
     ("relations", "failed"): "failed. Shown is what it learned up to step 140.",
     ("tag", "live"): "is not finished; it can tag when it is",
     ("tag", "failed"): "has no model to tag with; the run's page says what to do",
