@@ -110,10 +110,11 @@ def test_a_run_over_words_is_launched_with_the_mouse(
         main = page.get_by_test_id("stMain")
         training = main.get_by_text("Training (one or more)")
         expect(training).to_be_visible()
+        # A choice made while the script still runs would be lost.
+        settle(page)
         main.get_by_role("combobox", name="Encoder (one or more)").click()
         page.get_by_role("option", name="sc-lstm").click()
         page.keyboard.press("Escape")
-        # A click while the script still runs on the first change would be lost.
         expect(main.get_by_text("the top layer has a shared cell")).to_be_visible()
         settle(page)
         page.get_by_role("button", name="Remove minilm").click()
