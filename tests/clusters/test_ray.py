@@ -120,7 +120,7 @@ def test_gpus_are_shared_out(lab: Laboratory) -> None:
 
 def test_a_node_dies(lab: Laboratory) -> None:
     """Every run ends well, those trained there resumed from their last state, with no step twice."""
-    ids = lab.launch(4, epochs=3, device="cpu")
+    ids = lab.launch(4, epochs=6, device="cpu")  # long enough to still train when the node is gone
     lab.until(
         lambda: any(
             run.state is RunState.RUNNING and run.step >= 12 and "/second" in lab.began(run.id)
@@ -138,7 +138,7 @@ def test_a_node_dies(lab: Laboratory) -> None:
         assert (lab.folder / "shared" / "models" / str(run_id)).is_dir()
     assert max(lab.resumed_after(run_id) for run_id in killed) >= 10
     for series in lab.store.metrics(ids, LOSS):
-        assert series.step.tolist() == list(range(1, 31))
+        assert series.step.tolist() == list(range(1, 61))
 
 
 def test_a_worker_and_the_dispatcher_die(lab: Laboratory) -> None:
