@@ -70,7 +70,8 @@ def train(
     config: RunConfig, corpus: Corpus, *, sink: Sink, should_stop: Callable[[], bool], checkpoint: Checkpoint
 ) -> Ended:
     """Scores, and nothing else."""
-    sink(run_facts())
+    facts = run_facts()
+    sink(replace(facts, tasks=tuple(task for task in facts.tasks if task.name in config.tasks)))
     for split in ("dev", "test"):
         sink(scored(config, split))
     checkpoint.folder.mkdir(parents=True)

@@ -21,6 +21,7 @@ from core.studies.study import Layout, Planned
 from core.wording import duration, plural
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
 from jobs.cli.output import WIDTH, hand_out, print_json, print_report, print_table, say, tell
+from jobs.exchange.run_table import RunTable
 from jobs.reports.naming import differing
 from jobs.reports.render import Part, csv_files
 from jobs.reports.studies import Outstanding, StudyRuns, Version, follow, outstanding
@@ -186,6 +187,13 @@ def study(
             help="Run nothing; write each table of the report as a CSV file into this folder.",
         ),
     ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A CSV file with a row a run. Its runs count as finished; each run that finishes is added.",
+        ),
+    ] = None,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Run a study to its end, or go on with it, and print what it says.
@@ -211,7 +219,10 @@ def study(
     if tables is not None and (dry_run or json_ or report_ is not None):
         raise ConfigError("tables", "--tables goes without --dry-run, --report and --json.")
     layouts = version.layouts()
+    table = None if record is None else RunTable(record)
     with opened_store(ctx) as store:
+        if table is not None and (restored := table.restore(store)):
+            say(f"{plural(restored, 'run')} of {record} added to the store.")
         if dry_run:
             progress = StudyRuns(store, layouts, may_read=False).look()
             plan = outstanding(store, progress)
@@ -225,7 +236,8 @@ def study(
         well = True
         if report_ is None and tables is None:
             try:
-                well = follow(store, layouts, say)
+                keep = None if table is None else partial(table.add, store)
+                well = follow(store, layouts, say, keep=keep)
             except KeyboardInterrupt:
                 say("What is queued goes on in the background; the same command goes on with the study.")
                 raise typer.Exit(130) from None

@@ -13,7 +13,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -321,10 +321,13 @@ def follow(
     layouts: Sequence[Layout],
     tell: Callable[[str], object],
     *,
+    keep: Callable[[Iterable[Run]], None] | None = None,
     engine: Engine | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> bool:
     """Queues what is missing and waits until every setting is at its end; whether all went well.
+
+    `keep` is given the study's finished runs whenever there is a new one.
 
     Failed runs are reported once; lost and cancelled runs are queued again. A setting that cannot be run here
     (no corpus, say) is reported and left out. Raises MRNLabError where no worker can be started.
@@ -338,6 +341,8 @@ def follow(
         progress = runs.look()
         if progress is not seen:
             seen = progress
+            if keep is not None:
+                keep(progress.succeeded.values())
             if queue.at_end(progress):
                 return queue.well and not progress.failed
         maintenance.look()

@@ -1,0 +1,145 @@
+"""A CSV file with a row a run: scores, seconds and description of the finished runs of a study.
+
+It outlives a store: its runs come back into any store as finished runs, without weights, curves, predictions
+and covariances.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import math
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from core.errors import MRNLabError
+from core.evaluation.costs import run_cost
+from core.paths import written_whole
+from core.store import Run, Store, StoredScore
+from core.store.exchange import RunRecord
+from jobs.exchange.format import RunFile
+
+COLUMNS = ("configuration", "seed", "dev", "test", "seconds", "scores", "run")
+"""`dev` and `test` are means over the run's tasks, in percent; `scores` and `run` are JSON."""
+
+_FACTS_OF_LABELS = ("label_names", "label_owners", "meet", "impossible", "cooccurrence")
+"""Large facts that only pages on covariances read."""
+_DIGITS = 6
+_SCORES = TypeAdapter(tuple[StoredScore, ...])
+
+
+class RunTable:
+    """The table in a file, which need not exist yet.
+
+    Raises MRNLabError where the file is not such a table, naming the line.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._rows: dict[tuple[str, str], dict[str, str]] = {}
+        try:
+            text = path.read_text(encoding="utf-8") if path.exists() else ",".join(COLUMNS)
+        except (OSError, UnicodeDecodeError) as error:
+            raise MRNLabError(f"{path} cannot be read: {error}.") from error
+        csv.field_size_limit(2**27)
+        reader = csv.DictReader(io.StringIO(text, newline=""))
+        if tuple(reader.fieldnames or ()) != COLUMNS:
+            raise MRNLabError(f"{path}, line 1: the columns must be {', '.join(COLUMNS)}.")
+        for row in reader:
+            if None in row or None in row.values():
+                raise MRNLabError(f"{path}, line {reader.line_num}: a row has {len(COLUMNS)} values.")
+            self._rows[row["configuration"], row["seed"]] = row
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def restore(self, store: Store) -> int:
+        """Adds the runs that the store lacks, as finished runs; returns how many.
+
+        Raises MRNLabError for a row that describes no run; then the store is unchanged.
+        """
+        added = 0
+        with store.transaction():
+            for key, row in self._rows.items():
+                try:
+                    record = _record_of(row)
+                except (ValidationError, ValueError) as error:
+                    reason = " ".join(str(error).split())[:300]
+                    problem = f"{self.path}: the row of configuration {key[0]}, seed {key[1]}, is no run"
+                    raise MRNLabError(f"{problem} ({reason}). Nothing was added.") from error
+                if store.same_run(record.run) is None:
+                    store.take_in(record, f"Restored from {self.path.name}, without its checkpoint.")
+                    added += 1
+        return added
+
+    def add(self, store: Store, runs: Iterable[Run]) -> None:
+        """Adds finished runs and writes the file, if there is a new one."""
+        new = [run for run in runs if (run.configuration_id, str(run.config.seed)) not in self._rows]
+        for run in new:
+            row = _row_of(store, run.id)
+            self._rows[row["configuration"], row["seed"]] = row
+        if new:
+            text = io.StringIO(newline="")
+            writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(self._rows.values())
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            content = text.getvalue()
+            with written_whole(self.path, len(content), "the table of runs") as beside:
+                beside.write_text(content, encoding="utf-8")
+
+
+def _row_of(store: Store, run_id: int) -> dict[str, str]:
+    run = store.run(run_id)
+    scores = [dataclasses.replace(score, run_id=0) for score in store.scores([run_id])]
+    facts = {name: value for name, value in run.facts.items() if name not in _FACTS_OF_LABELS}
+    record = RunRecord(dataclasses.replace(run, facts=facts), (), (), scores, {}, ())
+    file = RunFile.of(record, datetime.now(UTC), {}, "the table of a study has no weights")
+    cost = run_cost(run.facts)
+    return {
+        "configuration": run.configuration_id,
+        "seed": str(run.config.seed),
+        "dev": _mean_percent(scores, "dev"),
+        "test": _mean_percent(scores, "test"),
+        "seconds": f"{(run.seconds or 0) if cost is None else cost.seconds:.1f}",
+        "scores": json.dumps(_rounded([_plain(score) for score in scores]), ensure_ascii=False),
+        "run": file.model_dump_json(),
+    }
+
+
+def _record_of(row: dict[str, str]) -> RunRecord:
+    """Raises ValueError where the row describes no run that finished."""
+    scores = _SCORES.validate_json(row["scores"])
+    record = RunFile.read(row["run"].encode()).record(
+        {"curves": (), "scores": scores, "predictions": {}, "snapshots": ()}
+    )
+    run = record.run
+    if (row["configuration"], row["seed"]) != (run.configuration_id, str(run.config.seed)):
+        raise ValueError("its configuration or seed is another one than its description's")
+    if run.finished_at is None:
+        raise ValueError("it did not finish")
+    return record
+
+
+def _plain(score: StoredScore) -> dict[str, Any]:
+    """Its fields; the report by label of the test sentences alone."""
+    return dataclasses.asdict(score) | ({} if score.split == "test" else {"report": {}})
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, _DIGITS)
+    if isinstance(value, dict):
+        return {name: _rounded(each) for name, each in value.items()}
+    return [_rounded(each) for each in value] if isinstance(value, list) else value
+
+
+def _mean_percent(scores: Iterable[StoredScore], split: str) -> str:
+    of_split = [score.score for score in scores if score.split == split and score.score is not None]
+    return f"{100 * math.fsum(of_split) / len(of_split):.2f}" if of_split else ""
