@@ -43,11 +43,17 @@ class Difference(Comparison):
 def default_pair(table: ResultTable) -> tuple[str, str] | None:
     """The two rows to compare first: MRN against MTL, else against STL, else the first two.
 
-    Of several pairs, the one that differs in the fewest other fields, so that the paradigm is what is
+    Without STL, MRN is compared with the same MRN that relates nothing (`disjoint`), where both are there. Of
+    several pairs, the one that differs in the fewest other fields, so that the paradigm is what is
     compared; then the one with the most seeds, then the best on dev.
     """
     if len(table.rows) < 2:
         return None
+    mrn = _of(table.rows, "mrn")
+    apart = [row for row in mrn if row.config.alignment == "disjoint"]
+    pair = None if _of(table.rows, "stl") else _most_alike([row for row in mrn if row not in apart], apart)
+    if pair is not None and confounds(pair[0].config, pair[1].config) == ("alignment",):
+        return pair[0].key, pair[1].key
     for a, b in (("mrn", "mtl"), ("mrn", "stl"), ("mtl", "stl")):
         if pair := _most_alike(_of(table.rows, a), _of(table.rows, b)):
             return pair[0].key, pair[1].key

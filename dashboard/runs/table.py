@@ -315,8 +315,8 @@ def _columns(table: Table, split: str, picked: set[int], key: str) -> dict[str, 
         )
     if grouped:
         texts = [_seeds(line, picked) for line in lines]
-        help_ = "In brackets the runs, where seeds were run again; `2 of 5`: runs chosen"
-        columns["Seeds"] = _Column([line.seeds for line in lines], config.Column(width=68, help=help_), texts)
+        help_ = "In brackets the runs, where seeds were run again, or how many of them are chosen"
+        columns["Seeds"] = _Column([line.seeds for line in lines], config.Column(width=84, help=help_), texts)
     columns |= cells
     if any(line.priority for line in lines):
         look = config.NumberColumn(width=72, help="Of queued runs: higher priorities start first")
@@ -357,8 +357,8 @@ def _score_text(score: MeanSD | None, line: Line) -> str:
 
 
 def _seeds(line: Line, picked: set[int]) -> str:
-    """The number of seeds; of the runs, where only some are chosen."""
+    """The number of seeds, and how many of the runs are chosen where only some are."""
     runs, chosen_runs = len(line.run_ids), len(picked.intersection(line.run_ids))
     if 0 < chosen_runs < runs:
-        return f"{chosen_runs} of {runs}"
+        return f"{line.seeds} ({chosen_runs} chosen)"
     return str(line.seeds) + (f" ({plural(runs, 'run')})" if line.counted < runs else "")

@@ -234,6 +234,13 @@ class TestAnswers:
         assert confounds(made[0], made[1]) == ()
         assert "encoder training" in confounds(made[0], made[2])
 
+    def test_relations_are_asked_for_where_nothing_is_learned_alone(self) -> None:
+        mtl, *mrn = config("mtl"), config("mrn", alignment="exact"), config("mrn", alignment="disjoint")
+        for made, baseline in (([mtl, *mrn], "disjoint"), ([config("stl", tasks=("ner",)), mtl, *mrn], None)):
+            _, table = tabled(dict(zip(made, (0.6, 0.61, 0.9, 0.8), strict=False)))
+            first, second = (table.row(key).config for key in default_pair(table) or ())
+            assert (first.paradigm, second.alignment) == ("mrn", baseline)
+
 
 class TestDifferences:
     def test_every_row_against_the_baseline(self) -> None:
