@@ -294,25 +294,6 @@ def test_runs_that_a_task_cannot_be_added_to(encoder: str, trained: Path, tmp_pa
             trained_heads(_config(encoder, folder))
 
 
-@pytest.mark.parametrize(
-    ("changes", "field", "words"),
-    [
-        ({"added_to": None, "prior": "predicted"}, "added_to", "name the finished run"),
-        ({"prior": "relational"}, "added_to", "only a run with the prior predicted"),
-        ({"tasks": "tag,ner"}, "tasks", "choose one task. You can add another afterwards"),
-        ({"encoder_training": "full"}, "encoder_training", "must be frozen here"),
-        ({"learn": "task"}, "learn", "learns no covariance"),
-        ({"paradigm": "mtl", "tasks": "tag,ner"}, "added_to", "must be left unset here"),
-    ],
-)
-def test_descriptions_that_contradict_themselves(
-    encoder: str, changes: dict[str, Any], field: str, words: str
-) -> None:
-    with pytest.raises(ConfigError, match=words) as refused:
-        _config(encoder, Path("/1"), **changes)
-    assert refused.value.field == field
-
-
 def test_an_added_run_is_exported_and_imported(
     laboratory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

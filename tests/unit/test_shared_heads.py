@@ -72,13 +72,6 @@ def test_rows_are_those_of_names(tmp_path: Path) -> None:
     assert set(heads.state_dict()) == {"weight", "bias"}
 
 
-@pytest.mark.parametrize("paradigm", ["mrn", "stl"])
-def test_only_mtl_shares_rows(paradigm: str) -> None:
-    with pytest.raises(ConfigError, match="must be left unset here: only MTL can share rows") as raised:
-        config(heads="shared", paradigm=paradigm, tasks="ner,sim-1" if paradigm == "mrn" else "ner")
-    assert raised.value.field == "heads"
-
-
 def test_texts_share_no_rows_with_words() -> None:
     tasks = [Task("ner", "plain", ("O",)), Task("mood", "text", ("O",))]
     with pytest.raises(ConfigError, match="must be own here: rows are shared among tasks that label words"):

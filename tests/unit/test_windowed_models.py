@@ -9,11 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from core.config import RunConfig
 from core.encoding.batches import Batch, Batches
 from core.encoding.encoded import encode
 from core.encoding.words import WordTokenizer
-from core.errors import ConfigError
 from core.models.encoders import at_words
 from core.models.encoders.dense import Dense
 from core.models.encoders.lstm import SCLSTM, StackedBiLSTM, WindowedBiLSTM
@@ -121,18 +119,3 @@ def test_a_run_trains_them_at_the_rate_of_the_bilstm(drawn: str) -> None:
     losses.sum().backward()
     trained = {name for name, weight in made.model.named_parameters() if weight.grad is not None}
     assert ("encoder.own.1.0.weight" in trained) == (counts[0] > 0)
-
-
-@pytest.mark.parametrize(
-    ("values", "field"),
-    [
-        ({"encoder": "bilstm", "window": 4}, "window"),
-        ({"encoder": "bilstm", "window": 3, "lstm_layers": 2}, "window"),
-        ({"encoder": "sc-lstm", "window": 3}, "window"),
-        ({"encoder": "minilm", "shared_dense": 1}, "shared_dense"),
-    ],
-)
-def test_what_fits_nothing_is_refused(values: dict[str, Any], field: str) -> None:
-    with pytest.raises(ConfigError) as refused:
-        RunConfig.build(corpus="demo", tasks="pos,ner", paradigm="mtl", **values)
-    assert refused.value.field == field

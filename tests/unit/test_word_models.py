@@ -207,34 +207,6 @@ def test_own_vectors_give_their_dimension(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "field", "says"),
-    [
-        ({"encoder_training": "frozen"}, "encoder_training", "vectors_training"),
-        ({"task_order": "pos"}, "task_order", "only lstm-d"),
-        ({"encoder": "lstm-d", "task_order": "pos"}, "task_order", "name each of pos, ner once, not pos"),
-        ({"encoder": "lstm-d", "task_order": "pos,pos"}, "task_order", "listed twice"),
-        ({"encoder": "lstm-d", "task_order": "pos,chunk"}, "task_order", "once, not pos, chunk"),
-        ({"encoder": "lstm-d", "task_order": "pos,ner,chunk"}, "task_order", "once, not pos, ner, chunk"),
-        ({"encoder": "lstm-d", "lstm_layers": 2}, "lstm_layers", "a layer for each task"),
-        ({"encoder": "minilm", "vectors": "glove"}, "vectors", "only an encoder that reads words"),
-        ({"task_weights": "1"}, "task_weights", "a weight above 0 for each of the 2 tasks"),
-        ({"task_weights": "1,x"}, "task_weights", "x"),
-        ({"context_encoder": "sc-lstm"}, "context_encoder", "a transformer's name without"),
-        ({"context_encoder": "minilm+bilstm"}, "context_encoder", "a transformer's name without"),
-        ({"context_encoder": ""}, "context_encoder", "must not be empty"),
-        ({"encoder": "minilm", "context_encoder": "minilm"}, "context_encoder", "only an encoder that reads"),
-        ({"patience": 1, "select_by": "last"}, "patience", "select_by keeps the last epoch"),
-        ({"draw_tasks": "uniform", "corpus_order": "in_turn"}, "draw_tasks", "must be 'together'"),
-    ],
-)
-def test_contradictions_are_refused_with_the_field(changes: dict[str, Any], field: str, says: str) -> None:
-    values = {"corpus": "demo", "tasks": "pos,ner", "encoder": "bilstm", "paradigm": "mtl"} | changes
-    with pytest.raises(ConfigError, match=says) as error:
-        RunConfig.build(**values)
-    assert error.value.field == field
-
-
-@pytest.mark.parametrize(
     ("changes", "says"),
     [
         ({"vectors": "/nowhere.txt"}, "neither glove nor a file or folder"),
