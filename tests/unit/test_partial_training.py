@@ -14,7 +14,6 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import AutoModel, DistilBertConfig, GPT2Config, ModernBertConfig
 
-from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.encoding.batches import Batch, Batches
 from core.encoding.encoded import encode
@@ -24,14 +23,13 @@ from core.models import model_io
 from core.models.encoders.frozen import FeatureTables, FrozenFeatures
 from core.models.encoders.partial import TopLayers, adapt, load_top, merge_adapters
 from core.models.encoders.transformer import LazyTransformer, Transformer, load_transformer
-from core.records import Event, RunFacts, SplitResult
 from core.registry import EncoderTraining, parse_training
 from core.training.setup import TrainingRun, set_up
-from core.training.trainer import train
 from jobs.queue.submit import check
 from tests.tiny import tiny_bert
-from tests.toys import TEXT_TASKS, config, corpus, text_corpus
+from tests.toys import TEXT_TASKS, config, corpus, sentences, text_corpus
 from tests.unit.test_packed import FAMILY, LENGTHS, SIZES, assert_alike, batch, gradients, model
+from tests.unit.toy_runs import assert_tags_as_tested, train_toy
 
 
 def test_what_is_trained_is_read_from_its_text() -> None:
@@ -254,30 +252,28 @@ def test_an_encoder_without_known_adapters_is_refused() -> None:
 REGIMES = ("frozen", "top:1", "lora:2")
 
 
-def trained(settings: RunConfig, folder: Path, data: Any) -> list[Event]:
-    events: list[Event] = []
-    train(settings, data, sink=events.append, checkpoint=Checkpoint(folder))
-    return events
-
-
 @pytest.mark.parametrize("suffix", ["", "+bilstm"])
-@pytest.mark.parametrize("training", REGIMES)
-def test_a_checkpoint_names_the_encoder_and_tags_as_the_run_did(
+@pytest.mark.parametrize("training", ["full", *REGIMES])
+def test_a_checkpoint_tags_as_the_run_did_and_has_the_weights_that_were_trained(
     encoder: str, tmp_path: Path, training: str, suffix: str
 ) -> None:
+    """Of sentences longer than a window too. An encoder that is not trained is named, not copied."""
     changes: dict[str, Any] = {"bilstm_hidden": 8} if suffix else {}
-    settings = config(encoder + suffix, paradigm="mtl", encoder_training=training, dropout=0.3, **changes)
-    events = trained(settings, tmp_path / "run", corpus())
-    assert not (tmp_path / "run" / "encoder").exists()
-    held = sum(value.numel() for value in load_file(tmp_path / "run" / "weights.safetensors").values())
-    (facts,) = (event for event in events if isinstance(event, RunFacts))
-    assert held == facts.trained_parameters
-    assert held < (facts.parameters or 0)
-    (test,) = (event for event in events if isinstance(event, SplitResult) and event.split == "test")
-    tagged = model_io.load(tmp_path / "run").tag([sentence.tokens for sentence in corpus().test])
-    for task, labels in test.predictions.items():
-        found = [[word.label for word in sentence.tags[task]] for sentence in tagged]
-        assert found == [list(sentence) for sentence in labels]
+    settings = config(encoder + suffix, encoder_training=training, dropout=0.3, update_every=2, **changes)
+    data = corpus(test=sentences(8, 6, longest=90))
+    run = train_toy(settings, data, tmp_path / "run")
+    assert {score.tokens for score in run.test.scores} == {sum(len(made.tokens) for made in data.test)}
+    for tag in assert_tags_as_tested(run, data)[0].tags["pos"]:
+        assert tag.alternatives[0] == (tag.label, tag.confidence)
+        shares = [share for _, share in tag.alternatives]
+        assert shares == sorted(shares, reverse=True)
+    tagger = model_io.load(run.checkpoint)
+    assert tagger.schemes == {"pos": "plain", "ner": "iob2"}
+    assert (run.checkpoint / "encoder").exists() == (training == "full")
+    if training != "full":
+        held = sum(value.numel() for value in load_file(run.checkpoint / "weights.safetensors").values())
+        assert held == run.facts.trained_parameters
+        assert held < (run.facts.parameters or 0)
 
 
 @pytest.mark.parametrize("training", REGIMES)
@@ -287,11 +283,10 @@ def test_whole_texts_and_pairs_are_read_in_every_regime(encoder: str, tmp_path: 
         update_every=2, pooling="mean",
     )  # fmt: skip
     data = text_corpus(24, settings.tasks)
-    events = trained(settings, tmp_path / "run", data)
-    (test,) = (event for event in events if isinstance(event, SplitResult) and event.split == "test")
+    run = train_toy(settings, data, tmp_path / "run")
     texts = [sentence for sentence in data.test if "mood" in sentence.labels]
-    answers = model_io.load(tmp_path / "run").answer([(" ".join(text.tokens), None) for text in texts])
-    assert [[answer["mood"].value] for answer in answers] == [list(one) for one in test.predictions["mood"]]
+    answers = model_io.load(run.checkpoint).answer([(" ".join(text.tokens), None) for text in texts])
+    assert [[answer["mood"].value] for answer in answers] == run.test.predictions["mood"]
 
 
 def test_two_taggers_share_the_layers_below_and_nothing_else(encoder: str) -> None:
@@ -304,8 +299,7 @@ def test_two_taggers_share_the_layers_below_and_nothing_else(encoder: str) -> No
 
 def test_weights_of_a_file_do_not_reach_the_shared_layers(encoder: str, tmp_path: Path) -> None:
     """An encoder that is not trained is one for all taggers: a file from elsewhere must not change it."""
-    settings = config(encoder, paradigm="mtl", encoder_training="top:1")
-    trained(settings, tmp_path / "run", corpus())
+    train_toy(config(encoder, paradigm="mtl", encoder_training="top:1"), corpus(), tmp_path / "run")
     file = tmp_path / "run" / "weights.safetensors"
     name = "encoder.below.transformer.inner.embeddings.LayerNorm.bias"
     save_file(load_file(file) | {name: torch.ones(16)}, file)

@@ -16,21 +16,21 @@ import pytest
 import torch
 from transformers import get_scheduler
 
-from core.checkpoints import Checkpoint
 from core.config import PRESETS, RunConfig
 from core.config.sweep import expand
 from core.corpora.types import Corpus, Sentence, Task
 from core.encoding.batches import Batch, Batches, EpochOrder
 from core.models.tagger import Heads
 from core.mrn.priors import paper
-from core.records import TOTAL, EpochMetrics, Event, Note, SplitResult, StepMetrics
+from core.records import TOTAL, EpochMetrics, Note, SplitResult, StepMetrics
 from core.training.setup import make_optimiser, set_up, snapshot_steps, update_steps
-from core.training.trainer import train, train_step
+from core.training.trainer import train_step
 from tests.benchmarks import _published as program
 from tests.tiny import tiny_bert
 from tests.toys import config as toy_config
 from tests.toys import corpus as toy_corpus
 from tests.toys import sentences
+from tests.unit.toy_runs import train_toy
 
 # field, value, where the dissertation says so
 PUBLISHED: list[tuple[str, Any, str]] = [
@@ -203,9 +203,8 @@ def test_thirty_steps_are_those_of_the_published_program(tmp_path: Path) -> None
         batching="shuffled", head_init="default", dropout=0.0, epochs=6, lr_encoder=2e-3, lr_heads=2e-3,
         update_every=3, update_timing="epoch_start",
     )  # fmt: skip
-    events: list[Event] = []
-    train(config, toy_corpus(), sink=events.append, checkpoint=Checkpoint(tmp_path / "run"))
-    steps = [event for event in events if isinstance(event, StepMetrics) and (TOTAL, "loss") in event.values]
+    trained = train_toy(config, toy_corpus(), tmp_path / "run")
+    steps = [event for event in trained.of(StepMetrics) if (TOTAL, "loss") in event.values]
 
     run = set_up(config, toy_corpus())  # of the same seed: the same heads and batches as before
     tasks, sizes = [task.name for task in run.facts.tasks], [len(task.labels) for task in run.facts.tasks]
@@ -235,13 +234,12 @@ def test_a_run_without_dev_sentences_keeps_its_last_epoch(encoder: str, tmp_path
     data = dataclasses.replace(toy_corpus(), dev=())
     for select_by in ("score", "loss", "last"):
         config = toy_config(encoder, dev_sentences=0, select_by=select_by)
-        events: list[Event] = []
-        outcome = train(config, data, sink=events.append, checkpoint=Checkpoint(tmp_path / select_by))
-        assert outcome.best_epoch == 3
-        assert events[0].selected_by == "last"  # type: ignore[union-attr]
-        assert [event.split for event in events if isinstance(event, SplitResult)] == ["test"]
-        assert not [event for event in events if isinstance(event, EpochMetrics)]
-        assert not [event for event in events if isinstance(event, Note) and "scored" in event.message]
+        run = train_toy(config, data, tmp_path / select_by)
+        assert run.outcome.best_epoch == 3
+        assert run.facts.selected_by == "last"
+        assert [result.split for result in run.of(SplitResult)] == ["test"]
+        assert not run.of(EpochMetrics)
+        assert not [note for note in run.of(Note) if "scored" in note.message]
 
 
 def test_a_batch_of_one_corpus_weighs_its_own_losses_alone(encoder: str) -> None:

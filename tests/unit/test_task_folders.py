@@ -12,17 +12,16 @@ import torch
 from huggingface_hub import ModelCard
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from core.checkpoints import Checkpoint
 from core.models.model_io import load
 from core.models.saved_tagger import SavedTagger
 from core.models.task_folders import save_task_folders
 from core.store import Store
 from core.tagging import load_tagger
-from core.training.trainer import train
 from jobs.exchange import export_run, import_run
 from tests.tiny import tiny_bert, tiny_roberta
 from tests.toys import TEXT_TASKS, config, text_corpus
 from tests.trained import copy_text_taggers
+from tests.unit.toy_runs import train_toy
 
 TEXTS = [
     ("EU rejects", "German lamb ."),
@@ -37,8 +36,7 @@ def trained(encoder: Path, folder: Path, **changes: Any) -> SavedTagger:
     """A run on words, texts and pairs, which are read together."""
     values = {"tasks": ("pos", *TEXT_TASKS), "paradigm": "mtl", "pair_encoding": "together", "pooling": "cls"}
     run = config(str(encoder), **values | changes)
-    train(run, text_corpus(tasks=run.tasks), sink=lambda event: None, checkpoint=Checkpoint(folder))
-    return load(folder)
+    return load(train_toy(run, text_corpus(tasks=run.tasks), folder).checkpoint)
 
 
 def alone(folder: Path, texts: tuple[str, ...]) -> torch.Tensor:

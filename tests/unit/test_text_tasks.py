@@ -13,29 +13,23 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora.assembly import SPLITS, describe
 from core.corpora.text_files import MOST_SCORE
-from core.corpora.types import Corpus, Sentence
+from core.corpora.types import Sentence
 from core.encoding.texts import encode_sentences
 from core.encoding.tokenizer import load_tokenizer
 from core.errors import ConfigError, NothingToLearn
 from core.models.encoders.transformer import load_transformer, text_pooling
-from core.records import EpochMetrics, Event, Note, RunFacts, SplitResult
+from core.records import EpochMetrics, Note, SplitResult
 from core.tagging import load_tagger
 from core.tasks import KINDS, score_task
 from core.tasks.scores import score_of_counts, sentence_counts
 from core.training.setup import set_up
-from core.training.trainer import train
 from tests.tiny import tiny_bert, tiny_roberta
 from tests.toys import TEXT_TASKS, text_corpus
 from tests.toys import config as toy_config
-
-
-@pytest.fixture(scope="module")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(tiny_bert(tmp_path_factory.mktemp("bert")))
+from tests.unit.toy_runs import train_toy
 
 
 @pytest.fixture(scope="module")
@@ -47,20 +41,14 @@ def config(encoder: str, **changes: Any) -> RunConfig:
     return toy_config(encoder, **{"tasks": ("pos", *TEXT_TASKS), "paradigm": "mtl"} | changes)
 
 
-def trained(config: RunConfig, corpus: Corpus, folder: Path) -> list[Event]:
-    events: list[Event] = []
-    train(config, corpus, sink=events.append, checkpoint=Checkpoint(folder / "checkpoint"))
-    return events
-
-
 PAIRS = [("EU call", "German lamb ."), ("EU " * 20, "lamb"), ("EU", "call " * 30), ("to " * 18, "a " * 19)]
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta"])
 def test_texts_are_read_as_transformers_reads_them(
-    family: str, bert: str, roberta: str, request: pytest.FixtureRequest
+    family: str, encoder: str, roberta: str, request: pytest.FixtureRequest
 ) -> None:
-    tokenizer = load_tokenizer(bert if family == "bert" else roberta)
+    tokenizer = load_tokenizer(encoder if family == "bert" else roberta)
     sentences = [Sentence(tuple(a.split()), {}, whole=True, second=tuple(b.split())) for a, b in PAIRS]
     together, _ = encode_sentences(sentences, tokenizer, 24, together=True, cache=None)
     apart, _ = encode_sentences(sentences, tokenizer, 24, together=False, cache=None)
@@ -95,9 +83,9 @@ def _alone(encoder: str, text: tuple[str, ...], by: str) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("by", ["cls", "mean"])
-def test_heads_read_the_vectors_of_texts(bert: str, by: str) -> None:
+def test_heads_read_the_vectors_of_texts(encoder: str, by: str) -> None:
     """Labels, shared and own heads of pairs and the cosine, each computed again from one text at a time."""
-    run = set_up(config(bert, pooling=by, head_init="default", dropout=0.0), text_corpus(6))
+    run = set_up(config(encoder, pooling=by, head_init="default", dropout=0.0), text_corpus(6))
     model = run.model.eval()
     assert model.pairs is not None
     split = run.splits["test"]
@@ -112,14 +100,14 @@ def test_heads_read_the_vectors_of_texts(bert: str, by: str) -> None:
     columns = dict(zip(run.config.tasks, np.cumsum([0, *sizes]), strict=False))
     for place, sentence in enumerate(split.sentences):
         answers = logits[int(starts[place])]
-        u = _alone(bert, sentence.tokens, by)
+        u = _alone(encoder, sentence.tokens, by)
         if "mood" in sentence.labels:
             rows = model.heads.slices[model.stacked.index(1)]
             expected = model.heads.weight[rows] @ u + model.heads.bias[rows]
             torch.testing.assert_close(answers[columns["mood"] :][:2], expected)
         if sentence.second is None:
             continue
-        v = _alone(bert, sentence.second, by)
+        v = _alone(encoder, sentence.second, by)
         if "same" in sentence.labels:
             z = model.pairs.layers[0](torch.cat([u, v, (u - v).abs(), u * v]))
             torch.testing.assert_close(answers[columns["same"] :][:2], torch.cat([torch.zeros(1), z]))
@@ -142,10 +130,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_every_kind_of_task_is_learned_and_answered(bert: str, tmp_path: Path, variant: str) -> None:
+def test_every_kind_of_task_is_learned_and_answered(encoder: str, tmp_path: Path, variant: str) -> None:
     corpus = text_corpus(80)
-    events = trained(config(**{"encoder": bert} | LEARNED | VARIANTS[variant]), corpus, tmp_path)
-    (result,) = (event for event in events if isinstance(event, SplitResult) and event.split == "test")
+    run = train_toy(config(**{"encoder": encoder} | LEARNED | VARIANTS[variant]), corpus, tmp_path / "run")
+    result = run.test
     scores = {score.task: score for score in result.scores}
     assert [scores[task].score_name for task in ("pos", *TEXT_TASKS)] == [
         *("accuracy", "accuracy", "accuracy", "pearson")
@@ -158,7 +146,7 @@ def test_every_kind_of_task_is_learned_and_answered(bert: str, tmp_path: Path, v
     assert scores["alike"].tokens == 12
     assert all(len(labels) == 12 for labels in result.predictions.values())
 
-    tagger = load_tagger(tmp_path / "checkpoint")
+    tagger = load_tagger(run.checkpoint)
     test = corpus.split("test")
     for task in TEXT_TASKS:
         asked = [sentence for sentence in test if task in sentence.labels]
@@ -176,16 +164,14 @@ def test_every_kind_of_task_is_learned_and_answered(bert: str, tmp_path: Path, v
                 assert sum(share for _, share in task_answer.probabilities) == pytest.approx(1, abs=1e-5)
     words = [sentence.tokens for sentence in test if "pos" in sentence.labels]
     tagged = tagger.tag(words)
-    assert [[tag.label for tag in one.tags["pos"]] for one in tagged] == list(
-        map(list, result.predictions["pos"])
-    )
+    assert [[tag.label for tag in sentence.tags["pos"]] for sentence in tagged] == result.predictions["pos"]
     assert tagged[0].tags.keys() == {"pos"}
     assert tagger.answer([("EU lamb", None)])[0].keys() == {"mood"}
 
 
 @pytest.mark.parametrize("pair_encoding", ["apart", "together"])
 def test_the_largest_scores_are_learned_as_small_ones_are(
-    bert: str, tmp_path: Path, pair_encoding: str
+    encoder: str, tmp_path: Path, pair_encoding: str
 ) -> None:
     small = text_corpus(tasks=("alike",))
     times = MOST_SCORE / 5
@@ -198,9 +184,9 @@ def test_the_largest_scores_are_learned_as_small_ones_are(
     }
     scores: list[float] = []
     for corpus in (small, describe(small.with_splits(splits))):
-        run = config(bert, tasks="alike", paradigm="stl", pair_encoding=pair_encoding, epochs=2)
-        events = trained(run, corpus, tmp_path / str(len(scores)))
-        scores.append(next(event for event in events if isinstance(event, SplitResult)).scores[0].score)
+        described = config(encoder, tasks="alike", paradigm="stl", pair_encoding=pair_encoding, epochs=2)
+        run = train_toy(described, corpus, tmp_path / str(len(scores)))
+        scores.append(run.of(SplitResult)[0].scores[0].score)
     assert scores[0] == pytest.approx(scores[1], abs=0.02)
     assert scores[0] > 0
 
@@ -209,12 +195,12 @@ def test_the_largest_scores_are_learned_as_small_ones_are(
 def test_an_encoder_without_token_types_reads_pairs(roberta: str, tmp_path: Path, pair_encoding: str) -> None:
     changes = {"tasks": ("same", "alike"), "pair_encoding": pair_encoding, "epochs": 1}
     assert load_transformer(roberta, half=False).inner.config.type_vocab_size == 1
-    assert trained(config(roberta, **changes), text_corpus(tasks=("same", "alike")), tmp_path)
+    assert train_toy(config(roberta, **changes), text_corpus(tasks=("same", "alike")), tmp_path / "run").test
 
 
-def test_numbers_are_scored_as_pandas_scores_them(bert: str, tmp_path: Path) -> None:
-    events = trained(config(bert, **LEARNED), text_corpus(), tmp_path)
-    result = next(event for event in events if isinstance(event, SplitResult))
+def test_numbers_are_scored_as_pandas_scores_them(encoder: str, tmp_path: Path) -> None:
+    run = train_toy(config(encoder, **LEARNED), text_corpus(), tmp_path / "run")
+    result = run.of(SplitResult)[0]
     (score,) = (score for score in result.scores if score.task == "alike")
     gold, predicted = (
         pd.Series([float(text) for (text,) in labels["alike"]])
@@ -222,7 +208,7 @@ def test_numbers_are_scored_as_pandas_scores_them(bert: str, tmp_path: Path) -> 
     )
     assert score.score == pytest.approx(gold.corr(predicted), abs=1e-5)
     assert score.spearman == pytest.approx(gold.corr(predicted, method="spearman"), abs=1e-3)
-    losses = [event.values["alike", "loss"] for event in events if isinstance(event, EpochMetrics)]
+    losses = [event.values["alike", "loss"] for event in run.of(EpochMetrics)]
     assert losses[result.epoch - 1] == pytest.approx(((gold - predicted) ** 2).mean(), rel=1e-3)
 
 
@@ -247,47 +233,46 @@ def test_correlations(pairs: list[tuple[float, float]]) -> None:
     assert score_of_counts(counts.sum(axis=0)) == pytest.approx(score.score)
 
 
-def test_a_prior_leaves_out_pairs_that_are_read_apart(bert: str, tmp_path: Path) -> None:
+def test_a_prior_leaves_out_pairs_that_are_read_apart(encoder: str, tmp_path: Path) -> None:
     mrn = {"paradigm": "mrn", "update_every": 2, "snapshots": 2}
-    events = trained(config(bert, **mrn), text_corpus(), tmp_path)
-    facts = next(event for event in events if isinstance(event, RunFacts))
+    facts = train_toy(config(encoder, **mrn), text_corpus(), tmp_path / "1").facts
     assert facts.related == ("pos", "mood")
     assert any("leaves out same, alike" in note for note in facts.notes)
-    together = trained(config(bert, pair_encoding="together", **mrn), text_corpus(), tmp_path / "2")
-    facts = next(event for event in together if isinstance(event, RunFacts))
+    together = config(encoder, pair_encoding="together", **mrn)
+    facts = train_toy(together, text_corpus(), tmp_path / "2").facts
     assert facts.related == ()
     assert "alike:score" in facts.label_names
     with pytest.raises(ConfigError, match="pair_encoding to together"):
-        set_up(config(bert, tasks="mood,same", **mrn), text_corpus(tasks=("mood", "same")))
+        set_up(config(encoder, tasks="mood,same", **mrn), text_corpus(tasks=("mood", "same")))
 
 
-def test_runs_that_cannot_be(bert: str) -> None:
+def test_runs_that_cannot_be(encoder: str) -> None:
     with pytest.raises(NothingToLearn, match="a run of alike has nothing to learn over a frozen encoder"):
         set_up(
-            config(bert, tasks="alike", paradigm="stl", encoder_training="frozen", lr_heads=0.1),
+            config(encoder, tasks="alike", paradigm="stl", encoder_training="frozen", lr_heads=0.1),
             text_corpus(tasks=("alike",)),
         )
     over_words: dict[str, Any] = {"encoder": "bilstm", "bilstm_hidden": 4}
     with pytest.raises(ConfigError, match="apart"):
         set_up(config(**over_words, pair_encoding="together"), text_corpus())
     with pytest.raises(ConfigError, match="reads words"):
-        set_up(config(**over_words, context_encoder=bert), text_corpus())
+        set_up(config(**over_words, context_encoder=encoder), text_corpus())
     many = text_corpus()
     extra = replace(many.train[-1], labels={"same": ("maybe",)})
     with pytest.raises(ConfigError, match="same has 3"):
-        set_up(config(bert, pair_heads="shared"), describe(replace(many, train=(*many.train, extra))))
+        set_up(config(encoder, pair_heads="shared"), describe(replace(many, train=(*many.train, extra))))
 
 
-def test_long_texts_lose_their_end_and_the_run_says_so(bert: str) -> None:
+def test_long_texts_lose_their_end_and_the_run_says_so(encoder: str) -> None:
     corpus = text_corpus()
-    run = set_up(config(bert, max_length=8), corpus)
+    run = set_up(config(encoder, max_length=8), corpus)
     (cut_note,) = (note for note in run.facts.notes if "lost the end" in note)
     assert "max_length" in cut_note
-    assert not any("lost the end" in note for note in set_up(config(bert), corpus).facts.notes)
+    assert not any("lost the end" in note for note in set_up(config(encoder), corpus).facts.notes)
 
 
-def test_the_encoder_says_what_stands_for_a_text(bert: str, tmp_path: Path) -> None:
-    assert (text_pooling("minilm"), text_pooling(bert)) == ("mean", "cls")
+def test_the_encoder_says_what_stands_for_a_text(encoder: str, tmp_path: Path) -> None:
+    assert (text_pooling("minilm"), text_pooling(encoder)) == ("mean", "cls")
     folder = tiny_bert(tmp_path / "sentence")
     (folder / "1_Pooling").mkdir()
     (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": true}')
@@ -297,14 +282,14 @@ def test_the_encoder_says_what_stands_for_a_text(bert: str, tmp_path: Path) -> N
     assert set_up(config(str(folder), pooling="cls"), text_corpus()).model.pooled_by == "cls"
 
 
-def test_frozen_features_give_the_same_vectors(bert: str) -> None:
+def test_frozen_features_give_the_same_vectors(encoder: str) -> None:
     """A frozen encoder's states are looked up; its heads then see what a fine-tuned encoder's heads see."""
     changes = {"tasks": ("mood", "same"), "dropout": 0.0, "head_init": "default", "pooling": "mean"}
     frozen = set_up(
-        config(bert, encoder_training="frozen", lr_heads=0.1, **changes), text_corpus(6, ("mood", "same"))
+        config(encoder, encoder_training="frozen", lr_heads=0.1, **changes), text_corpus(6, ("mood", "same"))
     )
     assert frozen.compute_features(lambda event: None, lambda: False)
-    full = set_up(config(bert, **changes), text_corpus(6, ("mood", "same")))
+    full = set_up(config(encoder, **changes), text_corpus(6, ("mood", "same")))
     full.model.heads.load_state_dict(frozen.model.heads.state_dict())
     assert frozen.model.pairs is not None
     assert full.model.pairs is not None
@@ -316,8 +301,7 @@ def test_frozen_features_give_the_same_vectors(bert: str) -> None:
             torch.testing.assert_close(frozen.model.eval()(ours), full.model.eval()(theirs))
 
 
-def test_notes(bert: str, tmp_path: Path) -> None:
-    events = trained(config(bert, pooling="mean"), text_corpus(), tmp_path)
-    facts = next(event for event in events if isinstance(event, RunFacts))
-    assert any("the mean over its subwords, as asked for" in note for note in facts.notes)
-    assert not [event for event in events if isinstance(event, Note)]
+def test_notes(encoder: str, tmp_path: Path) -> None:
+    run = train_toy(config(encoder, pooling="mean"), text_corpus(), tmp_path / "run")
+    assert any("the mean over its subwords, as asked for" in note for note in run.facts.notes)
+    assert not run.of(Note)

@@ -34,59 +34,50 @@ from core.records import (
     best_epoch,
 )
 from core.registry import PRIORS
-from core.tagging import load_tagger
 from core.training import trainer
 from core.training.setup import set_up, snapshot_steps
 from core.training.step_log import StepLog
 from core.training.trainer import Outcome, train
-from tests.toys import config as _toy_config
-from tests.toys import corpus as _corpus
-from tests.toys import sentences as _sentences
+from tests.toys import config as toy_config
+from tests.toys import corpus as toy_corpus
+from tests.toys import sentences
+from tests.unit.toy_runs import train_toy
 
 
 def _config(encoder: str, **changes: Any) -> RunConfig:
     if changes.get("paradigm", "mrn") == "mrn":
         changes.setdefault("update_every", 2)
-    return _toy_config(encoder, **changes)
-
-
-def _run(config: RunConfig, corpus: Corpus, folder: Path) -> tuple[list[Event], Outcome]:
-    events: list[Event] = []
-    return events, train(config, corpus, sink=events.append, checkpoint=Checkpoint(folder / "checkpoint"))
-
-
-def _of(events: list[Event], kind: type[Any]) -> list[Any]:
-    return [event for event in events if isinstance(event, kind)]
+    return toy_config(encoder, **changes)
 
 
 @pytest.mark.parametrize("paradigm", ["stl", "mtl", "mrn"])
 def test_a_run_tells_its_whole_story(encoder: str, tmp_path: Path, paradigm: str) -> None:
-    corpus = _corpus()
+    corpus = toy_corpus()
     if paradigm == "stl":
         corpus = dataclasses.replace(corpus, tasks=corpus.tasks[:1])
     config = _config(encoder, paradigm=paradigm, tasks="pos" if paradigm == "stl" else "pos,ner")
-    events, outcome = _run(config, corpus, tmp_path)
-    facts = events[0]
-    assert isinstance(facts, RunFacts)
+    run = train_toy(config, corpus, tmp_path / "run")
+    facts, outcome = run.facts, run.outcome
+    assert run.events[0] is facts
     assert (facts.total_steps, facts.steps_per_epoch, facts.features) == (15, 5, 16)
     assert outcome.steps == 15
     assert not outcome.stopped
-    steps = [event for event in _of(events, StepMetrics) if (TOTAL, "loss") in event.values]
+    steps = [event for event in run.of(StepMetrics) if (TOTAL, "loss") in event.values]
     assert [event.step for event in steps] == list(range(1, 16))
     tasks = [task.name for task in corpus.tasks]
     for event in steps:
         mean = sum(event.values[task, "loss"] for task in tasks) / len(tasks)
         assert event.values[TOTAL, "loss"] == pytest.approx(mean + event.values[TOTAL, "penalty"], rel=1e-5)
     assert steps[-1].values[TOTAL, "loss"] < steps[0].values[TOTAL, "loss"]
-    assert [event.epoch for event in _of(events, EpochMetrics)] == [1, 2, 3]
-    results = {result.split: result for result in _of(events, SplitResult)}
+    assert [event.epoch for event in run.of(EpochMetrics)] == [1, 2, 3]
+    results = {result.split: result for result in run.of(SplitResult)}
     assert set(results) == {"dev", "test"}
     # What is stored of dev is the best epoch's figure, to the last digit.
     assert outcome.best_epoch is not None
-    chosen = _of(events, EpochMetrics)[outcome.best_epoch - 1]
+    chosen = run.of(EpochMetrics)[outcome.best_epoch - 1]
     for task_score in results["dev"].scores:
         assert chosen.values[task_score.task, "score"] == task_score.score
-    snapshots = _of(events, Snapshot)
+    snapshots = run.of(Snapshot)
     assert bool(snapshots) == (paradigm == "mrn")
     if paradigm == "mrn":
         assert snapshots[-1].step == 15
@@ -94,7 +85,7 @@ def test_a_run_tells_its_whole_story(encoder: str, tmp_path: Path, paradigm: str
         assert snapshots[-1].relations.label.shape == (8, 8)
         assert abs(snapshots[-1].relations.correlation("task")[0, 1]) > 1e-6
     # Beside each snapshot, what it holds in numbers.
-    measured = [event for event in _of(events, StepMetrics) if (TOTAL, "label_trace") in event.values]
+    measured = [event for event in run.of(StepMetrics) if (TOTAL, "label_trace") in event.values]
     for event, snapshot in zip(measured, snapshots, strict=True):
         assert (event.step, event.epoch) == (snapshot.step, snapshot.epoch)
         assert event.values[TOTAL, "label_trace"] == pytest.approx(np.trace(snapshot.relations.label))
@@ -104,27 +95,27 @@ def test_a_run_tells_its_whole_story(encoder: str, tmp_path: Path, paradigm: str
 def test_another_seed_has_other_numbers(encoder: str, tmp_path: Path) -> None:
     """That the same seed has the same ones is what resuming rests on, and is tested there."""
     first, second = (
-        _run(_config(encoder, epochs=1, seed=seed), _corpus(), tmp_path / str(seed))[0] for seed in (1, 2)
+        train_toy(_config(encoder, epochs=1, seed=seed), toy_corpus(), tmp_path / str(seed)).of(StepMetrics)[
+            0
+        ]
+        for seed in (1, 2)
     )
-    losses = [[event.values[TOTAL, "loss"] for event in _of(run, StepMetrics)[:1]] for run in (first, second)]
-    assert losses[0] != losses[1]
+    assert first.values[TOTAL, "loss"] != second.values[TOTAL, "loss"]
 
 
 def test_tasks_on_different_sentences_train_together(encoder: str, tmp_path: Path) -> None:
-    mixed = _sentences(20, 4, ("pos",)) + _sentences(20, 5, ("ner",))
-    events, _ = _run(_config(encoder, batch_size=1, epochs=1), _corpus(mixed), tmp_path)
-    facts = events[0]
-    assert isinstance(facts, RunFacts)
-    assert [task.train_sentences for task in facts.tasks] == [20, 20]
-    assert facts.alignment == "disjoint"
-    named = [{task for task, name in event.values if name == "loss"} for event in _of(events, StepMetrics)]
+    mixed = sentences(20, 4, ("pos",)) + sentences(20, 5, ("ner",))
+    run = train_toy(_config(encoder, batch_size=1, epochs=1), toy_corpus(mixed), tmp_path / "run")
+    assert [task.train_sentences for task in run.facts.tasks] == [20, 20]
+    assert run.facts.alignment == "disjoint"
+    named = [{task for task, name in event.values if name == "loss"} for event in run.of(StepMetrics)]
     assert {"pos", TOTAL} in named
     assert {"ner", TOTAL} in named
 
 
 def test_a_frozen_encoder_gives_the_features_it_would_compute(encoder: str) -> None:
     """The looked-up states are the encoder's own, and its weights are not trained."""
-    corpus = _corpus(test=_sentences(6, 3, longest=80))
+    corpus = toy_corpus(test=sentences(6, 3, longest=80))
     frozen = set_up(_config(encoder, encoder_training="frozen"), corpus)
     live = set_up(_config(encoder), corpus)
     live.model.eval()
@@ -141,7 +132,7 @@ def test_frozen_features_are_computed_once_and_again_where_their_file_is_damaged
     encoder: str, monkeypatch: pytest.MonkeyPatch, laboratory: Path
 ) -> None:
     def states(seed: int) -> torch.Tensor:
-        run = set_up(_config(encoder, encoder_training="frozen", seed=seed), _corpus())
+        run = set_up(_config(encoder, encoder_training="frozen", seed=seed), toy_corpus())
         found: torch.Tensor = run.model.encoder(next(run.enter("dev").batches.by_length()))
         return found
 
@@ -155,36 +146,11 @@ def test_frozen_features_are_computed_once_and_again_where_their_file_is_damaged
 
 
 def test_heads_alone_train_on_one_thread_and_the_next_run_has_all_again(encoder: str) -> None:
-    frozen = set_up(_config(encoder, encoder_training="frozen"), _corpus())
+    frozen = set_up(_config(encoder, encoder_training="frozen"), toy_corpus())
     assert frozen.facts.threads == 1
     assert frozen.compute_features(lambda event: None, lambda: False)
     assert torch.get_num_threads() == 1
-    assert set_up(_config(encoder), _corpus()).facts.threads == torch.get_num_threads() == ALL_THREADS
-
-
-@pytest.mark.parametrize("training", ["full", "frozen"])
-@pytest.mark.parametrize("bilstm", [False, True])
-def test_the_saved_tagger_predicts_what_the_run_did(
-    encoder: str, tmp_path: Path, training: str, bilstm: bool
-) -> None:
-    corpus = _corpus(test=_sentences(8, 6, longest=90))
-    extra = {"bilstm_hidden": 8} if bilstm else {}
-    config = _config(f"{encoder}{'+bilstm' * bilstm}", encoder_training=training, **extra)
-    events, _ = _run(config, corpus, tmp_path)
-    (result,) = [result for result in _of(events, SplitResult) if result.split == "test"]
-    assert {score.tokens for score in result.scores} == {sum(len(one.tokens) for one in corpus.test)}
-    assert (tmp_path / "checkpoint" / "encoder").exists() == (training == "full")
-    tagger = load_tagger(tmp_path / "checkpoint")
-    assert tagger.schemes == {"pos": "plain", "ner": "iob2"}
-    tagged = tagger.tag([sentence.tokens for sentence in corpus.test])
-    for task in ("pos", "ner"):
-        labels = [[tag.label for tag in sentence.tags[task]] for sentence in tagged]
-        assert labels == [list(predicted) for predicted in result.predictions[task]]
-    for tag in tagged[0].tags["pos"]:
-        assert tag.alternatives[0] == (tag.label, tag.confidence)
-        assert [share for _, share in tag.alternatives] == sorted(
-            (share for _, share in tag.alternatives), reverse=True
-        )
+    assert set_up(_config(encoder), toy_corpus()).facts.threads == torch.get_num_threads() == ALL_THREADS
 
 
 def test_a_damaged_or_missing_checkpoint_is_said_in_words(encoder: str, tmp_path: Path) -> None:
@@ -192,7 +158,7 @@ def test_a_damaged_or_missing_checkpoint_is_said_in_words(encoder: str, tmp_path
     for missing in ("file", "checkpoint"):
         with pytest.raises(MRNLabError, match="not there any more"):
             checkpoints.load(tmp_path / missing)
-    _run(_config(encoder, epochs=1, encoder_training="frozen"), _corpus(), tmp_path)
+    train_toy(_config(encoder, epochs=1, encoder_training="frozen"), toy_corpus(), tmp_path / "checkpoint")
     weights = tmp_path / "checkpoint" / "weights.safetensors"
     weights.write_bytes(weights.read_bytes()[:50])
     with pytest.raises(MRNLabError, match="is damaged"):
@@ -213,20 +179,23 @@ def test_a_stop_is_heard_while_features_are_computed(
 
     events: list[Event] = []
     outcome = train(
-        config, _corpus(), sink=events.append, checkpoint=Checkpoint(tmp_path / "c"), should_stop=should_stop
+        config,
+        toy_corpus(),
+        sink=events.append,
+        checkpoint=Checkpoint(tmp_path / "c"),
+        should_stop=should_stop,
     )
     assert outcome == Outcome(stopped=True, best_epoch=None, steps=0)
-    assert [note.message for note in _of(events, Note)] == [
+    assert [event.message for event in events if isinstance(event, Note)] == [
         "Computing the frozen encoder's features of 40 train sentences."
     ]
     assert not list((tmp_path / "laboratory").rglob("features/*"))
-    events, outcome = _run(config, _corpus(), tmp_path)
-    assert not outcome.stopped
-    assert [note.message.split(" of ")[1] for note in _of(events, Note)] == [
+    run = train_toy(config, toy_corpus(), tmp_path / "run")
+    assert not run.outcome.stopped
+    assert [note.message.split(" of ")[1] for note in run.of(Note)] == [
         "40 train sentences.", "10 dev sentences.", "12 test sentences.",
     ]  # fmt: skip
-    again, _ = _run(config, _corpus(), tmp_path)
-    assert not _of(again, Note)
+    assert not train_toy(config, toy_corpus(), tmp_path / "again").of(Note)
 
 
 def test_a_loss_that_is_not_a_number_names_step_and_task(
@@ -243,8 +212,8 @@ def test_a_loss_that_is_not_a_number_names_step_and_task(
 
     monkeypatch.setattr(trainer, "set_up", poisoned)
     with pytest.raises(TrainingError, match=r"loss of task ner is not a number at step 1 "):
-        train(config, _corpus(), sink=events.append, checkpoint=Checkpoint(tmp_path / "c"))
-    (bad,) = _of(events, StepMetrics)[:1]
+        train(config, toy_corpus(), sink=events.append, checkpoint=Checkpoint(tmp_path / "c"))
+    (bad,) = [event for event in events if isinstance(event, StepMetrics)]
     assert not math.isfinite(bad.values["ner", "loss"])
     assert math.isfinite(bad.values["pos", "loss"])
 
@@ -252,32 +221,28 @@ def test_a_loss_that_is_not_a_number_names_step_and_task(
 @pytest.mark.parametrize("prior", PRIORS)
 def test_every_prior_trains_to_the_end(encoder: str, tmp_path: Path, prior: str) -> None:
     """With its own defaults. A scatter may be singular, its condition then infinite, but nothing is NaN."""
-    events, outcome = _run(
-        _config(encoder, prior=prior, encoder_training="frozen"), _corpus(), tmp_path / "run"
-    )
-    assert outcome.best_epoch is not None
-    last = _of(events, Snapshot)[-1].relations
+    run = train_toy(_config(encoder, prior=prior, encoder_training="frozen"), toy_corpus(), tmp_path / "run")
+    assert run.outcome.best_epoch is not None
+    last = run.of(Snapshot)[-1].relations
     for mode in MODES:
         assert np.isfinite(last.correlation(mode)).all()
-    numbers = [value for event in _of(events, StepMetrics) for value in event.values.items()]
+    numbers = [value for event in run.of(StepMetrics) for value in event.values.items()]
     assert not [name for name, value in numbers if math.isnan(value)]
     assert all(math.isfinite(value) for (_, name), value in numbers if name in ("loss", "penalty"))
 
 
 def test_a_vanished_penalty_is_noted_once(encoder: str, tmp_path: Path) -> None:
     config = _config(encoder, prior="paper", lr_heads=1e-4, **{"lambda": 0.05}, epochs=4)
-    events, _ = _run(config, _corpus(), tmp_path)
-    notes = _of(events, Note)
-    assert len(notes) == 1
-    assert "trains as MTL does" in notes[0].message
+    (note,) = train_toy(config, toy_corpus(), tmp_path / "run").of(Note)
+    assert "trains as MTL does" in note.message
 
 
 def test_a_long_window_and_a_task_without_training_words_are_refused(encoder: str) -> None:
     with pytest.raises(ConfigError, match="reads at most 64 subwords at once, not 100"):
-        set_up(_config(encoder, max_length=100), _corpus())
+        set_up(_config(encoder, max_length=100), toy_corpus())
 
     with pytest.raises(TrainingError, match="Task ner has nothing labelled to train on"):
-        set_up(_config(encoder), _corpus(_sentences(10, 1, ("pos",))))
+        set_up(_config(encoder), toy_corpus(sentences(10, 1, ("pos",))))
 
 
 # The first corpus annotates parts of speech and entities, the second parts of speech only.
@@ -287,9 +252,8 @@ TASKS = ("pos@demo", "ner", "pos@demo-pos-b")
 
 def trained(encoder: str, alignment: str, folder: Path) -> tuple[RunFacts, Relations]:
     config = _config(encoder, corpus=CORPUS, tasks=TASKS, alignment=alignment, epochs=2)
-    events, _ = _run(config, prepare(config), folder)
-    (facts,) = _of(events, RunFacts)
-    return facts, _of(events, Snapshot)[-1].relations
+    run = train_toy(config, prepare(config), folder / "run")
+    return run.facts, run.of(Snapshot)[-1].relations
 
 
 def test_exact_relates_the_common_task_and_leaves_the_other_apart(encoder: str, tmp_path: Path) -> None:

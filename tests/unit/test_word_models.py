@@ -13,7 +13,6 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora.types import Corpus, Sentence
 from core.encoding.batches import Batch, Batches
@@ -27,55 +26,42 @@ from core.models.encoders.transformer import load_transformer
 from core.models.encoders.word_inputs import WordInputs
 from core.models.word_model import word_encoder
 from core.recording.placed import placed
-from core.records import Event, Note, RunFacts, Snapshot, SplitResult
+from core.records import Note, Snapshot
 from core.registry import WORD_ENCODERS
 from core.tagging import load_tagger
 from core.training.setup import TrainingRun, set_up
-from core.training.trainer import train
 from jobs.queue.submit import check
 from tests.toys import WORDS, config, corpus, sentences
+from tests.unit.toy_runs import ToyRun, assert_tags_as_tested, train_toy
 
 SMALL: dict[str, Any] = {"bilstm_hidden": 8, "epochs": 12, "lr_encoder": 2e-2, "lr_bilstm": 2e-2}
 
 
-def run(folder: Path, data: Corpus | None = None, **changes: Any) -> tuple[list[Event], Path]:
-    events: list[Event] = []
-    checkpoint = Checkpoint(folder / "checkpoint")
-    train(config(**SMALL | changes), data or corpus(), sink=events.append, checkpoint=checkpoint)
-    return events, folder / "checkpoint"
-
-
-def of(events: list[Event], kind: type[Any]) -> list[Any]:
-    return [event for event in events if isinstance(event, kind)]
+def small_run(folder: Path, data: Corpus | None = None, **changes: Any) -> ToyRun:
+    return train_toy(config(**SMALL | changes), data or corpus(), folder / "checkpoint")
 
 
 @pytest.mark.parametrize("head", ["linear", "crf", "crf_legal"])
 @pytest.mark.parametrize("encoder", WORD_ENCODERS)
 def test_a_run_over_words_learns_and_tags_as_it_was_tested(encoder: str, head: str, tmp_path: Path) -> None:
-    events, checkpoint = run(tmp_path, encoder=encoder, head=head, paradigm="mtl")
-    test = of(events, SplitResult)[-1]
-    assert all(score.score > 0.8 for score in test.scores)
-    tagger = load_tagger(checkpoint)
-    answers = tagger.tag([sentence.tokens for sentence in corpus().test])
-    for task in ("pos", "ner"):
-        assert [[tag.label for tag in answer.tags[task]] for answer in answers] == test.predictions[task]
-        for answer in answers:
-            for tag in answer.tags[task]:
-                assert tag.alternatives[0][0] == tag.label
-                assert sum(probability for _, probability in tag.alternatives) <= 1 + 1e-5
+    run = small_run(tmp_path, encoder=encoder, head=head, paradigm="mtl")
+    assert all(score.score > 0.8 for score in run.test.scores)
+    for answer in assert_tags_as_tested(run, corpus()):
+        for tag in (*answer.tags["pos"], *answer.tags["ner"]):
+            assert tag.alternatives[0][0] == tag.label
+            assert sum(probability for _, probability in tag.alternatives) <= 1 + 1e-5
     # Words that no text of the run has, among them one of the vectors.
-    (answer,) = tagger.tag([["Paris", "qwertz", "!"]])
+    (answer,) = load_tagger(run.checkpoint).tag([["Paris", "qwertz", "!"]])
     assert len(answer.tags["pos"]) == 3
 
 
 def test_inputs_are_dropped_once() -> None:
     """The LSTMs drop what they read, word inputs too: these drop nothing of their own."""
-    train_sentences = corpus().train
     words = [word for sentence in corpus().train for word in sentence.tokens]
     tokenizer = WordTokenizer(words)
     encoder, _ = word_encoder(config("bilstm", input_dropout=0.5), tokenizer, words)
     assert isinstance(encoder, StackedBiLSTM)
-    text = encode([sentence.tokens for sentence in train_sentences], tokenizer, 32)
+    text = encode([sentence.tokens for sentence in corpus().train], tokenizer, 32)
     (batch,) = Batches(text, np.zeros((len(text.firsts), 0), np.int64), 40, tokenizer.pad).by_length()
     inputs = cast(WordInputs, encoder.below)
     assert torch.equal(inputs.train()(batch), inputs.eval()(batch))
@@ -131,46 +117,38 @@ def test_the_transformer_of_the_context_counts_as_frozen(encoder: str) -> None:
 @pytest.mark.parametrize("head", ["linear", "crf"])
 def test_a_run_with_context_tags_as_it_was_tested(head: str, encoder: str, tmp_path: Path) -> None:
     made: dict[str, Any] = {"encoder": "sc-lstm", "head": head, "paradigm": "mtl", "context_encoder": encoder}
-    events, checkpoint = run(tmp_path, data=long_sentences(), max_length=12, epochs=3, **made)
-    assert {path.name for path in checkpoint.iterdir()} >= {"words.json", "weights.safetensors"}
-    assert not (checkpoint / "encoder").exists()
-    test = of(events, SplitResult)[-1]
-    answers = load_tagger(checkpoint).tag([sentence.tokens for sentence in long_sentences().test])
-    for task in ("pos", "ner"):
-        assert [[tag.label for tag in answer.tags[task]] for answer in answers] == test.predictions[task]
+    run = small_run(tmp_path, data=long_sentences(), max_length=12, epochs=3, **made)
+    assert {path.name for path in run.checkpoint.iterdir()} >= {"words.json", "weights.safetensors"}
+    assert not (run.checkpoint / "encoder").exists()
+    assert_tags_as_tested(run, long_sentences())
 
 
 def test_mrn_relates_the_heads_over_words(tmp_path: Path) -> None:
-    events, _ = run(tmp_path, encoder="sc-lstm", paradigm="mrn", update_every=5, alignment="cooccurrence")
-    (facts,) = of(events, RunFacts)
-    assert facts.features == 4 * SMALL["bilstm_hidden"]
-    assert of(events, Snapshot)[-1].relations.task.shape == (2, 2)
+    run = small_run(tmp_path, encoder="sc-lstm", paradigm="mrn", update_every=5, alignment="cooccurrence")
+    assert run.facts.features == 4 * SMALL["bilstm_hidden"]
+    assert run.of(Snapshot)[-1].relations.task.shape == (2, 2)
 
 
 def test_the_words_without_a_vector_are_said(tmp_path: Path) -> None:
-    events, _ = run(tmp_path, encoder="bilstm", paradigm="stl", tasks="ner", epochs=1)
-    (facts,) = of(events, RunFacts)
-    (note,) = [note for note in facts.notes if "vector" in note]
+    run = small_run(tmp_path, encoder="bilstm", paradigm="stl", tasks="ner", epochs=1)
+    (note,) = [note for note in run.facts.notes if "vector" in note]
     assert note.startswith("glove has vectors of 100.0% of the training words")
 
 
 def test_a_training_without_better_epochs_ends(tmp_path: Path) -> None:
-    events, _ = run(tmp_path, encoder="bilstm", paradigm="mrn", epochs=40, patience=2, snapshots=3)
-    (note,) = [note for note in of(events, Note) if "No better epoch for 2 epochs" in note.message]
-    assert of(events, Snapshot)[-1].step == note.step
+    run = small_run(tmp_path, encoder="bilstm", paradigm="mrn", epochs=40, patience=2, snapshots=3)
+    (note,) = [note for note in run.of(Note) if "No better epoch for 2 epochs" in note.message]
+    assert run.of(Snapshot)[-1].step == note.step
 
 
 @pytest.mark.parametrize("training", ["fixed", "tuned"])
 def test_fixed_vectors_stay_as_they_are(training: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.vec"
     path.write_text("".join(f"{word.lower()} 0.25 {place}\n" for place, word in enumerate(WORDS[:-1])))
-    made: dict[str, Any] = {
-        "vectors": str(path),
-        "vectors_training": training,
-        "optimiser": "sgd",
-        "weight_decay": 0.1,
-    }
-    _, checkpoint = run(tmp_path, encoder="bilstm", paradigm="mtl", epochs=2, **made)
+    made: dict[str, Any] = {"vectors": str(path), "vectors_training": training, "optimiser": "sgd"}
+    checkpoint = small_run(
+        tmp_path, encoder="bilstm", paradigm="mtl", epochs=2, weight_decay=0.1, **made
+    ).checkpoint
     kept = load_file(checkpoint / "weights.safetensors")["encoder.below.trained"]
     words = json.loads((checkpoint / "words.json").read_text())["trained"]
     start = torch.tensor([[0.25, [word.lower() for word in WORDS].index(word)] for word in words])
@@ -185,25 +163,25 @@ def test_words_without_capitals_or_vectors_are_learned_from_their_characters(tmp
         for part in (corpus().train, corpus().test)
     ]
     made: dict[str, Any] = {"encoder": "bilstm", "paradigm": "mtl", "vectors": str(path)}
-    events, _ = run(tmp_path, data=corpus(*lowered), **made)
-    assert all(score.score > 0.8 for score in of(events, SplitResult)[-1].scores)
-    (note,) = [note for note in of(events, RunFacts)[0].notes if "vector" in note]
+    run = small_run(tmp_path, data=corpus(*lowered), **made)
+    assert all(score.score > 0.8 for score in run.test.scores)
+    (note,) = [note for note in run.facts.notes if "vector" in note]
     assert "has vectors of 0.0% of the training words" in note
 
 
 def test_own_vectors_give_their_dimension(tmp_path: Path) -> None:
     path = tmp_path / "mine.vec"
     path.write_text("2 4\nlamb 1 0 0 0\neu 0 1 0 0\n", encoding="utf-8")
-    events, checkpoint = run(tmp_path, encoder="bilstm", paradigm="mtl", vectors=str(path), epochs=1)
+    run = small_run(tmp_path, encoder="bilstm", paradigm="mtl", vectors=str(path), epochs=1)
     path.unlink()
-    tagger = load_tagger(checkpoint)
+    tagger = load_tagger(run.checkpoint)
     assert tagger.tag([["EU", "lamb"]])
     assert not tagger.notes
     assert tagger.tag([["Utrecht"]])
     (note,) = tagger.notes
     assert note.startswith("Words that are not in this run's corpus count as unknown. vectors: ")
     assert note.endswith(" is neither glove nor a file or folder.")
-    assert any("2 4" not in note and "mine.vec" in note for note in of(events, RunFacts)[0].notes)
+    assert any("2 4" not in note and "mine.vec" in note for note in run.facts.notes)
 
 
 @pytest.mark.parametrize(
