@@ -8,13 +8,11 @@ import pytest
 
 from core.errors import NotOwner
 from core.store import Owner, RunState, SnapshotKey, Store
-from jobs.queue import control
 from jobs.queue.doctor import of_store
 from tests.making import (
     OTHER,
     OWNER,
     Clock,
-    NoWorkers,
     claimed,
     config,
     epoch_metrics,
@@ -64,24 +62,6 @@ class TestHeldBack:
         store.unpause_queue()
         store.unpause_queue()
         assert store.paused_since() is None
-        assert claim_all(store) == [run_id]
-
-    def test_the_verbs_say_so_and_workers_are_started_again(self, store: Store) -> None:
-        engine = NoWorkers("local")
-        (run_id,) = store.add_runs([config()])
-        (paused,) = control.pause(store)
-        assert "paused" in paused.message
-        assert store.claim(OWNER, due_in=15) is None
-        control.unpause(store, engine)
-        (drained,) = control.drain(store, OWNER.host)
-        assert "what it trains goes on" in drained.message
-        assert not store.evicted(OWNER.host)
-        (evicted,) = control.drain(store, OWNER.host, now=True)
-        assert "queued again" in evicted.message
-        assert store.evicted(OWNER.host)
-        assert claim_all(store) == []
-        control.undrain(store, OWNER.host, engine)
-        assert engine.asked == 2
         assert claim_all(store) == [run_id]
 
     def test_what_is_being_trained_goes_on(self, store: Store) -> None:

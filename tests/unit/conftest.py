@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from core.store import Store
-from tests.making import Clock
+from core.store import ErrorInfo, Store
+from tests.making import Clock, conll_folder
 from tests.tiny import tiny_bert
 
 
@@ -29,3 +30,16 @@ def store(clock: Clock) -> Iterator[Store]:
     opened = Store.open("sqlite://", clock=clock)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """A folder of CoNLL files with the columns tokens, ner and toy; a training split of 40 words."""
+    return conll_folder(tmp_path / "corpus")
+
+
+def error_of(store: Store, run_id: int) -> ErrorInfo:
+    """Why the run did not succeed."""
+    error = store.run(run_id).error
+    assert error is not None
+    return error

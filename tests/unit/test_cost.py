@@ -26,11 +26,6 @@ def one_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MRNLAB_SLOTS", "1")
 
 
-@pytest.fixture
-def corpus(tmp_path: Path) -> Path:
-    return conll_folder(tmp_path / "corpus")
-
-
 def ended(
     store: Store,
     clock: Clock,

@@ -195,14 +195,6 @@ def test_a_task_folder_answers_as_the_run(make: Callable[[Path], Path], frozen: 
             )
 
 
-def test_a_bilstm_has_no_folder(tmp_path: Path) -> None:
-    one = made_tagger(str(tiny_bert(tmp_path / "encoder")), bilstm=4)
-    told = save_task_folders(one, {"pos": tmp_path / "pos"}, {})
-    assert told is not None
-    assert "BiLSTM" in told
-    assert not (tmp_path / "pos").exists()
-
-
 def test_a_class_that_computes_something_else_is_found_out(tmp_path: Path) -> None:
     """ModernBERT's class has a layer more between encoder and classifier."""
     one = made_tagger(str(tiny_modernbert(tmp_path / "encoder")))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,6 @@ from core.errors import CorpusError
 from core.store import RunState, Store
 from jobs.queue.submit import same_runs, submit_missing
 from tests.making import OWNER, NoWorkers, claimed, config, conll_config, conll_folder, run_facts
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    opened = Store.open("sqlite://")
-    yield opened
-    opened.close()
 
 
 def reused(store: Store, *configs: RunConfig) -> list[int | None]:

@@ -98,8 +98,7 @@ def test_finds(text: str, ids: set[int], runs: list[Run]) -> None:
         ("pos>0 archived:yes", {5}),
     ],
 )
-def test_finds_by_the_mean_score_of_a_configuration(text: str, ids: set[int]) -> None:
-    store = Store.open("sqlite://")
+def test_finds_by_the_mean_score_of_a_configuration(text: str, ids: set[int], store: Store) -> None:
     for values, dev, test in (({"seed": 1}, 0.8, 0.6), ({"seed": 2}, 0.8, 0.8), ({"epochs": 2}, 0.7, 0.9)):
         run_id = claimed(store, RunState.SUCCEEDED, **values)
         for split, score in (("dev", dev), ("test", test)):
@@ -116,7 +115,6 @@ def test_finds_by_the_mean_score_of_a_configuration(text: str, ids: set[int]) ->
         parse_filter("od-name>5", store=store)
     with pytest.raises(FilterError, match=r"no field 'train\.pos'"):
         parse_filter("train.pos>5", store=store)
-    store.close()
 
 
 @pytest.mark.parametrize(
@@ -145,15 +143,13 @@ def test_says_what_is_wrong_and_where(text: str, position: int, words: str) -> N
     assert f"Character {position + 1}:" in str(refused.value)
 
 
-def test_a_stopped_run_is_found_by_that_word_and_by_the_stored_one() -> None:
-    store = Store.open("sqlite://")
+def test_a_stopped_run_is_found_by_that_word_and_by_the_stored_one(store: Store) -> None:
     (run_id,) = store.add_runs([config()])
     store.request_stop(run_id)
     (run,) = store.runs()
     assert parse_filter("state:stopped").matches(run)
     assert parse_filter("state:cancelled").matches(run)
     assert not parse_filter("state:stopping").matches(run)
-    store.close()
 
 
 def test_every_field_of_a_description_can_be_asked_for(runs: list[Run]) -> None:

@@ -20,12 +20,7 @@ from jobs.engines.local import gpu_count
 from jobs.queue import submit as submission
 from jobs.queue.estimates import eta
 from jobs.queue.submit import check, submit
-from tests.making import Clock, NoWorkers, claimed, conll_config, conll_folder, step_metrics
-
-
-@pytest.fixture
-def corpus(tmp_path: Path) -> Path:
-    return conll_folder(tmp_path / "corpus")
+from tests.making import Clock, NoWorkers, claimed, conll_config, step_metrics
 
 
 def test_each_share_of_a_corpus_is_read_once(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from core.corpora.text_files import MOST_SCORE
 from core.corpora.types import Sentence
 from core.encoding.texts import encode_sentences
 from core.encoding.tokenizer import load_tokenizer
-from core.errors import ConfigError, NothingToLearn
+from core.errors import ConfigError
 from core.models.encoders.transformer import load_transformer, text_pooling
 from core.records import EpochMetrics, Note, SplitResult
 from core.tagging import load_tagger
@@ -246,17 +246,7 @@ def test_a_prior_leaves_out_pairs_that_are_read_apart(encoder: str, tmp_path: Pa
         set_up(config(encoder, tasks="mood,same", **mrn), text_corpus(tasks=("mood", "same")))
 
 
-def test_runs_that_cannot_be(encoder: str) -> None:
-    with pytest.raises(NothingToLearn, match="a run of alike has nothing to learn over a frozen encoder"):
-        set_up(
-            config(encoder, tasks="alike", paradigm="stl", encoder_training="frozen", lr_heads=0.1),
-            text_corpus(tasks=("alike",)),
-        )
-    over_words: dict[str, Any] = {"encoder": "bilstm", "bilstm_hidden": 4}
-    with pytest.raises(ConfigError, match="apart"):
-        set_up(config(**over_words, pair_encoding="together"), text_corpus())
-    with pytest.raises(ConfigError, match="reads words"):
-        set_up(config(**over_words, context_encoder=encoder), text_corpus())
+def test_tasks_of_other_numbers_of_labels_share_no_head(encoder: str) -> None:
     many = text_corpus()
     extra = replace(many.train[-1], labels={"same": ("maybe",)})
     with pytest.raises(ConfigError, match="same has 3"):

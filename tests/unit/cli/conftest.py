@@ -18,7 +18,6 @@ from jobs.engines import local
 from tests.making import (
     OWNER,
     claimed,
-    conll_folder,
     epoch_metrics,
     run_facts,
     snapshot,
@@ -86,9 +85,3 @@ def lab(laboratory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Laborator
     monkeypatch.setattr(local, "start", count)
     yield made
     made.store.close()
-
-
-@pytest.fixture
-def corpus(tmp_path: Path) -> Path:
-    """A folder of CoNLL files with the columns tokens, ner and toy."""
-    return conll_folder(tmp_path / "corpus")

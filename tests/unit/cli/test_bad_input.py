@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -50,63 +49,9 @@ class TestBadInput:
             assert word in sentence
         assert lab.started == 0
 
-    @pytest.mark.parametrize(
-        ("spoil", "words"),
-        [
-            (lambda folder: (folder / "train.conll").unlink(), ["train"]),
-            (lambda folder: _replace_line(folder, 4, b"It O"), ["train.conll", "line 4"]),
-            (lambda folder: _with_tabs(folder, 3, b"  "), ["train.conll", "line 3"]),
-            (
-                lambda folder: _replace_line(folder, 1, "Ü B-ORG X".encode("latin-1")),
-                ["train.conll", "UTF-8"],
-            ),
-            (lambda folder: (folder / "train.conll").write_text(""), ["train"]),
-        ],
-        ids=["missing file", "a column too few", "spaces in a tab file", "Latin-1", "empty train split"],
-    )
-    def test_corpora(
-        self, lab: Laboratory, corpus: Path, spoil: Callable[[Path], object], words: list[str]
-    ) -> None:
-        spoil(corpus)
-        sentence = lab.refusal(*launch_arguments(corpus))
-        for word in words:
-            assert word in sentence
-
-    @pytest.mark.parametrize(
-        ("name", "content", "words"),
-        [
-            ("train.tsv", "text1\ttext2\tscore\na\tb\t1\na\tb\tvery\n", ["line 3", "number", "'very'"]),
-            ("train.tsv", "text1\ttext2\tscore\na\tb\tnan\n", ["line 2", "number", "'nan'"]),
-            ("train.tsv", "text1\ttext2\tscore\na\tb\n", ["line 2", "3 columns"]),
-            ("train.tsv", "text1\ttext2\tscore\na\t \t1\n", ["line 2", "text2 is empty"]),
-            ("train.tsv", "text1\ttext2\tscore\n", ["line 1", "no text follows"]),
-            ("train.tsv", f"text1\ttext2\tscore\n{'a' * 100_001}\tb\t1\n", ["line 2", "100,000"]),
-            ("train.csv", "text1,score\na,1\n", ["line 1", "text1 and text2"]),
-            ("train.csv", 'text1,text2,score\n"a\nb",c,1\n"a,b,1\n', ["line 4", "quoted"]),
-            ("train.csv", "text1,text2,score\n\xff,b,1\n", ["line 2", "UTF-8"]),
-            ("train.jsonl", '{"text1": "a", "text2": "b", "score": 1}\n"a"\n', ["line 2", "JSON object"]),
-            ("train.conll", "a O\n", ["mixes CoNLL columns and texts"]),
-        ],
-    )
-    def test_corpora_of_pairs(
-        self, lab: Laboratory, tmp_path: Path, name: str, content: str, words: list[str]
-    ) -> None:
-        place = tmp_path / "pairs"
-        place.mkdir()
-        (place / "test.tsv").write_text("text1\ttext2\tscore\na\tb\t1\n")
-        (place / name).write_bytes(content.encode("latin-1"))
-        sentence = lab.refusal("launch", "--corpus", str(place), "--tasks", "pairs", "--paradigm", "stl")
-        assert name in sentence or "mixes" in sentence
-        for word in words:
-            assert word in sentence
-        assert lab.started == 0
-
-    def test_columns_of_texts_have_names(self, lab: Laboratory, tmp_path: Path) -> None:
-        for split in ("train", "test"):
-            (tmp_path / f"{split}.csv").write_text("text,label\na,b\n")
-        sentence = lab.refusal(*launch_arguments(tmp_path))
-        assert "holds texts in named columns" in sentence
-        assert "leave out the column names" in sentence
+    def test_a_corpus_that_cannot_be_read_is_named_with_its_line(self, lab: Laboratory, corpus: Path) -> None:
+        (corpus / "train.conll").write_text("EU B-ORG X\nIt O\n")
+        assert f"{corpus / 'train.conll'}, line 2: expected 3 col" in lab.refusal(*launch_arguments(corpus))
 
     def test_a_store_that_is_none(self, lab: Laboratory, tmp_path: Path) -> None:
         notes = tmp_path / "notes.db"
@@ -156,19 +101,6 @@ class TestBadInput:
         for file in ("/dev/zero", str(pipe)):
             assert "is not a file" in lab.refusal("tag", str(run), "--file", file)
         assert "too long" in lab.refusal("tag", str(run), "--file", "a" * 300)
-
-
-def _replace_line(folder: Path, number: int, content: bytes) -> None:
-    path = folder / "train.conll"
-    lines = path.read_bytes().split(b"\n")
-    lines[number - 1] = content
-    path.write_bytes(b"\n".join(lines))
-
-
-def _with_tabs(folder: Path, number: int, content: bytes) -> None:
-    path = folder / "train.conll"
-    path.write_bytes(path.read_bytes().replace(b" ", b"\t"))
-    _replace_line(folder, number, content)
 
 
 def _call(monkeypatch: pytest.MonkeyPatch, error: BaseException, *arguments: str) -> None:

@@ -19,7 +19,6 @@ from jobs.cli.launch import wait_for_runs
 from jobs.worker import maintenance
 from tests.making import claimed
 from tests.unit.cli.conftest import Laboratory, launch_arguments
-from tests.unit.test_published_protocol import PUBLISHED
 
 
 class TestLaunch:
@@ -92,17 +91,6 @@ class TestLaunch:
             (epochs, dropout, 0) for epochs in (1, 2) for dropout in (0.1, 0.2)
         }
 
-    def test_the_dissertation_preset_prints_every_published_value(
-        self, lab: Laboratory, corpus: Path
-    ) -> None:
-        arguments = launch_arguments(
-            corpus, "--preset", "dissertation", "--encoder", "minilm+bilstm", "--paradigm", "mrn"
-        )
-        (run,) = lab.json(*arguments)["runs"]
-        published = {field: value for field, value, _ in PUBLISHED if field != "encoder"}
-        printed = {field: run["config"][field] for field in published}
-        assert printed == published | {"learn": list(published["learn"])}
-
     def test_encoders_over_words_and_lists_that_are_one_value(self, lab: Laboratory, corpus: Path) -> None:
         settings = ["--set", "head=linear,crf", "--set", "task_weights=3,1", "--set", "task_order=toy,ner"]
         lab.answer(
@@ -124,25 +112,6 @@ class TestLaunch:
         stacks, shared = sorted((run.config for run in lab.store.runs()), key=lambda config: config.encoder)
         assert (stacks.encoder, stacks.lstm_layers, stacks.paradigm) == ("bilstm", 3, "mtl")
         assert shared == stacks.with_(encoder="sc-lstm")
-
-    @pytest.mark.parametrize(
-        ("encoder", "setting", "sentence"),
-        [
-            ("lstm-d", "task_order=ner", "task_order: name each of ner, toy once, not ner."),
-            ("sc-lstm", "task_weights=3", "task_weights: name a weight above 0 for each of the 2 tasks."),
-            ("sc-lstm", "vectors=/nowhere.txt", "vectors: '/nowhere.txt' is neither glove nor a file"),
-            ("sc-lstm", "encoder_training=frozen", "encoder_training must be full here"),
-            ("minilm", "vectors=glove", "vectors must be left unset here: only an encoder that reads words"),
-        ],
-    )
-    def test_what_such_a_run_cannot_have(
-        self, lab: Laboratory, corpus: Path, encoder: str, setting: str, sentence: str
-    ) -> None:
-        arguments = launch_arguments(corpus, "--encoder", encoder, "--paradigm", "mtl", "--set", setting)
-        result = lab.call(*arguments)
-        assert result.exit_code != 0
-        assert sentence in " ".join(result.stderr.split())
-        assert lab.store.runs() == []
 
     def test_a_mapping_beside_another_alignment(self, lab: Laboratory, corpus: Path) -> None:
         file = corpus / "labels.csv"
