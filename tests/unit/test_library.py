@@ -28,6 +28,7 @@ from core.store import RunState
 from jobs.worker.liveness import reap
 from tests.making import claimed, split_result
 from tests.trained import toy_config, train_runs
+from tests.unit.conftest import error_of
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -194,11 +195,10 @@ def test_a_run_that_is_interrupted_is_not_left_running(
 
     with pytest.raises(type(error)):
         train_here(lab.store, toy_config(laboratory), watch)
-    run = lab.store.run(1)
-    assert run.state is state
+    assert lab.store.state(1) is state
     if state is RunState.FAILED:
-        assert run.error is not None
-        assert run.error.message == "Training stopped with an unexpected error: ValueError: odd"
+        unexpected = "Training stopped with an unexpected error: ValueError: odd"
+        assert error_of(lab.store, 1).message == unexpected
 
 
 def test_a_paused_queue_holds_it_back_and_nothing_is_left(laboratory: Path) -> None:

@@ -20,6 +20,7 @@ from jobs.queue.remedies import advice
 from jobs.worker.loop import Worker
 from tests.making import OWNER
 from tests.trained import toy_config
+from tests.unit.conftest import error_of
 
 GB = 2**30
 
@@ -147,12 +148,10 @@ def test_a_training_that_finds_no_memory_leads_to_the_batch_size_that_fits(
     store = Store.open()
     (run_id,) = store.add_runs([toy_config(laboratory, batch_size=16)])
     Worker(store, OWNER, log_to=lambda _path: contextlib.nullcontext()).train_next()
-    run = store.run(run_id)
-    assert run.state is RunState.FAILED
-    assert run.error is not None
-    assert run.error.type == "OutOfMemory"
+    run, error = store.run(run_id), error_of(store, run_id)
+    assert (run.state, error.type) == (RunState.FAILED, "OutOfMemory")
     assert run.facts["error"] == {"field": "batch_size", "fits": 4}
-    assert "batches of 16 sentences: about 4 would fit. Clone it with batch_size 4." in run.error.message
+    assert "batches of 16 sentences: about 4 would fit. Clone it with batch_size 4." in error.message
     advised = advice(run)
     assert advised is not None
     assert (advised.cause, advised.clone) == ("out of memory", {"batch_size": "4"})

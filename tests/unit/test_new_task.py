@@ -28,7 +28,7 @@ from core.mrn.new_task import (
 from core.mrn.priors import PriorSettings
 from core.mrn.priors.tensor_normal import initial_variance
 from core.recording.placed import placed
-from core.records import Saved, Snapshot
+from core.records import Snapshot
 from core.store import Store
 from core.tagging import load_tagger
 from core.training.setup import TrainingRun, set_up
@@ -38,7 +38,7 @@ from tests.toys import config as toy_config
 from tests.toys import corpus, sentences
 from tests.trained import toy_config as made_config
 from tests.trained import train_runs
-from tests.unit.test_resuming import Laboratory, assert_same, cut_at
+from tests.unit.test_resuming import Laboratory, cut_at_every_state
 
 T, C, D = 3, 4, 2
 
@@ -240,12 +240,8 @@ def test_a_task_is_added_to_a_run_that_one_was_added_to(encoder: str, trained: P
 
 def test_an_added_run_goes_on_from_every_state(encoder: str, trained: Path, tmp_path: Path) -> None:
     config = _config(encoder, trained, epochs=5, dropout=0.3)
-    whole = Laboratory(config, tmp_path / "whole", _new_corpus())
-    whole.attempt()
-    pieces = Laboratory(config, tmp_path / "pieces", _new_corpus(), every=3)
-    _, attempts = pieces.until_done(cut_at(Saved))
-    assert attempts > 2
-    assert_same(pieces, whole)
+    whole, _, cuts = cut_at_every_state(config, _new_corpus(), tmp_path, every=3)
+    assert cuts > 2
     assert isinstance(whole.record.snapshots[15], Snapshot)
 
 

@@ -21,7 +21,7 @@ import pytest
 
 from core.errors import LossCause, MRNLabError
 from core.recording.owner import this_process
-from core.store import ENDED, MetricKey, Run, RunState, Store
+from core.store import ENDED, ErrorInfo, MetricKey, RunState, Store
 from jobs.engines import local
 from jobs.engines.local import LocalEngine, free_slot, slot_count, taken_slots
 from jobs.worker import standstill
@@ -42,9 +42,11 @@ from tests.supervised import (
     wait_for,
     watchers,
 )
+from tests.unit.conftest import error_of
 
 ROOT = Path(__file__).resolve().parents[2]
 WITHIN_S = 60.0
+HUNG_FOR_3_S = "made no progress for 3 s although its process lived; it was ended."
 
 
 @pytest.fixture
@@ -301,10 +303,10 @@ def supervisor_of(pid: int) -> psutil.Process:
     return watchers(pid)[0]
 
 
-def lost(store: Store, run_id: int) -> Run:
-    """The run, once it is found lost, which must be soon."""
+def loss_of(store: Store, run_id: int) -> ErrorInfo:
+    """Why the run is lost, once that is found, which must be soon."""
     wait_for(lambda: store.state(run_id) is RunState.LOST, WITHIN_S)
-    return store.run(run_id)
+    return error_of(store, run_id)
 
 
 def history(store: Store, run_id: int) -> list[str]:
@@ -318,14 +320,12 @@ def test_a_worker_that_dies_costs_its_run_only(store: Store, engine: LocalEngine
     pid = training(store, engine, first)
     os.kill(pid, signal.SIGKILL)
     killed = time.time()
-    run = lost(store, first)
+    error, run = loss_of(store, first), store.run(first)
     assert run.finished_at is not None
     assert run.finished_at.timestamp() - killed < 5
-    assert run.error is not None
-    assert run.error.message.startswith(
-        f"The worker of run {first} is gone: its process {pid} was ended by SIGKILL ("
-    )
-    assert run.error.exit_code == -signal.SIGKILL
+    ended = f"The worker of run {first} is gone: its process {pid} was ended by SIGKILL ("
+    assert error.message.startswith(ended)
+    assert error.exit_code == -signal.SIGKILL
     # What it had acknowledged is there, without a gap.
     (loss,) = store.metrics([first], MetricKey("", "train", "loss"))
     assert loss.step.tolist() == list(range(1, run.step + 1))
@@ -355,9 +355,7 @@ def test_the_supervisor_may_die(store: Store, engine: LocalEngine) -> None:
     assert store.run(first).attempt == 1
     assert training(store, engine, second) == pid
     os.kill(pid, signal.SIGKILL)
-    run = lost(store, second)
-    assert run.error is not None
-    assert run.error.message.endswith("ended without a word.")
+    assert loss_of(store, second).message.endswith("ended without a word.")
     wait_for(lambda: store.state(third) is RunState.SUCCEEDED)
 
 
@@ -378,9 +376,8 @@ def test_told_to_end(store: Store, engine: LocalEngine, monkeypatch: pytest.Monk
         assert any(text.startswith("Its worker was told to end.") for text in history(store, run_id)), run_id
     assert hung.is_running()
     supervisor_of_hung.send_signal(signal.SIGINT)
-    error = lost(store, ids[0]).error
-    assert error is not None
-    assert error.message.endswith("was ended by force, for it was told to end a second time.")
+    forced = "was ended by force, for it was told to end a second time."
+    assert loss_of(store, ids[0]).message.endswith(forced)
     wait_for(lambda: engine.live_workers(store) == 0)
     assert store.state(waiting) is RunState.QUEUED
 
@@ -396,9 +393,7 @@ def test_a_hung_worker_is_ended(store: Store, engine: LocalEngine, monkeypatch: 
     freeze(store, owners[stopped].pid)
     (waiting,) = store.add_runs([config(seed=2, epochs=1)])
     for run_id in owners:
-        error = lost(store, run_id).error
-        assert error is not None
-        assert error.message.endswith("made no progress for 3 s although its process lived; it was ended.")
+        assert loss_of(store, run_id).message.endswith(HUNG_FOR_3_S)
     wait_for(lambda: not any(map(is_alive, owners.values())))
     wait_for(lambda: store.state(waiting) is RunState.SUCCEEDED)
 
@@ -411,10 +406,9 @@ def test_a_worker_that_was_stopped_with_the_store_locked_is_ended(
     monkeypatch.setenv("MRNLAB_HANG_S", "3")
     stopped, waiting = store.add_runs([config(epochs=FOREVER, seed=seed), config(epochs=1)])
     engine.ensure_workers(store)
-    error = lost(store, stopped).error
-    assert error is not None
+    error = loss_of(store, stopped)
     assert error.type == LossCause.HUNG
-    assert error.message.endswith("made no progress for 3 s although its process lived; it was ended.")
+    assert error.message.endswith(HUNG_FOR_3_S)
     wait_for(lambda: store.state(waiting) is RunState.SUCCEEDED)
     wait_for(lambda: engine.live_workers(store) == 0)
     assert not list(workers_folder(store.url).glob("progress-*"))

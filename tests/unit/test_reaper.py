@@ -16,10 +16,11 @@ from sqlalchemy import Connection
 
 from core.errors import LossCause, MRNLabError, StoreBusy
 from core.recording.owner import this_process
-from core.store import ENDED, ErrorInfo, Owner, Run, RunState, Store
+from core.store import ENDED, Owner, Run, RunState, Store
 from jobs.worker.liveness import GRACE_S, LivenessTracker, hang_limit, reap
 from jobs.worker.process import ProcessStatus
 from tests.making import OTHER, OWNER, Clock, claimed, config
+from tests.unit.conftest import error_of
 
 HOUR = 3600.0
 
@@ -42,13 +43,6 @@ class Ending:
 
 def look(store: Store, status: ProcessStatus, watch: LivenessTracker | None = None) -> list[int]:
     return reap(store, watch, status=lambda _: status, end=never)
-
-
-def loss_of(store: Store, run_id: int) -> ErrorInfo:
-    """Why the run was lost."""
-    error = store.run(run_id).error
-    assert error is not None
-    return error
 
 
 class Observer:
@@ -92,7 +86,7 @@ class TestDead:
         run = store.claim(dataclasses.replace(mine, boot_id=f"the boot before/{places}"), due_in=15)
         assert run is not None
         assert reap(store) == [run.id]
-        error = loss_of(store, run.id)
+        error = error_of(store, run.id)
         assert error.type == LossCause.RESTARTED
         assert error.message.endswith(f"its machine {mine.host} was started anew.")
 
@@ -142,7 +136,7 @@ class TestElsewhere:
         seconds = observer.watches(60)
         assert seconds is not None
         assert 35 <= seconds <= 60
-        assert loss_of(store, run_id).type == LossCause.SILENT
+        assert error_of(store, run_id).type == LossCause.SILENT
 
     def test_a_look_before_it_spoke_again_takes_nothing_from_it(self, store: Store, clock: Clock) -> None:
         run_id = claimed(store)
@@ -190,7 +184,7 @@ class TestHung:
         assert seconds is not None
         assert 120 <= seconds <= 130
         assert end.owners == [OWNER]
-        error = loss_of(store, run_id)
+        error = error_of(store, run_id)
         assert error.type == LossCause.HUNG
         assert error.message == (
             f"The worker of run {run_id} made no progress for 120 s although its process lived; it was ended."
@@ -214,7 +208,7 @@ class TestHung:
             assert Observer(store, ProcessStatus.ALIVE, end).watches(130) is None
         assert set(end.owners) == {OWNER}
         assert look(store, ProcessStatus.GONE) == [run_id]
-        assert loss_of(store, run_id).type == LossCause.HUNG
+        assert error_of(store, run_id).type == LossCause.HUNG
 
     @pytest.mark.parametrize("moves", ["steps", "beats"])
     def test_one_that_moves_is_left_alone(

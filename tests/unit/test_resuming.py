@@ -146,6 +146,23 @@ def assert_same(pieces: Laboratory, expected: Laboratory) -> None:
     assert files(pieces.folder) == files(expected.folder)
 
 
+def cut_at_every_state(
+    config: RunConfig, data: Corpus, folder: Path, every: int = 4
+) -> tuple[Laboratory, Outcome, int]:
+    """Trains at once, and cut off at each state that is saved: both are the same. The first, its outcome, and
+    how often the other was cut off.
+    """
+    whole, pieces = (
+        Laboratory(config, folder / "whole", data),
+        Laboratory(config, folder / "pieces", data, every),
+    )
+    outcome = whole.attempt()
+    ended, cuts = pieces.until_done(cut_at(Saved))
+    assert ended.steps == outcome.steps
+    assert_same(pieces, whole)
+    return whole, outcome, cuts
+
+
 def toy(encoder: str, **changes: Any) -> RunConfig:
     return toy_config(encoder, **{"paradigm": "mtl"} | changes)
 
@@ -200,12 +217,8 @@ def test_gone_on_from_every_state(encoder: str, tmp_path: Path, kind: str) -> No
     steps = STEPS
     if config.draw_tasks != "together":  # an epoch has the batches of both tasks
         steps, cuts = 2 * STEPS, 9
-    whole = Laboratory(config, tmp_path / "whole", corpus())
-    assert whole.attempt().steps == steps
-    pieces = Laboratory(config, tmp_path / "pieces", corpus(), every)
-    ended, attempts = pieces.until_done(cut_at(Saved))
-    assert (ended.steps, attempts) == (steps, cuts)
-    assert_same(pieces, whole)
+    _, outcome, times_cut = cut_at_every_state(config, corpus(), tmp_path, every)
+    assert (outcome.steps, times_cut) == (steps, cuts)
     # Two states and their models at most, for all that was cut off.
     (states,) = (tmp_path / "pieces.states").iterdir()
     assert len(list(states.glob("step-*"))) == 2
@@ -220,6 +233,8 @@ TEXT_KINDS: dict[str, dict[str, Any]] = {
     "told the task": {"task_embedding": "projected", "dropout": 0.3},
     "words and texts": {"tasks": ("pos", "mood", "alike"), "task_embedding": "input", "weight_decay": 0.1},
 }
+
+
 INJECTIONS = ("input", "attention", "projected", "elu", "tanh", "selu")
 
 
@@ -232,22 +247,15 @@ def test_runs_on_texts_and_with_task_embeddings_go_on_from_every_state(
     else:
         config = toy(encoder, **{"tasks": TEXT_TASKS} | TEXT_KINDS[kind])
         data = text_corpus(24, config.tasks)
-    whole = Laboratory(config, tmp_path / "whole", data)
-    assert whole.attempt().best_epoch
-    pieces = Laboratory(config, tmp_path / "pieces", data, every=4)
-    _, attempts = pieces.until_done(cut_at(Saved))
-    assert attempts > 2
-    assert_same(pieces, whole)
+    _, outcome, cuts = cut_at_every_state(config, data, tmp_path)
+    assert outcome.best_epoch
+    assert cuts > 2
 
 
 def test_a_run_that_patience_ends_is_ended_by_it_when_resumed(encoder: str, tmp_path: Path) -> None:
     config = toy(encoder, paradigm="mrn", epochs=9, patience=1, lr_encoder=1e-12, lr_heads=1e-12)
-    whole = Laboratory(config, tmp_path / "whole", corpus())
-    assert (whole.attempt().steps, whole.attempt().best_epoch) == (10, 1)
-    pieces = Laboratory(config, tmp_path / "pieces", corpus(), every=5)
-    ended, _ = pieces.until_done(cut_at(Saved))
-    assert ended.steps == 10
-    assert_same(pieces, whole)
+    _, outcome, _ = cut_at_every_state(config, corpus(), tmp_path, every=5)
+    assert (outcome.steps, outcome.best_epoch) == (10, 1)
 
 
 def test_a_stop_saves_where_it_is(encoder: str, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from tests.making import OTHER, OWNER, Clock, claimed, config, run_facts, split_
 from tests.patience import PATIENCE_S
 from tests.small_training import CORPUS, Ended, prepare, train
 from tests.supervised import wait_for
+from tests.unit.conftest import error_of
 
 LOSS = MetricKey("", "train", "loss")
 
@@ -87,11 +88,10 @@ class TestWorker:
 
         (run_id,) = store.add_runs([config()])
         assert worker(store, train=fail).train_next()
-        run = store.run(run_id)
-        assert run.state is RunState.FAILED
-        assert run.error is not None
-        assert (run.error.type, run.error.message) == (type(raised).__name__, message)
-        assert "in fail" in run.error.traceback
+        error = error_of(store, run_id)
+        assert store.state(run_id) is RunState.FAILED
+        assert (error.type, error.message) == (type(raised).__name__, message)
+        assert "in fail" in error.traceback
         assert store.last_metric_steps([run_id]) == {run_id: 1}  # what was recorded before is kept
 
     def test_a_description_that_no_longer_holds(self, store: Store) -> None:
@@ -99,9 +99,8 @@ class TestWorker:
         with store.transaction() as connection:
             connection.execute(text("UPDATE runs SET config = '{}'"))
         worker(store).train_next()
-        run = store.run(run_id)
-        assert run.error is not None
-        assert (run.state, "cannot be read" in run.error.message) == (RunState.FAILED, True)
+        assert store.state(run_id) is RunState.FAILED
+        assert "cannot be read" in error_of(store, run_id).message
 
     def test_stop_ends_at_the_next_step(self, store: Store) -> None:
         (run_id,) = store.add_runs([config(epochs=1000)])

@@ -16,6 +16,7 @@ from tests.making import OWNER, claimed, config, step_metrics
 from tests.patience import PATIENCE_S
 from tests.supervised import wait_for
 from tests.unit.cli.conftest import Laboratory
+from tests.unit.conftest import error_of
 
 ROOT = Path(__file__).resolve().parents[3]
 VERBS = ["launch", "study", "transfer", "advise", "runs", "show", "metrics", "results", "relations", "tag"]
@@ -136,6 +137,4 @@ def test_a_worker_in_the_terminal(laboratory: Path, tmp_path: Path) -> None:
     with contextlib.closing(Store.open(url)) as store:
         (run_id,) = store.add_runs([config(corpus="no-such-corpus")])
         run_python("from jobs.cli import main; main()", "--db", url, "worker")
-        error = store.run(run_id).error
-    assert error is not None
-    assert "no corpus 'no-such-corpus'" in error.message
+        assert "no corpus 'no-such-corpus'" in error_of(store, run_id).message
