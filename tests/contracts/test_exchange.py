@@ -18,15 +18,7 @@ from core.errors import RunNotFound
 from core.store import RunState, Store
 from core.store.exchange import RunRecord
 from core.store.snapshot_codec import check, encode
-from tests.making import (
-    OWNER,
-    claimed,
-    epoch_metrics,
-    run_facts,
-    snapshot,
-    split_result,
-    step_metrics,
-)
+from tests.making import OWNER, claimed, epoch_metrics, run_facts, snapshot, split_result, step_metrics
 
 
 @pytest.fixture

@@ -133,9 +133,7 @@ def _pretend(monkeypatch: pytest.MonkeyPatch, data: Any) -> list[tuple[str, str 
     return requests
 
 
-def test_without_hub_or_folder_the_answer_says_what_to_do(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_hub_or_folder_the_answer_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     def unreachable(*args: object, **options: object) -> None:
         raise ConnectionError("Couldn't reach the Hub")
 

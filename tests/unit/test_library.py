@@ -14,14 +14,7 @@ import plotly.graph_objects as go
 import pytest
 
 import core
-from core.errors import (
-    ConfigError,
-    CorpusError,
-    MRNLabError,
-    RunNotFound,
-    StoreError,
-    TrainingError,
-)
+from core.errors import ConfigError, CorpusError, MRNLabError, RunNotFound, StoreError, TrainingError
 from core.recording.foreground import train_here
 from core.records import Event, StepMetrics
 from core.store import RunState

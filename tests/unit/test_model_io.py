@@ -12,12 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import (
-    AutoModelForTokenClassification,
-    AutoTokenizer,
-    ModernBertConfig,
-    ModernBertModel,
-)
+from transformers import AutoModelForTokenClassification, AutoTokenizer, ModernBertConfig, ModernBertModel
 
 from core.config import RunConfig
 from core.encoding.batches import Batches

@@ -19,12 +19,7 @@ from core.corpora.types import Corpus, Sentence, Task
 from core.errors import ConfigError
 from core.models.trained_heads import trained_heads
 from core.mrn.alignments import LabelCounts, align
-from core.mrn.new_task import (
-    PredictedPrior,
-    fit_weights,
-    links,
-    soft_counts,
-)
+from core.mrn.new_task import PredictedPrior, fit_weights, links, soft_counts
 from core.mrn.priors import PriorSettings
 from core.mrn.priors.tensor_normal import initial_variance
 from core.recording.placed import placed

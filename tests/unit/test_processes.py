@@ -162,9 +162,7 @@ def test_a_worker_in_another_container_takes_no_slot_of_this_one(
             assert taken_slots(store.url) == {0: this_process()}
 
 
-def test_workers_that_find_nothing_to_do_are_started_ever_less_often(
-    store: Store,
-) -> None:
+def test_workers_that_find_nothing_to_do_are_started_ever_less_often(store: Store) -> None:
     clock = Clock(0.0)
     engine = LocalEngine((sys.executable, "-c", ""), clock)
     maintenance = QueueMaintenance(store, engine, clock)

@@ -12,15 +12,7 @@ import pytest
 from core.config import RunConfig
 from core.evaluation.comparison import HIGHER, LOWER, UNDECIDED
 from core.evaluation.statistics import holm
-from core.studies.analysis import (
-    MEAN,
-    RARE,
-    FinalScores,
-    Floats,
-    Outcome,
-    Result,
-    analyse,
-)
+from core.studies.analysis import MEAN, RARE, FinalScores, Floats, Outcome, Result, analyse
 from core.studies.study import DevScores, lay_out
 from core.tasks.scores import rarer_half_f1
 from tests.studying import score_of, setting, study

@@ -19,13 +19,7 @@ from core.encoding.encoded import encode
 from core.encoding.words import WordTokenizer
 from core.errors import ConfigError
 from core.models.encoders import word_inputs
-from core.models.encoders.word_inputs import (
-    CAPITALS,
-    CHARACTER_FILTERS,
-    WordInputs,
-    capitals,
-    inventory_of,
-)
+from core.models.encoders.word_inputs import CAPITALS, CHARACTER_FILTERS, WordInputs, capitals, inventory_of
 from core.models.word_vectors import WordVectors, check_vectors, read_vectors
 
 VECTORS = WordVectors(("the", "Bank", "bank", "of"), np.arange(12, dtype=np.float32).reshape(4, 3))

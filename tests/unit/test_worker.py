@@ -421,8 +421,7 @@ class TestHeartbeat:
             assert store.run(run_id).progress_at == last
 
     @pytest.mark.parametrize(
-        ("state", "reason"),
-        [(RunState.CANCELLING, StopReason.ASKED), (RunState.LOST, StopReason.DISOWNED)],
+        ("state", "reason"), [(RunState.CANCELLING, StopReason.ASKED), (RunState.LOST, StopReason.DISOWNED)]
     )
     def test_learns_of_a_stop_and_of_a_stranger(
         self, store: Store, state: RunState, reason: StopReason

@@ -15,15 +15,7 @@ from typer.testing import CliRunner
 from core.store import RunState, Store
 from jobs.cli import app
 from jobs.engines import local
-from tests.making import (
-    OWNER,
-    claimed,
-    epoch_metrics,
-    run_facts,
-    snapshot,
-    split_result,
-    step_metrics,
-)
+from tests.making import OWNER, claimed, epoch_metrics, run_facts, snapshot, split_result, step_metrics
 
 
 class Laboratory:
