@@ -93,11 +93,8 @@ def test_a_partly_trained_encoder_is_measured_beside_a_whole_one(tmp_path: Path)
     job = Job(config, corpus(), ())
     trained = {name: given.config for name, (_, given) in ways(job).items()}
     assert {name for name, given in trained.items() if given.training.top} == {"mtl", "mrn"}
-    assert (
-        trained["full"]
-        == trained["trainer"]
-        == config.with_(encoder_training="full", lr_encoder=None, lr_heads=None)
-    )
+    whole = config.with_(encoder_training="full", lr_encoder=None, lr_heads=None)
+    assert trained["full"] == trained["trainer"] == whole
     assert set(ways(Job(trained["full"], corpus(), ()))) == set(trained) - {"full"}
 
 

@@ -15,9 +15,11 @@ from core.store.runs import parse_config
 
 BASE: dict[str, Any] = {"corpus": "demo", "tasks": "pos,ner"}
 _AS_MTL: dict[str, Any] = {"paradigm": "mtl"}
+_EMBEDDED: dict[str, Any] = _AS_MTL | {"task_embedding": "input"}
 _OVER_WORDS: dict[str, Any] = _AS_MTL | {"encoder": "bilstm"}
 _LSTM_D: dict[str, Any] = _AS_MTL | {"encoder": "lstm-d"}
 _ADDED: dict[str, Any] = {"tasks": "tag", "encoder_training": "frozen", "added_to": "/1"}
+_ONLY_MTL_SHARES = "must be left unset here: only MTL can share rows"
 _TRAINING = r"must be full, frozen, top:K \(the last K layers\)"
 
 
@@ -80,12 +82,8 @@ def test_each_prior_has_its_own_defaults(
         ({"task_weights": "1"}, "task_weights", "a weight above 0 for each of the 2 tasks"),
         ({"task_weights": "1,x"}, "task_weights", "x"),
         ({"draw_tasks": "uniform", "corpus_order": "in_turn"}, "draw_tasks", "must be 'together'"),
-        ({"heads": "shared"}, "heads", "must be left unset here: only MTL can share rows"),
-        (
-            {"heads": "shared", "paradigm": "stl", "tasks": "ner"},
-            "heads",
-            "must be left unset here: only MTL can share rows",
-        ),
+        ({"heads": "shared"}, "heads", _ONLY_MTL_SHARES),
+        ({"heads": "shared", "paradigm": "stl", "tasks": "ner"}, "heads", _ONLY_MTL_SHARES),
         *(
             (_AS_MTL | {"encoder_training": training}, "encoder_training", _TRAINING)
             for training in ("", "top", "top:", "top:0", "top:02", "top:-1", "lora:x", "full:1", "TOP:1")
@@ -93,14 +91,8 @@ def test_each_prior_has_its_own_defaults(
         (_OVER_WORDS | {"encoder_training": "top:1"}, "encoder_training", "must be full here"),
         (_OVER_WORDS | {"encoder_training": "lora:8"}, "encoder_training", "must be full here"),
         (_OVER_WORDS | {"encoder_training": "frozen"}, "encoder_training", "vectors_training"),
-        *(
-            (
-                _AS_MTL | {"encoder_training": training, "task_embedding": "input"},
-                "task_embedding",
-                "fine-tuned in full",
-            )
-            for training in ("top:1", "lora:1")
-        ),
+        (_EMBEDDED | {"encoder_training": "top:1"}, "task_embedding", "fine-tuned in full"),
+        (_EMBEDDED | {"encoder_training": "lora:1"}, "task_embedding", "fine-tuned in full"),
         (_OVER_WORDS | {"task_order": "pos"}, "task_order", "only lstm-d"),
         (_LSTM_D | {"task_order": "pos"}, "task_order", "name each of pos, ner once, not pos"),
         (_LSTM_D | {"task_order": "pos,pos"}, "task_order", "listed twice"),

@@ -102,13 +102,8 @@ def test_what_was_queued_as_a_worker_ended_goes_to_another_process() -> None:
         store.pause_queue()
         (run_id,) = store.add_runs([config()])
         environment = os.environ | {"MRNLAB_LINGER_S": str(LONG)}
-        done = subprocess.run(
-            [sys.executable, "-c", _ENDS_BETWEEN],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = [sys.executable, "-c", _ENDS_BETWEEN]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert (done.returncode, store.state(run_id)) == (1, RunState.QUEUED), done.stderr
 
 

@@ -57,14 +57,7 @@ def test_layers_that_an_encoder_lacks_are_refused_before_a_run_is_queued(tmp_pat
         ("minilm", "top:6", "needs an encoder of more than 6 layers; use full"),
         (str(tmp_path / "distil"), "top:1", "an encoder of type distilbert does not have"),
     ):
-        run = RunConfig.build(
-            corpus="demo",
-            tasks="pos,ner",
-            paradigm="mtl",
-            encoder=name,
-            encoder_training=training,
-            max_length=32,
-        )
+        run = config(name, corpus="demo", paradigm="mtl", encoder_training=training)
         with pytest.raises(ConfigError, match=says):
             check([run])
     with pytest.raises(ConfigError, match="more than 2 layers"):

@@ -18,6 +18,7 @@ from core.studies.published import MOU_TABLE_5_4
 from core.studies.study import DevScores, lay_out, next_runs
 from core.studies.task_embeddings import STUDY as TAGGERS
 from core.studies.tea import FAMILIES, HEADS, STUDY, TASKS, WEIGHT_DECAYS
+from tests.unit.test_published_protocol import OF_MRN, assert_published
 
 # field, value, where the paper says so
 PUBLISHED: list[tuple[str, Any, str]] = [
@@ -50,44 +51,25 @@ OF_NO_PAPER = {
     *("label_inventory", "corpus_order", "batching", "draw_tasks", "dropout", "dropout_on", "patience"),
     *("select_by", "affinity_every", "pos_score", "heads"),
 }
-OF_MRN = {
-    *("prior", "alignment", "lambda", "learn", "shrinkage", "update_every", "update_timing", "snapshots"),
-    "label_scale",
-    "task_correlation",
-    "added_to",
-}
 OF_WORDS = {
     *("vectors", "vectors_training", "capitals", "characters", "context_encoder", "bilstm_hidden"),
     *("lstm_layers", "lr_bilstm", "input_dropout", "task_order", "window", "shared_dense", "task_dense"),
 }
 NOTHING = DevScores({})
-_ROOT = Path(__file__).resolve().parents[2]
-_PAPER = _ROOT.parent / "shared" / "papers" / "003_22819ed984ed4ae2.txt"
+_PAPER = Path(__file__).resolve().parents[3] / "shared" / "papers" / "003_22819ed984ed4ae2.txt"
 
 
 def runs(part: str) -> dict[tuple[str, float, str], RunConfig]:
     """The runs of a part with seed 1, by injection, weight decay and heads."""
     study = STUDY.with_seeds(1)
-    made = [
-        run
-        for setting in study.settings
-        if setting.part == part
-        for run in next_runs(lay_out(study, setting), NOTHING, ())
-    ]
+    settings = (setting for setting in study.settings if setting.part == part)
+    made = [run for setting in settings for run in next_runs(lay_out(study, setting), NOTHING, ())]
     return {(str(run.task_embedding), run.weight_decay, run.pair_heads): run for run in made}
 
 
 def test_the_preset_has_the_published_values_and_the_mathematics_page_prints_them() -> None:
-    page = (_ROOT / "docs" / "mathematics.md").read_text(encoding="utf-8")
     (config,) = expand({"corpus": "sst", "tasks": TASKS}, {}, PRESETS["tea"])
-    values = config.values()
-    for field, value, where in PUBLISHED:
-        assert values[field] == value, field
-        assert f"| `{field}` | {value} | {where} |" in page
-    named = {field for field, _, _ in PUBLISHED}
-    assert named | OF_NO_PAPER | OF_MRN | OF_WORDS == set(values)
-    assert {values[field] for field in OF_MRN | OF_WORDS} == {None}
-    assert set(PRESETS["tea"]) <= named
+    assert_published("tea", PUBLISHED, config.values(), of_no_paper=OF_NO_PAPER, unset=OF_MRN | OF_WORDS)
 
 
 @pytest.mark.parametrize("part", STUDY.parts())

@@ -65,10 +65,8 @@ def test_scores_are_those_of_the_labels(given: list[Sentence], chance: Random, p
     predicted = Predicted(numbers, np.zeros(3))
     config = RunConfig.build(corpus="demo", tasks="pos,ner", pos_score=plain)
     scorer = Scorer(config, "dev", _split(given), TASKS)
-    result, ends = (
-        scorer.result(predicted, epoch=3),
-        np.cumsum([len(sentence.tokens) for sentence in given])[:-1],
-    )
+    result = scorer.result(predicted, epoch=3)
+    ends = np.cumsum([len(sentence.tokens) for sentence in given])[:-1]
     by_sentence = [part.tolist() for part in np.split(np.array(words), ends)]
     assert (result.split, result.epoch) == ("dev", 3)
     assert list(result.gold) == list(result.predictions) == ["pos", "ner"]

@@ -80,13 +80,8 @@ def test_texts_share_no_rows_with_words() -> None:
 
 def test_a_run_is_saved_tags_and_has_folders_with_rows_of_their_own(tmp_path: Path) -> None:
     store = Store.open("sqlite://")
-    run_config = config(
-        heads="shared",
-        encoder=str(tiny_bert(tmp_path / "encoder")),
-        max_length=64,
-        epochs=1,
-        head_init="default",
-    )
+    encoder = str(tiny_bert(tmp_path / "encoder"))
+    run_config = config(heads="shared", encoder=encoder, max_length=64, epochs=1, head_init="default")
     (run_id,) = submit(store, [run_config], engine=NoWorkers())
     Worker(store, OWNER, log_to=lambda _path: contextlib.nullcontext()).train_next()
     run = store.run(run_id)

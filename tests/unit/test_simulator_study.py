@@ -56,12 +56,8 @@ def test_planted_relations_are_measured_on_seeds_of_their_own() -> None:
     pairs = [arms[0].runs[21][0] for name, arms in layout.arms.items() if name.startswith("beside-")]
     assert [run.tasks for run in pairs] == [("ner", f"sim-{number}") for number in range(1, 10)]
     (mrn,) = layout.arms["mrn"][0].runs[21]
-    assert (mrn.paradigm, mrn.encoder, mrn.encoder_training, mrn.alignment) == (
-        "mrn",
-        "minilm",
-        "frozen",
-        "exact",
-    )
+    assert (mrn.paradigm, mrn.alignment) == ("mrn", "exact")
+    assert (mrn.encoder, mrn.encoder_training) == ("minilm", "frozen")
     assert len(mrn.tasks) == 10
     assert {run.corpus for run in (*pairs, mrn)} == {setting.base["corpus"]}
     fewer = STUDY.with_seeds(2)

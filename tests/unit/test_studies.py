@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from core.corpora.loading import read
 from core.errors import MRNLabError, TrainingError
-from core.evaluation.comparison import HIGHER
 from core.store import RunState, Store
 from core.studies import Setting
-from core.studies.analysis import MEAN
 from jobs.reports.studies import Outstanding, StudyRuns, Version, follow, laid_out, outstanding
 from jobs.worker import maintenance
-from tests.making import run_facts
 from tests.small_training import Ended
 from tests.studying import Workers, finished, setting, study, train
 
 ALL = 3 + 6 + 6 + 1
 """MTL and STL (two tasks) with three seeds, three strengths of MRN with two, one of them with the third."""
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    opened = Store.open("sqlite://")
-    yield opened
-    opened.close()
 
 
 class Terminal:
@@ -55,35 +43,7 @@ class Terminal:
         return Counter(run.config.to_json() for run in self.store.runs())
 
 
-def test_runs_on_text_that_has_changed_do_not_count(store: Store) -> None:
-    terminal = Terminal(store)
-    (layout,) = terminal.layouts
-    first, second, *_ = layout.runs()
-    for run, text in ((first, "another text"), (second, read("demo", None).text_hash)):
-        store.set_facts(finished(store, run), run_facts(text_hash=text))
-    assert list(StudyRuns(store, terminal.layouts).look().succeeded) == [second]
-
-
 class TestFollow:
-    def test_to_the_end(self, store: Store) -> None:
-        terminal = Terminal(store)
-        assert terminal.follow()
-        runs = store.runs()
-        assert len(runs) == ALL
-        assert {run.state for run in runs} == {RunState.SUCCEEDED}
-        assert {run.sweep for run in runs} == {"study toy/small"}
-        assert {run.config.seed for run in runs if run.config.lambda_ == 0.1} == {1, 2, 3}
-        (result,) = StudyRuns(store, terminal.layouts).results()
-        mrn = result.outcome("mrn")
-        assert mrn.chosen == "λ=0.1"  # the best on dev, not on test
-        assert mrn.differences[MEAN].verdict == HIGHER
-        assert terminal.lines == [
-            "small: dev chose mrn λ=0.1 (71.80%).",
-            "small is done: mtl 62.00%, stl 62.00% (negligible), mrn 67.20% (higher).",
-        ]
-        assert terminal.follow()
-        assert store.runs() == runs  # again makes no run
-
     def test_killed_and_started_again_it_goes_on(self, store: Store) -> None:
         left = iter([None] * 3)
 

@@ -89,14 +89,6 @@ class TestPlan:
         assert next_runs(made, scores, failed) == []
         assert to_come(made, scores, failed) == ([], [])
 
-    def test_what_remains(self) -> None:
-        made = layout()
-        search, final = to_come(made, NOTHING, ())
-        assert (len(search), len(final)) == (6, 3 + 6 + 1)
-        search, final = to_come(made, known(*search), ())
-        assert (len(search), len(final)) == (0, 3 + 6 + 1)
-        assert [arm_of(run) for run in final if run.paradigm == "mrn"] == [("mrn", 0.1)]
-
     def test_a_search_of_its_own(self) -> None:
         """The runs that choose differ from those that count, and all seeds of the chosen arm are trained."""
         made = layout(settings=(replace(setting(), search={"epochs": 1}),))

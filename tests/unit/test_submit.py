@@ -142,25 +142,6 @@ def test_a_mapping_is_kept_as_it_was(
     assert submitted(run) == run  # a run's description can be submitted again as it stands
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        (None, "There is no file .*labels.csv"),
-        ("task,label,general\nner,B-ORG,\n", "labels.csv, row 2: has no general"),
-        ("task,label,general\npos,NN,thing\n", "no row, from row 2 on, names a task and a label of this run"),
-    ],
-)
-def test_a_mapping_that_does_not_fit_is_refused(
-    store: Store, corpus: Path, text: str | None, says: str
-) -> None:
-    file = corpus.parent / "labels.csv"
-    if text is not None:
-        file.write_text(text)
-    with pytest.raises(ConfigError, match=says):
-        submit(store, [conll_config(corpus, alignment=f"mapping:{file}")], engine=NoWorkers())
-    assert store.runs() == []
-
-
 def test_eta(store: Store, clock: Clock) -> None:
     run_id = claimed(store)
 

@@ -89,11 +89,8 @@ def _mixed(one: Colour, other: Colour, share: float) -> Colour:
 @pytest.mark.parametrize("mode", MODES)
 def test_text_can_be_read(mode: str) -> None:
     theme = THEMES[mode]
-    grounds = [
-        theme["backgroundColor"],
-        theme["secondaryBackgroundColor"],
-        theme["sidebar"]["backgroundColor"],
-    ]
+    of_page, of_sidebar = theme["backgroundColor"], theme["sidebar"]["backgroundColor"]
+    grounds = (of_page, theme["secondaryBackgroundColor"], of_sidebar)
     # Grey are the axes of charts and the heads of tables.
     for name in ("textColor", "linkColor", "grayColor"):
         for ground in grounds:

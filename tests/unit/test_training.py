@@ -94,12 +94,11 @@ def test_a_run_tells_its_whole_story(encoder: str, tmp_path: Path, paradigm: str
 
 def test_another_seed_has_other_numbers(encoder: str, tmp_path: Path) -> None:
     """That the same seed has the same ones is what resuming rests on, and is tested there."""
-    first, second = (
-        train_toy(_config(encoder, epochs=1, seed=seed), toy_corpus(), tmp_path / str(seed)).of(StepMetrics)[
-            0
-        ]
+    runs = [
+        train_toy(_config(encoder, epochs=1, seed=seed), toy_corpus(), tmp_path / str(seed))
         for seed in (1, 2)
-    )
+    ]
+    first, second = (run.of(StepMetrics)[0] for run in runs)
     assert first.values[TOTAL, "loss"] != second.values[TOTAL, "loss"]
 
 
@@ -178,13 +177,8 @@ def test_a_stop_is_heard_while_features_are_computed(
         return asked == 3  # of the five batches that the training sentences make
 
     events: list[Event] = []
-    outcome = train(
-        config,
-        toy_corpus(),
-        sink=events.append,
-        checkpoint=Checkpoint(tmp_path / "c"),
-        should_stop=should_stop,
-    )
+    checkpoint = Checkpoint(tmp_path / "c")
+    outcome = train(config, toy_corpus(), sink=events.append, checkpoint=checkpoint, should_stop=should_stop)
     assert outcome == Outcome(stopped=True, best_epoch=None, steps=0)
     assert [event.message for event in events if isinstance(event, Note)] == [
         "Computing the frozen encoder's features of 40 train sentences."

@@ -137,13 +137,8 @@ def test_a_setting_to_the_end_and_then_the_rest(lab: Laboratory, tmp_path: Path)
     overview, whole, _ = (
         list(csv.DictReader(Path(name).read_text(encoding="utf-8").splitlines())) for name in files
     )
-    assert overview[1] == dict(
-        zip(
-            ["less MTL", "whole (points)", "whole verdict", "half"],
-            ["MRN", "+5.20", "higher", ""],
-            strict=True,
-        )
-    )
+    columns = ["less MTL", "whole (points)", "whole verdict", "half"]
+    assert overview[1] == dict(zip(columns, ["MRN", "+5.20", "higher", ""], strict=True))
     assert whole[0]["family"] == "MTL"
     assert (whole[2]["pos (%)"], whole[2]["pos n"], whole[2]["verdict"]) == ("67.20", "3", "higher")
     low, high = (float(whole[2][f"difference {bound}"]) for bound in ("low", "high"))
