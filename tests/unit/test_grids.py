@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.store import RunState, Store
+from core.store import Store
 from core.studies import load_study
 from core.studies.study import Layout, Study
 from core.transfer import formulas
@@ -24,8 +24,7 @@ from jobs.reports import grids as report
 from jobs.reports.grids import GridRuns
 from jobs.reports.render import markdown
 from jobs.reports.studies import laid_out
-from jobs.worker.loop import Worker
-from tests.making import OWNER
+from tests.trained import train_runs
 
 SETTINGS = ("planted", "balanced-n500-t1-a1", "balanced-n500-t2-a1", "unbalanced-n500-1500-t1-a0.2")
 
@@ -53,9 +52,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, l
     layouts = laid_out(study, study.settings)
     with pytest.MonkeyPatch.context() as patch, contextlib.closing(Store.open("sqlite://")) as store:
         patch.setenv("MRNLAB_HOME", str(tmp_path_factory.mktemp("home")))
-        store.add_runs(list(dict.fromkeys(run for layout in layouts for run in layout.runs())))
-        Worker(store, OWNER, log_to=lambda _: contextlib.nullcontext()).work(linger_s=0)
-        assert {run.state for run in store.runs()} == {RunState.SUCCEEDED}
+        train_runs(store, list(dict.fromkeys(run for layout in layouts for run in layout.runs())))
         yield store, layouts
 
 

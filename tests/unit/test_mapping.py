@@ -1,4 +1,4 @@
-"""The alignments by hand, how tasks overlap, and mapping files: what they say and what is wrong with them."""
+"""The alignments by hand, how tasks overlap, mapping files and what is wrong with them, groups of tasks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import textwrap
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from core.corpora.types import Overlap, Sentence
 from core.errors import ConfigError
 from core.mrn.alignments import LabelCounts, align, choose
 from core.mrn.alignments.mapping import MappingFile, fit, keep_mapping, parse_mapping, read_mapping, template
+from core.mrn.relations import Block, impossible_blocks, task_groups
 from core.training.setup import set_up
 from tests.making import corpus_folder
 
@@ -289,3 +291,42 @@ def test_derived_corpora_are_measured_as_they_are_made(
     configs = [RunConfig.build(corpus=corpus, tasks=tasks, paradigm="mrn", seed=seed) for seed in (1, 2)]
     chosen = {choose(prepare(config).overlaps) for config in configs}
     assert [name for name, _ in chosen] == [expected]
+
+
+def facts(meet: list[list[int]], **more: Any) -> dict[str, Any]:
+    """As they are stored: of tasks a, b, c, ..."""
+    return {"tasks": [{"name": name} for name in "abcd"[: len(meet)]], "meet": meet, **more}
+
+
+@pytest.mark.parametrize(
+    ("meet", "groups"),
+    [
+        ([[1, 1], [1, 1]], [("a", "b")]),
+        ([[1, 0], [0, 1]], [("a",), ("b",)]),
+        ([[1, 0, 1], [0, 1, 0], [1, 0, 1]], [("a", "c"), ("b",)]),
+        # a and d meet through c and b only.
+        ([[1, 0, 1, 0], [0, 1, 1, 1], [1, 1, 1, 0], [0, 1, 0, 1]], [("a", "b", "c", "d")]),
+    ],
+)
+def test_groups_are_connected_through_meeting(meet: list[list[int]], groups: list[tuple[str, ...]]) -> None:
+    assert list(task_groups(facts(meet))) == groups
+
+
+def test_a_run_of_an_earlier_version_says_all_or_none() -> None:
+    earlier = {"tasks": [{"name": "a"}, {"name": "b"}]}
+    assert task_groups(earlier) == (("a", "b"),)
+    assert task_groups({**earlier, "impossible": ["task", "label"]}) == (("a",), ("b",))
+
+
+def test_only_cells_between_groups_are_hatched() -> None:
+    apart = facts([[1, 0, 1], [0, 1, 0], [1, 0, 1]])
+    tasks = impossible_blocks(apart, "task", [("a",), ("b",), ("c",)])
+    assert set(tasks) == {Block(0, 1, 1, 2), Block(1, 2, 0, 1), Block(1, 2, 2, 3), Block(2, 3, 1, 2)}
+    labels = impossible_blocks(apart, "label", [("a", "c"), ("a", "c"), ("a",), ("b",), ("b",)])
+    assert set(labels) == {Block(0, 2, 3, 5), Block(3, 5, 0, 2), Block(2, 3, 3, 5), Block(3, 5, 2, 3)}
+    assert impossible_blocks(apart, "feature", [()] * 4) == ()
+    assert impossible_blocks(apart, "label", [()] * 4) == ()
+    # Rows that a run shares with one of other tasks: only its own tasks count.
+    assert impossible_blocks(apart, "label", [("a", "d"), ("b",)]) == (Block(0, 1, 1, 2), Block(1, 2, 0, 1))
+    assert impossible_blocks(apart, "label", [("d",), ("b",)]) == ()
+    assert impossible_blocks(facts([[1, 1], [1, 1]]), "task", [("a",), ("b",)]) == ()

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
 from transformers import AutoModel, DistilBertConfig, GPT2Config, ModernBertConfig
 
 from core.config import RunConfig
-from core.encoding.batches import Batch, Batches
+from core.encoding.batches import Batches
 from core.encoding.encoded import encode
 from core.encoding.tokenizer import load_tokenizer
 from core.errors import ConfigError, EncoderError, MRNLabError
@@ -28,7 +27,7 @@ from core.training.setup import TrainingRun, set_up
 from jobs.queue.submit import check
 from tests.tiny import tiny_bert
 from tests.toys import TEXT_TASKS, config, corpus, sentences, text_corpus
-from tests.unit.test_packed import FAMILY, LENGTHS, SIZES, assert_alike, batch, gradients, model
+from tests.unit.test_packed import FAMILY, LENGTHS, SIZES, Table, assert_alike, batch, gradients, model
 from tests.unit.toy_runs import assert_tags_as_tested, train_toy
 
 
@@ -64,21 +63,6 @@ def test_layers_that_an_encoder_lacks_are_refused_before_a_run_is_queued(tmp_pat
         set_up(config(encoder, paradigm="mtl", encoder_training="top:3"), corpus())
 
 
-class Given(nn.Module):
-    """States (B, L, D) below the layers, as they are given."""
-
-    def __init__(self, states: Tensor) -> None:
-        super().__init__()
-        self.features = states.shape[-1]
-        self.states = states
-
-    def forward(self, _batch: Batch) -> Tensor:
-        return self.states
-
-    def words(self, batch: Batch) -> Tensor:
-        return self.states.flatten(0, 1)[batch.rows]
-
-
 @pytest.mark.parametrize("lengths", LENGTHS)
 @pytest.mark.parametrize("top", [1, 2])
 @pytest.mark.parametrize("name", ["bert", "roberta", "electra, projected"])
@@ -88,7 +72,9 @@ def test_states_and_gradients_are_those_of_the_whole_encoder(name: str, top: int
     layers = below.take_top(top)
     with torch.no_grad():
         states = below(given)
-    upper = TopLayers(Given(states), layers, inner.config.num_attention_heads, half=False)
+    below_layers = Table(*states.shape).requires_grad_(False)
+    below_layers.states.copy_(states)
+    upper = TopLayers(below_layers, layers, inner.config.num_attention_heads, half=False)
     prefix = len(inner.encoder.layer) - top
     for kind in ("forward", "words"):
         expected, found = getattr(whole, kind)(given), getattr(upper, kind)(given)

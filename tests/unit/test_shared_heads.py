@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
+from transformers import AutoModelForTokenClassification
 
 from core.config import RunConfig
 from core.corpora.types import Task
@@ -16,12 +16,11 @@ from core.errors import ConfigError
 from core.models import model_io
 from core.models.tagger import Heads, HeadTask, make_tagger
 from core.models.task_folders import save_task_folders
-from core.store import RunState, Store
+from core.store import Store
 from core.training.trainable import check_trainable
-from jobs.queue.submit import submit
-from jobs.worker.loop import Worker
-from tests.making import OWNER, NoWorkers
+from jobs.queue.submit import check
 from tests.tiny import tiny_bert
+from tests.trained import train_runs
 
 CORPUS = "simulated:demo?task=ner&tasks=2&tokens=300&samples=200&dev=20&test=20"
 
@@ -78,25 +77,18 @@ def test_texts_share_no_rows_with_words() -> None:
         check_trainable(config(heads="shared"), tasks)
 
 
-def test_a_run_is_saved_tags_and_has_folders_with_rows_of_their_own(tmp_path: Path) -> None:
-    store = Store.open("sqlite://")
+def test_a_run_is_saved_tags_and_has_folders_with_rows_of_their_own(store: Store, tmp_path: Path) -> None:
     encoder = str(tiny_bert(tmp_path / "encoder"))
     run_config = config(heads="shared", encoder=encoder, max_length=64, epochs=1, head_init="default")
-    (run_id,) = submit(store, [run_config], engine=NoWorkers())
-    Worker(store, OWNER, log_to=lambda _path: contextlib.nullcontext()).train_next()
-    run = store.run(run_id)
-    assert (run.error, run.state) == (None, RunState.SUCCEEDED)
-    assert run.checkpoint is not None
-    tagger = model_io.load(Path(run.checkpoint))
+    check([run_config])
+    (run_id,) = train_runs(store, [run_config])
+    tagger = model_io.load(Path(str(store.run(run_id).checkpoint)))
     assert set(tagger.tag([("EU", "rejects")])[0].tags) == set(tagger.labels)
     labels = [label for names in tagger.labels.values() for label in names]
     assert len(tagger.model.heads.weight) == len(set(labels)) < len(labels)
-    store.close()
 
     folders = {task: tmp_path / "out" / task for task in tagger.labels}
     assert save_task_folders(tagger, folders, {}) is None
-    from transformers import AutoModelForTokenClassification
-
     for place, folder in enumerate(folders.values()):
         head = AutoModelForTokenClassification.from_pretrained(folder).classifier
         weight, bias = tagger.model.heads.of(place)

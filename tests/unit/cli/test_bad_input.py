@@ -53,13 +53,6 @@ class TestBadInput:
         (corpus / "train.conll").write_text("EU B-ORG X\nIt O\n")
         assert f"{corpus / 'train.conll'}, line 2: expected 3 col" in lab.refusal(*launch_arguments(corpus))
 
-    def test_a_store_that_is_none(self, lab: Laboratory, tmp_path: Path) -> None:
-        notes = tmp_path / "notes.db"
-        notes.write_text("My notes. " * 200)
-        assert "not a store" in lab.refusal("--db", f"sqlite:///{notes}", "runs")
-        assert "not a database URL" in lab.refusal("--db", "runs.db", "runs")
-        assert notes.read_text().startswith("My notes.")
-
     @pytest.mark.parametrize("number", [str(2**63), "9" * 5000, "-1", "1_0", " 1", "\u0661", "1.0", "one"])
     def test_what_is_no_number_of_a_run(self, lab: Laboratory, number: str) -> None:
         assert "is not the number of a run" in lab.refusal("show", "--", number)
