@@ -7,20 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.config import RunConfig
-from core.corpora import Corpus, prepare
+from core.corpora import Corpus
 from core.corpora.derived.simulated import artificial_labels, relatedness
+from tests.unit.test_derived_corpora import made, on
 
 seeds = st.integers(0, 2**31 - 1)
-
-
-def made(corpus: str, tasks: str, seed: int) -> Corpus:
-    paradigm = "mtl" if "," in tasks else "stl"
-    return prepare(RunConfig.build(corpus=corpus, tasks=tasks, paradigm=paradigm, seed=seed))
-
-
-def on(corpus: Corpus, task: str) -> list[tuple[str, ...]]:
-    return [sentence.tokens for sentence in corpus.train if task in sentence.labels]
 
 
 def assert_apart(corpus: Corpus) -> None:
@@ -68,11 +59,11 @@ def test_relatedness_at_both_ends(seed: int, labels: int) -> None:
 @given(seed=seeds, few=st.integers(1, 1500), more=st.integers(0, 1500))
 @settings(max_examples=15)
 def test_apart_is_disjoint_and_a_smaller_budget_a_prefix(seed: int, few: int, more: int) -> None:
-    small = made(f"apart:demo?tokens={few},100,{few}", "pos,chunk,ner", seed)
-    large = made(f"apart:demo?tokens={few + more},{few},{few}", "ner,pos,chunk", seed)
+    small = made(f"apart:demo?tokens={few},100,{few}", "pos,chunk,ner", seed=seed)
+    large = made(f"apart:demo?tokens={few + more},{few},{few}", "ner,pos,chunk", seed=seed)
     assert on(small, "pos") == on(large, "pos")[: len(on(small, "pos"))]
     assert on(small, "ner") == on(large, "ner")
-    assert on(made(f"apart:demo?tokens={few}", "ner", seed), "ner") == on(small, "ner")
+    assert on(made(f"apart:demo?tokens={few}", "ner", seed=seed), "ner") == on(small, "ner")
     assert_apart(large)
 
 
@@ -80,18 +71,18 @@ def test_apart_is_disjoint_and_a_smaller_budget_a_prefix(seed: int, few: int, mo
 @settings(max_examples=10)
 def test_simulated_draws_do_not_depend_on_alpha(seed: int, alpha: float, tasks: int) -> None:
     name = f"simulated:demo?task=pos&tasks={tasks}&samples=300&tokens=200&dev=5"
-    one, other = (made(f"{name}&alpha={value}", "pos,sim-1", seed) for value in (alpha, 0.5))
-    assert [sentence.tokens for sentence in one.train] == [sentence.tokens for sentence in other.train]
-    assert one.dev == other.dev
-    assert_apart(one)
+    drawn, otherwise = (made(f"{name}&alpha={value}", "pos,sim-1", seed=seed) for value in (alpha, 0.5))
+    assert [sentence.tokens for sentence in drawn.train] == [sentence.tokens for sentence in otherwise.train]
+    assert drawn.dev == otherwise.dev
+    assert_apart(drawn)
     # Also the real labels: only the artificial ones are drawn anew.
-    assert [s for s in one.train if "pos" in s.labels] == [s for s in other.train if "pos" in s.labels]
+    assert [s for s in drawn.train if "pos" in s.labels] == [s for s in otherwise.train if "pos" in s.labels]
 
 
 @given(seed=seeds, few=st.integers(1, 300), more=st.integers(0, 300))
 @settings(max_examples=15)
 def test_a_smaller_sample_is_part_of_a_larger_one(seed: int, few: int, more: int) -> None:
-    small, large = (made(f"demo?train={number}", "ner", seed).train for number in (few, few + more))
+    small, large = (made(f"demo?train={number}", "ner", seed=seed).train for number in (few, few + more))
     assert len(small) == few
     rest = iter(large)
     assert all(sentence in rest for sentence in small)  # in the same order

@@ -18,7 +18,6 @@ from core.config import RunConfig
 from core.encoding.batches import Batches
 from core.encoding.encoded import encode
 from core.encoding.tokenizer import load_tokenizer
-from core.models.encoders.bilstm import BiLSTM
 from core.models.encoders.frozen import shared_transformer
 from core.models.encoders.transformer import load_transformer
 from core.models.saved_tagger import SavedTagger
@@ -28,22 +27,29 @@ from core.models.task_folders import save_task_folders
 from core.tagging import TaggedSentence, tag_in_parts
 from tests.tiny import WORDS, tiny_bert, tiny_roberta
 
-TASKS: list[dict[str, Any]] = [
-    {"name": "pos", "scheme": "plain", "labels": ["NN", "VB", "DT"]},
-    {"name": "ner", "scheme": "iob2", "labels": ["O", "B-PER"]},
-]
+LABELS = {"pos": ["NN", "VB", "DT"], "ner": ["O", "B-PER"]}
 texts = st.lists(st.lists(st.sampled_from([*WORDS, "unwanted", "\u200b"]), max_size=24), max_size=6)
+
+
+def made_tagger(encoder: str, *, frozen: bool = False, max_length: int = 64) -> SavedTagger:
+    """A tagger with random heads over that encoder."""
+    torch.manual_seed(3)
+    transformer: Any = shared_transformer(encoder) if frozen else load_transformer(encoder, half=False)
+    model = MultiTaskTagger(transformer, Heads(transformer.features, [3, 2], init="default", dropout=0.3))
+    torch.nn.init.normal_(model.heads.bias)
+    config = RunConfig.build(
+        corpus="demo", tasks="pos,ner", paradigm="mtl", encoder=encoder, max_length=max_length,
+        encoder_training="frozen" if frozen else "full",
+    )  # fmt: skip
+    schemes = {"pos": "plain", "ner": "iob2"}
+    tasks = [{"name": task, "scheme": schemes[task], "labels": labels} for task, labels in LABELS.items()]
+    return SavedTagger(config, tasks, model.eval(), load_tokenizer(locate(encoder)))
 
 
 @pytest.fixture(scope="module")
 def tagger(tmp_path_factory: pytest.TempPathFactory) -> SavedTagger:
-    """Random heads over windows of ten subwords."""
-    folder = str(tiny_bert(tmp_path_factory.mktemp("encoder") / "bert"))
-    torch.manual_seed(5)
-    encoder = load_transformer(folder, half=False)
-    heads = Heads(encoder.features, [3, 2], init="default", dropout=0.3)
-    config = RunConfig.build(corpus="demo", tasks="pos,ner", paradigm="mtl", encoder=folder, max_length=10)
-    return SavedTagger(config, TASKS, MultiTaskTagger(encoder, heads).eval(), load_tokenizer(folder))
+    """Over windows of ten subwords."""
+    return made_tagger(str(tiny_bert(tmp_path_factory.mktemp("encoder") / "bert")), max_length=10)
 
 
 def plainly(tagger: SavedTagger, sentences: list[list[str]]) -> list[torch.Tensor]:
@@ -64,13 +70,13 @@ def test_labels_and_probabilities_are_those_of_single_windows(
     tagger: SavedTagger, sentences: list[list[str]], top: int
 ) -> None:
     tagged = tagger.tag(sentences, top=top)
-    assert [list(one.tokens) for one in tagged] == sentences
-    for task, expected in zip(TASKS, plainly(tagger, sentences), strict=True):
-        words = [word for one in tagged for word in one.tags[task["name"]]]
-        assert [len(one.tags[task["name"]]) for one in tagged] == list(map(len, sentences))
+    assert [list(sentence.tokens) for sentence in tagged] == sentences
+    for task, expected in zip(LABELS, plainly(tagger, sentences), strict=True):
+        words = [word for sentence in tagged for word in sentence.tags[task]]
+        assert [len(sentence.tags[task]) for sentence in tagged] == list(map(len, sentences))
         for word, shares in zip(words, expected, strict=True):
             order = shares.argsort(descending=True)[:top].tolist()
-            assert [label for label, _ in word.alternatives] == [task["labels"][place] for place in order]
+            assert [label for label, _ in word.alternatives] == [LABELS[task][place] for place in order]
             assert [share for _, share in word.alternatives] == pytest.approx(
                 shares[order].tolist(), abs=1e-5
             )
@@ -88,45 +94,18 @@ def test_parts_are_the_text_in_its_order(tagger: SavedTagger) -> None:
     sentences = [draw.choice(WORDS, int(size)).tolist() for size in draw.integers(1, 8, 300)]
     parts = list(tag_in_parts([tagger], sentences))
     assert len(parts) > 1
-    tagged = [one for part in parts for one in part]
-    assert [list(one.tokens) for one in tagged] == sentences
-    labels = [[word.label for word in one.tags["pos"]] for one in tagged]
-    assert labels == [[word.label for word in one.tags["pos"]] for one in tagger.tag(sentences)]
-    assert all(len(word.alternatives) == 1 for one in tagged for word in one.tags["ner"])
+    tagged = [sentence for part in parts for sentence in part]
+    assert [list(sentence.tokens) for sentence in tagged] == sentences
+    labels = [[word.label for word in sentence.tags["pos"]] for sentence in tagged]
+    assert labels == [[word.label for word in sentence.tags["pos"]] for sentence in tagger.tag(sentences)]
+    assert all(len(word.alternatives) == 1 for sentence in tagged for word in sentence.tags["ner"])
 
 
-_LABELS = {"pos": ["NN", "VB", "DT"], "ner": ["O", "B-PER"]}
 _SENTENCES = (
     ["EU", "rejects", "German", "call", "to", "boycott", "British", "lamb", "."],
     ["unwanted", "lamb", ",", "EU"],
     ["a"],
 )
-
-
-def made_tagger(
-    encoder: str, *, frozen: bool = False, bilstm: int | None = None, **values: Any
-) -> SavedTagger:
-    """A tagger with random heads over that encoder."""
-    torch.manual_seed(3)
-    shared: Any = shared_transformer(encoder) if frozen else load_transformer(encoder, half=False)
-    if bilstm is not None:
-        shared = BiLSTM(shared, bilstm)
-    model = MultiTaskTagger(shared, Heads(shared.features, [3, 2], init="default", dropout=0.3))
-    torch.nn.init.normal_(model.heads.bias)
-    config = RunConfig.build(
-        corpus="demo",
-        tasks="pos,ner",
-        paradigm="mtl",
-        encoder=encoder + ("+bilstm" if bilstm else ""),
-        encoder_training="frozen" if frozen else "full",
-        max_length=64,
-        **values,
-    )
-    tasks = [
-        {"name": name, "scheme": "plain" if name == "pos" else "iob2", "labels": labels}
-        for name, labels in _LABELS.items()
-    ]
-    return SavedTagger(config, tasks, model.eval(), load_tokenizer(locate(encoder)))
 
 
 def tiny_modernbert(folder: Path) -> Path:
@@ -167,17 +146,17 @@ def ours(tagger: SavedTagger, task: str, words: list[str]) -> torch.Tensor:
 @pytest.mark.parametrize("make", [tiny_bert, tiny_roberta])
 @pytest.mark.parametrize("frozen", [False, True])
 def test_a_task_folder_answers_as_the_run(make: Callable[[Path], Path], frozen: bool, tmp_path: Path) -> None:
-    one = made_tagger(str(make(tmp_path / "encoder")), frozen=frozen)
-    folders = {task: tmp_path / "out" / task for task in _LABELS}
-    assert save_task_folders(one, folders, {"run": 12}) is None
+    tagger = made_tagger(str(make(tmp_path / "encoder")), frozen=frozen)
+    folders = {task: tmp_path / "out" / task for task in LABELS}
+    assert save_task_folders(tagger, folders, {"run": 12}) is None
     for task, folder in folders.items():
         config = json.loads((folder / "config.json").read_text())
-        assert config["id2label"] == {str(index): label for index, label in enumerate(_LABELS[task])}
-        assert config["label2id"] == {label: index for index, label in enumerate(_LABELS[task])}
+        assert config["id2label"] == {str(index): label for index, label in enumerate(LABELS[task])}
+        assert config["label2id"] == {label: index for index, label in enumerate(LABELS[task])}
         assert config["mrnlab"] == {
             "run": 12,
             "task": task,
-            "scheme": one.schemes[task],
+            "scheme": tagger.schemes[task],
             "max_length": 64,
             "truecase": False,
             "label_of_word": "first subword",
@@ -186,15 +165,15 @@ def test_a_task_folder_answers_as_the_run(make: Callable[[Path], Path], frozen: 
         assert {path.suffix for path in folder.iterdir()} <= {".json", ".safetensors", ".txt"}
         for words in _SENTENCES:
             torch.testing.assert_close(
-                probabilities(folder, words), ours(one, task, words), atol=1e-5, rtol=0
+                probabilities(folder, words), ours(tagger, task, words), atol=1e-5, rtol=0
             )
 
 
 def test_a_class_that_computes_something_else_is_found_out(tmp_path: Path) -> None:
     """ModernBERT's class has a layer more between encoder and classifier."""
-    one = made_tagger(str(tiny_modernbert(tmp_path / "encoder")))
-    told = save_task_folders(one, {"ner": tmp_path / "ner"}, {})
-    assert told is not None
-    assert "modernbert" in told
-    assert "its classifier is not one linear layer" in told
+    tagger = made_tagger(str(tiny_modernbert(tmp_path / "encoder")))
+    problem = save_task_folders(tagger, {"ner": tmp_path / "ner"}, {})
+    assert problem is not None
+    assert "modernbert" in problem
+    assert "its classifier is not one linear layer" in problem
     assert not (tmp_path / "ner").exists()
