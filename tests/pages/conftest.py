@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import plotly.graph_objects as go
 import pytest
 from filelock import FileLock
 from streamlit.components.v2 import manifest_scanner
@@ -31,8 +32,8 @@ FOLDS = ("launch_more", "launch_terminal", "advice_terminal", "relations_in_numb
 def packages_read_once() -> Iterator[None]:
     """Streamlit looks for components among all installed packages: a server once, an AppTest at each step."""
     with pytest.MonkeyPatch.context() as patch:
-        found = functools.cache(manifest_scanner.scan_component_manifests)
-        patch.setattr(manifest_scanner, "scan_component_manifests", found)
+        cached = functools.cache(manifest_scanner.scan_component_manifests)
+        patch.setattr(manifest_scanner, "scan_component_manifests", cached)
         yield
 
 
@@ -52,27 +53,36 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.fixture
 def doubled_values(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The widgets of which Streamlit warns: they have a default, and their value was set as well."""
-    found: list[str] = []
+    keys: list[str] = []
 
     class Noted:
         def warning(self, message: str, key: str, **kwargs: object) -> None:
-            found.append(key)
+            keys.append(key)
 
     monkeypatch.setattr(policies, "_LOGGER", Noted())
     monkeypatch.setattr(policies, "_shown_default_value_warning", False)
-    return found
+    return keys
+
+
+class App(AppTest):
+    """The app. No step may leave it with an exception."""
+
+    def _run(self, *arguments: Any, **options: Any) -> AppTest:
+        super()._run(*arguments, **options)
+        assert not self.exception, [raised.value for raised in self.exception]
+        return self
 
 
 @functools.cache
 def _pages() -> dict[str, Any]:
-    return AppTest.from_file(str(APP), default_timeout=PATIENCE_S).run()._registered_pages
+    return App(APP, default_timeout=PATIENCE_S).run()._registered_pages
 
 
 def app_at(page: str) -> AppTest:
     """The app at a page, `run` for that of one run, not yet run. By itself an AppTest learns of the pages by
     running the first.
     """
-    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
+    app = App(APP, default_timeout=PATIENCE_S)
     for fold in FOLDS:
         app.session_state[fold] = True
     app._registered_pages = _pages()
@@ -85,11 +95,8 @@ def open_page(laboratory: Path, workers: list[str]) -> Open:
 
     def open_(page: str, **query: str) -> AppTest:
         app = app_at(page)
-        for name, value in query.items():
-            app.query_params[name] = value
-        app.run()
-        assert not app.exception, [one.value for one in app.exception]
-        return app
+        app.query_params.update(query)
+        return app.run()
 
     return open_
 
@@ -147,5 +154,27 @@ def sent(app: AppTest, part: str) -> dict[str, Any]:
 def words(app: AppTest) -> str:
     """All prose on the page, as one reads it: without the escapes that keep user text from being Markdown."""
     kinds = (app.title, app.subheader, app.markdown, app.caption, app.info, app.warning, app.error)
-    text = "\n".join(str(one.value) for kind in kinds for one in kind)
+    text = "\n".join(str(element.value) for kind in kinds for element in kind)
     return text.replace("\\", "").replace("\u2060", "")
+
+
+def figures(app: AppTest, key: str = "") -> list[dict[str, Any]]:
+    """The Plotly figures on the page whose component key begins so, checked by Plotly's Python package."""
+    drawn = []
+    for component in app.get("bidi_component"):
+        data = json.loads(component.proto.json or "{}")
+        if "figure" in data and data["filename"].startswith(key):
+            figure = json.loads(data["figure"])
+            go.Figure(figure)  # a ValueError names a property or value that Plotly does not know
+            drawn.append(figure)
+    return drawn
+
+
+def table(app: AppTest, column: str) -> Any:
+    """The first data frame on the page that has this column."""
+    return next(frame.value for frame in app.dataframe if column in frame.value.columns)
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    """Presses the first button of that label."""
+    return next(button for button in app.button if button.label == label).click().run()

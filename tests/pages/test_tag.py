@@ -11,8 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.store import RunState, Store
 from tests.making import OWNER, claimed
-from tests.pages.conftest import Open, sent, words
-from tests.pages.test_pages import table
+from tests.pages.conftest import Open, sent, table, words
 from tests.trained import copy_taggers, toy_config
 
 SENTENCE = "German lamb rejects EU ."

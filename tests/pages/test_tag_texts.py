@@ -14,8 +14,7 @@ from core.corpora.types import Sentence, whole_text
 from core.records import TextAnswer
 from dashboard.tag.texts import task_answers, text_disagreement
 from dashboard.tag.views import ANY_TASK, Answer, checked, matching
-from tests.pages.conftest import Open, sent, words
-from tests.pages.test_pages import table
+from tests.pages.conftest import Open, sent, table, words
 from tests.trained import copy_text_taggers
 
 
