@@ -157,9 +157,9 @@ def main() -> None:
         print_json({"size": size, "alignment": kind, "published_ms": published})
         for name in PRIORS:
             prior = make_prior(name, alignment, PriorSettings(features, LAMBDA, TOKENS), device)
-            own = costs(prior, heads, quick=args.quick)
-            over = {part: round(published[part] / own[part], 2) for part in own}
-            print_json({"size": size, "prior": name, "ms": own, "published_over": over})
+            ours = costs(prior, heads, quick=args.quick)
+            over = {part: round(published[part] / ours[part], 2) for part in ours}
+            print_json({"size": size, "prior": name, "ms": ours, "published_over": over})
             if name == "relational":
                 speedups[size] = over["update"]
     encoders = ("minilm",) if args.quick else ("minilm", "bert-base")

@@ -308,12 +308,12 @@ def scores(name: str, sentences: int, seed: int) -> dict[str, float]:
     draw = drawn(setting, labels, train.of(order.tolist()))
     lengths = [len(column) for column in test.labels[task]]
     scheme = next(each.scheme for each in read(corpus).tasks if each.name == task)
-    found = {}
+    by_method = {}
     for method, head in methods(draw, seed).items():
         best = (test.states @ head.T).argmax(dim=1)
         columns = [tuple(labels[at] for at in part.tolist()) for part in best.split(lengths)]
-        found[method] = 100 * score_task(task, scheme, test.labels[task], columns, details=False).score
-    return found
+        by_method[method] = 100 * score_task(task, scheme, test.labels[task], columns, details=False).score
+    return by_method
 
 
 def main(args: argparse.Namespace) -> None:
@@ -348,30 +348,30 @@ def add_lines(out: Path, args: argparse.Namespace) -> None:
 
 def report(path: Path) -> Iterator[str]:
     """The tables of these draws: mean ± standard deviation, and the difference to the nearest copy."""
-    found: dict[tuple[str, int], dict[str, dict[int, float]]] = {}
+    draws: dict[tuple[str, int], dict[str, dict[int, float]]] = {}
     for row in lines(path):
-        by_method = found.setdefault((row["setting"], row["sentences"]), {})
+        by_method = draws.setdefault((row["setting"], row["sentences"]), {})
         for method, score in row["scores"].items():
             by_method.setdefault(method, {})[row["seed"]] = score
     for name, setting in SETTINGS.items():
-        sizes = sorted(size for each, size in found if each == name)
+        sizes = sorted(size for each, size in draws if each == name)
         if not sizes:
             continue
         yield f"### {setting.title} (`{name}`)"
         yield ""
-        heads = (f"{size} sentences, n = {len(found[name, size][NEAREST])}" for size in sizes)
+        heads = (f"{size} sentences, n = {len(draws[name, size][NEAREST])}" for size in sizes)
         yield f"| method | {' | '.join(heads)} |"
         yield f"| --- |{' ---: |' * len(sizes)}"
-        for method in found[name, sizes[0]]:
-            cells = (_cell(found[name, size], method) for size in sizes)
+        for method in draws[name, sizes[0]]:
+            cells = (_cell(draws[name, size], method) for size in sizes)
             yield f"| {method} | {' | '.join(cells)} |"
         yield ""
 
 
-def _cell(found: Mapping[str, Mapping[int, float]], method: str) -> str:
-    scores = summary(found[method].values())
+def _cell(scored: Mapping[str, Mapping[int, float]], method: str) -> str:
+    scores = summary(scored[method].values())
     text = f"{scores.mean:.1f} ± {scores.sd or 0:.1f}"
-    difference = paired_difference(found[method], found[NEAREST])
+    difference = paired_difference(scored[method], scored[NEAREST])
     if method == NEAREST or difference is None or difference.low is None or difference.high is None:
         return text
     return f"{text} ({difference.mean:+.1f} [{difference.low:+.1f}, {difference.high:+.1f}])".replace(

@@ -316,8 +316,12 @@ def _score(task: str, gold: Sequence[Sequence[str]], predicted: Sequence[Sequenc
         return score_task(task, "iob2", gold, predicted)
     score = score_task(task, "plain", gold, predicted, details=False)
     # The report from the confusions: seqeval's reading of POS, which no page shows, takes seconds in all.
-    found = label_confusion(gold, predicted)
-    support, guesses, right = found.counts.sum(axis=1), found.counts.sum(axis=0), np.diag(found.counts)
+    confusion = label_confusion(gold, predicted)
+    support, guesses, right = (
+        confusion.counts.sum(axis=1),
+        confusion.counts.sum(axis=0),
+        np.diag(confusion.counts),
+    )
     report = {
         label: {
             "precision": float(right[place] / max(guesses[place], 1)),
@@ -325,7 +329,7 @@ def _score(task: str, gold: Sequence[Sequence[str]], predicted: Sequence[Sequenc
             "f1": float(2 * right[place] / max(guesses[place] + support[place], 1)),
             "support": int(support[place]),
         }
-        for place, label in enumerate(found.gold)
+        for place, label in enumerate(confusion.gold)
     }
     return replace(score, seqeval_f1=score.score - 0.01, report=report)
 

@@ -33,7 +33,7 @@ def unpacked(numbers: bytes) -> tuple[dict[str, Any], list[Floats], list[Floats]
     """The header, the matrices and the variances of what `player_numbers` wrote; NaN where was no number."""
     (length,) = struct.unpack("<I", numbers[:4])
     header = json.loads(numbers[4 : 4 + length])
-    found, variances = [], []
+    matrices, variances = [], []
     for panel in header["panels"]:
         dtype = np.dtype(f"<i{panel['bits'] // 8}")
         start, rows, columns = 4 + length + panel["offset"], panel["rows"], panel["columns"]
@@ -44,20 +44,20 @@ def unpacked(numbers: bytes) -> tuple[dict[str, Any], list[Floats], list[Floats]
             square = np.zeros((panel["steps"], rows, columns))
             above = np.triu_indices(rows)
             square[:, above[0], above[1]] = square[:, above[1], above[0]] = whole
-            found.append(square)
+            matrices.append(square)
         else:
-            found.append(whole.reshape(-1, rows, columns))
+            matrices.append(whole.reshape(-1, rows, columns))
         end = start + panel["bytes"]
-        own = np.frombuffer(numbers[end : end + panel["variances"]], "<f4").astype(float)
-        variances.append(own.reshape(-1, rows))
-    return header, found, variances
+        of_panel = np.frombuffer(numbers[end : end + panel["variances"]], "<f4").astype(float)
+        variances.append(of_panel.reshape(-1, rows))
+    return header, matrices, variances
 
 
 def shown(app: AppTest) -> Shown:
     """What the page shows. Frame and numbers must belong together."""
     parts = app.get("bidi_component")
-    frames = [json.loads(one.proto.json) for one in parts if one.proto.component_name == "mrnlab_matrix"]
-    numbers = [one.proto.bytes for one in parts if one.proto.component_name == "mrnlab_matrix_feed"]
+    frames = [json.loads(part.proto.json) for part in parts if part.proto.component_name == "mrnlab_matrix"]
+    numbers = [part.proto.bytes for part in parts if part.proto.component_name == "mrnlab_matrix_feed"]
     assert (len(frames), len(numbers)) == (1, 1)
     header, panels, variances = unpacked(numbers[0])
     assert (header["name"], header["id"]) == (frames[0]["name"], frames[0]["id"])

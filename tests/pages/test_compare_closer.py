@@ -12,16 +12,8 @@ from hypothesis import strategies as st
 from core.evaluation.statistics import paired_difference
 from core.tasks import KINDS
 from core.tasks.confusion import NOTHING
+from dashboard.compare import closer_views
 from dashboard.compare.charts import confusion_chart
-from dashboard.compare.closer_views import (
-    Errors,
-    classes,
-    errors,
-    matrix,
-    mistakes,
-    places,
-    reports,
-)
 from tests.pages.test_compare_views import config, score, tabled
 
 Labels = list[list[str]]
@@ -43,7 +35,7 @@ class TestClasses:
     def test_labels_over_seeds(self) -> None:
         a = {1: self.report(PER=0.8, LOC=0.5), 2: self.report(PER=0.9), 3: self.report(PER=0.85, LOC=0.7)}
         b = {1: self.report(PER=0.7), 2: self.report(PER=0.8), 3: self.report(PER=0.76)}
-        table = classes(a, b)
+        table = closer_views.classes(a, b)
         assert table[["Label", "Annotated"]].to_numpy().tolist() == [["PER", 10], ["LOC", 3]]
         per, loc = table.to_dict("records")
         assert per["F1 A"] == pytest.approx(85)
@@ -61,14 +53,14 @@ class TestClasses:
         runs, table = tabled({config("mtl", 1): 0.5, config("mtl", 2): 0.6})
         scores = [score(run.id, "ner", 0.5, report=self.report(PER=0.1 * run.config.seed)) for run in runs]
         scores.append(score(runs[0].id, "pos", 0.5, report=self.report(NN=0.9)))
-        by_seed = reports(table.rows[0].cells["ner"], "ner", scores)
+        by_seed = closer_views.reports(table.rows[0].cells["ner"], "ner", scores)
         assert {seed: report["PER"]["f1"] for seed, report in by_seed.items()} == {1: 0.1, 2: 0.2}
 
 
-def errors_of(scheme: str, gold: Labels, *predicted: Labels) -> Errors:
+def errors_of(scheme: str, gold: Labels, *predicted: Labels) -> closer_views.Errors:
     """The mistakes of one configuration, whose seeds predicted these."""
-    found = [KINDS[scheme].confusion(gold, labels) for labels in predicted]
-    counted = errors([table for table in found if table is not None])
+    tables = [KINDS[scheme].confusion(gold, labels) for labels in predicted]
+    counted = closer_views.errors([table for table in tables if table is not None])
     assert counted is not None
     return counted
 
@@ -76,7 +68,7 @@ def errors_of(scheme: str, gold: Labels, *predicted: Labels) -> Errors:
 class TestMistakes:
     def test_shares_are_of_what_is_annotated(self) -> None:
         gold = [["NN"] * 8 + ["VB"] * 2]
-        view = matrix(errors_of("plain", gold, [["NN"] * 6 + ["VB"] * 4], gold))
+        view = closer_views.matrix(errors_of("plain", gold, [["NN"] * 6 + ["VB"] * 4], gold))
         assert (view.gold, view.right) == (("NN", "VB"), (87.5, 100.0))
         assert view.shares[0, 1] == pytest.approx(12.5)
         assert np.isnan(view.shares[0, 0])
@@ -86,8 +78,11 @@ class TestMistakes:
         gold = [["NN"] * 4 + ["VB"] * 4]
         a = errors_of("plain", gold, [["NN"] * 4 + ["NN", "VB", "VB", "VB"]])
         b = errors_of("plain", gold, [["VB", "VB", "NN", "NN"] + ["VB"] * 4])
-        assert mistakes(a, b).to_numpy().tolist() == [["NN", "VB", 0.0, 2.0], ["VB", "NN", 1.0, 0.0]]
-        heat = confusion_chart(matrix(a)).data[1]
+        assert closer_views.mistakes(a, b).to_numpy().tolist() == [
+            ["NN", "VB", 0.0, 2.0],
+            ["VB", "NN", 1.0, 0.0],
+        ]
+        heat = confusion_chart(closer_views.matrix(a)).data[1]
         assert (heat["zmin"], heat["zmax"]) == (0, 25)
 
     @settings(max_examples=25)
@@ -97,8 +92,8 @@ class TestMistakes:
         predicted = [[guess for _, guess in row] for row in made]
         for scheme in ("plain", "iob2"):
             whole = errors_of(scheme, gold, predicted)
-            for true, guess, count, _ in mistakes(whole, None).itertuples(index=False):
-                where = list(places(KINDS[scheme], gold, predicted, (true, guess)))
+            for true, guess, count, _ in closer_views.mistakes(whole, None).itertuples(index=False):
+                where = list(closer_views.places(KINDS[scheme], gold, predicted, (true, guess)))
                 assert where
                 # Sentence by sentence the same mistakes are counted as in the whole.
                 alone = [errors_of(scheme, [gold[at]], [predicted[at]]) for at in where]
@@ -106,7 +101,7 @@ class TestMistakes:
 
     def test_what_was_invented_is_measured_against_its_type(self) -> None:
         gold, predicted = [["B-PER", "O", "O", "B-PER"]], [["B-PER", "O", "B-PER", "B-PER"]]
-        view = matrix(errors_of("iob2", gold, predicted))
+        view = closer_views.matrix(errors_of("iob2", gold, predicted))
         assert view.gold[-1] == NOTHING
         assert view.words[-1][0].endswith("50.00% of the annotated PER")
         assert view.shares[view.gold.index(NOTHING), view.predicted.index("PER")] == pytest.approx(50)

@@ -40,7 +40,7 @@ def mtl(seed: int = 1, **more: Any) -> RunConfig:
 def copied_scores(app: AppTest) -> str:
     """The LaTeX of the table of scores, which a click copies."""
     formats = sent(app, "formats")["formats"]
-    assert [one["name"] for one in formats] == ["LaTeX", "Markdown", "CSV", "TSV"]
+    assert [copied["name"] for copied in formats] == ["LaTeX", "Markdown", "CSV", "TSV"]
     return str(formats[0]["text"])
 
 
@@ -97,7 +97,7 @@ def test_one_seed_is_not_enough_and_one_click_launches_the_others(
     assert "See them on Runs" in labels(app, "page_link")
     on_their_way = len(queued) + len(filled.live) + len(filled.queued)
     assert f"{on_their_way} runs queued or in progress: seeds 2, 3, 4, 5, 6 and 9." in words(app)
-    assert not [one for one in app.button if one.key == "missing_seeds"]
+    assert not [button for button in app.button if button.key == "missing_seeds"]
     # What was compared still is, now with the second seeds.
     assert "2" in set(in_numbers(app)["Seeds"])
 

@@ -158,22 +158,6 @@ def test_a_link_hides_and_zooms(open_page: Open, finished: Filled) -> None:
     assert sent(odd, "window")["window"] is None
 
 
-def test_seeds_as_a_mean_with_a_band(open_page: Open, finished: Filled) -> None:
-    mtl = [run.id for run in Store.open().runs() if run.config.paradigm == "mtl"]
-    app = open_page("curves", run=",".join(map(str, mtl)))
-    halves = []
-    for seeds in ("sd", "interval"):
-        app.segmented_control(key="seeds").set_value(seeds).run()
-        (large,) = figures(app, "curve_large")
-        band, mean = large["data"]
-        assert (band["fill"], "name" in band) == ("toself", False)
-        halves.append(numbers(mean["customdata"]))
-        (row,) = sent(app, "rows")["rows"]
-        assert row["cells"][0] == "3 seeds"
-    # Of three seeds the interval is t / sqrt(3) standard deviations, 2.484.
-    assert halves[1] == pytest.approx([2.484 * half for half in halves[0]], rel=1e-3)
-
-
 def test_pictures_are_asked_for_once(open_page: Open, finished: Filled) -> None:
     app = open_page("curves", run=str(finished.mrn[0]))
     app.button(key="curve_svg").click().run()

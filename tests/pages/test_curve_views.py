@@ -14,32 +14,24 @@ from core.evaluation.statistics import summary
 from core.records import TOTAL, StepMetrics
 from core.store import MetricKey, Store
 from core.store.records import MetricSeries, Run
-from dashboard.curves.numbers import (
-    METRICS,
-    choices,
-    configurations,
-    first_task,
-    metric_keys,
-    missing,
-    others,
-    point_table,
-    tasks_of,
-)
+from dashboard.curves import numbers
 from dashboard.curves.views import CurvesView, Reading, curves
 from dashboard.shared.resources import SeriesCache
 from tests.pages.filled_store import TASKS, Filled
 
-LOSS, SCORE = METRICS["loss"], METRICS["dev-score"]
+LOSS, SCORE = numbers.METRICS["loss"], numbers.METRICS["dev-score"]
 
 
 def series_of(store: Store, runs: list[Run], metric: str = "loss") -> list[MetricSeries]:
     ids = [run.id for run in runs]
-    keys = metric_keys(METRICS[metric], store.metric_keys(ids))
+    keys = numbers.metric_keys(numbers.METRICS[metric], store.metric_keys(ids))
     return store.metrics_since({(run_id, key): -1 for run_id in ids for key in keys})
 
 
 def read(runs: list[Run], reading: Reading, metric: str = "loss", **more: Any) -> CurvesView:
-    return curves(METRICS[metric], reading, runs, series_of(Store.open(), runs, metric), TASKS, **more)
+    return curves(
+        numbers.METRICS[metric], reading, runs, series_of(Store.open(), runs, metric), TASKS, **more
+    )
 
 
 def chosen(*ids: int) -> list[Run]:
@@ -114,10 +106,10 @@ def test_the_whole_of_stl_is_the_mean_of_its_tasks_runs(finished: Filled) -> Non
 def test_the_mean_over_tasks_comes_first_where_it_is_of_the_same_tasks(finished: Filled) -> None:
     stl, mtl = of_kind("stl"), of_kind("mtl")
     tasks = (TOTAL, *TASKS)
-    assert first_task(tasks, [*stl, *mtl]) == TOTAL
-    assert first_task(tasks, [*of_kind("stl", "ner"), *mtl]) == "ner"
-    assert first_task((TOTAL,), mtl) == TOTAL
-    assert first_task((), mtl) == TOTAL
+    assert numbers.first_task(tasks, [*stl, *mtl]) == TOTAL
+    assert numbers.first_task(tasks, [*of_kind("stl", "ner"), *mtl]) == "ner"
+    assert numbers.first_task((TOTAL,), mtl) == TOTAL
+    assert numbers.first_task((), mtl) == TOTAL
 
 
 def test_two_configurations_never_have_one_name_or_colour(finished: Filled) -> None:
@@ -134,7 +126,7 @@ def test_two_configurations_never_have_one_name_or_colour(finished: Filled) -> N
         dataclasses.replace(run, id=place, configuration_id=str(place), config=run.config.with_(**change))
         for place, change in enumerate(changes, start=1)
     ]
-    of = configurations(runs)
+    of = numbers.configurations(runs)
     for field in ("key", "name", "rank"):
         assert len({getattr(configuration, field) for configuration in of.values()}) == len(runs)
 
@@ -227,32 +219,34 @@ def test_gaps_break_lines_and_are_told(finished: Filled) -> None:
     y[3:] = np.nan
     key = MetricKey("ner", "train", "loss")
     loss = MetricSeries(run.id, key, steps, steps / 5, steps / 5, y)
-    assert missing(LOSS, [loss]) == ["Run 1 has no number as its training loss of ner from step 4 on."]
+    assert numbers.missing(LOSS, [loss]) == [
+        "Run 1 has no number as its training loss of ner from step 4 on."
+    ]
     y = np.arange(1.0, 11.0)
     y[[3, 6]] = math.inf, math.nan
     loss = dataclasses.replace(loss, key=dataclasses.replace(key, task=TOTAL), value=y)
-    assert missing(LOSS, [loss]) == [
+    assert numbers.missing(LOSS, [loss]) == [
         "Run 1 has no number as its training loss at 2 steps, the first of them 4."
     ]
     (line,) = curves(LOSS, Reading(), [run], [loss], TASKS).large.lines
     assert np.isnan(line.y[[3, 6]]).all()
-    assert not missing(LOSS, [dataclasses.replace(loss, value=steps.astype(float))])
+    assert not numbers.missing(LOSS, [dataclasses.replace(loss, value=steps.astype(float))])
 
 
 def test_every_stored_curve_is_offered() -> None:
     names = [("", "train", "loss"), ("ner", "train", "loss"), ("", "dev", "grad_norm")]
     names += [("", "train", "grad_norm"), ("pos", "train", "entropy")]
     keys = [MetricKey(*parts) for parts in names]
-    assert choices(keys) == ["loss"]
-    titles = [metric.title for metric in others(keys).values()]
+    assert numbers.choices(keys) == ["loss"]
+    titles = [metric.title for metric in numbers.others(keys).values()]
     assert titles == ["grad_norm on dev", "entropy", "grad_norm on train"]
-    assert tasks_of(LOSS, keys, ["pos", "ner"]) == [TOTAL, "ner"]
+    assert numbers.tasks_of(LOSS, keys, ["pos", "ner"]) == [TOTAL, "ner"]
 
 
 def test_the_table_has_every_point_as_it_was_stored(finished: Filled) -> None:
     runs = chosen(finished.mrn[0], of_kind("stl", "ner")[0].id)
     series = series_of(Store.open(), runs, "dev-score")
-    table = point_table(runs, series)
+    table = numbers.point_table(runs, series)
     fields = ["run", "configuration", "seed", "task", "metric", "step", "epoch", "minutes", "value"]
     assert list(table) == fields
     assert len(table) == sum(len(curve.value) for curve in series)
@@ -260,14 +254,14 @@ def test_the_table_has_every_point_as_it_was_stored(finished: Filled) -> None:
     (stored,) = Store.open().metrics([runs[0].id], MetricKey("ner", "dev", "score"))
     assert of_ner["value"].tolist() == stored.value.tolist()
     assert set(table["configuration"]) == {"MRN λ 0.01", "STL"}
-    smoothed = point_table(runs, series, 0.6)
+    smoothed = numbers.point_table(runs, series, 0.6)
     assert list(smoothed) == [*fields, "smoothed 0.6"]
     assert smoothed["value"].tolist() == table["value"].tolist()
 
 
 def test_nothing_to_show() -> None:
     assert not curves(SCORE, Reading("minutes", "sd", 0.5), [], [], TASKS).legend
-    assert point_table([], []).empty
+    assert numbers.point_table([], []).empty
 
 
 # What is kept of curves that were read

@@ -46,13 +46,13 @@ def queue(store: Store) -> Queue:
 
 def words(app: AppTest) -> str:
     """The page's prose without its marks of weight; what is some seconds old, as of now."""
-    progress = "\n".join(str(one.proto.text) for one in app.get("progress")).replace("\\", "")
-    told = f"{prose(app)}\n{progress}".replace("**", "")
-    return re.sub(r"was (paused|drained) \d+ (s|min) ago", r"was \1 just now", told)
+    progress = "\n".join(str(bar.proto.text) for bar in app.get("progress")).replace("\\", "")
+    text = f"{prose(app)}\n{progress}".replace("**", "")
+    return re.sub(r"was (paused|drained) \d+ (s|min) ago", r"was \1 just now", text)
 
 
 def buttons(app: AppTest) -> list[str]:
-    return [one.label for one in app.button]
+    return [button.label for button in app.button]
 
 
 def test_a_paused_queue_is_seen_on_every_page_and_goes_on_at_a_press(
@@ -117,7 +117,7 @@ def test_chosen_runs_are_stopped_with_their_number(open_page: Open, store: Store
 def test_priorities_of_chosen_runs(open_page: Open, store: Store, queue: Queue) -> None:
     chosen = queue.waiting[:2]
     app = open_page("runs", run=",".join(map(str, chosen)))
-    (number,) = (one for one in app.number_input if one.label == "Priority of 2 queued runs")
+    (number,) = (field for field in app.number_input if field.label == "Priority of 2 queued runs")
     number.set_value(5).run()
     assert [store.run(run).priority for run in chosen] == [5, 5]
     assert list(listed(app)["Priority"])[:2] == [5, 5]  # of a configuration the highest
@@ -161,7 +161,9 @@ def test_what_happened_comes_with_the_next_step(open_page: Open, store: Store, q
     assert "Its worker was told to end. It can be resumed from step 120. Resume it: it goes on" in ended
     app = open_page("run", id=str(queue.saved_and_failed))
     assert "Clone it with batch_size 8 (now 32)." in words(app)
-    (clone,) = (one.proto for one in app.get("page_link") if one.proto.label == "Clone it with batch_size 8")
+    (clone,) = (
+        link.proto for link in app.get("page_link") if link.proto.label == "Clone it with batch_size 8"
+    )
     assert f"clone={queue.saved_and_failed}&batch_size=8" in clone.query_string
 
 
@@ -192,9 +194,9 @@ def test_a_locked_store_is_told_and_the_page_comes_back(
     shown = words(app)
     with held(laboratory / "runs.db"):
         app.run()
-        told = words(app)
-        assert "is busy: another program has held it for 0.2 s; try again when it is done." in told
-        assert "This page comes back by itself as soon as the store can be read." in told
+        text = words(app)
+        assert "is busy: another program has held it for 0.2 s; try again when it is done." in text
+        assert "This page comes back by itself as soon as the store can be read." in text
     app.run()
     assert "is busy" not in words(app)
     assert words(app).splitlines()[:3] == shown.splitlines()[:3]
@@ -208,7 +210,7 @@ def test_a_launch_into_a_locked_store_is_a_sentence(
     app = open_page("runs", run="1")
     with held(laboratory / "runs.db"):
         press(app, "Pause queue")
-        assert any("is busy" in one.value for one in app.toast) or "is busy" in words(app)
+        assert any("is busy" in toast.value for toast in app.toast) or "is busy" in words(app)
     app.run()
     assert store.paused_since() is None
 

@@ -9,7 +9,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.config import RunConfig
-from core.config.sweep import expand
 from core.corpora import save_upload
 from core.corpora.uploads import uploads
 from core.store import RunState, Store
@@ -148,20 +147,6 @@ def test_groups_of_tasks_on_corpora_whose_options_are_lists(open_page: Open, wor
     assert cloned.selectbox(key="launch_task_groups").value == "pairs"
     cloned.text_input(key="launch_own_folder").set_value("simulated:demo?alpha={0.2|0.9").run()
     assert "has braces that are no list" in words(cloned)
-
-
-def test_a_link_from_several_runs_makes_them_all(open_page: Open) -> None:
-    sweep = expand(_BASE, {"paradigm": ["stl", "mrn"], "lambda": [0.01, 0.1], "seed": [4, 5]})
-    runs = Store.open().add_runs(sweep)
-    app = open_page("launch", clone=",".join(map(str, runs)))
-    assert app.text_input(key="launch_lambda").value == "0.01, 0.1"
-    assert app.text_input(key="launch_seed").value == "4, 5"
-    assert len(sweep) == 10
-    assert listed(app) == [
-        ("STL", "3 tasks × 2 seeds, all in the store"),
-        ("MRN λ 0.01", "2 seeds, all in the store"),
-        ("MRN λ 0.1", "2 seeds, all in the store"),
-    ]
 
 
 def test_a_clone_with_other_values_and_what_cannot_be_is_named(open_page: Open) -> None:

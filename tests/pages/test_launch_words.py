@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -109,21 +108,6 @@ def test_what_is_wrong_is_said_at_its_field(open_page: Open, tmp_path: Path) -> 
         assert f"[Go to field](#problem-{field})" in words(app)
         app.text_input(key=f"launch_{field}").set_value("").run()
     assert not app.button(key="launch").disabled
-
-
-def test_a_list_that_is_one_value_makes_one_run(open_page: Open) -> None:
-    link = {"encoder": "lstm-d", "paradigm": "stl,mtl", "seed": "1", "tasks": "pos,chunk,ner"}
-    lists = {"task_order": "ner, pos, chunk", "task_weights": "3, 1, 1", "head": "linear,crf"}
-    app = open_page("launch", **link, **lists)
-    assert "This makes 8 runs" in words(app)  # heads × (STL's three tasks + MTL)
-    line = app.code[0].value.replace("\\\n", " ")
-    assert {"task_order=ner,pos,chunk", "task_weights=3,1,1", "head=linear,crf"} <= set(shlex.split(line))
-    app.button(key="launch").click().run()
-    configs = [run.config for run in Store.open().runs()]
-    assert {(config.paradigm, config.task_order, config.task_weights) for config in configs} == {
-        ("stl", None, None),
-        ("mtl", ("ner", "pos", "chunk"), (3.0, 1.0, 1.0)),
-    }
 
 
 def test_what_an_empty_field_stands_for() -> None:

@@ -15,26 +15,8 @@ from core.mrn.relations import Block, Relations, correlation
 from core.records import TOTAL
 from core.store import Store
 from core.store.records import MetricKey, MetricSeries, Run, SnapshotKey
+from dashboard.relations import views
 from dashboard.relations.matrices import Picture, arrangement, picture
-from dashboard.relations.views import (
-    BEYOND,
-    DIFFERENCE,
-    Rows,
-    Trajectory,
-    agreement,
-    aligned,
-    clustered,
-    gold_labels,
-    not_comparable,
-    pair_lines,
-    penalty_vanished,
-    rows_of,
-    same_task,
-    shared_rows,
-    strongest,
-    together,
-    why_no_gold,
-)
 from tests.making import claimed, run_facts
 from tests.making import relations as random_relations
 from tests.pages.filled_store import FEATURES, LABELS, TASKS, Filled
@@ -42,22 +24,22 @@ from tests.pages.filled_store import FEATURES, LABELS, TASKS, Filled
 NAMES = tuple(f"{task}:{label}" for task in TASKS for label in LABELS[task])
 
 
-def read(*ids: int) -> list[Trajectory]:
+def read(*ids: int) -> list[views.Trajectory]:
     store = Store.open()
     runs = [store.run(run_id) for run_id in ids]
-    steps = aligned(runs, {run.id: store.snapshots(run.id) for run in runs})
+    steps = views.aligned(runs, {run.id: store.snapshots(run.id) for run in runs})
     return [
-        Trajectory(run, keys, tuple(store.relations(run.id, key.step)[1] for key in keys))
+        views.Trajectory(run, keys, tuple(store.relations(run.id, key.step)[1] for key in keys))
         for run, keys in zip(runs, steps.keys, strict=True)
     ]
 
 
 def drawn(
-    trajectories: list[Trajectory], mode: str, view: str = "one", order: str = "task", **more: Any
+    trajectories: list[views.Trajectory], mode: str, view: str = "one", order: str = "task", **more: Any
 ) -> Picture:
     learned = [trajectory.learned[-1] for trajectory in trajectories]
-    rows = [rows_of(shown.run, mode, last) for shown, last in zip(trajectories, learned, strict=True)]
-    shared = shared_rows(rows)
+    rows = [views.rows_of(shown.run, mode, last) for shown, last in zip(trajectories, learned, strict=True)]
+    shared = views.shared_rows(rows)
     places = arrangement(mode, shared, learned, order)
     names = [f"run {trajectory.run.id}" for trajectory in trajectories]
     return picture(trajectories, names, mode, view, shared, places, **more)
@@ -79,10 +61,10 @@ def test_a_vanished_penalty_is_seen() -> None:
         key = MetricKey(TOTAL, "train", "penalty")
         return MetricSeries(1, key, steps, steps / 10, steps / 10, np.array(values, dtype=float))
 
-    assert penalty_vanished(series([0.1, 0.05, 1e-14])) == (0.1, 1e-14)
-    assert penalty_vanished(series([0.0, 0.05, 0.06])) is None
-    assert penalty_vanished(series([0.0])) is None
-    assert penalty_vanished(None) is None
+    assert views.penalty_vanished(series([0.1, 0.05, 1e-14])) == (0.1, 1e-14)
+    assert views.penalty_vanished(series([0.0, 0.05, 0.06])) is None
+    assert views.penalty_vanished(series([0.0])) is None
+    assert views.penalty_vanished(None) is None
 
 
 # Rows
@@ -91,15 +73,15 @@ def test_a_vanished_penalty_is_seen() -> None:
 def test_rows_of_the_same_tasks_stand_together() -> None:
     """Where tasks share some label names, as the alignment `exact` leaves them."""
     both = ("pos", "ner")
-    rows = Rows(("$", "NN", "X", "VB"), (("pos",), both, ("pos",), both))
-    assert together(rows).tolist() == [0, 2, 1, 3]
-    assert rows.at(together(rows)).names == ("$", "X", "NN", "VB")
+    rows = views.Rows(("$", "NN", "X", "VB"), (("pos",), both, ("pos",), both))
+    assert views.together(rows).tolist() == [0, 2, 1, 3]
+    assert rows.at(views.together(rows)).names == ("$", "X", "NN", "VB")
 
 
 def test_shared_rows_are_found_by_name() -> None:
-    a = Rows(("x", "y", "z"), ((), (), ()))
-    b = Rows(("z", "w", "x"), ((), (), ()))
-    shared = shared_rows([a, b])
+    a = views.Rows(("x", "y", "z"), ((), (), ()))
+    b = views.Rows(("z", "w", "x"), ((), (), ()))
+    shared = views.shared_rows([a, b])
     assert shared.rows.names == ("x", "z")
     assert [places.tolist() for places in shared.places] == [[0, 2], [2, 0]]
     assert shared.left_out == (("y",), ("w",))
@@ -112,30 +94,30 @@ def test_clusters_stand_together(seed: int, groups: int) -> None:
     random = np.random.default_rng(seed)
     group = random.permutation(np.repeat(np.arange(groups), 4))
     planted = np.where(group[:, None] == group, 0.8, -0.1) + 0.2 * np.eye(len(group))
-    order = clustered(planted)
+    order = views.clustered(planted)
     assert sorted(order.tolist()) == list(range(len(group)))
     assert (np.diff(group[order]) != 0).sum() == groups - 1
 
 
 def test_nothing_to_cluster_stays_as_it_is() -> None:
-    assert clustered(np.eye(2)).tolist() == [0, 1]
+    assert views.clustered(np.eye(2)).tolist() == [0, 1]
     broken = np.eye(4)
     broken[0, 1] = np.nan
-    assert clustered(broken).tolist() == [0, 1, 2, 3]
+    assert views.clustered(broken).tolist() == [0, 1, 2, 3]
 
 
 def test_runs_without_common_rows_are_told_apart(finished: Filled) -> None:
     a, b = (run_with(number, 20, label_names=(name,) * 4) for number, name in ((1, "a"), (2, "b")))
-    rows = [Rows(("a:1", "a:2"), ((), ())), Rows(("b:1", "b:2"), ((), ()))]
-    reason = not_comparable([a, b], "label", shared_rows(rows)) or ""
+    rows = [views.Rows(("a:1", "a:2"), ((), ())), views.Rows(("b:1", "b:2"), ((), ()))]
+    reason = views.not_comparable([a, b], "label", views.shared_rows(rows)) or ""
     assert "fewer than two labels of the same name" in reason
-    same_rows = shared_rows(rows[:1] * 2)
+    same_rows = views.shared_rows(rows[:1] * 2)
     other = dataclasses.replace(b, config=b.config.model_copy(update={"encoder": "another"}))
-    assert "encoder" in (not_comparable([a, other], "feature", same_rows) or "")
-    assert not_comparable([a, b], "feature", same_rows) is None
+    assert "encoder" in (views.not_comparable([a, other], "feature", same_rows) or "")
+    assert views.not_comparable([a, b], "feature", same_rows) is None
     trained = [dataclasses.replace(run, config=run.config.with_(encoder="sc-lstm")) for run in (a, b)]
-    assert "begin at random" in (not_comparable(trained, "feature", same_rows) or "")
-    assert not_comparable(trained, "task", same_rows) is None
+    assert "begin at random" in (views.not_comparable(trained, "feature", same_rows) or "")
+    assert views.not_comparable(trained, "task", same_rows) is None
 
 
 # Moments
@@ -159,7 +141,7 @@ def test_runs_are_aligned_by_share_of_training(
     exact: bool, cut: bool,
 ) -> None:  # fmt: skip
     runs = [run_with(1, 100), run_with(2, total)]
-    steps = aligned(runs, {1: keys(*first), 2: keys(*second)})
+    steps = views.aligned(runs, {1: keys(*first), 2: keys(*second)})
     assert (steps.steps, [key.step for key in steps.keys[1]]) == (shown, beside)
     assert (steps.exact, steps.cut) == (exact, cut)
     assert (steps.at(None), steps.at(60)) == (2, 2 if cut else 1)
@@ -196,9 +178,9 @@ def test_blocks_of_features_are_their_means(finished: Filled) -> None:
 def test_any_part_of_any_order_agrees_with_the_matrix(seed: int, size: int, top: int, left: int) -> None:
     random = np.random.default_rng(seed)
     learned = random_relations(seed % 1000, features=size, rank=int(random.integers(1, 5)))
-    rows = rows_of(RUN, "feature", learned)
-    shared, order = shared_rows([rows]), random.permutation(size)
-    trajectory = Trajectory(RUN, (SnapshotKey(1, 0.1),), (learned,))
+    rows = views.rows_of(RUN, "feature", learned)
+    shared, order = views.shared_rows([rows]), random.permutation(size)
+    trajectory = views.Trajectory(RUN, (SnapshotKey(1, 0.1),), (learned,))
     shown = picture([trajectory], ["a"], "feature", "one", shared, order, (top, left))
     part = [slice(axis.start, axis.stop) for axis in (shown.rows, shown.columns)]
     assert all(0 <= axis.start <= axis.stop <= size for axis in (shown.rows, shown.columns))
@@ -230,11 +212,13 @@ def test_the_difference_of_two_has_a_scale_of_its_own(finished: Filled) -> None:
 # Pairs
 
 
-def table_of(trajectories: list[Trajectory], view: str, **more: Any) -> pd.DataFrame:
-    shared = shared_rows([rows_of(shown.run, "label", shown.learned[-1]) for shown in trajectories])
+def table_of(trajectories: list[views.Trajectory], view: str, **more: Any) -> pd.DataFrame:
+    shared = views.shared_rows(
+        [views.rows_of(shown.run, "label", shown.learned[-1]) for shown in trajectories]
+    )
     runs = [trajectory.run for trajectory in trajectories]
     learned = [trajectory.learned[-1] for trajectory in trajectories]
-    return strongest(runs, learned, "label", view, shared, **more)
+    return views.strongest(runs, learned, "label", view, shared, **more)
 
 
 def test_pairs_within_and_between_tasks(finished: Filled) -> None:
@@ -249,21 +233,21 @@ def test_pairs_within_and_between_tasks(finished: Filled) -> None:
 
 def test_pairs_beside_counting_and_of_two_runs(finished: Filled) -> None:
     trajectories = read(*finished.mrn[:2])
-    table = table_of(trajectories[:1], "one", gold=gold_labels(trajectories[0].run))
-    assert list(table)[2:] == ["Correlation", "Gold", BEYOND]
-    assert table[BEYOND].tolist() == pytest.approx(table["Correlation"] - table["Gold"], abs=1e-6)
+    table = table_of(trajectories[:1], "one", gold=views.gold_labels(trajectories[0].run))
+    assert list(table)[2:] == ["Correlation", "Gold", views.BEYOND]
+    assert table[views.BEYOND].tolist() == pytest.approx(table["Correlation"] - table["Gold"], abs=1e-6)
     two = table_of(trajectories, "side")
-    assert list(two)[2:] == [f"Run {finished.mrn[0]}", f"Run {finished.mrn[1]}", DIFFERENCE]
+    assert list(two)[2:] == [f"Run {finished.mrn[0]}", f"Run {finished.mrn[1]}", views.DIFFERENCE]
     first, second = (trajectory.learned[-1].correlation("label") for trajectory in trajectories)
     between = first - second
-    assert abs(two[DIFFERENCE][0]) == pytest.approx(np.abs(np.triu(between, 1)).max(), abs=1e-6)
-    assert two[DIFFERENCE].abs().is_monotonic_decreasing
+    assert abs(two[views.DIFFERENCE][0]) == pytest.approx(np.abs(np.triu(between, 1)).max(), abs=1e-6)
+    assert two[views.DIFFERENCE].abs().is_monotonic_decreasing
 
 
 @pytest.mark.parametrize("mode", ["task", "label", "feature"])
 def test_pair_line_reads_the_cell(mode: str, finished: Filled) -> None:
     (trajectory,) = read(finished.mrn[0])
-    (line,) = pair_lines([trajectory], mode, [np.arange(FEATURES)], 0, 2)
+    (line,) = views.pair_lines([trajectory], mode, [np.arange(FEATURES)], 0, 2)
     assert line.steps.tolist() == [key.step for key in trajectory.keys]
     assert line.shares[-1] == 1
     expected = [learned.correlation(mode)[0, 2] for learned in trajectory.learned]
@@ -272,8 +256,8 @@ def test_pair_line_reads_the_cell(mode: str, finished: Filled) -> None:
 
 def test_pair_line_of_a_zero_feature_is_zero() -> None:
     learned = Relations(np.eye(2), np.eye(2), np.zeros((3, 1)), 0.0)
-    trajectory = Trajectory(RUN, (SnapshotKey(1, 0.1),), (learned,))
-    (line,) = pair_lines([trajectory], "feature", [np.arange(3)], 0, 1)
+    trajectory = views.Trajectory(RUN, (SnapshotKey(1, 0.1),), (learned,))
+    (line,) = views.pair_lines([trajectory], "feature", [np.arange(3)], 0, 1)
     assert line.values.tolist() == [0.0]
     assert correlation(np.zeros((2, 2))).tolist() == [[0, 0], [0, 0]]
 
@@ -285,23 +269,23 @@ def test_agreement_of_learned_and_counted() -> None:
     random = np.random.default_rng(3)
     gold = random.normal(size=(6, 6))
     gold += gold.T
-    rows = Rows(tuple("abcdef"), (("x",),) * 3 + (("y",),) * 3)
-    assert agreement(2 * gold, gold, rows, (), between=False) == pytest.approx((1, 15))
-    assert agreement(-(gold**3), gold, rows, (), between=True) == pytest.approx((-1, 9))
-    assert agreement(np.zeros((6, 6)), gold, rows, (), between=False) is None
+    rows = views.Rows(tuple("abcdef"), (("x",),) * 3 + (("y",),) * 3)
+    assert views.agreement(2 * gold, gold, rows, (), between=False) == pytest.approx((1, 15))
+    assert views.agreement(-(gold**3), gold, rows, (), between=True) == pytest.approx((-1, 9))
+    assert views.agreement(np.zeros((6, 6)), gold, rows, (), between=False) is None
     # What cannot be learned is not compared.
     cannot = (Block(0, 3, 3, 6), Block(3, 6, 0, 3))
-    assert agreement(gold, gold, rows, cannot, between=True) is None
-    assert same_task(rows)[0].tolist() == [True] * 3 + [False] * 3
+    assert views.agreement(gold, gold, rows, cannot, between=True) is None
+    assert views.same_task(rows)[0].tolist() == [True] * 3 + [False] * 3
 
 
 def test_why_there_are_no_gold_labels(finished: Filled) -> None:
     run = Store.open().run(finished.disjoint[0])
-    assert gold_labels(run) is None
-    assert "not annotated on the same words" in why_no_gold(run)
+    assert views.gold_labels(run) is None
+    assert "not annotated on the same words" in views.why_no_gold(run)
     merged = dataclasses.replace(run, facts={**run.facts, "label_owners": [["pos", "ner"]]})
-    assert "rows of several labels" in why_no_gold(merged)
-    assert "has not told its labels yet" in why_no_gold(dataclasses.replace(run, facts={}))
+    assert "rows of several labels" in views.why_no_gold(merged)
+    assert "has not told its labels yet" in views.why_no_gold(dataclasses.replace(run, facts={}))
 
 
 def _plain_run() -> Run:

@@ -91,6 +91,10 @@ def _changed(field: str, base: RunConfig) -> RunConfig | None:
         "device": "cuda:1",
         "dev_sentences": 0,
         "batch_tokens": 512,
+        "vectors": "/elsewhere/vectors.txt",
+        "task_order": ("ner", "pos"),
+        "task_weights": (1.0, 0.5),
+        "clip_norm": 5.0,
     }
     if field in others:
         other = others[field]
@@ -112,6 +116,7 @@ def _changed(field: str, base: RunConfig) -> RunConfig | None:
         config(encoder="minilm+bilstm"),
         config(encoder_training="frozen", batch_size=4),
         config(paradigm="mtl"),
+        config(paradigm="mtl", encoder="lstm-d", task_order=("pos", "ner"), task_weights=(1, 2), patience=3),
         config(paradigm="stl", tasks=("ner",)),
     ],
 )

@@ -111,7 +111,7 @@ def test_keywords_and_the_archive(open_page: Open, finished: Filled) -> None:
     assert store.runs(archived=True) == []
     store.archive([run.id for run in store.runs()])
     press(app, "Clear the filter")
-    assert any("All runs are archived" in one.value for one in app.info)
+    assert any("All runs are archived" in info.value for info in app.info)
 
 
 def test_several_chosen_runs_show_their_differences(

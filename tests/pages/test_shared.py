@@ -41,35 +41,15 @@ def test_differing_names_what_differs_and_nothing_else() -> None:
     assert differing([plain, budget]) == ["MTL", "MTL · batch tokens 512"]
     assert confounds(config("mrn"), budget) == confounds(budget, config("mrn")) == ("batch tokens",)
     assert confounds(config("mrn"), plain) == ()
-
-
-def test_two_configurations_never_read_the_same() -> None:
-    """Whatever field of a run over words, or without a default, sets them apart."""
-    base = config("mtl", encoder="lstm-d")
-    others = [
-        base.with_(**change)
-        for change in (
-            {"task_order": ("ner", "chunk", "pos")},
-            {"head": "crf"},
-            {"vectors": "/a/one/vectors.txt"},
-            {"vectors": "/a/two/vectors.txt"},
-            {"vectors_training": "fixed"},
-            {"capitals": False},
-            {"clip_norm": 5.0},
-            {"patience": 3},
-            {"draw_tasks": "by_size"},
-            {"task_weights": (1.0, 0.5, 2.0)},
-        )
-    ]
-    names = differing([base, *others])
-    assert len(set(names)) == len(names)
-    for other in others:
-        assert len(set(differing([base, other]))) == 2
-        assert len(confounds(base, other)) == 1
-    assert differing([base, others[0]]) == ["MTL", "MTL · task order ner, chunk, pos"]
-    assert differing(others[2:4]) == ["MTL · vectors one/vectors.txt", "MTL · vectors two/vectors.txt"]
-    long = base.with_(vectors=f"/{'folder/' * 30}glove.txt")
-    assert differing([base, long]) == ["MTL", "MTL · vectors glove.txt"]
+    stack = config("mtl", encoder="lstm-d")
+    ordered = stack.with_(task_order=("ner", "chunk", "pos"))
+    assert differing([stack, ordered]) == ["MTL", "MTL · task order ner, chunk, pos"]
+    vectors = [stack.with_(vectors=f"/a/{folder}/vectors.txt") for folder in ("one", "two")]
+    assert differing(vectors) == ["MTL · vectors one/vectors.txt", "MTL · vectors two/vectors.txt"]
+    long = stack.with_(vectors=f"/{'folder/' * 30}glove.txt")
+    assert differing([stack, long]) == ["MTL", "MTL · vectors glove.txt"]
+    for other in (ordered, *vectors, stack.with_(head="crf"), stack.with_(capitals=False)):
+        assert len(confounds(stack, other)) == 1
 
 
 def test_what_follows_from_the_encoder_is_no_difference_of_its_own() -> None:
@@ -137,8 +117,7 @@ def _page() -> None:
 
 def _open(**query: str) -> AppTest:
     app = AppTest.from_function(_page, default_timeout=PATIENCE_S)
-    for name, value in query.items():
-        app.query_params[name] = value
+    app.query_params.update(query)
     return app.run()
 
 

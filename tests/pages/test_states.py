@@ -58,7 +58,7 @@ def test_nothing_yet_says_what_to_do(page: str, open_page: Open) -> None:
 def test_a_state_is_told(page: str, state: str, open_page: Open, filled: Filled) -> None:
     (run_id, *_) = getattr(filled, state)
     app = open_page(page, **{"id" if page == "run" else "run": str(run_id)})
-    progress = "\n".join(str(one.proto.text) for one in app.get("progress"))
+    progress = "\n".join(str(bar.proto.text) for bar in app.get("progress"))
     assert SAID[page, state] in f"{words(app)}\n{progress}"
     assert _sidebar(app) == ["1 in progress, 2 queued"]
 
@@ -66,9 +66,9 @@ def test_a_state_is_told(page: str, state: str, open_page: Open, filled: Filled)
 @pytest.mark.parametrize("page", PAGES)
 def test_a_file_that_is_no_store_is_a_sentence(page: str, open_page: Open, laboratory: Path) -> None:
     (laboratory / "runs.db").write_bytes(b"something else " * 300)
-    told = words(open_page(page))
-    assert "is not a store of MRN Lab; name another file, or move this one away." in told
-    assert "Traceback" not in told
+    text = words(open_page(page))
+    assert "is not a store of MRN Lab; name another file, or move this one away." in text
+    assert "Traceback" not in text
 
 
 @pytest.mark.parametrize("page", ["runs", "tag"])
@@ -100,4 +100,4 @@ def test_a_number_of_mrn_has_its_equation(
     assert not app.run().latex
     app.session_state["how_to_read" if page == "relations" else "what_is_this"] = True
     app.run()
-    assert equation in "".join(one.value for one in app.latex)
+    assert equation in "".join(equation_shown.value for equation_shown in app.latex)

@@ -196,7 +196,7 @@ class TestLaunch:
             f"{len(queued)} runs queued or in progress; the others follow by themselves."
         )
         # While a process follows the study nothing of it is launched again.
-        assert not [one for one in app.button if str(one.key).startswith("launch_toy")]
+        assert not [button for button in app.button if str(button.key).startswith("launch_toy")]
 
     def test_stop_ends_the_process_and_what_waits(
         self, page: Open, started: list[list[str]], monkeypatch: pytest.MonkeyPatch

@@ -15,17 +15,8 @@ from core.errors import CorpusError
 from core.store import RunState
 from core.store.records import Run
 from core.tagging import TaggedSentence, TextAnswer, WordTag
+from dashboard.tag import views
 from dashboard.tag.files import ReadFile, answer_file
-from dashboard.tag.views import (
-    Answer,
-    about_confidence,
-    checked,
-    disagreement,
-    first_choice,
-    kinds_in_words,
-    systems,
-    why_not,
-)
 
 
 def run(number: int, state: RunState = RunState.SUCCEEDED, sweep: str | None = "s", **config: Any) -> Run:
@@ -41,7 +32,7 @@ def stl(number: int, task: str, **values: Any) -> Run:
 
 def test_models_are_named_by_configuration_and_stl_runs_of_a_seed_are_one() -> None:
     def named(*runs: Run) -> list[tuple[str, list[int]]]:
-        return [(system.who, [member.id for member in system.runs]) for system in systems(runs)]
+        return [(system.who, [member.id for member in system.runs]) for system in views.systems(runs)]
 
     def mrn(number: int, lambda_: float) -> Run:
         values: dict[str, Any] = {"lambda": lambda_}
@@ -64,35 +55,35 @@ def test_models_are_named_by_configuration_and_stl_runs_of_a_seed_are_one() -> N
     assert [who for who, _ in named(stl(1, "pos"), stl(2, "pos"))] == ["STL · run 1", "STL · run 2"]
 
 
-def answer(*labels: str) -> Answer:
+def answer(*labels: str) -> views.Answer:
     tags = tuple(WordTag(label, 0.6, ((label, 0.6),)) for label in labels)
-    return Answer("", {"pos": "plain"}, (TaggedSentence(tuple("abc"[: len(labels)]), {"pos": tags}),))
+    return views.Answer("", {"pos": "plain"}, (TaggedSentence(tuple("abc"[: len(labels)]), {"pos": tags}),))
 
 
 def test_words_on_which_answers_differ_are_counted() -> None:
     answers = [answer("N", "V", "X"), answer("N", "X", "X"), answer("V", "J", "X")]
-    assert disagreement(answers, [0]) == "The runs disagree on 2 words in pos."
-    assert disagreement(answers, [0, 0]) == "The runs disagree on 4 words in pos."
-    assert disagreement(answers[:1] * 2, [0]) == "The runs agree on every word."
-    assert disagreement(answers[:1], [0]) == ""
+    assert views.disagreement(answers, [0]) == "The runs disagree on 2 words in pos."
+    assert views.disagreement(answers, [0, 0]) == "The runs disagree on 4 words in pos."
+    assert views.disagreement(answers[:1] * 2, [0]) == "The runs agree on every word."
+    assert views.disagreement(answers[:1], [0]) == ""
 
 
 def test_why_a_run_cannot_be_asked() -> None:
     # What is said of other states stands in test_states.
-    assert "not finished" in why_not(run(1, RunState.QUEUED))
-    assert "no checkpoint" in why_not(run(1))
+    assert "not finished" in views.why_not(run(1, RunState.QUEUED))
+    assert "no checkpoint" in views.why_not(run(1))
 
 
 def test_the_confidence_of_a_crf_is_explained() -> None:
     plain = run(1)
     crf = replace(plain, id=2, config=plain.config.with_(head="crf_legal"))
-    assert about_confidence(systems([plain])) == ""
-    assert "marginal" in about_confidence(systems([plain, crf]))
+    assert views.about_confidence(views.systems([plain])) == ""
+    assert "marginal" in views.about_confidence(views.systems([plain, crf]))
 
 
 def test_a_run_of_several_tasks_is_asked_first() -> None:
-    assert first_choice([stl(5, "pos"), run(4), run(2)]) == [4]
-    assert first_choice([stl(5, "pos"), stl(4, "pos")]) == [5]
+    assert views.first_choice([stl(5, "pos"), run(4), run(2)]) == [4]
+    assert views.first_choice([stl(5, "pos"), stl(4, "pos")]) == [5]
 
 
 SENTENCES = [Sentence(("a", "b"), {"ner": ("B-X", "O")}), Sentence(("c",), {"pos": ("N",)})]
@@ -100,7 +91,7 @@ SENTENCES = [Sentence(("a", "b"), {"ner": ("B-X", "O")}), Sentence(("c",), {"pos
 
 def test_sentences_that_were_wrong() -> None:
     stored = {"ner": ([["B-X", "O"]], [["O", "B-X"]]), "pos": ([["N"]], [["N"]])}
-    first, second = checked(SENTENCES, stored, {"ner": "iob2", "pos": "plain"})
+    first, second = views.checked(SENTENCES, stored, {"ner": "iob2", "pos": "plain"})
     assert first.wrong == {"ner": 2}
     assert second.wrong == {}
 
@@ -108,13 +99,13 @@ def test_sentences_that_were_wrong() -> None:
 def test_a_corpus_that_has_changed_is_one_sentence() -> None:
     for gold in ([["B-X", "O"]] * 2, [["B-X"]]):
         with pytest.raises(CorpusError, match="changed since"):
-            checked(SENTENCES, {"ner": (gold, gold)}, {"ner": "iob2"})
+            views.checked(SENTENCES, {"ner": (gold, gold)}, {"ner": "iob2"})
 
 
 def test_kinds_in_words() -> None:
-    assert kinds_in_words({}) == "all right"
+    assert views.kinds_in_words({}) == "all right"
     kinds = {"wrong label": 2, "wrong boundary": 2, "wrong boundary and label": 1, "missed": 1, "invented": 3}
-    assert kinds_in_words(kinds) == (
+    assert views.kinds_in_words(kinds) == (
         "2 wrong labels, 2 wrong boundaries, 1 wrong boundary and label, 1 missed and 3 invented"
     )
 

@@ -30,8 +30,8 @@ def answered(app: AppTest) -> dict[str, Any]:
 
 
 def of_task(app: AppTest, task: str) -> dict[str, Any]:
-    (found,) = [one for one in answered(app)["tasks"] if one["task"] == task]
-    return dict(found)
+    (answer,) = [answer for answer in answered(app)["tasks"] if answer["task"] == task]
+    return dict(answer)
 
 
 def test_a_link_asks_a_text_and_a_pair(open_page: Open, trained: Path) -> None:
@@ -40,9 +40,9 @@ def test_a_link_asks_a_text_and_a_pair(open_page: Open, trained: Path) -> None:
     mood, same, alike = (of_task(app, task) for task in ("mood", "same", "alike"))
     assert (mood["of"], same["of"]) == ("of the first text", "of the pair")
     assert mood["labels"] == ["bad", "good"]
-    (said,) = mood["said"]
-    assert said["shares"].keys() == {"bad", "good"}
-    assert said["text"] == max(said["shares"], key=said["shares"].__getitem__)
+    (of_run,) = mood["said"]
+    assert of_run["shares"].keys() == {"bad", "good"}
+    assert of_run["text"] == max(of_run["shares"], key=of_run["shares"].__getitem__)
     assert alike["ends"] == ["0", "5"]
     assert float(alike["said"][0]["text"]) == pytest.approx(5 * alike["said"][0]["place"], abs=0.01)
     assert answered(app)["texts"] == []  # they stand in the fields
@@ -74,9 +74,9 @@ def test_runs_beside_each_other(open_page: Open, trained: Path) -> None:
     mood = of_task(app, "mood")
     assert len(mood["said"]) == 3
     first = mood["said"][0]["text"]
-    for said in mood["said"]:
-        assert said["differs"] == (said["text"] != first)
-    agree = len({said["text"] for said in mood["said"]}) == 1
+    for of_run in mood["said"]:
+        assert of_run["differs"] == (of_run["text"] != first)
+    agree = len({of_run["text"] for of_run in mood["said"]}) == 1
     assert answered(app)["about"] == ("The runs agree." if agree else "The runs disagree on mood.")
     app = open_page("tag", run="1,4", text="EU", second="lamb")
     assert of_task(app, "alike")["said"].count(None) == 1
@@ -145,8 +145,8 @@ def drawn(answers: Sequence[Answer], text: Sentence) -> Any:
 
 def test_what_differs_and_how_far_numbers_lie_apart() -> None:
     plain, gold = whole_text("x"), Sentence(("x",), {"mood": ("b",)}, whole=True)
-    assert [said.differs for said in drawn(asked("a", "b", "a"), plain).said] == [False, True, False]
-    assert [said.differs for said in drawn(asked("a", "b"), gold).said] == [True, False]
+    assert [of_run.differs for of_run in drawn(asked("a", "b", "a"), plain).said] == [False, True, False]
+    assert [of_run.differs for of_run in drawn(asked("a", "b"), gold).said] == [True, False]
     for values, sentence in (
         (("a", "b"), "The runs disagree on mood."),
         (("a", "a"), "The runs agree."),

@@ -41,7 +41,7 @@ def test_the_card_asks_answers_and_settles(
 
     _train(store)
     app.run()
-    (table,) = (one.value for one in app.table if "beside" in one.value.columns)
+    (table,) = (shown.value for shown in app.table if "beside" in shown.value.columns)
     assert set(zip(table.index, table["beside"], strict=True)) == set(
         permutations(("pos", "chunk", "ner"), 2)
     )

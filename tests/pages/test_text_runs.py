@@ -22,7 +22,7 @@ from dashboard.runs.views import page_of
 from jobs.reports.render import markdown, report_records, report_sheet, score_sheet
 from jobs.reports.table import settings, tabulate
 from tests.making import relations, run_facts
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import Open, table, words
 from tests.pages.text_store import TASKS, text_config, text_folders, text_run
 
 _OF_TEXTS = {"pooling", "pair_encoding", "pair_heads"}
@@ -57,8 +57,8 @@ class TestLaunch:
         app.session_state["launch_more_data"] = True
         app.run()
         train = [number % 11 / 2 for number in range(40)]
-        told = f"Train: 40 pairs, from 0 to 5, mean {np.mean(train):.2f}, SD {np.std(train):.2f}."
-        assert told in words(app)
+        spread = f"Train: 40 pairs, from 0 to 5, mean {np.mean(train):.2f}, SD {np.std(train):.2f}."
+        assert spread in words(app)
 
     def test_numbers_are_spread_over_ten_ranges(self) -> None:
         train, test = number_spreads({"train": {"0": 3, "5": 1}, "test": {"2.5": 2}})
@@ -170,13 +170,13 @@ class TestCompare:
         app = open_page("compare")
         head = [name.replace("\\", "") for name in app.table[0].value.columns]
         assert head == ["mood (accuracy)", "same (accuracy)", "alike (Pearson × 100)"]
-        tested = next(one.value for one in app.table if "p sentences" in one.value.columns)
+        tested = next(shown.value for shown in app.table if "p sentences" in shown.value.columns)
         assert all(float(p.strip("<\u00a0").replace("\\", "")) <= 1 for p in tested["p sentences"])
 
     def test_numbers_are_drawn_against_the_annotated_ones(self, open_page: Open, runs: list[int]) -> None:
         app = open_page("compare", closer="Mistakes", task="alike")
         assert "Predicted is the mean over 2 seeds" in words(app)
-        listed = next(one.value for one in app.dataframe if "Annotated" in one.value.columns)
+        listed = table(app, "Annotated")
         assert list(listed.columns) == ["Text", "Annotated", "A", "B"]
         apart = (listed[["A", "B"]].sub(listed["Annotated"], axis=0)).abs().max(axis=1)
         assert list(apart) == sorted(apart, reverse=True)
@@ -229,7 +229,7 @@ class TestOneRun:
         app = open_page("run", id=str(run_id), run_part="By label", report_task="same")
         assert "over 20 pairs. The micro average is the accuracy here." in words(app)
         run = Store.open().run(run_id)
-        score = next(one for one in Store.open().scores([run_id]) if one.task == "mood")
+        score = next(score for score in Store.open().scores([run_id]) if score.task == "mood")
         assert "mood of run" in markdown(report_sheet(run, score))
         assert "test texts" in markdown(report_sheet(run, score))
         assert {record["row"] for record in report_records(run, score)} == {"label", "average"}
@@ -245,13 +245,13 @@ def test_columns_of_runs_name_the_measure(open_page: Open, corpus: str) -> None:
     (table,) = page_of(Store.open(), Store.open().runs(), grouped=True, sort="new", page=1).tables
     assert table.measures == {"mood": "accuracy", "same": "accuracy", "alike": "Pearson × 100"}
     app = open_page("runs")
-    (listed,) = (one for one in app.dataframe if "alike, test" in one.value.columns)
+    (listed,) = (frame for frame in app.dataframe if "alike, test" in frame.value.columns)
     assert json.loads(listed.proto.columns)["alike, test"]["label"] == "alike, Pearson × 100"
 
 
 def test_what_is_said_of_a_text_is_no_markdown() -> None:
-    said = Said("**who**", "]:red[x]", differs=True).markdown
-    assert said == ":".join(["\\*\\*who\\*\\* ", "orange-badge[**\\]\\", "red\\[x\\]**]"])
+    written = Said("**who**", "]:red[x]", differs=True).markdown
+    assert written == ":".join(["\\*\\*who\\*\\* ", "orange-badge[**\\]\\", "red\\[x\\]**]"])
 
 
 def test_sheets_name_the_measure(corpus: str) -> None:

@@ -24,18 +24,7 @@ from core.transfer.gains import measured_gains
 from core.transfer.prediction import packaged_study
 from core.transfer.predictors import LEFT_OUT, Judgement, Measure
 from dashboard.compare.closer_views import errors
-from dashboard.transfer.views import (
-    caution,
-    changes,
-    course,
-    gain_sentence,
-    gains_table,
-    group_names,
-    label_sentence,
-    packaged_pairs,
-    packaged_table,
-    pairs_frame,
-)
+from dashboard.transfer import views
 from jobs.reports.advise import PART
 from jobs.reports.pairs import answer
 from jobs.reports.transfer import pair_groups
@@ -79,8 +68,8 @@ class TestViews:
             "points), 1 is undecided."
         )
         assert "(a beside b, +4.20%)" in answer(self.gains, relative=True)
-        assert "3 seeds" in caution(self.gains)
-        assert "nothing is decided" in caution(measured(a_b=(0.1,)))
+        assert "3 seeds" in views.caution(self.gains)
+        assert "nothing is decided" in views.caution(measured(a_b=(0.1,)))
 
     def test_where_nothing_is_decided_no_pair_is_named(self) -> None:
         some = measured(a_b=(0.1, -0.1, 0.0), b_a=(0.0, 0.0, 0.0), b_c=(0.0,))
@@ -93,17 +82,17 @@ class TestViews:
             "Of 2 ordered pairs (2 seeds), none differs: every seed has the same score alone and beside the "
             "other task."
         )
-        assert gain_sentence(same.pairs["a", "b"], "points") == (
+        assert views.gain_sentence(same.pairs["a", "b"], "points") == (
             "**a** beside b has the same score as alone on every seed: 50.00, 2 seeds."
         )
-        assert list(pairs_frame(same)["Verdict"]) == ["undecided"] * 2
+        assert list(views.pairs_frame(same)["Verdict"]) == ["undecided"] * 2
         (title,) = {
-            cell.title for cells in gains_table(same, "points", {}).cells[:1] for cell in cells if cell
+            cell.title for cells in views.gains_table(same, "points", {}).cells[:1] for cell in cells if cell
         }
         assert title == "a beside b: undecided, 0.00 points, 0.00% of STL, 2 seeds"
         # Equal differences have no spread to decide by, and no interval.
         equal = measured(a_b=(0.25, 0.25)).pairs["a", "b"]
-        assert gain_sentence(equal, "points").startswith(
+        assert views.gain_sentence(equal, "points").startswith(
             "**a** beside b is undecided: +25.00 points; 50.00 alone"
         )
 
@@ -125,7 +114,7 @@ class TestViews:
         assert ("none is decided" in sentence or "none differs" in sentence) == (not decided)
 
     def test_cells_are_grey_where_the_interval_includes_zero(self) -> None:
-        table = gains_table(self.gains, "points", {})
+        table = views.gains_table(self.gains, "points", {})
         by_pair = {
             (row.name, table.rows[column].name): cell
             for row, cells in zip(table.rows, table.cells, strict=True)
@@ -139,7 +128,7 @@ class TestViews:
         }
         assert by_pair["a", "b"].share > 0 > by_pair["a", "c"].share
         assert [row.score for row in table.rows] == ["50.00"] * 3
-        relative = gains_table(self.gains, "relative", {})
+        relative = views.gains_table(self.gains, "relative", {})
         assert [cell.text for cell in relative.cells[0] if cell] == ["+4.20", "−6.20"]
 
     def test_losses_of_runs_of_other_lengths_compare_by_their_share(self) -> None:
@@ -148,12 +137,12 @@ class TestViews:
             values = 1 - step / steps
             return MetricSeries(run_id, MetricKey("a", "train", "loss"), step, values, values, values)
 
-        made = course([curve(1, 80), curve(2, 400)], {1: 80, 2: 400})
+        made = views.course([curve(1, 80), curve(2, 400)], {1: 80, 2: 400})
         assert made is not None
         assert made.seeds.shape == (2, 40)
         assert np.abs(made.seeds[0] - made.seeds[1]).max() < 0.02
         assert made.mean[0] > made.mean[-1]
-        assert course([], {}) is None
+        assert views.course([], {}) is None
 
     def test_changes_count_mistakes_over_seeds(self) -> None:
         gold = [["NN"] * 4 + ["VB"] * 4]
@@ -163,8 +152,8 @@ class TestViews:
         )
         assert stl is not None
         assert mtl is not None
-        assert changes(stl, mtl).to_numpy().tolist() == [["NN → VB", 6, 0, -6], ["VB → NN", 0, 2, 2]]
-        assert label_sentence(stl, mtl) == "Right more often: NN +6. Right less often: VB −2."
+        assert views.changes(stl, mtl).to_numpy().tolist() == [["NN → VB", 6, 0, -6], ["VB → NN", 0, 2, 2]]
+        assert views.label_sentence(stl, mtl) == "Right more often: NN +6. Right less often: VB −2."
 
 
 def test_groups_are_runs_alike_in_all_but_tasks_and_seed(pairs: Filled) -> None:
@@ -172,7 +161,7 @@ def test_groups_are_runs_alike_in_all_but_tasks_and_seed(pairs: Filled) -> None:
     assert [len(group.gains.pairs) for group in groups] == [6]
     assert groups[0].alone.keys() == {"pos", "chunk", "ner"}
     assert all(by_seed.keys() == set(SEEDS) for by_seed in groups[0].beside)
-    assert group_names(groups) == ["6 pairs of 3 tasks · minilm, frozen · demo"]
+    assert views.group_names(groups) == ["6 pairs of 3 tasks · minilm, frozen · demo"]
 
 
 def opened(open_page: Open, **query: str) -> tuple[AppTest, dict[str, Any]]:
@@ -273,7 +262,7 @@ def test_the_packaged_matrix_is_said_to_be_packaged(open_page: Open, laboratory:
     assert "Of 132 ordered pairs 28 gain and 2 lose, each by its own 95% interval; of 102" in text
     assert "It comes with the installation and is not of your runs" in text
     assert "pos@conll2000 beside supersense: loses, −2.43 [−4.64, −0.23] points, 3 seeds." in text
-    pairs = packaged_pairs(packaged_study(PART))
-    table = packaged_table(pairs, {})
+    pairs = views.packaged_pairs(packaged_study(PART))
+    table = views.packaged_table(pairs, {})
     assert len(table.rows) == 12
     assert sum(cell is not None and not cell.grey for row in table.cells for cell in row) == 30

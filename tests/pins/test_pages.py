@@ -45,8 +45,8 @@ def _texts(block: Any) -> Iterator[str]:
         if isinstance(value, pd.DataFrame):
             value = value.to_csv(index=False)
         options = getattr(child, "options", None)
-        told = [label, "" if value is None else str(value), "" if options is None else f"of {list(options)}"]
-        yield f"{child.type}: {' | '.join(part for part in told if part)}"
+        shown = [label, "" if value is None else str(value), "" if options is None else f"of {list(options)}"]
+        yield f"{child.type}: {' | '.join(part for part in shown if part)}"
 
 
 def _chart(data: dict[str, Any]) -> Iterator[str]:

@@ -137,14 +137,14 @@ def test_plan_of_a_study(laboratory: Path, call: Call) -> None:
 
 def test_doctor(filled_home: Path, call: Call) -> None:
     """What depends on the machine is left out: of its facts all but the counts, and remarks on its SQLite."""
-    (told,) = _answers(call, filled_home, ["doctor --json"]).values()
-    found = told["out"]
+    (answer,) = _answers(call, filled_home, ["doctor --json"]).values()
+    report = answer["out"]
     pinned(
         "verb doctor",
         {
-            "exit": told["exit"],
-            "facts": list(found),
-            "counts": [found["rows"], found["runs"], found["problems"]],
-            "findings": [finding for finding in found["findings"] if "SQLite" not in finding["message"]],
+            "exit": answer["exit"],
+            "facts": list(report),
+            "counts": [report["rows"], report["runs"], report["problems"]],
+            "findings": [finding for finding in report["findings"] if "SQLite" not in finding["message"]],
         },
     )
