@@ -16,18 +16,29 @@ from unittest.mock import patch
 
 import numpy as np
 
-COLUMNS = "tokens,pos,chunk,ner"
-"""The columns of a folder with CoNLL-2003."""
+CONLL2003 = "../shared/data/conll2003"
 
 Input = TypeVar("Input")
 Result = TypeVar("Result")
 
 
-def arguments(doc: str | None) -> argparse.ArgumentParser:
-    """A parser that shows the module's text and knows `--quick`."""
+def arguments(doc: str | None, *, data: str = "", device: bool = False) -> argparse.ArgumentParser:
+    """A parser that shows the module's text and knows `--quick`; with this default `--data`; `--device`."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="tiny sizes: whether it runs, not how fast")
+    if data:
+        parser.add_argument(
+            "--data", default=data, help="a corpus: name, or folder with CoNLL-2003's columns"
+        )
+    if device:
+        parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
     return parser
+
+
+def corpus_fields(data: str) -> dict[str, Any]:
+    """The fields of a run on the three tasks of that corpus."""
+    columns = {"columns": "tokens,pos,chunk,ner"} if Path(data).is_dir() else {}
+    return {"corpus": data, "tasks": "pos,chunk,ner", **columns}
 
 
 def print_json(figures: Mapping[str, Any]) -> None:

@@ -19,6 +19,8 @@ from torch import Tensor
 
 from tests.benchmarks._harness import laboratory, processes
 
+TURN = 5
+"""Steps of a turn: so few that all meet the same load of the machine."""
 _WARM_UP_STEPS = 2
 _READY_S = 600.0
 

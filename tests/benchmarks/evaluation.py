@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
@@ -25,7 +24,7 @@ from core.corpora import prepare
 from core.training.evaluate import Scorer, predict
 from core.training.setup import set_up
 from core.training.trainer import train_step
-from tests.benchmarks._harness import COLUMNS, arguments, laboratory, milliseconds, print_json
+from tests.benchmarks._harness import arguments, corpus_fields, laboratory, milliseconds, print_json
 
 _ROUNDS = 4
 
@@ -69,15 +68,13 @@ def measure(config: RunConfig, every: int, steps: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("--data", default="conll2003", help="a corpus, or a folder with CoNLL-2003's columns")
+    parser = arguments(__doc__, data="conll2003")
     parser.add_argument("--every", type=int, default=8, help="use every Nth sentence")
     args = parser.parse_args()
     steps = 10
     if args.quick:
         args.data, args.every, steps = "demo", 50, 1
-    values: dict[str, Any] = {"columns": COLUMNS} if Path(args.data).is_dir() else {}
-    values |= {"corpus": args.data, "tasks": "pos,chunk,ner", "paradigm": "mtl", "device": "cpu"}
+    values = corpus_fields(args.data) | {"paradigm": "mtl", "device": "cpu"}
     fractions = []
     for training in ("full", "frozen"):
         with laboratory():  # encoded text and features are cached there

@@ -141,9 +141,7 @@ def mrn_over_mtl(encoder: str, device: torch.device, *, quick: bool) -> float:
 
 
 def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
-    args = parser.parse_args()
+    args = arguments(__doc__, device=True).parse_args()
     assert_same_algebra()
     device = choose_device(args.device)
     make_deterministic(0, device)  # as in a run

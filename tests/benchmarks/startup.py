@@ -30,7 +30,14 @@ from core.store import ENDED, Store
 from jobs.engines.local import LocalEngine
 from jobs.queue.submit import check, submit
 from jobs.worker.logs import tail
-from tests.benchmarks._harness import COLUMNS, arguments, laboratory, milliseconds, print_json
+from tests.benchmarks._harness import (
+    CONLL2003,
+    arguments,
+    corpus_fields,
+    laboratory,
+    milliseconds,
+    print_json,
+)
 from tests.supervised import owner_of, supervised, wait_for
 from tests.trained import toy_config
 
@@ -42,10 +49,7 @@ _IMPORT = "import time; began = time.perf_counter(); import core; print(time.per
 
 def make_config(corpus: str, seed: int) -> RunConfig:
     """A run of three tasks that fine-tunes MiniLM."""
-    columns = {} if corpus == "demo" else {"columns": COLUMNS}
-    return RunConfig.build(
-        corpus=corpus, tasks="pos,chunk,ner", paradigm="mtl", epochs=1, seed=seed, **columns
-    )
+    return RunConfig.build(**corpus_fields(corpus), paradigm="mtl", epochs=1, seed=seed)
 
 
 @contextlib.contextmanager
@@ -130,17 +134,11 @@ def imports_and_encoding(config: RunConfig) -> dict[str, float]:
         first, cached = milliseconds(
             lambda: [encode_cached(words, tokenizer, 128, folder) for words in splits], times=2
         )
-    figures = {
-        "import_core_s": float(output.stdout),
-        "encode_s": first / 1e3,
-        "encode_cached_s": cached / 1e3,
-    }
-    return figures
+    return {"import_core_s": float(output.stdout), "encode_s": first / 1e3, "encode_cached_s": cached / 1e3}
 
 
 def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("--data", type=Path, help="a folder with CoNLL-2003's columns")
+    parser = arguments(__doc__, data=CONLL2003)
     parser.add_argument("--times", type=int, default=3)
     args = parser.parse_args()
     if args.quick:
@@ -148,10 +146,8 @@ def main() -> None:
             first, second, other = (toy_config(folder, seed=seed) for seed in (1, 2, 3))
             quickly = starts(first, second, other, "tests.small_training", idle_s=0)
             rounds = [quickly | imports_and_encoding(first)]
-    elif args.data is None:
-        parser.error("--data is required")
     else:
-        data = str(args.data.resolve())
+        data = str(Path(args.data).resolve())
         first, second = (make_config(data, seed) for seed in (1, 2))
         rounds = [
             imports_and_encoding(first) | starts(first, second, make_config("demo", 3)) | other_starts(data)

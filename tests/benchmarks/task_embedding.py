@@ -62,9 +62,7 @@ def step(encoder: Encoder, batches: Sequence[Batch]) -> Callable[[], None]:
 
 
 def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
-    args = parser.parse_args()
+    args = arguments(__doc__, device=True).parse_args()
     device = choose_device(args.device)
     make_deterministic(0, device)  # as in a run
     sentences = [sentence.tokens for sentence in load("demo").train[: 2 if args.quick else SENTENCES]]

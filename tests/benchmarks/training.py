@@ -33,16 +33,22 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 # Other imports are in functions: the processes that train import this module, and their memory is measured.
-from tests.benchmarks._harness import COLUMNS, alternate, arguments, print_json, ratio, spread
-from tests.benchmarks._turns import Block, Player
+from tests.benchmarks._harness import (
+    CONLL2003,
+    alternate,
+    arguments,
+    corpus_fields,
+    print_json,
+    ratio,
+    spread,
+)
+from tests.benchmarks._turns import TURN, Block, Player
 
 if TYPE_CHECKING:
     from core.config import RunConfig
     from core.registry import EncoderTraining
     from tests.benchmarks._loops import Job
 
-TURN = 5
-"""Steps of a turn: so few that all meet the same load of the machine."""
 PAIRS = 8
 """Pairs of blocks that are compared, each of as many turns as were played: longer blocks vary less."""
 COMMON_TURNS = 2 * PAIRS
@@ -236,9 +242,7 @@ def _config(args: Namespace) -> Iterator[RunConfig]:
         if args.quick:
             yield toy_config(Path(folder), epochs=2, dropout=0.1).with_(**given)
             return
-        values: dict[str, Any] = {"columns": COLUMNS} if Path(args.data).is_dir() else {}
-        values |= {"corpus": args.data, "tasks": "pos,chunk,ner", "paradigm": "mtl", "batch_size": 16}
-        values["device"] = args.device
+        values = corpus_fields(args.data) | {"paradigm": "mtl", "batch_size": 16, "device": args.device}
         values["encoder"] = random_bert(Path(folder)) if args.encoder == "bert-base" else args.encoder
         yield RunConfig.build(**values | given)
 
@@ -246,11 +250,9 @@ def _config(args: Namespace) -> Iterator[RunConfig]:
 def main() -> None:
     from core.errors import MRNLabError
 
-    parser = arguments(__doc__)
-    parser.add_argument("--data", default="../shared/data/conll2003", help="a corpus: folder or name")
+    parser = arguments(__doc__, data=CONLL2003, device=True)
     parser.add_argument("--encoder", default="minilm", help="name, folder, or bert-base (random weights)")
     parser.add_argument("--steps", type=int, default=320, help="of each way to train, at most")
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="of our runs")
     args = parser.parse_args()
     try:

@@ -4,8 +4,7 @@
 
 NER by a BiLSTM with GloVe, capitals, character CNN and CRF trains on the same sentences as flair's model with
 GloVe, its character BiLSTM and CRF, in turns of a few steps. `--flair`, or MRNLAB_FLAIR_PYTHON, names an
-interpreter that has flair. Then three tasks train by SC-LSTM and by LSTM-s, all tasks in a batch and one
-drawn.
+interpreter that has flair. Then three tasks train by SC-LSTM and by LSTM-s.
 
 Prints JSON; the last line has words a second over flair's, null without it; the time of an SC-LSTM step over
 an LSTM-s step, at the paper's size (three layers of 300, all tasks in a batch); words a second of our NER.
@@ -23,7 +22,7 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
-from itertools import islice, product
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -32,6 +31,7 @@ import torch
 
 from core.config import RunConfig
 from core.corpora import prepare
+from core.corpora.types import Sentence
 from core.encoding.batches import Batch
 from core.errors import MRNLabError
 from core.models.word_vectors import vectors_path
@@ -39,9 +39,10 @@ from core.tasks.spans import spans
 from core.training.setup import TrainingRun, set_up
 from core.training.trainer import train_step
 from tests.benchmarks._harness import (
-    COLUMNS,
+    CONLL2003,
     alternate,
     arguments,
+    corpus_fields,
     laboratory,
     milliseconds,
     print_json,
@@ -49,18 +50,16 @@ from tests.benchmarks._harness import (
     spread,
 )
 from tests.benchmarks._loops import Job, make_job, train_ours
-from tests.benchmarks._turns import Block, Player
+from tests.benchmarks._turns import TURN, Block, Player
 
-TURN = 5
-"""Steps of a turn: so few that all meet the same load of the machine."""
 FLAIR: dict[str, dict[str, bool]] = {
     "flair": {"characters": True, "tuned": False},
     "flair_tuned": {"characters": True, "tuned": True},
     "flair_without_characters": {"characters": False, "tuned": False},
 }
 """What flair reads: fixed vectors are its default and quicker, trained ones are as ours."""
-PAPER = (3, 300, "together")
-"""Layers, hidden size and `draw_tasks` of the SC-LSTM paper."""
+PAPER = {"lstm_layers": 3, "bilstm_hidden": 300, "draw_tasks": "together"}
+"""The size of the SC-LSTM paper."""
 
 
 class FlairPlayer:
@@ -128,27 +127,18 @@ def _for_flair(job: Job) -> dict[str, Any]:
     """The job's sentences with their spans, and the sizes of the model."""
     config = job.config
     (task,) = job.corpus.tasks
-    batches = [
-        [
-            (
-                sentence.tokens,
-                [(span.start, span.end, span.type) for span in spans(_labels(sentence.labels[task.name]))],
-            )
-            for sentence in batch
-        ]
-        for batch in job.batches
-    ]
+
+    def entities(sentence: Sentence) -> list[tuple[int, int, str]]:
+        labels = [label or "O" for label in sentence.labels[task.name]]
+        return [(span.start, span.end, span.type) for span in spans(labels)]
+
     return {
-        "batches": batches,
+        "batches": [[(sentence.tokens, entities(sentence)) for sentence in batch] for batch in job.batches],
         "types": sorted({label[2:] for label in task.labels if label != "O"}),
         "vectors": str(vectors_path(str(config.vectors))),
         "hidden": config.bilstm_hidden,
         "lr": config.lr_bilstm,
     }
-
-
-def _labels(labels: Sequence[str | None]) -> list[str]:
-    return [label or "O" for label in labels]
 
 
 def _figures(blocks: Sequence[Block]) -> dict[str, Any]:
@@ -159,40 +149,22 @@ def _figures(blocks: Sequence[Block]) -> dict[str, Any]:
     }
 
 
-def sc_over_s(
-    build: Callable[..., RunConfig], rows: Sequence[tuple[int, int, str]], *, quick: bool
-) -> dict[tuple[int, int, str], float]:
-    """The time of an SC-LSTM step over that of an LSTM-s step on the same batch, row by row."""
+def sc_over_s(build: Callable[..., RunConfig], *, quick: bool) -> float:
+    """The time of an SC-LSTM step over that of an LSTM-s step on the same batch."""
     batches, rounds = (2, 1) if quick else (12, 4)
-    medians = {}
-    for layers, hidden, draw_tasks in rows:
-        runs = {
-            encoder: _set_up(
-                build(
-                    encoder=encoder,
-                    paradigm="mtl",
-                    lstm_layers=layers,
-                    bilstm_hidden=hidden,
-                    draw_tasks=draw_tasks,
-                )
-            )
-            for encoder in ("bilstm", "sc-lstm")
-        }
-        drawn = list(islice(runs["bilstm"].epoch(skip=0), batches))
-        ways = {name: partial(_timed_step, run) for name, run in runs.items()}
-        alternate(ways, drawn)  # not counted: memory is allocated, and the optimiser's moments
-        times = alternate(ways, drawn * rounds)
-        wall, cpu = (
-            {name: [pair[clock] for pair in pairs] for name, pairs in times.items()} for clock in (0, 1)
-        )
-        over = ratio(wall["sc-lstm"], wall["bilstm"])
-        medians[layers, hidden, draw_tasks] = float(over["median"])
-        print_json(
-            {"layers": layers, "hidden": hidden, "draw_tasks": draw_tasks}
-            | {f"{name}_ms": spread(values, 1)["median"] for name, values in wall.items()}
-            | {"sc_over_s": over, "cpu": ratio(cpu["sc-lstm"], cpu["bilstm"])}
-        )
-    return medians
+    size = PAPER | ({"bilstm_hidden": 8} if quick else {})
+    runs = {name: _set_up(build(encoder=name, paradigm="mtl", **size)) for name in ("bilstm", "sc-lstm")}
+    drawn = list(islice(runs["bilstm"].epoch(skip=0), batches))
+    ways = {name: partial(_timed_step, run) for name, run in runs.items()}
+    alternate(ways, drawn)  # not counted: memory is allocated, and the optimiser's moments
+    times = alternate(ways, drawn * rounds)
+    wall, cpu = ({name: [pair[clock] for pair in pairs] for name, pairs in times.items()} for clock in (0, 1))
+    over = ratio(wall["sc-lstm"], wall["bilstm"])
+    print_json(
+        {f"{name}_ms": spread(values, 1)["median"] for name, values in wall.items()}
+        | {"sc_over_s": over, "cpu": ratio(cpu["sc-lstm"], cpu["bilstm"])}
+    )
+    return float(over["median"])
 
 
 def _set_up(config: RunConfig) -> TrainingRun:
@@ -210,44 +182,33 @@ def _timed_step(run: TrainingRun, batch: Batch) -> tuple[float, float]:
 
 def measure(args: Namespace) -> dict[str, float | None]:
     """Print all figures as they come; return the last line's."""
-    values: dict[str, Any] = {"corpus": args.data, "batch_size": 16, "device": "cpu"}
+    values = corpus_fields("demo" if args.quick else args.data) | {"batch_size": 16, "device": "cpu"}
     if args.quick:
-        values |= {"corpus": "demo", "fraction": 0.02, "batch_size": 4}
-    elif Path(args.data).is_dir():
-        values["columns"] = COLUMNS
-    build = partial(RunConfig.build, **values)
+        values |= {"fraction": 0.02, "batch_size": 4}
+
+    def build(**fields: Any) -> RunConfig:
+        return RunConfig.build(**values | fields)
+
     print_json({"torch": torch.__version__, "threads": torch.get_num_threads(), "load": os.getloadavg()[0]})
     hidden, steps = (8, TURN) if args.quick else (256, TURN * -(-args.steps // TURN))
     ner = build(tasks="ner", paradigm="stl", encoder="bilstm", bilstm_hidden=hidden, head="crf", dropout=0.5)
     words = beside_flair(make_job(ner, steps, quick=args.quick), args.flair)
     print_json(words)
-    rows = list(product((1, 3), (200, 300), ("together", "uniform")))
-    if args.quick:
-        rows = [(1, 8, "together"), (3, 8, "uniform")]
     with laboratory():  # encoded text is cached there
-        ratios = sc_over_s(partial(build, tasks="pos,chunk,ner"), rows, quick=args.quick)
-    worst = max(ratios, key=ratios.__getitem__)
-    print_json(
-        {"worst_sc_over_s": ratios[worst], "layers": worst[0], "hidden": worst[1], "draw_tasks": worst[2]}
-    )
+        over_lstm_s = sc_over_s(build, quick=args.quick)
     with_characters = [over["median"] for name, over in words["over"].items() if FLAIR[name]["characters"]]
     return {
         "over_flair": min(with_characters, default=None),  # over the quicker of them
-        "sc_over_s": ratios.get(PAPER, ratios[worst]),
+        "sc_over_s": over_lstm_s,
         "words_per_s": words["ways"]["ours"]["words_per_s"],
     }
 
 
 def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("--data", default="../shared/data/conll2003", help="a corpus: folder or name")
+    parser = arguments(__doc__, data=CONLL2003)
     parser.add_argument("--steps", type=int, default=60, help="of each way to train")
-    parser.add_argument(
-        "--flair",
-        default=os.environ.get("MRNLAB_FLAIR_PYTHON"),
-        metavar="PYTHON",
-        help="an interpreter with flair",
-    )
+    flair = os.environ.get("MRNLAB_FLAIR_PYTHON")
+    parser.add_argument("--flair", default=flair, metavar="PYTHON", help="an interpreter with flair")
     try:
         print_json(measure(parser.parse_args()))
     except MRNLabError as error:
