@@ -16,6 +16,7 @@ from transformers import (
 )
 
 _MERGES = [("Ġ", "E"), ("ĠE", "U"), ("E", "U")]
+_SIZES = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 32}
 WORDS = [
     "EU", "rejects", "German", "call", "to", "boycott", "British", "lamb", ".", "a", "un", "##want", "##ed",
 ]  # fmt: skip
@@ -29,12 +30,7 @@ def tiny_bert(folder: Path, *, positions: int = 64) -> Path:
     BertTokenizerFast(vocab=vocabulary, do_lower_case=False).save_pretrained(folder)
     torch.manual_seed(0)
     config = BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=positions,
+        **_SIZES, vocab_size=len(vocabulary), num_hidden_layers=2, max_position_embeddings=positions
     )
     BertModel(config).save_pretrained(folder)
     return folder
@@ -49,12 +45,10 @@ def tiny_roberta(folder: Path) -> Path:
     RobertaTokenizerFast(vocab=vocabulary, merges=_MERGES).save_pretrained(folder)
     torch.manual_seed(0)
     config = RobertaConfig(
+        **_SIZES,
         vocab_size=len(vocabulary),
         type_vocab_size=1,
-        hidden_size=16,
         num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
         max_position_embeddings=66,
         pad_token_id=1,
     )

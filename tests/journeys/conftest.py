@@ -11,14 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.journeys.browser import (
-    browser_page,
-    browser_path,
-    chromium,
-    last_words,
-    picture,
-    running_app,
-)
+from tests.journeys.browser import browser_page, browser_path, chromium, last_words, picture, running_app
 from tests.pages.filled_store import Filled, fill
 
 

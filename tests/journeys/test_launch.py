@@ -134,8 +134,5 @@ def test_a_run_over_words_is_launched_with_the_mouse(
         expect(page.get_by_text("sc-lstm").first).to_be_attached()  # a cell of a table on a canvas
         with contextlib.closing(Store.open(f"sqlite:///{tmp_path / 'runs.db'}")) as store:
             newest = store.runs(limit=1)[0]
-        assert (newest.state, newest.config.encoder, newest.config.head) == (
-            RunState.QUEUED,
-            "sc-lstm",
-            "crf",
-        )
+        assert newest.state is RunState.QUEUED
+        assert (newest.config.encoder, newest.config.head) == ("sc-lstm", "crf")

@@ -11,7 +11,6 @@ from playwright.sync_api import Page, expect
 from core.store import Store
 from tests.journeys.browser import picture, settle
 from tests.journeys.conftest import Laboratory, copied_laboratory
-from tests.making import config
 from tests.pages.filled_store import Filled
 from tests.supervised import wait_for
 
@@ -139,17 +138,3 @@ def test_give_a_keyword_archive_undo_and_delete(
     page.get_by_role("button", name="Delete 1 run").click()
     expect(page.get_by_text("Tick rows to select runs")).to_be_visible()
     assert store.runs([failed]) == []
-
-
-def test_an_idle_page_notices_what_is_launched_elsewhere(page: Page, lab: Laboratory, store: Store) -> None:
-    _opened(page, lab.address)
-    sidebar = page.get_by_test_id("stSidebar")
-    expect(sidebar.get_by_text("Idle")).to_be_visible()
-    store.pause_queue()  # the run waits: no worker starts
-    try:
-        (added,) = store.add_runs([config(seed=99)])
-        expect(sidebar.get_by_text("Idle")).to_have_count(0)
-        expect(page.get_by_text("1 queued").first).to_be_visible()
-        store.delete_runs([added])
-    finally:
-        store.unpause_queue()

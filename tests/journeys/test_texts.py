@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import contextlib
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,20 +14,10 @@ from tests.journeys.browser import picture
 from tests.journeys.conftest import copied_laboratory
 from tests.pages.filled_store import Filled
 from tests.pages.text_store import TASKS, text_folders
-from tests.patience import PATIENCE_S
+from tests.supervised import wait_for
 from tests.tiny import tiny_bert
 
 pytestmark = pytest.mark.journey
-
-
-def _ended(home: Path, run_id: int) -> RunState:
-    store, deadline = Store.open(f"sqlite:///{home / 'runs.db'}"), time.monotonic() + PATIENCE_S
-    try:
-        while store.run(run_id).state in ACTIVE and time.monotonic() < deadline:
-            time.sleep(0.3)
-        return store.run(run_id).state
-    finally:
-        store.close()
 
 
 def test_texts_from_the_preview_to_their_scores(
@@ -46,10 +36,10 @@ def test_texts_from_the_preview_to_their_scores(
         picture(page, "launch-texts")
         page.get_by_role("button", name="Launch 1 run").click()
         expect(page.get_by_text("1 run queued.")).to_be_visible()
-        store = Store.open(f"sqlite:///{lab.home / 'runs.db'}")
-        (run,) = (run for run in store.runs() if run.config.tasks == TASKS)
-        store.close()
-        assert _ended(lab.home, run.id) is RunState.SUCCEEDED
+        with contextlib.closing(Store.open(f"sqlite:///{lab.home / 'runs.db'}")) as store:
+            (run,) = (run for run in store.runs() if run.config.tasks == TASKS)
+            wait_for(lambda: store.state(run.id) not in ACTIVE)
+            assert store.state(run.id) is RunState.SUCCEEDED
         page.goto(lab.link("compare", run=str(run.id)))
         table = page.get_by_test_id("stTable")
         for head in ("mood (accuracy)", "same (accuracy)", "alike (Pearson × 100)"):
