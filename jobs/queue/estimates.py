@@ -15,10 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.config import RunConfig
-from core.corpora import summarise
 from core.paths import checkpoint_dir, home
 from core.records import TOTAL
-from core.registry import ENCODERS, base_name, reads_words
 from core.store import MetricKey, Run, RunState, Store
 from core.wording import plural
 from jobs.engines.local import slot_count
@@ -28,13 +26,6 @@ _ENOUGH = 20  # runs of a kind whose medians are taken
 _TRAINING_LOSS = MetricKey(TOTAL, "train", "loss")
 _RANGE = (0.7, 1.5)
 """How far estimates from past runs have been seen to be off."""
-
-# Megabytes of a fine-tuned encoder's checkpoint, where no run has left one yet; others are small.
-_ENCODER_MB = {"minilm": 90.0}
-_OTHER_MB = 500.0
-_SUBWORDS = 1.4  # per word
-_FROZEN_BYTES, _TOP_BYTES = 4, 2  # of a cached number
-_OTHER_FEATURES = 768
 
 
 @dataclass(frozen=True)
@@ -196,33 +187,14 @@ def queue_left(store: Store) -> float | None:
 
 
 def disk(store: Store, configs: Sequence[RunConfig]) -> Disk:
-    """How much disk these runs will fill: their checkpoints, and the features of frozen encoders.
-
-    Raises MRNLabError where a corpus cannot be read.
+    """How much disk these runs will fill: as much each as the newest run of such a model left behind; none
+    where there is none.
     """
-    models = {_model(config): config for config in configs}
-    sizes = {model: _checkpoint_bytes(store, config) for model, config in models.items()}
-    needed = sum(sizes[_model(config)] for config in configs)
-    # The states of layers that are not trained are kept once for each corpus.
-    cached = {
-        (config.corpus, config.columns, base_name(config.encoder), config.training.top): config.fraction
-        for config in configs
-        if config.training.caches_states
-    }
-    for (corpus, columns, encoder, top), fraction in cached.items():
-        words = fraction * summarise(corpus, columns).splits["train"].tokens
-        features = ENCODERS[encoder].features if encoder in ENCODERS else _OTHER_FEATURES
-        needed += (_TOP_BYTES if top else _FROZEN_BYTES) * _SUBWORDS * features * words
-    return Disk(needed, float(shutil.disk_usage(home()).free))
-
-
-def _checkpoint_bytes(store: Store, config: RunConfig) -> float:
-    """The size of the checkpoint of the newest such run; else that of the encoder, where it is fine-tuned."""
+    wanted, left = set(map(_model, configs)), dict[_Kind, float]()
     for run in store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST, archived=None, with_facts=False):
-        if _model(run.config) == _model(config) and run.checkpoint:
+        if run.checkpoint and (model := _model(run.config)) in wanted - left.keys():
             size = sum(path.stat().st_size for path in checkpoint_dir(run.id).rglob("*") if path.is_file())
             if size:  # else it was removed by hand
-                return float(size)
-    if reads_words(config.encoder) or not config.training.trains_all:
-        return 0.0
-    return 1e6 * _ENCODER_MB.get(base_name(config.encoder), _OTHER_MB)
+                left[model] = float(size)
+    needed = sum(left.get(_model(config), 0.0) for config in configs)
+    return Disk(needed, float(shutil.disk_usage(home()).free))

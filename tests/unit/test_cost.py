@@ -139,9 +139,9 @@ def test_runs_of_other_machines_say_nothing_of_this_one(store: Store, corpus: Pa
 
 def test_disk_is_what_past_runs_have_left(store: Store, corpus: Path) -> None:
     configs = [conll_config(corpus, seed=seed, batch_size=4) for seed in range(3)]
-    rough = disk(store, configs)
-    assert rough.needed == pytest.approx(3 * 90e6)
-    assert rough.free > 0
+    unknown = disk(store, configs)
+    assert (unknown.needed, unknown.short) == (0, False)
+    assert unknown.free > 0
     run_id = store.add_runs([conll_config(corpus, seed=9)])[0]
     assert store.claim(OWNER, 15) is not None
     folder = checkpoint_dir(run_id)
@@ -149,13 +149,7 @@ def test_disk_is_what_past_runs_have_left(store: Store, corpus: Path) -> None:
     (folder / "encoder" / "weights").write_bytes(b"x" * 1000)
     store.finish(run_id, RunState.SUCCEEDED, checkpoint=str(folder))
     assert disk(store, configs).needed == pytest.approx(3000)
-    frozen = [conll_config(corpus, seed=seed, encoder_training="frozen") for seed in range(3)]
-    # Three seeds read the same features: 384 numbers of four bytes for each of 1.4 subwords a word.
-    assert disk(store, frozen).needed == pytest.approx(384 * 4 * 1.4 * _WORDS)
-    # Below trained layers two bytes, for each number of layers.
-    top = [conll_config(corpus, seed=seed, encoder_training="top:2") for seed in range(3)]
-    assert disk(store, top).needed == pytest.approx(384 * 2 * 1.4 * _WORDS)
-    assert disk(store, [conll_config(corpus, encoder_training="lora:8")]).needed == 0
+    assert disk(store, [conll_config(corpus, encoder_training="frozen")]).needed == 0
 
 
 def test_a_short_disk(store: Store, corpus: Path) -> None:
