@@ -8,7 +8,7 @@ import sys
 from core.paths import keep_private
 
 # Each module adds its verbs to the app.
-from jobs.cli import (
+from jobs.cli import (  # noqa: F401
     advise,
     control,
     laboratory,
@@ -22,20 +22,7 @@ from jobs.cli import (
 )
 from jobs.cli.app import app, guarded
 
-__all__ = [
-    "advise",
-    "app",
-    "control",
-    "laboratory",
-    "launch",
-    "listing",
-    "main",
-    "relations",
-    "results",
-    "study",
-    "tagging",
-    "transfer",
-]
+__all__ = ["app", "main"]
 
 
 def main() -> None:

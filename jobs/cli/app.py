@@ -9,8 +9,6 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -111,13 +109,6 @@ RUN_ARGUMENT = typer.Argument(metavar="RUN", help="The number of a run.", parser
 RUNS_ARGUMENT = typer.Argument(metavar="RUN...", help="The numbers of runs.", parser=run_number)
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """What the global options say."""
-
-    url: str | None
-
-
 @app.callback()
 def _choose(
     ctx: typer.Context,
@@ -139,14 +130,13 @@ def _choose(
         if engine not in ENGINES:
             raise MRNLabError(f"--engine: '{engine}' is not one of {', '.join(ENGINES)}.")
         os.environ["MRNLAB_ENGINE"] = engine  # what this command starts uses it too
-    ctx.obj = Chosen(db)
+    ctx.obj = db
 
 
 @contextlib.contextmanager
 def opened_store(ctx: typer.Context) -> Iterator[Store]:
     """The chosen store, closed at the end of the block."""
-    chosen: Chosen = ctx.obj
-    with contextlib.closing(Store.open(chosen.url)) as store:
+    with contextlib.closing(Store.open(ctx.obj)) as store:
         yield store
 
 
@@ -154,7 +144,7 @@ UNFORESEEN = 70
 """The exit code: EX_SOFTWARE of sysexits.h, an internal error."""
 
 
-@contextmanager
+@contextlib.contextmanager
 def guarded() -> Iterator[None]:
     """Ends the program with UNFORESEEN where the block raises an error that nothing else has answered.
 

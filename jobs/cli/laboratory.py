@@ -15,7 +15,7 @@ from core.errors import MRNLabError
 from core.paths import database_url
 from core.plain_text import without_passwords
 from core.store import back_up
-from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, Chosen, app, opened_store
+from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
 from jobs.cli.output import print_json, say, tell
 from jobs.queue.doctor import Examination, Finding, Fix, Severity, examine
 from jobs.worker.liveness import hang_limit
@@ -28,9 +28,8 @@ def doctor(
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Check the installation, the store, the disk and the workers. Exit code 1 where something is wrong."""
-    chosen: Chosen = ctx.obj
     done: dict[Finding, tuple[str, bool]] = {}
-    with examine(chosen.url) as examination:
+    with examine(ctx.obj) as examination:
         for finding in examination.findings if fix else ():
             if finding.fix is not None:
                 done[finding] = _applied(finding.fix)
@@ -116,16 +115,14 @@ def worker(ctx: typer.Context) -> None:
 
     hang_limit()  # the supervisor would end at once where it is wrong
     os.environ.setdefault("MRNLAB_LINGER_S", _LINGER_S)
-    chosen: Chosen = ctx.obj
-    raise typer.Exit(work([], chosen.url))
+    raise typer.Exit(work([], ctx.obj))
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def dashboard(ctx: typer.Context) -> None:
     """Start the dashboard in this terminal. Options of Streamlit pass through, as --server.port 8600."""
-    chosen: Chosen = ctx.obj
-    if chosen.url is not None:
-        os.environ["MRNLAB_DB"] = chosen.url
+    if ctx.obj is not None:
+        os.environ["MRNLAB_DB"] = ctx.obj
     say(f"Store: {without_passwords(database_url())}")  # Streamlit tells the address
     script = Path(__file__).parents[2] / "dashboard" / "app.py"
     os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", str(script), *ctx.args])

@@ -67,9 +67,9 @@ class Finding:
     """A sentence, or a few, about a part of the laboratory."""
 
     about: str
-    severity: Severity
     message: str
     fix: Fix | None = None
+    severity: Severity = Severity.PROBLEM
 
 
 @dataclass(frozen=True)
@@ -78,14 +78,6 @@ class Examination:
 
     facts: dict[str, Any]
     findings: tuple[Finding, ...]
-
-
-def _problem(about: str, message: str, fix: Fix | None = None) -> Finding:
-    return Finding(about, Severity.PROBLEM, message, fix)
-
-
-def _remark(about: str, message: str) -> Finding:
-    return Finding(about, Severity.REMARK, message)
 
 
 @contextlib.contextmanager
@@ -114,7 +106,7 @@ def examine(url: str | None = None) -> Iterator[Examination]:
         try:
             store = stack.enter_context(contextlib.closing(Store.open(url or database_url())))
         except StoreError as error:
-            findings.append(_problem("store", str(error)))
+            findings.append(Finding("store", str(error)))
         else:
             findings += _checked(lambda: facts.update(_store_facts(store)))
             findings += of_store(store)
@@ -134,7 +126,7 @@ def _checked(check: Callable[[], Iterator[Finding] | None]) -> list[Finding]:
     try:
         return list(check() or ())
     except MRNLabError as error:
-        return [_problem("store", str(error))]
+        return [Finding("store", str(error))]
 
 
 def _store_facts(store: Store) -> dict[str, Any]:
@@ -159,9 +151,9 @@ def check_encoder() -> Iterator[Finding]:
     try:
         verify_packaged_weights(_ENCODER_PACKAGE)
     except MRNLabError as error:
-        yield _problem("encoder", str(error))
+        yield Finding("encoder", str(error))
     except OSError as error:
-        yield _problem("encoder", f"The weights of minilm cannot be read ({error.strerror}). Reinstall them.")
+        yield Finding("encoder", f"The weights of minilm cannot be read ({error.strerror}). Reinstall them.")
 
 
 def check_settings(environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
@@ -170,23 +162,23 @@ def check_settings(environment: Mapping[str, str] = os.environ) -> Iterator[Find
         if name.startswith("MRNLAB_") and name not in SETTINGS and not name.startswith("MRNLAB_TEST_"):
             near = difflib.get_close_matches(name, SETTINGS, n=1)
             meant = f" Did you mean {near[0]}?" if near else ""
-            yield _problem("settings", f"{name} is set, which MRN Lab does not know.{meant}")
+            yield Finding("settings", f"{name} is set, which MRN Lab does not know.{meant}")
     reads = (slot_count, hang_limit, linger_seconds, checkpoint_seconds, default_engine, shared_artefacts)
     for read in reads:
         try:
             read()
         except MRNLabError as error:
-            yield _problem("settings", str(error))
+            yield Finding("settings", str(error))
     for name, folder in (("MRNLAB_DATA", data_dir()), ("MRNLAB_MODELS", models_dir())):
         if folder is not None and not folder.is_dir():
-            yield _problem("settings", f"{name} is {folder}, and there is no such folder.")
+            yield Finding("settings", f"{name} is {folder}, and there is no such folder.")
 
 
 def check_gpus(torch: str | None = None) -> Iterator[Finding]:
     """A GPU that training cannot use. `torch`: the version installed."""
     torch = torch or version("torch")
     if gpu_count() and "+cpu" in torch:
-        yield _problem(
+        yield Finding(
             "devices",
             f"This machine has {gpu_count()} GPU(s), but torch {torch} is a build without CUDA: runs train "
             "on the processor. Install torch's CUDA build.",
@@ -197,7 +189,7 @@ def check_disk(free_gib: float) -> Iterator[Finding]:
     """A disk that is nearly full."""
     if free_gib < _LITTLE_DISK_GIB:
         message = f"Only {free_gib:.1f} GiB are free under {home()}; {home() / 'cache'} can be removed."
-        yield _problem("disk", message)
+        yield Finding("disk", message)
 
 
 def is_local(address: str | None) -> bool:
@@ -241,10 +233,11 @@ def reachable_dashboards() -> dict[int, list[str]]:
 def check_exposure() -> Iterator[Finding]:
     """Dashboards of this user that other machines can reach."""
     for process, places in reachable_dashboards().items():
-        yield _remark(
+        yield Finding(
             "dashboard",
             f"The dashboard of process {process} can be reached from other machines ({', '.join(places)}). "
             "Unless it asks for a login, anybody there can use this laboratory (docs/security.md).",
+            severity=Severity.REMARK,
         )
 
 
@@ -256,12 +249,13 @@ def check_store(
 ) -> Iterator[Finding]:
     """Damage, and a SQLite that cannot do all that the store would use. Raises StoreError."""
     for damage in store.health().problems:
-        yield _problem("store", f"The store is damaged: {damage.rstrip('.')}. Put back a backup.")
+        yield Finding("store", f"The store is damaged: {damage.rstrip('.')}. Put back a backup.")
     if store.file is not None and not wal_is_safe(sqlite):
-        yield _remark(
+        yield Finding(
             "store",
             f"SQLite {'.'.join(map(str, sqlite))} may lose commits in its fast mode (fixed in 3.51.3), "
             "so the store uses the slow one. A newer Python brings a newer SQLite.",
+            severity=Severity.REMARK,
         )
 
 
@@ -274,7 +268,7 @@ def check_workers(store: Store) -> Iterator[Finding]:
             lost = resume_lost(store, default_engine())
             return f"Marked as lost: {which_runs(lost)}." if lost else "No run was lost any more."
 
-        yield _problem(
+        yield Finding(
             "queue",
             f"Workers are gone, and the store still says that they train {which_runs(gone)}.",
             Fix("Mark them as lost (those with retries are queued again, to be resumed).", mark),
@@ -302,10 +296,10 @@ def check_checkpoints(store: Store) -> Iterator[Finding]:
     which = which_runs(sorted(run.id for run in done))
     yield Finding(
         "checkpoints",
-        Severity.REMARK,
         f"{checkpoint_dir(0).parent} has training states of {which}, which need none any more, having "
         f"succeeded: {size}.",
         Fix("Remove them, also from the shared artefacts.", remove),
+        Severity.REMARK,
     )
 
 
@@ -313,21 +307,23 @@ def check_queue(store: Store) -> Iterator[Finding]:
     """A pause, drained machines, and runs that could start here without a worker. Raises MRNLabError."""
     since = store.paused_since()
     if since is not None:
-        yield _remark(
+        yield Finding(
             "queue",
             f"The queue has been paused since {since:%Y-%m-%d %H:%M} UTC; "
             f"{store.counts()[RunState.QUEUED]:,} runs wait. `mrnlab queue resume` lets them start.",
+            severity=Severity.REMARK,
         )
     for host, from_ in store.drained().items():
-        yield _remark(
+        yield Finding(
             "queue",
             f"The machine {host} has taken no run since {from_:%Y-%m-%d %H:%M} UTC (it is drained). `mrnlab "
             f"queue undrain --host {host}` lets it.",
+            severity=Severity.REMARK,
         )
     engine = default_engine()
     claimable = store.claimable(hostname())
     if claimable and not engine.live_workers(store):
-        yield _problem(
+        yield Finding(
             "queue",
             f"{claimable:,} runs are queued and no worker is alive; `mrnlab worker` starts one.",
             Fix(
