@@ -76,7 +76,7 @@ class Lessons:
 
 
 def lessons(document: Mapping[str, Any]) -> Lessons:
-    """What the evidence of a study (`jobs.reports.evidence.Evidence.document`) teaches."""
+    """What the evidence of a study (`jobs.reports.pairs.pairs_document`) teaches."""
     rows = {(row["main"], row["aux"]): row for row in document["pairs"] if row.get(COSINE) is not None}
     pairs = Pairs.of({pair: row["gain"] for pair, row in rows.items()})
     predictor = single_number(COSINE, pairs, {pair: row[COSINE] for pair, row in rows.items()})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from core.errors import CorpusError
 from core.models.word_vectors import GLOVE, lookup, read_vectors
 from core.store import MetricKey, Run, RunState, Store
 from core.transfer.features import Features, curve_features, data_features, label_ami
-from core.transfer.gains import Gains, Pair
+from core.transfer.gains import Pair
 from core.transfer.predictors import (
     AFFINITY,
     ALL_FEATURES,
@@ -59,30 +58,12 @@ class Evidence:
     (tasks left out), `coefficients` those of all features.
     """
 
-    pairs: Pairs
     features: Mapping[str, Features]
     numbers: Mapping[str, Numbers]
     predictors: tuple[Predictor, ...]
     judgements: tuple[Judgement, ...]
     probabilities: Mapping[str, Mapping[Pair, float]]
     coefficients: tuple[Coefficient, ...]
-
-    def document(self, gains: Gains) -> dict[str, Any]:
-        """Features of tasks; gains (points) with intervals, and numbers, of pairs; judged predictors."""
-        return {
-            "features": {task: dict(known.values) for task, known in self.features.items()},
-            "pairs": [
-                {
-                    "main": main,
-                    "aux": aux,
-                    **gain.as_numbers(),
-                    **{name: known.by_pair.get((main, aux)) for name, known in self.numbers.items()},
-                }
-                for (main, aux), gain in gains.pairs.items()
-            ],
-            "seconds": {predictor.name: predictor.seconds for predictor in self.predictors},
-            "judgements": [dataclasses.asdict(judgement) for judgement in self.judgements],
-        }
 
 
 def evidence(store: Store, group: PairGroup) -> Evidence:
@@ -119,7 +100,7 @@ def evidence(store: Store, group: PairGroup) -> Evidence:
     probabilities = {name: left_out_probabilities(complete, each) for name, each in fitted.items()}
     of_all = fitted[ALL_FEATURES]
     weights = coefficients(complete, of_all) if of_all.known.any() else ()
-    return Evidence(complete, features, numbers, predictors, judgements, probabilities, weights)
+    return Evidence(features, numbers, predictors, judgements, probabilities, weights)
 
 
 def _task_features(store: Store, group: PairGroup) -> tuple[dict[str, Features], float, float]:

@@ -114,13 +114,8 @@ def grid_document(runs: GridRuns) -> dict[str, Any]:
     document["formulas"] = {
         part: {
             "front": [
-                {
-                    "formula": formula.text(),
-                    "latex": formula.latex(),
-                    "length": formula.length,
-                    "train_mse": formula.train_mse,
-                    "test_mse": formula.test_mse,
-                }
+                {"formula": formula.text(), "latex": formula.latex()}
+                | {name: getattr(formula, name) for name in ("length", "train_mse", "test_mse")}
                 for formula in learned.front
             ],
             "chosen": learned.chosen.text(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -217,10 +218,21 @@ def _groups(gains: Gains, names: Mapping[str, str]) -> Sheet:
 
 
 def pairs_document(group: PairGroup, known: Evidence) -> dict[str, Any]:
-    """The same as one document, gains in points."""
+    """The same as one document: gains in points, with the features of tasks and the numbers of pairs."""
     return {
         "corpus": corpus_name(group.config),
         "tasks": list(group.gains.tasks),
         "alone": {task: vars(score) for task, score in group.gains.alone.items()},
-        **known.document(group.gains),
+        "features": {task: dict(features.values) for task, features in known.features.items()},
+        "pairs": [
+            {
+                "main": main,
+                "aux": aux,
+                **gain.as_numbers(),
+                **{name: numbers.by_pair.get((main, aux)) for name, numbers in known.numbers.items()},
+            }
+            for (main, aux), gain in group.gains.pairs.items()
+        ],
+        "seconds": {predictor.name: predictor.seconds for predictor in known.predictors},
+        "judgements": [dataclasses.asdict(judgement) for judgement in known.judgements],
     }

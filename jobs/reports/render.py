@@ -155,31 +155,26 @@ def score_sheet(table: ResultTable, setting: str, *, cost: bool = False) -> Shee
     return Sheet(tuple(head), tuple(blocks), caption, BEST, hides_n=alike)
 
 
-def published_rows(table: ResultTable) -> dict[str, dict[str, dict[str, Published]]]:
-    """The dissertation's rows for what was trained and scored as there: block → name → task → figure."""
-    by_block: dict[str, dict[str, dict[str, Published]]] = {}
-    for block, rows in table.blocks.items():
+def with_published(sheet: Sheet, table: ResultTable) -> Sheet:
+    """This sheet of the table with the dissertation's rows for what was trained and scored as there at the
+    end of each block, if there are any.
+    """
+    no_cost = (None,) * (len(sheet.head) - 1 - len(table.tasks))
+    blocks = []
+    for block, rows in zip(sheet.blocks, table.blocks.values(), strict=True):
+        published: dict[str, dict[str, Published]] = {}
         for row in rows:
             for task, cell in matching(row.config).items():
                 if task in row.cells:
                     name = f"{cell.paradigm.upper()}, published (table {cell.table})"
-                    by_block.setdefault(block, {}).setdefault(name, {})[task] = cell
-    return by_block
-
-
-def with_published(sheet: Sheet, table: ResultTable) -> Sheet:
-    """This sheet of the table with the published rows at the end of each block, if there are any."""
-    others = published_rows(table)
-    if not others:
-        return sheet
-    blocks = []
-    for block, title in zip(sheet.blocks, table.blocks, strict=True):
-        rows = [
-            (name, tuple(published_entry(cells.get(task)) for task in table.tasks))
-            for name, cells in others.get(title, {}).items()
+                    published.setdefault(name, {})[task] = cell
+        quoted = [
+            (name, (*(published_entry(cells.get(task)) for task in table.tasks), *no_cost))
+            for name, cells in published.items()
         ]
-        missing = (None,) * (len(sheet.head) - 1 - len(table.tasks))  # the columns of the cost
-        blocks.append(replace(block, rows=(*block.rows, *((name, cells + missing) for name, cells in rows))))
+        blocks.append(replace(block, rows=(*block.rows, *quoted)))
+    if blocks == list(sheet.blocks):
+        return sheet
     return replace(sheet, blocks=tuple(blocks), caption=f"{sheet.caption} Published: {CITATION}.")
 
 
