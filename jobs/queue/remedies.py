@@ -45,8 +45,7 @@ def advice(run: Run, history: Sequence[RunEvent] = ()) -> Advice | None:
     happened = _happened(run, history)
     if run.saved_step and f"step {run.saved_step:,}." not in (run.error.message if run.error else ""):
         happened = f"{happened} Its state is saved at step {run.saved_step:,}."
-    change = _CHANGES.get(cause)
-    before, clone = change(run) if change else ((), {})
+    before, clone = cause.change(run)
     name, size = _batch(run)
     smaller = f" with a {name} under {size}" if size > 1 else ""
     again = (
@@ -74,11 +73,14 @@ def _happened(run: Run, history: Sequence[RunEvent]) -> str:
 
 
 class _Cause(NamedTuple):
-    """A cause in words and its steps. `{again}` in a step is how to go on with the run."""
+    """A cause in words and its steps. `{again}` in a step is how to go on with the run. `change` gives the
+    steps that come first, and the fields of a clone that they name.
+    """
 
     name: str
     steps: tuple[str, ...]
     word: str = ""
+    change: Callable[[Run], tuple[Sequence[str], Mapping[str, str]]] = lambda _run: ((), {})
 
 
 def _cause(run: Run) -> _Cause:
@@ -107,11 +109,7 @@ def _batch(run: Run) -> tuple[str, int]:
     return "batch_size", run.config.batch_size
 
 
-_Change = tuple[Sequence[str], Mapping[str, str]]
-"""The steps that come first, and the fields of a clone that they name."""
-
-
-def _smaller_batch(run: Run) -> _Change:
+def _smaller_batch(run: Run) -> tuple[Sequence[str], Mapping[str, str]]:
     """A clone with the largest batch that fits, where the step found that out, else with half of it."""
     config = run.config
     name, now = _batch(run)
@@ -125,7 +123,7 @@ def _smaller_batch(run: Run) -> _Change:
     return steps, clone
 
 
-def _lower_rates(run: Run) -> _Change:
+def _lower_rates(run: Run) -> tuple[Sequence[str], Mapping[str, str]]:
     config = run.config
     rates = {"lr_heads": config.lr_heads, "lr_encoder": config.lr_encoder}
     lower = " and ".join(
@@ -142,7 +140,9 @@ def _lower_rates(run: Run) -> _Change:
 
 
 # fmt: off
-_NO_MEMORY = _Cause("out of memory", ("if other programs filled the memory, end them and {again}",))
+_NO_MEMORY = _Cause(
+    "out of memory", ("if other programs filled the memory, end them and {again}",), change=_smaller_batch
+)
 _NO_ROOM = _Cause("the disk is full", (
     "Make room on the disk: delete runs, or files that you no longer need.",
     "then {again}",
@@ -163,14 +163,14 @@ _CRASHED = _Cause("its worker crashed", (
 ))
 _NOT_FINITE = _Cause("the loss is not a number", (
     "Curves shows at which step the loss left its course; resumed it would do so again.",
-))
+), change=_lower_rates)
 _NOTHING_TO_LEARN = _Cause("these settings leave nothing to learn", (
     "Clone it into the form and change what the sentence above names; retrying would fail again.",
 ), "Cannot train")
 _NO_DEVICE = _Cause("the machine has no such device", (
     "Clone it with device auto (now {config.device}): it takes a GPU where there is one, else the processor.",
     "or on a machine that has {config.device}, {again}",
-))
+), change=lambda _run: ((), {"device": "auto"}))
 _CAUSES: Mapping[str, _Cause] = {
     **dict.fromkeys(("OutOfMemory", "OutOfMemoryError", "MemoryError"), _NO_MEMORY),
     **dict.fromkeys(("NoRoom", "StoreFull"), _NO_ROOM),
@@ -235,11 +235,6 @@ _CAUSES: Mapping[str, _Cause] = {
     )),
 }
 # fmt: on
-_CHANGES: Mapping[_Cause, Callable[[Run], _Change]] = {
-    _NO_MEMORY: _smaller_batch,
-    _NOT_FINITE: _lower_rates,
-    _NO_DEVICE: lambda _run: ((), {"device": "auto"}),
-}
 _SIGNALS: Mapping[int, _Cause] = {
     signal.SIGTERM: _TERMINATED,
     signal.SIGINT: _TERMINATED,

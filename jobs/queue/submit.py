@@ -6,7 +6,7 @@ import contextlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
 
 from core.config import RunConfig, config_warnings
@@ -198,7 +198,7 @@ def up_to_date(
     """
     conditions = store.conditions(runs)
     # Many runs share a corpus.
-    text_now, alignment_now = cache(_text_now if may_read else _text_known), cache(_alignment_now)
+    text_now, alignment_now = cache(partial(_text_now, may_read=may_read)), cache(_alignment_now)
     asks = not any_precision and any(run.config.precision == "auto" for run in runs)
     precisions = _precisions_now(store) if asks else {}
 
@@ -215,17 +215,12 @@ def up_to_date(
     return [run for run in runs if same(run)]
 
 
-def _text_now(corpus: str, columns: tuple[str, ...] | None) -> str | None:
-    """The hash of a corpus's text; None where it cannot be read here, which is told when a run needs it."""
+def _text_now(corpus: str, columns: tuple[str, ...] | None, *, may_read: bool) -> str | None:
+    """The hash of a corpus's text; None where it cannot be read here, which is told when a run needs it, and
+    where it may not be read and its files have changed since.
+    """
     with contextlib.suppress(CorpusError):
-        return read(corpus, columns).text_hash
-    return None
-
-
-def _text_known(corpus: str, columns: tuple[str, ...] | None) -> str | None:
-    """As `_text_now`, without reading; None also where the files have changed since they were last read."""
-    with contextlib.suppress(CorpusError):
-        return text_known(corpus, columns)
+        return read(corpus, columns).text_hash if may_read else text_known(corpus, columns)
     return None
 
 
