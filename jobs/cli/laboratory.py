@@ -38,7 +38,10 @@ def doctor(
     else:
         _print_facts(examination.facts)
         for finding in examination.findings:
-            _print_finding(finding, done.get(finding, ("", False))[0])
+            tell(f"\n{finding.severity.value:>14}  {finding.message}")
+            if finding.fix is not None:
+                said = done[finding][0] if finding in done else "(mrnlab doctor --fix)"
+                tell(f"{'fix':>14}  {finding.fix.what} {said}")
         if not examination.findings:
             tell("All is well.")
     problems = [finding for finding in examination.findings if finding.severity is Severity.PROBLEM]
@@ -79,12 +82,6 @@ def _print_facts(facts: Mapping[str, Any]) -> None:
         tell(f"{what.replace('_', ' '):>14}  {text}")
 
 
-def _print_finding(finding: Finding, done: str) -> None:
-    tell(f"\n{finding.severity.value:>14}  {finding.message}")
-    if finding.fix is not None:
-        tell(f"{'fix':>14}  {finding.fix.what} {done or '(mrnlab doctor --fix)'}")
-
-
 @app.command()
 def backup(
     ctx: typer.Context,
@@ -101,10 +98,6 @@ def backup(
         say(f"{made.runs:,} runs, {made.rows:,} rows, {made.size / 1e6:,.1f} MB: {made.file}")
 
 
-# A terminal is given back when nothing is left to train.
-_LINGER_S = "2"
-
-
 @app.command()
 def worker(ctx: typer.Context) -> None:
     """Train queued runs in this terminal until none is left.
@@ -114,7 +107,7 @@ def worker(ctx: typer.Context) -> None:
     from jobs.worker.supervisor import main as work
 
     hang_limit()  # the supervisor would end at once where it is wrong
-    os.environ.setdefault("MRNLAB_LINGER_S", _LINGER_S)
+    os.environ.setdefault("MRNLAB_LINGER_S", "2")  # then the terminal is given back
     raise typer.Exit(work([], ctx.obj))
 
 

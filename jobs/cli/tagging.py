@@ -91,8 +91,11 @@ def _sentence(run: Run, text: str, second: str | None, json_: bool) -> None:
         check_texts(f"Run {run.id}", tagger.schemes, [asked], second_by="with --second TEXT")
     (answers,) = tagger.answer([text_of(asked)]) if whole else [{}]
     (tagged,) = tagger.tag([split_words(text)])
-    for note in (*tagger.notes, *_about(run, answers)):
+    for note in tagger.notes:
         say(note)
+    if any(answer.shortened for answer in answers.values()):
+        longest = run.config.max_length
+        say(f"The text is longer than run {run.id} reads (max_length {longest}); its end is left out.")
     if missing := [task for task in whole if task not in answers]:
         say(f"{all_of(missing)}: no answer without a second text; give it with --second TEXT.")
     if json_:
@@ -112,14 +115,6 @@ def _sentence(run: Run, text: str, second: str | None, json_: bool) -> None:
         print_table(["word", *words], rows)
     if answers:
         print_table(["task", "answer", "probabilities"], [_row(task, said) for task, said in answers.items()])
-
-
-def _about(run: Run, answers: Mapping[str, TextAnswer]) -> list[str]:
-    """What is to be said of a text that was too long."""
-    if not any(answer.shortened for answer in answers.values()):
-        return []
-    longest = run.config.max_length
-    return [f"The text is longer than run {run.id} reads (max_length {longest}); its end is left out."]
 
 
 def _row(task: str, said: TextAnswer) -> list[str]:

@@ -22,7 +22,8 @@ from core.errors import MRNLabError
 from core.paths import home
 from core.recording.owner import hostname, this_process
 from core.settings import count
-from core.store import Owner, RunState, Store
+from core.store import Owner, Store
+from jobs.engines import trained_runs
 from jobs.worker.idle import linger_seconds, starts_ahead
 from jobs.worker.liveness import hang_limit
 from jobs.worker.process import is_alive
@@ -184,8 +185,7 @@ class LocalEngine:
                 self._waiting_since = None
                 return 0
             # Read before the queue is read again: a run that is claimed in between is counted nowhere.
-            states = {RunState.RUNNING, RunState.CANCELLING}
-            busy = {run.owner for run in store.runs(states=states, archived=None, with_facts=False)}
+            busy = {run.owner for run in trained_runs(store)}
             # A child that has not taken its slot yet counts too; one that has is counted once.
             live = len(self._live(store))
             idle = live - sum(owner in busy for owner in taken_slots(store.url).values())

@@ -54,7 +54,8 @@ class SlurmWorker:
         for name, value in self.environment.items():
             os.environ.setdefault(name, value)
         set_up_logging()
-        job = JOB + _job_id()
+        array, task = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
+        job = JOB + (f"{array}_{task}" if array else os.environ["SLURM_JOB_ID"])
         result: list[int | Exception] = []
         with contextlib.closing(Store.open(self.url)) as store:
             _take_over(store, job)
@@ -86,11 +87,6 @@ class SlurmWorker:
             worker.terminate(hand_back=True)
             ended.wait(_SAVE_S)
         return DelayedSubmission(replace(self, running=None))
-
-
-def _job_id() -> str:
-    array, task = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
-    return f"{array}_{task}" if array else os.environ["SLURM_JOB_ID"]
 
 
 def _take_over(store: Store, job: str) -> None:

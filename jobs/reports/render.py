@@ -390,7 +390,9 @@ _PLAIN = Markup(str, "{}*", "–", {HIGHER: "**{}**", LOWER: "*{}*"})
 
 def aligned(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Columns aligned by spaces: numbers to the right, words to the left. Harmless on a terminal."""
-    cells = [["" if cell is None else _one_line(str(cell)) for cell in row] for row in rows]
+    cells = [
+        ["" if cell is None else terminal_text(str(cell)).replace("\n", " ") for cell in row] for row in rows
+    ]
     columns = list(zip(head, *cells, strict=True))
     widths = [max(map(len, column)) for column in columns]
     right = [bool(cells) and all(_is_number(cell) or not cell for cell in column[1:]) for column in columns]
@@ -402,10 +404,6 @@ def aligned(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
         ]
         lines.append("  ".join(padded).rstrip())
     return "\n".join(lines)
-
-
-def _one_line(text: str) -> str:
-    return terminal_text(text).replace("\n", " ")
 
 
 def _is_number(text: str) -> bool:
