@@ -261,10 +261,8 @@ export default function (component) {
   const { data, parentElement, setTriggerValue } = component
   let chart = charts.get(parentElement)
   if (!chart) {
-    const node = document.createElement("div")
-    node.setAttribute("role", "img")
-    const [cross, tip] = [element("div", "chart-cross"), element("div", "chart-tip")]
-    for (const part of [cross, tip]) Object.assign(part, { hidden: true, ariaHidden: "true" })
+    const node = element("div", { role: "img" })
+    const [cross, tip] = ["chart-cross", "chart-tip"].map((className) => element("div", { className, hidden: true, ariaHidden: "true" }))
     parentElement.append(node, cross, tip)
     chart = { node, cross, tip, observer: null, drawn: "", zoom: {}, ranges: {}, revision: null, followsServer: true, saved: null }
     chart.follow = ({ detail }) => follow(chart, detail)

@@ -28,6 +28,11 @@ def read_asset(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
+def script(*names: str) -> str:
+    """Those scripts as one, after what all components share."""
+    return "".join(map(read_asset, ("marks.js", *names)))
+
+
 def plotly_url() -> str:
     """Where the browser finds Plotly, relative to the page: Streamlit serves `dashboard/static` there."""
     return f"app/static/{_PLOTLY}"
@@ -78,17 +83,16 @@ _MATRIX = f"""
 </div>
 """
 _component = st.components.v2.component
-_MARKS = read_asset("marks.js")
 _mount_chart = _component(
-    "mrnlab_chart", css=read_asset("chart.css"), js=_MARKS + read_asset("chart.js"), isolate_styles=False
+    "mrnlab_chart", css=read_asset("chart.css"), js=script("chart.js"), isolate_styles=False
 )
 _mount_legend = _component(
     "mrnlab_curve_legend",
     html='<div id="root" class="legend" tabindex="-1"></div>',
     css=read_asset("curves.css"),
-    js=_MARKS + read_asset("curve_legend.js"),
+    js=script("curve_legend.js"),
 )
-_MATRIX_SCRIPT = "".join(map(read_asset, ("picture.js", "matrix_picture.js", "matrix.js")))
+_MATRIX_SCRIPT = script("picture.js", "matrix_picture.js", "matrix.js")
 _mount_matrix = _component("mrnlab_matrix", html=_MATRIX, css=read_asset("matrix.css"), js=_MATRIX_SCRIPT)
 _mount_matrix_feed = _component("mrnlab_matrix_feed", js=_MATRIX_SCRIPT)
 

@@ -13,13 +13,6 @@ async function copy(text) {
   if (!copied) throw new Error("refused")
 }
 
-function save({ text, file }) {
-  const link = document.createElement("a")
-  Object.assign(link, { href: URL.createObjectURL(new Blob([text])), download: file })
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(link.href), SAID_MS)
-}
-
 export default function ({ data, parentElement }) {
   const [main, more, menu, said] = ["main", "more", "menu", "said"].map((name) => parentElement.querySelector("." + name))
   const formats = data.formats
@@ -32,16 +25,14 @@ export default function ({ data, parentElement }) {
   const copied = (format) =>
     copy(format.text).then(() => tell(`Copied ${format.name}`), () => tell("The browser refused"))
   const item = (words, act) => {
-    const button = Object.assign(document.createElement("button"), { type: "button", textContent: words })
-    button.setAttribute("role", "menuitem")
-    button.onclick = () => (menu.hidePopover(), act())
-    return button
+    const onclick = () => (menu.hidePopover(), act())
+    return element("button", { type: "button", role: "menuitem", onclick }, words)
   }
   main.onclick = () => copied(formats[0])
   main.title = `Copy the table as ${formats[0].name}`
   menu.replaceChildren(
     ...formats.map((format) => item(`Copy ${format.name}`, () => copied(format))),
-    ...formats.filter((format) => format.file).map((format) => item(`Save ${format.name}`, () => save(format))),
+    ...formats.filter((format) => format.file).map((format) => item(`Save ${format.name}`, () => saveAs(new Blob([format.text]), format.file))),
   )
   more.onclick = () => {
     menu.togglePopover()

@@ -10,8 +10,8 @@ const legends = new WeakMap()
 // server may still send, even to a legend drawn anew, what it knew before.
 const unconfirmed = new Map()
 
-const checkbox = (onchange) => Object.assign(document.createElement("input"), { type: "checkbox", onchange })
-const button = (className, onclick) => Object.assign(element("button", className), { type: "button", onclick })
+const checkbox = (onchange) => element("input", { type: "checkbox", onchange })
+const button = (className, onclick) => element("button", { className, type: "button", onclick })
 
 // The row of a configuration, or of one of its runs.
 function made(legend, key, of) {

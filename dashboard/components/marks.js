@@ -1,12 +1,19 @@
-// What a chart's tooltip and its legend share: elements, and a line's sign.
+// What the components share: elements, shares in percent, a line's sign.
 
 const DASHES = { dot: "2 3.5", dash: "7 4" }
 
-function element(tag, className, ...children) {
-  const node = document.createElement(tag)
-  node.className = className
-  node.append(...children)
+// A node with its class, or with its properties and its style, and with what is in it.
+function element(tag, looks = "", ...content) {
+  const { style = {}, ...properties } = typeof looks === "string" ? { className: looks } : looks
+  const node = Object.assign(document.createElement(tag), properties)
+  for (const [name, value] of Object.entries(style)) node.style.setProperty(name, value)
+  node.append(...content)
   return node
+}
+
+const percent = (share) => {
+  const text = (100 * share).toFixed(share > 0.9995 || share < 0.0995 ? 1 : 0)
+  return `${text === "100.0" ? "100" : text}%`
 }
 
 // A short line as in the chart.

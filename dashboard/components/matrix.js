@@ -12,13 +12,6 @@ const ICONS = { Play: "M8 5v14l11-7z", Pause: "M6 5h4v14H6zM14 5h4v14h-4z" }
 
 const clamp = (value, low, high) => Math.max(low, Math.min(value, high))
 
-function element(tag, className, text) {
-  const made = document.createElement(tag)
-  if (className) made.className = className
-  if (text !== undefined) made.textContent = text
-  return made
-}
-
 class Player {
   constructor(root) {
     this.root = root

@@ -5,13 +5,6 @@ const STRONGEST = 55
 const ground = (share, least = 0) =>
   `color-mix(in srgb, var(${share < 0 ? "--st-blue-color" : "--st-red-color"}) ${Math.max(least, Math.min(1, Math.abs(share)) * STRONGEST)}%, var(--st-background-color))`
 
-function element(name, { style, ...properties } = {}, ...content) {
-  const made = Object.assign(document.createElement(name), properties)
-  for (const [property, value] of Object.entries(style ?? {})) made.style.setProperty(property, value)
-  made.append(...content)
-  return made
-}
-
 const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }
 
 export default function ({ data, parentElement, setTriggerValue }) {

@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass
 
 import streamlit as st
 
-from dashboard.components.charts import Event, read_asset
+from dashboard.components.charts import Event, read_asset, script
 
 _mount = st.components.v2.component(
     "mrnlab_pair_table",
     html='<div id="root"></div>',
     css=read_asset("pair_table.css"),
-    js=read_asset("pair_table.js"),
+    js=script("pair_table.js"),
 )
 
 

@@ -7,7 +7,7 @@ async function asPNG(svg, { width, height }) {
   try {
     image.src = url
     await image.decode()
-    const canvas = Object.assign(document.createElement("canvas"), { width: 2 * width, height: 2 * height })
+    const canvas = element("canvas", { width: 2 * width, height: 2 * height })
     canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height)
     return await new Promise((resolve) => canvas.toBlob(resolve, "image/png"))
   } finally {
@@ -16,9 +16,7 @@ async function asPNG(svg, { width, height }) {
 }
 
 function saveAs(blob, name) {
-  const link = document.createElement("a")
-  link.href = URL.createObjectURL(blob)
-  link.download = name
+  const link = element("a", { href: URL.createObjectURL(blob), download: name })
   link.click()
   setTimeout(() => URL.revokeObjectURL(link.href), 10000)
 }

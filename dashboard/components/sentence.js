@@ -10,18 +10,6 @@ const RIGHT_TO_LEFT =
   /^[^\p{L}]*[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u
 const UNSURE = 0.8 // a word without a label of which a run is less sure has its confidence written too
 
-function element(tag, className, text) {
-  const node = document.createElement(tag)
-  if (className) node.className = className
-  if (text !== undefined) node.textContent = text
-  return node
-}
-
-const percent = (share) => {
-  const text = (100 * share).toFixed(share > 0.9995 || share < 0.0995 ? 1 : 0)
-  return `${text === "100.0" ? "100" : text}%`
-}
-
 function place(node, row, column, rows = 1, columns = 1) {
   node.style.gridRow = `${row} / span ${rows}`
   node.style.gridColumn = `${column} / span ${columns}`
@@ -63,8 +51,7 @@ function cellNode(lane, cell, token, confidence) {
   const sure = sureness(cell)
   fade(node, sure)
   if (lane.kind === "plain") {
-    const tag = element("div", "tag")
-    tag.append(element("span", cell.text ? "text" : "", cell.text || "\u00a0"))
+    const tag = element("div", "tag", element("span", cell.text ? "text" : "", cell.text || "\u00a0"))
     if (confidence && cell.shares) tag.append(element("span", "share", percent(sure)))
     node.append(tag)
     if (cell.differs) node.classList.add("differs")
@@ -86,9 +73,7 @@ function lineNode(block, from, to, widths) {
   const names = widths ? widths.map((width) => `${width}px`) : ["max-content", "max-content"]
   line.style.gridTemplateColumns = `${names.join(" ")} repeat(${to - from}, minmax(0, max-content))`
   block.tokens.slice(from, to).forEach((token, index) => {
-    const word = place(element("div", "word"), 1, index + 3)
-    word.append(element("bdi", "", token))
-    line.append(word)
+    line.append(place(element("div", "word", element("bdi", "", token)), 1, index + 3))
   })
   block.lanes.forEach((lane, number) => {
     const row = number + 2
@@ -97,15 +82,11 @@ function lineNode(block, from, to, widths) {
     if (opens) {
       let rows = 1
       while (block.lanes[number + rows]?.task === lane.task) rows++
-      const task = place(element("div", `task ${lane.kind}`), row, 1, rows)
-      const name = element("div", "name")
-      name.append(element("i", ""), element("bdi", "", lane.task))
-      task.append(name)
-      parts.push(task)
+      const name = element("div", "name", element("i"), element("bdi", "", lane.task))
+      parts.push(place(element("div", `task ${lane.kind}`, name), row, 1, rows))
     }
-    const who = place(element("div", `who ${lane.kind}`, lane.who), row, 2)
-    who.title = lane.who // a long one is cut
-    parts.push(who)
+    const who = { className: `who ${lane.kind}`, title: lane.who } // a long one is cut
+    parts.push(place(element("div", who, lane.who), row, 2))
     for (let at = from; at < to; at++) {
       const cell = place(cellNode(lane, lane.cells[at], block.tokens[at], block.confidence), row, at - from + 3)
       cell.dataset.lane = number
@@ -126,9 +107,8 @@ function lineNode(block, from, to, widths) {
 
 // Where the lines of each block break: all words of all blocks are laid out once without breaks, and measured.
 function broken(stage, blocks, width) {
-  const host = element("div", "measure")
   const trials = blocks.map((block) => lineNode(block, 0, block.tokens.length))
-  host.append(...trials)
+  const host = element("div", "measure", ...trials)
   stage.append(host)
   const widest = (selector) => Math.ceil(Math.max(0, ...[...host.querySelectorAll(selector)].map((n) => n.offsetWidth)))
   const names = [widest(".task"), widest(".who")]
@@ -154,26 +134,19 @@ function broken(stage, blocks, width) {
 function fillCard(card, block, lane, at) {
   const cell = lane.cells[at]
   card.style.setProperty("--task", lane.colour)
-  const head = element("div", "head")
-  head.append(element("bdi", "token", block.tokens[at]), element("span", "", [lane.task, lane.who].filter(Boolean).join(" · ")))
+  const whose = [lane.task, lane.who].filter(Boolean).join(" · ")
   const rows = (cell.shares ?? []).map(([label, share]) => {
-    const row = element("div", "choice")
-    const track = element("div", "track")
-    track.append(element("i", ""))
-    track.firstChild.style.width = `${100 * share}%`
-    row.append(element("bdi", "", label), track, element("span", "", percent(share)))
-    return row
+    const track = element("div", "track", element("i", { style: { width: `${100 * share}%` } }))
+    return element("div", "choice", element("bdi", "", label), track, element("span", "", percent(share)))
   })
-  card.replaceChildren(head, ...rows)
+  card.replaceChildren(element("div", "head", element("bdi", "token", block.tokens[at]), element("span", "", whose)), ...rows)
   if (!rows.length && cell.title) card.append(element("div", "said", cell.title))
   if (cell.why) card.append(element("div", "said why", cell.why))
 }
 
 // Pointing, touching and the arrow keys bring up the card. All cells together are one stop of the Tab key.
 function interact(stage, blocks) {
-  const card = element("div", "card")
-  card.hidden = true
-  card.setAttribute("role", "tooltip")
+  const card = element("div", { className: "card", hidden: true, role: "tooltip" })
   stage.append(card)
   const cells = new Map() // block.lane.word → node
   stage.querySelectorAll(".cell").forEach((cell) => {
@@ -315,9 +288,8 @@ function footNode(block, toggle) {
   const foot = element("div", "foot")
   if (block.about) foot.append(element("span", "", block.about))
   const button = (parent, text, title, act) => {
-    const made = parent.appendChild(element("button", "", text))
-    Object.assign(made, { type: "button", title })
-    made.addEventListener("click", () => act(made))
+    const made = parent.appendChild(element("button", { type: "button", title }, text))
+    made.onclick = () => act(made)
     return made
   }
   if (block.absent.length) {

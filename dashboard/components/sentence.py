@@ -14,7 +14,7 @@ import streamlit as st
 from core.tasks import KINDS
 from core.tasks.spans import spans
 from core.wording import plural
-from dashboard.components.charts import read_asset
+from dashboard.components.charts import read_asset, script
 from dashboard.text import escape
 
 MOST_WORDS = 600
@@ -25,7 +25,7 @@ _mount = st.components.v2.component(
     "mrnlab_sentence",
     html='<div id="root"></div>',
     css=read_asset("sentence.css"),
-    js=read_asset("picture.js") + read_asset("sentence.js"),
+    js=script("picture.js", "sentence.js"),
 )
 
 

@@ -1,18 +1,7 @@
 // Answers on a whole text: a group of rows for each task, a column for each run. Labels with their probabilities as
 // bars, numbers on their scale. Built from text nodes only, so that no text, label or run name is ever read as HTML.
 
-function element(name, { style, ...properties } = {}, ...content) {
-  const made = Object.assign(document.createElement(name), properties)
-  for (const [property, value] of Object.entries(style ?? {})) made.style.setProperty(property, value)
-  made.append(...content)
-  return made
-}
-
 const bdi = (text) => element("bdi", { textContent: text })
-const percent = (share) => {
-  const text = (100 * share).toFixed(share > 0.9995 || share < 0.0995 ? 1 : 0)
-  return `${text === "100.0" ? "100" : text}%`
-}
 const width = (share) => `${100 * Math.min(1, Math.max(0, share))}%`
 
 // What a run answers, in large type, and what is amiss with it.

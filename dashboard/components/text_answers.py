@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass
 
 import streamlit as st
 
-from dashboard.components.charts import read_asset
+from dashboard.components.charts import read_asset, script
 
 _mount = st.components.v2.component(
     "mrnlab_text_answers",
     html='<div id="root"></div>',
     css=read_asset("text_answers.css"),
-    js=read_asset("text_answers.js"),
+    js=script("text_answers.js"),
 )
 
 

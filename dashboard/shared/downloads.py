@@ -10,7 +10,7 @@ import streamlit as st
 
 from core.evaluation.comparison import HIGHER, LOWER, UNDECIDED
 from core.plain_text import spreadsheet_cell
-from dashboard.components.charts import read_asset
+from dashboard.components.charts import read_asset, script
 from dashboard.text import escape
 from jobs.reports.render import QUOTED, Markup, Sheet, cell_texts, csv_text, latex, markdown
 
@@ -67,7 +67,7 @@ _mount_copy = st.components.v2.component(
 </div>
 """,
     css=read_asset("copy.css"),
-    js=read_asset("copy.js"),
+    js=script("picture.js", "copy.js"),
 )
 
 
