@@ -32,6 +32,11 @@ def escape(text: object) -> str:
     return _PUNCTUATION.sub(r"\\\1", one_line)
 
 
+def coloured(task: str, colour: str) -> str:
+    """The task's name after a dot of its colour, as Markdown."""
+    return f':color[●]{{foreground="{colour}"}} {escape(task)}'
+
+
 def option(text: object) -> str:
     """User text as one of the choices of `st.segmented_control` or `st.pills`, which are read as Markdown.
 

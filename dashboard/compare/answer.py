@@ -35,10 +35,11 @@ from dashboard.compare.views import (
 from dashboard.components.charts import chart
 from dashboard.shared import actions, resources
 from dashboard.shared.downloads import copy_table, show_table
-from dashboard.shared.selection import choice, choose, chosen, switch
+from dashboard.shared.live import rerun_when
+from dashboard.shared.resources import task_colour, task_colours
+from dashboard.shared.selection import choice, choose, chosen, link_to_runs, switch
 from dashboard.shared.states import problem
-from dashboard.text import escape
-from dashboard.theme import TASK_COLOURS, colours
+from dashboard.text import coloured, escape
 from jobs.queue.estimates import cost
 from jobs.queue.submit import same_runs
 from jobs.reports.naming import confounds
@@ -135,10 +136,8 @@ def _sentences(table: ResultTable, a: str, b: str) -> None:
 
 
 def _difference_lines(shown: Sequence[Difference]) -> None:
-    colour = colours(resources.task_order())
     for delta in shown:
-        dot = f':color[●]{{foreground="{colour.get(delta.task, TASK_COLOURS[-1])}"}}'
-        st.markdown(f"{dot} {escape(delta.task)}: {escape(delta.sentence)}")
+        st.markdown(f"{coloured(delta.task, task_colour(delta.task))}: {escape(delta.sentence)}")
 
 
 def _what_sharing_did(table: ResultTable, steps: Sequence[Step], row: ResultRow, baseline: ResultRow) -> None:
@@ -154,7 +153,7 @@ def _what_sharing_did(table: ResultTable, steps: Sequence[Step], row: ResultRow,
                 st.markdown(headline(step.a.label, step.b.label, step.deltas, escape))
     view = sharing_forest(steps, table.tasks)
     chart(
-        forest_chart(view, colours(resources.task_order())),
+        forest_chart(view, task_colours()),
         key="sharing",
         revision=" ".join([*view.targets, *view.families]),
         still=True,
@@ -229,19 +228,14 @@ def _launch_seeds(missing: Sequence[RunConfig], name: str) -> None:
 
 def _on_their_way(runs: Sequence[int], seeds: str) -> None:
     """A line on these runs with a link; the page follows as soon as one of them has ended."""
-    ids = ",".join(map(str, runs))
     words = f"{plural(len(runs), 'run')} queued or in progress: {seeds}."
     st.markdown(f":material/schedule: {words}", width="content")
-    st.page_link(
-        "runs/page.py", label="See them on Runs", icon=":material/list_alt:", query_params={"run": ids}
-    )
+    link_to_runs(runs, "See them on Runs")
 
-    @st.fragment(run_every=resources.LIVE, key="seeds_on_their_way")
-    def look() -> None:
-        if any(run.state not in ACTIVE for run in resources.store().runs(runs, with_facts=False)):
-            st.rerun()
+    def has_ended() -> bool:
+        return any(run.state not in ACTIVE for run in resources.store().runs(runs, with_facts=False))
 
-    look()
+    rerun_when(has_ended, key="seeds_on_their_way")
 
 
 def summary_table(table: ResultTable, compared: Scope) -> None:
@@ -291,7 +285,7 @@ def difference_view(table: ResultTable, compared: Scope, shown: list[Difference]
     view = forest(shown, table, baseline)
     with st.container(height=640 if len(view.families) > _TALL else "content", border=False):
         chart(
-            forest_chart(view, colours(resources.task_order())),
+            forest_chart(view, task_colours()),
             key="compare_forest",
             revision=" ".join([view.reference, *view.families]),
             still=True,

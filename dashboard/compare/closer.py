@@ -53,7 +53,6 @@ from dashboard.shared import resources
 from dashboard.shared.downloads import csv_file
 from dashboard.shared.selection import segments, switch
 from dashboard.text import escape, option
-from dashboard.theme import TASK_COLOURS, colours
 from jobs.reports.table import ResultRow, ResultTable
 
 _MOST_SENTENCES = 5
@@ -315,7 +314,7 @@ def _drawn(
     where: Sequence[int], sentences: Sequence[Sentence], task: str, kind: Kind, lanes: Mapping[str, Labels]
 ) -> None:
     """The sentences or texts at these places, each with the labels of every lane, the gold ones first."""
-    colour, gold = colours(resources.task_order()).get(task, TASK_COLOURS[-1]), lanes["gold"]
+    colour, gold = resources.task_colour(task), lanes["gold"]
     if kind.reads == "words":
         blocks = [
             SentenceBlock(
@@ -375,7 +374,7 @@ def _numbers(
         del known["B"]
         st.caption(f"{escape(names['B'])} was tested on other text, so it is left out here.")
     shown = segments("Of", {letter: option(names[letter]) for letter in known}, key="of_number")
-    side, colour = known[shown], colours(resources.task_order()).get(task, TASK_COLOURS[-1])
+    side, colour = known[shown], resources.task_colour(task)
     run, (gold, _) = stored["A"][0]
     sentences = _read_examples(run, table.split, task, gold, kind)
     left, right = st.columns([5, 4], gap="medium")
@@ -438,7 +437,7 @@ def _per_seed(table: ResultTable, task: str) -> None:
     _csv_button(scores, {}, f"{table.split}-seeds")
     if len(names) <= _MOST_LINES:
         chart(
-            seeds_chart(table, task, colours(resources.task_order()).get(task, TASK_COLOURS[-1])),
+            seeds_chart(table, task, resources.task_colour(task)),
             key="seeds_chart",
             revision=" ".join([task, *names]),
             still=True,

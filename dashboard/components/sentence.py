@@ -15,7 +15,7 @@ from core.tasks import KINDS
 from core.tasks.spans import spans
 from core.wording import plural
 from dashboard.components.charts import read_asset, script
-from dashboard.text import escape
+from dashboard.text import coloured, escape
 
 MOST_WORDS = 600
 """The words of one sentence that are drawn: a browser needs seconds for thousands."""
@@ -138,9 +138,9 @@ class Said:
 
     @property
     def markdown(self) -> str:
-        dot = f':color[●]{{foreground="{self.colour}"}} ' if self.colour else ""
+        who = coloured(self.who, self.colour) if self.colour else escape(self.who)
         value = f"**{escape(self.value)}**"
-        return f"{dot}{escape(self.who)} {f':orange-badge[{value}]' if self.differs else value}"
+        return f"{who} {f':orange-badge[{value}]' if self.differs else value}"
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from dashboard.shared import resources
 from dashboard.shared.downloads import csv_file
 from dashboard.shared.newcomers import explain
 from dashboard.shared.run_views import ended_early, progress_text
-from dashboard.shared.selection import choice, segments, switch
+from dashboard.shared.selection import choice, segments, set_parameter, switch
 from dashboard.shared.states import empty, state_text
 from dashboard.text import escape, option
 from dashboard.theme import DASHES, RAMP, ramp
@@ -55,7 +55,7 @@ _PLACES = {"step": "steps", "epoch": "epochs", "minutes": "minutes"}
 
 def hide_lines(keys: Sequence[str]) -> None:
     """Keep in the URL the keys of the hidden lines."""
-    _write("hide", ",".join(keys))
+    set_parameter("hide", ",".join(keys))
 
 
 def window() -> tuple[float, float] | None:
@@ -69,14 +69,7 @@ def window() -> tuple[float, float] | None:
 
 def set_window(ends: tuple[float, float] | None) -> None:
     """Zoom into this part of x."""
-    _write("x", "_".join(f"{end:.6g}" for end in ends) if ends else "")
-
-
-def _write(name: str, text: str) -> None:
-    if text:
-        st.query_params[name] = text
-    else:
-        st.query_params.pop(name, None)
+    set_parameter("x", "_".join(f"{end:.6g}" for end in ends) if ends else "")
 
 
 @dataclass(frozen=True)

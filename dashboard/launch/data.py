@@ -48,7 +48,7 @@ from dashboard.launch.address import (
 from dashboard.launch.charts import number_spreads, spread_chart
 from dashboard.shared import actions, resources
 from dashboard.shared.newcomers import fold
-from dashboard.text import escape
+from dashboard.text import coloured, escape
 from dashboard.theme import colours, order_tasks
 from jobs.queue.control import Answer
 from jobs.queue.sweeps import corpora_of
@@ -380,7 +380,7 @@ def _text(sample: Sentence, summary: CorpusSummary, colour: Mapping[str, str]) -
 
 def show_labels(summary: CorpusSummary, colour: Mapping[str, str]) -> None:
     """A tab for each task: how often each of its labels stands in each split, or how its numbers lie."""
-    names = [f':color[●]{{foreground="{colour[task.name]}"}} {escape(task.name)}' for task in summary.tasks]
+    names = [coloured(task.name, colour[task.name]) for task in summary.tasks]
     for tab, task in zip(st.tabs(names), summary.tasks, strict=True):
         if KINDS[task.scheme].is_number:
             with tab:

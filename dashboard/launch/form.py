@@ -58,7 +58,8 @@ from dashboard.launch.draft import (
 from dashboard.launch.paradigms import paradigms
 from dashboard.shared import resources
 from dashboard.shared.newcomers import what_is_this
-from dashboard.text import escape
+from dashboard.shared.selection import link_to_runs
+from dashboard.text import coloured, escape
 from dashboard.theme import PARADIGM_NAMES
 
 _UNSET = {
@@ -141,19 +142,11 @@ def show_source(added: Run | None, corpus: str) -> None:
     """
     runs, sentences = filled_from()
     if added is not None:
-        st.page_link(
-            "runs/page.py",
-            label=f"Adding a task to run {added.id}{', over its corpus' * (corpus == added.config.corpus)}",
-            icon=":material/add_task:",
-            query_params={"run": str(added.id)},
-        )
+        over = ", over its corpus" * (corpus == added.config.corpus)
+        link_to_runs([added.id], f"Adding a task to run {added.id}{over}", ":material/add_task:")
     if runs:
-        st.page_link(
-            "runs/page.py",
-            label=f"Filled in from {f'run {runs[0]}' if len(runs) == 1 else f'{len(runs)} runs'}",
-            icon=":material/content_copy:",
-            query_params={"run": ",".join(map(str, runs))},
-        )
+        which = f"run {runs[0]}" if len(runs) == 1 else f"{len(runs)} runs"
+        link_to_runs(runs, f"Filled in from {which}", ":material/content_copy:")
     for sentence in sentences:
         st.caption(f":material/info: {escape(sentence)}")
 
@@ -255,7 +248,7 @@ def _tasks(data: ChosenData, colour: Mapping[str, str], added: Run | None) -> tu
             "Task to add" if added else f"Tasks{_SEVERAL}",
             data.tasks,
             selection_mode="multi",
-            format_func=lambda task: f':color[●]{{foreground="{colour[task]}"}} {escape(task)}',
+            format_func=lambda task: coloured(task, colour[task]),
             key=tasks_key(data.corpus),
             persist_state="session",
         )

@@ -19,6 +19,7 @@ from dashboard.launch.draft import Draft, Plan, said
 from dashboard.launch.form import anchor, show_error
 from dashboard.shared import actions, resources
 from dashboard.shared.newcomers import fold
+from dashboard.shared.selection import link_to_runs
 from dashboard.shared.states import problem
 from dashboard.text import escape
 from jobs.queue.estimates import Cost, Disk, cost, disk, queue_left
@@ -169,13 +170,9 @@ def _planned(draft: Draft, configs: tuple[RunConfig, ...]) -> None:
         _button(draft, configs, label, reuse=reuse)
         _before(time, room, draft.priority)
     else:
-        ids = ",".join(str(run.id) for run in stored if run is not None)
-        st.page_link(
-            "runs/page.py",
-            label=f"Go to {'this run' if len(runs) == 1 else f'these {len(runs):,} runs'}",
-            icon=":material/arrow_forward:",
-            query_params={"run": ids},
-        )
+        these = "this run" if len(runs) == 1 else f"these {len(runs):,} runs"
+        ids = [run.id for run in stored if run is not None]
+        link_to_runs(ids, f"Go to {these}", ":material/arrow_forward:")
     _launched(configs)
     _table(plan_rows(runs, stored, time))
     with st.container(gap="xsmall"):
@@ -251,12 +248,11 @@ def _launched(configs: Sequence[RunConfig]) -> None:
     ids, reused = launched
     queued = f"{plural(len(ids) - len(reused), 'run')} queued"
     queued += f", {len(reused):,} used from the store" if reused else ""
-    query = {"run": ",".join(map(str, ids))}
     with st.container(border=True):
         st.markdown(f":green[:material/check_circle: {queued}.] Watch them train:")
         with st.container(horizontal=True):
-            st.page_link("runs/page.py", label="Runs", icon=":material/list_alt:", query_params=query)
-            st.page_link("curves/page.py", label="Curves", icon=":material/show_chart:", query_params=query)
+            link_to_runs(ids, "Runs")
+            link_to_runs(ids, "Curves", ":material/show_chart:", page="curves")
 
 
 def _table(rows: Sequence[Mapping[str, str]]) -> None:

@@ -19,6 +19,7 @@ from dashboard.shared import resources
 from dashboard.shared.downloads import show_table
 from dashboard.shared.live import live
 from dashboard.shared.newcomers import launch_button
+from dashboard.shared.selection import link_to_runs
 from dashboard.shared.states import problem
 from dashboard.text import escape
 from jobs.queue.submit import same_runs, submit_missing
@@ -81,8 +82,7 @@ def _draw(asked: Inquiry) -> None:
         st.progress(len(done) / len(asked.runs), f"{len(done)} of {plural(len(asked.runs), 'run')} done")
         for sentence in short_budgets(asked):
             st.caption(escape(sentence))
-        query = {"run": ",".join(str(run.id) for run in runs.values())}
-        st.page_link("runs/page.py", label="Runs", icon=":material/list_alt:", query_params=query)
+        link_to_runs((run.id for run in runs.values()), "Runs")
     else:
         newest = resources.store().runs(states={RunState.SUCCEEDED}, limit=1, with_facts=False)
         _show(_advice(database_url(), asked.corpus, asked.columns, done, newest[0].id, _asked=asked))

@@ -52,7 +52,7 @@ from dashboard.relations.views import (
     strongest,
 )
 from dashboard.shared import resources
-from dashboard.shared.selection import segments
+from dashboard.shared.selection import segments, set_parameter
 from dashboard.text import escape
 
 _AMONG = {"all": "All", "within": "Within a task", "between": "Between tasks"}
@@ -177,17 +177,11 @@ def _player(state: RelationsState, data: PlayerData) -> None:
 
 def _go_to_step(event: Mapping[str, Any]) -> None:
     """The newest step is not written to the URL: a link without a step follows the run."""
-    if event["step"] is not None:
-        st.query_params["step"] = str(event["step"])
-    else:
-        st.query_params.pop("step", None)
+    set_parameter("step", "" if event["step"] is None else str(event["step"]))
 
 
 def _zoom(event: Mapping[str, Any]) -> None:
-    if event.get("whole"):
-        st.query_params.pop("zoom", None)
-    else:
-        st.query_params["zoom"] = f"{int(event['top'])},{int(event['left'])}"
+    set_parameter("zoom", "" if event.get("whole") else f"{int(event['top'])},{int(event['left'])}")
 
 
 def _table(frame: pd.DataFrame, key: str, alt: str, **settings: Any) -> None:

@@ -31,7 +31,6 @@ from dashboard.relations.views import (
 from dashboard.shared import resources
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import segments, switch
-from dashboard.theme import colours
 from jobs.reports.naming import run_names
 from jobs.reports.table import one_per_seed
 from jobs.reports.transfer import run_affinities, run_embeddings
@@ -323,7 +322,7 @@ def _player_data(url: str, identity: str, _state: RelationsState, _corner: Corne
     )
     if selection.mode == EMBEDDING:
         shown = replace(shown, panels=tuple(map(_of_cosines, shown.panels)))
-    shades = colours(resources.task_order())
+    shades = resources.task_colours()
     frame = player_frame(shown, _state.steps, shades, blocks=selection.order == "task")
     return PlayerData(frame | {"id": identity}, player_numbers(shown, PLAYER, identity), order)
 

@@ -13,7 +13,7 @@ from core.registry import PREDICTED
 from core.store.records import ENDED, RESTARTABLE, Run, RunState
 from core.wording import all_of, plural, size
 from dashboard.shared import actions, resources
-from dashboard.shared.selection import choose
+from dashboard.shared.selection import choose, link_to_runs
 from dashboard.text import escape
 from jobs.queue import control
 from jobs.queue.control import PRIORITIES, remains
@@ -60,12 +60,12 @@ def chosen_bar(runs: Sequence[Run], elsewhere: int) -> None:
 
 def run_actions(runs: Sequence[Run]) -> None:
     """Links to the pages that show these runs, and buttons for what can be done with some of them."""
-    ids = ",".join(str(run.id) for run in runs)
+    ids = [run.id for run in runs]
     for page, label, icon, shows in _PAGES:
         if any(map(shows, runs)):
-            icon = f":material/{icon}:"
-            st.page_link(f"{page}/page.py", label=label, icon=icon, query_params={"run": ids})
-    st.page_link("launch/page.py", label="Clone", icon=":material/content_copy:", query_params={"clone": ids})
+            link_to_runs(ids, label, f":material/{icon}:", page=page)
+    clone = {"clone": ",".join(map(str, ids))}
+    st.page_link("launch/page.py", label="Clone", icon=":material/content_copy:", query_params=clone)
     if len(runs) == 1 and can_be_added_to(runs[0]):
         label, icon = "Add a task to this run", ":material/add_task:"
         st.page_link("launch/page.py", label=label, icon=icon, query_params=with_task_added(runs[0]))

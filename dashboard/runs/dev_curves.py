@@ -16,7 +16,7 @@ from core.wording import plural
 from dashboard.components.charts import chart
 from dashboard.shared import resources
 from dashboard.text import escape
-from dashboard.theme import colours, faint
+from dashboard.theme import faint
 from jobs.reports.table import one_per_seed
 
 _IN_A_ROW = 3
@@ -107,10 +107,14 @@ def show_dev_curves(store: Store, run: Run) -> None:
     n = len(seeds) + 1
     beside = f" Grey: mean ± SD of its {plural(n, 'seed')}, this one included." if seeds else ""
     st.caption(f"Dev score by epoch, in percent.{beside} ◆ marks the epoch whose weights were kept.")
-    colour = colours(resources.task_order())
     for start in range(0, len(curves), _IN_A_ROW):
         for column, curve in zip(st.columns(_IN_A_ROW), curves[start : start + _IN_A_ROW], strict=False):
             with column:
                 st.markdown(f"**{escape(curve.task)}**")
                 alt = f"Dev score of {curve.task} by epoch, beside the mean of the configuration's seeds"
-                chart(dev_chart(curve, colour[curve.task]), key=f"dev_{curve.task}", alt=alt, still=True)
+                chart(
+                    dev_chart(curve, resources.task_colour(curve.task)),
+                    key=f"dev_{curve.task}",
+                    alt=alt,
+                    still=True,
+                )

@@ -10,6 +10,7 @@ import streamlit as st
 from core.store import Store
 from core.store.records import ACTIVE, Run, RunState
 from dashboard.runs.table import run_link
+from dashboard.shared.selection import link_to_runs
 from dashboard.text import escape
 from dashboard.theme import STATES
 from jobs.reports.table import by_configuration
@@ -35,8 +36,7 @@ def newest_launch(store: Store) -> None:
             run_link(failed[:1], f"Run {failed[0]}: what to do", ":material/error:")
         page, label = _answer([run for run in runs if run.state is RunState.SUCCEEDED])
         if not any(run.state in ACTIVE for run in runs) and page:
-            ids = ",".join(str(run.id) for run in runs[::-1])
-            st.page_link(f"{page}/page.py", label=f":blue[**{label} →**]", query_params={"run": ids})
+            link_to_runs((run.id for run in runs[::-1]), f":blue[**{label} →**]", None, page=page)
 
 
 def _answer(runs: Sequence[Run]) -> tuple[str, str]:

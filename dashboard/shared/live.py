@@ -57,15 +57,20 @@ def look_out() -> None:
     if resources.pace() is not None:
         return
     known = _queue_state()
+    rerun_when(lambda: _queue_state() != known, every=resources.IDLE, key="look_out")
 
-    @st.fragment(run_every=resources.IDLE, key="look_out")
+
+def rerun_when(changed: Callable[[], bool], *, every: float = resources.LIVE, key: str | None = None) -> None:
+    """Rerun the page as soon as that is so; looks every so many seconds. Draws nothing."""
+
+    @st.fragment(run_every=every, key=key)
     def look() -> None:
         try:
-            changed = _queue_state() != known
+            is_time = changed()
         except StoreError as error:
             _await_store(st.empty(), error)
             return
-        if changed:
+        if is_time:
             st.rerun()
 
     look()
@@ -98,10 +103,4 @@ def store_away(error: StoreError) -> None:
         f"{escape(error)} This page comes back by itself as soon as the store can be read.",
         icon=":material/database_off:",
     )
-
-    @st.fragment(run_every=resources.LIVE)
-    def look() -> None:
-        if resources.reachable() is None:
-            st.rerun()
-
-    look()
+    rerun_when(lambda: resources.reachable() is None)

@@ -11,6 +11,7 @@ from core.errors import MRNLabError
 from core.wording import plural
 from dashboard.launch.presets import TRY_IT, LaunchPreset
 from dashboard.shared import actions
+from dashboard.shared.selection import address_of
 from dashboard.shared.states import problem
 
 
@@ -37,7 +38,7 @@ def launch_button(preset: LaunchPreset, label: str, *, primary: bool = False) ->
         new = len(runs) - len(reused)
         rest = f", {plural(new, 'run')} queued." if new else "; nothing was queued."
         actions.toast(f"{plural(len(reused), 'run')} from the store{rest}")
-    st.switch_page("runs/page.py", query_params={"run": ",".join(map(str, runs))})
+    st.switch_page("runs/page.py", query_params=address_of(runs))
 
 
 LOOKING_AT = "What am I looking at?"

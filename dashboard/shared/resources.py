@@ -20,6 +20,7 @@ from core.studies import STUDIES, Study, load_study, may_change_encoder
 from core.studies.analysis import Result
 from core.studies.study import Layout
 from dashboard.shared.run_views import tasks_in_order
+from dashboard.theme import TASK_COLOURS, colours
 from jobs.engines import default_engine
 from jobs.reports.studies import Outstanding, Standing, StudyRuns, Version, outstanding, sweep_of
 from jobs.worker.maintenance import QueueMaintenance
@@ -90,6 +91,16 @@ def pace() -> float | None:
 def task_order() -> list[str]:
     """Every task in the store, in the order that gives it its colour on every page."""
     return _task_order(database_url(), *_newest_and_count(database_url()))
+
+
+def task_colours() -> dict[str, str]:
+    """The colour of every task in the store."""
+    return colours(task_order())
+
+
+def task_colour(task: str) -> str:
+    """The colour of one task; grey where the store does not know it."""
+    return task_colours().get(task, TASK_COLOURS[-1])
 
 
 @st.cache_data(ttl=1, max_entries=4, show_spinner=False)

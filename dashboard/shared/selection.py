@@ -46,14 +46,31 @@ def newest_launch(runs: Sequence[Run]) -> list[int]:
 def choose(runs: Sequence[int]) -> None:
     """Make these the chosen runs, here and on the next page."""
     st.session_state[_KEPT] = tuple(runs)
-    _write(tuple(runs))
+    _write(runs)
 
 
-def _write(runs: tuple[int, ...]) -> None:
-    if runs:
-        st.query_params[_PARAMETER] = ",".join(map(str, runs))
-    elif _PARAMETER in st.query_params:
-        del st.query_params[_PARAMETER]
+def _write(runs: Sequence[int]) -> None:
+    set_parameter(_PARAMETER, address_of(runs)[_PARAMETER])
+
+
+def set_parameter(name: str, text: str) -> None:
+    """Put this into the page's address; an empty text takes it out."""
+    if text:
+        st.query_params[name] = text
+    else:
+        st.query_params.pop(name, None)
+
+
+def address_of(runs: Iterable[int]) -> dict[str, str]:
+    """What the address of a page that shows these runs has."""
+    return {_PARAMETER: ",".join(map(str, runs))}
+
+
+def link_to_runs(
+    runs: Iterable[int], label: str, icon: str | None = ":material/list_alt:", *, page: str = "runs"
+) -> None:
+    """A link to a page with these runs chosen."""
+    st.page_link(f"{page}/page.py", label=label, icon=icon, query_params=address_of(runs))
 
 
 def segments(

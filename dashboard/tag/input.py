@@ -27,7 +27,7 @@ from core.store.records import Run
 from core.tagging import text_of
 from core.tasks.kinds import Reads
 from core.wording import plural
-from dashboard.shared.selection import choice, drop_stale
+from dashboard.shared.selection import choice, drop_stale, set_parameter
 from dashboard.shared.states import empty, problem
 from dashboard.tag.models import (
     is_here,
@@ -346,10 +346,7 @@ def _from_link(key: str, parameter: str) -> None:
 def _to_link(parameter: str, value: str) -> None:
     """The address reproduces what is shown, but for texts longer than an address may be."""
     fits = len(quote(value)) <= _LONGEST_IN_LINK
-    if value and fits:
-        if st.query_params.get(parameter) != value:
-            st.query_params[parameter] = value
-    elif parameter in st.query_params:
-        del st.query_params[parameter]
+    if st.query_params.get(parameter, "") != value:
+        set_parameter(parameter, value if fits else "")
     if value and not fits:
         st.caption(":material/link_off: This text is too long for a link; the address leaves it out.")

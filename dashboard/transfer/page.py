@@ -11,7 +11,6 @@ from dashboard.shared import resources
 from dashboard.shared.selection import choice, segments
 from dashboard.shared.states import title
 from dashboard.text import escape
-from dashboard.theme import colours
 from dashboard.transfer.looks import groups_of_tasks, nothing_yet, predictors
 from dashboard.transfer.pair import choose_pair, features_table, pair_detail, pick_pair
 from dashboard.transfer.state import ask_for_evidence, evidence_of, finished_runs, groups, pick_group
@@ -63,7 +62,7 @@ with matrix:
         all_pairs(gains, known)
 
 if look == "pair":
-    pair_detail(group, pair, unit, colours(resources.task_order()))
+    pair_detail(group, pair, unit, resources.task_colours())
     if known is None:
         ask_for_evidence()
     elif pair[0] != pair[1]:

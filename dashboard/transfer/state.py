@@ -10,6 +10,7 @@ from core.errors import MRNLabError
 from core.paths import database_url
 from core.store import RunState
 from dashboard.shared import resources
+from dashboard.shared.live import rerun_when
 from dashboard.shared.selection import choice
 from dashboard.shared.states import problem
 from dashboard.text import escape
@@ -73,13 +74,7 @@ def evidence_of(group: PairGroup, runs: _Runs, *, needed: bool) -> Evidence | No
     future = _evidence(database_url(), group.key, runs, group)
     if not future.done():
         st.caption(":shimmer[Computing what predicts the gains: features, predictors, costs.]")
-
-        @st.fragment(run_every=resources.LIVE, key="transfer_await")
-        def look() -> None:
-            if future.done():
-                st.rerun()
-
-        look()
+        rerun_when(future.done, key="transfer_await")
         return None
     try:
         return future.result()

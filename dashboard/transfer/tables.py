@@ -12,7 +12,6 @@ from core.transfer.predictors import AFFINITY, ALL_FEATURES, AMI, CORRELATION, C
 from dashboard.components.pair_table import PairTable
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_file
-from dashboard.theme import colours
 from dashboard.transfer.views import gains_table, pairs_frame, value_table
 from jobs.reports.evidence import Evidence
 
@@ -36,7 +35,7 @@ def _values(shown: str, known: Evidence) -> Mapping[Pair, float]:
 
 def shown_table(shown: str, gains: Gains, unit: str, known: Evidence | None) -> PairTable | None:
     """The matrix; None where it cannot be drawn (yet), which is said."""
-    shades = colours(resources.task_order())
+    shades = resources.task_colours()
     if shown == GAIN:
         return gains_table(gains, unit, shades)
     if known is None:
