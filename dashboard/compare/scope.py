@@ -15,7 +15,6 @@ import streamlit as st
 from core.config import RunConfig
 from core.corpora import prepare
 from core.corpora.types import Sentence
-from core.paths import database_url
 from core.store.records import Run, RunState
 from core.tasks import KINDS, Kind, kind_of
 from core.tasks.confusion import Confusion
@@ -32,9 +31,6 @@ from jobs.reports.table import ResultTable, by_configuration, settings, tabulate
 _MOST_ROWS = 40
 _NEWEST = 2000
 """Where nothing is chosen, the newest finished runs are compared, up to this number."""
-
-_Attempt = tuple[int, int]
-"""A run's number and attempt."""
 
 
 @dataclass(frozen=True)
@@ -136,31 +132,25 @@ def sentence_tests(
     differences: Iterable[Difference], table: ResultTable, runs: Iterable[Run]
 ) -> dict[tuple[str, str], Tested]:
     """The test over sentences of each difference, by row and task."""
-    attempts = {run.id: (run.id, run.attempt) for run in runs}
+    by_id = {run.id: run for run in runs}
     tests = {}
     for delta in differences:
-        pairs = tuple((attempts[a], attempts[b]) for a, b in run_pairs(delta))
-        tests[delta.row.key, delta.task] = _test(
-            database_url(), table.split, delta.task, table.scored_by[delta.task], pairs
-        )
+        pairs = tuple((by_id[a], by_id[b]) for a, b in run_pairs(delta))
+        tests[delta.row.key, delta.task] = _test(pairs, table.split, delta.task, table.scored_by[delta.task])
     return tests
 
 
-@st.cache_resource(max_entries=5000, show_spinner=False)
-def _test(
-    url: str, split: str, task: str, score_name: str, pairs: tuple[tuple[_Attempt, _Attempt], ...]
-) -> Tested:
-    return tested(
-        [
-            (_counted(url, a, split, task, score_name), _counted(url, b, split, task, score_name))
-            for a, b in pairs
-        ]
-    )
+@st.cache_resource(max_entries=5000, show_spinner=False, hash_funcs=resources.BY_RUN)
+def _test(pairs: tuple[tuple[Run, Run], ...], split: str, task: str, score_name: str) -> Tested:
+    def of(run: Run) -> Counted | None:
+        return _counted(run, split, task, score_name)
+
+    return tested([(of(a), of(b)) for a, b in pairs])
 
 
-@st.cache_resource(max_entries=5000, show_spinner=False)
-def _counted(url: str, attempt: _Attempt, split: str, task: str, score_name: str) -> Counted | None:
-    stored = resources.store().predictions(attempt[0], split, task).get(task)
+@st.cache_resource(max_entries=5000, show_spinner=False, hash_funcs=resources.BY_RUN)
+def _counted(run: Run, split: str, task: str, score_name: str) -> Counted | None:
+    stored = resources.store().predictions(run.id, split, task).get(task)
     return None if stored is None else counted(score_name, *stored)
 
 
@@ -174,25 +164,20 @@ def task_kind(table: ResultTable, task: str) -> Kind:
 
 def confusions(runs: Iterable[Run], split: str, task: str, kind: Kind) -> list[Confusion]:
     """The confusions of each of these runs whose predictions are stored."""
-    url = database_url()
-    parts = (_confusion(url, (run.id, run.attempt), split, task, kind.scheme) for run in runs)
+    parts = (_confusion(run, split, task, kind.scheme) for run in runs)
     return [part for part in parts if part is not None]
 
 
-@st.cache_resource(max_entries=2000, show_spinner=False)
-def _confusion(url: str, attempt: _Attempt, split: str, task: str, scheme: str) -> Confusion | None:
-    stored = resources.store().predictions(attempt[0], split, task).get(task)
+@st.cache_resource(max_entries=2000, show_spinner=False, hash_funcs=resources.BY_RUN)
+def _confusion(run: Run, split: str, task: str, scheme: str) -> Confusion | None:
+    stored = resources.store().predictions(run.id, split, task).get(task)
     return None if stored is None else KINDS[scheme].confusion(*stored)
 
 
+@st.cache_resource(max_entries=24, show_spinner=False, hash_funcs=resources.BY_RUN)
 def labels(run: Run, split: str, task: str) -> tuple[Labels, Labels] | None:
     """The gold and predicted labels of a run; None where they are not stored."""
-    return _labels(database_url(), (run.id, run.attempt), split, task)
-
-
-@st.cache_resource(max_entries=24, show_spinner=False)
-def _labels(url: str, attempt: _Attempt, split: str, task: str) -> tuple[Labels, Labels] | None:
-    return resources.store().predictions(attempt[0], split, task).get(task)
+    return resources.store().predictions(run.id, split, task).get(task)
 
 
 def examples(config: RunConfig, split: str, task: str, gold: Labels) -> list[Sentence] | None:

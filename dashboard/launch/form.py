@@ -57,7 +57,7 @@ from dashboard.launch.draft import (
 )
 from dashboard.launch.paradigms import paradigms
 from dashboard.shared import resources
-from dashboard.shared.newcomers import what_is_this
+from dashboard.shared.newcomers import fold, say
 from dashboard.shared.selection import link_to_runs
 from dashboard.text import coloured, escape
 from dashboard.theme import PARADIGM_NAMES
@@ -335,7 +335,7 @@ def _prior(
                 placeholder=", ".join(["automatic", *map(number, strengths)]),
                 words="One number, or a list such as 0.01, 0.1.",
             )
-            what_is_this("strength", label="What does λ do?")
+            fold(lambda: say("strength"), key="what_is_this", label="What does λ do?")
         added: _Lists = {}
         if PREDICTED in priors:
             with _field(slots, "added_to"):

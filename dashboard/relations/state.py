@@ -56,6 +56,11 @@ class Selection:
     gradients: bool
     run_ids: tuple[int, ...]
 
+    @property
+    def rows(self) -> str:
+        """What the rows of the matrices are: a task, a label or a feature."""
+        return "task" if self.mode == EMBEDDING else self.mode
+
 
 def mrn_runs() -> list[Run] | None:
     """The chosen runs of MRN or with task embeddings; by default the newest that has begun. None where there
@@ -191,7 +196,7 @@ class RelationsState:
     @property
     def mode(self) -> str:
         """What the rows of the matrices are: a task, a label or a feature."""
-        return matrix_mode(self.selection)
+        return self.selection.rows
 
     @property
     def names(self) -> list[str]:
@@ -216,11 +221,6 @@ class RelationsState:
         """What each run had learned by then."""
         keys = zip(self.runs, self.steps.keys, strict=True)
         return [_learned(run, of_run[position], self.embeddings) for run, of_run in keys]
-
-
-def matrix_mode(selection: Selection) -> str:
-    """What the rows of the matrices are: a task, a label or a feature."""
-    return "task" if selection.mode == EMBEDDING else selection.mode
 
 
 def read_state(selection: Selection) -> tuple[RelationsState | None, list[Run], str | None]:
@@ -262,7 +262,7 @@ def _state(
 ) -> RelationsState:
     steps = aligned(runs, snapshots)
     rows = [
-        rows_of(run, matrix_mode(selection), _learned(run, keys[-1], embeddings))
+        rows_of(run, selection.rows, _learned(run, keys[-1], embeddings))
         for run, keys in zip(runs, steps.keys, strict=True)
     ]
     view = selection.view if len(runs) > 1 else "one"
@@ -270,7 +270,7 @@ def _state(
 
 
 def _learned(run: Run, key: SnapshotKey, embeddings: Embeddings) -> Relations:
-    return embeddings[run.id][key] if embeddings else resources.learned(run, key)
+    return embeddings[run.id][key] if embeddings else resources.learned(run, key.step)
 
 
 def corner() -> Corner | None:

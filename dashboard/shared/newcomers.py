@@ -93,25 +93,20 @@ _TEXTS: dict[str, tuple[str, str, str]] = {
 }
 
 
-def what_is_this(name: str, label: str = LOOKING_AT) -> None:
-    """The fold on a curve (`train loss`, say) or on the `strength` λ; nothing on others."""
-    if name in _TEXTS:
-        fold(lambda: _explain(*_TEXTS[name]), key="what_is_this", label=label)
-
-
 def explain(name: str) -> None:
-    """The same as a popover, beside a title."""
+    """A popover on a curve, `train loss`, say; nothing on those that need no words."""
     if name in _TEXTS:
-        label = "What am I looking at?"
-        opened = st.popover(
-            label, icon=":material/help:", type="tertiary", key="what_is_this", on_change="rerun"
-        )
-        with opened:
+        icon = ":material/help:"
+        with st.popover(
+            LOOKING_AT, icon=icon, type="tertiary", key="what_is_this", on_change="rerun"
+        ) as opened:
             if opened.open:
-                _explain(*_TEXTS[name])
+                say(name)
 
 
-def _explain(before: str, equation: str, after: str) -> None:
+def say(name: str) -> None:
+    """What a curve or the `strength` λ is, with its equation."""
+    before, equation, after = _TEXTS[name]
     st.markdown(before)
     st.latex(equation)
     st.markdown(after)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -15,7 +16,7 @@ from core.mrn.relations import Relations
 from core.paths import database_url
 from core.registry import base_name
 from core.store import Store
-from core.store.records import ACTIVE, MetricKey, MetricSeries, Run, RunState, SnapshotKey
+from core.store.records import ACTIVE, MetricKey, MetricSeries, Run, RunState
 from core.studies import STUDIES, Study, load_study, may_change_encoder
 from core.studies.analysis import Result
 from core.studies.study import Layout
@@ -33,6 +34,14 @@ IDLE = 8.0
 
 PATIENCE_S = 4.0
 """How long a page waits for a busy store before it says so; training waits longer."""
+
+
+def _identity(run: Run) -> tuple[str, int, int]:
+    return database_url(), run.id, run.attempt
+
+
+BY_RUN: dict[str | type[Any], Callable[[Any], Any]] = {Run: _identity}
+"""How a cache tells runs apart: what is recorded of one never changes within an attempt."""
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -187,14 +196,10 @@ def _study_encoders(url: str, name: str, newest: int, count: int) -> list[tuple[
     return sorted(trained - studied)
 
 
-def learned(run: Run, key: SnapshotKey) -> Relations:
-    """The covariances of one snapshot. A snapshot never changes within an attempt, so it is read once."""
-    return _learned(database_url(), run.id, run.attempt, key.step)
-
-
-@st.cache_resource(max_entries=600, show_spinner=False)
-def _learned(url: str, run_id: int, attempt: int, step: int) -> Relations:
-    return _open(url).relations(run_id, step)[1]
+@st.cache_resource(max_entries=600, show_spinner=False, hash_funcs=BY_RUN)
+def learned(run: Run, step: int) -> Relations:
+    """The covariances of the snapshot at that step."""
+    return store().relations(run.id, step)[1]
 
 
 # A retried run writes its curves anew, so the attempt is part of the key: run, attempt, metric.

@@ -27,12 +27,9 @@ def empty(
             st.page_link(page, label=label, icon=icon)
 
 
-def problem(sentence: str, details: str = "") -> None:
-    """Something went wrong: a sentence, and details in a fold."""
+def problem(sentence: str) -> None:
+    """Something went wrong."""
     st.warning(escape(sentence), icon=":material/error:")
-    if details.strip():
-        with st.expander("Details for a bug report"):
-            st.code(details, language=None)
 
 
 def state_badge(state: RunState) -> None:

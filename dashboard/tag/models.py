@@ -20,8 +20,9 @@ from core.corpora import prepare
 from core.corpora.catalogue import is_local
 from core.corpora.loading import bases_of
 from core.corpora.types import Sentence
-from core.paths import database_url, own_checkpoint
+from core.paths import own_checkpoint
 from core.records import TextAnswer
+from core.store.records import Run
 from core.tagging import (
     TaggedSentence,
     Tagger,
@@ -30,7 +31,7 @@ from core.tagging import (
 )
 from core.tasks import KINDS
 from core.tasks.kinds import Reads
-from dashboard.shared.resources import store
+from dashboard.shared.resources import BY_RUN, store
 from dashboard.tag.views import Answer, CheckedSentence, Labels, System, checked
 
 _MOST_BYTES = 4_000_000_000
@@ -154,19 +155,19 @@ def test_split(system: System) -> list[CheckedSentence]:
 
     Raises CorpusError where the corpus cannot be read or has changed since.
     """
-    runs = tuple((run.id, run.attempt, _without_truecasing(run.config)) for run in system.runs)
-    return _test_split(database_url(), runs)
+    return _test_split(system.runs)
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _test_split(url: str, runs: tuple[tuple[int, int, str], ...]) -> list[CheckedSentence]:
+@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_RUN)
+def _test_split(runs: tuple[Run, ...]) -> list[CheckedSentence]:
     sentences: list[Sentence] = []
     stored: dict[str, tuple[Labels, Labels]] = {}
     schemes: dict[str, str] = {}
-    for run_id, _, config in runs:
-        corpus = prepare(RunConfig.from_json(config))
+    for run in runs:
+        # Without truecasing: the model restores case by itself.
+        corpus = prepare(run.config.model_copy(update={"truecase": False}))
         schemes |= {task.name: str(task.scheme) for task in corpus.tasks}
-        stored |= store().predictions(run_id, "test")
+        stored |= store().predictions(run.id, "test")
         # The same sentences get the labels of both; other sentences follow.
         if list(map(_read, sentences)) == list(map(_read, corpus.test)):
             pairs = zip(sentences, corpus.test, strict=True)
@@ -181,8 +182,3 @@ def _test_split(url: str, runs: tuple[tuple[int, int, str], ...]) -> list[Checke
 def _read(sentence: Sentence) -> tuple[object, ...]:
     """What is read of a sentence, a text or a pair."""
     return sentence.tokens, sentence.second, sentence.whole
-
-
-def _without_truecasing(config: RunConfig) -> str:
-    """The description of the same run without truecasing: the model restores case by itself."""
-    return config.model_copy(update={"truecase": False}).to_json()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -99,19 +99,28 @@ def gains_table(gains: Gains, unit: str, colours: Mapping[str, str]) -> PairTabl
         for pair, gain in gains.pairs.items()
     }
     alone = {task: percent(score.mean) for task, score in gains.alone.items()}
-    return PairTable(
-        [
-            PairRow(task, colours.get(task, "transparent"), alone.get(task, ""), gained[task])
-            for task in gains.tasks
-        ],
-        [[cells.get((main, aux)) for aux in gains.tasks] for main in gains.tasks],
-        f"loses {limit:.2f}{mark} or more",
-        f"gains {limit:.2f}{mark} or more",
+    table = _table(
+        gains.tasks,
+        cells,
+        colours,
+        (f"loses {limit:.2f}{mark} or more", f"gains {limit:.2f}{mark} or more"),
         "Gain of each main task (row) by each auxiliary task (column)",
-        means=[helped[task] for task in gains.tasks],
-        corner="main ↓ · STL · aux →",
-        grey="not decided",
     )
+    rows = [replace(row, score=alone.get(row.name, ""), mean=gained[row.name]) for row in table.rows]
+    means = [helped[task] for task in gains.tasks]
+    return replace(table, rows=rows, means=means, corner="main ↓ · STL · aux →", grey="not decided")
+
+
+def _table(
+    tasks: Sequence[str],
+    cells: Mapping[Pair, PairCell],
+    colours: Mapping[str, str],
+    ends: tuple[str, str],
+    alt: str,
+) -> PairTable:
+    rows = [PairRow(task, colours.get(task, "transparent")) for task in tasks]
+    by_row = [[cells.get((main, aux)) for aux in tasks] for main in tasks]
+    return PairTable(rows, by_row, *ends, alt, corner="main ↓ · aux →")
 
 
 @dataclass(frozen=True)
@@ -171,15 +180,9 @@ def packaged_table(pairs: Sequence[PackagedPair], colours: Mapping[str, str]) ->
         )
         for pair in pairs
     }
-    return PairTable(
-        [PairRow(task, colours.get(task, "transparent")) for task in tasks],
-        [[cells.get((main, aux)) for aux in tasks] for main in tasks],
-        f"loses {limit:.2f} or more",
-        f"gains {limit:.2f} or more",
-        "Packaged gains of twelve real tasks: main task (row) by auxiliary task (column)",
-        corner="main ↓ · aux →",
-        grey="interval includes zero",
-    )
+    ends = f"loses {limit:.2f} or more", f"gains {limit:.2f} or more"
+    alt = "Packaged gains of twelve real tasks: main task (row) by auxiliary task (column)"
+    return replace(_table(tasks, cells, colours, ends, alt), grey="interval includes zero")
 
 
 def scale_limit(values: Sequence[float]) -> float:
@@ -206,13 +209,8 @@ def value_table(
     for pair, value in known.items():
         text = f"{unsigned_zero(value, digits):.{digits}f}".replace("-", "−")
         cells[pair] = PairCell(text, (value - centre) / reach, f"{pair[0]} beside {pair[1]}: {name} {text}")
-    return PairTable(
-        [PairRow(task, colours.get(task, "transparent")) for task in gains.tasks],
-        [[cells.get((main, aux)) for aux in gains.tasks] for main in gains.tasks],
-        *ends,
-        f"{name} of each main task (row) and auxiliary task (column)",
-        corner="main ↓ · aux →",
-    )
+    alt = f"{name} of each main task (row) and auxiliary task (column)"
+    return _table(gains.tasks, cells, colours, ends, alt)
 
 
 def pairs_frame(gains: Gains) -> pd.DataFrame:
