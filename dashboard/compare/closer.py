@@ -50,7 +50,7 @@ from dashboard.components.sentence import (
     texts,
 )
 from dashboard.shared import resources
-from dashboard.shared.downloads import csv_file
+from dashboard.shared.downloads import csv_button, csv_file, data_table
 from dashboard.shared.selection import segments, switch
 from dashboard.text import escape, option
 from jobs.reports.table import ResultRow, ResultTable
@@ -87,19 +87,6 @@ def closer_look(table: ResultTable, compared: Scope, deltas: list[Difference], a
         _per_seed(table, task)
 
 
-def _csv_button(frame: pd.DataFrame, columns: Mapping[str, str], name: str) -> None:
-    """Saves the table with these names of its columns."""
-    text = csv_file(frame.rename(columns=columns))
-    st.download_button(
-        "CSV",
-        text,
-        file_name=f"mrnlab-{name}.csv",
-        mime="text/csv",
-        icon=":material/download:",
-        on_click="ignore",
-    )
-
-
 def _per_class(table: ResultTable, task: str, a: ResultRow, b: ResultRow) -> None:
     if task not in a.cells or task not in b.cells:
         st.caption(f"Only one of the two was trained on {escape(task)}.")
@@ -120,7 +107,7 @@ def _per_class(table: ResultTable, task: str, a: ResultRow, b: ResultRow) -> Non
         detail = switch("Precision, recall and spread", key="detail")
         names = {"A": a.name, "B": b.name}
         titles = {name: " ".join(names.get(word, word) for word in name.split()) for name in frame.columns}
-        _csv_button(frame, titles, f"{task}-classes")
+        csv_button(csv_file(frame.rename(columns=titles)), f"mrnlab-{task}-classes")
     shown = frame if detail else frame.drop(columns=[name for name in frame.columns if name in DETAIL])
     number = st.column_config.NumberColumn
     config: dict[str, Any] = {name: number(format="%.2f", width=70) for name in shown.columns[2:-1]}
@@ -134,11 +121,10 @@ def _per_class(table: ResultTable, task: str, a: ResultRow, b: ResultRow) -> Non
         "High": number(format="%+.2f", width=70, help="95% interval of the label's difference by itself."),
         "p": st.column_config.TextColumn(width=70, help="Corrected for all labels (Holm)."),
     }
-    st.dataframe(
+    data_table(
         shown.assign(p=[p_text(None if pd.isna(value) else value) for value in frame["p"]]),
-        hide_index=True,
-        height="content" if len(frame) <= 14 else 520,
-        placeholder="–",
+        most=14,
+        tall=520,
         column_config=config,
         alt="F1 by label of both configurations, and their difference",
     )
@@ -164,11 +150,11 @@ def _newest_pick(key: str, task: str, clicked: Any, selected: Any) -> Any:
 
 def _selected_row(frame: pd.DataFrame, *, key: str, alt: str, columns: Mapping[str, Any]) -> int | None:
     """Draw a table of which a line can be selected; returns the place of that line."""
-    event = st.dataframe(
+    event = data_table(
         frame,
         key=key,
-        hide_index=True,
-        height="content" if len(frame) <= _FEW_MISTAKES else 440,
+        most=_FEW_MISTAKES,
+        tall=440,
         on_select="rerun",
         selection_mode="single-row",
         column_config=dict(columns),
@@ -434,7 +420,7 @@ def _per_seed(table: ResultTable, task: str) -> None:
     scores = per_seed(table)
     shown = scores.pivot(index="seed", columns="configuration", values=task).dropna(axis=1, how="all")
     names = [row.name for row in table.rows if row.name in shown]
-    _csv_button(scores, {}, f"{table.split}-seeds")
+    csv_button(csv_file(scores), f"mrnlab-{table.split}-seeds")
     if len(names) <= _MOST_LINES:
         chart(
             seeds_chart(table, task, resources.task_colour(task)),
@@ -444,15 +430,11 @@ def _per_seed(table: ResultTable, task: str) -> None:
             alt=f"Scores on {task} of each seed by configuration",
         )
     number = st.column_config.NumberColumn
-    st.dataframe(
+    columns = {name: number(format="%.2f") for name in names}
+    data_table(
         shown[names].reset_index(),
-        hide_index=True,
-        height="content" if len(shown) <= 12 else 420,
-        placeholder="–",
-        column_config={
-            "seed": number("Seed", width=60, pinned=True),
-            **{name: number(format="%.2f") for name in names},
-        },
+        most=12,
+        column_config={"seed": number("Seed", width=60, pinned=True), **columns},
         alt=f"Scores on {task} in percent, a line per seed, a column per configuration",
     )
     st.caption(

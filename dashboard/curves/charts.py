@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from core.figures import Chart, Figure, axis, plotly_text
 from dashboard.curves.numbers import AXES, kept
 from dashboard.curves.views import CurvesView, Line, Panel, Reading
-from dashboard.theme import BACKGROUND, DASHES, MARKERS, faint, ramp
+from dashboard.shared.figures import kept_mark
+from dashboard.theme import DASHES, MARKERS, faint, ramp
 
 Floats = NDArray[np.float64]
 
@@ -51,7 +52,8 @@ def curve_chart(view: CurvesView, panel: Panel, *, small: bool = False) -> Figur
             )
         chart.add("scatter", **_line(line, colour))
         if line.kept is not None:
-            chart.add("scatter", **_checkpoint(line.kept, colour, 6 if line.thin else 9))
+            mark = kept_mark(*line.kept, colour, 6 if line.thin else 9)
+            chart.add("scatter", **mark, showlegend=False)
     _axes(chart, view, panel, small)
     if not panel.lines and not small:
         chart.add_message("Every line is hidden; tick one below.")
@@ -113,22 +115,6 @@ def _band(line: Line, y_range: tuple[float, float] | None, reading: Reading) -> 
         "fill": "toself",
         "fillcolor": faint(ramp(line.configuration.rank), 0.14),
         "line": {"width": 0},
-        **_SILENT,
-    }
-
-
-def _checkpoint(point: tuple[float, float], colour: str, size: int) -> dict[str, Any]:
-    x, y = point
-    return {
-        "x": [x],
-        "y": [y],
-        "mode": "markers",
-        "marker": {
-            "symbol": "diamond",
-            "size": size,
-            "color": colour,
-            "line": {"color": BACKGROUND, "width": 1.5},
-        },
         **_SILENT,
     }
 

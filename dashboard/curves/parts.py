@@ -32,7 +32,7 @@ from dashboard.curves.numbers import (
 )
 from dashboard.curves.views import Curve, CurvesView, Group, Panel, Reading, curves
 from dashboard.shared import resources
-from dashboard.shared.downloads import csv_file
+from dashboard.shared.downloads import csv_button, csv_file
 from dashboard.shared.newcomers import explain
 from dashboard.shared.run_views import ended_early, progress_text
 from dashboard.shared.selection import choice, segments, set_parameter, switch
@@ -157,15 +157,11 @@ def curve_files(runs: Sequence[Run], chosen: Chosen, series: Sequence[MetricSeri
         ):
             st.session_state[_COUNT] = st.session_state.get(_COUNT, 0) + 1
             picture = Picture(st.session_state[_COUNT], form, name)
-    st.download_button(
-        "CSV",
-        data=lambda: csv_file(point_table(runs, series, chosen.reading.smoothing)),
-        file_name=f"{name}.csv",
-        mime="text/csv",
+    csv_button(
+        lambda: csv_file(point_table(runs, series, chosen.reading.smoothing)),
+        name,
         key="curve_csv",
         type="tertiary",
-        icon=":material/download:",
-        on_click="ignore",
         help="Every point of every chart on this page as it is stored, and as smoothed",
     )
     return picture

@@ -47,6 +47,7 @@ from dashboard.launch.address import (
 )
 from dashboard.launch.charts import number_spreads, spread_chart
 from dashboard.shared import actions, resources
+from dashboard.shared.downloads import data_table
 from dashboard.shared.newcomers import fold
 from dashboard.text import coloured, escape
 from dashboard.theme import colours, order_tasks
@@ -287,10 +288,8 @@ def _columns(path: str) -> tuple[str, ...] | None:
         help="One of them is tokens. A name that begins with \\_ is read over.",
     )
     names = _names(text)
-    st.dataframe(
+    data_table(
         [dict(zip(map(str, range(1, len(row) + 1)), row, strict=True)) for row in proposal.sample[:6]],
-        hide_index=True,
-        height="content",
         column_config={
             str(place): st.column_config.TextColumn(name.replace("_", " ").strip() or str(place))
             for place, name in enumerate((names or proposal.columns)[: len(proposal.columns)], 1)

@@ -17,6 +17,7 @@ from core.figures import Chart, Figure, axis
 from core.mrn.relations import stretches
 from dashboard.relations.matrices import Axis, Picture
 from dashboard.relations.views import AlignedSteps, Floats, PairLine
+from dashboard.shared.figures import LEGEND_ON_TOP, band
 from dashboard.theme import BORDER, MATRIX_SCALES, MUTED, TEXT, faint, ramp
 
 _SEED = "#8A939B"
@@ -154,31 +155,16 @@ def pair_chart(
     title = "Share of training, %" if by_share else "Step"
     chart.layout["xaxis"] = axis(title, showgrid=False, rangemode="tozero")
     chart.layout["yaxis"] = axis("", range=[-1.05, 1.05], tickvals=[-1, -0.5, 0, 0.5, 1])
-    legend = {
-        "orientation": "h",
-        "x": 0,
-        "y": 1.02,
-        "yanchor": "bottom",
-        "font": {"size": 11, "color": MUTED},
-    }
     if several:
+        legend = LEGEND_ON_TOP | {"y": 1.02, "font": {"size": 11, "color": MUTED}}
         chart.layout |= {"showlegend": True, "legend": legend}
     return chart.figure()
 
 
 def _add_mean(chart: Chart, x: NDArray[Any], values: Floats, unit: str) -> None:
     mean, spread = values.mean(axis=0), values.std(axis=0, ddof=1)
-    chart.add(
-        "scatter",
-        x=np.concatenate([x, x[::-1]]).astype(np.float32),
-        y=np.concatenate([mean + spread, (mean - spread)[::-1]]).clip(-1, 1).astype(np.float32),
-        fill="toself",
-        fillcolor=faint(_SEED, 0.25),
-        line={"width": 0},
-        mode="lines",
-        hoverinfo="skip",
-        name="± 1 SD",
-    )
+    low, high = (mean - spread).clip(-1, 1), (mean + spread).clip(-1, 1)
+    chart.add("scatter", **band(x, low, high, faint(_SEED, 0.25)), name="± 1 SD")
     chart.add(
         "scatter",
         x=x.astype(np.float32),

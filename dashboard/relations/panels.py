@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -52,6 +52,7 @@ from dashboard.relations.views import (
     strongest,
 )
 from dashboard.shared import resources
+from dashboard.shared.downloads import data_table
 from dashboard.shared.selection import segments, set_parameter
 from dashboard.text import escape
 
@@ -189,9 +190,9 @@ def _table(frame: pd.DataFrame, key: str, alt: str, **settings: Any) -> None:
     config = settings.pop("column_config", {})
     numbers = frame.select_dtypes("number").columns
     config |= {name: st.column_config.NumberColumn(width=66, help=_HELP.get(name)) for name in numbers}
-    height: Literal["content"] | int = "content" if len(frame) <= _TALL else 420
     written = frame.style.format(dict.fromkeys(numbers, partial(signed, digits=3)))
-    st.dataframe(written, key=key, hide_index=True, height=height, column_config=config, alt=alt, **settings)
+    height = "content" if len(frame) <= _TALL else 420
+    data_table(written, key=key, height=height, column_config=config, alt=alt, **settings)
 
 
 def _pair_table(state: RelationsState, learned: Sequence[Relations], chosen: Pair | None) -> Pair | None:

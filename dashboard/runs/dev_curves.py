@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.figures import BACKGROUND, MUTED, Chart, Figure, axis
+from core.figures import MUTED, Chart, Figure, axis
 from core.store import Store
 from core.store.records import MetricKey, MetricSeries, Run, RunState
 from core.wording import plural
 from dashboard.components.charts import chart
 from dashboard.shared import resources
+from dashboard.shared.figures import band, kept_mark
 from dashboard.text import escape
 from dashboard.theme import faint
 from jobs.reports.table import one_per_seed
@@ -57,16 +58,7 @@ def dev_chart(curve: DevCurve, colour: str) -> Figure:
     if len(curve.mean):
         epochs = curve.mean.index.to_numpy()
         low, high = (curve.mean - curve.sd).to_numpy(), (curve.mean + curve.sd).to_numpy()
-        drawing.add(
-            "scatter",
-            x=np.concatenate([epochs, epochs[::-1]]),
-            y=np.concatenate([high, low[::-1]]),
-            fill="toself",
-            fillcolor=faint(MUTED, 0.18),
-            mode="lines",
-            line={"width": 0},
-            hoverinfo="skip",
-        )
+        drawing.add("scatter", **band(epochs, low, high, faint(MUTED, 0.18)))
         drawing.add(
             "scatter",
             x=epochs,
@@ -87,9 +79,8 @@ def dev_chart(curve: DevCurve, colour: str) -> Figure:
         hovertemplate="epoch %{x:g}: %{y:.2f}<extra></extra>",
     )
     if curve.kept_epoch is not None and curve.kept_epoch in curve.run.index:
-        mark = {"symbol": "diamond", "size": 10, "color": colour, "line": {"color": BACKGROUND, "width": 1.5}}
-        x, y = curve.kept_epoch, float(curve.run[curve.kept_epoch])
-        drawing.add("scatter", x=[x], y=[y], mode="markers", marker=mark, hoverinfo="skip")
+        y = float(curve.run[curve.kept_epoch])
+        drawing.add("scatter", **kept_mark(curve.kept_epoch, y, colour, 10))
     drawing.layout["xaxis"] = axis("Epoch", showgrid=False, rangemode="tozero")
     drawing.layout["yaxis"] = axis(nticks=5)
     return drawing.figure()

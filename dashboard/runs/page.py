@@ -13,6 +13,7 @@ from dashboard.runs.launch import newest_launch
 from dashboard.runs.table import follow, found_line, nothing_found, page_number, run_search, run_tables
 from dashboard.runs.views import difference_sentence, differences, page_of
 from dashboard.shared import actions, resources
+from dashboard.shared.downloads import data_table
 from dashboard.shared.live import live
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.queue import held_banner, queue_panel
@@ -78,9 +79,11 @@ def _differences(ids: Sequence[int]) -> None:
     frame = differences(store, shown)
     if frame.empty:
         return
-    st.dataframe(
+    data_table(
         frame,
-        height="content" if len(frame) <= 14 else 520,
+        hide_index=False,
+        most=14,
+        tall=520,
         column_config={"Field": st.column_config.TextColumn(pinned=True, width=140)},
         alt="The fields in which the chosen runs differ, a column for each",
     )

@@ -18,7 +18,7 @@ from core.wording import ago, duration, percent, plural
 from dashboard.runs.bar import run_actions
 from dashboard.runs.dev_curves import show_dev_curves
 from dashboard.shared import actions
-from dashboard.shared.downloads import copy_table, show_table
+from dashboard.shared.downloads import copy_table, data_table, show_table
 from dashboard.shared.run_views import RunDetail, detail, ended_early, fraction_done
 from dashboard.shared.selection import segments
 from dashboard.shared.states import problem, state_badge
@@ -115,12 +115,14 @@ def _scores(store: Store, detail: RunDetail) -> None:
                 last = run.facts.get("selected_by", run.config.select_by) == "last"
                 kept = " The last epoch, {}, is kept." if last else " The best epoch on dev is {}."
             st.caption(f"Scores in percent.{kept.format(run.best_epoch)}")
-            _table(score_rows(run, detail.scores), "Scores of this run by task and split")
+            rows = pd.DataFrame(score_rows(run, detail.scores))
+            data_table(rows, alt="Scores of this run by task and split")
         if tasks := run.facts.get("tasks", ()):
             st.caption("What training sees of each task.")
             localized = st.column_config.NumberColumn(format="localized")
             columns = dict.fromkeys(("Labels", "Sentences", "Words", "Texts", "Pairs"), localized)
-            _table(task_rows(tasks), "What the training data hold of each task", column_config=columns)
+            alt = "What the training data hold of each task"
+            data_table(pd.DataFrame(task_rows(tasks)), alt=alt, column_config=columns)
         with st.container(gap="xsmall"):
             for note in run.facts.get("notes", ()):
                 st.caption(f":material/info: {escape(note)}")
@@ -142,13 +144,6 @@ def score_rows(run: Run, scores: Sequence[StoredScore]) -> list[dict[str, str]]:
         }
         for score, of_task in zip(ordered, beside, strict=True)
     ]
-
-
-def _table(records: Sequence[Mapping[str, Any]], alt: str, **look: Any) -> None:
-    st.dataframe(
-        pd.DataFrame(records),
-        **{"hide_index": True, "height": "content", "placeholder": "–", "alt": alt, **look},
-    )
 
 
 def _no_scores(run: Run) -> None:
@@ -252,7 +247,7 @@ def _configuration(detail: RunDetail) -> None:
         for name, value in detail.run.config.values().items()
         if value is not None
     ]
-    _table(records, "Every field of this run's configuration")
+    data_table(pd.DataFrame(records), alt="Every field of this run's configuration")
 
 
 def _history(detail: RunDetail) -> None:
@@ -262,7 +257,8 @@ def _history(detail: RunDetail) -> None:
         for event in reversed(detail.events)
     ]
     times = st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss", width=150)
-    _table(records, "History of this run, newest first", column_config={"Time": times})
+    alt = "History of this run, newest first"
+    data_table(pd.DataFrame(records), alt=alt, column_config={"Time": times})
 
 
 def _log(detail: RunDetail) -> None:

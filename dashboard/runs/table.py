@@ -23,6 +23,7 @@ from core.evaluation.statistics import MeanSD
 from core.store import RunState
 from core.wording import ago, duration, percent, plural, spread_text
 from dashboard.runs.views import SPLITS, Line, Page, Table, sorts
+from dashboard.shared.downloads import data_table
 from dashboard.shared.selection import choice, choose, chosen, segments
 from dashboard.shared.states import state_mark
 from dashboard.text import escape
@@ -124,9 +125,8 @@ def _help() -> None:
         "such signs stands in quotes."
     )
     st.markdown("\n".join(f"- `{example}`: {words}" for example, words in EXAMPLES.items()))
-    st.dataframe(
+    data_table(
         {"Field": list(FIELDS), "Meaning": [field.description for field in FIELDS.values()]},
-        hide_index=True,
         height=260,
         width=640,
         alt="The fields of a filter",
@@ -194,11 +194,9 @@ def _chosen_columns(names: Sequence[str]) -> Collection[str]:
 
 def _draw(table: Table, columns: Mapping[str, _Column], key: str, ticked: list[int]) -> None:
     grouped = table.lines[0].run is None
-    st.dataframe(
+    data_table(
         _styled(columns),
         key=key,
-        hide_index=True,
-        height="content",
         placeholder="",
         column_config={name: column.look for name, column in columns.items()},
         on_select=partial(_selected, key),

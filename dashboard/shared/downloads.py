@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -44,6 +45,20 @@ def show_table(sheet: Sheet, *, alt: str, columns_first: bool = False) -> None:
     if columns_first:
         frame = frame[(frame != "").any(axis=1)].T
     st.table(frame, border="horizontal", alt=alt)
+
+
+def data_table(frame: Any, *, alt: str, most: int | None = None, tall: int = 420, **look: Any) -> Any:
+    """A table to sort and search: as high as its rows, with more than `most` of them `tall` pixels."""
+    height = tall if most is not None and len(frame) > most else "content"
+    usual = {"hide_index": True, "height": height, "placeholder": "–", "alt": alt}
+    return st.dataframe(frame, **usual | look)
+
+
+def csv_button(data: str | Callable[[], str], name: str, **look: Any) -> None:
+    """Saves this text of comma-separated values under that name."""
+    st.download_button(
+        "CSV", data, f"{name}.csv", "text/csv", icon=":material/download:", on_click="ignore", **look
+    )
 
 
 def csv_file(frame: pd.DataFrame) -> str:

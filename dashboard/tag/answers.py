@@ -13,6 +13,7 @@ from core.wording import all_of, percent, plural
 from dashboard.components.sentence import sentence
 from dashboard.components.text_answers import text_answers
 from dashboard.shared import resources
+from dashboard.shared.downloads import data_table
 from dashboard.shared.selection import switch
 from dashboard.tag.texts import shown_texts, task_answers, text_disagreement
 from dashboard.tag.views import (
@@ -114,7 +115,7 @@ def _summary(sentences: Sequence[Sentence], answers: Sequence[Answer], seconds: 
 def _scores(rows: Sequence[Marked]) -> None:
     """A line per task and system: the score by the scorer of training, and the mistakes by kind."""
     tasks = list(dict.fromkeys(row.task for row in rows))
-    st.dataframe(
+    data_table(
         pd.DataFrame(
             {
                 "Task": row.task,
@@ -126,8 +127,6 @@ def _scores(rows: Sequence[Marked]) -> None:
             }
             for row in sorted(rows, key=lambda row: tasks.index(row.task))
         ),
-        hide_index=True,
-        height="content",
         column_config={
             "Score": st.column_config.TextColumn(width="small", alignment="right"),
             "Words": st.column_config.NumberColumn(width="small"),

@@ -33,6 +33,7 @@ from core.tagging import (
 from core.tasks import KINDS, reading
 from core.tasks.scores import PlainScore
 from core.wording import duration, first_of, percent, plural
+from dashboard.shared.downloads import data_table
 from dashboard.shared.states import empty, problem
 from dashboard.tag.input import read_columns
 from dashboard.tag.models import answers, models
@@ -209,7 +210,7 @@ def _show(result: FileAnswers, file: ReadFile, run_id: int, schemes: Mapping[str
     # Columns with a task's name may have any; those of texts get the room.
     wide = {name: st.column_config.TextColumn(width="large") for name in columns if name in (*TEXT, *PAIR)}
     frame = pd.DataFrame(rows, columns=list(columns))
-    st.dataframe(frame, hide_index=True, column_config=wide, alt="The answers, a row each")
+    data_table(frame, height="auto", column_config=wide, alt="The answers, a row each")
     if (total := sum(map(bool, lines))) > _MOST_ROWS:
         st.caption(f"The first {_MOST_ROWS:,} of {total:,} rows; the download has all.")
 
@@ -220,7 +221,7 @@ def _score_table(scores: Sequence[TaskScore], schemes: Mapping[str, str]) -> Non
         return
     spans = any(score.precision is not None for score in scores)
     spearman = any(score.spearman is not None for score in scores)
-    st.dataframe(
+    data_table(
         pd.DataFrame(
             {
                 "Task": score.task,
@@ -232,8 +233,6 @@ def _score_table(scores: Sequence[TaskScore], schemes: Mapping[str, str]) -> Non
             | {"Over": plural(score.tokens, KINDS[schemes[score.task]].items.removesuffix("s"))}
             for score in scores
         ),
-        hide_index=True,
-        height="content",
         alt="Scores against the gold labels of the file, a line per task",
     )
     st.caption("By the scorer of training, on what has gold labels of the task.")

@@ -8,6 +8,7 @@ import numpy as np
 
 from core.figures import Chart, Figure, axis, interval, named_axis, plotly_text
 from core.transfer.gains import Gain
+from dashboard.shared.figures import LEGEND_ON_TOP
 from dashboard.theme import DASHES, MUTED, PARADIGM_NAMES, TEXT, faint
 from dashboard.transfer.views import Course
 
@@ -65,5 +66,5 @@ def loss_chart(courses: Mapping[str, Course | None], colour: str) -> Figure:
         chart.add_message("No losses are stored.")
     chart.layout["xaxis"] = axis("Share of training, %", showgrid=False, range=(0, 100))
     chart.layout["yaxis"] = axis("nats per label", rangemode="tozero")
-    chart.layout["legend"] = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 11}}
+    chart.layout["legend"] = LEGEND_ON_TOP
     return chart.figure()

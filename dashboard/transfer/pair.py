@@ -16,7 +16,7 @@ from dashboard.compare.closer_views import errors
 from dashboard.compare.scope import confusions
 from dashboard.components.charts import chart
 from dashboard.shared import resources
-from dashboard.shared.downloads import show_table
+from dashboard.shared.downloads import data_table, show_table
 from dashboard.text import escape
 from dashboard.theme import TASK_COLOURS
 from dashboard.transfer.charts import loss_chart, seeds_chart
@@ -121,10 +121,8 @@ def _changes(group: PairGroup, gain: Gain, runs: Mapping[int, Run]) -> None:
         st.caption(f"The same alone and beside the other task, counted over {seeds}.")
         return
     st.markdown(label_sentence(stl, mtl))
-    st.dataframe(
+    data_table(
         changed.head(_MOST_CHANGES),
-        hide_index=True,
-        height="content",
         key=f"changes_{task}",
         column_config={"Change": st.column_config.NumberColumn(format="%+d")},
         alt=f"The mistakes on {task} that change most from STL to MTL",

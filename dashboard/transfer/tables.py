@@ -11,7 +11,7 @@ from core.transfer.gains import Gains, Pair
 from core.transfer.predictors import AFFINITY, ALL_FEATURES, AMI, CORRELATION, COSINE, PLANTED
 from dashboard.components.pair_table import PairTable
 from dashboard.shared import resources
-from dashboard.shared.downloads import csv_file
+from dashboard.shared.downloads import csv_button, csv_file, data_table
 from dashboard.transfer.views import gains_table, pairs_frame, value_table
 from jobs.reports.evidence import Evidence
 
@@ -59,10 +59,5 @@ def all_pairs(gains: Gains, known: Evidence | None) -> None:
     number = st.column_config.NumberColumn
     config: dict[str, Any] = {name: number(format="%+.2f") for name in ("Gain", "Low", "High", "% of STL")}
     config |= {"STL": number(format="%.2f")} | {name: number(format="%.3f") for name in NUMBERS}
-    st.dataframe(
-        frame, hide_index=True, height=420, column_config=config, key="pairs", alt="Gain of every pair"
-    )
-    st.download_button(
-        "CSV", csv_file(frame), "mrnlab-transfer.csv", "text/csv", icon=":material/download:",
-        on_click="ignore",
-    )  # fmt: skip
+    data_table(frame, height=420, column_config=config, key="pairs", alt="Gain of every pair")
+    csv_button(csv_file(frame), "mrnlab-transfer")
