@@ -2,17 +2,6 @@
 
 const SAID_MS = 2000
 
-async function copy(text) {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text)
-  // Browsers have no clipboard for pages that a server sends without https.
-  const area = Object.assign(document.createElement("textarea"), { value: text })
-  document.body.append(area)
-  area.select()
-  const copied = document.execCommand("copy")
-  area.remove()
-  if (!copied) throw new Error("refused")
-}
-
 export default function ({ data, parentElement }) {
   const [main, more, menu, said] = ["main", "more", "menu", "said"].map((name) => parentElement.querySelector("." + name))
   const formats = data.formats
@@ -23,7 +12,7 @@ export default function ({ data, parentElement }) {
     main.timer = setTimeout(() => (said.textContent = "Copy", main.classList.remove("done")), SAID_MS)
   }
   const copied = (format) =>
-    copy(format.text).then(() => tell(`Copied ${format.name}`), () => tell("The browser refused"))
+    copyText(format.text).then(() => tell(`Copied ${format.name}`), () => tell("The browser refused"))
   const item = (words, act) => {
     const onclick = () => (menu.hidePopover(), act())
     return element("button", { type: "button", role: "menuitem", onclick }, words)

@@ -1,4 +1,4 @@
-// Saving pictures and texts, shared by the components.
+// Saving and copying pictures and texts, shared by the components.
 
 // An SVG of that width and height as PNG, at twice its size.
 async function asPNG(svg, { width, height }) {
@@ -13,6 +13,17 @@ async function asPNG(svg, { width, height }) {
   } finally {
     URL.revokeObjectURL(url)
   }
+}
+
+async function copyText(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text)
+  // Browsers have no clipboard for pages that a server sends without https.
+  const area = element("textarea", { value: text })
+  document.body.append(area)
+  area.select()
+  const copied = document.execCommand("copy")
+  area.remove()
+  if (!copied) throw new Error("refused")
 }
 
 function saveAs(blob, name) {

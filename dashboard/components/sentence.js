@@ -225,11 +225,11 @@ function columnsOf({ tokens, all }) {
 
 async function copy(button, text) {
   try {
-    await navigator.clipboard.writeText(text)
+    await copyText(text)
     button.textContent = "Copied"
     setTimeout(() => (button.textContent = "Copy"), 1500)
   } catch {
-    saveAs(new Blob([text], { type: "text/plain" }), "sentence.conll") // no clipboard over plain HTTP
+    saveAs(new Blob([text], { type: "text/plain" }), "sentence.conll") // the browser refused
   }
 }
 

@@ -94,10 +94,8 @@ def draw(selection: Selection) -> None:
         return
     data = player_data(state)
     learned = state.learned(state.at)
-    views = [
-        relations(run, state.mode, keys[state.at], learned_here)
-        for run, keys, learned_here in zip(state.runs, state.steps.keys, learned, strict=True)
-    ]
+    of_runs = zip(state.runs, learned, strict=True)
+    views = [relations(run, state.mode, of_run) for run, of_run in of_runs]
     read(state, views, learned)
     run_warnings(state, views)
     few = state.mode == "task" and len(state.shared.rows.names) <= _FEW_TASKS and state.view in _FEW_VIEWS

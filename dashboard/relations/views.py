@@ -190,17 +190,16 @@ class RelationsView:
     """
 
     mode: str
-    key: SnapshotKey
     rows: Rows
     matrix: Floats
     impossible: tuple[Block, ...]
 
 
-def relations(run: Run, mode: str, key: SnapshotKey, learned: Relations) -> RelationsView:
+def relations(run: Run, mode: str, learned: Relations) -> RelationsView:
     """The view of one snapshot of `task`, `label` or `feature`."""
     rows = rows_of(run, mode, learned)
     blocks = impossible_blocks(run.facts, mode, rows.owners)
-    return RelationsView(mode, key, rows, learned.correlation(mode), blocks)
+    return RelationsView(mode, rows, learned.correlation(mode), blocks)
 
 
 def impossible_cells(blocks: Iterable[Block], size: int) -> Bools:

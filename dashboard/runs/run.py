@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from core.config import FIELD_HELP
+from core.paths import own_log
 from core.store import Store
 from core.store.records import ACTIVE, Run, RunState, StoredScore
 from core.tasks import KINDS, kind_of
@@ -19,13 +20,13 @@ from dashboard.runs.bar import run_actions
 from dashboard.runs.dev_curves import show_dev_curves
 from dashboard.shared import actions
 from dashboard.shared.downloads import copy_table, data_table, show_table
-from dashboard.shared.run_views import RunDetail, detail, ended_early, fraction_done
+from dashboard.shared.run_views import ended_early, fraction_done, log_tail, progress_text
 from dashboard.shared.selection import segments
 from dashboard.shared.states import problem, state_badge
 from dashboard.text import escape, option
 from dashboard.theme import STATES
 from jobs.queue import control
-from jobs.queue.remedies import Advice
+from jobs.queue.remedies import Advice, advice
 from jobs.reports.naming import survival_text, value_text
 from jobs.reports.render import REPORT_COLUMNS, report_records, report_sheet
 from jobs.reports.table import SCORE_NAMES
@@ -35,8 +36,7 @@ _MOST_LABELS = 16
 
 def run_in_full(store: Store, run_id: int) -> None:
     """One run: state, actions, what happened and what to do; then scores, configuration, history or log."""
-    shown = detail(store, run_id)
-    run = shown.run
+    run = store.run(run_id)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         state_badge(run.state)
         if run.archived:
@@ -46,22 +46,22 @@ def run_in_full(store: Store, run_id: int) -> None:
         run_actions([run])
     actions.undo_line()
     if run.state in ACTIVE:
-        st.progress(fraction_done(run), text=escape(shown.progress))
+        st.progress(fraction_done(run), text=escape(progress_text(store, run)))
         if survival := survival_text(run):
             st.caption(f":material/save: {survival}")
     if run.config_problem:
         problem(run.config_problem)
-    if shown.advice is not None:
-        _advice(run, shown.advice)
+    if what_to_do := advice(run, store.events(run_id)):
+        _advice(run, what_to_do)
     _bug_report(run)
     parts = {
-        "Scores and facts": lambda shown: _scores(store, shown),
+        "Scores and facts": _scores,
         "By label": _by_label,
         "Configuration": _configuration,
         "History": _history,
         "Log": _log,
     }
-    parts[segments("Part", {name: name for name in parts}, key="run_part")](shown)
+    parts[segments("Part", {name: name for name in parts}, key="run_part")](store, run)
 
 
 def _advice(run: Run, advice: Advice) -> None:
@@ -102,12 +102,12 @@ def _bug_report(run: Run) -> None:
                 st.code(trace, language=None)
 
 
-def _scores(store: Store, detail: RunDetail) -> None:
-    run = detail.run
+def _scores(store: Store, run: Run) -> None:
     show_dev_curves(store, run)
+    scores = store.scores([run.id])
     left, right = st.columns(2, gap="large")
     with left:
-        if not detail.scores:
+        if not scores:
             _no_scores(run)
         else:
             kept = ""
@@ -115,7 +115,7 @@ def _scores(store: Store, detail: RunDetail) -> None:
                 last = run.facts.get("selected_by", run.config.select_by) == "last"
                 kept = " The last epoch, {}, is kept." if last else " The best epoch on dev is {}."
             st.caption(f"Scores in percent.{kept.format(run.best_epoch)}")
-            rows = pd.DataFrame(score_rows(run, detail.scores))
+            rows = pd.DataFrame(score_rows(run, scores))
             data_table(rows, alt="Scores of this run by task and split")
         if tasks := run.facts.get("tasks", ()):
             st.caption("What training sees of each task.")
@@ -204,28 +204,29 @@ def _facts(run: Run) -> dict[str, str]:
     return {name: escape(text) for name, text in lines.items() if text}
 
 
-def _by_label(detail: RunDetail) -> None:
+def _by_label(store: Store, run: Run) -> None:
     """The report of one task on one split: its averages, then every label; to copy too."""
-    reported = {(score.task, score.split): score for score in detail.scores if score.report}
+    scores = store.scores([run.id])
+    reported = {(score.task, score.split): score for score in scores if score.report}
     if not reported:
-        if detail.scores:
+        if scores:
             st.caption(
                 "Tasks of numbers have no labels. Compare shows their predictions beside the gold ones."
             )
         else:
-            _no_scores(detail.run)
+            _no_scores(run)
         return
     tasks_reported = {task for task, _ in reported}
     with st.container(horizontal=True, vertical_alignment="center"):
-        tasks = {task: option(task) for task in detail.run.config.tasks if task in tasks_reported}
+        tasks = {task: option(task) for task in run.config.tasks if task in tasks_reported}
         task = segments("Task", tasks, key="report_task")
         splits = {split: split for split in ("test", "dev") if (task, split) in reported}
         split = segments("Split", splits, key="report_split")
         st.space("stretch")
         score = reported[task, split]
-        sheet, records = report_sheet(detail.run, score), report_records(detail.run, score)
+        sheet, records = report_sheet(run, score), report_records(run, score)
         copy_table(sheet, REPORT_COLUMNS, records, key=f"run_{score.run_id}_{task}")
-    kind = kind_of(detail.run.facts, task, score.score_name)
+    kind = kind_of(run.facts, task, score.score_name)
     alt = f"Precision, recall, F1 and how many are annotated, a line per {kind.row_title.lower()}"
     with st.container(height=520 if len(score.report) > _MOST_LABELS else "content", border=False):
         show_table(replace(sheet, blocks=sheet.blocks[::-1]), alt=alt)
@@ -237,34 +238,35 @@ def _by_label(detail: RunDetail) -> None:
     )
 
 
-def _configuration(detail: RunDetail) -> None:
+def _configuration(_store: Store, run: Run) -> None:
     records = [
         {
             "Field": name,
             "Value": value_text(value),
             "Meaning": FIELD_HELP[name].description if name in FIELD_HELP else "",
         }
-        for name, value in detail.run.config.values().items()
+        for name, value in run.config.values().items()
         if value is not None
     ]
     data_table(pd.DataFrame(records), alt="Every field of this run's configuration")
 
 
-def _history(detail: RunDetail) -> None:
+def _history(store: Store, run: Run) -> None:
     words = {state.value: state.word for state in RunState}
     records = [
         {"Time": event.time, "What": words.get(event.kind, event.kind), "Message": event.message}
-        for event in reversed(detail.events)
+        for event in reversed(store.events(run.id))
     ]
     times = st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss", width=150)
     alt = "History of this run, newest first"
     data_table(pd.DataFrame(records), alt=alt, column_config={"Time": times})
 
 
-def _log(detail: RunDetail) -> None:
-    if not detail.log:
+def _log(_store: Store, run: Run) -> None:
+    log = log_tail(own_log(run.log))
+    if not log:
         st.caption("The log begins when a worker takes the run.")
         return
     with st.container(height=380, border=False, autoscroll=True):
-        st.code(detail.log, language=None)
-    st.caption(f"The end of {escape(detail.run.log)}")
+        st.code(log, language=None)
+    st.caption(f"The end of {escape(run.log)}")

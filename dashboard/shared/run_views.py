@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from core.paths import own_log
 from core.recording.owner import hostname
 from core.store import Store
-from core.store.records import Run, RunEvent, RunState, StoredScore
+from core.store.records import Run, RunState
 from core.wording import duration, plural
 from dashboard.theme import order_tasks
 from jobs.engines import default_engine
 from jobs.queue.estimates import eta
-from jobs.queue.remedies import Advice, advice
 
 _LOG_BYTES = 16_384
-
-
-@dataclass(frozen=True)
-class RunDetail:
-    """One run in full."""
-
-    run: Run
-    advice: Advice | None
-    progress: str
-    scores: tuple[StoredScore, ...]
-    events: tuple[RunEvent, ...]
-    log: str
 
 
 def fraction_done(run: Run) -> float:
@@ -73,20 +58,6 @@ def progress_text(store: Store, run: Run) -> str:
     at_most = "at most " if run.config.patience is not None else ""
     rest = f", {at_most}{duration(left)} left" if left is not None else ""
     return f"Step {run.step:,} of {run.total_steps:,}, epoch {epoch} of {run.config.epochs}{rest}"
-
-
-def detail(store: Store, run_id: int) -> RunDetail:
-    """One run with its scores, history and the end of its log."""
-    run = store.run(run_id)
-    events = tuple(store.events(run_id))
-    return RunDetail(
-        run=run,
-        advice=advice(run, events),
-        progress=progress_text(store, run),
-        scores=tuple(store.scores([run_id])),
-        events=events,
-        log=log_tail(own_log(run.log)),
-    )
 
 
 def log_tail(path: str | Path | None) -> str:

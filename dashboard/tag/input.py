@@ -27,7 +27,7 @@ from core.store.records import Run
 from core.tagging import text_of
 from core.tasks.kinds import Reads
 from core.wording import plural
-from dashboard.shared.selection import choice, drop_stale, set_parameter
+from dashboard.shared.selection import choice, segments, set_parameter
 from dashboard.shared.states import empty, problem
 from dashboard.tag.models import (
     is_here,
@@ -58,23 +58,13 @@ def input_kind(reads: Collection[Reads]) -> str:
     _from_link("tag_text", "text")
     _from_link("tag_second", "second")
     _from_link("tag_gold", "gold")
-    if "input" not in st.session_state and "gold" in st.query_params and "input" not in st.query_params:
-        st.session_state["input"] = GOLD
     kinds = [TEXT, GOLD, TEST, FILE] if "words" in reads else [TEXT, TEST, FILE]
-    drop_stale("input", kinds)
-    kind = st.segmented_control(
-        "What to tag",
-        kinds,
-        default=None if "input" in st.session_state else TEXT,
-        required=True,
-        key="input",
-        bind="query-params",
-        label_visibility="collapsed",
-    )
+    first = GOLD if "gold" in st.query_params and GOLD in kinds else TEXT
+    kind = segments("What to tag", {kind: kind for kind in kinds}, key="input", default=first)
     for parameter, owner in (("text", TEXT), ("second", TEXT), ("split", TEXT), ("gold", GOLD)):
         if kind != owner:
             _to_link(parameter, "")
-    return str(kind)
+    return kind
 
 
 def text(reads: Collection[Reads]) -> list[Sentence]:

@@ -13,7 +13,7 @@ import pytest
 from core.corpora.types import Planted
 from core.mrn.relations import Relations
 from core.records import RunFacts, Snapshot, StepMetrics
-from core.store import SnapshotKey, Store
+from core.store import Store
 from core.transfer.affinity import affinity_curve, cosine_curve
 from dashboard.relations.views import planted
 from dashboard.relations.views import relations as view_of
@@ -339,7 +339,7 @@ def test_planted_beside_learned(open_page: Open) -> None:
 def test_agreement_is_of_ranks(correlations: tuple[float, ...], agreement: float | None) -> None:
     run_id, learned = simulated(correlations)
     run = Store.open().run(run_id)
-    beside = planted(run, view_of(run, "task", SnapshotKey(10, 1.0), learned))
+    beside = planted(run, view_of(run, "task", learned))
     assert beside is not None
     assert beside[2] == (agreement if agreement is None else pytest.approx(agreement))
 
