@@ -1,13 +1,13 @@
-"""How the numbers of a corpus are spread, as data and as a figure."""
+"""How the numbers of a corpus are spread."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.corpora.types import Split
 from core.figures import Chart, Figure, axis
@@ -16,58 +16,30 @@ from dashboard.theme import TEXT
 _BINS = 10
 
 
-@dataclass(frozen=True)
-class Spread:
-    """The numbers of a split: the ends, mean and SD, and the share between each two of the `edges`, which are
-    the same for all splits.
-    """
-
-    split: str
-    count: int
-    low: float
-    high: float
-    mean: float
-    sd: float
-    edges: tuple[float, ...]
-    shares: tuple[float, ...]
-
-
-def number_spreads(counted: Mapping[Split, Mapping[str, int]]) -> list[Spread]:
-    """The spread of each split's numbers, from how often each number stands there."""
-    columns = {
-        split: (np.array([float(text) for text in counts]), np.array(list(counts.values())))
+def numbers_by_split(counted: Mapping[Split, Mapping[str, int]]) -> dict[str, NDArray[np.float64]]:
+    """The numbers of each split, from how often each stands there; splits without any are left out."""
+    return {
+        split: np.repeat(np.array(list(counts), dtype=float), list(counts.values()))
         for split, counts in counted.items()
         if counts
     }
-    every = np.concatenate([values for values, _ in columns.values()])
-    edges = np.histogram_bin_edges(every, bins=_BINS)
-    spreads = []
-    for split, (values, times) in columns.items():
-        mean = float(np.average(values, weights=times))
-        sd = float(np.sqrt(np.average((values - mean) ** 2, weights=times)))
-        shares = np.histogram(values, bins=edges, weights=times)[0] / times.sum()
-        ends = float(values.min()), float(values.max())
-        spreads.append(
-            Spread(split, int(times.sum()), *ends, mean, sd, tuple(edges.tolist()), tuple(shares.tolist()))
-        )
-    return spreads
 
 
-def spread_chart(spreads: Sequence[Spread], colour: str) -> Figure:
-    """The share of each split's numbers between two edges: bars of training, lines of the others."""
+def spread_chart(numbers: Mapping[str, NDArray[np.float64]], colour: str) -> Figure:
+    """The share of a split's numbers in each tenth of their range: bars of training, lines of the others."""
     chart = Chart(200, margin={"l": 44, "r": 8, "t": 8, "b": 36}, bargap=0.08, showlegend=True)
     chart.layout["legend"] = {"orientation": "h", "x": 1, "xanchor": "right", "y": 1.0, "yanchor": "bottom"}
-    for spread, dash in zip(spreads, ("solid", "dash", "dot"), strict=False):
-        middles = (np.array(spread.edges[1:]) + spread.edges[:-1]) / 2
-        ranges = [f"{a:g} to {b:g}" for a, b in pairwise(round(edge, 3) for edge in spread.edges)]
+    edges = np.histogram_bin_edges(np.concatenate(list(numbers.values())), bins=_BINS)
+    ranges = [f"{a:g} to {b:g}" for a, b in pairwise(edges.round(3).tolist())]
+    for (split, values), dash in zip(numbers.items(), ("solid", "dash", "dot"), strict=False):
         shared: dict[str, Any] = {
-            "x": middles,
-            "y": [100 * share for share in spread.shares],
-            "name": spread.split.capitalize(),
+            "x": (edges[1:] + edges[:-1]) / 2,
+            "y": 100 * np.histogram(values, bins=edges)[0] / len(values),
+            "name": split.capitalize(),
             "text": ranges,
-            "hovertemplate": f"{spread.split}, %{{text}}: %{{y:.1f}}%<extra></extra>",
+            "hovertemplate": f"{split}, %{{text}}: %{{y:.1f}}%<extra></extra>",
         }
-        if spread.split == "train":
+        if split == "train":
             chart.add("bar", marker={"color": colour}, textposition="none", **shared)
         else:
             chart.add("scatter", mode="lines", line={"color": TEXT, "width": 1.5, "dash": dash}, **shared)

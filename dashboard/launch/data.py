@@ -45,7 +45,7 @@ from dashboard.launch.address import (
     key_of,
     use_own_data,
 )
-from dashboard.launch.charts import number_spreads, spread_chart
+from dashboard.launch.charts import numbers_by_split, spread_chart
 from dashboard.shared import actions, resources
 from dashboard.shared.downloads import data_table
 from dashboard.shared.newcomers import fold
@@ -404,9 +404,9 @@ def show_labels(summary: CorpusSummary, colour: Mapping[str, str]) -> None:
 
 def _numbers(task: Task, counted: Mapping[Split, Mapping[str, int]], colour: str) -> None:
     """How the numbers of each split are spread: a chart, and a line per split."""
-    spreads = number_spreads(counted)
+    numbers = numbers_by_split(counted)
     chart(
-        spread_chart(spreads, colour),
+        spread_chart(numbers, colour),
         key=f"launch_numbers_{task.name}",
         revision=task.name,
         still=True,
@@ -414,9 +414,9 @@ def _numbers(task: Task, counted: Mapping[Split, Mapping[str, int]], colour: str
     )
     items = KINDS[task.scheme].items
     lines = [
-        f"{spread.split.capitalize()}: {spread.count:,} {items}, from {spread.low:g} to {spread.high:g}, "
-        f"mean {spread.mean:.2f}, SD {spread.sd:.2f}."
-        for spread in spreads
+        f"{split.capitalize()}: {len(values):,} {items}, from {values.min():g} to {values.max():g}, "
+        f"mean {values.mean():.2f}, SD {values.std():.2f}."
+        for split, values in numbers.items()
     ]
     st.caption("  \n".join(lines))
 

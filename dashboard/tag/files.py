@@ -76,10 +76,9 @@ class ReadFile:
 
 @dataclass(frozen=True)
 class FileAnswers:
-    """The names of the columns and the text of the download, without and with probabilities; scores."""
+    """The names of the columns and the text of the download, `written` without and with probabilities."""
 
-    columns: tuple[Sequence[str], Sequence[str]]
-    texts: tuple[str, str]
+    written: tuple[tuple[Sequence[str], str], ...]
     scores: Sequence[TaskScore]
 
 
@@ -129,10 +128,8 @@ def tag_file(chosen_systems: Sequence[System]) -> None:
         if not st.button(label, type="primary", icon=":material/sell:"):
             return
         with _progress(system, file) as (taggers, progress):
-            st.session_state[_ANSWERS] = (
-                key,
-                answer_file(file, taggers, system.runs[0].config.pos_score, progress),
-            )
+            answered = answer_file(file, taggers, system.runs[0].config.pos_score, progress)
+            st.session_state[_ANSWERS] = key, answered
         st.rerun()
     _show(known[1], file, system.runs[0].id, schemes)
 
@@ -174,28 +171,27 @@ def answer_file(
     schemes = {task: scheme for tagger in taggers for task, scheme in tagger.schemes.items()}
     if file.whole:
         answered = collected(answer_in_parts(taggers, file.sentences))
-        plain, sure = (text_table(file.sentences, answered, confidence=flag) for flag in (False, True))
+        tables = [text_table(file.sentences, answered, confidence=flag) for flag in (False, True)]
         of_texts = {task: schemes[task] for task in answered[0]}
         scores = given_scores(file.sentences, answered, of_texts)
-        return FileAnswers((plain[0], sure[0]), (tab_separated(plain), tab_separated(sure)), scores)
+        return FileAnswers(tuple((table[0], tab_separated(table)) for table in tables), scores)
     tagged = collected(tag_in_parts(taggers, [sentence.tokens for sentence in file.sentences]))
     of_words = reading(schemes, "words")
-    (names, text), (names_sure, text_sure) = (
+    written = tuple(
         (
             column_names(list(of_words), file.gold, confidence=flag),
             conll_text(file.sentences, tagged, confidence=flag),
         )
         for flag in (False, True)
     )
-    scores = given_scores(file.sentences, tagged, of_words, plain_score)
-    return FileAnswers((names, names_sure), (text, text_sure), scores)
+    return FileAnswers(written, given_scores(file.sentences, tagged, of_words, plain_score))
 
 
 def _show(result: FileAnswers, file: ReadFile, run_id: int, schemes: Mapping[str, str]) -> None:
     """Scores, the download, and its first rows as a table."""
     _score_table(result.scores, schemes)
     sure = st.toggle("With confidence", key="tag_file_sure", persist_state="session")
-    columns, text = result.columns[sure], result.texts[sure]
+    columns, text = result.written[sure]
     st.download_button(
         f"Download {'TSV' if file.whole else 'CoNLL'}",
         text,

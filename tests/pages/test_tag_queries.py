@@ -136,11 +136,10 @@ def test_every_sentence_of_a_file_is_tagged_and_scored() -> None:
     tagged = answer_file(ReadFile("a.txt", sentences, ("case",)), [Capitals()], "accuracy", done.append)
     assert len(done) == 3
     assert done[-1] == 600
-    assert tagged.texts[0].splitlines()[:3] == ["EU\tX\tX", "calls\tX\ty", ""]
-    assert tagged.texts[1].splitlines()[0] == "EU\tX\tX\t0.5000"
-    assert tagged.columns == (
-        ("tokens", "case_gold", "case"),
-        ("tokens", "case_gold", "case", "case_confidence"),
-    )
+    (columns, text), (columns_sure, text_sure) = tagged.written
+    assert text.splitlines()[:3] == ["EU\tX\tX", "calls\tX\ty", ""]
+    assert text_sure.splitlines()[0] == "EU\tX\tX\t0.5000"
+    assert columns == ("tokens", "case_gold", "case")
+    assert columns_sure == ("tokens", "case_gold", "case", "case_confidence")
     (score,) = tagged.scores
     assert (score.score, score.tokens) == (0.5, 1200)

@@ -15,7 +15,7 @@ from core.mrn.relations import row_names, task_groups
 from core.store import Store
 from dashboard.compare.closer_views import Guesses, furthest, guesses, misses
 from dashboard.components.sentence import Said
-from dashboard.launch.charts import number_spreads, spread_chart
+from dashboard.launch.charts import numbers_by_split, spread_chart
 from dashboard.launch.draft import Draft, applicable, plan
 from dashboard.runs.run import score_rows, task_rows
 from dashboard.runs.views import page_of
@@ -61,14 +61,12 @@ class TestLaunch:
         assert spread in words(app)
 
     def test_numbers_are_spread_over_ten_ranges(self) -> None:
-        train, test = number_spreads({"train": {"0": 3, "5": 1}, "test": {"2.5": 2}})
-        assert (train.count, train.low, train.high, train.mean) == (4, 0, 5, 1.25)
-        assert train.sd == pytest.approx(np.std([0, 0, 0, 5]))
-        assert train.shares == (0.75, *[0.0] * 8, 0.25)
-        assert test.edges == train.edges
-        assert sum(test.shares) == 1
-        figure = spread_chart([train, test], "#0072B2")
+        numbers = numbers_by_split({"train": {"0": 3, "5": 1}, "test": {"2.5": 2}})
+        assert [values.tolist() for values in numbers.values()] == [[0, 0, 0, 5], [2.5, 2.5]]
+        figure = spread_chart(numbers, "#0072B2")
         assert [trace["type"] for trace in figure.data] == ["bar", "scatter"]
+        assert figure.data[0]["y"].tolist() == [75, *[0] * 8, 25]
+        assert figure.data[1]["y"].sum() == 100
         assert figure.data[0]["text"][0] == "0 to 0.5"
 
     def test_fields_of_texts_are_asked_where_a_task_reads_texts(self, open_page: Open, corpus: str) -> None:
