@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from core.corpora.types import Sentence
 from core.errors import MRNLabError
@@ -19,33 +19,14 @@ from core.tasks import reading, score_task
 from core.tasks.scores import PlainScore
 from core.wording import all_of
 
+if TYPE_CHECKING:
+    from core.models.saved_tagger import SavedTagger
+
 _PART = 256
 
 
-class Tagger(Protocol):
-    """A trained run, ready to tag. By task: the stored name of its kind, labels, scale of numbers."""
-
-    @property
-    def schemes(self) -> Mapping[str, str]: ...
-
-    @property
-    def labels(self) -> Mapping[str, Sequence[str]]: ...
-
-    @property
-    def scales(self) -> Mapping[str, tuple[float, float]]: ...
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """What a reader of its answers should know, a sentence each."""
-        ...
-
-    def tag(self, sentences: Sequence[Sequence[str]], top: int = 3) -> list[TaggedSentence]:
-        """The labels of every word of every sentence, however long, by the tasks on words."""
-        ...
-
-    def answer(self, texts: Sequence[tuple[str, str | None]], top: int = 10) -> list[dict[str, TextAnswer]]:
-        """What the tasks on whole texts say of each text, and those on pairs of each pair of texts."""
-        ...
+Tagger: TypeAlias = "SavedTagger"
+"""A trained run, ready to tag."""
 
 
 def load_tagger(checkpoint: str | Path) -> Tagger:

@@ -16,6 +16,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from sys import intern
@@ -103,9 +104,9 @@ def read_texts(
     what was expected.
     """
     names, rows = _read(source)
-    columns = _columns(source, names, training)
-    tasks = columns.tasks(corpus)
-    return _sentences(source, rows, columns, tasks), columns
+    with _line(source, 1):
+        columns = _columns(tuple(names), training)
+    return _sentences(source, rows, columns, columns.tasks(corpus)), columns
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,8 @@ def read_asked(source: Source, schemes: Mapping[str, str]) -> AskedTexts:
     or `score`, where the run has one such task. Raises CorpusError as `read_texts`.
     """
     names, rows = _read(source)
-    texts = _text_columns(source, names)
+    with _line(source, 1):
+        texts = _text_columns(names)
     reads = "text" if texts == TEXT else "pair"
     known = {task: KINDS[scheme] for task, scheme in schemes.items() if KINDS[scheme].reads == reads}
     tasks = {name: name for name in names if name in known}
@@ -140,10 +142,10 @@ def read_asked(source: Source, schemes: Mapping[str, str]) -> AskedTexts:
             tasks[name] = fitting[0]
     given: dict[str, Scheme] = {name: known[task].scheme for name, task in tasks.items()}
     columns = Columns(tuple(names), texts, given)
-    _check_names(source, names, (*texts, *given))
-    return AskedTexts(
-        _sentences(source, rows, columns, tasks, unlabelled=True), tuple(filter(None, columns.left_out))
-    )
+    with _line(source, 1):
+        _check_names(names, (*texts, *given))
+    sentences = _sentences(source, rows, columns, tasks, unlabelled=True)
+    return AskedTexts(sentences, tuple(filter(None, columns.left_out)))
 
 
 def _read(source: Source) -> tuple[Sequence[str], Iterator[Row]]:
@@ -164,16 +166,26 @@ def _sentences(
     unlabelled: bool = False,
 ) -> tuple[Sentence, ...]:
     """The rows as texts. With `unlabelled` a label may be empty."""
-    sentences = tuple(
-        _sentence(source, number, values, columns, tasks, unlabelled=unlabelled) for number, values in rows
-    )
+    sentences = []
+    for number, values in rows:
+        with _line(source, number):
+            sentences.append(_sentence(values, columns, tasks, unlabelled=unlabelled))
     if not sentences:
         _refuse(source, 1, "names the columns, and no text follows; expected a text on each further line.")
-    return sentences
+    return tuple(sentences)
 
 
 def _refuse(source: Source, line: int, problem: str) -> NoReturn:
     raise CorpusError(f"{source}, line {line}: {problem}")
+
+
+@contextmanager
+def _line(source: Source, number: int) -> Iterator[None]:
+    """Around what reads that line: a ValueError, which says what is wrong with it, becomes a CorpusError."""
+    try:
+        yield
+    except ValueError as error:
+        raise CorpusError(f"{source}, line {number}: {error}") from None
 
 
 def _tsv(source: Source, lines: Sequence[str]) -> Iterator[Row]:
@@ -190,14 +202,13 @@ def _csv(source: Source, lines: Sequence[str]) -> Iterator[Row]:
             except StopIteration:
                 return
             except csv.Error:
-                if "\r" in lines[number - 1]:
-                    _refuse(source, number, "has a carriage return inside; end lines with a line feed.")
-                _refuse(
-                    source,
-                    number,
+                problem = (
                     "a quoted field is not closed, or goes on behind its closing quote; write a quote inside "
-                    "a field twice.",
+                    "a field twice."
                 )
+                if "\r" in lines[number - 1]:
+                    problem = "has a carriage return inside; end lines with a line feed."
+                _refuse(source, number, problem)
 
     return _of_one_width(source, rows(), "commas")
 
@@ -209,32 +220,28 @@ def _of_one_width(source: Source, rows: Iterator[Row], separators: str) -> Itera
         if not any(values):
             _refuse(source, number, "is empty; delete it, or write a row there.")
         if len(values) != len(names):
-            _refuse(
-                source,
-                number,
-                f"expected {plural(len(names), 'column')} ({_shown(names)}) separated by {separators}, but "
-                f"found {len(values):,}.",
-            )
+            expected = f"{plural(len(names), 'column')} ({_shown(names)}) separated by {separators}"
+            _refuse(source, number, f"expected {expected}, but found {len(values):,}.")
         yield number, values
 
 
 def _jsonl(source: Source, lines: Sequence[str]) -> Iterator[Row]:
     names: list[str] = []
     for number, line in enumerate(lines, start=1):
-        values = _json_object(source, number, line)
+        with _line(source, number):
+            values = _json_object(line)
+            names = names or list(values)
+            for has, lacks, what in ((names, values, "has no"), (values, names, "has also")):
+                for name in has:
+                    if name not in lacks:
+                        problem = f"{what} '{_short(name)}'; every line needs the same keys as line 1."
+                        raise ValueError(problem)
         if number == 1:
-            names = list(values)
             yield number, names
-        for has, lacks, what in ((names, values, "has no"), (values, names, "has also")):
-            for name in has:
-                if name not in lacks:
-                    _refuse(
-                        source, number, f"{what} '{_short(name)}'; every line needs the same keys as line 1."
-                    )
         yield number, [values[name] for name in names]
 
 
-def _json_object(source: Source, number: int, line: str) -> dict[str, Any]:
+def _json_object(line: str) -> dict[str, Any]:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         values = dict(pairs)
         if len(values) < len(pairs):
@@ -252,9 +259,9 @@ def _json_object(source: Source, number: int, line: str) -> dict[str, Any]:
         values = json.loads(line, object_pairs_hook=unique, parse_constant=no_number, parse_float=as_written)
     except (ValueError, RecursionError) as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-        _refuse(source, number, f"is no JSON ({reason}); expected an object such as {_EXAMPLE}.")
+        raise ValueError(f"is no JSON ({reason}); expected an object such as {_EXAMPLE}.") from error
     if not isinstance(values, dict):
-        _refuse(source, number, f"is no JSON object; expected one such as {_EXAMPLE}.")
+        raise ValueError(f"is no JSON object; expected one such as {_EXAMPLE}.")
     return values
 
 
@@ -266,130 +273,110 @@ ENDINGS = tuple(_ROWS)
 """The endings of files of texts."""
 
 
-def _columns(source: Source, given: Sequence[str], training: Columns | None) -> Columns:
-    names = tuple(given)
-    texts = _text_columns(source, names)
+# What is wrong with a line is a ValueError from here on: `_line` adds the file and the line.
+
+
+def _columns(names: tuple[str, ...], training: Columns | None) -> Columns:
+    texts = _text_columns(names)
     tasks = [name for name in names if name not in (*texts, *_LEFT_OUT) and not name.startswith(IGNORED)]
-    _check_names(source, names, (*texts, *tasks))
+    _check_names(names, (*texts, *tasks))
     if unfit := [name for name in tasks if _NOT_IN_NAMES.search(name)]:
-        _refuse(source, 1, f"the name '{_short(unfit[0])}' of a column has a comma or the like; change it.")
+        raise ValueError(f"the name '{_short(unfit[0])}' of a column has a comma or the like; change it.")
     if not tasks:
-        _refuse(
-            source,
-            1,
-            f"expected a column of labels beside {all_of(texts)}, such as label; found none.",
-        )
+        raise ValueError(f"expected a column of labels beside {all_of(texts)}, such as label; found none.")
     numbers = [name for name in tasks if name == _SCORE or name.endswith(f"_{_SCORE}")]
     if numbers and texts == TEXT:
-        _refuse(
-            source,
-            1,
+        raise ValueError(
             f"the column {numbers[0]} would hold numbers of pairs, and there is one text; expected text1 and "
-            "text2, or a name that does not end with score.",
+            "text2, or a name that does not end with score."
         )
     labels: Scheme = "text" if texts == TEXT else "pair"
     schemes: dict[str, Scheme] = {name: "score" if name in numbers else labels for name in tasks}
     columns = Columns(names, texts, schemes)
     if training is not None:
-        _check_like(source, columns, training)
+        _check_like(columns, training)
     return columns
 
 
-def _text_columns(source: Source, names: Sequence[str]) -> tuple[str, ...]:
+def _text_columns(names: Sequence[str]) -> tuple[str, ...]:
     """TEXT or PAIR."""
     texts = tuple(name for name in (*TEXT, *PAIR) if name in names)
     if texts not in (TEXT, PAIR):
-        _refuse(
-            source, 1, f"expected a column text, or text1 and text2, but the columns are {_shown(names)}."
-        )
+        raise ValueError(f"expected a column text, or text1 and text2, but the columns are {_shown(names)}.")
     return texts
 
 
-def _check_names(source: Source, names: Sequence[str], read: Sequence[str]) -> None:
-    """Raises CorpusError where two columns that are read have one name."""
+def _check_names(names: Sequence[str], read: Sequence[str]) -> None:
+    """Refuses two columns of one name that are read."""
     if twice := [name for name in read if names.count(name) > 1]:
-        _refuse(source, 1, f"two columns are named '{_short(twice[0])}'; give each a name of its own.")
+        raise ValueError(f"two columns are named '{_short(twice[0])}'; give each a name of its own.")
 
 
-def _check_like(source: Source, columns: Columns, training: Columns) -> None:
-    """Raises CorpusError unless both have the same texts and tasks."""
+def _check_like(columns: Columns, training: Columns) -> None:
+    """Refuses columns that have not the same texts and tasks as training."""
     here, there = (dict.fromkeys((*found.texts, *found.schemes)) for found in (columns, training))
-    for name in there:
-        if name not in here:
-            _refuse(source, 1, f"has no column {_short(name)}, which the training file has.")
-    for name in here:
-        if name not in there:
-            _refuse(
-                source,
-                1,
-                f"has a column {_short(name)}, which the training file has not; begin its name with "
-                f"{IGNORED} to skip it.",
-            )
+    if missing := [name for name in there if name not in here]:
+        raise ValueError(f"has no column {_short(missing[0])}, which the training file has.")
+    if more := [name for name in here if name not in there]:
+        raise ValueError(
+            f"has a column {_short(more[0])}, which the training file has not; begin its name with {IGNORED} "
+            "to skip it."
+        )
 
 
 def _sentence(
-    source: Source,
-    number: int,
-    values: Sequence[Any],
-    columns: Columns,
-    tasks: Mapping[str, str],
-    *,
-    unlabelled: bool,
+    values: Sequence[Any], columns: Columns, tasks: Mapping[str, str], *, unlabelled: bool
 ) -> Sentence:
     row = dict(zip(columns.names, values, strict=True))
-    first, *second = (_words(source, number, name, row[name]) for name in columns.texts)
+    first, *second = (_words(name, row[name]) for name in columns.texts)
     labels = {
-        tasks[name]: (_label(source, number, name, row[name], scheme),)
+        tasks[name]: (_label(name, row[name], scheme),)
         for name, scheme in columns.schemes.items()
-        if not (unlabelled and _is_empty(row[name]))
+        if not (unlabelled and (row[name] is None or not str(row[name]).strip()))
     }
     return Sentence(first, labels, whole=True, second=second[0] if second else None)
 
 
-def _is_empty(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip())
-
-
-def _words(source: Source, number: int, name: str, value: Any) -> tuple[str, ...]:
+def _words(name: str, value: Any) -> tuple[str, ...]:
     """What stands between spaces in a text."""
     if not isinstance(value, str):
-        _refuse(source, number, f"{name} is not a text.")
+        raise ValueError(f"{name} is not a text.")
     if len(value) > MOST_CHARACTERS:
-        _refuse(source, number, f"{name} has {len(value):,} characters and the most is {MOST_CHARACTERS:,}.")
-    _check_characters(source, number, name, value)
+        raise ValueError(f"{name} has {len(value):,} characters and the most is {MOST_CHARACTERS:,}.")
+    _check_characters(name, value)
     words = tuple(map(intern, value.split()))
     if not words:
-        _refuse(source, number, f"{name} is empty; write a text, or delete the row.")
+        raise ValueError(f"{name} is empty; write a text, or delete the row.")
     return words
 
 
-def _label(source: Source, number: int, name: str, value: Any, scheme: Scheme) -> str:
+def _label(name: str, value: Any, scheme: Scheme) -> str:
     """A label, or a number, as it is written."""
     if isinstance(value, (bool, int, float)):
         value = json.dumps(value)
     if not isinstance(value, str):
-        _refuse(source, number, f"{name} must be a text or a number.")
+        raise ValueError(f"{name} must be a text or a number.")
     label = value.strip()
     if not label:
-        _refuse(source, number, f"{name} is empty; write a label, or delete the row.")
-    _check_characters(source, number, name, label)
+        raise ValueError(f"{name} is empty; write a label, or delete the row.")
+    _check_characters(name, label)
     if any(character < " " for character in label):
-        _refuse(source, number, f"{name} holds a line end or another control character.")
+        raise ValueError(f"{name} holds a line end or another control character.")
     if KINDS[scheme].is_number:
         if (score := real_number(label)) is None:
-            _refuse(source, number, f"{name} must be a number, not '{_short(label)}'.")
+            raise ValueError(f"{name} must be a number, not '{_short(label)}'.")
         if abs(score) > MOST_SCORE:
             limits = f"{-MOST_SCORE:,.0f} and {MOST_SCORE:,.0f}"
-            _refuse(source, number, f"{name} must lie between {limits}, not '{_short(label)}'; rescale it.")
+            raise ValueError(f"{name} must lie between {limits}, not '{_short(label)}'; rescale it.")
     return intern(label)
 
 
-def _check_characters(source: Source, number: int, name: str, text: str) -> None:
+def _check_characters(name: str, text: str) -> None:
     """Refuses what no tokenizer takes."""
     if "\0" in text:
-        _refuse(source, number, f"{name} holds a zero byte; save the file as UTF-8 text.")
+        raise ValueError(f"{name} holds a zero byte; save the file as UTF-8 text.")
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        _refuse(source, number, f"{name} holds half a surrogate pair; write the whole character.")
+        raise ValueError(f"{name} holds half a surrogate pair; write the whole character.")
 
 
 def _shown(names: Sequence[str]) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,48 +41,42 @@ class Pieces:
         return offsets(self.counts)[:-1]
 
 
-class Tokenizer(Protocol):
-    """Splits words into numbered pieces, and says what stands around and behind those of a window."""
+class Tokenizer(ABC):
+    """Splits words into numbered pieces, and says what stands around and behind those of a window.
 
-    @property
-    def prefix(self) -> tuple[int, ...]: ...
-    @property
-    def suffix(self) -> tuple[int, ...]: ...
-    @property
-    def between(self) -> tuple[int, ...]: ...
-    @property
-    def has_types(self) -> bool: ...
-    @property
-    def pad(self) -> int: ...
-    @property
-    def fingerprint(self) -> str: ...
-    @property
-    def frame(self) -> int: ...
-
-    def split(self, words: Sequence[str]) -> Pieces: ...
-
-
-@dataclass(frozen=True)
-class SubwordTokenizer:
-    """A fast tokenizer with its frame (`[CLS]` and `[SEP]`, say) and a fingerprint of its content.
-
-    `between` stands between two texts that are read together; `has_types` says that the second text's
-    subwords are of another type (BERT's segments). `inner` is the tokenizer of Transformers.
+    `between` stands between two texts that are read together; `has_types` says that the second text's pieces
+    are of another type (BERT's segments). The fingerprint is of all that decides how words are split.
     """
 
-    inner: Any
-    prefix: tuple[int, ...]
-    suffix: tuple[int, ...]
-    pad: int
-    unknown: int
-    fingerprint: str
+    prefix: tuple[int, ...] = ()
+    suffix: tuple[int, ...] = ()
     between: tuple[int, ...] = ()
     has_types: bool = False
+    pad: int = 0
+    fingerprint: str
 
     @property
     def frame(self) -> int:
-        """How many subwords the frame takes of every window."""
+        """How many pieces the frame takes of every window."""
         return len(self.prefix) + len(self.suffix)
+
+    @abstractmethod
+    def split(self, words: Sequence[str]) -> Pieces:
+        """The pieces of these words."""
+
+
+@dataclass(frozen=True)
+class SubwordTokenizer(Tokenizer):
+    """A fast tokenizer of Transformers, `inner`, with its frame (`[CLS]` and `[SEP]`, say)."""
+
+    inner: Any
+    unknown: int
+    fingerprint: str
+    prefix: tuple[int, ...] = ()
+    suffix: tuple[int, ...] = ()
+    between: tuple[int, ...] = ()
+    has_types: bool = False
+    pad: int = 0
 
     def split(self, words: Sequence[str]) -> Pieces:
         """The subwords of these words.

@@ -10,21 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.encoding.encoded import EncodedText
-from core.encoding.tokenizer import Pieces, places
+from core.encoding.tokenizer import Pieces, Tokenizer, places
 
 
-class WordTokenizer:
+class WordTokenizer(Tokenizer):
     """Numbers word forms: those it is made with in order of the alphabet from 1, later ones as they come.
 
     Number 0 is padding. Several threads may call `split`.
     """
-
-    prefix: tuple[int, ...] = ()
-    suffix: tuple[int, ...] = ()
-    between: tuple[int, ...] = ()
-    has_types = False
-    frame = 0
-    pad = 0
 
     def __init__(self, forms: Iterable[str]) -> None:
         self.forms = ["", *sorted(set(forms))]

@@ -133,7 +133,8 @@ class Capitals:
 def test_every_sentence_of_a_file_is_tagged_and_scored() -> None:
     sentences = tuple(Sentence(("EU", "calls"), {"case": ("X", "X")}) for _ in range(600))
     done: list[int] = []
-    tagged = answer_file(ReadFile("a.txt", sentences, ("case",)), [Capitals()], "accuracy", done.append)
+    taggers: Any = [Capitals()]
+    tagged = answer_file(ReadFile("a.txt", sentences, ("case",)), taggers, "accuracy", done.append)
     assert len(done) == 3
     assert done[-1] == 600
     (columns, text), (columns_sure, text_sure) = tagged.written
