@@ -182,63 +182,71 @@ def read_folder(
     name: str | None = None,
     tag_lists: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Corpus:
-    """The corpus in that folder. Without `columns`, CoNLL columns are named by what is in them.
+    """The corpus in that folder, as `read_splits` reads its files."""
+    text_task = name or corpus_name(folder)
+    return read_splits(find_splits(folder), str(folder), name or folder.name, text_task, columns, tag_lists)
 
-    `tag_lists` has the labels that the corpus is known to have, by task.
+
+def read_splits(
+    files: Mapping[Split, Source],
+    place: str,
+    name: str,
+    text_task: str,
+    columns: Sequence[str] | None = None,
+    tag_lists: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> Corpus:
+    """The corpus of these files, training first, which lie at `place`. Without `columns`, CoNLL columns are
+    named by what is in them.
+
+    `text_task` is what the one task on texts is called whose column has no name of its own; `tag_lists` has
+    the labels that the corpus is known to have, by task.
 
     Raises CorpusError naming the file, the line and what was expected.
     """
-    files = find_splits(folder)
-    format_ = format_of(files.values(), str(folder))
+    format_ = format_of(files.values(), place)
     if format_ != "columns" and columns is not None:
         raise CorpusError(
-            f"{folder} holds {_FORMATS[format_]}, whose columns have names of their own; leave out the "
+            f"{place} holds {_FORMATS[format_]}, whose columns have names of their own; leave out the "
             "column names."
         )
     notes: list[str] = []
     if split_of(files["test"].name) == "dev":
         notes.append(f"There is no test file: {files['test'].name} is the test split.")
-    if format_ == "texts":
-        return _read_texts(folder, files, name, notes)
     splits: dict[Split, Sequence[Sentence]] = {}
-    if format_ == "conllu":
+    schemes: dict[str, Scheme] = {}
+    if format_ == "texts":
+        training: Columns | None = None
+        left_out: dict[str, None] = {}
+        for split, file in files.items():
+            splits[split], found = read_texts(file, text_task, training)
+            training = training or found
+            left_out |= dict.fromkeys(found.left_out)
+        assert training is not None
+        if left_out:
+            shown = [column or "one without a name" for column in left_out]
+            notes.append(f"Columns left out: {', '.join(shown)}.")
+        tasks = training.tasks(text_task)
+        schemes = {tasks[column]: scheme for column, scheme in training.schemes.items()}
+    elif format_ == "conllu":
         features: list[str] | None = None
         for split, file in files.items():
-            splits[split], left_out = read_conllu(file, features)
-            notes += left_out
-            if features is None:  # of training, which comes first
-                tasks = dict.fromkeys(task for sentence in splits[split] for task in sentence.labels)
-                features = [task for task in tasks if task.startswith(FEATURE)]
+            splits[split], about = read_conllu(file, features)
+            notes += about
+            if features is None:
+                names = dict.fromkeys(task for sentence in splits[split] for task in sentence.labels)
+                features = [task for task in names if task.startswith(FEATURE)]
     else:
         if columns is not None:
             check_names(columns)
-        training = read_table(files["train"], columns)
+        table = read_table(files["train"], columns)
         if columns is None:
-            columns = name_columns(training, files["train"])
+            columns = name_columns(table, files["train"])
             notes.append(f"Columns were named by what is in them: {', '.join(columns)}.")
         for split, file in files.items():
-            table = training if split == "train" else read_table(file, columns)
-            splits[split], left_out = named(table, columns, file.name)
-            notes += left_out
-    return assemble(name or folder.name, splits, notes, tag_lists)
-
-
-def _read_texts(folder: Path, files: Mapping[Split, Path], name: str | None, notes: list[str]) -> Corpus:
-    splits: dict[Split, Sequence[Sentence]] = {}
-    owner = name or corpus_name(folder)
-    training: Columns | None = None
-    left_out: dict[str, None] = {}
-    for split, file in files.items():
-        splits[split], columns = read_texts(file, owner, training)
-        training = training or columns  # which comes first
-        left_out |= dict.fromkeys(columns.left_out)
-    assert training is not None
-    if left_out:
-        shown = [column or "one without a name" for column in left_out]
-        notes.append(f"Columns left out: {', '.join(shown)}.")
-    tasks = training.tasks(owner)
-    schemes: dict[str, Scheme] = {tasks[column]: scheme for column, scheme in training.schemes.items()}
-    return assemble(name or folder.name, splits, notes, schemes=schemes)
+            table = table if split == "train" else read_table(file, columns)
+            splits[split], about = named(table, columns, file.name)
+            notes += about
+    return assemble(name, splits, notes, tag_lists, schemes)
 
 
 def corpus_name(folder: Path) -> str:

@@ -16,9 +16,9 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from core.corpora.folder import EXTENSIONS, find_splits, format_of, name_columns, split_of, splits_of
-from core.corpora.readers import GivenFile, read_conllu, read_table
-from core.corpora.text_files import ENDINGS, Columns, read_texts
+from core.corpora.folder import EXTENSIONS, find_splits, read_splits, split_of, splits_of
+from core.corpora.readers import GivenFile
+from core.corpora.text_files import ENDINGS
 from core.corpora.types import Split
 from core.errors import CorpusError
 from core.paths import upload_dir
@@ -73,7 +73,8 @@ def save_upload(files: Mapping[str, bytes], name: str) -> Path:
     splits = {split_of(name) or split: by_name[name] for split, name in chosen.items()}
     folder = upload_dir() / f"{_slug(name)}-{_digest(splits)}"
     if not folder.exists():
-        _check_readable(splits)
+        # Refused where it is no corpus.
+        read_splits({split: by_name[name] for split, name in chosen.items()}, "The upload", name, name)
         _write(folder, splits)
     return folder
 
@@ -91,24 +92,6 @@ def _write(folder: Path, splits: Mapping[Split, GivenFile]) -> None:
                 raise
     finally:
         shutil.rmtree(beside, ignore_errors=True)
-
-
-def _check_readable(splits: Mapping[Split, GivenFile]) -> None:
-    """Raises CorpusError where a file cannot be read as training is."""
-    files = list(splits.values())  # training first
-    format_ = format_of(files, "The upload")
-    names: tuple[str, ...] | None = None
-    columns: Columns | None = None
-    for file in files:
-        if format_ == "conllu":
-            read_conllu(file)
-        elif format_ == "texts":
-            _, found = read_texts(file, "", columns)
-            columns = columns or found
-        elif names is None:
-            names = name_columns(read_table(file), file)
-        else:
-            read_table(file, names)
 
 
 def _ending(base: str) -> str:
