@@ -113,21 +113,17 @@ def files_of(name: str) -> Files:
 @lru_cache(maxsize=_KEPT)
 def _read(bases: tuple[str, ...], columns: tuple[str, ...] | None, files: Files) -> Corpus:
     """`files` are part of the cache's key, and change when the files do."""
-    corpus = _as_stored(bases, columns)
-    return replace(corpus, text_hash=text_hash(corpus))
-
-
-def _as_stored(bases: tuple[str, ...], columns: tuple[str, ...] | None) -> Corpus:
+    name, spec = bases[0], CATALOGUE.get(bases[0])
     if len(bases) > 1:
-        return join_all([read(base, None if base in CATALOGUE else columns) for base in bases])
-    name = bases[0]
-    spec = CATALOGUE.get(name)
-    if spec is None:
-        return read_folder(locate(name), columns)
-    if columns is not None and columns != spec.columns:
+        corpus = join_all([read(base, None if base in CATALOGUE else columns) for base in bases])
+    elif spec is None:
+        corpus = read_folder(locate(name), columns)
+    elif columns not in (None, spec.columns):
         known = f" ({', '.join(spec.columns)})" if spec.columns else ""
         raise CorpusError(f"{name} knows its own columns{known}; leave out the column names.")
-    return spec.read()
+    else:
+        corpus = spec.read()
+    return replace(corpus, text_hash=text_hash(corpus))
 
 
 def corpus_overlaps(corpus: str, columns: Sequence[str] | None, tasks: Sequence[str]) -> tuple[Overlap, ...]:

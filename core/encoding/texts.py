@@ -71,14 +71,19 @@ def _encode_texts(
     room = max_length - tokenizer.frame
     if room - len(tokenizer.between) < 2:
         raise ValueError(f"max_length {max_length} leaves no room for a text")
-    pieces = _Pieces(tokenizer, [words for text in texts for words in (text.tokens, text.second or ())])
+    read: list[Sequence[str]] = [words for text in texts for words in (text.tokens, text.second or ())]
+    if isinstance(tokenizer, WordTokenizer):  # a subword tokenizer splits what stands between spaces itself
+        read = list(map(_split, read))
+    all_pieces = tokenizer.split([word for words in read for word in words])
+    words_of_texts = offsets(np.fromiter(map(len, read), np.int64, len(read)))
+    pieces = np.split(all_pieces.ids, offsets(all_pieces.counts)[words_of_texts][1:])
     prefix, between, suffix = (
         np.asarray(ids, dtype=np.int32) for ids in (tokenizer.prefix, tokenizer.between, tokenizer.suffix)
     )
     windows: list[NDArray[np.int32]] = []
     second, follows, shortened, items = [], [], [], []
     for place, text in enumerate(texts):
-        a, b = pieces.of(2 * place), pieces.of(2 * place + 1)
+        a, b = pieces[2 * place : 2 * place + 2]
         if text.second is not None and together:
             kept_a, kept_b = _share(len(a), len(b), room - len(between))
             begins = len(prefix) + kept_a + len(between)
@@ -107,21 +112,6 @@ def _encode_texts(
             shortened=np.array(shortened, dtype=bool),
         ),
     )
-
-
-class _Pieces:
-    """The subwords of many texts, read in one go."""
-
-    def __init__(self, tokenizer: Tokenizer, texts: Sequence[Sequence[str]]) -> None:
-        # A subword tokenizer splits what stands between spaces itself.
-        read = [_split(words) for words in texts] if isinstance(tokenizer, WordTokenizer) else texts
-        pieces = tokenizer.split([word for words in read for word in words])
-        words = offsets(np.fromiter(map(len, read), np.int64, len(read)))
-        self._ids, self._ends = pieces.ids, offsets(pieces.counts)[words]
-
-    def of(self, text: int) -> NDArray[np.int32]:
-        """The subwords of the text with that number."""
-        return self._ids[self._ends[text] : self._ends[text + 1]]
 
 
 def _share(a: int, b: int, room: int) -> tuple[int, int]:

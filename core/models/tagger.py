@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 import torch
@@ -22,10 +21,9 @@ from core.models.text_heads import (
     NumberOutput,
     Output,
     PairHeads,
-    PairTask,
     pooled,
 )
-from core.tasks import KINDS, Kind
+from core.models.text_heads import HeadTask as HeadTask
 
 
 class Heads(nn.Module):
@@ -85,19 +83,6 @@ class Heads(nn.Module):
         for task, own in enumerate(words, only or 0):
             by_task[task] = nn.functional.linear(own, *self.of(task))
         return torch.cat(by_task, dim=1)
-
-
-@dataclass(frozen=True)
-class HeadTask:
-    """What a head must know of its task: its kind's stored name, its labels, the scale of its numbers."""
-
-    scheme: str
-    labels: Sequence[str]
-    scale: tuple[float, float] | None = None
-
-    @property
-    def kind(self) -> Kind:
-        return KINDS[self.scheme]
 
 
 class MultiTaskTagger(nn.Module):
@@ -220,10 +205,7 @@ def make_tagger(
         rows=_shared_rows(tasks) if config.heads == "shared" else None,
     )
     shared = config.pair_heads == "shared"
-    pair_tasks = [PairTask(len(task.labels), task.scale) for task in others]
-    pairs = (
-        PairHeads(encoder.features, pair_tasks, shared=shared, init=init, dropout=dropout) if others else None
-    )
+    pairs = PairHeads(encoder.features, others, shared=shared, init=init, dropout=dropout) if others else None
     order = sorted(range(len(tasks)), key=lambda task: apart[task])
     outputs = [_output(config, task, is_apart) for task, is_apart in zip(tasks, apart, strict=True)]
     places = [order.index(task) for task in range(len(tasks))]

@@ -13,6 +13,7 @@ from core.encoding.batches import IGNORED, Batch
 from core.models.crf import LinearChain
 from core.models.encoders.fast_bert import Dropout
 from core.models.encoders.transformer import PooledBy
+from core.tasks import KINDS, Kind
 
 
 def pooled(states: Tensor, batch: Batch, by: PooledBy) -> Tensor:
@@ -28,11 +29,16 @@ def pooled(states: Tensor, batch: Batch, by: PooledBy) -> Tensor:
 
 
 @dataclass(frozen=True)
-class PairTask:
-    """A task on pairs whose texts are read apart: its number of labels, or the scale of its numbers."""
+class HeadTask:
+    """What a head must know of its task: its kind's stored name, its labels, the scale of its numbers."""
 
-    labels: int
+    scheme: str
+    labels: Sequence[str]
     scale: tuple[float, float] | None = None
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.scheme]
 
 
 class PairHeads(nn.Module):
@@ -45,11 +51,11 @@ class PairHeads(nn.Module):
     """
 
     def __init__(
-        self, features: int, tasks: Sequence[PairTask], *, shared: bool, init: str, dropout: float
+        self, features: int, tasks: Sequence[HeadTask], *, shared: bool, init: str, dropout: float
     ) -> None:
         super().__init__()
         self._tasks = tuple(tasks)
-        own = [0 if task.scale else 1 if task.labels == 2 else task.labels for task in tasks]
+        own = [0 if task.scale else 1 if len(task.labels) == 2 else len(task.labels) for task in tasks]
         self.layers = nn.ModuleList(
             nn.Linear(4 * features, size) if size else nn.Identity() for size in ([1] if shared else own)
         )
@@ -61,7 +67,7 @@ class PairHeads(nn.Module):
     @property
     def sizes(self) -> list[int]:
         """How many columns each task has."""
-        return [task.labels for task in self._tasks]
+        return [len(task.labels) for task in self._tasks]
 
     def forward(self, u: Tensor, v: Tensor) -> list[Tensor]:
         """Each task's logits (m, C), or numbers (m, 1). u and v are (m, D), or (T', m, D) by task."""
@@ -77,7 +83,7 @@ class PairHeads(nn.Module):
             z = layer(self.dropout(torch.cat([u, v, (u - v).abs(), u * v], dim=-1)))
         if task.scale is not None:
             return on_scale(z, task.scale)
-        return torch.cat([torch.zeros_like(z), z], dim=1) if task.labels == 2 and z.shape[1] == 1 else z
+        return torch.cat([torch.zeros_like(z), z], dim=1) if len(task.labels) == 2 and z.shape[1] == 1 else z
 
 
 def on_scale(z: Tensor, scale: tuple[float, float]) -> Tensor:

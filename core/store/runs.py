@@ -237,10 +237,10 @@ class Runs(Database):
             if at is None or connection.scalar(known) is None:
                 self.insert_event(connection, run_id, kind, message, at)
 
-    def events(self, run_id: int, after_id: int = 0) -> list[RunEvent]:
-        """The run's history in order, from the event after that id on."""
+    def events(self, run_id: int) -> list[RunEvent]:
+        """The run's history in order."""
         statement = select(events.c.id, events.c.run_id, events.c.time, events.c.kind, events.c.message)
-        statement = statement.where(events.c.run_id == run_id, events.c.id > after_id).order_by(events.c.id)
+        statement = statement.where(events.c.run_id == run_id).order_by(events.c.id)
         with self.transaction(write=False) as connection:
             return [
                 RunEvent(id_, run, datetime_of(time), kind, message)

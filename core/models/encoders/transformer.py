@@ -123,7 +123,7 @@ def _pretrained(source: str, name: str) -> Any:
     try:
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
         check_description(config.to_dict() | {"attn_implementation": config._attn_implementation}, source)
-        check_index(_index(source), source)
+        check_index(_file(source, INDEX), source)
         # The pooler reads [CLS] alone and would be weights that no task trains.
         model_class = MODEL_MAPPING[type(config)]
         accepted = inspect.signature(model_class.__init__).parameters
@@ -170,15 +170,10 @@ def text_pooling(encoder: str) -> PooledBy:
 
 def _weights(source: str) -> dict[str, Tensor]:
     """The encoder's weights, from its one file of safetensors or from all of its shards."""
-    index = _index(source)
+    index = _file(source, INDEX)
     sharded = json.loads(index.read_text(encoding="utf-8"))["weight_map"] if index.is_file() else {}
     files = sorted(set(sharded.values())) or ["model.safetensors"]
     return {name: weight for file in files for name, weight in load_file(_file(source, file)).items()}
-
-
-def _index(source: str) -> Path:
-    """Where the index of an encoder's shards is, or would be."""
-    return _file(source, INDEX)
 
 
 def _file(source: str, name: str) -> Path:
