@@ -35,15 +35,14 @@ def truecase(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
     Only alphabetic tokens are replaced, so tokens and labels stay aligned. Each text of a pair is restored by
     itself.
     """
-    return tuple(map(_truecased_sentence, sentences))
-
-
-def _truecased_sentence(sentence: Sentence) -> Sentence:
-    if all_capitals(sentence.tokens):
-        sentence = replace(sentence, tokens=_restored(sentence.tokens))
-    if all_capitals(sentence.second or ()):
-        sentence = replace(sentence, second=_restored(sentence.second or ()))
-    return sentence
+    cased = []
+    for sentence in sentences:
+        if all_capitals(sentence.tokens):
+            sentence = replace(sentence, tokens=_restored(sentence.tokens))
+        if sentence.second is not None and all_capitals(sentence.second):
+            sentence = replace(sentence, second=_restored(sentence.second))
+        cased.append(sentence)
+    return tuple(cased)
 
 
 def all_capitals(tokens: Sequence[str]) -> bool:

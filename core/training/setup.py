@@ -295,8 +295,7 @@ def _base_transformer(config: RunConfig, half: bool, device: torch.device) -> La
     """The transformer, as encoder or as context, where not all of its weights are trained."""
     if config.transformer is None or (config.context_encoder is None and config.training.trains_all):
         return None
-    top, cache = config.training.top, cache_dir("encoders")
-    return LazyTransformer(config.transformer, half=half, device=device, cache=cache, top=top)
+    return LazyTransformer(config.transformer, half=half, device=device, top=config.training.top)
 
 
 def _encoder(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import pytest
@@ -25,24 +26,23 @@ from tests.small_disk import fill, small_disk
 from tests.tiny import tiny_bert
 
 
-def lazy(encoder: Path, home: Path, *, half: bool = False) -> LazyTransformer:
-    home.mkdir(exist_ok=True)
-    return LazyTransformer(str(encoder), half=half, device=torch.device("cpu"), cache=home)
+def lazy(encoder: Path, *, half: bool = False) -> LazyTransformer:
+    return LazyTransformer(str(encoder), half=half, device=torch.device("cpu"))
 
 
 def test_known_files_are_not_read_again(tmp_path: Path) -> None:
     encoder = tiny_bert(tmp_path / "encoder")
-    first = lazy(encoder, tmp_path / "home")
+    first = lazy(encoder)
     loaded = load_transformer(str(encoder), half=False)
     assert first.features == loaded.features
     assert first.parameters == sum(weight.numel() for weight in loaded.parameters())
     assert first.load() is first.load()
-    assert lazy(encoder, tmp_path / "home", half=True).fingerprint != first.fingerprint
+    assert lazy(encoder, half=True).fingerprint != first.fingerprint
     weights = encoder / "model.safetensors"
     before = weights.stat()
     weights.write_bytes(b"0" * before.st_size)
     os.utime(weights, ns=(before.st_atime_ns, before.st_mtime_ns))
-    again = lazy(encoder, tmp_path / "home")
+    again = lazy(encoder)
     assert (again.features, again.fingerprint, again.parameters) == (
         first.features, first.fingerprint, first.parameters,
     )  # fmt: skip
@@ -52,15 +52,15 @@ def test_known_files_are_not_read_again(tmp_path: Path) -> None:
 
 def test_files_that_changed_are_read(tmp_path: Path) -> None:
     encoder = tiny_bert(tmp_path / "encoder")
-    first = lazy(encoder, tmp_path / "home")
+    first = lazy(encoder)
     inner = first.load().inner
     with torch.no_grad():
         next(inner.parameters()).add_(1)
     inner.save_pretrained(encoder)
-    changed = lazy(encoder, tmp_path / "home")
+    changed = lazy(encoder)
     assert changed.fingerprint != first.fingerprint
-    # Elsewhere the same weights are known by the same name: their features may lie in the cache.
-    assert lazy(encoder, tmp_path / "elsewhere").fingerprint == changed.fingerprint
+    # In another folder the same weights have the same name: their features may lie in the cache.
+    assert lazy(copytree(encoder, tmp_path / "elsewhere")).fingerprint == changed.fingerprint
 
 
 def _batch(encoder: str, *sentences: str) -> Batch:

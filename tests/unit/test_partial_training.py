@@ -118,7 +118,7 @@ def test_with_nothing_trained_a_run_sees_the_states_of_the_frozen_encoder(encode
 
 def _tables(encoder: Path, home: Path, *, half: bool = False, top: int = 1) -> FeatureTables:
     device = torch.device("cpu")
-    lazy = LazyTransformer(str(encoder), half=half, device=device, cache=home, top=top)
+    lazy = LazyTransformer(str(encoder), half=half, device=device, top=top)
     return FeatureTables(lazy, 0, home, device)
 
 
@@ -297,7 +297,7 @@ def test_lower_states_are_not_needed_once_they_are_cached(
 
 
 def test_release_forgets_the_encoder(encoder: str, tmp_path: Path) -> None:
-    lazy = LazyTransformer(encoder, half=False, device=torch.device("cpu"), cache=tmp_path, top=1)
+    lazy = LazyTransformer(encoder, half=False, device=torch.device("cpu"), top=1)
     layers, heads = lazy.top_layers()
     assert (len(layers), heads) == (1, 2)
     first = lazy.load()

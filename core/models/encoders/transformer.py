@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-import re
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,7 +32,6 @@ from core.models.sources import (
     signature,
     verify_packaged_weights,
 )
-from core.paths import written_whole
 from core.registry import ENCODERS, base_name
 
 PooledBy = Literal["cls", "mean"]
@@ -189,45 +186,32 @@ def _file(source: str, name: str) -> Path:
         return Path(name)
 
 
-@dataclass(frozen=True)
-class _Known:
-    """What runs over a frozen encoder must know of it even where all of its features are in the cache."""
-
-    features: int
-    fingerprint: str
-    parameters: int
-
-    def __post_init__(self) -> None:
-        if min(self.features, self.parameters) <= 0 or not re.fullmatch("[0-9a-f]{16}", self.fingerprint):
-            raise ValueError(f"no encoder has {self}")
+_KNOWN: dict[tuple[str | None, bool], tuple[int, str, int]] = {}
+"""By files and precision of an encoder, what runs must know even where the cache has all of its features:
+their number, the fingerprint, how many weights.
+"""
 
 
 class LazyTransformer:
     """A pre-trained encoder, or the layers of it below its last `top` ones, that is loaded only when its
     weights are needed.
 
-    `features`, `parameters` and the `fingerprint` of its weights and precision are kept in the folder `cache`
-    for as long as the encoder's files have the same signature, so that these are read once and not for each
-    of a thousand runs: they are those of the whole encoder. Raises as `load_transformer`, and ConfigError
-    where the encoder has no such last layers.
+    `features`, `parameters` and the `fingerprint` of its weights and precision are remembered for as long as
+    the encoder's files have the same signature, so that a worker reads these once and not for each of a
+    thousand runs: they are those of the whole encoder. Raises as `load_transformer`, and ConfigError where
+    the encoder has no such last layers.
     """
 
-    def __init__(self, encoder: str, *, half: bool, device: torch.device, cache: Path, top: int = 0) -> None:
+    def __init__(self, encoder: str, *, half: bool, device: torch.device, top: int = 0) -> None:
         self._encoder, self._half, self._device, self.top = encoder, half, device, top
         self._loaded: Transformer | None = None
         self._layers = nn.ModuleList()
         files = signature(locate(encoder))
-        path = None if files is None else cache / f"{files}-{'bf16' if half else 'fp32'}.json"
-        known = None if path is None else _read(path)
-        if known is None:
+        if files is None or (files, half) not in _KNOWN:
             loaded = load_transformer(encoder, half=half)
-            known = _Known(loaded.features, _fingerprint(loaded), weight_count(loaded))
+            _KNOWN[files, half] = loaded.features, _fingerprint(loaded), weight_count(loaded)
             self._keep(loaded)
-            if path is not None:
-                text = json.dumps(asdict(known))
-                with written_whole(path, len(text), f"What is known of the encoder {encoder}") as beside:
-                    beside.write_text(text, encoding="utf-8")
-        self.features, self.fingerprint, self.parameters = known.features, known.fingerprint, known.parameters
+        self.features, self.fingerprint, self.parameters = _KNOWN[files, half]
 
     def load(self) -> Transformer:
         """The encoder on the device, in evaluation mode; in memory from then on."""
@@ -263,11 +247,3 @@ def _fingerprint(encoder: Transformer) -> str:
         digest.update(name.encode())
         digest.update(value.detach().cpu().contiguous().view(torch.uint8).numpy().data)
     return digest.hexdigest()[:16]
-
-
-def _read(path: Path) -> _Known | None:
-    """None where there is no such file, or none that can be used."""
-    try:
-        return _Known(**json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        return None
