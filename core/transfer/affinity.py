@@ -50,12 +50,13 @@ def embedding_curves(tasks: Sequence[str]) -> tuple[Curve, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Affinities:
-    """Means over the measurements of a run's T tasks, NaN for pairs that it never measured.
+    """Means over the measurements of a run, NaN for pairs that it never measured.
 
     cosine (T, T)    of the gradients of two tasks' losses on the shared weights; 1 on the diagonal
     affinity (T, T)  Z(auxiliary → main): main tasks by row, auxiliary ones by column; NaN on the diagonal
     """
 
+    tasks: tuple[str, ...]
     cosine: NDArray[np.float64]
     affinity: NDArray[np.float64]
 
@@ -67,7 +68,8 @@ def affinities(tasks: Sequence[str], curves: Mapping[Curve, ArrayLike]) -> Affin
         known = np.asarray(values, dtype=np.float64)
         if np.isfinite(known).any():
             means[curve] = float(known[np.isfinite(known)].mean())
-    return Affinities(_matrix(tasks, cosine_curve, means, 1.0), _matrix(tasks, affinity_curve, means, np.nan))
+    cosine = _matrix(tasks, cosine_curve, means, 1.0)
+    return Affinities(tuple(tasks), cosine, _matrix(tasks, affinity_curve, means, np.nan))
 
 
 def cosine_matrix(tasks: Sequence[str], values: Mapping[Curve, float]) -> NDArray[np.float64]:

@@ -197,6 +197,7 @@ def test_matrices_of_a_stored_run(store: Store) -> None:
     }
     store.add_metrics(run, [StepMetrics(step, step, step, of_step) for step, of_step in values.items()])
     means = run_affinities(store, store.run(run))
+    assert means.tasks == tasks
     nan = math.nan
     np.testing.assert_array_equal(means.affinity, [[nan, 0.5, nan], [nan, nan, -0.5], [nan, nan, nan]])
     np.testing.assert_array_equal(means.cosine, [[1, 0.25, nan], [0.25, 1, nan], [nan, nan, 1]])
