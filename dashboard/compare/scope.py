@@ -69,7 +69,8 @@ def scope() -> Scope | None:
                 "table.",
             )
     setting, on_data = by_setting[name]
-    compared, left_out = _newest_rows(on_data)
+    rows = list(by_configuration(sorted(on_data, key=lambda run: -run.id)).values())
+    compared, left_out = list(itertools.chain(*rows[:_MOST_ROWS])), max(0, len(rows) - _MOST_ROWS)
     with st.container(horizontal=True, vertical_alignment="center"):
         split = segments("Scores on", {"test": "Test split", "dev": "Dev split"}, key="on")
         st.caption(_described(name, picked, on_data, left_out), width="content")
@@ -78,12 +79,6 @@ def scope() -> Scope | None:
     if setting.note:
         st.caption(f":material/info: {escape(setting.note)}")
     return Scope(compared, name, split)
-
-
-def _newest_rows(runs: Sequence[Run]) -> tuple[list[Run], int]:
-    """The runs of the newest configurations, as many as a table can show; how many configurations more."""
-    rows = list(by_configuration(sorted(runs, key=lambda run: -run.id)).values())
-    return list(itertools.chain(*rows[:_MOST_ROWS])), max(0, len(rows) - _MOST_ROWS)
 
 
 def _described(name: str, picked: Sequence[Run], on_data: Sequence[Run], left_out: int) -> str:

@@ -50,10 +50,6 @@ function dress(layout, styles) {
   layout.font = { color: text, family: styles.getPropertyValue("--st-font"), size: 12, ...layout.font }
   layout.hoverlabel = { bgcolor: page, bordercolor: grid, font: { color: text, size: 12 }, ...layout.hoverlabel }
   layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: grid, activecolor: text, ...layout.modebar }
-  for (const name of Object.keys(layout)) {
-    if (!/^[xy]axis\d*$/.test(name)) continue
-    layout[name] = { gridcolor: grid, linecolor: grid, tickcolor: grid, zeroline: false, ...layout[name] }
-  }
   return layout
 }
 

@@ -53,11 +53,6 @@ _IN_A_ROW = 3
 _PLACES = {"step": "steps", "epoch": "epochs", "minutes": "minutes"}
 
 
-def hide_lines(keys: Sequence[str]) -> None:
-    """Keep in the URL the keys of the hidden lines."""
-    set_parameter("hide", ",".join(keys))
-
-
 def window() -> tuple[float, float] | None:
     """The zoomed part of x in the URL; None for all of it, or if the URL has no valid one."""
     try:
@@ -292,7 +287,11 @@ def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
             )
         )
     curve_legend(
-        rows, columns, runs_drawn=view.reading.seeds == "lines", key="curve_legend", changed=hide_lines
+        rows,
+        columns,
+        runs_drawn=view.reading.seeds == "lines",
+        key="curve_legend",
+        changed=lambda keys: set_parameter("hide", ",".join(keys)),
     )
     notes = ["Tick to show. Dotted: STL, dashed: MTL, solid: MRN."]
     if any(line.kept for line in view.large.lines):

@@ -48,6 +48,7 @@ from core.tasks import Kind
 from core.wording import plural
 from jobs.queue.control import MOST_RETRIES, PRIORITIES
 from jobs.queue.sweeps import sweep
+from jobs.reports.naming import has_field
 
 # What the form asks in its own place, in the order a researcher thinks; all other fields are rare.
 _FIRST = ("encoder", "encoder_training", "paradigm", "prior", "added_to", "alignment", "lambda", "fraction")
@@ -348,7 +349,7 @@ def _corpora_text(names: Sequence[str]) -> str:
 
 def _listed(configs: Sequence[RunConfig], name: str) -> str | tuple[str, ...]:
     """A field's values in these runs, as the form has them; where none has the field, as in a fresh form."""
-    having = [config for config in configs if name in _fields_of(config)]
+    having = [config for config in configs if has_field(config, name)]
     if not having:
         return START[name]
     values = _explicit(having, name)
@@ -360,10 +361,6 @@ def _listed(configs: Sequence[RunConfig], name: str) -> str | tuple[str, ...]:
         return text_of(name, sorted(values))
     places = {option: place for place, option in enumerate(OPTIONS[name])}
     return tuple(sorted(map(value_text, values), key=lambda option: places.get(option, len(places))))
-
-
-def _fields_of(config: RunConfig) -> frozenset[str]:
-    return applicable_fields(config.paradigm, config.encoder, config.encoder_training, config.prior)
 
 
 def _explicit(configs: Sequence[RunConfig], name: str) -> tuple[Any, ...]:

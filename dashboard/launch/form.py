@@ -82,12 +82,6 @@ _NO_UNIT = (
 )
 
 
-def start_fields() -> None:
-    """Gives every field without a value its start value. To be called before the widgets, on each run."""
-    for field, start in START.items():
-        st.session_state.setdefault(key_of(field), start if isinstance(start, str) else list(start))
-
-
 def field_label(field: str) -> str:
     """A field's name in words, with its unit where it has one."""
     help_ = FIELD_HELP[field]
@@ -168,7 +162,8 @@ def form() -> tuple[Draft, _Slots]:
     """Draws the form; returns what it holds, and by field the place for a sentence on what is
     wrong with it.
     """
-    start_fields()
+    for field, start in START.items():
+        st.session_state.setdefault(key_of(field), start if isinstance(start, str) else list(start))
     slots: _Slots = {}
     added, source = added_to(resources.store()), st.container()
     with _field(slots, "corpus"):
@@ -203,12 +198,13 @@ def form() -> tuple[Draft, _Slots]:
         lists["paradigm"] = picks("paradigm", names=PARADIGM_NAMES)
         with st.popover("What are STL, MTL and MRN?", type="tertiary", key="launch_paradigms"):
             paradigms()
+    known = {task.name: task for task in data.summary.tasks} if data.summary else {}
     if "mrn" in lists["paradigm"]:
-        known = {task.name: task.labels for task in data.summary.tasks} if data.summary else {}
-        labels = {task: known[task] for task in tasks if task in known}
+        labels = {task: known[task].labels for task in tasks if task in known}
         lists |= _prior(slots, lists, labels, problems)
     lists |= _budget(slots)
-    reads = _reads(data, tasks)
+    looked_into = known.keys() >= set(tasks)
+    reads = frozenset(KINDS[known[task].scheme].reads for task in tasks) if looked_into else None
     rare, execution = _rare(slots, lists, reads)
     draft = Draft(
         corpus=data.corpus,
@@ -221,12 +217,6 @@ def form() -> tuple[Draft, _Slots]:
         **execution,
     )
     return draft, slots
-
-
-def _reads(data: ChosenData, tasks: Sequence[str]) -> frozenset[str] | None:
-    """What the chosen tasks read; None where the corpus has not been looked into."""
-    kinds = {task.name: KINDS[task.scheme] for task in data.summary.tasks} if data.summary else {}
-    return frozenset(kinds[task].reads for task in tasks) if kinds.keys() >= set(tasks) else None
 
 
 def captions(words: Mapping[str, str]) -> None:

@@ -348,13 +348,15 @@ rows turn out to be related or to vary unlike; **trace** $\sum_k s_k$, kept at $
 
 def how_to_read(mode: str, view: str) -> None:
     """The fold at the foot of the page, on the mode and the view shown."""
-    if mode == EMBEDDING:
-        fold(_explain_embeddings, key="how_to_read")
-        return
-    symbol, of = _ROWS[mode]
-    equation, words = _VIEWS[view]
 
     def explain() -> None:
+        if mode == EMBEDDING:
+            st.markdown("Every cell is the cosine of the vectors by which tasks $i$ and $j$ are told apart:")
+            st.latex(r"c_{ij} = \frac{e_i^\top e_j}{\lVert e_i \rVert \, \lVert e_j \rVert}")
+            st.markdown(_EMBEDDINGS)
+            return
+        symbol, of = _ROWS[mode]
+        equation, words = _VIEWS[view]
         st.markdown(f"Every cell is the correlation of {of} $i$ and $j$, from ${symbol}$:")
         st.latex(equation if view == "mean" else equation + rf", \qquad \Omega = {symbol}")
         st.markdown(words + _COLOURS + PENALTY + _NUMBERS)
@@ -373,9 +375,3 @@ seeds near 0 beside large single values says that directions were not learned fr
 
 A cosine does not say that one task helps the other, nor that telling tasks apart helps: *Compare* shows that.
 """
-
-
-def _explain_embeddings() -> None:
-    st.markdown("Every cell is the cosine of the vectors by which tasks $i$ and $j$ are told apart:")
-    st.latex(r"c_{ij} = \frac{e_i^\top e_j}{\lVert e_i \rVert \, \lVert e_j \rVert}")
-    st.markdown(_EMBEDDINGS)

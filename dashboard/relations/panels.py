@@ -151,6 +151,13 @@ def _player(state: RelationsState, data: PlayerData) -> None:
         if row != column:
             st.query_params["pair"] = [row, column]
 
+    def go_to_step(event: Mapping[str, Any]) -> None:
+        # None is the newest step, which is not in the address: a link without a step follows the run.
+        set_parameter("step", "" if event["step"] is None else str(event["step"]))
+
+    def zoom(event: Mapping[str, Any]) -> None:
+        set_parameter("zoom", "" if event.get("whole") else f"{int(event['top'])},{int(event['left'])}")
+
     matrix_player(
         data.frame
         | {
@@ -170,17 +177,8 @@ def _player(state: RelationsState, data: PlayerData) -> None:
         },
         data.numbers,
         key=PLAYER,
-        on={"step": _go_to_step, "cell": choose_cell, "zoom": _zoom},
+        on={"step": go_to_step, "cell": choose_cell, "zoom": zoom},
     )
-
-
-def _go_to_step(event: Mapping[str, Any]) -> None:
-    """The newest step is not written to the URL: a link without a step follows the run."""
-    set_parameter("step", "" if event["step"] is None else str(event["step"]))
-
-
-def _zoom(event: Mapping[str, Any]) -> None:
-    set_parameter("zoom", "" if event.get("whole") else f"{int(event['top'])},{int(event['left'])}")
 
 
 def _table(frame: pd.DataFrame, key: str, alt: str, **settings: Any) -> None:

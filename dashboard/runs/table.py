@@ -100,12 +100,6 @@ def run_search(tasks: Sequence[str]) -> Search:
     return Search(text or "", order == "configurations", split, sort)
 
 
-def ask_for(text: str) -> None:
-    """Put this text into the filter; the empty text shows all runs."""
-    st.session_state[_FILTER] = text
-    _to_first_page()
-
-
 def page_number() -> int:
     """The page of the table that is asked for: by the URL until its widget has been drawn."""
     number: int = st.session_state.get(_PAGE) or max(1, whole_number(st.query_params.get(_PAGE, "")) or 1)
@@ -152,9 +146,14 @@ def nothing_found(*, is_filtered: bool) -> None:
     if not is_filtered:
         st.info("All runs are archived. The filter `archived:yes` finds them.", icon=":material/archive:")
         return
+
+    def clear() -> None:
+        st.session_state[_FILTER] = ""
+        _to_first_page()
+
     with st.container(border=True):
         st.markdown("**No run matches this filter.** Archived runs are only found by `archived:yes`.")
-        st.button("Clear the filter", on_click=ask_for, args=("",))
+        st.button("Clear the filter", on_click=clear)
 
 
 def run_tables(page: Page, split: str, line: DeltaGenerator | None = None) -> None:
