@@ -54,10 +54,13 @@ def launch(
     return runs, reused
 
 
-def perform(act: Callable[..., list[Answer]], *args: Any, **options: Any) -> list[int]:
-    """Call `act(store, *args, **options)` and keep its answers for `show`. Returns the ids of the runs for
-    which it was done.
-    """
+def perform(act: Callable[..., list[Answer]], *args: Any, **options: Any) -> None:
+    """Call `act(store, *args, **options)` and keep its answers for `show`."""
+    _perform(act, *args, **options)
+
+
+def _perform(act: Callable[..., list[Answer]], *args: Any, **options: Any) -> list[int]:
+    """As `perform`; the ids of the runs for which it was done."""
     try:
         answers = act(resources.store(), *args, **options)
     except MRNLabError as error:  # nothing was done for any run
@@ -78,7 +81,7 @@ def toast(message: str) -> None:
 def archive(runs: Sequence[int]) -> None:
     """Archive runs, which are no longer chosen; `undo_line` offers to restore them."""
     before = chosen()
-    if done := perform(control.archive, runs):
+    if done := _perform(control.archive, runs):
         choose([run_id for run_id in before if run_id not in done])
         # The line with the undo says it, in place of a toast.
         st.session_state[_REPORT] = "", st.session_state[_REPORT][1]
