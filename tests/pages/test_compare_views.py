@@ -221,7 +221,7 @@ class TestAnswers:
         mtl, *mrn = config("mtl"), config("mrn", alignment="exact"), config("mrn", alignment="disjoint")
         for made, baseline in (([mtl, *mrn], "disjoint"), ([config("stl", tasks=("ner",)), mtl, *mrn], None)):
             _, table = tabled(dict(zip(made, (0.6, 0.61, 0.9, 0.8), strict=False)))
-            first, second = (table.row(key).config for key in default_pair(table) or ())
+            first, second = (table.row(key).config for key in views.default_pair(table) or ())
             assert (first.paradigm, second.alignment) == ("mrn", baseline)
 
 
