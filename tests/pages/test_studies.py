@@ -144,6 +144,7 @@ class TestLaunch:
     def test_the_table_has_a_row_for_each_study(
         self, open_page: Open, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        open_page("launch")  # a test's app opens this page first, which reads the demo corpus
         refuse_to_read(monkeypatch)
         app = open_page("studies")
         text, priors = words(app).replace("*", ""), STUDIES["priors"]
