@@ -98,10 +98,10 @@ def test_a_fraction_is_a_share_of_each_part_in_the_corpus_order(fraction: float,
     )
     drawn = prepare(config)
     whole = load("demo-both-pos")
-    places = {(one.part, one.tokens): place for place, one in enumerate(whole.train)}
-    order = [places[one.part, one.tokens] for one in drawn.train]
+    places = {(sentence.part, sentence.tokens): place for place, sentence in enumerate(whole.train)}
+    order = [places[sentence.part, sentence.tokens] for sentence in drawn.train]
     assert order == sorted(set(order))
     for part in ("demo-pos-a", "demo-pos-b"):
-        number = sum(one.part == part for one in drawn.train)
+        number = sum(sentence.part == part for sentence in drawn.train)
         assert number == max(1, round(fraction * 600))
     assert (len(drawn.dev), len(drawn.test)) == (400, 400)

@@ -40,8 +40,8 @@ def test_words_read_once_give_the_subwords_of_whole_sentences(
 ) -> None:
     text = encode(sentences, tokenizer, max_length)
     windows, firsts = _read_whole(sentences, tokenizer, max_length - tokenizer.frame)
-    assert [text.ids[one:other].tolist() for one, other in pairwise(text.offsets)] == windows
-    assert [text.firsts[one:other].tolist() for one, other in pairwise(text.words)] == firsts
+    assert [text.ids[start:end].tolist() for start, end in pairwise(text.offsets)] == windows
+    assert [text.firsts[start:end].tolist() for start, end in pairwise(text.words)] == firsts
     assert np.diff(text.sentences).tolist() == [len(words) for words in sentences]
 
 
@@ -52,13 +52,17 @@ def _read_whole(
     windows, firsts = [], []
     for words in sentences:
         read = tokenizer.inner([words], is_split_into_words=True, add_special_tokens=False, verbose=False)
-        found = list(zip(read.word_ids(0), read["input_ids"][0], strict=True))
+        subwords = list(zip(read.word_ids(0), read["input_ids"][0], strict=True))
         each = [
-            [piece for of, piece in found if of == word] or [tokenizer.unknown] for word in range(len(words))
+            [piece for of, piece in subwords if of == word] or [tokenizer.unknown]
+            for word in range(len(words))
         ]
-        for one in cut([len(pieces) for pieces in each], budget):
-            body = [piece for pieces in each[one.start : one.stop] for piece in pieces][:budget]
+        for window in cut([len(pieces) for pieces in each], budget):
+            body = [piece for pieces in each[window.start : window.stop] for piece in pieces][:budget]
             windows.append([*tokenizer.prefix, *body, *tokenizer.suffix])
-            before = [sum(map(len, each[one.start : own])) for own in range(one.own_start, one.own_stop)]
+            before = [
+                sum(map(len, each[window.start : first]))
+                for first in range(window.own_start, window.own_stop)
+            ]
             firsts.append([len(tokenizer.prefix) + place for place in before])
     return windows, firsts

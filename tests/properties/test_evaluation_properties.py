@@ -48,8 +48,8 @@ def test_scores_are_those_of_seqeval_in_both_modes(gold: list[list[str]], chance
         assert score.precision == score.recall == score.f1_conll == 0
         return
     true, guess = numbered(gold, predicted)
-    types, *found = span_pair(true, guess)
-    assert counted_report(types, span_counts(types, *found)) == score.report
+    types, *spans_of_both = span_pair(true, guess)
+    assert counted_report(types, span_counts(types, *spans_of_both)) == score.report
     report = reported(score)
     compare(report, classification_report(gold, predicted, output_dict=True))
     micro = report["micro avg"]

@@ -56,24 +56,24 @@ def test_every_figure_is_the_one_that_was_noted_from_the_paper() -> None:
     if not _PAPER.is_file():
         pytest.skip("the notes on the published results are not here")
     noted = [
-        tuple(map(float, found))
+        tuple(map(float, figures))
         for line in _PAPER.read_text(encoding="utf-8").splitlines()
         if line.startswith("|")
-        for found in re.findall(r"([\d.]+)±([\d.]+)", line)
+        for figures in re.findall(r"([\d.]+)±([\d.]+)", line)
     ]
     assert len(BY_NAME) == len(PUBLISHED)
     # Table 3 is noted row by row over both fractions, the others row by row.
-    order = sorted(PUBLISHED, key=lambda one: (one.table, one.table == 3 and one.paradigm == "mrn"))
-    assert [(one.mean, one.sd) for one in order] == noted
+    order = sorted(PUBLISHED, key=lambda cell: (cell.table, cell.table == 3 and cell.paradigm == "mrn"))
+    assert [(cell.mean, cell.sd) for cell in order] == noted
 
 
 @pytest.mark.parametrize("paradigm", ["stl", "mtl", "mrn"])
 def test_what_was_trained_as_published_has_its_figures(paradigm: str) -> None:
-    found = matching(config(paradigm))
-    assert {task: one.mean for task, one in found.items()} == {
+    cells = matching(config(paradigm))
+    assert {task: published.mean for task, published in cells.items()} == {
         task: cell(1, "bert-base-cased", paradigm, task)[0] for task in ("ner", "chunk", "pos")
     }
-    assert matching(config(paradigm, corpus="/data/conll2003")) == found
+    assert matching(config(paradigm, corpus="/data/conll2003")) == cells
 
 
 @pytest.mark.parametrize(
@@ -121,15 +121,15 @@ NOTHING = DevScores({})
 
 def listing(study: Study = STUDY) -> list[Planned]:
     return [
-        one for setting in study.settings for one in planned(lay_out(study, setting), NOTHING, frozenset())
+        plan for setting in study.settings for plan in planned(lay_out(study, setting), NOTHING, frozenset())
     ]
 
 
 class TestPlan:
     def test_it_lists_exactly_tables_1_to_3(self) -> None:
         """Every published cell has five final runs for each of its λ, and there are no others."""
-        final = [one for one in listing() if "final" in one.stage]
-        counted = Counter((cell, one.run.lambda_) for one in final for cell in _cells(one.run))
+        final = [plan for plan in listing() if "final" in plan.stage]
+        counted = Counter((cell, plan.run.lambda_) for plan in final for cell in _cells(plan.run))
         assert counted == Counter(
             {
                 (cell, strength): 10 if cell.table == 3 else 5  # both readings of Table 3
@@ -138,8 +138,8 @@ class TestPlan:
                 for strength in (_listed_lambdas(cell.table) if cell.paradigm == "mrn" else (None,))
             }
         )
-        assert all(_cells(one.run) for one in final)
-        assert Counter(one.setting for one in listing()) == {
+        assert all(_cells(plan.run) for plan in final)
+        assert Counter(plan.setting for plan in listing()) == {
             "table1": 35, "table1-bilstm": 20, "table1-roberta": 35,
             "table2": 35, "table2-bilstm": 25, "table2-roberta": 35,
             "table3-5": 25, "table3-10": 25, "table3-5-one-draw": 25, "table3-10-one-draw": 25,
@@ -149,25 +149,25 @@ class TestPlan:
         """But for what a table is about, and how λ is chosen where there are no dev sentences."""
         of_the_table = {"encoder", "lambda", "alignment", "fraction", "select_by", "dev_sentences"}
         fixed = {name: value for name, value in PRESETS["dissertation"].items() if name not in of_the_table}
-        for one in listing():
-            values = one.run.values()
+        for plan in listing():
+            values = plan.run.values()
             assert {name: values[name] for name in fixed} == {
                 name: None if values[name] is None else value for name, value in fixed.items()
             }
 
     def test_where_there_are_no_dev_sentences_lambda_is_chosen_by_runs_that_hold_some_out(self) -> None:
-        for one in listing():
-            held_out = one.run.corpus != "conll2003" and one.stage == "search"
-            assert one.run.dev_sentences == (None if held_out else 0)
-            table_3 = one.run.corpus == "both-pos"
-            assert one.run.select_by == ("last" if held_out or table_3 else "loss")
-            programs = table_3 and not one.setting.endswith("one-draw")
-            assert one.run.fraction_draw == ("each_epoch" if programs else "once")
-            assert one.run.corpus_order == ("in_turn" if programs else "mixed")
-            assert one.open == (("lambda",) if one.stage == "final" and one.family == "mrn" else ())
+        for plan in listing():
+            held_out = plan.run.corpus != "conll2003" and plan.stage == "search"
+            assert plan.run.dev_sentences == (None if held_out else 0)
+            table_3 = plan.run.corpus == "both-pos"
+            assert plan.run.select_by == ("last" if held_out or table_3 else "loss")
+            programs = table_3 and not plan.setting.endswith("one-draw")
+            assert plan.run.fraction_draw == ("each_epoch" if programs else "once")
+            assert plan.run.corpus_order == ("in_turn" if programs else "mixed")
+            assert plan.open == (("lambda",) if plan.stage == "final" and plan.family == "mrn" else ())
 
     def test_the_chosen_lambda_is_then_trained_on_all_sentences(self) -> None:
-        layout = lay_out(STUDY, next(one for one in STUDY.settings if one.name == "table2"))
+        layout = lay_out(STUDY, next(setting for setting in STUDY.settings if setting.name == "table2"))
         first = next_runs(layout, NOTHING, ())
         mrn = [run for run in first if run.paradigm == "mrn"]
         assert {(run.dev_sentences, run.select_by) for run in mrn} == {(None, "last")}
@@ -178,7 +178,7 @@ class TestPlan:
         assert [run.seed for run in then] == [1, 2, 3, 4, 5]
 
     def test_final_runs_that_stand_in_the_store_choose_nothing(self) -> None:
-        layout = lay_out(STUDY, next(one for one in STUDY.settings if one.name == "table3-5"))
+        layout = lay_out(STUDY, next(setting for setting in STUDY.settings if setting.name == "table3-5"))
         final = {run: {"pos-2003": 1.0} for arm in layout.arms["mrn"] for run in arm.of(STUDY.seeds)}
         assert chosen_arm(layout, "mrn", DevScores(final), ()) is None
 
@@ -199,15 +199,16 @@ class TestOtherEncoders:
             "table1", "table1-bilstm", "table2", "table2-bilstm", "table3-5", "table3-10",
             "table3-5-one-draw", "table3-10-one-draw",
         ]  # fmt: skip
-        encoders = {one.run.encoder for one in listing(made)}
+        encoders = {plan.run.encoder for plan in listing(made)}
         assert encoders == {"minilm", "minilm+bilstm"}
-        assert not any(_cells(one.run) for one in listing(made))
+        assert not any(_cells(plan.run) for plan in listing(made))
 
     def test_a_frozen_encoder_has_its_own_rate_and_nothing_published(self) -> None:
         made = over(encoder_training="frozen")
-        for one in listing(made):
-            assert (one.run.encoder_training, one.run.lr_encoder, one.run.lr_heads) == ("frozen", None, 0.02)
-            assert _cells(one.run) == []
+        for plan in listing(made):
+            run = plan.run
+            assert (run.encoder_training, run.lr_encoder, run.lr_heads) == ("frozen", None, 0.02)
+            assert _cells(plan.run) == []
 
     def test_refusals(self) -> None:
         with pytest.raises(ConfigError, match="name minilm without"):
@@ -220,7 +221,7 @@ class TestOtherEncoders:
 
 def result(study: Study, name: str, *, scores: dict[str, float], dev_best: float = 0.5) -> Result:
     """The setting, all runs finished: each task's score from `scores`, and dev best at λ = `dev_best`."""
-    layout = lay_out(study, next(one for one in study.settings if one.name == name))
+    layout = lay_out(study, next(setting for setting in study.settings if setting.name == name))
     runs = list(layout.runs())
     dev = {run: dict.fromkeys(run.tasks, 0.8 + (run.lambda_ == dev_best) / 100) for run in runs}
     # On test another λ would be better.
@@ -234,11 +235,11 @@ PRINTED = {"ner": 0.9084, "chunk": 0.9149, "pos": 0.9400}
 
 class TestReport:
     def test_dev_alone_chooses_and_each_figure_has_its_verdict(self) -> None:
-        found = result(STUDY, "table1", scores=PRINTED)
-        mrn = found.outcome("mrn")
+        table_1 = result(STUDY, "table1", scores=PRINTED)
+        mrn = table_1.outcome("mrn")
         assert mrn.chosen == "λ=0.5"
         assert mrn.scores[MEAN].n == 5
-        view = table_view(STUDY, "table 1", [found])
+        view = table_view(STUDY, "table 1", [table_1])
         assert view is not None
         assert list(view.rows) == ["BERT (STL)", "BERT (MTL)", "BERT (MRN)"]
         assert {task: view.rows["BERT (MRN)"].verdict(task) for task in view.tasks} == {

@@ -29,8 +29,8 @@ _COMMANDS = _PROGRAM.commands
 
 def _section(text: str, title: str) -> str:
     """What stands under that heading of the second level."""
-    found = re.search(rf"^## {title}$(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
-    return found[1] if found else ""
+    section = re.search(rf"^## {title}$(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
+    return section[1] if section else ""
 
 
 @pytest.mark.parametrize("verb", sorted(_COMMANDS))

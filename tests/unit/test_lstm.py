@@ -98,10 +98,10 @@ def test_states_and_gradients_are_those_of_each_sentence_alone(kind: str, length
     (states * towards).sum().backward()
     torch.testing.assert_close(states, expected, rtol=0, atol=1e-10)
     assert encoder.features == states.shape[-1]
-    found = gradients(encoder)
-    assert found.keys() == right.keys()
+    packed = gradients(encoder)
+    assert packed.keys() == right.keys()
     for name, gradient in right.items():
-        torch.testing.assert_close(found[name], gradient, rtol=0, atol=1e-10, msg=name)
+        torch.testing.assert_close(packed[name], gradient, rtol=0, atol=1e-10, msg=name)
 
 
 @each_kind
@@ -140,11 +140,11 @@ def test_a_drawn_task_has_the_logits_and_gradients_that_it_has_among_all(kind: s
     assert not logits[:, [column for column in range(9) if column not in range(rows.start, rows.stop)]].any()
     torch.testing.assert_close(losses[1], losses[0], rtol=0, atol=1e-12)
     for name, gradient in right.items():
-        found = learned[name]
-        if found is None:  # a layer above the task's
+        of_drawn = learned[name]
+        if of_drawn is None:  # a layer above the task's
             assert gradient is None or not gradient.any()
         else:
-            torch.testing.assert_close(found, gradient, rtol=0, atol=1e-10, msg=name)
+            torch.testing.assert_close(of_drawn, gradient, rtol=0, atol=1e-10, msg=name)
 
 
 @each_kind

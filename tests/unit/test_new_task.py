@@ -210,10 +210,10 @@ def test_an_added_run_tags_with_all_tasks_and_leaves_the_old_heads(
         assert len(after[name]) == len(before[name]) + 5
     words = [sentence.tokens for sentence in sentences(5, 11)]
     old, new = load_tagger(trained).tag(words), load_tagger(tmp_path / "2").tag(words)
-    for one, other in zip(old, new, strict=True):
-        assert list(other.tags) == ["pos", "ner", "tag"]
-        assert [tag.label for tag in other.tags["pos"]] == [tag.label for tag in one.tags["pos"]]
-        assert [tag.label for tag in other.tags["ner"]] == [tag.label for tag in one.tags["ner"]]
+    for by_old, by_new in zip(old, new, strict=True):
+        assert list(by_new.tags) == ["pos", "ner", "tag"]
+        assert [tag.label for tag in by_new.tags["pos"]] == [tag.label for tag in by_old.tags["pos"]]
+        assert [tag.label for tag in by_new.tags["ner"]] == [tag.label for tag in by_old.tags["ner"]]
     (last,) = laboratory.record.snapshots.values()
     assert last.relations.task.shape == (3, 3)
     related = last.relations.correlation("task")

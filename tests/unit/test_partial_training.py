@@ -77,10 +77,10 @@ def test_states_and_gradients_are_those_of_the_whole_encoder(name: str, top: int
     upper = TopLayers(below_layers, layers, inner.config.num_attention_heads, half=False)
     prefix = len(inner.encoder.layer) - top
     for kind in ("forward", "words"):
-        expected, found = getattr(whole, kind)(given), getattr(upper, kind)(given)
+        expected, of_upper = getattr(whole, kind)(given), getattr(upper, kind)(given)
         if kind == "forward":
-            expected, found = (part.flatten(0, 1)[given.real] for part in (expected, found))
-        torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+            expected, of_upper = (part.flatten(0, 1)[given.real] for part in (expected, of_upper))
+        torch.testing.assert_close(of_upper, expected, rtol=0, atol=1e-5)
         towards = torch.randn_like(expected)
         (expected * towards).sum().backward()
         right = {
@@ -90,7 +90,7 @@ def test_states_and_gradients_are_those_of_the_whole_encoder(name: str, top: int
             for number, _, rest in [weight.removeprefix("encoder.layer.").partition(".")]
             if int(number) >= prefix
         }
-        (found * towards).sum().backward()
+        (of_upper * towards).sum().backward()
         assert_alike(gradients(upper), right)
 
 
@@ -213,9 +213,9 @@ def test_adapters_leave_all_other_weights_without_a_gradient() -> None:
     adapted = Transformer(model(FAMILY["bert"]), half=False)
     _trained_adapters(adapted)
     adapted.words(batch((5, 2), 0)).square().sum().backward()
-    found = gradients(adapted)
-    assert {name.rpartition(".lora_")[0].rpartition(".")[2] for name in found} == {"query", "value"}
-    assert len(found) == 2 * 2 * SIZES["num_hidden_layers"]
+    of_adapters = gradients(adapted)
+    assert {name.rpartition(".lora_")[0].rpartition(".")[2] for name in of_adapters} == {"query", "value"}
+    assert len(of_adapters) == 2 * 2 * SIZES["num_hidden_layers"]
 
 
 def test_an_encoder_without_known_adapters_is_refused() -> None:
@@ -269,11 +269,11 @@ def test_whole_texts_and_pairs_are_read_in_every_regime(encoder: str, tmp_path: 
 
 
 def test_two_taggers_share_the_layers_below_and_nothing_else(encoder: str) -> None:
-    one, other = load_top(encoder, 1), load_top(encoder, 1)
-    assert one.below is other.below
+    first, second = load_top(encoder, 1), load_top(encoder, 1)
+    assert first.below is second.below
     with torch.no_grad():
-        next(one.layers.parameters()).add_(1)
-    assert not torch.equal(next(one.layers.parameters()), next(other.layers.parameters()))
+        next(first.layers.parameters()).add_(1)
+    assert not torch.equal(next(first.layers.parameters()), next(second.layers.parameters()))
 
 
 def test_weights_of_a_file_do_not_reach_the_shared_layers(encoder: str, tmp_path: Path) -> None:

@@ -262,8 +262,8 @@ def test_a_run_without_dev_sentences_keeps_its_last_epoch(encoder: str, tmp_path
 
 def test_a_batch_of_one_corpus_weighs_its_own_losses_alone(encoder: str) -> None:
     """A.5, both POS tasks: the loss of a batch is its corpus's cross-entropy, not a half of it."""
-    mixed = tuple(sentences(16, 0, ("pos",)) + sentences(16, 1, ("ner",)))
-    parts = tuple(Sentence(one.tokens, one.labels, "A" if "pos" in one.labels else "B") for one in mixed)
+    of_a, of_b = sentences(16, 0, ("pos",)), sentences(16, 1, ("ner",))
+    parts = tuple(dataclasses.replace(s, part=part) for part, of in (("A", of_a), ("B", of_b)) for s in of)
     data = dataclasses.replace(toy_corpus(), train=parts)
     for order, share in (("mixed", 0.5), ("in_turn", 1.0)):
         run = set_up(toy_config(encoder, paradigm="mtl", corpus_order=order, dropout=0.0), data)

@@ -191,8 +191,8 @@ def test_every_published_figure_is_the_papers() -> None:
     lines: dict[str, list[str]] = {}
     for line in _PAPER.read_text(encoding="utf-8").splitlines():
         line = re.sub(r"<[^>]+>|\\\[|\\\]|\[|\]\([^)]*\)|\]", "", line).strip()
-        if found := re.match(r"Table (\d):", line):
-            tables[int(found[1])] = lines
+        if caption := re.match(r"Table (\d):", line):
+            tables[int(caption[1])] = lines
             lines = {}
         elif "\t" in line:
             model, *figures = line.split("\t")

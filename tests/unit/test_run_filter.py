@@ -109,8 +109,8 @@ def test_finds_by_the_mean_score_of_a_configuration(text: str, ids: set[int], st
     odd = [dataclasses.replace(score, task="odd-name") for score in result.scores[:1]]
     store.add_result(archived, dataclasses.replace(result, scores=(*result.scores, *odd)))
     store.archive([archived])
-    found = parse_filter(text, store=store)
-    assert {run.id for run in store.runs(archived=found.archived) if found.matches(run)} == ids
+    run_filter = parse_filter(text, store=store)
+    assert {run.id for run in store.runs(archived=run_filter.archived) if run_filter.matches(run)} == ids
     with pytest.raises(FilterError, match=r"Did you mean odd-name\? Tasks with scores are .*odd-name, pos\."):
         parse_filter("od-name>5", store=store)
     with pytest.raises(FilterError, match=r"no field 'train\.pos'"):

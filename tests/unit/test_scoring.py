@@ -108,7 +108,7 @@ def test_batches_of_any_budget_are_predicted_as_single_windows(
     monkeypatch.setitem(AT_ONCE, "cpu", tokens)
     split = run.enter("dev")
     assert split.text.windows > len(split.sentences)
-    found = predict(run.model, split, run.device)
+    predicted = predict(run.model, split, run.device)
     run.model.eval()
     logits = torch.full((len(split.labels), run.model.heads.weight.shape[0]), torch.nan)
     with torch.no_grad():
@@ -117,6 +117,6 @@ def test_batches_of_any_budget_are_predicted_as_single_windows(
             logits[batch.words] = run.model.heads(states[batch.rows])
     labels = torch.from_numpy(split.labels)
     for task, rows in enumerate(run.model.heads.slices):
-        assert found.numbers[:, task].tolist() == logits[:, rows].argmax(dim=1).tolist()
+        assert predicted.numbers[:, task].tolist() == logits[:, rows].argmax(dim=1).tolist()
         loss = torch.nn.functional.cross_entropy(logits[:, rows], labels[:, task], ignore_index=IGNORED)
-        assert found.losses[task] == pytest.approx(loss.item(), rel=1e-5)
+        assert predicted.losses[task] == pytest.approx(loss.item(), rel=1e-5)

@@ -37,16 +37,16 @@ def test_tasks_of_the_same_labels_train_one_head_on_all_words() -> None:
     """Logits, loss and gradients are those of a linear layer on the words of both tasks."""
     torch.manual_seed(1)
     shared = Heads(5, [3, 3], init="default", dropout=0.0, rows=[0, 1, 2, 0, 1, 2])
-    one = torch.nn.Linear(5, 3)
-    one.load_state_dict({"weight": shared.weight.detach(), "bias": shared.bias.detach()})
+    single = torch.nn.Linear(5, 3)
+    single.load_state_dict({"weight": shared.weight.detach(), "bias": shared.bias.detach()})
     words, labels = torch.randn(10, 5), torch.randint(0, 3, (10,))
     logits = shared(words)
-    assert torch.equal(logits, one(words).repeat(1, 2))
+    assert torch.equal(logits, single(words).repeat(1, 2))
     # The first four words are of the first task, the others of the second.
     (cross_entropy(logits[:4, :3], labels[:4]) + cross_entropy(logits[4:, 3:], labels[4:])).backward()
-    cross_entropy(one(words), labels).backward()
-    torch.testing.assert_close(shared.weight.grad, one.weight.grad)
-    torch.testing.assert_close(shared.bias.grad, one.bias.grad)
+    cross_entropy(single(words), labels).backward()
+    torch.testing.assert_close(shared.weight.grad, single.weight.grad)
+    torch.testing.assert_close(shared.bias.grad, single.bias.grad)
 
 
 def test_words_of_each_task_read_the_same_rows() -> None:

@@ -157,9 +157,9 @@ def test_a_run_says_from_which_folder_its_encoder_was_read(
 ) -> None:
     """Really trained, over a tiny model whose shape is taken for that of the known name."""
     tiny = tiny_bert(tmp_path / "bert-base-cased")
-    found = json.loads((tiny / "config.json").read_text())
+    described = json.loads((tiny / "config.json").read_text())
     spec = ENCODERS["bert-base-cased"]
-    shape = {name: found[name] for name in spec.shape}
+    shape = {name: described[name] for name in spec.shape}
     monkeypatch.setitem(ENCODERS, "bert-base-cased", dataclasses.replace(spec, shape=shape))
     monkeypatch.setenv("MRNLAB_MODELS", str(tmp_path))
     config = toy_config(tmp_path, encoder="bert-base-cased", device="cpu")

@@ -47,8 +47,8 @@ def test_words(text: str, words: str) -> None:
     ],
 )
 def test_sentences(text: str, sentences: list[str] | int) -> None:
-    found = [" ".join(words) for words in split_sentences(text)]
-    assert (len(found) if isinstance(sentences, int) else found) == sentences
+    split = [" ".join(words) for words in split_sentences(text)]
+    assert (len(split) if isinstance(sentences, int) else split) == sentences
 
 
 def test_text_that_is_split_already() -> None:

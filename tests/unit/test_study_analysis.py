@@ -62,9 +62,9 @@ class TestAnalysis:
         def relations(run: RunConfig) -> Floats | None:
             return None if run.paradigm == "mtl" else np.array([[1.0, 0.2 * run.seed], [0.2 * run.seed, 1.0]])
 
-        found = analyse(layout, DevScores(scores), FinalScores(scores, relations=relations))
-        assert found.outcome("mtl").learned is None
-        learned = found.outcome("mrn").learned
+        result = analyse(layout, DevScores(scores), FinalScores(scores, relations=relations))
+        assert result.outcome("mtl").learned is None
+        learned = result.outcome("mrn").learned
         assert learned is not None
         assert (learned.mean, learned.n) == pytest.approx((0.4, 3))
 

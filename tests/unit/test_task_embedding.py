@@ -137,9 +137,9 @@ def attended(layer: Any, query: Tensor, keys: list[Tensor], values: list[Tensor]
     heads, size = SIZES["num_attention_heads"], len(query) // SIZES["num_attention_heads"]
     parts = []
     for head in range(heads):
-        own = slice(head * size, (head + 1) * size)
-        scores = torch.stack([query[own] @ key[own] / size**0.5 for key in keys]).softmax(dim=0)
-        parts.append(sum(score * value[own] for score, value in zip(scores, values, strict=True)))
+        of_head = slice(head * size, (head + 1) * size)
+        scores = torch.stack([query[of_head] @ key[of_head] / size**0.5 for key in keys]).softmax(dim=0)
+        parts.append(sum(score * value[of_head] for score, value in zip(scores, values, strict=True)))
     output = layer.attention.output
     row = output.LayerNorm(output.dense(torch.cat(parts)) + row)
     inner = nn.functional.gelu(layer.intermediate.dense(row))
@@ -190,9 +190,9 @@ def test_new_weights_train_with_the_encoder_all_but_those_of_keys(injection: str
     """A vector that all keys of a window share adds the same to all scores of a query: no softmax sees it."""
     model = TaskEmbeddedTransformer(transformer(FAMILY["bert"]), TASKS, injection).double()
     tagger = MultiTaskTagger(model, Heads(16, [2, 2], init="default", dropout=0.0))
-    own = {f"encoder.{name}" for name, _ in model.named_parameters() if ".inner." not in name}
-    assert own | {"heads.weight", "heads.bias"} == model_io.own_weights(tagger).keys()
-    assert {part_of(name) for name in own} == {"encoder"}
+    of_embeddings = {f"encoder.{name}" for name, _ in model.named_parameters() if ".inner." not in name}
+    assert of_embeddings | {"heads.weight", "heads.bias"} == model_io.own_weights(tagger).keys()
+    assert {part_of(name) for name in of_embeddings} == {"encoder"}
     model.words(mixed(0)).square().sum().backward()
     weights: list[Any] = [layer.weight for layer in (*model.projections, *model.outputs)]
     vectors = model.task_vectors.grad
@@ -426,6 +426,6 @@ def test_refused_where_no_transformer_is_shared_and_trained(changes: dict[str, A
     assert usual.task_embedding == "none"
     assert "task_embedding" not in usual.to_json()
     assert RunConfig.from_json(usual.to_json()) == usual
-    told = usual.with_(task_embedding="tanh")
-    assert told.configuration_id != usual.configuration_id
-    assert told.with_(**changes).task_embedding is None
+    embedded_run = usual.with_(task_embedding="tanh")
+    assert embedded_run.configuration_id != usual.configuration_id
+    assert embedded_run.with_(**changes).task_embedding is None

@@ -52,8 +52,8 @@ def _linear(rgb: Colour) -> Colour:
     return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
 
 
-def _contrast(one: Colour, other: Colour) -> float:
-    low, high = sorted(float(_TO_XYZ[1] @ _linear(colour)) for colour in (one, other))
+def _contrast(first: Colour, second: Colour) -> float:
+    low, high = sorted(float(_TO_XYZ[1] @ _linear(colour)) for colour in (first, second))
     return (high + 0.05) / (low + 0.05)
 
 
@@ -71,10 +71,10 @@ def test_black_on_white_is_21() -> None:
 def test_labels_of_every_task_can_be_read(mode: str) -> None:
     """Also under the pointer, where a cell takes on a little of the task's colour."""
     css = (SETTINGS.parents[1] / "components" / "sentence.css").read_text(encoding="utf-8")
-    found = re.findall(
+    mixes = re.findall(
         r"color-mix\(in srgb, var\(--task\) (\d+)%, (var\(--st-text-color\)|transparent)\)", css
     )
-    shares = {ground: int(share) / 100 for share, ground in found}
+    shares = {ground: int(share) / 100 for share, ground in mixes}
     text, ground = (_rgb(THEMES[mode][name]) for name in ("textColor", "backgroundColor"))
     for colour in map(_rgb, TASK_COLOURS):
         label = _mixed(colour, text, shares["var(--st-text-color)"])
@@ -82,8 +82,8 @@ def test_labels_of_every_task_can_be_read(mode: str) -> None:
             assert _contrast(label, behind) >= TEXT, colour
 
 
-def _mixed(one: Colour, other: Colour, share: float) -> Colour:
-    return share * one + (1 - share) * other
+def _mixed(colour: Colour, ground: Colour, share: float) -> Colour:
+    return share * colour + (1 - share) * ground
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -126,8 +126,8 @@ def test_lines_of_every_configuration_can_be_seen(mode: str) -> None:
 @pytest.mark.parametrize("sight", SIGHTS)
 def test_tasks_are_told_apart(sight: str) -> None:
     seen = {colour: _lab(SIGHTS[sight] @ _linear(_rgb(colour))) for colour in TASK_COLOURS}
-    for one, other in itertools.combinations(TASK_COLOURS, 2):
-        assert np.linalg.norm(seen[one] - seen[other]) >= APART, (one, other)
+    for first, second in itertools.combinations(TASK_COLOURS, 2):
+        assert np.linalg.norm(seen[first] - seen[second]) >= APART, (first, second)
 
 
 @pytest.mark.parametrize("mode", MODES)

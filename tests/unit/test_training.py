@@ -132,8 +132,8 @@ def test_frozen_features_are_computed_once_and_again_where_their_file_is_damaged
 ) -> None:
     def states(seed: int) -> torch.Tensor:
         run = set_up(_config(encoder, encoder_training="frozen", seed=seed), toy_corpus())
-        found: torch.Tensor = run.model.encoder(next(run.enter("dev").batches.by_length()))
-        return found
+        looked_up: torch.Tensor = run.model.encoder(next(run.enter("dev").batches.by_length()))
+        return looked_up
 
     expected = states(seed=1)
     with monkeypatch.context() as patch:

@@ -268,9 +268,9 @@ def test_the_grouping_is_the_best_of_all_partitions(seed: int) -> None:
     for models in range(1, 7):
         few = [groups for groups in partitions if len(groups) <= models]
         best = max(few, key=lambda groups: _total(groups, gains))
-        found = best_grouping(tasks, gains, models)
-        assert found.total == pytest.approx(_total(best, gains))
-        assert {frozenset(group) for group in found.groups} == {frozenset(group) for group in best}
+        grouping = best_grouping(tasks, gains, models)
+        assert grouping.total == pytest.approx(_total(best, gains))
+        assert {frozenset(group) for group in grouping.groups} == {frozenset(group) for group in best}
 
 
 def test_of_equal_sums_the_one_of_fewer_models() -> None:
@@ -282,9 +282,9 @@ def test_of_equal_sums_the_one_of_fewer_models() -> None:
 
 def test_groups_with_unknown_gains_are_not_considered() -> None:
     gains = {("t0", "t1"): 5.0, ("t1", "t0"): -1.0, ("t0", "t2"): 9.0, ("t2", "t0"): float("nan")}
-    found = best_grouping(TASKS[:3], gains, 3)
-    assert found.groups == (("t0", "t1"), ("t2",))
-    assert found.gains == {"t0": 5, "t1": -1, "t2": 0}
+    grouping = best_grouping(TASKS[:3], gains, 3)
+    assert grouping.groups == (("t0", "t1"), ("t2",))
+    assert grouping.gains == {"t0": 5, "t1": -1, "t2": 0}
     with pytest.raises(MRNLabError, match="every partition has a group with a pair of unknown gain"):
         best_grouping(TASKS[:3], gains, 1)
 

@@ -94,8 +94,8 @@ def test_dense_layers_are_the_products_they_say(by_task: bool, batch: Batch) -> 
     for task, result in enumerate(model.words(batch)):
         for word, row in zip(states[task] if by_task else states, result, strict=True):
             value = word
-            own = list(cast(torch.nn.ModuleList, model.own[0]))[task]
-            for layer in map(linear, (*model.shared, own)):
+            of_task = list(cast(torch.nn.ModuleList, model.own[0]))[task]
+            for layer in map(linear, (*model.shared, of_task)):
                 value = (layer.weight @ value + layer.bias).clamp(min=0)
             torch.testing.assert_close(row, value, rtol=1e-12, atol=1e-12)
     everywhere = model(batch)

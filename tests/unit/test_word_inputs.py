@@ -297,7 +297,7 @@ class TestInputs:
 
 
 def test_forms_have_the_same_numbers_whatever_their_order() -> None:
-    one, other = WordTokenizer(["b", "a", "b"]), WordTokenizer(["a", "b"])
-    assert one.forms == other.forms == ["", "a", "b"]
-    assert one.fingerprint == other.fingerprint != WordTokenizer(["a"]).fingerprint
-    assert one.split(["b", "new", "a", "new"]).ids.tolist() == [2, 3, 1, 3]
+    first, second = WordTokenizer(["b", "a", "b"]), WordTokenizer(["a", "b"])
+    assert first.forms == second.forms == ["", "a", "b"]
+    assert first.fingerprint == second.fingerprint != WordTokenizer(["a"]).fingerprint
+    assert first.split(["b", "new", "a", "new"]).ids.tolist() == [2, 3, 1, 3]

@@ -33,8 +33,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pip = [sys.executable, "-m", "pip", "-q"]
     site = folder / "site"
     # Without a setuptools as new as pyproject.toml asks, pip fetches one.
-    own = ["--no-build-isolation"] if find_spec("setuptools") else []
-    subprocess.run([*pip, "wheel", "--no-deps", *own, "-w", str(folder / "built"), str(folder)], check=True)
+    isolation = ["--no-build-isolation"] if find_spec("setuptools") else []
+    subprocess.run(
+        [*pip, "wheel", "--no-deps", *isolation, "-w", str(folder / "built"), str(folder)], check=True
+    )
     (wheel,) = (folder / "built").glob("mrnlab-*.whl")
     subprocess.run([*pip, "install", "--no-deps", "--target", str(site), str(wheel)], check=True)
     return site

@@ -79,8 +79,8 @@ class TestDryRun:
         self, lab: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         folder = conll_folder(tmp_path / "own")
-        own = setting("own", corpus=str(folder), columns="tokens,ner,pos")
-        made = study(own)
+        in_folder = setting("own", corpus=str(folder), columns="tokens,ner,pos")
+        made = study(in_folder)
         monkeypatch.setitem(STUDIES, "toy", made)
         (layout,) = laid_out(made, made.settings)
         first, second, *_ = layout.runs()
