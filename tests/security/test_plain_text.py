@@ -40,11 +40,8 @@ def test_no_cell_is_a_formula(text: str) -> None:
     assert unguarded_cell(cell) == text
     assert csv_text(["label"], [{"label": "\r=WEBSERVICE(A1)"}]) == "label\n '=WEBSERVICE(A1)\n"
     # Wherever a spreadsheet lets a cell begin, it begins with an apostrophe.
-    assert not [part for part in cell.replace("\t", ";").split(";") if _is_formula(part)]
-
-
-def _is_formula(part: str) -> bool:
-    return part.lstrip().startswith(("=", "+", "-", "@", "＝", "＋", "－", "＠"))
+    signs = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+    assert not [part for part in cell.replace("\t", ";").split(";") if part.lstrip().startswith(signs)]
 
 
 @pytest.mark.parametrize("value", [*LABELS, -1.5, 3, None, True])

@@ -32,12 +32,6 @@ def make(kind: str, given: Batch, layers: int, dropout: float = 0.0) -> StackedB
     return MAKE[kind](Table(*given.ids.shape, 5), layers, dropout).double()
 
 
-def sentences(encoder: StackedBiLSTM, given: Batch) -> list[Tensor]:
-    """Each window's real states alone, (L_b, 5)."""
-    states = encoder.below(given)
-    return [window[:length] for window, length in zip(states, given.lengths.tolist(), strict=True)]
-
-
 def alone(lstm: nn.Module, sentence: Tensor) -> Tensor:
     """torch's own reading of one sentence."""
     read: Tensor = lstm(sentence[None])[0][0]
@@ -69,8 +63,8 @@ def sc_direction(encoder: SCLSTM, sentence: Tensor, direction: int) -> tuple[Ten
 def expected_states(encoder: StackedBiLSTM, given: Batch) -> Tensor:
     """Of all real subwords (S, D), or (T, S, D), sentence by sentence."""
     whole = []
-    for sentence in sentences(encoder, given):
-        layers = [sentence]
+    for window, length in zip(encoder.below(given), given.lengths.tolist(), strict=True):
+        layers = [window[:length]]  # of its real states alone, (L_b, 5)
         for lstm in encoder.lstm:
             layers.append(alone(lstm, layers[-1]))
         if isinstance(encoder, SCLSTM):

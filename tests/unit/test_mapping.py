@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import textwrap
 from itertools import product
@@ -18,7 +17,7 @@ from core.corpora.loading import overlaps
 from core.corpora.types import Overlap, Sentence
 from core.errors import ConfigError
 from core.mrn.alignments import LabelCounts, align, choose
-from core.mrn.alignments.mapping import MappingFile, fit, keep_mapping, parse_mapping, read_mapping, template
+from core.mrn.alignments.mapping import MappingFile, fit, keep_mapping, parse_mapping, read_mapping
 from core.mrn.relations import Block, impossible_blocks, task_groups
 from core.training.setup import set_up
 from tests.making import corpus_folder
@@ -90,18 +89,6 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         read_mapping(tmp_path / "nowhere.csv")
     with pytest.raises(ConfigError, match="cannot be read"):
         read_mapping(tmp_path)
-
-
-def test_the_template_sends_every_label_to_its_name() -> None:
-    """Hostile labels come back from it in tests/security/test_plain_text.py."""
-    text = template([("pos", ("O", ",", "B-é")), ("ner", ("O",))])
-    assert next(csv.reader(text.splitlines())) == ["task", "label", "general", "weight"]
-    rows = parse_mapping(text.encode("utf-8-sig"), "labels.csv").rows
-    assert [(row.task, row.label) for row in rows] == [
-        *(("pos", each) for each in ("O", ",", "B-é")),
-        ("ner", "O"),
-    ]
-    assert all(row.general == row.label and row.weight == 1 for row in rows)
 
 
 def test_the_example_of_the_docs_is_one() -> None:

@@ -98,18 +98,15 @@ def by_hand(model: TaskEmbeddedTransformer, ids: Sequence[int], task: int) -> Te
         rows = [inner.embeddings_project(row) for row in rows]
     for number, layer in enumerate(inner.encoder.layer):
         read = {
-            name: [told(model, 3 * number + part, linear(layer, name, row), task) for row in rows]
+            name: [
+                told(model, 3 * number + part, products.weight @ row + products.bias, task) for row in rows
+            ]
             for part, name in enumerate(("query", "key", "value"))
+            for products in [getattr(layer.attention.self, name)]
         }
         rows = [attended(layer, query, read["key"], read["value"], row)
                 for query, row in zip(read["query"], rows, strict=True)]  # fmt: skip
     return torch.stack(rows)
-
-
-def linear(layer: Any, name: str, row: Tensor) -> Tensor:
-    module = getattr(layer.attention.self, name)
-    product: Tensor = module.weight @ row + module.bias
-    return product
 
 
 def told(model: TaskEmbeddedTransformer, place: int, row: Tensor, task: int) -> Tensor:

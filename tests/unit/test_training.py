@@ -306,11 +306,6 @@ def test_snapshots_are_evenly_spaced_among_updates_and_end_with_the_run() -> Non
     assert len(snapshot_steps(range(10, 1001, 10), 7)) == 7
 
 
-def _log_step(log: StepLog, step: int) -> None:
-    losses, counts = torch.tensor([0.5, 0.0]), torch.tensor([7, 0])
-    log.add(step, 0.1, 1e-3, (losses, counts, torch.tensor(0.0), torch.tensor(0.25)))
-
-
 def test_the_first_step_is_told_at_once_others_by_number_or_by_time() -> None:
     steps: list[int] = []
     moment = 0.0
@@ -324,5 +319,6 @@ def test_the_first_step_is_told_at_once_others_by_number_or_by_time() -> None:
     log = StepLog(sink, ["a", "b"], every=3, clock=lambda: moment)
     for step in range(1, 8):
         moment = 1.0 if step == 7 else 0.0
-        _log_step(log, step)
+        losses, counts = torch.tensor([0.5, 0.0]), torch.tensor([7, 0])
+        log.add(step, 0.1, 1e-3, (losses, counts, torch.tensor(0.0), torch.tensor(0.25)))
         assert steps == list(range(1, (2, 2, 2, 5, 5, 5, 8)[step - 1]))

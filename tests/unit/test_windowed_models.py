@@ -59,11 +59,6 @@ def linear(module: torch.nn.Module) -> torch.nn.Linear:
     return cast(torch.nn.Linear, module)
 
 
-def in_order(states: Tensor, batch: Batch) -> Tensor:
-    """The states of all words (…, N, D), sentence after sentence."""
-    return states[..., batch.words.argsort(), :]
-
-
 @pytest.mark.parametrize("size", [3, 5, 99])
 def test_a_window_is_a_sequence_of_its_own(size: int, batch: Batch) -> None:
     below = Vectors()
@@ -76,7 +71,7 @@ def test_a_window_is_a_sequence_of_its_own(size: int, batch: Batch) -> None:
             window = sentence[start : place + size // 2 + 1]
             inputs = below.table(torch.tensor([[number(word) for word in window]]))
             expected.append(model.lstm[0](inputs)[0][0, place - start])
-    states = in_order(model.words(batch), batch)
+    states = model.words(batch)[batch.words.argsort()]  # sentence after sentence
     torch.testing.assert_close(states, torch.stack(expected), rtol=1e-12, atol=1e-12)
     torch.testing.assert_close(model(batch).flatten(0, 1)[batch.rows], model.words(batch))
     if size == 99:  # no sentence is longer

@@ -19,9 +19,6 @@ from tests.unit.cli.conftest import Laboratory
 from tests.unit.conftest import error_of
 
 ROOT = Path(__file__).resolve().parents[3]
-VERBS = ["launch", "study", "transfer", "advise", "runs", "show", "metrics", "results", "relations", "tag"]
-VERBS += ["stop", "priority", "resume", "retry", "archive", "restore", "keyword", "delete"]
-VERBS += ["queue", "worker", "doctor"]
 
 
 class TestControl:
@@ -109,13 +106,6 @@ class TestControl:
         assert not folder.exists()
         assert not log_path(run_id).exists()
         assert "no run" in lab.refusal("delete", str(run_id))
-
-
-def test_every_verb_has_help(lab: Laboratory) -> None:
-    printed = lab.answer("--help")
-    for verb in VERBS:
-        assert verb in printed
-        assert lab.answer(verb, "--help").startswith("Usage:")
 
 
 def run_python(program: str, *arguments: str) -> str:
