@@ -156,11 +156,11 @@ class TestStudy:
         made = load_study(name)
         assert made.name == name
         assert made.parts()
-        for setting_ in made.settings:
-            laid = lay_out(made, setting_)
+        for each in made.settings:
+            laid = lay_out(made, each)
             assert next_runs(laid, NOTHING, ())
             tasks = {task for run in laid.runs() for task in run.tasks}
-            assert set(setting_.targets) <= tasks
+            assert set(each.targets) <= tasks
 
     def test_what_pooling_is_told_of_tasks_and_words(self) -> None:
         """Weights follow what is planted, or the words of each task; their mean is 1. Seeds are new ones."""

@@ -51,10 +51,8 @@ def test_each_share_of_a_corpus_is_read_once(corpus: Path, monkeypatch: pytest.M
             conll_config(corpus, fraction=0.5),
         ]
     )
-    assert [(config.tasks, config.fraction) for config in read] == [
-        (("ner", "toy"), 1.0),
-        (("ner", "toy"), 0.5),
-    ]
+    assert {config.tasks for config in read} == {("ner", "toy")}
+    assert [config.fraction for config in read] == [1.0, 0.5]
 
 
 def test_notes_are_told_once(corpus: Path) -> None:

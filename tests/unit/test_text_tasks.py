@@ -45,9 +45,7 @@ PAIRS = [("EU call", "German lamb ."), ("EU " * 20, "lamb"), ("EU", "call " * 30
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta"])
-def test_texts_are_read_as_transformers_reads_them(
-    family: str, encoder: str, roberta: str, request: pytest.FixtureRequest
-) -> None:
+def test_texts_are_read_as_transformers_reads_them(family: str, encoder: str, roberta: str) -> None:
     tokenizer = load_tokenizer(encoder if family == "bert" else roberta)
     sentences = [Sentence(tuple(a.split()), {}, whole=True, second=tuple(b.split())) for a, b in PAIRS]
     together, _ = encode_sentences(sentences, tokenizer, 24, together=True, cache=None)
@@ -66,9 +64,8 @@ def test_texts_are_read_as_transformers_reads_them(
             start, end = apart.offsets[window : window + 2]
             alone = tokenizer.inner(text.strip(), truncation=True, max_length=24)
             assert apart.ids[start:end].tolist() == alone["input_ids"]
-    assert (
-        together.texts.shortened.tolist() == [False, False, True, True][: len(PAIRS)] or family == "roberta"
-    )
+    if family == "bert":
+        assert together.texts.shortened.tolist() == [False, False, True, True]
     assert apart.texts.follows.tolist() == [False, True] * len(PAIRS)
 
 
