@@ -12,7 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import AutoModelForTokenClassification, AutoTokenizer, ModernBertConfig, ModernBertModel
+from transformers import AutoModel, AutoModelForTokenClassification, AutoTokenizer
 
 from core.config import RunConfig
 from core.encoding.batches import Batches
@@ -26,6 +26,7 @@ from core.models.tagger import Heads, MultiTaskTagger
 from core.models.task_folders import save_task_folders
 from core.tagging import TaggedSentence, tag_in_parts
 from tests.tiny import WORDS, tiny_bert, tiny_roberta
+from tests.unit.test_packed import MODERN
 
 LABELS = {"pos": ["NN", "VB", "DT"], "ner": ["O", "B-PER"]}
 texts = st.lists(st.lists(st.sampled_from([*WORDS, "unwanted", "\u200b"]), max_size=24), max_size=6)
@@ -108,22 +109,6 @@ _SENTENCES = (
 )
 
 
-def tiny_modernbert(folder: Path) -> Path:
-    tiny_bert(folder)
-    config = ModernBertConfig(
-        vocab_size=5 + len(WORDS),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=64,
-        **dict.fromkeys(["pad_token_id", "bos_token_id", "cls_token_id"], 0),
-        **dict.fromkeys(["eos_token_id", "sep_token_id"], 3),
-    )
-    ModernBertModel(config).save_pretrained(folder)
-    return folder
-
-
 def probabilities(folder: Path, words: list[str]) -> torch.Tensor:
     """What a stranger with Transformers computes: the words' probabilities at their first subwords."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -171,7 +156,9 @@ def test_a_task_folder_answers_as_the_run(make: Callable[[Path], Path], frozen: 
 
 def test_a_class_that_computes_something_else_is_found_out(tmp_path: Path) -> None:
     """ModernBERT's class has a layer more between encoder and classifier."""
-    tagger = made_tagger(str(tiny_modernbert(tmp_path / "encoder")))
+    encoder = tiny_bert(tmp_path / "encoder")
+    AutoModel.from_config(MODERN).save_pretrained(encoder)
+    tagger = made_tagger(str(encoder))
     problem = save_task_folders(tagger, {"ner": tmp_path / "ner"}, {})
     assert problem is not None
     assert "modernbert" in problem

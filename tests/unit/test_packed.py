@@ -44,6 +44,11 @@ FAMILY: dict[str, PreTrainedConfig] = {
     "electra": ElectraConfig(**SIZES, embedding_size=16),
     "electra, projected": ElectraConfig(**SIZES, embedding_size=8),
 }
+MODERN = ModernBertConfig(
+    **{name: SIZES[name] for name in ("vocab_size", "hidden_size", "num_hidden_layers")},
+    **{"num_attention_heads": 2, "intermediate_size": 24, "pad_token_id": 0, "cls_token_id": 2},
+    **{"sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3},
+)
 LENGTHS = {"different": (5, 1, 9, 3), "alike": (6, 6), "one subword": (1,)}
 
 
@@ -167,11 +172,7 @@ def test_bfloat16_is_as_near_as_transformers_comes(name: str) -> None:
 @pytest.mark.parametrize(
     "config",
     [
-        ModernBertConfig(
-            **{name: SIZES[name] for name in ("vocab_size", "hidden_size", "num_hidden_layers")},
-            **{"num_attention_heads": 2, "intermediate_size": 24, "pad_token_id": 0, "cls_token_id": 2},
-            **{"sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3},
-        ),
+        MODERN,
         DebertaV2Config(**SIZES, relative_attention=True, pos_att_type=["p2c", "c2p"]),
         BertConfig(**SIZES, is_decoder=True),
     ],

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoModel, DistilBertConfig, GPT2Config, ModernBertConfig
+from transformers import AutoModel, DistilBertConfig, GPT2Config
 
 from core.config import RunConfig
 from core.encoding.batches import Batches
@@ -27,7 +27,17 @@ from core.training.setup import TrainingRun, set_up
 from jobs.queue.submit import check
 from tests.tiny import tiny_bert
 from tests.toys import TEXT_TASKS, config, corpus, sentences, text_corpus
-from tests.unit.test_packed import FAMILY, LENGTHS, SIZES, Table, assert_alike, batch, gradients, model
+from tests.unit.test_packed import (
+    FAMILY,
+    LENGTHS,
+    MODERN,
+    SIZES,
+    Table,
+    assert_alike,
+    batch,
+    gradients,
+    model,
+)
 from tests.unit.toy_runs import assert_tags_as_tested, train_toy
 
 
@@ -171,13 +181,6 @@ def _distilbert() -> DistilBertConfig:
     )  # fmt: skip
 
 
-def _modernbert() -> ModernBertConfig:
-    return ModernBertConfig(
-        vocab_size=60, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
-        pad_token_id=0, cls_token_id=2, sep_token_id=3, bos_token_id=2, eos_token_id=3,
-    )  # fmt: skip
-
-
 def _trained_adapters(transformer: Transformer) -> None:
     adapt(transformer, 3)
     generator = torch.Generator().manual_seed(1)
@@ -189,7 +192,7 @@ def _trained_adapters(transformer: Transformer) -> None:
 
 @pytest.mark.parametrize("kind", ["bert", "electra, projected", "distilbert", "modernbert"])
 def test_merged_adapters_compute_what_they_did(kind: str) -> None:
-    others = {"distilbert": _distilbert(), "modernbert": _modernbert()}
+    others = {"distilbert": _distilbert(), "modernbert": MODERN}
     torch.manual_seed(0)
     inner = AutoModel.from_config(others[kind]).eval() if kind in others else model(FAMILY[kind]).eval()
     plain, given = copy.deepcopy(inner), batch((5, 1, 9, 3), 0)

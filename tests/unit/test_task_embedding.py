@@ -19,7 +19,6 @@ from transformers import (
     DebertaV2Config,
     ElectraConfig,
     GPT2Config,
-    ModernBertConfig,
     PreTrainedConfig,
     RobertaConfig,
 )
@@ -44,7 +43,7 @@ from core.training.affinity import shared_weights
 from core.training.setup import part_of, set_up
 from tests.tiny import tiny_bert
 from tests.toys import config, corpus
-from tests.unit.test_packed import SIZES, batch
+from tests.unit.test_packed import MODERN, SIZES, batch
 
 INJECTIONS = ("input", "attention", "projected", "elu", "tanh", "selu")
 TASKS = 3
@@ -260,13 +259,6 @@ def test_bfloat16_is_near_float32(injection: str) -> None:
 def test_a_batch_without_tasks_is_refused() -> None:
     with pytest.raises(ValueError, match="must say the task of each window"):
         embedded(FAMILY["bert"], "input").words(batch(LENGTHS, 0))
-
-
-MODERN = ModernBertConfig(
-    **{name: SIZES[name] for name in ("vocab_size", "hidden_size", "num_hidden_layers")},
-    **{"num_attention_heads": 2, "intermediate_size": 24, "pad_token_id": 0, "cls_token_id": 2},
-    **{"sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3},
-)
 
 
 @pytest.mark.parametrize("config", [MODERN, DebertaV2Config(**SIZES)], ids=["modernbert", "deberta"])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from huggingface_hub import ModelCard
-from transformers import AutoModelForSequenceClassification, AutoTokenizer
+from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
 from core.models.model_io import load
 from core.models.saved_tagger import SavedTagger
@@ -21,6 +21,7 @@ from jobs.exchange import export_run, import_run
 from tests.tiny import tiny_bert, tiny_roberta
 from tests.toys import TEXT_TASKS, config, text_corpus
 from tests.trained import copy_text_taggers
+from tests.unit.test_packed import FAMILY
 from tests.unit.toy_runs import train_toy
 
 TEXTS = [
@@ -99,21 +100,8 @@ def test_what_has_no_class_is_said_and_the_others_are_written(
 
 def test_a_head_with_another_activation_is_found_out(tmp_path: Path) -> None:
     """ELECTRA's class has gelu in place of tanh."""
-    from transformers import BertTokenizerFast, ElectraConfig, ElectraModel
-
     encoder = tiny_bert(tmp_path / "encoder")
-    size = len(BertTokenizerFast.from_pretrained(encoder))
-    ElectraModel(
-        ElectraConfig(
-            vocab_size=size,
-            embedding_size=16,
-            hidden_size=16,
-            num_hidden_layers=1,
-            num_attention_heads=2,
-            intermediate_size=32,
-            max_position_embeddings=64,
-        )
-    ).save_pretrained(encoder)
+    AutoModel.from_config(FAMILY["electra"]).save_pretrained(encoder)
     tagger = trained(encoder, tmp_path / "run")
     reason = save_task_folders(tagger, {"mood": tmp_path / "mood", "pos": tmp_path / "pos"}, {})
     assert reason is not None
