@@ -43,7 +43,7 @@ from core.training.affinity import shared_weights
 from core.training.setup import part_of, set_up
 from tests.tiny import tiny_bert
 from tests.toys import config, corpus
-from tests.unit.test_packed import MODERN, SIZES, batch
+from tests.unit.test_packed import MODERN, SIZES, batch, gradients
 
 INJECTIONS = ("input", "attention", "projected", "elu", "tanh", "selu")
 TASKS = 3
@@ -141,13 +141,6 @@ def attended(layer: Any, query: Tensor, keys: list[Tensor], values: list[Tensor]
     inner = nn.functional.gelu(layer.intermediate.dense(row))
     result: Tensor = layer.output.LayerNorm(layer.output.dense(inner) + row)
     return result
-
-
-def gradients(model: nn.Module) -> dict[str, Tensor]:
-    """Those there are, and none left behind."""
-    left = {name: weight.grad for name, weight in model.named_parameters() if weight.grad is not None}
-    model.zero_grad()
-    return left
 
 
 @pytest.mark.parametrize("way", ["packed", "padded"])
