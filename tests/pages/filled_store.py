@@ -32,6 +32,7 @@ from core.records import (
 from core.store import ErrorInfo, RunState, Store
 from core.tasks import score_task
 from core.tasks.confusion import label_confusion
+from tests.making import Clock
 from tests.pages import mistakes
 
 TASKS = ("pos", "chunk", "ner")
@@ -70,14 +71,6 @@ class Filled:
     cancelled: list[int] = field(default_factory=list)
 
 
-class _Clock:
-    def __init__(self, now: float) -> None:
-        self.now = now
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def fill(
     url: str | None = None,
     seeds: Sequence[int] = (1, 2, 3, 4, 5),
@@ -86,7 +79,7 @@ def fill(
     broken: bool = True,
 ) -> Filled:
     """Fills the store at that address (the default one) and returns what was made."""
-    clock = _Clock(time.time() - 4 * 3600)
+    clock = Clock(time.time() - 4 * 3600)
     store = Store.open(url, clock=clock)
     with contextlib.closing(store), store.transaction():
         filled = Filled()
@@ -107,14 +100,14 @@ def fill(
             filled.cancelled.append(_ended_early(store, clock, RunState.CANCELLED))
         clock.now = time.time() - 75
         if active:
-            filled.live.append(_live(store, clock))
+            filled.live.append(_live(store, clock, _mrn(6), 260))
             filled.queued += store.add_runs([_build("mtl", TASKS, 9), _mrn(seed=9)])
         return filled
 
 
 def fill_pairs(url: str | None = None, seeds: Sequence[int] = (1, 2, 3)) -> list[int]:
     """Adds MTL of every pair of tasks to a store that was filled for these seeds; returns the runs."""
-    clock = _Clock(time.time() - 3600)
+    clock = Clock(time.time() - 3600)
     store = Store.open(url, clock=clock)
     with contextlib.closing(store), store.transaction():
         return [
@@ -143,7 +136,7 @@ def _configs(seeds: Sequence[int]) -> Iterable[RunConfig]:
             yield _build("stl", (task,), seed)
 
 
-def _started(store: Store, clock: _Clock, config: RunConfig) -> tuple[int, int]:
+def _started(store: Store, clock: Clock, config: RunConfig) -> tuple[int, int]:
     """A claimed run and its number of steps."""
     (run_id,) = store.add_runs([config], sweep="filled")
     clock.now += 2
@@ -217,7 +210,7 @@ def _level(config: RunConfig, task: str, random: np.random.Generator) -> float:
 
 
 def _train(
-    store: Store, clock: _Clock, run_id: int, config: RunConfig, upto: int, *, vanished: bool = False
+    store: Store, clock: Clock, run_id: int, config: RunConfig, upto: int, *, vanished: bool = False
 ) -> None:
     """Metrics, snapshots and progress of the first `upto` steps."""
     random = _random(config)
@@ -293,7 +286,7 @@ def _snapshot(config: RunConfig, step: int, done: float) -> Snapshot:
     return Snapshot(step, step / STEPS_PER_EPOCH, relations)
 
 
-def _finished(store: Store, clock: _Clock, config: RunConfig, *, vanished: bool = False) -> int:
+def _finished(store: Store, clock: Clock, config: RunConfig, *, vanished: bool = False) -> int:
     run_id, total = _started(store, clock, config)
     _train(store, clock, run_id, config, total, vanished=vanished)
     random = _random(config)
@@ -334,25 +327,17 @@ def _score(task: str, gold: Sequence[Sequence[str]], predicted: Sequence[Sequenc
     return replace(score, seqeval_f1=score.score - 0.01, report=report)
 
 
-def _failed(store: Store, clock: _Clock) -> int:
+def _failed(store: Store, clock: Clock) -> int:
     config = _build("mrn", TASKS, 6, prior="paper", alignment="exact", **{"lambda": 1.0})
-    run_id, _ = _started(store, clock, config)
-    _train(store, clock, run_id, config, 140)
+    run_id = _live(store, clock, config, 140)
     trace = 'Traceback (most recent call last):\n  File "trainer.py", line 88, in step\nNotFinite: loss'
-    store.finish(
-        run_id,
-        RunState.FAILED,
-        error=ErrorInfo(
-            "NotFinite", "The loss of chunk is not a number at step 140; lower lr_heads.", trace, 1
-        ),
-    )
+    message = "The loss of chunk is not a number at step 140; lower lr_heads."
+    store.finish(run_id, RunState.FAILED, error=ErrorInfo("NotFinite", message, trace, 1))
     return run_id
 
 
-def _ended_early(store: Store, clock: _Clock, state: RunState) -> int:
-    config = _build("mtl", TASKS, 7 if state is RunState.LOST else 8)
-    run_id, _ = _started(store, clock, config)
-    _train(store, clock, run_id, config, 310)
+def _ended_early(store: Store, clock: Clock, state: RunState) -> int:
+    run_id = _live(store, clock, _build("mtl", TASKS, 7 if state is RunState.LOST else 8), 310)
     if state is RunState.LOST:
         store.mark_lost(run_id, "The worker stopped answering; its process 4711 is gone.")
     else:
@@ -361,10 +346,9 @@ def _ended_early(store: Store, clock: _Clock, state: RunState) -> int:
     return run_id
 
 
-def _live(store: Store, clock: _Clock) -> int:
-    config = _mrn(6)
+def _live(store: Store, clock: Clock, config: RunConfig, steps: int) -> int:
     run_id, _ = _started(store, clock, config)
-    _train(store, clock, run_id, config, 260)
+    _train(store, clock, run_id, config, steps)
     return run_id
 
 

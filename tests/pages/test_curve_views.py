@@ -15,7 +15,7 @@ from core.records import TOTAL, StepMetrics
 from core.store import MetricKey, Store
 from core.store.records import MetricSeries, Run
 from dashboard.curves import numbers
-from dashboard.curves.views import CurvesView, Reading, curves
+from dashboard.curves.views import CurvesView, Line, Reading, curves
 from dashboard.shared.resources import SeriesCache
 from tests.pages.filled_store import TASKS, Filled
 
@@ -32,6 +32,14 @@ def read(runs: list[Run], reading: Reading, metric: str = "loss", **more: Any) -
     return curves(
         numbers.METRICS[metric], reading, runs, series_of(Store.open(), runs, metric), TASKS, **more
     )
+
+
+def band(line: Line) -> tuple[Any, Any, Any]:
+    """The lower and the upper end of a line's band, and how many seeds it has, at each x."""
+    assert line.low is not None
+    assert line.high is not None
+    assert line.n is not None
+    return line.low, line.high, line.n
 
 
 def chosen(*ids: int) -> list[Run]:
@@ -68,17 +76,13 @@ def test_a_mean_over_seeds_is_that_of_each_epoch(finished: Filled) -> None:
     store = Store.open()
     stored = store.metrics([run.id for run in runs], MetricKey("", "dev", "score"))
     values = [100 * curve.value for curve in stored]
-    assert line.low is not None
-    assert line.high is not None
-    assert line.n is not None
+    low, high, n = band(line)
     for place in range(8):
         expected = summary(curve[place] for curve in values)
-        assert (line.y[place], line.low[place], line.high[place], line.n[place]) == pytest.approx(
-            (expected.mean, expected.low, expected.high, 3)
-        )
+        assert (line.y[place], n[place]) == pytest.approx((expected.mean, 3))
+        assert (low[place], high[place]) == pytest.approx((expected.low, expected.high))
     sd = read(runs, Reading("epoch", "sd"), "dev-score").large.lines[0]
-    assert sd.high is not None
-    assert sd.high[-1] - sd.y[-1] == pytest.approx(summary(curve[-1] for curve in values).sd)
+    assert band(sd)[1][-1] - sd.y[-1] == pytest.approx(summary(curve[-1] for curve in values).sd)
     (group,) = view.legend
     assert [curve.seed for curve in group.seeds] == [1, 2, 3]
     ends = [curve.ends(SCORE)[0] for curve in group.seeds]
@@ -95,8 +99,7 @@ def test_the_whole_of_stl_is_the_mean_of_its_tasks_runs(finished: Filled) -> Non
     assert {panel.lines[0].configuration for panel in view.small} == {line.configuration}
     totals = Store.open().metrics([run.id for run in runs], MetricKey("", "dev", "score"))
     assert line.y == pytest.approx(100 * np.mean([curve.value for curve in totals], axis=0))
-    assert line.n is not None
-    assert set(line.n) == {3}
+    assert set(band(line)[2]) == {3}
     # A line each is one per seed too; a seed that lacks a task is left out.
     lacking = [run for run in runs if (run.config.tasks, run.config.seed) != (("ner",), 2)]
     each = read(lacking, Reading("epoch", "lines"), "dev-score").large.lines
@@ -115,13 +118,9 @@ def test_the_mean_over_tasks_comes_first_where_it_is_of_the_same_tasks(finished:
 def test_two_configurations_never_have_one_name_or_colour(finished: Filled) -> None:
     (run, *_) = of_kind("mrn")
     # Names leave `columns` out.
-    changes: list[dict[str, Any]] = [
-        {},
-        {"fraction": 0.5},
-        {"alignment": "disjoint"},
-        {"dev_sentences": 100},
-        {"columns": ("tokens", "pos", "chunk", "ner")},
-    ]
+    columns = ("tokens", "pos", "chunk", "ner")
+    changes: list[dict[str, Any]] = [{}, {"fraction": 0.5}, {"alignment": "disjoint"}]
+    changes += [{"dev_sentences": 100}, {"columns": columns}]
     runs = [
         dataclasses.replace(run, id=place, configuration_id=str(place), config=run.config.with_(**change))
         for place, change in enumerate(changes, start=1)
@@ -140,8 +139,7 @@ def test_a_seed_that_was_run_again_is_no_further_sample(finished: Filled) -> Non
     for seeds in ("sd", "interval"):
         view = curves(SCORE, Reading("epoch", seeds), [*runs, again], series, TASKS)
         (line,) = view.large.lines
-        assert line.n is not None
-        assert set(line.n) == {3}
+        assert set(band(line)[2]) == {3}
         assert [curve.seed for curve in view.legend[0].seeds] == [1, 2, 3]
     each = curves(SCORE, Reading("epoch", "lines"), [*runs, again], series, TASKS).large.lines
     seed = f"MTL · seed {again.config.seed}"
@@ -154,11 +152,10 @@ def test_a_live_seed_is_shorter_and_its_mean_says_so(filled: Filled) -> None:
     runs = chosen(filled.mrn[0], filled.live[0])
     assert runs[0].configuration_id == runs[1].configuration_id
     (line,) = read(runs, Reading(seeds="interval")).large.lines
-    assert line.n is not None
-    assert line.low is not None
-    assert set(line.n[line.x <= 260]) == {2}
-    assert set(line.n[line.x > 260]) == {1}
-    assert np.isnan(line.low[line.x > 260]).all()
+    low, _, n = band(line)
+    assert set(n[line.x <= 260]) == {2}
+    assert set(n[line.x > 260]) == {1}
+    assert np.isnan(low[line.x > 260]).all()
     assert np.isfinite(line.y).all()
     assert not read(runs, Reading(seeds="interval")).interpolated
 

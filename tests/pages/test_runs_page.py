@@ -25,13 +25,7 @@ def listed(app: AppTest) -> pd.DataFrame:
 
 
 def test_configurations_with_their_seeds(open_page: Open, finished: Filled) -> None:
-    app = open_page("runs")
-    lines = listed(app)
-    assert "6 configurations, 20 runs." in words(app)
-    assert "pos, chunk, ner · minilm (frozen) · 8 epochs" in words(app)
-    (mtl,) = lines[lines["Paradigm"] == "MTL"].to_dict("records")
-    assert (mtl["Seeds"], mtl["State"]) == (3, ["✓ 3"])
-    assert 90 < mtl["pos, test"] < 100
+    assert "6 configurations, 20 runs." in words(open_page("runs"))
     assert "pos, dev" in listed(open_page("runs", scores="Dev"))
     mtl_runs = [str(run.id) for run in Store.open().runs() if run.config.paradigm == "mtl"]
     several = open_page("run", id=",".join(mtl_runs))  # as a press on the eye of that line has it

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
-from core.config import RunConfig, comparison_key
+from core.config import RunConfig
 from core.store import RunState, Store
 from dashboard.shared import run_views
 from jobs.reports.naming import confounds, differing
@@ -22,13 +22,6 @@ def config(paradigm: str = "mrn", seed: int = 1, **more: object) -> RunConfig:
 
 
 # Names
-
-
-def test_stl_runs_of_all_tasks_are_one_row() -> None:
-    assert comparison_key(config("stl", tasks=("ner",))) == comparison_key(
-        config("stl", tasks=("pos",), seed=4)
-    )
-    assert comparison_key(config("mtl")) != comparison_key(config("mtl", epochs=7))
 
 
 def test_differing_names_what_differs_and_nothing_else() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -63,14 +64,10 @@ class TestViews:
 
     def test_the_forest_has_a_mark_per_family_and_target(self) -> None:
         view = study_forest(result(toy()))
-        assert (view.families, view.targets, view.reference) == (
-            ("STL", "MRN"),
-            ("pos", "ner", "mean"),
-            "MTL",
-        )
-        assert [(mark.row, mark.target) for mark in view.marks] == [
-            (row, target) for row in (0, 1) for target in view.targets
-        ]
+        assert (view.families, view.reference) == (("STL", "MRN"), "MTL")
+        assert view.targets == ("pos", "ner", "mean")
+        marks = [(mark.row, mark.target) for mark in view.marks]
+        assert marks == list(itertools.product((0, 1), view.targets))
         mean = view.marks[-1]
         assert mean.points == pytest.approx(5.2)
         assert mean.low is not None
@@ -160,9 +157,8 @@ class TestLaunch:
         small, whole = (app.button(key=f"launch_priors{suffix}") for suffix in ("_small", ""))
         assert (small.disabled, whole.disabled) == (True, True)
         assert "**A smaller version**: 74 runs, an unknown time." in words(app)
-        assert {"mrnlab study priors", "mrnlab study priors --setting both-pos-300"} == {
-            code.value for code in app.code
-        }
+        commands = {code.value for code in app.code}
+        assert commands == {"mrnlab study priors", "mrnlab study priors --setting both-pos-300"}
         app.checkbox(key="sure_priors").check().run()
         assert not app.button(key="launch_priors").disabled
 
@@ -193,9 +189,8 @@ class TestLaunch:
         first = laid_out(made, made.settings)[0]
         assert len(queued) == len(set(queued)) > 0
         assert set(queued) <= set(first.runs())
-        assert app.button(key="stop_toy").help == (
-            f"{len(queued)} runs queued or in progress; the others follow by themselves."
-        )
+        waiting = f"{len(queued)} runs queued or in progress; the others follow by themselves."
+        assert app.button(key="stop_toy").help == waiting
         # While a process follows the study nothing of it is launched again.
         assert not [button for button in app.button if str(button.key).startswith("launch_toy")]
 
