@@ -21,8 +21,6 @@ from typing import Any
 
 from tests.patience import PATIENCE_S
 
-__all__ = ["Workers", "workers"]
-
 
 class Workers:
     """Starts a worker at a time, and waits for its end."""

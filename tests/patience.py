@@ -6,7 +6,5 @@ idle, and how fast they are is not what is tested.
 
 from __future__ import annotations
 
-__all__ = ["PATIENCE_MS", "PATIENCE_S"]
-
 PATIENCE_S = 180.0
 PATIENCE_MS = 1000 * PATIENCE_S

@@ -21,8 +21,6 @@ from sqlalchemy import URL, create_engine, make_url, text
 
 from tests.serving import free_port
 
-__all__ = ["PASSWORD", "PostgresServer", "postgres_server", "postgres_url"]
-
 PASSWORD = "sesame-7f3a"
 _USER = "mrnlab"
 # Nothing here outlives the machine, so nothing needs to reach the disk.

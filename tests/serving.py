@@ -19,8 +19,6 @@ import psutil
 
 from tests.patience import PATIENCE_S
 
-__all__ = ["ROOT", "Server", "free_port", "running_server"]
-
 ROOT = Path(__file__).resolve().parents[1]
 
 

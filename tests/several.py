@@ -10,8 +10,6 @@ from typing import Any
 
 from tests.patience import PATIENCE_S
 
-__all__ = ["PROCESSES", "started", "together"]
-
 # The server imports the library once; its children are then there at once.
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["core.store", "tests.making", "sqlalchemy.dialects.postgresql.psycopg"])

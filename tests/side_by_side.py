@@ -11,12 +11,6 @@ import os
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-__all__ = [
-    "pytest_collection_modifyitems",
-    "pytest_xdist_auto_num_workers",
-    "pytest_xdist_make_scheduler",
-]
-
 _OWN_APPS = (
     "tests/journeys/test_main_job.py",
     "tests/journeys/test_jobs.py",

@@ -16,18 +16,6 @@ from jobs.engines.local import LocalEngine, taken_slots
 from jobs.worker.process import kill
 from tests.patience import PATIENCE_S
 
-__all__ = [
-    "FOREVER",
-    "SMALL_WORKER",
-    "end_all",
-    "freeze",
-    "owner_of",
-    "small_engine",
-    "supervised",
-    "wait_for",
-    "watchers",
-]
-
 FOREVER = 1000
 """Epochs of a run that no test waits for."""
 

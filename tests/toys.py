@@ -12,18 +12,6 @@ from core.config import RunConfig
 from core.corpora.assembly import assemble
 from core.corpora.types import Corpus, Sentence, Split, Task
 
-__all__ = [
-    "NER",
-    "POS",
-    "TEXT_TASKS",
-    "WORDS",
-    "config",
-    "corpus",
-    "sentences",
-    "text_corpus",
-    "texts",
-]
-
 WORDS = ["EU", "rejects", "German", "call", "to", "boycott", "British", "lamb", "."]
 POS = ["N", "V", "J", "N", "T", "V", "J", "N", "."]
 NER = ["B-ORG", "O", "B-MISC", "O", "O", "O", "B-MISC", "O", "O"]

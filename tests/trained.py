@@ -20,17 +20,6 @@ from tests.making import OWNER, corpus_folder
 from tests.tiny import tiny_bert
 from tests.toys import NER, POS, TEXT_TASKS, WORDS, sentences, texts
 
-__all__ = [
-    "LEARNED",
-    "UNTAUGHT",
-    "copy_taggers",
-    "copy_text_taggers",
-    "text_config",
-    "toy_config",
-    "toy_corpus",
-    "train_runs",
-]
-
 _SPLITS = (("train", 64), ("dev", 10), ("test", 12))
 LEARNED = {"epochs": 9, "lr_encoder": 0.01, "lr_heads": 0.05, "batch_size": 8}
 UNTAUGHT = {"epochs": 1, "lr_encoder": 1e-6, "lr_heads": 1e-6}

@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
 
-__all__ = ["Shown", "shown", "unpacked"]
-
 Floats = NDArray[np.float64]
 
 

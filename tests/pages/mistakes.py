@@ -15,8 +15,6 @@ from core.corpora.types import Split
 from core.records import SplitResult, TaskScore
 from core.tasks.spans import spans
 
-__all__ = ["result"]
-
 Labels = list[list[str]]
 
 _TAKEN_FOR = {
