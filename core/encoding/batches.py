@@ -128,25 +128,14 @@ class EpochOrder:
         return batches if self.share is None else min(batches, math.floor(self.share * batches) + 2)
 
 
-@dataclass(frozen=True, eq=False)
-class GoldNumbers:
-    """What batches of some runs carry beside label numbers.
-
-    scores (N, T)  the gold numbers of tasks that have such
-    asked (n, T)   the tasks that each window is read for, where an encoder is told its task
-    """
-
-    scores: NDArray[np.float32] | None = None
-    asked: NDArray[np.bool_] | None = None
-
-
 class Batches:
     """The batches of one split. `labels` is (N, T) over its N words.
 
     A batch has `size` windows; for training, where a budget of `tokens` is given, as many as padded to the
     same length have no more subwords than that, and at least one. `epoch_order` says how an epoch is made.
-    `context` is set where batches carry contextual vectors. The two windows of a pair count as one. Raises
-    ValueError where words and labels do not fit each other.
+    `scores` (N, T) are the gold numbers of tasks that have such, `asked` (n, T) the tasks that each window is
+    read for, where an encoder is told its task. `context` is set where batches carry contextual vectors. The
+    two windows of a pair count as one. Raises ValueError where words and labels do not fit each other.
     """
 
     def __init__(
@@ -157,13 +146,14 @@ class Batches:
         pad: int,
         tokens: int | None = None,
         epoch_order: EpochOrder = EpochOrder(),
-        gold: GoldNumbers = GoldNumbers(),
+        scores: NDArray[np.float32] | None = None,
+        asked: NDArray[np.bool_] | None = None,
     ) -> None:
         if len(labels) != len(text.firsts):
             raise ValueError(f"labels for {len(labels)} words, but the text has {len(text.firsts)}")
         self.context: Context | None = None
         self._text = text
-        self.gold = gold
+        self.scores, self._asked = scores, asked
         self._units = _Units(text)
         self._labels = torch.from_numpy(np.ascontiguousarray(labels))
         self._size = size
@@ -271,8 +261,8 @@ class Batches:
         """The batch of these units, with the labels of all tasks or of one."""
         text = self._text
         tasks = None
-        if self.gold.asked is not None:  # each unit once for each of its tasks
-            wanted = self.gold.asked[self._units.starts[units]]
+        if self._asked is not None:  # each unit once for each of its tasks
+            wanted = self._asked[self._units.starts[units]]
             which, tasks = np.nonzero(
                 wanted if task is None else wanted & (np.arange(wanted.shape[1]) == task)
             )
@@ -295,7 +285,6 @@ class Batches:
         if tasks is not None:
             other = np.repeat(tasks, counts)[:, None] != np.arange(labels.shape[1])
             labels[torch.from_numpy(other)] = IGNORED
-        scores = self.gold.scores
         return Batch(
             ids=torch.from_numpy(ids),
             mask=torch.from_numpy(mask.astype(np.int64)),
@@ -309,7 +298,7 @@ class Batches:
             context=None if self.context is None else self.context.at(places),
             task=task,
             tasks=None if tasks is None else torch.from_numpy(tasks),
-            scores=None if scores is None else torch.from_numpy(scores[words]),
+            scores=None if self.scores is None else torch.from_numpy(self.scores[words]),
             partial=self._epoch_order.partial,
             **_texts_of(text.texts, windows, counts, mask),
         )

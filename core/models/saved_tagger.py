@@ -12,7 +12,7 @@ from torch import Tensor
 
 from core.config import RunConfig
 from core.corpora.types import Sentence, whole_text
-from core.encoding.batches import AT_ONCE, Batches, GoldNumbers
+from core.encoding.batches import AT_ONCE, Batches
 from core.encoding.encoded import EncodedText, encode
 from core.encoding.texts import encode_sentences
 from core.encoding.tokenizer import Tokenizer
@@ -121,7 +121,7 @@ class SavedTagger:
             asked = np.zeros((text.windows, len(self.schemes)), dtype=bool)
             asked[:, list(self._tasks(reads).values())] = True
         labels = np.zeros((len(text.firsts), len(self.schemes)), dtype=np.int64)
-        return Batches(text, labels, 1, self.tokenizer.pad, gold=GoldNumbers(asked=asked))
+        return Batches(text, labels, 1, self.tokenizer.pad, asked=asked)
 
     def _best(
         self, text: EncodedText, batches: Batches, reads: Reads, top: int

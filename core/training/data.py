@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from core.config import RunConfig
 from core.corpora.types import Corpus, Sentence, Split, Task
-from core.encoding.batches import IGNORED, Batches, EpochOrder, GoldNumbers
+from core.encoding.batches import IGNORED, Batches, EpochOrder
 from core.encoding.encoded import EncodedText, encode_cached
 from core.encoding.texts import encode_sentences
 from core.encoding.tokenizer import SubwordTokenizer, Tokenizer
@@ -53,21 +53,24 @@ def label_numbers(sentences: Sequence[Sentence], tasks: Sequence[Task | TaskFact
     return numbers.T
 
 
+def _annotated(sentences: Sequence[Sentence], tasks: Sequence[Task]) -> NDArray[np.bool_]:
+    """(s, T): the tasks that each sentence is annotated for."""
+    return np.array([[task.name in sentence.labels for task in tasks] for sentence in sentences])
+
+
 def _gold_numbers(
-    config: RunConfig, sentences: Sequence[Sentence], text: EncodedText, tasks: Sequence[Task]
-) -> GoldNumbers:
-    """What the batches of this run carry beside label numbers."""
+    sentences: Sequence[Sentence], text: EncodedText, tasks: Sequence[Task]
+) -> NDArray[np.float32] | None:
+    """(N, T): the gold numbers of tasks that have such; None where none has."""
     of_numbers = {place: task for place, task in enumerate(tasks) if KINDS[task.scheme].is_number}
-    if not of_numbers and not config.embeds_tasks:
-        return GoldNumbers()
-    annotated = np.array([[task.name in sentence.labels for task in tasks] for sentence in sentences])
+    if not of_numbers:
+        return None
     scores = np.zeros((len(text.firsts), len(tasks)), dtype=np.float32)
+    annotated = np.repeat(_annotated(sentences, tasks), np.diff(text.sentences), axis=0)
     for place, task in of_numbers.items():
         columns = [sentence.labels.get(task.name) for sentence in sentences]
-        rows = np.repeat(annotated[:, place], np.diff(text.sentences))
-        scores[rows, place] = [float(column[0]) for column in columns if column]
-    asked = annotated[text.sentence_of_window] if config.embeds_tasks else None
-    return GoldNumbers(scores if of_numbers else None, asked)
+        scores[annotated[:, place], place] = [float(column[0]) for column in columns if column]
+    return scores
 
 
 def encode_corpus(
@@ -90,9 +93,11 @@ def encode_corpus(
                 subwords = encode_cached(words, context, window, cache_dir("encoded"))
             numbers = label_numbers(sentences, corpus.tasks)
             order = _epoch_order(config, sentences, text, numbers) if name == "train" else EpochOrder()
-            gold = _gold_numbers(config, sentences, text, corpus.tasks)
+            scores, asked = _gold_numbers(sentences, text, corpus.tasks), None
+            if config.embeds_tasks:
+                asked = _annotated(sentences, corpus.tasks)[text.sentence_of_window]
             batches = Batches(
-                text, numbers, config.batch_size, tokenizer.pad, config.batch_tokens, order, gold
+                text, numbers, config.batch_size, tokenizer.pad, config.batch_tokens, order, scores, asked
             )
             splits[cast(str, name)] = SplitData(sentences, text, key, numbers, batches, subwords)
     return splits

@@ -34,7 +34,7 @@ def predict(model: MultiTaskTagger, split: SplitData, device: torch.device) -> P
     """The most probable label of every word for every task: each word belongs to exactly one window."""
     model.eval()
     tasks = model.tasks
-    number = torch.int64 if split.batches.gold.scores is None else torch.float64
+    number = torch.int64 if split.batches.scores is None else torch.float64
     numbers = torch.full((len(split.labels), tasks), -1, dtype=number, device=device)
     sums = torch.zeros(tasks, dtype=torch.float64, device=device)
     counts = torch.zeros(tasks, dtype=torch.int64, device=device)
