@@ -48,10 +48,6 @@ class Chart:
         """Add a trace of that kind: scatter, bar, heatmap."""
         self.data.append({"type": kind, **trace})
 
-    def add_annotation(self, **settings: Any) -> None:
-        """Add a text."""
-        self.layout.setdefault("annotations", []).append(settings)
-
     def add_line(
         self, *, x: float | None = None, y: float | None = None, line: dict[str, Any], **settings: Any
     ) -> None:
@@ -66,7 +62,8 @@ class Chart:
     def add_message(self, text: str) -> None:
         """Add a sentence in the middle, where there is no data. `text` must not come from a user."""
         font = {"color": MUTED, "size": 13}
-        self.add_annotation(text=text, x=0.5, y=0.5, xref="paper", yref="paper", showarrow=False, font=font)
+        place = {"x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper"}
+        self.layout["annotations"] = [{"text": text, **place, "showarrow": False, "font": font}]
 
     def figure(self) -> Figure:
         """The figure."""

@@ -9,7 +9,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, SupportsFloat
+from typing import Any, Literal, NamedTuple, SupportsFloat
 
 from core.corpora.types import Planted
 from core.mrn.relations import MODES, CovarianceStatistics, Relations, covariance_statistics
@@ -255,9 +255,5 @@ def statistics_at(logged: Mapping[str, float], mode: str, relations: Relations) 
     """
     if f"{mode}_trace" not in logged:
         return covariance_statistics(relations, mode)
-    return CovarianceStatistics(
-        effective_rank=logged[f"{mode}_effective_rank"],
-        trace=logged[f"{mode}_trace"],
-        condition=logged[f"{mode}_condition"],
-        strongest=logged.get(f"{mode}_strongest"),
-    )
+    values: dict[str, Any] = {name: logged.get(f"{mode}_{name}") for name in _FIELDS}
+    return CovarianceStatistics(**values)

@@ -65,13 +65,14 @@ def read_hub(name: str, repository: str, layout: HubTexts | None = None) -> Corp
 
     Raises CorpusError where there is neither network nor copy.
     """
-    from datasets import load_dataset
+    from datasets import config, load_dataset
 
-    config = None if layout is None else layout.config
+    configuration = None if layout is None else layout.config
+    cached = Path(config.HF_DATASETS_CACHE) / repository.replace("/", "___") / (configuration or "")
     try:
-        if not _in_cache(repository, config):
+        if not cached.is_dir():
             _look_up_hub()
-        data = load_dataset(repository, config, revision=_MAIN if layout else _REVISION)
+        data = load_dataset(repository, configuration, revision=_MAIN if layout else _REVISION)
     except RuntimeError as error:
         # A folder of the repository's name, in the current one, that is a script.
         raise CorpusError(
@@ -85,13 +86,6 @@ def read_hub(name: str, repository: str, layout: HubTexts | None = None) -> Corp
             f"a folder that holds a folder '{name}' with its files, or give such a folder as the corpus."
         ) from error
     return from_dataset(name, data) if layout is None else from_texts(name, data, layout)
-
-
-def _in_cache(repository: str, configuration: str | None) -> bool:
-    from datasets import config
-
-    place = Path(config.HF_DATASETS_CACHE) / repository.replace("/", "___") / (configuration or "")
-    return place.is_dir()
 
 
 def _look_up_hub() -> None:

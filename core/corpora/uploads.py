@@ -71,7 +71,11 @@ def save_upload(files: Mapping[str, bytes], name: str) -> Path:
     chosen = splits_of([file.name for file in given], "The upload")
     # By the split that the name tells: where no file is test, that is dev.
     splits = {split_of(name) or split: by_name[name] for split, name in chosen.items()}
-    folder = upload_dir() / f"{_slug(name)}-{_digest(splits)}"
+    digest = hashlib.sha256()
+    for split, file in sorted(splits.items()):
+        digest.update(f"{split}{_ending(file.name)}:{len(file.content)}:".encode())
+        digest.update(file.content)
+    folder = upload_dir() / f"{_slug(name)}-{digest.hexdigest()[:8]}"
     if not folder.exists():
         # Refused where it is no corpus.
         read_splits({split: by_name[name] for split, name in chosen.items()}, "The upload", name, name)
@@ -102,11 +106,3 @@ def _ending(base: str) -> str:
 def _slug(name: str) -> str:
     slug = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:_NAME_LENGTH]
     return slug or "corpus"
-
-
-def _digest(splits: Mapping[Split, GivenFile]) -> str:
-    digest = hashlib.sha256()
-    for split, file in sorted(splits.items()):
-        digest.update(f"{split}{_ending(file.name)}:{len(file.content)}:".encode())
-        digest.update(file.content)
-    return digest.hexdigest()[:8]

@@ -93,7 +93,9 @@ class SavedTagger:
                 sentences, self.tokenizer, self.config.max_length, together=together, cache=None
             )
             batches = self._batches(text, reads)
-            shortened = _shortened(text)
+            assert text.texts is not None  # whole texts have them
+            begins = np.flatnonzero(~text.texts.follows)
+            shortened = np.logical_or.reduceat(text.texts.shortened, begins).tolist()
             for task, (probabilities, numbers) in self._best(text, batches, reads, top).items():
                 for row, place in enumerate(places):
                     answers[place][task] = self._answer(
@@ -161,15 +163,6 @@ class SavedTagger:
         from core.corpora.preparation import truecase
 
         return truecase(sentences)
-
-
-def _shortened(text: EncodedText) -> list[bool]:
-    """Of each text or pair, whether any of its windows lost its end."""
-    windows = text.texts
-    assert windows is not None  # whole texts have them
-    begins = np.flatnonzero(~windows.follows)
-    lost: list[bool] = np.logical_or.reduceat(windows.shortened, begins).tolist()
-    return lost
 
 
 def _word_tags(labels: Sequence[str], probabilities: Tensor, numbers: Tensor) -> list[WordTag]:

@@ -196,13 +196,18 @@ def make_tagger(
     apart = [config.pair_encoding == "apart" and task.kind.reads == "pair" for task in tasks]
     stack = [task for task, is_apart in zip(tasks, apart, strict=True) if not is_apart]
     others = [task for task, is_apart in zip(tasks, apart, strict=True) if is_apart]
+    rows = None
+    if config.heads == "shared":  # one row for all labels of a name
+        names = [label for task in tasks for label in task.labels]
+        row_of = {name: row for row, name in enumerate(dict.fromkeys(names))}
+        rows = [row_of[name] for name in names]
     heads = Heads(
         encoder.features,
         [len(task.labels) for task in stack],
         init=init,
         dropout=dropout,
         dropout_on=config.dropout_on,
-        rows=_shared_rows(tasks) if config.heads == "shared" else None,
+        rows=rows,
     )
     shared = config.pair_heads == "shared"
     pairs = PairHeads(encoder.features, others, shared=shared, init=init, dropout=dropout) if others else None
@@ -210,13 +215,6 @@ def make_tagger(
     outputs = [_output(config, task, is_apart) for task, is_apart in zip(tasks, apart, strict=True)]
     places = [order.index(task) for task in range(len(tasks))]
     return MultiTaskTagger(encoder, heads, outputs, pairs, places, pooled_by)
-
-
-def _shared_rows(tasks: Sequence[HeadTask]) -> list[int]:
-    """The row of each label of each task: one for all labels of a name."""
-    names = [label for task in tasks for label in task.labels]
-    place = {name: row for row, name in enumerate(dict.fromkeys(names))}
-    return [place[name] for name in names]
 
 
 def _output(config: RunConfig, task: HeadTask, is_apart: bool) -> Output:

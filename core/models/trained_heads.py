@@ -66,10 +66,6 @@ class TrainedHeads:
         whole = torch.cat([self.weight, self._state[_HEADS[1]][:, None]], dim=1)
         return torch.split(whole, [len(labels) for labels in self.labels])
 
-    def name_of(self, task: str, corpus: str) -> str:
-        """The name of a task that is added: with its corpus, where a trained one has its name."""
-        return f"{task}@{corpus}" if task in self.names else task
-
     def joined(self, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The weights of both runs, from those of the new one."""
         import torch

@@ -131,8 +131,8 @@ def _entries(path: Path) -> Iterator[tuple[int, str, bytes]]:
     announced = None
     with _opened(path) as file:
         for number, line in _lines(file, path):
-            if number == 1 and (header := _header(line)):
-                announced, dimension = header
+            if number == 1 and len(fields := line.split()) == 2 and b"".join(fields).isdigit():
+                announced, dimension = map(int, fields)  # word2vec: how many words, and of what dimension
                 continue
             blanks = line.count(b" ")
             dimension = dimension or blanks
@@ -203,12 +203,6 @@ def _lines(file: BinaryIO, path: Path) -> Iterator[tuple[int, bytes]]:
             line = line.removeprefix(codecs.BOM_UTF8)
         if stripped := line.replace(b"\t", b" ").rstrip(b" \r\n"):
             yield number, stripped
-
-
-def _header(line: bytes) -> tuple[int, int] | None:
-    """How many words, and of what dimension, where the first line is that of word2vec."""
-    fields = line.split()
-    return (int(fields[0]), int(fields[1])) if len(fields) == 2 and b"".join(fields).isdigit() else None
 
 
 def _spaced(line: bytes, dimension: int, path: Path, number: int) -> bytes:

@@ -51,7 +51,7 @@ def added(
             f"{heads.weight.shape[1]}; use the encoder of that run.",
         )
     words = _words(train, features, len(task.labels), base_heads.heads)
-    name = base_heads.name_of(task.name, corpus.name)
+    name = f"{task.name}@{corpus.name}" if task.name in base_heads.names else task.name
     names = (*base_heads.names, name)
     together = words.together
     alignment_name, reason = config.alignment or "auto", ""

@@ -144,9 +144,12 @@ def train_rows(model: Any, used: NDArray[np.integer]) -> TrainedRows | None:
     None, and the model as it was, where nearly all rows are used, and where its embedding is no plain one or
     is shared with another module, so that the gradient of the other rows would not be zero.
     """
-    embedding = _plain_embedding(model)
+    embedding = _input_embeddings(model)
+    if type(embedding) is not nn.Embedding or embedding.max_norm is not None or embedding.scale_grad_by_freq:
+        return None
+    shared = sum(weight is embedding.weight for _, weight in model.named_parameters(remove_duplicate=False))
     rows = np.unique(used)
-    if embedding is None or len(rows) > _MOST * embedding.num_embeddings:
+    if shared > 1 or len(rows) > _MOST * embedding.num_embeddings:
         return None
     trained = TrainedRows(embedding, torch.from_numpy(rows.astype(np.int64)))
     model.set_input_embeddings(trained)
@@ -188,15 +191,6 @@ def _input_embeddings(model: Any) -> nn.Module | None:
     except NotImplementedError:  # Transformers does not know where this model has them
         return None
     return embedding
-
-
-def _plain_embedding(model: Any) -> nn.Embedding | None:
-    """The embedding of a model's subwords, where no other module uses its weight."""
-    embedding = _input_embeddings(model)
-    if type(embedding) is not nn.Embedding or embedding.max_norm is not None or embedding.scale_grad_by_freq:
-        return None
-    shared = sum(weight is embedding.weight for _, weight in model.named_parameters(remove_duplicate=False))
-    return embedding if shared == 1 else None
 
 
 _LEVELS = 2**16
