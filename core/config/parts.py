@@ -143,32 +143,18 @@ class Sharing(BaseModel):
     """Which covariances MRN learns, or 'none'; the others stay as they begin (unset: relational over a
     frozen encoder learns task alone, else all three).
     """
-    shrinkage: float | None = of_scaled_priors(
-        1.0,
-        "factor",
-        symbol="κ",
-        gt=0,
-        le=1e6,
-    )
+    shrinkage: float | None = of_scaled_priors(1.0, "factor", symbol="κ", gt=0, le=1e6)
     """How strongly each learned covariance is drawn towards where it begins, in pseudo-observations for each
     of its rows; it matters most to features.
     """
     task_correlation: float | None = of_scaled_priors(
-        0.0,
-        "correlation",
-        ge=0,
-        lt=1,
-        label="Task correlation at first",
-        before=0.0,
+        0.0, "correlation", ge=0, lt=1, label="Task correlation at first", before=0.0
     )
     """The correlation of every two tasks with which the task covariance begins, and to which it is drawn
     where it is learned; 0 is the identity.
     """
     label_scale: Literal["equal", "counts"] | None = of_scaled_priors(
-        "equal",
-        "choice",
-        label="Scale of labels",
-        before="equal",
+        "equal", "choice", label="Scale of labels", before="equal"
     )
     """How strongly MRN holds each label's weights near zero: 'equal', all labels alike; 'counts', in
     proportion to the label's training words, so that rare labels are held less.

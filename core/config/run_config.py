@@ -21,18 +21,9 @@ from pydantic import (
     model_validator,
 )
 
-from core.config.fields import (
-    CONTEXT_FIELDS,
-    MODEL_CONFIG,
-    Owned,
-    attribute_name,
-    comma_list,
-    public_name,
-)
+from core.config.fields import CONTEXT_FIELDS, MODEL_CONFIG, Owned, attribute_name, comma_list, public_name
 from core.config.help import FieldHelp, help_of
-from core.config.parts import (
-    PARADIGMS as PARADIGMS,
-)
+from core.config.parts import PARADIGMS as PARADIGMS
 from core.config.parts import (
     Data,
     EncoderChoice,

@@ -177,11 +177,7 @@ def _with_dev(corpus: Corpus, seed: int, number: int | None) -> Corpus:
         return corpus
     is_held_out = len(dev) > len(corpus.dev)
     return replace(
-        corpus,
-        train=tuple(train),
-        dev=tuple(dev),
-        notes=(*corpus.notes, *notes),
-        dev_from_train=is_held_out,
+        corpus, train=tuple(train), dev=tuple(dev), notes=(*corpus.notes, *notes), dev_from_train=is_held_out
     )
 
 
@@ -202,10 +198,7 @@ def _with_tasks(corpus: Corpus, tasks: Sequence[str], *, needs_dev: bool) -> Cor
         split: tuple(sentence for sentence in map(kept, corpus.split(split)) if sentence.labels)
         for split in SPLITS
     }
-    corpus = replace(
-        corpus.with_splits(splits),
-        tasks=tuple(corpus.task(name) for name in tasks),
-    )
+    corpus = replace(corpus.with_splits(splits), tasks=tuple(corpus.task(name) for name in tasks))
     check_scored(corpus, tasks)
     for split in SPLITS:
         for task in corpus.tasks:

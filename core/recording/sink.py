@@ -10,17 +10,7 @@ from types import TracebackType
 
 from core.errors import NotOwner, RunNotFound
 from core.recording.heartbeat import StopReason, StopSignal
-from core.records import (
-    EpochMetrics,
-    Event,
-    Note,
-    RunFacts,
-    Saved,
-    Snapshot,
-    SplitResult,
-    StepMetrics,
-    Usage,
-)
+from core.records import EpochMetrics, Event, Note, RunFacts, Saved, Snapshot, SplitResult, StepMetrics, Usage
 from core.store import Owner, RunState, Store
 from core.store.database import retried
 

@@ -113,12 +113,7 @@ runs = Table(
 # In the order in which queued runs are claimed: the next is found without sorting those that wait.
 Index("ix_runs_queue", runs.c.state, runs.c.priority.desc(), runs.c.id)
 
-facts = Table(
-    "facts",
-    metadata,
-    _run_id(primary_key=True),
-    Column("facts", Text, nullable=False),
-)
+facts = Table("facts", metadata, _run_id(primary_key=True), Column("facts", Text, nullable=False))
 
 metric_keys = Table(
     "metric_keys",

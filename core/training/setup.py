@@ -24,13 +24,7 @@ from core.encoding.texts import word_forms
 from core.encoding.tokenizer import SubwordTokenizer, Tokenizer, load_tokenizer
 from core.encoding.words import WordTokenizer, words_read
 from core.errors import TrainingError
-from core.models.device import (
-    ALL_THREADS,
-    choose_device,
-    computes_in_half,
-    hardware_name,
-    make_deterministic,
-)
+from core.models.device import ALL_THREADS, choose_device, computes_in_half, hardware_name, make_deterministic
 from core.models.encoders import Encoder
 from core.models.encoders.bilstm import BiLSTM
 from core.models.encoders.fast_bert import TrainedRows, train_rows, weight_count

@@ -16,13 +16,7 @@ from torch import Tensor, nn
 from core.encoding.batches import Batch
 from core.errors import EncoderError
 from core.models.encoders import at_words
-from core.models.encoders.fast_bert import (
-    Places,
-    packs,
-    real_states,
-    use_quick_dropout,
-    weight_count,
-)
+from core.models.encoders.fast_bert import Places, packs, real_states, use_quick_dropout, weight_count
 from core.models.sources import (
     INDEX,
     check_description,
