@@ -48,18 +48,18 @@ class GivenFile:
 Source = Path | GivenFile
 
 
-def read_bytes(path: Path) -> bytes:
-    """The content of a file. Raises CorpusError where it is missing, no regular file, or too large.
+def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
+    """The content of a file. Raises CorpusError where it is missing, no regular file, or larger than `most`.
 
     A device or a pipe is refused: reading it might never end.
     """
     try:
         if path.exists() and not path.is_file():
             raise CorpusError(f"{path} is not a file; give one that holds text.")
-        if path.exists() and path.stat().st_size > MOST_BYTES:
+        if path.exists() and path.stat().st_size > most:
             raise CorpusError(
                 f"{path} holds {path.stat().st_size / 1e6:,.0f} MB and the most is "
-                f"{MOST_BYTES / 1e6:,.0f} MB; take a part of it."
+                f"{most / 1e6:,.0f} MB; take a part of it."
             )
         return path.read_bytes()
     except FileNotFoundError:

@@ -1,6 +1,5 @@
 """The store: runs and what they record. The only place with SQL."""
 
-from core.store.backup import Backup as Backup
 from core.store.backup import back_up as back_up
 from core.store.records import ACTIVE as ACTIVE
 from core.store.records import ENDED as ENDED
@@ -18,4 +17,3 @@ from core.store.records import SnapshotKey as SnapshotKey
 from core.store.records import StoredScore as StoredScore
 from core.store.runs import normal_keyword as normal_keyword
 from core.store.store import Store as Store
-from core.store.store import StoreHealth as StoreHealth

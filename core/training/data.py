@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.config import RunConfig
-from core.corpora.types import Corpus, Sentence, Split, Task
+from core.corpora.assembly import SPLITS
+from core.corpora.types import Corpus, Sentence, Task
 from core.encoding.batches import IGNORED, Batches, EpochOrder
 from core.encoding.encoded import EncodedText, encode_cached
 from core.encoding.texts import encode_sentences
@@ -19,8 +20,6 @@ from core.models.sources import longest_window
 from core.paths import cache_dir
 from core.records import TaskFacts
 from core.tasks import KINDS
-
-SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from torch import nn
 
 from core import __version__
 from core.config import RunConfig, config_warnings, trains_heads_alone
+from core.corpora.assembly import SPLITS
 from core.corpora.loading import overlaps
 from core.corpora.sampling import words_of
 from core.corpora.types import Corpus
@@ -42,7 +43,7 @@ from core.paths import cache_dir
 from core.records import Note, RunFacts, Sink, TaskFacts
 from core.registry import reads_words
 from core.training.added import added
-from core.training.data import SPLITS, SplitData, encode_corpus, task_facts
+from core.training.data import SplitData, encode_corpus, task_facts
 from core.training.trainable import check_trainable
 from core.wording import plural
 

@@ -64,7 +64,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "train.tsv")
     with pytest.raises(CorpusError, match="is not a file"):
         detect_columns(tmp_path / "train.tsv")
-    with pytest.raises(ConfigError, match="is not a mapping"):
+    with pytest.raises(ConfigError, match="is not a file"):
         read_mapping(Path("/dev/zero"))
 
 
@@ -86,7 +86,7 @@ def test_large_uploads(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_large_mappings(tmp_path: Path) -> None:
     with (tmp_path / "m.csv").open("wb") as sparse:
         sparse.truncate(MOST_BYTES + 1)
-    with pytest.raises(ConfigError, match="at most 5 MB"):
+    with pytest.raises(ConfigError, match="the most is 5 MB"):
         read_mapping(tmp_path / "m.csv")
     # A cell without end is refused by the reader of CSV.
     with pytest.raises(ConfigError, match="not proper CSV"):

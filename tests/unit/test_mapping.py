@@ -87,7 +87,7 @@ def test_refused_files_are_named_with_the_row(content: bytes, says: str) -> None
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"There is no file .*nowhere\.csv; check the name"):
         read_mapping(tmp_path / "nowhere.csv")
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match="is not a file"):
         read_mapping(tmp_path)
 
 

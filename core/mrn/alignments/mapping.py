@@ -26,7 +26,8 @@ from pathlib import Path, PurePath
 
 import numpy as np
 
-from core.errors import ConfigError
+from core.corpora.readers import read_bytes
+from core.errors import ConfigError, CorpusError
 from core.mrn.alignments.base import Alignment, LabelCounts
 from core.paths import OUTSIDE, may_read, upload_dir, written_whole
 from core.plain_text import spreadsheet_cell, unguarded_cell
@@ -67,15 +68,9 @@ def read_mapping(path: str | Path) -> MappingFile:
     if not may_read(path):
         raise ConfigError("alignment", f"The mapping {path} {OUTSIDE}")
     try:
-        # Reading a device or a pipe might never end.
-        if path.stat().st_size > MOST_BYTES or not (path.is_file() or path.is_dir()):
-            raise ConfigError("alignment", f"{path} is not a mapping: a mapping is a file of at most 5 MB.")
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise ConfigError("alignment", f"There is no file {path}; check the name of the mapping.") from None
-    except OSError as error:
-        raise ConfigError("alignment", f"{path} cannot be read: {error.strerror}.") from error
-    return parse_mapping(content, path.name)
+        return parse_mapping(read_bytes(path, MOST_BYTES), path.name)
+    except CorpusError as error:
+        raise ConfigError("alignment", str(error)) from error
 
 
 def parse_mapping(content: bytes, name: str) -> MappingFile:
