@@ -1,6 +1,4 @@
 """Scores of predictions and statistics over seeds. Needs no torch."""
 
-from core.evaluation.comparison import Comparison, compare
-from core.evaluation.statistics import holm, paired_difference, randomisation_test, summary
-
-__all__ = ["Comparison", "compare", "holm", "paired_difference", "randomisation_test", "summary"]
+from core.evaluation.comparison import Comparison as Comparison
+from core.evaluation.comparison import compare as compare

@@ -14,8 +14,6 @@ from core.corpora.derived.simulated import Simulated
 from core.corpora.types import Corpus
 from core.errors import CorpusError
 
-__all__ = ["KINDS", "Kind", "Recipe", "is_derived", "recipe"]
-
 KINDS: dict[str, type[Kind]] = {kind.name: kind for kind in (Sampled, Apart, Simulated, Joined)}
 """By name; a name without a kind is a sample."""
 
