@@ -76,15 +76,14 @@ class Pairs:
         """All tasks, in the order in which they come."""
         return tuple(dict.fromkeys(task for pair in self.names for task in pair))
 
-    def counts(self, draws: int, seed: int) -> NDArray[np.int64]:
+    def counts(self, draws: int) -> NDArray[np.int64]:
         """(draws, P) how often each pair counts when tasks are drawn with replacement, as many as there are.
 
         A pair counts as often as its main task was drawn, times its auxiliary task.
         """
         tasks = self.tasks
-        times = np.random.default_rng(seed).multinomial(
-            len(tasks), np.full(len(tasks), 1 / len(tasks)), draws
-        )
+        even = np.full(len(tasks), 1 / len(tasks))
+        times = np.random.default_rng(0).multinomial(len(tasks), even, draws)
         main, aux = ([tasks.index(pair[role]) for pair in self.names] for role in (0, 1))
         return np.asarray(times[:, main] * times[:, aux])
 
@@ -251,20 +250,14 @@ class Judgement:
 
 
 def judge(
-    pairs: Pairs,
-    predictor: Predictor,
-    scheme: Scheme,
-    *,
-    repeats: int = REPEATS,
-    draws: int = DRAWS,
-    seed: int = 0,
+    pairs: Pairs, predictor: Predictor, scheme: Scheme, *, repeats: int = REPEATS, draws: int = DRAWS
 ) -> Judgement:
     """How well the predictor does in that scheme; NaN for fewer than 5 pairs, or than 4 tasks in LEFT_OUT."""
     judged, values = _judged(pairs, predictor)
     if scheme == CROSS_VALIDATION:
-        measures = _cross_validated(judged, values, predictor.always, repeats, seed)
+        measures = _cross_validated(judged, values, predictor.always, repeats)
     else:
-        measures = _left_out(judged, values, predictor.always, draws, seed)
+        measures = _left_out(judged, values, predictor.always, draws)
     accuracy, f1, auc, rank = measures
     direct_rank = rank_correlation(values[:, 0], judged.gains) if values.shape[1] == 1 else math.nan
     gaining = int((judged.gains > 0).sum())
@@ -303,9 +296,9 @@ def _predicted(pairs: Pairs, values: Floats, folds: Folds, always: bool) -> tupl
     return probability, score
 
 
-def _cross_validated(pairs: Pairs, values: Floats, always: bool, repeats: int, seed: int) -> list[Measure]:
+def _cross_validated(pairs: Pairs, values: Floats, always: bool, repeats: int) -> list[Measure]:
     """Each repeat's figures are of all its folds together."""
-    numbers = np.random.default_rng(seed)
+    numbers = np.random.default_rng(0)
     figures = []
     for _ in range(repeats if len(values) >= FOLDS else 0):
         fold = numbers.permutation(len(values)) % FOLDS
@@ -315,7 +308,7 @@ def _cross_validated(pairs: Pairs, values: Floats, always: bool, repeats: int, s
     return list(map(Measure, table.mean(), table.std()))
 
 
-def _left_out(pairs: Pairs, values: Floats, always: bool, draws: int, seed: int) -> list[Measure]:
+def _left_out(pairs: Pairs, values: Floats, always: bool, draws: int) -> list[Measure]:
     probability, score = _predicted(pairs, values, _folds_of_tasks(pairs), always)
     tested = np.flatnonzero(np.isfinite(score))
     if not len(tested):
@@ -324,7 +317,7 @@ def _left_out(pairs: Pairs, values: Floats, always: bool, draws: int, seed: int)
     def figures(chosen: NDArray[np.int64]) -> list[float]:
         return _figures(probability[chosen], score[chosen], pairs.gains[chosen])
 
-    drawn = (np.repeat(tested, counts[tested]) for counts in pairs.counts(draws, seed))
+    drawn = (np.repeat(tested, counts[tested]) for counts in pairs.counts(draws))
     table = pd.DataFrame([figures(places) for places in drawn if len(places)], columns=range(4))
     return list(map(Measure, figures(tested), table.std()))
 
@@ -370,7 +363,7 @@ class Coefficient:
 
 
 def coefficients(
-    pairs: Pairs, predictor: Predictor, *, draws: int = INTERVAL_DRAWS, seed: int = 0
+    pairs: Pairs, predictor: Predictor, *, draws: int = INTERVAL_DRAWS
 ) -> tuple[Coefficient, ...]:
     """The weights of the predictor's regression on all pairs; 2.5 and 97.5% of a bootstrap over tasks.
 
@@ -380,7 +373,7 @@ def coefficients(
     known, gained = predictor.known, pairs.gains > 0
     fitted = fit(predictor.values[known], gained[known])
     inputs = fitted.scaled(predictor.values[known])
-    drawn = [logistic(inputs, gained[known], counts[known])[0] for counts in pairs.counts(draws, seed)]
+    drawn = [logistic(inputs, gained[known], counts[known])[0] for counts in pairs.counts(draws)]
     low, high = np.percentile(drawn, (2.5, 97.5), axis=0)
     rows = zip(predictor.features, fitted.weights.tolist(), low.tolist(), high.tolist(), strict=True)
     return tuple(Coefficient(*row) for row in rows)

@@ -16,7 +16,6 @@ from core.store import ENDED, Run, RunState, Store
 from core.wording import all_of, duration, percent, plural, which_runs
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
 from jobs.cli.output import print_json, print_table, run_document, say, tell
-from jobs.engines import Engine
 from jobs.queue.control import MOST_RETRIES, PRIORITIES
 from jobs.queue.estimates import eta
 from jobs.queue.sweeps import sweep as sweep_over
@@ -26,18 +25,13 @@ _POLL_S = 0.5
 _MOST_NOTES = 20
 
 
-def wait_for_runs(
-    store: Store,
-    ids: Sequence[int],
-    engine: Engine | None = None,
-    sleep: Callable[[float], object] = time.sleep,
-) -> None:
+def wait_for_runs(store: Store, ids: Sequence[int], sleep: Callable[[float], object] = time.sleep) -> None:
     """Tells the progress of these runs on standard error until all have ended.
 
     Ctrl-C ends the waiting, not the runs, and says so (exit code 130). Raises MRNLabError where one worker
     after another ends before it has claimed a run (torch cannot be imported, say).
     """
-    maintenance = QueueMaintenance(store, engine)
+    maintenance = QueueMaintenance(store)
     shown: dict[int, tuple[RunState, int]] = {}
     try:
         while True:

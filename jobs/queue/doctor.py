@@ -13,7 +13,7 @@ import os
 import platform
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -156,9 +156,9 @@ def check_encoder() -> Iterator[Finding]:
         yield Finding("encoder", f"The weights of minilm cannot be read ({error.strerror}). Reinstall them.")
 
 
-def check_settings(environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
+def check_settings() -> Iterator[Finding]:
     """Variables that nobody reads, and values that are invalid."""
-    for name in sorted(environment):
+    for name in sorted(os.environ):
         if name.startswith("MRNLAB_") and name not in SETTINGS and not name.startswith("MRNLAB_TEST_"):
             near = difflib.get_close_matches(name, SETTINGS, n=1)
             meant = f" Did you mean {near[0]}?" if near else ""

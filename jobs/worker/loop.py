@@ -276,11 +276,11 @@ def _worker_in(store: Store, slot: Slot) -> Worker:
     return Worker(store, this_process(), device=slot.device)
 
 
-def main(make: Callable[[Store, Slot], Worker] = _worker_in, url: str | None = None) -> int:
+def main(make: Callable[[Store, Slot], Worker] = _worker_in) -> int:
     """Take a slot and work in it until no run waits. 0, or 1 where the store failed or a new process has to
     go on.
 
-    `make` makes the worker (tests give one that trains something small); `url` is the store's.
+    `make` makes the worker (tests give one that trains something small).
     """
     faulthandler.enable()
     keep_private()
@@ -300,7 +300,7 @@ def main(make: Callable[[Store, Slot], Worker] = _worker_in, url: str | None = N
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
     try:
-        with contextlib.closing(Store.open(url)) as store, supervisor_watchdog(store):
+        with contextlib.closing(Store.open()) as store, supervisor_watchdog(store):
             with free_slot(store.url) as slot:
                 if slot is None:
                     _log.info("As many workers as may train here do so already.")
