@@ -15,7 +15,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
 
   const cell = (value, row, column) => {
     if (row === column) return element("td", { className: "same", title: data.rows[row].name })
-    if (!value) return element("td", { className: "none", title: data.unknown }, "·")
+    if (!value) return element("td", { className: "none", title: "Not known" }, "·")
     const at = `${row},${column}`
     const button = element("button", {
       type: "button", title: value.title, textContent: value.text, tabIndex: -1, style: { "--ground": ground(value.share) },

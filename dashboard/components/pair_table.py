@@ -54,7 +54,6 @@ class PairTable:
     means: Sequence[str] | None = None
     corner: str = ""
     grey: str = ""
-    unknown: str = "Not known"
 
 
 def pair_table(

@@ -72,24 +72,22 @@ def text(reads: Collection[Reads]) -> list[Sentence]:
     second text, where they have tasks on those.
     """
     st.session_state.setdefault("tag_split", st.query_params.get("split") == "yes")
-    written = st.text_area(
-        "Text",
-        key="tag_text",
-        height="content",
-        persist_state="session",
-        placeholder=_PLACEHOLDERS[next(iter(sorted(reads, key=list(_PLACEHOLDERS).index)), "words")],
-        label_visibility="collapsed",
-    )
-    second = ""
-    if "pair" in reads:
-        second = st.text_area(
-            "Second text",
-            key="tag_second",
+
+    def area(label: str, key: str, placeholder: str) -> str:
+        return st.text_area(
+            label,
+            key=key,
             height="content",
             persist_state="session",
-            placeholder="A second text, for the tasks on pairs.",
+            placeholder=placeholder,
             label_visibility="collapsed",
         )
+
+    first_read = next((of for of in _PLACEHOLDERS if of in reads), "words")
+    written = area("Text", "tag_text", _PLACEHOLDERS[first_read])
+    second = ""
+    if "pair" in reads:
+        second = area("Second text", "tag_second", "A second text, for the tasks on pairs.")
     split = False
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button("Tag", type="primary", icon=":material/sell:")
