@@ -83,8 +83,8 @@ def text(reads: Collection[Reads]) -> list[Sentence]:
             label_visibility="collapsed",
         )
 
-    first_read = next((of for of in _PLACEHOLDERS if of in reads), "words")
-    written = area("Text", "tag_text", _PLACEHOLDERS[first_read])
+    placeholder = next((words for of, words in _PLACEHOLDERS.items() if of in reads), _PLACEHOLDERS["words"])
+    written = area("Text", "tag_text", placeholder)
     second = ""
     if "pair" in reads:
         second = area("Second text", "tag_second", "A second text, for the tasks on pairs.")
