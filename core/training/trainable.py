@@ -51,5 +51,6 @@ def check_trainable(config: RunConfig, tasks: Sequence[Task]) -> None:
                 )
         return
     encoder_trains = config.training.trains_any or has_bilstm(config.encoder)
-    if not encoder_trains and all(KINDS[task.scheme].is_number for task in tasks):
+    of_cosines = len(pairs) == len(tasks) and all(KINDS[task.scheme].is_number for task in pairs)
+    if not encoder_trains and of_cosines:
         raise NothingToLearn([task.name for task in tasks])
