@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +15,7 @@ from core.tasks import score_task
 from dashboard.runs.dev_curves import dev_curves
 from dashboard.runs.table import EXAMPLES
 from dashboard.shared import resources
+from tests.contracts.test_exchange import finished as exchanged
 from tests.making import OWNER, claimed, config, run_facts
 from tests.pages.conftest import Open, figures, labels, press, table, words
 from tests.pages.filled_store import Filled
@@ -267,3 +270,11 @@ def test_chosen_runs_are_carried_to_the_next_page(open_page: Open, finished: Fil
     app = open_page("runs", run="3,1")
     app.switch_page("curves/page.py").run()
     assert app.multiselect(key="curves_runs").value == ["3", "1"]
+
+
+def test_an_imported_run(open_page: Open) -> None:
+    """Of another laboratory, which no worker here has trained."""
+    with contextlib.closing(Store.open("sqlite://")) as elsewhere, contextlib.closing(Store.open()) as store:
+        run = str(store.take_in(elsewhere.record(exchanged(elsewhere)), "Imported."))
+    assert "Succeeded" in words(open_page("run", id=run))
+    assert "**pos** and **ner** over training" in words(open_page("relations", run=run))
