@@ -1,4 +1,6 @@
 """Scores of predictions and statistics over seeds. Needs no torch."""
 
-from core.evaluation.comparison import Comparison as Comparison
-from core.evaluation.comparison import compare as compare
+from core.evaluation.comparison import Comparison, compare
+from core.evaluation.statistics import holm, paired_difference, randomisation_test, summary
+
+__all__ = ["Comparison", "compare", "holm", "paired_difference", "randomisation_test", "summary"]

@@ -26,7 +26,7 @@ from core.store.exchange import RunRecord
 from jobs.exchange.format import RunFile
 
 COLUMNS = ("configuration", "seed", "dev", "test", "seconds", "scores", "run")
-"""`dev` and `test` are means over the run's tasks, in percent; `scores` and `run` are JSON."""
+"""`dev` and `test` are means over the tasks with words there, in percent; `scores` and `run` are JSON."""
 
 _FACTS_OF_LABELS = ("label_names", "label_owners", "meet", "impossible", "cooccurrence")
 """Large facts that only pages on covariances read."""
@@ -141,5 +141,5 @@ def _rounded(value: Any) -> Any:
 
 
 def _mean_percent(scores: Iterable[StoredScore], split: str) -> str:
-    of_split = [score.score for score in scores if score.split == split and score.score is not None]
+    of_split = [score.score for score in scores if score.split == split and score.tokens]
     return f"{100 * math.fsum(of_split) / len(of_split):.2f}" if of_split else ""
