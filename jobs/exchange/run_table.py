@@ -31,6 +31,7 @@ COLUMNS = ("configuration", "seed", "dev", "test", "seconds", "scores", "run")
 _FACTS_OF_LABELS = ("label_names", "label_owners", "meet", "impossible", "cooccurrence")
 """Large facts that only pages on covariances read."""
 _DIGITS = 6
+_LONGEST = 2**27  # characters of a cell
 _SCORES = TypeAdapter(tuple[StoredScore, ...])
 
 
@@ -47,14 +48,19 @@ class RunTable:
             text = path.read_text(encoding="utf-8") if path.exists() else ",".join(COLUMNS)
         except (OSError, UnicodeDecodeError) as error:
             raise MRNLabError(f"{path} cannot be read: {error}.") from error
-        csv.field_size_limit(2**27)
         reader = csv.DictReader(io.StringIO(text, newline=""))
         if tuple(reader.fieldnames or ()) != COLUMNS:
             raise MRNLabError(f"{path}, line 1: the columns must be {', '.join(COLUMNS)}.")
-        for row in reader:
-            if None in row or None in row.values():
-                raise MRNLabError(f"{path}, line {reader.line_num}: a row has {len(COLUMNS)} values.")
-            self._rows[row["configuration"], row["seed"]] = row
+        limit = csv.field_size_limit(
+            _LONGEST
+        )  # the limit is the whole process's, and other readers rely on it
+        try:
+            for row in reader:
+                if None in row or None in row.values():
+                    raise MRNLabError(f"{path}, line {reader.line_num}: a row has {len(COLUMNS)} values.")
+                self._rows[row["configuration"], row["seed"]] = row
+        finally:
+            csv.field_size_limit(limit)
 
     def __len__(self) -> int:
         return len(self._rows)

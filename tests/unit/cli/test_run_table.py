@@ -32,8 +32,10 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 def test_another_store_reports_the_same_and_trains_nothing(lab: Laboratory, tmp_path: Path) -> None:
     table, other = tmp_path / "toy.csv", ("--db", f"sqlite:///{tmp_path / 'other.db'}")
+    limit = csv.field_size_limit()
     lab.answer("study", "toy", "--record", str(table))
     rows = _rows(table)
+    assert csv.field_size_limit() == limit
     assert tuple(rows[0]) == COLUMNS
     assert len(rows) == ALL == len({(row["configuration"], row["seed"]) for row in rows})
     by_seed = {
