@@ -21,7 +21,6 @@ from core.studies.study import Layout, Planned
 from core.wording import duration, plural
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
 from jobs.cli.output import WIDTH, hand_out, print_json, print_report, print_table, say, tell
-from jobs.exchange.run_table import RunTable
 from jobs.reports.naming import differing
 from jobs.reports.render import Part, csv_files
 from jobs.reports.studies import Outstanding, StudyRuns, Version, follow, outstanding
@@ -219,7 +218,11 @@ def study(
     if tables is not None and (dry_run or json_ or report_ is not None):
         raise ConfigError("tables", "--tables goes without --dry-run, --report and --json.")
     layouts = version.layouts()
-    table = None if record is None else RunTable(record)
+    table = None
+    if record is not None:
+        from jobs.exchange.run_table import RunTable
+
+        table = RunTable(record)
     with opened_store(ctx) as store:
         if table is not None and (restored := table.restore(store)):
             say(f"{plural(restored, 'run')} of {record} added to the store.")

@@ -51,9 +51,8 @@ class RunTable:
         reader = csv.DictReader(io.StringIO(text, newline=""))
         if tuple(reader.fieldnames or ()) != COLUMNS:
             raise MRNLabError(f"{path}, line 1: the columns must be {', '.join(COLUMNS)}.")
-        limit = csv.field_size_limit(
-            _LONGEST
-        )  # the limit is the whole process's, and other readers rely on it
+        # The limit is the whole process's, and other readers rely on it.
+        limit = csv.field_size_limit(_LONGEST)
         try:
             for row in reader:
                 if None in row or None in row.values():
@@ -61,9 +60,6 @@ class RunTable:
                 self._rows[row["configuration"], row["seed"]] = row
         finally:
             csv.field_size_limit(limit)
-
-    def __len__(self) -> int:
-        return len(self._rows)
 
     def restore(self, store: Store) -> int:
         """Adds the runs that the store lacks, as finished runs; returns how many.
