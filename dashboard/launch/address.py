@@ -105,6 +105,16 @@ def fill(draft: Draft, runs: Sequence[int] = (), notes: Sequence[str] = ()) -> N
     state[_FITTED] = draft.corpus, {}
 
 
+def fill_in_pairs() -> None:
+    """Sets the form to train each of its tasks alone and every two of them together, with five seeds.
+
+    With a BiLSTM: over a frozen encoder alone, tasks share no trained weight.
+    """
+    values = {"paradigm": ["stl", "mtl"], "encoder": [f"minilm{BILSTM_SUFFIX}"], "seed": "1-5"}
+    for name, given in {**values, TASK_GROUPS: "pairs"}.items():
+        st.session_state[key_of(name)] = given
+
+
 def fit_to(corpus: str, kinds: Sequence[Kind]) -> None:
     """Where another corpus, with tasks of these kinds, was chosen since: sets what `start_for` says of it in
     each field that was not changed. To be called before the widgets of these fields.

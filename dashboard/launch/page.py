@@ -5,13 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from core.store import Store
-from dashboard.launch.address import fill, open_link, write_link
+from dashboard.launch.address import fill, fill_in_pairs, open_link, write_link
 from dashboard.launch.draft import plan
 from dashboard.launch.form import form
 from dashboard.launch.paradigms import paradigms
 from dashboard.launch.plan import launch_plan
 from dashboard.launch.presets import QUESTIONS, TABLES, TRY_IT
-from dashboard.launch.task_advice import advice_card, task_advice
 from dashboard.shared import resources
 from dashboard.shared.newcomers import launch_button
 from dashboard.shared.queue import held_banner
@@ -40,7 +39,12 @@ def preset_cards() -> None:
             st.space("stretch")
             launch_button(preset, "Try it" if preset is TRY_IT else f"Launch {len(preset.configs)} runs")
     with last.container(border=True, height="stretch", gap="xxsmall"):
-        advice_card()
+        st.markdown("**Which of my tasks help each other?**")
+        st.caption(
+            "Each task chosen below alone and beside every other, 5 seeds. The plan says how long that takes."
+        )
+        st.space("stretch")
+        st.button("Fill in the form", key="fill_in_pairs", on_click=fill_in_pairs)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for paper, tables in TABLES.items():
             st.caption(f"Reproduce {paper}:", width="content")
@@ -58,14 +62,11 @@ title(
 open_link(resources.store())
 held_banner(resources.store(), launching=True)
 first_steps(resources.store())
-advice_place = st.container()
 
 left, right = st.columns([3, 2], gap="large")
 with left:
     draft, slots = form()
 write_link(draft)
-with advice_place:
-    task_advice(draft)
 with right, st.container(key="launch_plan"):
     launch_plan(draft, plan(draft), slots)
 

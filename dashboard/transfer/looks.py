@@ -12,10 +12,10 @@ from core.errors import MRNLabError
 from core.studies import STUDIES
 from core.transfer.gains import Pair
 from core.transfer.grouping import best_grouping
-from core.transfer.prediction import packaged_study
 from core.transfer.predictors import (
     CROSS_VALIDATION,
     LEFT_OUT,
+    packaged_study,
 )
 from core.wording import plural, signed_points
 from dashboard.components.pair_table import pair_table
@@ -26,7 +26,6 @@ from dashboard.shared.states import problem
 from dashboard.text import escape
 from dashboard.theme import colours
 from dashboard.transfer.views import best_sentence, packaged_pairs, packaged_sentence, packaged_table
-from jobs.reports.advise import PART
 from jobs.reports.evidence import Evidence
 from jobs.reports.pairs import coefficients_sheet, predictors_sheet
 from jobs.reports.render import Sheet
@@ -79,7 +78,7 @@ def nothing_yet() -> None:
 
 def packaged() -> None:
     """The packaged matrix of twelve real tasks; a click on a cell puts its pair into the address."""
-    pairs = packaged_pairs(packaged_study(PART))
+    pairs = packaged_pairs(packaged_study())
     tasks = sorted({pair.main for pair in pairs})
     chosen = st.query_params.get("main"), st.query_params.get("aux")
 

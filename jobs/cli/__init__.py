@@ -9,7 +9,6 @@ from core.paths import keep_private
 
 # Each module adds its verbs to the app.
 from jobs.cli import (  # noqa: F401
-    advise,
     control,
     laboratory,
     launch,

@@ -12,12 +12,13 @@ from core.config import FIELD_HELP, PRESETS, RunConfig
 from core.config.sweep import LISTED, values_of
 from core.config.task_groups import GROUPINGS
 from core.errors import ConfigError
+from core.recording.placed import placed
 from core.store import ENDED, Run, RunState, Store
 from core.wording import all_of, duration, percent, plural, which_runs
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
 from jobs.cli.output import print_json, print_table, run_document, say, tell
 from jobs.queue.control import MOST_RETRIES, PRIORITIES
-from jobs.queue.estimates import eta
+from jobs.queue.estimates import Cost, cost, eta
 from jobs.queue.sweeps import sweep as sweep_over
 from jobs.worker.maintenance import QueueMaintenance
 
@@ -137,6 +138,9 @@ def launch(
         typer.Option("--reuse", help="Use runs of the store that are the same; queue only the others."),
     ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Follow the runs until they end.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check the runs and say how long they take; queue nothing.")
+    ] = False,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Queue runs; workers train them in the background.
@@ -150,6 +154,14 @@ def launch(
 
     notes = _tasks_taken(configs) if tasks is None and task_groups is None else []
     with opened_store(ctx) as store:
+        if dry_run:
+            price = _cost(store, configs, reuse=reuse)
+            about = "" if price.seconds is None else f", about {duration(price.seconds)}"
+            if json_:
+                print_json({"runs": len(price.runs), "seconds": price.seconds})
+            else:
+                tell(f"{plural(len(price.runs), 'run')}{about}: {price.basis}.")
+            return
         if reuse:
             ids, used = submit_missing(
                 store, configs, sweep, priority=priority, retries=retries, tell=notes.append
@@ -175,6 +187,19 @@ def launch(
             tell(",".join(map(str, ids)))
         if wait and any(run.state is not RunState.SUCCEEDED for run in store.runs(ids=ids)):
             raise typer.Exit(1)
+
+
+def _cost(store: Store, configs: Sequence[RunConfig], *, reuse: bool) -> Cost:
+    """How long these runs take, with `reuse` those that the store lacks. Raises MRNLabError where one cannot
+    be trained here.
+    """
+    from jobs.queue.submit import check, same_runs
+
+    runs = [placed(config) for config in configs]
+    present = same_runs(store, runs) if reuse else {}
+    missing = [run for run in runs if run not in present]
+    check(missing)
+    return cost(store, missing)
 
 
 _LISTS = ("encoder", "encoder_training", "paradigm", "prior", "added_to", "alignment", "epochs", "fraction")

@@ -10,7 +10,7 @@ from core.config.sweep import seeds_typed
 from core.errors import MRNLabError
 from core.store import Run, RunState, Store
 from core.wording import all_of, duration, plural
-from jobs.reports.advise import launch_command
+from jobs.queue.sweeps import launch_command
 from jobs.reports.naming import cost_cells, has_field, is_default, value_text
 from jobs.reports.render import Code, Part, Sheet, score_entry
 from jobs.reports.table import RESOLVED, ResultRow, ResultTable, Setting, settings, tabulate
@@ -171,7 +171,7 @@ def _commands(runs: Sequence[Run]) -> Code:
     config = runs[0].config
     tasks = list(dict.fromkeys(task for run in runs for task in run.config.tasks))
     seeds = sorted({run.config.seed for run in runs})
-    return Code((launch_command(config, tasks, [config.paradigm], seeds),))
+    return Code((launch_command(config, tasks, seeds),))
 
 
 def _versions(runs: Sequence[Run]) -> Sheet:

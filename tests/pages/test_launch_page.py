@@ -462,3 +462,10 @@ def test_table_preset_fills_the_form(open_page: Open) -> None:
     assert app.pills(key="launch_alignment").value == ["exact"]
     assert app.pills(key="launch_prior").value == ["paper"]
     assert heading(app).startswith("This makes 20 runs")
+
+
+def test_the_card_of_pairs_prices_every_pair(open_page: Open) -> None:
+    app = open_page("launch", tasks="pos,chunk,ner")
+    app.button(key="fill_in_pairs").click().run()
+    assert heading(app).startswith("This makes 30 runs")
+    assert query(app)["task_groups"] == "pairs"

@@ -21,11 +21,9 @@ from core.store import RunState, Store
 from core.store.records import MetricKey, MetricSeries
 from core.tasks.confusion import label_confusion
 from core.transfer.gains import measured_gains
-from core.transfer.prediction import packaged_study
-from core.transfer.predictors import LEFT_OUT, Judgement, Measure
+from core.transfer.predictors import LEFT_OUT, Judgement, Measure, packaged_study
 from dashboard.compare.closer_views import errors
 from dashboard.transfer import views
-from jobs.reports.advise import PART
 from jobs.reports.pairs import answer
 from jobs.reports.transfer import pair_groups
 from tests.making import OWNER, claimed, run_facts, split_result
@@ -262,7 +260,7 @@ def test_the_packaged_matrix_is_said_to_be_packaged(open_page: Open, laboratory:
     assert "Of 132 ordered pairs 28 gain and 2 lose, each by its own 95% interval; of 102" in text
     assert "It comes with the installation and is not of your runs" in text
     assert "pos@conll2000 beside supersense: loses, −2.43 [−4.64, −0.23] points, 3 seeds." in text
-    pairs = views.packaged_pairs(packaged_study(PART))
+    pairs = views.packaged_pairs(packaged_study())
     table = views.packaged_table(pairs, {})
     assert len(table.rows) == 12
     assert sum(cell is not None and not cell.grey for row in table.cells for cell in row) == 30

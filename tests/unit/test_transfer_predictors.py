@@ -18,7 +18,6 @@ from core.errors import MRNLabError
 from core.transfer import predictors
 from core.transfer.features import FEATURES, Features
 from core.transfer.grouping import Grouping, best_grouping
-from core.transfer.prediction import packaged_study
 from core.transfer.predictors import (
     AFFINITY,
     AMI,
@@ -35,6 +34,7 @@ from core.transfer.predictors import (
     coefficients,
     feature_predictors,
     judge,
+    packaged_study,
     single_number,
 )
 
@@ -55,7 +55,7 @@ def _of_tasks(values: Floats, role: int) -> Floats:
 
 def test_the_judgements_of_the_packaged_study_are_found_again() -> None:
     """They were made with another solver of the same regression."""
-    study = packaged_study("scarce-minilm")
+    study = packaged_study()
     pairs = Pairs.of({(row["main"], row["aux"]): row["gain"] for row in study["pairs"]})
     features = {
         task: Features({name: np.nan if value is None else value for name, value in known.items()})

@@ -123,6 +123,12 @@ class TestLaunch:
         assert "Nothing is left to queue." in again.stderr
         assert len(lab.store.runs()) == 3
 
+    def test_a_dry_run_queues_nothing(self, lab: Laboratory, corpus: Path) -> None:
+        lab.answer(*launch_arguments(corpus, "--seeds", "1"))
+        result = lab.call(*launch_arguments(corpus, "--seeds", "1-3", "--reuse", "--dry-run"))
+        assert result.stdout.startswith("2 runs: no estimate")
+        assert len(lab.store.runs()) == 1
+
 
 class TestWaiting:
     def test_follows_runs_to_their_end(self, lab: Laboratory, capsys: pytest.CaptureFixture[str]) -> None:
