@@ -353,6 +353,50 @@ def rank_correlation(values: ArrayLike, others: ArrayLike) -> float:
 
 
 @dataclass(frozen=True)
+class Contrast:
+    """The mean gain of `count` pairs of a kind, that of the others, and the difference's 95% interval."""
+
+    count: int
+    of_kind: float
+    of_others: float
+    low: float
+    high: float
+
+    @property
+    def difference(self) -> float:
+        """Mean gain of the kind less that of the others."""
+        return self.of_kind - self.of_others
+
+
+def flat_beside_steep(
+    pairs: Pairs, features: Mapping[str, Features], *, draws: int = INTERVAL_DRAWS
+) -> Contrast | None:
+    """The gain where the main task's loss curve is flat and the auxiliary task's steep, and that of other
+    pairs (the hypothesis of Bingel and Søgaard, 2017); None where there is no such pair, or no other.
+
+    A curve's steepness is minus its mean gradient after 20 and 30% of the steps; above the median of all
+    tasks it is steep, else flat. The interval is a bootstrap over tasks (`Pairs.counts`).
+    """
+    steepness = {
+        task: -(known.values["gradient_20"] + known.values["gradient_30"]) / 2
+        for task, known in features.items()
+        if task in pairs.tasks
+    }
+    median = np.nanmedian(list(steepness.values())) if steepness else math.nan
+    kind = np.array([steepness[main] <= median < steepness[aux] for main, aux in pairs.names])
+    if not kind.any() or kind.all():
+        return None
+
+    def mean(of: Mask, counts: NDArray[np.int64]) -> float:
+        return float(np.average(pairs.gains, weights=counts * of))
+
+    drawn = [counts for counts in pairs.counts(draws) if (counts * kind).any() and (counts * ~kind).any()]
+    low, high = np.percentile([mean(kind, counts) - mean(~kind, counts) for counts in drawn], (2.5, 97.5))
+    once = np.ones(len(kind), dtype=np.int64)
+    return Contrast(int(kind.sum()), mean(kind, once), mean(~kind, once), float(low), float(high))
+
+
+@dataclass(frozen=True)
 class Coefficient:
     """A feature's weight in the regression on all pairs, features scaled to [0, 1], and its 95% interval."""
 

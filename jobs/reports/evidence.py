@@ -29,12 +29,14 @@ from core.transfer.predictors import (
     LEFT_OUT,
     PLANTED,
     Coefficient,
+    Contrast,
     Judgement,
     Pairs,
     Predictor,
     baselines,
     coefficients,
     feature_predictors,
+    flat_beside_steep,
     judge,
     left_out_probabilities,
     single_number,
@@ -55,7 +57,7 @@ class Evidence:
     """What is known of a group's pairs: the 14 features of each task, in the mean over seeds, and numbers.
 
     `judgements` has each predictor in both schemes, `probabilities` that of a gain by predictor and pair
-    (tasks left out), `coefficients` those of all features.
+    (tasks left out), `coefficients` those of all features, `flat_beside_steep` the published hypothesis.
     """
 
     features: Mapping[str, Features]
@@ -64,6 +66,7 @@ class Evidence:
     judgements: tuple[Judgement, ...]
     probabilities: Mapping[str, Mapping[Pair, float]]
     coefficients: tuple[Coefficient, ...]
+    flat_beside_steep: Contrast | None
 
 
 def evidence(store: Store, group: PairGroup) -> Evidence:
@@ -100,7 +103,8 @@ def evidence(store: Store, group: PairGroup) -> Evidence:
     probabilities = {name: left_out_probabilities(complete, each) for name, each in fitted.items()}
     of_all = fitted[ALL_FEATURES]
     weights = coefficients(complete, of_all) if of_all.known.any() else ()
-    return Evidence(features, numbers, predictors, judgements, probabilities, weights)
+    contrast = flat_beside_steep(complete, features)
+    return Evidence(features, numbers, predictors, judgements, probabilities, weights, contrast)
 
 
 def _task_features(store: Store, group: PairGroup) -> tuple[dict[str, Features], float, float]:

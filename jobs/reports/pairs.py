@@ -76,6 +76,15 @@ def pairs_report(title: str, group: PairGroup, known: Evidence, names: Mapping[s
         "tasks. Seconds: what the numbers of all pairs take to compute. Reported: Bingel and Søgaard (2017), "
         "90 pairs of 10 tasks."
     )
+    if contrast := known.flat_beside_steep:
+        yield (
+            "A main task whose loss curve is flat beside an auxiliary task whose curve is steep (Bingel and "
+            f"Søgaard's hypothesis): mean gain {signed_points(contrast.of_kind / 100)} points "
+            f"({plural(contrast.count, 'pair')}), other pairs {signed_points(contrast.of_others / 100)}; "
+            f"difference {signed_points(contrast.difference / 100)} [{signed_points(contrast.low / 100)}, "
+            f"{signed_points(contrast.high / 100)}], by a bootstrap over tasks. Steep: above the median "
+            "of minus the gradient after 20 and 30% of the steps."
+        )
     for task, features in known.features.items():
         if features.notes:
             yield f"{names.get(task, task)}: {' '.join(features.notes)}"

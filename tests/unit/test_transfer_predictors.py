@@ -33,6 +33,7 @@ from core.transfer.predictors import (
     baselines,
     coefficients,
     feature_predictors,
+    flat_beside_steep,
     judge,
     packaged_study,
     single_number,
@@ -294,3 +295,26 @@ def test_the_search_says_its_limit() -> None:
         best_grouping((*TASKS, "t12"), {}, 2)
     with pytest.raises(MRNLabError, match="a task and a model"):
         best_grouping(TASKS, {}, 0)
+
+
+def test_a_planted_gain_of_flat_main_tasks_beside_steep_ones_is_found() -> None:
+    steepness = dict(zip(TASKS, np.linspace(0, 1, len(TASKS)).tolist(), strict=True))
+    features = {
+        task: Features({"gradient_20": -value, "gradient_30": -value}) for task, value in steepness.items()
+    }
+    noise = dict(zip(NAMES, _numbers().normal(0, 0.5, len(NAMES)).tolist(), strict=True))
+    planted = {
+        (main, aux): 2.0 * (steepness[main] < 0.5 < steepness[aux]) + noise[main, aux] for main, aux in NAMES
+    }
+    contrast = flat_beside_steep(Pairs.of(planted), features)
+    unrelated = flat_beside_steep(Pairs.of(noise), features)
+    assert contrast is not None
+    assert unrelated is not None
+    assert contrast.count == 36
+    assert 1.5 < contrast.low < contrast.difference < contrast.high < 2.5
+    assert unrelated.low < 0 < unrelated.high
+
+
+def test_without_a_steep_curve_there_is_no_contrast() -> None:
+    even = {task: Features({"gradient_20": -1.0, "gradient_30": -1.0}) for task in TASKS}
+    assert flat_beside_steep(Pairs.of(dict.fromkeys(NAMES, 1.0)), even) is None
