@@ -1,4 +1,4 @@
-.PHONY: pictures check ci coverage test lint format
+.PHONY: pictures charts check ci coverage test lint format
 
 check: lint test
 
@@ -27,3 +27,7 @@ format:
 # The pages' pictures in docs/images, anew.
 pictures:
 	python -m tests.journeys.pictures docs/images --only launch,runs,curves,compare,relations,tag
+
+# A chart of each study in docs/images/studies, from its tables in docs/studies/tables.
+charts:
+	python -m tests.journeys.study_charts docs/images/studies

@@ -1,0 +1,146 @@
+"""A chart of each study from its tables in docs/studies/tables: `make charts`, or
+`python -m tests.journeys.study_charts docs/images/studies`. Trains nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from itertools import permutations
+from pathlib import Path
+
+import pandas as pd
+from plotly.offline import get_plotlyjs
+
+from core.evaluation.comparison import HIGHER, LOWER
+from core.figures import SERIES, Forest, Mark, forest_chart
+from tests.journeys.browser import ROOT, browser_page
+
+TABLES = ROOT / "docs" / "studies" / "tables"
+_WIDTH = 900
+_LESS_COPY = "sentences, less copy + ridge"
+
+# By study the reference; by setting of the chart the table, and the name of its columns of differences.
+_SETTINGS: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
+    "priors": (
+        "MTL",
+        {
+            "alike": ("priors-ner-alike", "difference"),
+            "one permuted": ("priors-ner-one-permuted", "difference"),
+            "mixed": ("priors-ner-mixed", "difference"),
+            "three of noise": ("priors-ner-two-good", "difference"),
+            "real: POS": ("priors-pos-kin-and-strangers", "difference"),
+        },
+    ),
+    "regimes": (
+        "MTL",
+        {
+            "alike, frozen": ("regimes-alike-50-frozen", "difference"),
+            "alike, top:1": ("regimes-alike-50-top-1", "difference"),
+            "mixed, frozen": ("regimes-mixed-50-frozen", "difference"),
+            "mixed, top:1": ("regimes-mixed-50-top-1", "difference"),
+        },
+    ),
+    "rare-labels": (
+        "MTL",
+        {
+            "POS, 300 words": ("rare-labels-both-pos-300", "difference"),
+            "POS, 3,000": ("rare-labels-both-pos-3000", "difference"),
+            "UPOS, 1,000": ("rare-labels-upos-1000", "difference"),
+            "POS, 3,000, rarer labels": ("rare-labels-both-pos-3000", "their difference"),
+        },
+    ),
+    "sc-lstm": (
+        "STL",
+        {
+            "POS, chunks, NER": ("sc-lstm-10-pos-chunks-ner", "difference"),
+            "POS, chunks": ("sc-lstm-10-pos-chunks", "difference"),
+            "POS, NER": ("sc-lstm-10-pos-ner", "difference"),
+            "chunks, NER": ("sc-lstm-10-chunks-ner", "difference"),
+        },
+    ),
+    "tea": (
+        "no embedding",
+        {
+            "POS and NER, MTL, 2 seeds": ("task-embeddings-mtl", "difference"),
+            "POS and NER, MRN, 2 seeds": ("task-embeddings-mrn", "difference"),
+            "texts, 1 seed": ("tea-small-own-0", "difference"),
+        },
+    ),
+    "new-task": (
+        "a copy of the nearest head",
+        {
+            "XPOS, 10 sentences": ("new-task-xpos", f"10 {_LESS_COPY}"),
+            "XPOS, 50": ("new-task-xpos", f"50 {_LESS_COPY}"),
+            "other tags, 10": ("new-task-other-tags", f"10 {_LESS_COPY}"),
+            "other tags, 50": ("new-task-other-tags", f"50 {_LESS_COPY}"),
+        },
+    ),
+}
+
+
+def _marks(table: pd.DataFrame, setting: str, columns: str, families: dict[str, int]) -> Iterator[Mark]:
+    """A mark for each row with a difference; undecided by the table's verdict, or else by the interval."""
+    known = table.reindex(columns=[f"{columns} {end}" for end in ("(points)", "low", "high")])
+    for place, (points, low, high) in enumerate(known.astype(float).to_numpy().tolist()):
+        if math.isnan(points):
+            continue
+        corrected = table["verdict"][place] if columns == "difference" else _by_interval(low, high)
+        verdict = corrected if corrected in (HIGHER, LOWER) else ""
+        row = families.setdefault(str(table.iloc[place, 0]), len(families))
+        ends = (None, None) if math.isnan(low) else (low, high)
+        yield Mark(row, setting, points, ends[0], ends[1], "", verdict)
+
+
+def _by_interval(low: float, high: float) -> str:
+    return HIGHER if low > 0 else LOWER if high < 0 else ""
+
+
+def study_forest(study: str) -> Forest:
+    """Every setting of the study with a table: its families' differences from the reference."""
+    reference, settings = _SETTINGS[study]
+    families: dict[str, int] = {}
+    marks = [
+        mark
+        for setting, (table, columns) in settings.items()
+        for mark in _marks(pd.read_csv(TABLES / f"{table}.csv"), setting, columns, families)
+    ]
+    return Forest(tuple(families), tuple(settings), reference, tuple(marks))
+
+
+def pairs_forest() -> Forest:
+    """The pairs of the study `transfer` over MiniLM whose interval excludes zero, the largest gain first."""
+    table = pd.read_csv(TABLES / "transfer-scarce-minilm-gains.csv", index_col=0)
+    pairs = []
+    for main, aux in permutations(table.index, 2):
+        points, low, high = table.loc[main, [f"{aux} {end}" for end in ("(points)", "low", "high")]].tolist()
+        if verdict := _by_interval(low, high):
+            pairs.append((f"{main} · beside {aux}", points, low, high, verdict))
+    pairs.sort(key=lambda pair: -pair[1])
+    marks = [
+        Mark(row, "gain", points, low, high, "", verdict)
+        for row, (_, points, low, high, verdict) in enumerate(pairs)
+    ]
+    return Forest(tuple(pair[0] for pair in pairs), ("gain",), "STL", tuple(marks))
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    forests = {study: study_forest(study) for study in _SETTINGS} | {"transfer": pairs_forest()}
+    with browser_page() as (page, _, _):
+        for study, forest in forests.items():
+            figure = forest_chart(forest, dict(zip(forest.targets, SERIES, strict=False)))
+            figure.update_layout(paper_bgcolor="white", plot_bgcolor="white", font_family="sans-serif")
+            page.set_viewport_size({"width": _WIDTH, "height": int(figure.layout.height)})
+            page.set_content('<body style="margin:0"><div id="chart"></div></body>')
+            page.add_script_tag(content=get_plotlyjs())
+            page.evaluate(
+                "figure => Plotly.newPlot('chart', figure.data, figure.layout)", figure.to_plotly_json()
+            )
+            page.locator("#chart").screenshot(path=folder / f"{study}.png")
+
+
+if __name__ == "__main__":
+    main()
