@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from core.studies import load_study
 from core.studies.simulator import (
+    ARCHITECTURES,
     BALANCED,
     PLANTED,
     PUBLISHED,
     PUBLISHED_ALPHAS,
     PUBLISHED_TASKS,
+    PUBLISHED_UNBALANCED,
     PUBLISHED_WORDS,
     UNBALANCED,
     point_of,
@@ -35,6 +37,36 @@ def test_the_published_grid_has_the_papers_values() -> None:
     config = lay_out(STUDY, settings[0]).arms["mtl"][0].runs[5][0]
     assert (config.epochs, config.optimiser, config.lr_bilstm, config.window) == (100, "adam", 1e-3, 3)
     assert {setting.seeds for setting in settings} == {(1, 2, 3, 4, 5)}
+
+
+def test_the_published_unbalanced_grid_has_the_papers_values() -> None:
+    """Section 5.2, as printed: T to 30, n_ner from 1,000 to 2,500, n_syn from 2,000 to 6,000."""
+    settings = [setting for setting in STUDY.settings if setting.part == PUBLISHED_UNBALANCED]
+    alphas = {0.6, 0.7, 0.85, 0.9, 0.92, 0.95, 0.97, 0.99}
+    sizes = {(n, m) for n in (1000, 1500, 2000, 2500) for m in (2000, 3000, 4000, 5000, 6000) if n < m}
+    cells = {
+        (point.words, point.words_beside, point.tasks, point.alpha)
+        for point in map(point_of, settings)
+        if point
+    }
+    assert cells == {(*size, 2, alpha) for size in sizes for alpha in alphas} | {
+        (2000, 3000, tasks, alpha) for tasks in range(1, 31) for alpha in alphas
+    }
+    assert len(settings) == len(cells) == 376
+    config = lay_out(STUDY, settings[-1]).arms["mtl"][0].runs[5][0]
+    assert (config.epochs, config.bilstm_hidden, len(config.tasks)) == (100, 100, 31)
+    assert "tokens=2000&tasks=30&alpha=0.99&samples=3000&" in config.corpus
+
+
+def test_architectures_are_cells_of_the_small_grid_with_other_dense_layers() -> None:
+    layouts = {s.name: lay_out(STUDY, s) for s in STUDY.settings if s.part in (BALANCED, ARCHITECTURES)}
+    cell = layouts["balanced-n1000-t3-a0.8"]
+    kinds = {name: layouts[f"architectures-n1000-t3-a0.8-{name}"] for name in ("shared", "none", "own")}
+    assert kinds["shared"].runs() == cell.runs()
+    for name, dense in {"none": (None, None), "own": (None, 1)}.items():
+        for run, other in zip(kinds[name].runs(), cell.runs(), strict=True):
+            assert (run.shared_dense, run.task_dense) == dense
+            assert run.model_copy(update={"shared_dense": 1, "task_dense": None}) == other
 
 
 def test_a_cell_trains_what_its_name_says_and_all_cells_of_a_size_share_ner_alone() -> None:
