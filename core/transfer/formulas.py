@@ -270,14 +270,15 @@ def nodes(expression: Any) -> int:
 
 @dataclass(frozen=True)
 class Published:
-    """A formula of the paper: its equation, F1 in percent as a function of factors, and the printed MSE of F1
-    in [0, 1] (times 10,000 in percent); None where none is printed.
+    """A formula of the paper as printed: its equation, F1 times `scale` as a function of factors, and the
+    printed MSE of F1 in [0, 1] (times 10,000 in percent); None where none is printed.
     """
 
     equation: int
     text: str
     factors: tuple[str, ...]
     printed_mse: float | None = None
+    scale: int = 100
 
     def value(self, table: Table) -> Column:
         """F1 in percent, with logarithms and roots as gplearn has them, which never fail."""
@@ -286,7 +287,8 @@ class Published:
             "sqrt": lambda x: np.sqrt(np.abs(x)),
         }
         function = sympy.lambdify(self.factors, _parsed(self.text, table), [gplearn, "numpy"])
-        return np.asarray(function(*(table[factor] for factor in self.factors)), dtype=np.float64)
+        values = np.asarray(function(*(table[factor] for factor in self.factors)), dtype=np.float64)
+        return values * (100 / self.scale)
 
     def error(self, table: Table, y: Column) -> float:
         """The mean squared error on these rows, F1 in percent."""
@@ -302,6 +304,10 @@ PUBLISHED: tuple[Published, ...] = (
     Published(8, "sqrt(n_syn)*0.69", ("n_syn",)),
     Published(9, "sqrt(2*AMI)/0.026", ("AMI",)),
     Published(10, "log(sqrt(T) + log(T))/0.039", ("T",)),
-    Published(11, "sqrt(log(n_ner/0.38)*(sqrt(T) + T))*sqrt(n_syn*AMI)", ("n_ner", "n_syn", "T", "AMI")),
+    Published(
+        11, "sqrt(log(n_ner/0.38)*(sqrt(T) + T))*sqrt(n_syn*AMI)", ("n_ner", "n_syn", "T", "AMI"), scale=1000
+    ),
 )
-"""Equations (3) to (6) are those of balanced, (7) to (11) those of unbalanced data."""
+"""Equations (3) to (6) are those of balanced, (7) to (11) those of unbalanced data. F1 was scaled by 100 or
+1,000 (section 4), the paper does not say where: (11), from 64 to 1,305 on its cells, is read as 1,000.
+"""

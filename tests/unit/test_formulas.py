@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import numpy as np
@@ -10,7 +11,7 @@ import sympy
 
 from core.errors import MRNLabError
 from core.transfer import formulas
-from core.transfer.formulas import PUBLISHED, learn, nodes
+from core.transfer.formulas import PUBLISHED, Published, learn, nodes
 from tests.benchmarks.formulas import equation_6_data, published_ranges
 
 pytest.importorskip("pyoperon", reason="formulas are learned with pyoperon: pip install 'mrnlab[formulas]'")
@@ -69,13 +70,35 @@ def test_published_formulas_have_the_values_of_their_equations() -> None:
         8: np.sqrt(3 * n) * 0.69,
         9: np.sqrt(2 * ami) / 0.026,
         10: np.log(np.sqrt(tasks) + np.log(tasks)) / 0.039,
-        11: np.sqrt(np.log(n / 0.38) * (np.sqrt(tasks) + tasks)) * np.sqrt(3 * n * ami),
+        11: np.sqrt(np.log(n / 0.38) * (np.sqrt(tasks) + tasks)) * np.sqrt(3 * n * ami) / 10,  # of 1,000
     }
     assert [each.equation for each in PUBLISHED] == list(by_hand)
     for each in PUBLISHED:
         values = each.value(table)
         np.testing.assert_allclose(values, by_hand[each.equation])
         assert each.error(table, values + 2) == pytest.approx(4)
+
+
+PRINTED = {
+    3: r"\sqrt{n}*0.69",
+    4: r"\sqrt{AMI}/0.015",
+    5: r"\sqrt{T}*20",
+    6: r"\sqrt{(log(T)+0.45)*(AMI*n/(AMI+0.6))}",  # the paper closes one bracket more than it opens
+    7: r"\sqrt{n_{ner}}",
+    8: r"\sqrt{n_{syn}}*0.69",
+    9: r"\sqrt{2*AMI}/0.026",
+    10: r"log(\sqrt{T}+log(T))/0.039",
+    11: r"(\sqrt{log(n_{ner}/0.38)*(\sqrt{T}+T)})*\sqrt{n_{syn}*AMI}",
+}
+"""The right sides of the paper's equations in its LaTeX."""
+
+
+@pytest.mark.parametrize("published", PUBLISHED, ids=lambda each: each.equation)
+def test_published_formulas_are_those_printed(published: Published) -> None:
+    text = re.sub(r"_\{(\w+)\}", r"_\1", PRINTED[published.equation])
+    printed = sympy.sympify(text.replace("\\sqrt{", "sqrt(").replace("}", ")"))
+    assert sympy.sympify(published.text) == printed
+    assert {str(symbol) for symbol in printed.free_symbols} == set(published.factors)
 
 
 def test_without_pyoperon_a_sentence_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
