@@ -128,8 +128,8 @@ _MOST_SEEDS = 1000
 
 
 class _Report(StrEnum):
-    """How the report is written. As CSV: `curves` are the dev scores by epoch alone, `csv` is the table of a
-    study of simulated tasks, run by run.
+    """How the report is written. As CSV: `curves` are the dev scores by epoch alone, or the lines of Figure 3
+    of a study of simulated tasks; `csv` is the table of such a study, run by run.
     """
 
     TABLE = "table"
@@ -256,11 +256,11 @@ def _print_results(
     document: Callable[[], Any]
     parts: Iterable[Part]
     if study.by_relatedness:
-        from jobs.reports.grids import GridRuns, grid_document, grid_report, table_csv
+        from jobs.reports.grids import GridRuns, figure_csv, grid_document, grid_report, table_csv
 
         grid = GridRuns(store, layouts)
-        if form is _Report.CSV:
-            hand_out(table_csv(grid))
+        if form in (_Report.CSV, _Report.CURVES):
+            hand_out(table_csv(grid) if form is _Report.CSV else figure_csv(grid))
             return
         document, parts = partial(grid_document, grid), grid_report(study, grid)
     elif study.pairs:

@@ -13,11 +13,11 @@ from core.config import RunConfig
 from core.evaluation.statistics import summary
 from core.store import Run, Store
 from core.studies import Study
-from core.studies.simulator import PLANTED, point_of
+from core.studies.simulator import ARCHITECTURES, DENSE_LAYERS, PLANTED, point_of
 from core.studies.study import Layout
-from core.transfer.formulas import PUBLISHED, Learned, learn
-from core.transfer.grid import COLUMNS, FACTORS, PlantedTasks, bands, cells, factors
-from core.wording import all_of, plural, spread_text
+from core.transfer.formulas import PUBLISHED, Learned, Published, learn
+from core.transfer.grid import COLUMNS, FACTORS, PlantedTasks, bands, cells, factors, figure_3
+from core.wording import plural, spread_text
 from jobs.reports.render import Entry, Part, Sheet, mean_entry
 from jobs.reports.studies import StudyRuns
 
@@ -28,9 +28,9 @@ _NAMES = {"n_ner": "n of NER", "n_syn": "n of others", "T": "T", "alpha": "α"}
 class GridRuns:
     """The runs of these layouts that have succeeded, with what was planted in each and its score on test."""
 
-    def __init__(self, store: Store, layouts: Sequence[Layout]) -> None:
+    def __init__(self, store: Store, layouts: Sequence[Layout], runs: StudyRuns | None = None) -> None:
         self._store, self._layouts = store, layouts
-        found = StudyRuns(store, layouts).look().succeeded
+        found = (runs or StudyRuns(store, layouts)).look().succeeded
         with_facts = {run.id: run for run in store.runs([run.id for run in found.values()])}
         self._runs: Mapping[RunConfig, Run] = {config: with_facts[run.id] for config, run in found.items()}
         scores = store.scores(list(with_facts), "test", with_reports=False)
@@ -54,7 +54,8 @@ class GridRuns:
                         (point.words_beside, point.tasks, point.alpha) if beside else (nan, 0, nan)
                     )
                     f1 = 100 * self._scores[run.id, "ner"]
-                    rows[point.part, config] = (point.part, point.words, n_syn, tasks, ami, alpha, f1, seed)
+                    factors_of_run = (point.words, n_syn, tasks, ami, alpha, point.dense)
+                    rows[point.part, config] = (point.part, *factors_of_run, f1, seed)
         return pd.DataFrame(list(rows.values()), columns=list(COLUMNS))
 
     def planted(self) -> PlantedTasks | None:
@@ -98,6 +99,12 @@ def table_csv(runs: GridRuns) -> str:
     return str(runs.table().to_csv(index=False, float_format="%.6g", lineterminator="\n"))
 
 
+def figure_csv(runs: GridRuns) -> str:
+    """The points of the paper's Figure 3, F1 in percent."""
+    points = figure_3(runs.table())
+    return str(points.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
+
+
 def grid_document(runs: GridRuns) -> dict[str, Any]:
     """All that the report says, as one document. F1 in percent, gains in points."""
     table, planted = runs.table(), runs.planted()
@@ -123,6 +130,9 @@ def grid_document(runs: GridRuns) -> dict[str, Any]:
             "constant_mse": learned.constant_mse,
         }
         for part, learned in _learned(table).items()
+    }
+    document["published"] = {
+        part: {f"({each.equation})": error for each, error in judged(table, part)} for part in FACTORS
     }
     return document
 
@@ -155,11 +165,17 @@ def grid_report(study: Study, runs: GridRuns) -> Iterator[Part]:
         number = plural(len(cells(table[table["part"] == part])), "cell")
         yield f"{number}. F1 in percent, mean ± SD over all else that varies (runs):"
         for factor in ("n_ner", "n_syn", "T", "alpha"):
-            if factor != "n_syn" or part == "unbalanced":
+            if factor != "n_syn" or factor in FACTORS[part]:
                 yield _band_table(table, part, factor)
         if part in learned:
             yield from _formulas(part, learned[part])
-            yield from _published(table, part)
+        if (published := published_sheet(table, part)) is not None:
+            yield f"### Published formulas on this table ({part})"
+            yield published
+    if ARCHITECTURES in set(table["part"]):
+        yield "## Architectures"
+        yield "F1 in percent, mean ± SD (seeds), by α; the first column is NER alone:"
+        yield architectures_sheet(table[table["part"] == ARCHITECTURES])
     yield study.protocol
 
 
@@ -215,25 +231,52 @@ def _formulas(part: str, learned: Learned) -> Iterator[Part]:
     )
 
 
-def _published(table: pd.DataFrame, part: str) -> Iterator[Part]:
+def architectures_sheet(table: pd.DataFrame) -> Sheet:
+    """F1 by dense layers and α."""
+    scores = {key: summary(f1) for key, f1 in table.fillna({"alpha": 0}).groupby(["dense", "alpha"])["F1"]}
+    alphas = sorted({alpha for _, alpha in scores})
+    rows = [
+        (
+            title,
+            *(mean_entry(scores[dense, at], 1, unit="%") if (dense, at) in scores else None for at in alphas),
+        )
+        for dense, (title, _) in DENSE_LAYERS.items()
+    ]
+    return Sheet.of(("dense layers", *(f"α = {alpha:g}" if alpha else "STL" for alpha in alphas)), rows)
+
+
+def judged(table: pd.DataFrame, part: str) -> list[tuple[Published, float]]:
+    """The published formulas whose factors this part has, with their mean squared errors on its cells with
+    artificial tasks, in percent²; none where there is no such cell.
+    """
+    if part not in FACTORS or not ((table["part"] == part) & (table["T"] > 0)).any():
+        return []
     columns, f1 = factors(table, part)
-    judged = [each for each in PUBLISHED if set(each.factors) <= set(columns)]
-    yield f"### Published formulas on this table ({part})"
-    yield Sheet.of(
-        ("equation", "F1 in percent", "MSE here", "printed"),
-        [
-            (
-                f"({each.equation})",
-                each.text,
-                f"{each.error(columns, f1):,.0f}",
-                None if each.printed_mse is None else f"{1e4 * each.printed_mse:,.0f}",
-            )
-            for each in judged
-        ],
+    return [(each, each.error(columns, f1)) for each in PUBLISHED if set(each.factors) <= set(columns)]
+
+
+def published_sheet(table: pd.DataFrame, part: str) -> Sheet | None:
+    """The formulas that are judged on this part, as printed, with printed errors beside those here."""
+    if not (known := judged(table, part)):
+        return None
+    f1 = factors(table, part)[1]
+    rows = [
+        (
+            f"({each.equation})",
+            each.text,
+            f"{each.scale:,}",
+            f"{error / 1e4:.3f}",
+            None if each.printed_mse is None else f"{each.printed_mse:.3f}",
+            f"{error:,.0f}",
+        )
+        for each, error in known
+    ]
+    caption = (
+        f"On {plural(len(f1), 'cell')}. MSE as the paper has it, of F1 in [0, 1], and in percent². F1 has a "
+        f"variance of {np.var(f1) / 1e4:.3f} here, {np.var(f1):,.0f} percent². A formula gives F1 times its "
+        "scale; the paper has scales of 100 and 1,000 and does not say which where. Logarithms and roots are "
+        "protected as in gplearn."
     )
-    numbers = all_of([f"({each.equation})" for each in judged if each.printed_mse is not None])
-    yield (
-        "MSE in percent²; functions as gplearn protects them. "
-        + (f"The paper prints those of {numbers} for F1 in [0, 1], here times 10,000. " if numbers else "")
-        + f"The variance of F1 in this table is {np.var(f1):,.0f}."
+    return Sheet.of(
+        ("equation", "formula", "scale of F1", "MSE here", "MSE printed", "percent²"), rows, caption
     )

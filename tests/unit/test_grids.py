@@ -15,10 +15,11 @@ import pytest
 
 from core.store import Store
 from core.studies import load_study
+from core.studies.simulator import DENSE_LAYERS
 from core.studies.study import Layout, Study
 from core.transfer import formulas
 from core.transfer.formulas import PUBLISHED, learn
-from core.transfer.grid import PlantedTasks, bands, cells, factors
+from core.transfer.grid import COLUMNS, PlantedTasks, bands, cells, factors, figure_3
 from core.transfer.predictors import rank_correlation
 from jobs.reports import grids as report
 from jobs.reports.grids import GridRuns
@@ -107,14 +108,18 @@ class Measured:
 
     def table(self) -> pd.DataFrame:
         random = np.random.default_rng(1)
-        rows: list[tuple[Any, ...]] = [("balanced", 1000, np.nan, 0, np.nan, np.nan, 20.0, 1)]
+        alone = (np.nan, 0, np.nan, np.nan, "shared")
+        rows: list[tuple[Any, ...]] = [
+            ("balanced", 1000, *alone, 20.0, 1),
+            ("balanced", 2000, *alone, 30.0, 1),
+        ]
         for n, tasks, ami, seed in np.ndindex(3, 3, 3, 2):
             at = (1000.0 * (n + 1), 1.0 + tasks, (ami + 1) / 3)
             f1 = float(
                 PUBLISHED[3].value(dict(zip(("n", "T", "AMI"), map(np.array, at), strict=True)))
             ) + random.normal(0, 0.5)
-            rows.append(("balanced", at[0], at[0], at[1], at[2], 0.2 + 0.4 * ami, f1, seed))
-        return pd.DataFrame(rows, columns=["part", "n_ner", "n_syn", "T", "AMI", "alpha", "F1", "seed"])
+            rows.append(("balanced", at[0], at[0], at[1], at[2], 0.2 + 0.4 * ami, "shared", f1, seed))
+        return pd.DataFrame(rows, columns=list(COLUMNS))
 
     def planted(self) -> PlantedTasks:
         ami = np.array([[0.0, 0.3, 1.0], [0.1, 0.2, 1.0]])
@@ -136,7 +141,7 @@ def test_the_report_has_relations_and_formulas(monkeypatch: pytest.MonkeyPatch) 
     learned = document["formulas"]["balanced"]
     assert f"F1 ≈ `{learned['chosen']}`" in text
     assert min(formula["test_mse"] for formula in learned["front"]) < learned["linear_mse"]
-    assert len(document["rows"]) == 55
+    assert len(document["rows"]) == 56
     assert document["rows"][0]["AMI"] is None
     assert document["planted"]["rank_of_learned"] == pytest.approx(-1)
 
@@ -150,9 +155,53 @@ def test_cells_and_bands() -> None:
     assert f1[0] == pytest.approx(first["F1"].mean())
     by_tasks = bands(table, "balanced", "T")
     assert by_tasks["T"].tolist() == [0, 1, 2, 3]
-    assert by_tasks["runs"].tolist() == [1, 18, 18, 18]
+    assert by_tasks["runs"].tolist() == [2, 18, 18, 18]
     of_two = table[table["T"] == 2]["F1"]
     assert by_tasks["mean"][2] == pytest.approx(of_two.mean())
     assert by_tasks["SD"][2] == pytest.approx(of_two.std())
     assert bands(table, "balanced", "n_ner")["runs"].tolist() == [18, 18, 18]
     assert rank_correlation(np.array([1.0, 2.0, 4.0]), np.array([3.0, 9.0, 10.0])) == pytest.approx(1)
+
+
+def test_published_errors_need_no_learned_formula() -> None:
+    """On few cells, and without pyoperon. The paper's units stand beside percent²."""
+    table = Measured().table()
+    balanced = table[table["n_ner"] == 1000].assign(F1=np.sqrt(1000) * 0.69 + 10)
+    unbalanced = balanced.assign(part="unbalanced", n_syn=4000.0)
+    both = pd.concat([balanced, unbalanced])
+    errors = {part: dict(report.judged(both, part)) for part in ("balanced", "unbalanced")}
+    numbers = {part: [each.equation for each in of_part] for part, of_part in errors.items()}
+    assert numbers == {"balanced": [3, 4, 5, 6, 9, 10], "unbalanced": [4, 5, 7, 8, 9, 10, 11]}
+    assert errors["balanced"][PUBLISHED[0]] == pytest.approx(100)
+    sheet = report.published_sheet(both, "balanced")
+    assert sheet is not None
+    assert markdown(sheet).splitlines()[2] == r"| (3) | sqrt(n)\*0.69 | 100 | 0.010 | 0.027 | 100 |"
+    assert report.published_sheet(table[table["T"] == 0], "balanced") is None
+
+
+def test_figure_3_has_the_papers_panels() -> None:
+    points = figure_3(Measured().table())
+    lines = points.groupby("panel")["line"].unique().map(list).to_dict()
+    by_ami = ["STL", "AMI 0.33", "AMI 0.67", "AMI 1.00"]
+    assert lines == {"a": by_ami, "b": ["n = 1,000", "n = 2,000", "n = 3,000"], "c": by_ami}
+    table = Measured().table()
+    cell = table[(table["n_ner"] == 2000) & (table["T"] == 2) & (table["alpha"] == 1.0)]["F1"]
+    for panel, line, x in (("a", "AMI 1.00", 2000), ("b", "n = 2,000", 1.0), ("c", "AMI 1.00", 2)):
+        point = points[(points["panel"] == panel) & (points["line"] == line) & (points["x"] == x)].iloc[0]
+        assert (point["mean"], point["seeds"]) == (pytest.approx(cell.mean()), 2)
+        assert point["low"] < point["mean"] < point["high"]
+    alone = points[points["line"] == "STL"]
+    assert alone[["panel", "x", "mean"]].values.tolist() == [["a", 1000, 20], ["a", 2000, 30], ["c", 0, 30]]
+    assert alone["low"].isna().all()  # of one seed
+    many = pd.concat([Measured().table().assign(n_ner=lambda of, by=by: of["n_ner"] + by) for by in range(4)])
+    assert figure_3(many).query("panel == 'b'")["line"].nunique() == 4
+    assert figure_3(table.assign(part="unbalanced")).empty
+
+
+def test_architectures_are_rows_of_one_table() -> None:
+    table = Measured().table().query("T in (0, 3) and n_ner == 1000").assign(part="architectures")
+    runs = pd.concat([table, table.assign(dense="own", F1=table["F1"] + 5)])
+    lines = [line.split(" | ") for line in markdown(report.architectures_sheet(runs)).splitlines()]
+    assert lines[0] == ["| dense layers", "STL", "α = 0.2", "α = 0.6", "α = 1 |"]
+    assert [line[0] for line in lines[2:]] == [f"| {title}" for title, _ in DENSE_LAYERS.values()]
+    assert [line[1] for line in lines[2:]] == ["20.0 (1)", "–", "25.0 (1)"]
