@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from core.errors import MRNLabError, StoreError
@@ -155,6 +156,20 @@ def _outstanding(url: str, version: Version, standing: Standing) -> list[Outstan
     _, runs, lock = _study(url, version)
     with lock:
         return outstanding(_open(url), runs.look())
+
+
+def study_grid(version: Version) -> pd.DataFrame:
+    """The table of a study of simulated tasks in that version (`core.transfer.grid`)."""
+    return _study_grid(database_url(), version, study_standing(version))
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _study_grid(url: str, version: Version, standing: Standing) -> pd.DataFrame:
+    from jobs.reports.grids import GridRuns
+
+    layouts, runs, lock = _study(url, version)
+    with lock:
+        return GridRuns(_open(url), layouts, runs).table()
 
 
 def studies_by_now() -> dict[str, tuple[Study, list[Result], Standing, float | None]]:

@@ -22,6 +22,7 @@ from dashboard.shared.downloads import show_table
 from dashboard.shared.live import live
 from dashboard.shared.selection import choice, segments
 from dashboard.shared.states import problem
+from dashboard.studies.charts import GRID_PANELS, grid_chart
 from dashboard.studies.views import failures, has_scores, sample_forest, study_forest
 from dashboard.text import escape
 from dashboard.theme import colours
@@ -135,12 +136,15 @@ def _results(name: str) -> Version:
         st.caption("No run of this part has finished in this store.")
     if (view := table_view(study, part, results)) is not None:
         _paper(view, study)
+    version = Version(study.name, part, encoder=encoder, encoder_training=training)
     if scored_results:
+        if study.by_relatedness:
+            _grid(version)
         _overview(study, of_part)
         for result in _chosen(scored_results):
             _setting(result, study)
         _notes(study, of_part)
-    return Version(study.name, part, encoder=encoder, encoder_training=training)
+    return version
 
 
 def _launch_or_stop(study: Study, more: Sequence[tuple[str, Version, str]], key: str) -> None:
@@ -230,6 +234,31 @@ def _paper(view: TableView, study: Study) -> None:
         with st.expander("What each model costs"):
             show_table(cost_sheet(view), alt="Parameters, peak memory and time by model")
             st.caption(COST_NOTE)
+
+
+def _grid(version: Version) -> None:
+    """F1 of simulated tasks: the paper's Figure 3 from our cells, and the errors of its formulas there."""
+    from core.transfer.grid import figure_3
+    from jobs.reports.grids import published_sheet
+
+    table = resources.study_grid(version)
+    if len(points := figure_3(table)):
+        st.subheader("F1 by words, relatedness and number of tasks", anchor=False)
+        for column, (panel, of_panel) in zip(st.columns(3), points.groupby("panel"), strict=False):
+            with column:
+                chart(
+                    grid_chart(of_panel, str(panel)),
+                    key=f"figure_3{panel}",
+                    alt=f"F1 of NER by {GRID_PANELS[str(panel)]}: {', '.join(of_panel['line'].unique())}",
+                )
+        st.caption(
+            "As Figure 3 of Bettgenhäuser et al. (2020): mean over seeds, bars are 95% intervals. STL is NER "
+            "alone, T = 0. AMI is the mean of a line's cells."
+        )
+    if (sheet := published_sheet(table, str(version.part))) is not None:
+        st.subheader("Published formulas", anchor=False)
+        show_table(sheet, alt="Errors of the published formulas on our cells")
+        st.caption(escape(sheet.caption))
 
 
 def _overview(study: Study, results: Sequence[Result]) -> None:

@@ -57,6 +57,7 @@ def links(store: Store) -> dict[str, str]:
         "compare": f"compare?run={card}",
         "studies": "studies",
         "study": "studies?study=priors",
+        "simulator": "studies?study=simulator&part=Balanced",
         "transfer": "transfer",
         "tasks": f"relations?run={tasks}",
         "relations": f"relations?run={labels.split(',')[0]}&mode=Labels",

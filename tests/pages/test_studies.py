@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.config import RunConfig
 from core.figures import TEXT, forest_chart
-from core.records import Usage
+from core.records import Planted, Usage
 from core.store import RunState, Store
 from core.studies import STUDIES, Family, Study
 from core.studies.analysis import FinalScores, Result, analyse
@@ -308,6 +308,29 @@ def test_published_figures_stand_beside_ours(open_page: Open) -> None:
     assert "mrnlab study dissertation --setting table1 --encoder minilm --frozen" in commands
     quoted = plain_table(app)["chunk published"]
     assert quoted[":gray[GCDT with BERT (Li, Liu and Shi 2020, arXiv:2012.05418)]"] == ":gray[96.81]"
+
+
+def test_simulated_tasks_have_the_papers_figure_and_the_errors_of_its_formulas(open_page: Open) -> None:
+    """Four cells of the balanced grid at T = 2, finished with given scores."""
+    store, made = Store.open(), STUDIES["simulator"]
+    wanted = {f"balanced-n{n}-t2-a{alpha}" for n in (1000, 2000) for alpha in ("0.2", "1")}
+    layouts = laid_out(made, [setting for setting in made.settings if setting.name in wanted])
+    for run in dict.fromkeys(run for layout in layouts for run in layout.runs()):
+        ami = 1.0 if "alpha=1&" in run.corpus else 0.1
+        planted = Planted(run.tasks, (1.0, ami, ami), ((1.0, ami, ami),) * 3) if len(run.tasks) == 3 else None
+        store.set_facts(finished(store, run, "study simulator/cell"), run_facts(planted=planted))
+    app = open_page("studies", study="simulator", part="Balanced")
+    drawn = figures(app, "figure_3")
+    names = [[trace["name"] for trace in chart["data"]] for chart in drawn]
+    by_ami = ["STL", "AMI 0.10", "AMI 1.00"]
+    assert names == [by_ami, ["n = 1,000", "n = 2,000"], by_ami]
+    assert drawn[0]["layout"]["xaxis"]["title"]["text"] == "(a) words of each task, T = 2"
+    assert drawn[0]["data"][2]["x"] == [1000, 2000]
+    table = plain_table(app)
+    assert table.loc["(3)", "MSE printed"] == "0.027"
+    assert list(table.index) == ["(3)", "(4)", "(5)", "(6)", "(9)", "(10)"]
+    app.segmented_control(key="part").set_value("unbalanced").run()
+    assert not figures(app, "figure_3")
 
 
 def test_links_to_compare_of_before_arrive(open_page: Open) -> None:
