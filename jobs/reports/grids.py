@@ -233,8 +233,9 @@ def _formulas(part: str, learned: Learned) -> Iterator[Part]:
 
 def architectures_sheet(table: pd.DataFrame) -> Sheet:
     """F1 by dense layers and α."""
-    scores = {key: summary(f1) for key, f1 in table.fillna({"alpha": 0}).groupby(["dense", "alpha"])["F1"]}
-    alphas = sorted({alpha for _, alpha in scores})
+    table = table.fillna({"alpha": 0})
+    scores = {key: summary(f1) for key, f1 in table.groupby(["dense", "alpha"])["F1"]}
+    alphas = sorted(table["alpha"].unique().tolist())
     rows = [
         (
             title,

@@ -16,8 +16,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.config import RunConfig
+from core.corpora.types import Planted
 from core.figures import TEXT, forest_chart
-from core.records import Planted, Usage
+from core.records import Usage
 from core.store import RunState, Store
 from core.studies import STUDIES, Family, Study
 from core.studies.analysis import FinalScores, Result, analyse

@@ -193,7 +193,7 @@ def test_figure_3_has_the_papers_panels() -> None:
     alone = points[points["line"] == "STL"]
     assert alone[["panel", "x", "mean"]].values.tolist() == [["a", 1000, 20], ["a", 2000, 30], ["c", 0, 30]]
     assert alone["low"].isna().all()  # of one seed
-    many = pd.concat([Measured().table().assign(n_ner=lambda of, by=by: of["n_ner"] + by) for by in range(4)])
+    many = pd.concat([table.assign(n_ner=table["n_ner"] + more) for more in range(4)])
     assert figure_3(many).query("panel == 'b'")["line"].nunique() == 4
     assert figure_3(table.assign(part="unbalanced")).empty
 
