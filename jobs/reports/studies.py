@@ -259,11 +259,13 @@ class StudyRuns:
     def _scores(
         self, split: str, runs: Mapping[RunConfig, Run], *, of_rare_labels: bool = False
     ) -> dict[RunConfig, dict[str, float]]:
-        """By run and task the score on that split, or the mean F1 of the rarer half of the labels."""
+        """By run and task the score on that split, or the mean F1 of the rarer half of the labels. None for a
+        task that no sentence of the split is annotated for.
+        """
         by_run: dict[int, dict[str, float]] = {run.id: {} for run in runs.values()}
         for score in self._store.scores(list(by_run), split, with_reports=of_rare_labels):
             value = rarer_half_f1(score.report) if of_rare_labels else score.score
-            if value is not None and math.isfinite(value):
+            if score.tokens and value is not None and math.isfinite(value):
                 by_run[score.run_id][score.task] = value
         return {config: by_run[run.id] for config, run in runs.items()}
 

@@ -15,7 +15,7 @@ from core.studies import Setting
 from jobs.reports.studies import Outstanding, StudyRuns, Version, follow, laid_out, outstanding
 from jobs.worker import maintenance
 from tests.small_training import Ended
-from tests.studying import Workers, finished, setting, study, train
+from tests.studying import Workers, finished, scored, setting, study, train
 
 ALL = 3 + 6 + 6 + 1
 """MTL and STL (two tasks) with three seeds, three strengths of MRN with two, one of them with the third."""
@@ -74,6 +74,15 @@ class TestFollow:
         assert store.run(newest).sweep == "mine"
         assert store.state(queued) is RunState.SUCCEEDED
         assert store.run(stopped).attempt == 2
+
+    def test_a_task_without_development_words_has_no_development_score(self, store: Store) -> None:
+        terminal = Terminal(store)
+        (mtl,) = terminal.layouts[0].arms["mtl"]
+        (run,) = mtl.runs[1]
+        pos, ner = scored(run, "dev").scores
+        number = finished(store, run)
+        store.add_result(number, replace(scored(run, "dev"), scores=(pos, replace(ner, score=0.0, tokens=0))))
+        assert StudyRuns(store, terminal.layouts).look().dev.by_run == {run: {"pos": pos.score}}
 
     def test_what_fails_is_told_once_and_left(self, store: Store) -> None:
         def fails(config: Any, *args: Any, **options: Any) -> Ended:
