@@ -153,8 +153,8 @@ def shares(values: Values) -> bool:
     return bool(values["paradigm"] != "stl")
 
 
-def stacks(values: Values) -> bool:
-    return _reads_words(values) and values["encoder"] != "lstm-d"
+def default_layers(values: Values) -> int | None:
+    return None if values["encoder"] == "lstm-d" else 1  # None: one for each task
 
 
 def default_lambda(values: Values) -> float:

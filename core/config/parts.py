@@ -19,6 +19,7 @@ from core.config.fields import (
     default_encoder_rate,
     default_head_rate,
     default_lambda,
+    default_layers,
     default_learn,
     default_prior,
     has_task_layers,
@@ -34,7 +35,6 @@ from core.config.fields import (
     run_field,
     shares,
     shares_trained_layers,
-    stacks,
     trains_encoder,
 )
 
@@ -233,17 +233,10 @@ class Layers(BaseModel):
 
     bilstm_hidden: int | None = of_bilstm(default_bilstm_size, "features", ge=1, le=4096, label="BiLSTM size")
     """Size of the BiLSTM in each direction."""
-    lstm_layers: int | None = run_field(
-        1,
-        "layers",
-        ge=1,
-        le=8,
-        label="LSTM layers",
-        when=stacks,
-        because="only an encoder that reads words has a stack of LSTMs; lstm-d has a layer for each task",
-        before=None,
-    )
-    """How many LSTM layers stand one on the other; of sc-lstm the top one has the cells of the tasks."""
+    lstm_layers: int | None = of_words(default_layers, "layers", ge=1, le=8, label="LSTM layers", before=None)
+    """How many LSTM layers stand one on the other; of sc-lstm the top one has the cells of the tasks
+    (unset: 1, or of lstm-d one for each task).
+    """
     task_order: tuple[str, ...] | None = run_field(
         None,
         "names",

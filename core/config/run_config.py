@@ -16,6 +16,7 @@ from pydantic import (
     SerializationInfo,
     SerializerFunctionWrapHandler,
     ValidationError,
+    ValidationInfo,
     field_validator,
     model_serializer,
     model_validator,
@@ -79,6 +80,13 @@ class RunConfig(Scoring, Optimisation, Heads, Layers, Schedule, Sharing, Encoder
     def _says_what_is_trained(cls, value: str) -> str:
         parse_training(value)
         return value
+
+    @field_validator("lstm_layers")
+    @classmethod
+    def _unset_where_each_task_has_a_layer(cls, value: int | None, info: ValidationInfo) -> int | None:
+        """Runs that do the same have the same description."""
+        of_each_task = info.data.get("encoder") == "lstm-d" and value == len(info.data.get("tasks", ()))
+        return None if of_each_task else value
 
     @field_validator("learn")
     @classmethod

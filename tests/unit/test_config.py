@@ -98,7 +98,7 @@ def test_each_prior_has_its_own_defaults(
         (_LSTM_D | {"task_order": "pos,pos"}, "task_order", "listed twice"),
         (_LSTM_D | {"task_order": "pos,chunk"}, "task_order", "once, not pos, chunk"),
         (_LSTM_D | {"task_order": "pos,ner,chunk"}, "task_order", "once, not pos, ner, chunk"),
-        (_LSTM_D | {"lstm_layers": 2}, "lstm_layers", "a layer for each task"),
+        (_AS_MTL | {"lstm_layers": 2}, "lstm_layers", "only an encoder that reads words"),
         (_AS_MTL | {"vectors": "glove"}, "vectors", "only an encoder that reads words"),
         *(
             (_OVER_WORDS | {"context_encoder": name}, "context_encoder", "a transformer's name without")
@@ -196,6 +196,13 @@ def test_registries_have_a_line_and_a_class_each() -> None:
     assert set(PRIORS) == set(priors._CLASSES)
     assert set(ALIGNMENTS) == {"auto", "mapping", *alignments._RULES}
     assert all({**PRIORS, **ALIGNMENTS}.values())
+
+
+def test_layers_of_lstm_d_are_unset_where_each_task_has_one() -> None:
+    unset = RunConfig.build(**BASE | _LSTM_D)
+    assert unset.lstm_layers is None
+    assert RunConfig.build(**BASE | _LSTM_D, lstm_layers="2") == unset
+    assert RunConfig.build(**BASE | _LSTM_D, lstm_layers=3).configuration_id != unset.configuration_id
 
 
 def test_a_budget_stands_for_the_batch_size() -> None:

@@ -68,6 +68,14 @@ def test_inputs_are_dropped_once() -> None:
     assert encoder.dropout.p == 0.5
 
 
+@pytest.mark.parametrize(("layers", "made"), [(None, 2), (1, 1), (3, 3)])
+def test_lstm_d_has_as_many_layers_as_it_is_told_or_has_tasks(layers: int | None, made: int) -> None:
+    words = [word for sentence in corpus().train for word in sentence.tokens]
+    run = config("lstm-d", paradigm="mtl", lstm_layers=layers, **SMALL)
+    encoder, _ = word_encoder(run, WordTokenizer(words), words)
+    assert len(cast(StackedBiLSTM, encoder).lstm) == made
+
+
 def long_sentences() -> Corpus:
     """Sentences of up to 90 words: longer than the windows of the run's encoder and of its transformer."""
     return corpus(sentences(30, 0, longest=90), sentences(8, 3, longest=90))
