@@ -94,12 +94,13 @@ def prepare(config: RunConfig) -> Corpus:
             whose = corpus.name if recipe is None else recipe.name
             hint = f" {ONLY_TASKS}" if name.lower() in OTHER_COLUMNS and CONLLU_TASKS.keys() & origins else ""
             raise CorpusError(f"{whose} has no task '{name}'; its tasks are {', '.join(origins)}.{hint}")
-    corpus = _with_parts_for(corpus, [origins[name] for name in config.tasks])
+    whole, corpus = corpus, _with_parts_for(corpus, [origins[name] for name in config.tasks])
     # Drawn before other tasks are left out, so that a run's choice of tasks does not change the draw.
     fraction = config.fraction if config.fraction_draw == "once" else 1.0
     drawn = _with_dev(_with_fraction(corpus, fraction, config.seed), config.seed, config.dev_sentences)
     if recipe is not None:
-        drawn = recipe.make(drawn, config.seed)
+        names, kept = ([part for part, _ in parts(each.train)] for each in (whole, corpus))
+        drawn = replace(recipe, kind=recipe.kind.of_parts(names, kept)).make(drawn, config.seed)
     # What the whole corpus's tasks are was found when it was read.
     corpus = _with_tasks(
         drawn if drawn is corpus else describe(drawn), config.tasks, needs_dev=config.dev_sentences != 0

@@ -188,6 +188,15 @@ def test_texts_joined_with_words_all_stay_what_they_are(bases: dict[str, str]) -
     assert run.task("similar").scale is not None
 
 
+def test_each_joined_corpus_has_its_own_size_in_runs_of_one_task_too() -> None:
+    name = "joined:demo-pos-a+demo-pos-b?train=5,7"
+    both = made(name, "pos@demo-pos-a,pos@demo-pos-b")
+    alone = made(name, "pos@demo-pos-b")
+    assert len(on(both, "pos@demo-pos-a")) == 5
+    assert len(on(alone, "pos@demo-pos-b")) == len(alone.train) == 7
+    assert on(alone, "pos@demo-pos-b") == on(both, "pos@demo-pos-b")
+
+
 def test_samples_and_budgets_count_both_texts(bases: dict[str, str]) -> None:
     sample = load(f"{bases['pairs']}?train=7&test=3")
     assert (len(sample.train), len(sample.dev), len(sample.test)) == (7, 20, 3)

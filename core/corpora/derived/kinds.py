@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
@@ -57,6 +57,10 @@ class Kind:
     def auxiliary(self) -> Sequence[str]:
         """The tasks that it adds to train on, which have no scores."""
         return ()
+
+    def of_parts(self, names: Sequence[str], kept: Collection[str]) -> Kind:
+        """This kind for a joined base that had the parts of these names and has those kept."""
+        return self
 
     def make(self, corpus: Corpus, seed: int) -> Corpus:
         """The corpus with a seed, its labels not counted yet. It draws of each part of a joined base apart.
@@ -139,6 +143,12 @@ class Joined(Kind):
     )
 
     train: tuple[int, ...] = option(())
+
+    def of_parts(self, names: Sequence[str], kept: Collection[str]) -> Kind:
+        if len(self.train) != len(names):
+            return self
+        sizes = zip(names, self.train, strict=True)
+        return replace(self, train=tuple(size for name, size in sizes if name in kept))
 
 
 @dataclass(frozen=True)
