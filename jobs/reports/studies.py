@@ -163,7 +163,7 @@ def _names(option: str, text: str | None, known: Sequence[str]) -> Sequence[str]
     """The names in a list, each once; all for None. Raises ConfigError for an unknown name."""
     if text is None:
         return known
-    names = [text] if text in known else list(dict.fromkeys(comma_list(text)))  # a name may have a comma
+    names = list(dict.fromkeys(comma_list(text)))
     for name in names or [text]:
         if name not in known:
             raise ConfigError(option, f"--{option}: '{name}' is not one of {', '.join(known)}.")

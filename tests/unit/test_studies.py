@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from core.errors import MRNLabError, TrainingError
 from core.store import RunState, Store
-from core.studies import Setting
+from core.studies import STUDIES, Setting
 from jobs.reports.studies import Outstanding, StudyRuns, Version, follow, laid_out, outstanding
 from jobs.worker import maintenance
 from tests.small_training import Ended
@@ -164,7 +165,20 @@ class TestOutstanding:
         assert (left.search, left.done, left.runs) == (5, 1, 16)
 
 
-def test_a_part_whose_name_has_a_comma_is_named_by_the_command_that_a_page_shows() -> None:
-    version = Version("regimes", "alike, 50 sentences")
-    assert version.arguments() == ["study", "regimes", "--part", "alike, 50 sentences"]
-    assert {layout.setting.part for layout in version.layouts()} == {"alike, 50 sentences"}
+def test_the_affordable_settings_of_regimes_are_two_parts() -> None:
+    version = Version("regimes", "alike,mixed")
+    assert version.arguments() == ["study", "regimes", "--part", "alike,mixed"]
+    assert {layout.setting.name for layout in version.layouts()} == {
+        f"{kind}-{sentences}-{training}"
+        for kind in ("alike", "mixed")
+        for sentences in (50, 200)
+        for training in ("frozen", "top-1", "top-2", "full")
+    }
+
+
+def test_settings_of_a_part_stand_together_and_no_part_has_a_comma() -> None:
+    """A report goes through settings part by part, and lists of parts are separated by commas."""
+    for name, registered in STUDIES.items():
+        parts = [part for part, _ in groupby(each.part for each in registered.settings)]
+        assert tuple(parts) == registered.parts(), name
+        assert "," not in "".join(parts), name
