@@ -12,12 +12,13 @@ import pytest
 from core.config import PRESETS, RunConfig
 from core.config.sweep import expand
 from core.corpora import prepare
+from core.corpora.assembly import SPLITS
 from core.corpora.derived import recipe
 from core.studies.analysis import FinalScores, analyse, table_view
 from core.studies.published import MOU_TABLE_5_4
 from core.studies.study import DevScores, lay_out, next_runs
 from core.studies.task_embeddings import STUDY as TAGGERS
-from core.studies.tea import FAMILIES, HEADS, STUDY, TASKS, WEIGHT_DECAYS
+from core.studies.tea import BASELINE_DECAY, FAMILIES, HEADS, RATES, STUDY, TASKS, WEIGHT_DECAYS
 from tests.unit.test_published_protocol import OF_MRN, assert_published
 
 # field, value, where the paper says so
@@ -59,12 +60,20 @@ NOTHING = DevScores({})
 _PAPER = Path(__file__).resolve().parents[3] / "shared" / "papers" / "003_22819ed984ed4ae2.txt"
 
 
-def runs(part: str) -> dict[tuple[str, float, str], RunConfig]:
-    """The runs of a part with seed 1, by injection, weight decay and heads."""
+def all_runs(part: str) -> list[RunConfig]:
+    """The runs of a part with seed 1."""
     study = STUDY.with_seeds(1)
     settings = (setting for setting in study.settings if setting.part == part)
-    made = [run for setting in settings for run in next_runs(lay_out(study, setting), NOTHING, ())]
-    return {(str(run.task_embedding), run.weight_decay, run.pair_heads): run for run in made}
+    return [run for setting in settings for run in next_runs(lay_out(study, setting), NOTHING, ())]
+
+
+def runs(part: str) -> dict[tuple[str, float, str], RunConfig]:
+    """Those of the grid, by injection, weight decay and heads."""
+    return {
+        (str(run.task_embedding), run.weight_decay, run.pair_heads): run
+        for run in all_runs(part)
+        if run.paradigm == "mtl" and run.lr_encoder not in RATES[part]
+    }
 
 
 def test_the_preset_has_the_published_values_and_the_mathematics_page_prints_them() -> None:
@@ -83,6 +92,43 @@ def test_the_grid_is_the_papers_and_its_runs_differ_in_nothing_else(part: str) -
     for (injection, decay, heads), run in made.items():
         assert heads in HEADS
         assert run == first.with_(task_embedding=injection, weight_decay=decay, pair_heads=heads)
+
+
+@pytest.mark.parametrize("part", STUDY.parts())
+def test_the_baseline_of_sst_alone_is_that_of_all_tasks_on_one(part: str) -> None:
+    (alone,) = [run for run in all_runs(part) if run.paradigm == "stl"]
+    assert alone == runs(part)["none", BASELINE_DECAY, "own"].with_(paradigm="stl", tasks=("sst",))
+
+
+@pytest.mark.parametrize("part", STUDY.parts())
+def test_rates_are_varied_as_in_figure_3_and_nothing_else(part: str) -> None:
+    """Task embeddings at the input, beside none; heads learn as much faster than the encoder as elsewhere."""
+    first = runs(part)["input", 0.0, "own"]
+    assert first.lr_encoder is not None
+    assert first.lr_heads is not None
+    varied = [run for run in all_runs(part) if run.lr_encoder in RATES[part]]
+    for run in varied:
+        assert run.lr_encoder is not None
+        assert run.lr_heads == pytest.approx(run.lr_encoder * first.lr_heads / first.lr_encoder)
+        rates = {"lr_encoder": run.lr_encoder, "lr_heads": run.lr_heads}
+        assert run == first.with_(task_embedding=run.task_embedding, **rates)
+    factors = [run.lr_encoder / first.lr_encoder for run in varied if run.lr_encoder]
+    assert factors == pytest.approx([0.3, 0.3, 3, 3])
+    assert [run.task_embedding for run in varied] == ["none", "input"] * 2
+
+
+def test_the_published_baseline_has_the_papers_values() -> None:
+    """4.2, and all else as PUBLISHED."""
+    (alone,) = [run for run in all_runs("published") if run.paradigm == "stl"]
+    others = {"paradigm", "task_embedding", "weight_decay", "pair_heads"}
+    for field, value, _ in PUBLISHED:
+        assert field in others or alone.values()[field] == value, field
+    assert (alone.tasks, alone.weight_decay, alone.lr_encoder) == (("sst",), 0.01, 1e-5)
+    if not _PAPER.is_file():
+        pytest.skip("the text of the paper is not here")
+    text = _PAPER.read_text(encoding="utf-8")
+    assert "Using learning rate of $1e^{-5}$, weight decay of 0.01" in text
+    assert "Varying Learning Rates ($1e^{-5}$ provides the highest accuracies" in text
 
 
 def test_the_published_part_is_the_preset_on_the_papers_sizes() -> None:
@@ -104,6 +150,8 @@ def test_the_published_part_trains_on_as_many_texts_as_the_paper(
     test = [next(iter(sentence.labels)) for sentence in corpus.test]
     assert (test.count("sst"), test.count("sts")) == (1101, 863)  # 5.3 has 1,101 and 863 too
     assert not corpus.dev
+    (alone,) = [run for run in all_runs("published") if run.paradigm == "stl"]
+    assert [len(prepare(alone).split(split)) for split in SPLITS] == [8544, 0, 1101]
 
 
 def test_reported_rows_are_the_papers_table_and_its_overall_score_is_their_mean() -> None:
@@ -135,11 +183,13 @@ def test_reported_rows_are_the_papers_table_and_its_overall_score_is_their_mean(
 def test_our_rows_stand_beside_the_papers_with_the_mean_over_the_tasks() -> None:
     layouts = [lay_out(STUDY, setting) for setting in STUDY.settings if setting.part == "small"]
     run = layouts[0].arms["input"][0].runs[1][0]
-    known = FinalScores({run: dict(zip(TASKS, (0.4, 0.7, 0.85), strict=True))})
+    (alone,) = [arm.runs[1][0] for layout in layouts for arm in layout.arms.get("sst-alone", ())]
+    known = FinalScores({run: dict(zip(TASKS, (0.4, 0.7, 0.85), strict=True)), alone: {"sst": 0.5}})
     view = table_view(STUDY, "small", [analyse(layout, NOTHING, known) for layout in layouts])
     assert view is not None
     assert view.tasks == (*TASKS, "mean")
-    assert len(view.rows) == 42
+    assert len(view.rows) == 42 + 1 + 4
+    assert view.rows["own heads, weight decay 0.01 (SST alone)"].scores.keys() == {"sst"}
     assert view.rows["own heads, weight decay 0 (Input)"].scores["mean"].mean == pytest.approx(0.65)
     assert view.summary == ""
 
