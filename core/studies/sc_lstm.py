@@ -2,13 +2,14 @@
 
 Lu, Bai and Langlais (SC-LSTM, NAACL-HLT 2019) compare STL, LSTM-s, LSTM-d and SC-LSTM on POS, chunks and NER,
 each from a corpus of its own. The parts `10%` and `30%` do so in a size that two cores train in an hour; `all
-data` has the size, the batches and the sentences of the paper.
+data` has the size, the batches and the sentences of the paper, `grid search` its search for that size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from itertools import combinations, permutations
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations, permutations, product
 from typing import Any
 
 from core.evaluation.comparison import HIGHER, LOWER, UNDECIDED
@@ -43,13 +44,43 @@ _PUBLISHED: dict[str, Any] = one_rate(1e-3) | {
     "epochs": 30,
     "dev_sentences": 1000,
 }
+HIDDEN, LAYERS = (100, 200, 300, 400), (1, 2, 3)
+"""What the paper searched for each MTL model (the caption of its Table 3)."""
+
+
+def _lstm_d(order: tuple[str, ...], layers: int | None = None, **fields: Any) -> Mapping[str, Any]:
+    """An arm of LSTM-d, with a layer for each task where `layers` is None."""
+    return {"paradigm": "mtl", "encoder": "lstm-d", "task_order": order, "lstm_layers": layers} | fields
 
 
 def _orders(base: Mapping[str, Any]) -> Arms:
     """LSTM-d with every task on every layer."""
+    return tuple(map(_lstm_d, permutations(base["tasks"])))
+
+
+def _sizes(encoder: str) -> Arms:
+    """An encoder in every size that the paper searched."""
     return tuple(
-        {"paradigm": "mtl", "encoder": "lstm-d", "task_order": order} for order in permutations(base["tasks"])
+        {"paradigm": "mtl", "encoder": encoder, "bilstm_hidden": hidden, "lstm_layers": layers}
+        for hidden, layers in product(HIDDEN, LAYERS)
     )
+
+
+def _sized_orders(base: Mapping[str, Any]) -> Arms:
+    """LSTM-d in every size and order, but with one layer, which is LSTM-s."""
+    return tuple(
+        _lstm_d(order, layers, bilstm_hidden=hidden)
+        for hidden, layers in product(HIDDEN, LAYERS[1:])
+        for order in _different(base["tasks"], layers)
+    )
+
+
+def _different(tasks: Sequence[str], layers: int) -> Iterator[tuple[str, ...]]:
+    """The orders that are different models: in which order tasks share the lowest layer does not matter."""
+    sharing = len(tasks) - layers + 1
+    for order in permutations(tasks):
+        if [*order[:sharing]] == sorted(order[:sharing], key=tasks.index):
+            yield order
 
 
 def _mrn(prior: str, lambdas: Iterable[float]) -> Arms:
@@ -67,14 +98,25 @@ _FAMILIES = (
     Family("relational", "MRN relational", _mrn("relational", (1e-3, 1e-2)), base="lstm-s"),
     Family("paper", "MRN paper", _mrn("paper", (5e-3, 5e-2)), base="lstm-s"),
     Family(
+        "sc-lstm-cnn",
+        "SC-LSTM-CNN",
+        ({"paradigm": "mtl", "encoder": "sc-lstm", "characters": "cnn"},),
+        base="sc-lstm",
+    ),
+    Family(
         "sc-lstm-cnn-crf",
         "SC-LSTM-CNN-CRF",
         ({"paradigm": "mtl", "encoder": "sc-lstm", "characters": "cnn", "head": "crf"},),
-        base="sc-lstm",
+        base="sc-lstm-cnn",
     ),
+    Family("lstm-s-sizes", "LSTM-s, size by dev", _sizes("bilstm")),
+    Family("lstm-d-sizes", "LSTM-d, size by dev", base="lstm-s-sizes", arms_of=_sized_orders),
+    Family("sc-lstm-sizes", "SC-LSTM, size by dev", _sizes("sc-lstm"), base="lstm-s-sizes"),
 )
 _SHARED = ("stl", "lstm-s", "lstm-d", "sc-lstm")
 _ALL = (*_SHARED, "relational", "paper")
+_WITH_CRF = (*_ALL, "sc-lstm-cnn", "sc-lstm-cnn-crf")
+_SIZED = ("stl", "lstm-s-sizes", "lstm-d-sizes")
 
 _ALL_TASKS = tuple(_TASKS)
 _SUBSETS = (_ALL_TASKS, *combinations(_ALL_TASKS, 2))
@@ -107,6 +149,21 @@ def _share(percent: int, tasks: tuple[str, ...], families: tuple[str, ...], **ba
     )
 
 
+_GRID = _setting("grid search", _ALL_TASKS, (*_SIZED, "sc-lstm-sizes"), corpus=_CORPUS, **_PUBLISHED)
+
+
+def _of_main_task(task: str) -> Setting:
+    """Sizes and orders chosen for one task: the paper reports LSTM-s and LSTM-d by their best for each."""
+    return replace(
+        _GRID,
+        name=f"grid-search-main-{_TASKS[task].lower()}",
+        title=f"Main task {_TASKS[task]}, grid search",
+        targets=(task,),
+        families=_SIZED,
+        model="",
+    )
+
+
 _DEMO = Setting(
     "demo",
     "POS + chunks + NER of the demo corpus",
@@ -123,29 +180,33 @@ _SETTINGS = (
         _share(10, tasks, _ALL if tasks == _ALL_TASKS else _SHARED, epochs=10, dev_sentences=200)
         for tasks in _SUBSETS
     ),
-    _share(30, _ALL_TASKS, _ALL, epochs=6, dev_sentences=400),
+    _share(30, _ALL_TASKS, _WITH_CRF, epochs=6, dev_sentences=400),
     *(
         _setting(
             "all data",
             tasks,
-            (*_ALL, "sc-lstm-cnn-crf") if tasks == _ALL_TASKS else _ALL,
+            _WITH_CRF if tasks == _ALL_TASKS else _ALL,
             corpus=_CORPUS,
             **_PUBLISHED,
         )
         for tasks in _SUBSETS
     ),
+    _GRID,
+    *(_of_main_task(task) for task in _ALL_TASKS),
     _DEMO,
 )
 
 _PROTOCOL = (
     "POS is that of UD English LinES (the paper's is UD English v1.3), chunks are those of CoNLL-2000, named "
     "entities those of CoNLL-2003; each task has the sentences of its own corpus alone. Inputs are GloVe "
-    "vectors (100) and capitalisation, no characters. Each batch of 10 sentences belongs to one task, drawn "
-    "alike among those with batches left. Adam at a constant rate, gradient norm at most 5, dropout 0.5. Dev "
-    "chooses the epoch, the order of LSTM-d and λ. Of CoNLL-2000, which has no dev split, 200 (10%), 400 "
-    "(30%) or 1,000 (all) training sentences are held out. 10% and 30%: hidden size 100, one layer, rate "
-    "0.005, 10 and 6 epochs, and 500 dev sentences of each other corpus. All data: hidden size 300, 3 "
-    "layers, rate 0.001 and 30 epochs, as in the paper. LSTM-d always has a layer for each task. MRN aligns "
+    "vectors (100) and capitalisation, characters in the CNN models alone. Each batch of 10 sentences "
+    "belongs to one task, drawn alike among those with batches left. Adam at a constant rate, gradient norm "
+    "at most 5, dropout 0.5. Dev chooses the epoch, the order of LSTM-d and λ. Of CoNLL-2000, which has no "
+    "dev split, 200 (10%), 400 (30%) or 1,000 (all) training sentences are held out. 10% and 30%: hidden "
+    "size 100, one layer, rate 0.005, 10 and 6 epochs, and 500 dev sentences of each other corpus. All data: "
+    "hidden size 300, 3 layers, rate 0.001 and 30 epochs, as in the paper. LSTM-d has a layer for each task. "
+    "Grid search: as all data, but dev chooses the hidden size (100 to 400) and the number of layers (1 to "
+    "3) of each MTL model too, for the mean over tasks or for a main task; STL keeps 300 and 3. MRN aligns "
     "labels by name; O of chunks and entities is the only name that two tasks share."
 )
 _NOTE = (
@@ -170,6 +231,7 @@ STUDY = Study(
         "10%": _paper("10% of the sentences, beside Table 3", LU_TABLE_3),
         "30%": _paper("30% of the sentences, beside Table 3", LU_TABLE_3),
         "all data": _paper("All data, beside Tables 3 to 6", (*LU_TABLE_3, *LU_TABLES_4_TO_6)),
+        "grid search": _paper("All data, sizes chosen by dev, beside Table 3", LU_TABLE_3),
     },
     protocol=_PROTOCOL,
     sample=Sample(

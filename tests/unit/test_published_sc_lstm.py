@@ -17,7 +17,7 @@ from core.models.encoders import word_inputs
 from core.models.word_vectors import GLOVE, read_vectors
 from core.studies import load_study
 from core.studies.published import LU_TABLE_3, LU_TABLES_4_TO_6, Reported
-from core.studies.sc_lstm import CHUNKS, NER, POS, STUDY
+from core.studies.sc_lstm import CHUNKS, HIDDEN, LAYERS, NER, POS, STUDY
 from core.studies.study import DevScores, Layout, lay_out, next_runs, planned
 from core.training.setup import make_optimiser
 from tests.unit.test_published_protocol import OF_MRN, assert_published
@@ -76,6 +76,7 @@ def test_the_preset_has_the_published_values_and_the_mathematics_page_prints_the
 
 @pytest.mark.parametrize(("encoder", "layers"), [("bilstm", 3), ("lstm-d", None)])
 def test_its_rivals_take_the_same_values(encoder: str, layers: int | None) -> None:
+    """Three layers of LSTM-d over three tasks are one for each."""
     rival = _run(encoder=[encoder])
     assert (rival.encoder, rival.lstm_layers) == (encoder, layers)
     assert rival == _run().with_(encoder=encoder, lstm_layers=layers)
@@ -106,7 +107,7 @@ def layouts(part: str) -> list[Layout]:
 
 class TestPlan:
     def test_the_parts_and_how_many_runs_each_has(self) -> None:
-        assert load_study("sc-lstm").parts() == ("10%", "30%", "all data", "demo")
+        assert load_study("sc-lstm").parts() == ("10%", "30%", "all data", "grid search", "demo")
         assert STUDY.seeds == (1, 2, 3, 4, 5)
         runs = {
             part: len({plan.run for layout in layouts(part) for plan in planned(layout, NOTHING, ())})
@@ -115,11 +116,15 @@ class TestPlan:
         # Three tasks: 15 of STL, 5 each of LSTM-s and SC-LSTM, of LSTM-d 6 orders with two seeds and 3 more
         # of the chosen one, of each prior 2 λ with two seeds and 3 more. A pair has 2 orders and no new STL.
         whole, pair = 15 + 5 + 5 + (12 + 3) + 2 * (4 + 3), 5 + 5 + (4 + 3)
-        priors, cnn_crf = 2 * (4 + 3), 5
+        priors, cnn_crf = 2 * (4 + 3), 5 + 5
+        # 4 hidden sizes × 3 numbers of layers with two seeds; LSTM-d with 2 or 3 layers in 3 or 6 orders. The
+        # settings of a main task share the search, and until it is over the first arm stands for the chosen.
+        sized, sized_orders = 12 * 2 + 3, 4 * (3 + 6) * 2 + 3
         assert runs == {
             "10%": whole + 3 * pair,
-            "30%": whole,
+            "30%": whole + cnn_crf,
             "all data": whole + cnn_crf + 3 * (pair + priors),
+            "grid search": 15 + 2 * sized + sized_orders,
             "demo": whole,
         }
 
@@ -145,9 +150,12 @@ class TestPlan:
             "sc-lstm": {"encoder"},
             "relational": {"paradigm", *_MRN, "shrinkage", "label_scale", "task_correlation", "heads"},
             "paper": {"paradigm", *_MRN, "heads"},
+            "sc-lstm-cnn": {"encoder", "characters"},
             "sc-lstm-cnn-crf": {"encoder", "characters", "head"},
         }
         for setting in STUDY.settings:
+            if setting.part == "grid search":
+                continue
             layout = lay_out(STUDY, setting)
             shared = layout.arms["lstm-s"][0].runs[1][0].values()
             for family, arms in layout.arms.items():
@@ -155,6 +163,41 @@ class TestPlan:
                     values = run.values()
                     differs = {name for name in values if values[name] != shared[name]}
                     assert differs == differing[family], (setting.name, family)
+
+    def test_what_a_family_changes_in_its_base_is_one_thing(self) -> None:
+        """The character CNN, then the CRF: the paper reports both together alone."""
+        (layout,) = layouts("30%")
+        (plain,), (cnn,), (crf,) = (
+            layout.arms[name][0].runs[1] for name in ("sc-lstm", "sc-lstm-cnn", "sc-lstm-cnn-crf")
+        )
+        assert cnn == plain.with_(characters="cnn")
+        assert crf == cnn.with_(head="crf")
+        assert [layout.families[name].base for name in ("sc-lstm-cnn", "sc-lstm-cnn-crf")] == [
+            "sc-lstm",
+            "sc-lstm-cnn",
+        ]
+
+    def test_the_grid_search_varies_the_papers_sizes_and_nothing_else_of_all_data(self) -> None:
+        (published, *_), (grid, *of_main_task) = layouts("all data"), layouts("grid search")
+        for name, layers in (("lstm-s", {1, 2, 3}), ("lstm-d", {2, 3}), ("sc-lstm", {1, 2, 3})):
+            made = [arm.runs[1][0] for arm in grid.arms[f"{name}-sizes"]]
+            assert len(set(made)) == len(made)
+            assert {run.lstm_layers or len(run.tasks) for run in made} == layers
+            assert {run.bilstm_hidden for run in made} == {100, 200, 300, 400}
+            best = {run for run in made if (run.bilstm_hidden, run.lstm_layers or 3) == (300, 3)}
+            assert best == {arm.runs[1][0] for arm in published.arms[name]}
+        assert grid.arms["stl"] == published.arms["stl"]
+        assert [layout.setting.targets for layout in of_main_task] == [(task,) for task in TASKS]
+        for layout in of_main_task:
+            for family in ("lstm-s-sizes", "lstm-d-sizes"):
+                assert layout.arms[family] == grid.arms[family]
+
+    def test_orders_of_lstm_d_with_fewer_layers_are_different_models(self) -> None:
+        """Of three tasks over two layers only the last one matters."""
+        (layout, *_) = layouts("grid search")
+        arms = [arm.values for arm in layout.arms["lstm-d-sizes"] if arm.values["bilstm_hidden"] == 100]
+        assert {arm["task_order"][-1] for arm in arms if arm["lstm_layers"] == 2} == {*TASKS}
+        assert Counter(arm["lstm_layers"] for arm in arms) == {2: 3, 3: 6}
 
     def test_all_data_has_the_papers_values(self) -> None:
         """But for what families are about, and three that the comparison has as all our studies."""
@@ -182,6 +225,15 @@ def cells(rows: tuple[Reported, ...], task: str) -> dict[str, str]:
         for row in rows
         if (name := {"pos": POS, "chunk": CHUNKS, "ner": NER}[task]) in row.scores
     }
+
+
+def test_what_is_searched_is_what_the_paper_searched() -> None:
+    if not _PAPER.is_file():
+        pytest.skip("the text of the paper is not here")
+    text = _PAPER.read_text(encoding="utf-8")
+    for words, values in (("the hidden size", HIDDEN), ("the number of layers", LAYERS)):
+        (listed,) = re.findall(rf"{words} \[([\d, ]+)\]", text)
+        assert [int(value) for value in listed.split(", ")] == [*values]
 
 
 def test_every_published_figure_is_the_papers() -> None:
