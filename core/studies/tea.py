@@ -75,7 +75,7 @@ def _at_rate(part: str, rate: float) -> Setting:
     Heads have the encoder's rate in `published` and ten times that in `small`, as at the part's own rate.
     """
     setting, words = _setting(part, 0.0, "own"), f"rate {rate:g}"
-    rates = {name: rate for name in ("lr_encoder", "lr_heads") if name in _PARTS[part]}
+    rates = {name: rate for name in _PARTS[part] if name in ("lr_encoder", "lr_heads")}
     return replace(
         setting,
         name=f"{setting.name}-rate-{rate:g}",
