@@ -21,12 +21,18 @@ _MODELS = {"bert-base-cased": "BERT", "roberta-base": "RoBERTa"}
 _TITLES = {"conll2003": "CoNLL-2003", "conll2000": "CoNLL-2000", "both-pos": "POS of both corpora"}
 
 _LAMBDAS = (1.0, 0.5, 0.05)
-_FAMILIES = (
-    Family("stl", "STL", ({"paradigm": "stl"},)),
-    Family("mtl", "MTL", ({"paradigm": "mtl"},)),
-    Family("mrn", "MRN", tuple({"paradigm": "mrn", "lambda": value} for value in _LAMBDAS)),
-    Family("relational", "MRN, relational prior", mrn_arms(_LAMBDAS, "relational")),
-)
+_WIDER = (*_LAMBDAS, 0.005)
+"""Over MiniLM dev chose 0.05, the lowest: one more decade."""
+
+
+def _families(lambdas: tuple[float, ...]) -> tuple[Family, ...]:
+    return (
+        Family("stl", "STL", ({"paradigm": "stl"},)),
+        Family("mtl", "MTL", ({"paradigm": "mtl"},)),
+        Family("mrn", "MRN", tuple({"paradigm": "mrn", "lambda": value} for value in lambdas)),
+        Family("relational", "MRN, relational prior", mrn_arms(lambdas, "relational")),
+    )
+
 
 # Without dev sentences λ is chosen by runs that hold out a tenth, and that keep the last epoch too.
 _HELD_OUT = {"dev_sentences": None, "select_by": "last"}
@@ -38,10 +44,11 @@ _ONE_DRAW = {"fraction_draw": "once", "select_by": "last"}
 _READINGS: Mapping[str, Mapping[str, Any]] = {"": _PROGRAM, " one draw": _ONE_DRAW}
 
 _PROTOCOL = (
-    "λ of MRN is 1, 0.5 or 0.05: in each row the one with the best dev score in the mean over tasks and "
-    "seeds; the test sentences choose nothing. CoNLL-2000 has no dev sentences. There, and in Table 3, λ is "
-    "chosen by runs that hold out a tenth of its training sentences and keep the last epoch; the figures are "
-    "those of runs that train on all sentences with that λ."
+    "λ of MRN is 1, 0.5 or 0.05, and over another encoder than the paper's 0.005 too: in each row the one "
+    "with the best dev score in the mean over tasks and seeds; the test sentences choose nothing. CoNLL-2000 "
+    "has no dev sentences. There, and in Table 3, λ is chosen by runs that hold out a tenth of its training "
+    "sentences and keep the last epoch; the figures are those of runs that train on all sentences with that "
+    "λ."
 )
 
 _NOTE = (
@@ -78,7 +85,7 @@ def over(encoder: str | None = None, encoder_training: str = "full") -> Study:
         "Reproduce the dissertation",
         "Do the figures of tables 1 to 3 come out again (C.-J. Chang, MSc dissertation on MRN, 2022)?",
         tuple(settings),
-        _FAMILIES,
+        _families(_LAMBDAS if PurePath(bert).name in _MODELS else _WIDER),
         "mtl",
         search_seeds=(1, 2, 3, 4, 5),
         papers={
