@@ -44,6 +44,7 @@ class RunTable:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._rows: dict[tuple[str, str], dict[str, str]] = {}
+        self._finished: dict[tuple[str, str], datetime | None] = {}
         try:
             text = path.read_text(encoding="utf-8") if path.exists() else ",".join(COLUMNS)
         except (OSError, UnicodeDecodeError) as error:
@@ -75,17 +76,21 @@ class RunTable:
                     reason = " ".join(str(error).split())[:300]
                     problem = f"{self.path}: the row of configuration {key[0]}, seed {key[1]}, is no run"
                     raise MRNLabError(f"{problem} ({reason}). Nothing was added.") from error
+                self._finished[key] = record.run.finished_at
                 if store.same_run(record.run) is None:
                     store.take_in(record, f"Restored from {self.path.name}, without its checkpoint.")
                     added += 1
         return added
 
     def add(self, store: Store, runs: Iterable[Run]) -> None:
-        """Adds finished runs and writes the file, if there is a new one."""
-        new = [run for run in runs if (run.configuration_id, str(run.config.seed)) not in self._rows]
-        for run in new:
-            row = _row_of(store, run.id)
-            self._rows[row["configuration"], row["seed"]] = row
+        """Adds finished runs and writes the file, if there is a new one.
+
+        A run that was trained again, as on text that has changed, takes the place of the older one.
+        """
+        by_key = {(run.configuration_id, str(run.config.seed)): run for run in runs}
+        new = {key: run for key, run in by_key.items() if run.finished_at != self._finished.get(key)}
+        for key, run in new.items():
+            self._rows[key], self._finished[key] = _row_of(store, run.id), run.finished_at
         if new:
             text = io.StringIO(newline="")
             writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")

@@ -13,7 +13,7 @@ from core.studies import STUDIES
 from jobs.cli import study as verb
 from jobs.exchange.run_table import COLUMNS
 from jobs.reports.studies import follow
-from tests.studying import Workers, setting, study
+from tests.studying import Workers, finished, setting, study
 from tests.unit.cli.conftest import Laboratory
 
 ALL = 3 + 6 + 6 + 1  # runs of the toy study, as in tests/unit/test_studies.py
@@ -67,6 +67,17 @@ def test_an_interrupted_study_keeps_what_has_finished(
     monkeypatch.setattr(verb, "follow", partial(follow, engine=Workers(at_once=1), sleep=interrupt))
     assert lab.call("study", "toy", "--record", str(table)).exit_code == 130
     assert 0 < len(_rows(table)) < ALL
+
+
+def test_a_run_that_was_trained_again_takes_the_place_of_the_older(lab: Laboratory, tmp_path: Path) -> None:
+    table = tmp_path / "toy.csv"
+    lab.answer("study", "toy", "--record", str(table))
+    older = next(run for run in lab.store.runs() if run.config.paradigm == "mtl")
+    finished(lab.store, older.config, score=lambda run, split: 0.25)
+    lab.answer("study", "toy", "--record", str(table))
+    by_run = {(row["configuration"], row["seed"]): row["test"] for row in _rows(table)}
+    assert len(by_run) == ALL
+    assert by_run[older.configuration_id, str(older.config.seed)] == "25.00"
 
 
 def test_a_table_that_cannot_be_read_is_refused_with_its_line(lab: Laboratory, tmp_path: Path) -> None:
