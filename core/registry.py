@@ -198,6 +198,8 @@ PRIORS: dict[str, str] = {
 PREDICTED = "predicted"
 """The prior of a task that is added to a finished run."""
 PREDICTED_WORDS = "For one task that is added to a finished run: drawn to what the trained heads predict."
+BY_CONFIGURATION = "configuration:"
+"""Before the id of a configuration, names its run of the same seed, which a task is added to."""
 
 ALIGNMENTS: dict[str, str] = {
     "auto": "Chooses for the whole corpus: exact where tasks share label names on most words, else "

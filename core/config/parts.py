@@ -122,9 +122,9 @@ class Sharing(BaseModel):
         because="only a run with the prior predicted adds a task to another run",
         before=None,
     )
-    """The finished run over a frozen encoder that this run's one task is added to: its number, or its
-    checkpoint folder. The heads of its tasks stay; the new one begins at what they predict, and is drawn to
-    it.
+    """The finished run over a frozen encoder that this run's one task is added to: its number, its checkpoint
+    folder, or 'configuration:ID', the run of that configuration with the same seed. The heads of its tasks
+    stay; the new one begins at what they predict, and is drawn to it.
     """
     alignment: str | None = of_mrn("auto", "choice")
     """How the labels of different tasks meet in MRN: 'disjoint' keeps them apart, 'exact' joins equal names,

@@ -39,6 +39,7 @@ from core.config.parts import (
 from core.errors import FIELD, ConfigError
 from core.registry import (
     BILSTM_SUFFIX,
+    BY_CONFIGURATION,
     PREDICTED,
     PRIORS,
     EncoderTraining,
@@ -256,6 +257,12 @@ class RunConfig(Scoring, Optimisation, Heads, Layers, Schedule, Sharing, Encoder
     def learned(self) -> tuple[str, ...]:
         """The covariances that a run of MRN has something to tell of."""
         return self.learn or (("task",) if self.prior == PREDICTED else get_args(Mode))
+
+    @property
+    def added_to_configuration(self) -> str | None:
+        """The id of the configuration whose run of this seed the task is added to, where that names it."""
+        text = self.added_to or ""
+        return text.removeprefix(BY_CONFIGURATION) if text.startswith(BY_CONFIGURATION) else None
 
     @property
     def embeds_tasks(self) -> bool:

@@ -13,7 +13,7 @@ from core.errors import NotOwner, RunNotFound, TrainingError
 from core.paths import checkpoint_dir
 from core.recording.heartbeat import DUE_IN_S, Heartbeat, StopSignal
 from core.recording.owner import this_process
-from core.recording.placed import placed
+from core.recording.placed import placed, trained_here
 from core.recording.sink import StoreSink
 from core.records import Event, Sink
 from core.store import ErrorInfo, Owner, RunState, Store
@@ -32,6 +32,7 @@ def train_here(store: Store, config: RunConfig, watch: Sink, folder: Path | None
     from core.training.trainer import train
 
     config = placed(config)
+    as_trained = trained_here(store, config)
     corpus = prepare(config)  # before the run is queued: bad data leave none behind
     owner, stop = this_process(), StopSignal()
     run_id = _claimed(store, config, owner)
@@ -50,7 +51,7 @@ def train_here(store: Store, config: RunConfig, watch: Sink, folder: Path | None
                 settle=sink.settle,
                 shared=shared_artefacts() if folder is None else None,
             )
-            outcome = train(config, corpus, sink=tell, checkpoint=checkpoint, should_stop=stop)
+            outcome = train(as_trained, corpus, sink=tell, checkpoint=checkpoint, should_stop=stop)
     except (NotOwner, RunNotFound):
         raise
     except Exception as error:

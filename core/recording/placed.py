@@ -1,4 +1,4 @@
-"""The description of a run as the store keeps it."""
+"""The description of a run as the store keeps it, and as it is trained."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import os
 
 from core.config import RunConfig
 from core.corpora.loading import placed_name
+from core.errors import FIELD, ConfigError
 from core.models.trained_heads import trained_folder
 from core.models.word_vectors import GLOVE
 from core.mrn.alignments.mapping import keep_mapping, read_mapping
 from core.registry import ENCODERS, parse_alignment
+from core.store import RunState, Store
 
 
 def placed(config: RunConfig) -> RunConfig:
@@ -26,10 +28,28 @@ def placed(config: RunConfig) -> RunConfig:
         changes[field] = os.path.realpath(folder) + ending
     if config.vectors is not None and os.path.exists(vectors := os.path.expanduser(config.vectors)):
         changes["vectors"] = config.vectors if config.vectors == GLOVE else os.path.realpath(vectors)
-    if config.added_to is not None:
+    if config.added_to is not None and config.added_to_configuration is None:
         changes["added_to"] = str(trained_folder(config.added_to).resolve())
     if config.alignment is not None and (file := parse_alignment(config.alignment)[1]):
         changes["alignment"] = f"mapping:{keep_mapping(read_mapping(file))}"
     if all(getattr(config, field) == value for field, value in changes.items()):
         return config  # thousands are queued at once, and each check of a description takes its time
     return config.with_(**changes)
+
+
+def trained_here(store: Store, config: RunConfig) -> RunConfig:
+    """The same run as it is trained: the finished run that its task is added to, where a configuration names
+    it, by its folder.
+
+    Raises ConfigError where no run of that configuration and this seed has its weights here.
+    """
+    if (wanted := config.added_to_configuration) is None:
+        return config
+    for run in store.runs_of([wanted], [RunState.SUCCEEDED]):
+        if run.config_problem is None and run.config.seed == config.seed and run.checkpoint is not None:
+            return config.with_(added_to=run.checkpoint)
+    raise ConfigError(
+        "added_to",
+        f"{FIELD}: no run of the configuration {wanted} with seed {config.seed} has finished here with its "
+        "weights; train it first.",
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from core.errors import ConfigError
 from core.studies import (
     dissertation,
+    new_task,
     priors,
     rare_labels,
     regimes,
@@ -22,6 +23,7 @@ STUDIES: dict[str, Study] = {
     "priors": priors.STUDY,
     "regimes": regimes.STUDY,
     "rare-labels": rare_labels.STUDY,
+    "new-task": new_task.STUDY,
     "dissertation": dissertation.STUDY,
     "sc-lstm": sc_lstm.STUDY,
     "transfer": transfer.STUDY,

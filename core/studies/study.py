@@ -9,6 +9,7 @@ from typing import Any
 
 from core.config import RunConfig
 from core.config.sweep import expand, with_seeds
+from core.registry import BY_CONFIGURATION, PREDICTED
 from core.studies.published import Reported
 
 Arms = tuple[Mapping[str, Any], ...]
@@ -65,6 +66,8 @@ class Setting:
     A field in `base` that only some runs have (the alignment, λ) is dropped for the others. `part` groups
     settings. `search` are the fields in which the runs that choose an arm differ from those whose scores
     count: a dev split, where the latter have none. `model` is the encoder's name in a published table.
+    `added_to` are the fields in which the base run differs, which learns the tasks that are no targets: arms
+    with the prior `predicted` add the target to it, seed by seed.
     """
 
     name: str
@@ -76,6 +79,7 @@ class Setting:
     search: Mapping[str, Any] = field(default_factory=dict)
     model: str = ""
     seeds: tuple[int, ...] = ()
+    added_to: Mapping[str, Any] = field(default_factory=dict)
 
 
 def frozen_setting(
@@ -249,12 +253,16 @@ class Arm:
 
 @dataclass(frozen=True)
 class Layout:
-    """A setting with its families and the runs of all their arms, by family in the setting's order."""
+    """A setting with its families and the runs of all their arms, by family in the setting's order.
+
+    `bases` are by seed the runs that others add their task to.
+    """
 
     study: Study
     setting: Setting
     families: Mapping[str, Family]
     arms: Mapping[str, tuple[Arm, ...]]
+    bases: Mapping[int, RunConfig] = field(default_factory=dict)
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -263,11 +271,15 @@ class Layout:
 
     def runs(self) -> list[RunConfig]:
         """Every run that any stage may ask for, each once."""
-        runs: dict[RunConfig, None] = {}
+        runs = dict.fromkeys(self.bases.values())
         for family, arms in self.arms.items():
             for arm in arms:
                 runs |= dict.fromkeys([*self.search_of(family, arm), *arm.of(self.seeds)])
         return list(runs)
+
+    def base_of(self, run: RunConfig) -> RunConfig | None:
+        """The run that this one adds its task to, and waits for."""
+        return self.bases.get(run.seed) if run.added_to is not None else None
 
     def search_of(self, family: str, *arms: Arm) -> list[RunConfig]:
         """The runs that choose among the arms of this family: those of `arms`. A single arm has none."""
@@ -284,6 +296,18 @@ def lay_out(
     """
     seeds = study.seeds_of(setting)
 
+    def with_all_seeds(
+        values: Mapping[str, Any], base: Mapping[str, Any]
+    ) -> dict[int, tuple[RunConfig, ...]]:
+        runs = [with_seeds(place(run), seeds) for run in expand(values, {"seed": seeds[:1]}, preset=base)]
+        return dict(zip(seeds, zip(*runs, strict=True), strict=True))
+
+    bases: dict[int, RunConfig] = {}
+    if setting.added_to:
+        others = tuple(task for task in setting.base["tasks"] if task not in setting.targets)
+        of_seeds = with_all_seeds({**setting.added_to, "tasks": others}, setting.base)
+        bases = {seed: run for seed, (run,) in of_seeds.items()}
+
     def runs_of(values: Mapping[str, Any], base: Mapping[str, Any]) -> dict[int, tuple[RunConfig, ...]]:
         fields = {**base, **values}
         of_targets = tuple(task for task in fields["tasks"] if task in setting.targets)
@@ -291,8 +315,10 @@ def lay_out(
             return dict.fromkeys(seeds, ())
         if fields.get("paradigm") == "stl":  # of another task it would count for nothing
             values = {**values, "tasks": of_targets}
-        runs = [with_seeds(place(run), seeds) for run in expand(values, {"seed": seeds[:1]}, preset=base)]
-        return dict(zip(seeds, zip(*runs, strict=True), strict=True))
+        if bases and fields.get("prior") == PREDICTED:
+            named = BY_CONFIGURATION + bases[seeds[0]].configuration_id
+            values = {**values, "tasks": of_targets, "added_to": named}
+        return with_all_seeds(values, base)
 
     def arm(values: Mapping[str, Any]) -> Arm:
         runs = runs_of(values, setting.base)
@@ -302,7 +328,7 @@ def lay_out(
 
     families = study.families_in(setting)
     arms = {name: tuple(map(arm, family.arms)) for name, family in families.items()}
-    return Layout(study, setting, families, arms)
+    return Layout(study, setting, families, arms, bases)
 
 
 def dev_mean(arm: Arm, seeds: Iterable[int], targets: Collection[str], dev: DevScores) -> float | None:
@@ -336,7 +362,7 @@ class Planned:
     """A run that a study has made or will make. `open` names the fields that dev has yet to choose for it.
 
     `stage` is `search`, `final`, or `search, final` where the run that helps to choose an arm also counts if
-    that arm is chosen.
+    that arm is chosen; `base` where others are added to it.
     """
 
     setting: str
@@ -347,11 +373,13 @@ class Planned:
 
 
 def planned(layout: Layout, dev: DevScores, failed: Collection[RunConfig]) -> list[Planned]:
-    """Every run of the setting: of each family those that choose an arm, then those of the chosen arm.
+    """Every run of the setting: the base runs, then of each family those that choose an arm and those of the
+    chosen arm.
 
-    While that is open the first arm stands for it. A family whose arms all failed has no final runs.
+    While that is open the first arm stands for it. A family whose arms all failed has no final runs. A base
+    run is planned where it is known, or a run to come needs it.
     """
-    plan = []
+    plan: list[Planned] = []
     for family, arms in layout.arms.items():
         search = dict.fromkeys(layout.search_of(family, *arms))
         counts = frozenset(run for arm in arms for run in arm.of(layout.seeds))
@@ -367,16 +395,24 @@ def planned(layout: Layout, dev: DevScores, failed: Collection[RunConfig]) -> li
             for run in (chosen or arms[0]).of(layout.seeds)
             if run not in search
         ]
-    return plan
+    bases: dict[RunConfig, str] = {}
+    for each in plan:
+        base = layout.base_of(each.run)
+        if base is not None and (base in dev.by_run or each.run not in dev.by_run):
+            bases.setdefault(base, each.family)
+    first = [Planned(layout.setting.name, family, "base", base) for base, family in bases.items()]
+    return [*first, *plan]
 
 
 def next_runs(layout: Layout, dev: DevScores, failed: Collection[RunConfig]) -> list[RunConfig]:
     """The runs to make now, none that is known or has failed. Empty when the setting is at its end.
 
-    Each family goes on by itself: those that need no search, or have theirs behind them, do not wait.
+    Each family goes on by itself: those that need no search, or have theirs behind them, do not wait. A run
+    waits for its base.
     """
     ready = dict.fromkeys(plan.run for plan in planned(layout, dev, failed) if not plan.open)
-    return _unknown(ready, dev, failed)
+    due = _unknown(ready, dev, failed)
+    return [run for run in due if (base := layout.base_of(run)) is None or base in dev.by_run]
 
 
 def remaining(

@@ -24,7 +24,7 @@ from core.records import TaskFacts
 from core.training.data import SplitData
 from core.wording import all_of, plural
 
-NAMES_AGREE = 0.5
+_NAMES_AGREE = 0.5
 """A trained task with so many of the new task's labelled words by name is linked by name."""
 _MOST_WORDS = 20_000
 """Training words that tell links and weights: many more than a few numbers need."""
@@ -56,8 +56,8 @@ def added(
     together = words.together
     alignment_name, reason = config.alignment or "auto", ""
     if alignment_name == "auto":
-        shares = [share_of_names(task.labels, words.seen, labels) for labels in base_heads.labels]
-        by_name = [share >= NAMES_AGREE for share in shares]
+        shares = [_share_of_names(task.labels, words.seen, labels) for labels in base_heads.labels]
+        by_name = [share >= _NAMES_AGREE for share in shares]
         together = [block * (not named) for block, named in zip(together, by_name, strict=True)]
         alignment_name = "exact" if all(by_name) else "cooccurrence"
         reason = _reason(base_heads.names, by_name)
@@ -110,7 +110,7 @@ def _words(train: SplitData, features: FeatureTables, labels: int, heads: Sequen
     return _Words(gold, logits, seen, [block.numpy() for block in together])
 
 
-def share_of_names(labels: Sequence[str], seen: Matrix, others: Sequence[str]) -> float:
+def _share_of_names(labels: Sequence[str], seen: Matrix, others: Sequence[str]) -> float:
     """The share of the labelled words whose label the other task has by name; `O` says nothing."""
     inside = np.array([label != "O" for label in labels])
     return float(seen[inside & np.isin(labels, others)].sum() / max(seen[inside].sum(), 1.0))

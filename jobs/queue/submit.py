@@ -19,7 +19,7 @@ from core.models.trained_heads import trained_heads
 from core.models.word_vectors import check_vectors
 from core.mrn.alignments import choose
 from core.mrn.alignments.mapping import fit, read_mapping
-from core.recording.placed import placed
+from core.recording.placed import placed, trained_here
 from core.registry import parse_alignment
 from core.store import Run, RunState, Store
 from core.training.trainable import check_trainable
@@ -66,7 +66,8 @@ def check(configs: Sequence[RunConfig]) -> tuple[str, ...]:
     for config in configs:
         notes |= dict.fromkeys(config_warnings(config))
     for config in configs:
-        trained_heads(config)
+        if config.added_to_configuration is None:  # else the run that it names may be yet to come
+            trained_heads(config)
     mappings = [
         (_share(config), file, config.tasks)
         for config in configs
@@ -107,7 +108,7 @@ def submit(
         # What a new worker imports takes as long as the check of a large corpus.
         (engine or default_engine()).expect_run(store)
     runs = [placed(config) for config in configs]
-    for note in check(runs):
+    for note in check([trained_here(store, run) for run in runs]):
         tell(note)
     ids = store.add_runs(runs, sweep, priority=priority, retries=retries)
     (engine or default_engine()).ensure_workers(store)

@@ -200,6 +200,7 @@ class StudyRuns:
     """The runs of these layouts in the store, whoever launched them.
 
     A run that succeeded counts before one that waits, and that before one that failed; of several the newest.
+    A base run without its weights, as a record has it, does not count: it is trained again for runs to come.
     Runs on text that has changed since, or whose alignment `auto` would choose otherwise, do not count. No
     corpus is read for that unless it `may_read` (`up_to_date`).
     """
@@ -207,6 +208,7 @@ class StudyRuns:
     def __init__(self, store: Store, layouts: Sequence[Layout], *, may_read: bool = True) -> None:
         self._store, self._layouts, self._may_read = store, layouts, may_read
         self._wanted = {run for layout in layouts for run in layout.runs()}
+        self._bases = {run for layout in layouts for run in layout.bases.values()}
         self._states: dict[int, RunState] | None = None
         self._progress = Progress(layouts, DevScores({}), {}, {}, {})
         self._results: tuple[Progress, list[Result]] | None = None
@@ -217,6 +219,7 @@ class StudyRuns:
             run
             for run in self._store.runs(archived=None, with_facts=False)
             if run.config_problem is None and run.config in self._wanted
+            if not (run.config in self._bases and _lacks_weights(run))
         ]
         states = {run.id: run.state for run in runs}
         if states != self._states:
@@ -292,6 +295,11 @@ class StudyRuns:
         if not self._store.snapshots(run.id):
             return None
         return self._store.relations(run.id)[1].correlation("task")
+
+
+def _lacks_weights(run: Run) -> bool:
+    """Whether no task can be added to a run that has succeeded (`trained_here`)."""
+    return run.state is RunState.SUCCEEDED and (run.checkpoint is None or run.archived)
 
 
 def _rank(run: Run) -> int:

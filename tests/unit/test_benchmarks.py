@@ -32,7 +32,6 @@ KEYS = {
     "evaluation": "evaluation_share_of_epoch",
     "formulas": "found data_sets nodes test_mse seconds cpu_seconds",
     "mrn_step": "update_speedup mrn_over_mtl",
-    "new_task": "draws over_ridge over_nearest",
     "pages": "runs points open_s open_cpu_s live_update_ms live_update_kb relations_step_ms",
     "queue": "runs described_s queued_s stopped_s lost_s next_claimed_s",
     "small_runs": "new_seed_s bilstm_stages heads_stages runs_per_hour",
