@@ -75,9 +75,7 @@ def test_runs_wait_for_their_base_which_settings_share(laboratory: Path) -> None
     one = [run for run in first if run != bases[1]]
     then = [run for run in next_runs(few, _scored(*one), ()) if run != bases[1]]
     assert {run.seed for run in then} == {bases[0].seed}
-    assert not next_runs(
-        few, _scored(*one, *then), [bases[1]]
-    )  # those of the other seed wait for a failed one
+    assert not next_runs(few, _scored(*one, *then), [bases[1]])  # the other seed's base has failed
 
 
 def test_a_run_is_described_by_the_configuration_that_it_is_added_to(laboratory: Path) -> None:
@@ -107,9 +105,8 @@ def test_a_small_study_from_end_to_end(laboratory: Path, store: Store, tmp_path:
     runs = store.runs(states={RunState.SUCCEEDED})
     bases = set(layouts[0].bases.values())
     assert len([run for run in runs if run.config in bases]) == len(bases) == 2
-    assert len(runs) == 2 + 2 * (
-        2 + 2 + 3
-    )  # of each setting Alone, Ridge and Predicted, searched with a seed
+    of_a_setting = 2 + 2 + 3  # Alone, Ridge and Predicted, which one seed searches
+    assert len(runs) == 2 + 2 * of_a_setting
     added = [run for run in runs if run.config.added_to is not None]
     assert {tuple(store.run(run.id).facts["related"]) for run in added} == {("ner", "pos")}
     for result in StudyRuns(store, layouts).results():
