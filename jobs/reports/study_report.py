@@ -202,7 +202,7 @@ def _difference(outcome: Outcome, is_reference: bool) -> tuple[Entry | str, str,
     """The mean with its interval, p, the verdict."""
     difference = outcome.differences.get(MEAN)
     if difference is None:
-        return "reference" if is_reference else "", "", ""
+        return "", "", "reference" if is_reference else ""
     return difference_entry(difference, bold=True) or "", p_text(difference.p), difference.verdict
 
 

@@ -33,6 +33,13 @@ _SETTINGS: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
             "real: POS": ("priors-pos-kin-and-strangers", "difference"),
         },
     ),
+    "dissertation": (
+        "MTL",
+        {
+            "POS of both corpora, 5%": ("dissertation-table3-5", "difference"),
+            "rarer labels": ("dissertation-table3-5", "their difference"),
+        },
+    ),
     "regimes": (
         "MTL",
         {

@@ -234,7 +234,7 @@ class TestPage:
         overview, whole, half = (plain_table(app, number) for number in range(3))
         assert list(overview["MRN"]) == [":red[**+5.20**]"] * 2
         assert list(overview["STL"]) == ["0.00", "0.00"]
-        assert whole.loc["MTL", "difference"] == "reference"
+        assert whole.loc["MTL", "verdict"] == "reference"
         assert whole.loc["MRN", "chosen"] == "λ=0.1"
         assert (whole.loc["MRN", "dev"], whole.loc["MRN", "verdict"]) == ("72.40", "higher")
         assert {"pos", "mean"}.isdisjoint(half.columns)  # of one target there is no mean beside
