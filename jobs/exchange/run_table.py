@@ -115,14 +115,16 @@ def _row_of(store: Store, run_id: int) -> dict[str, str]:
         "dev": _mean_percent(scores, "dev"),
         "test": _mean_percent(scores, "test"),
         "seconds": f"{(run.seconds or 0) if cost is None else cost.seconds:.1f}",
-        "scores": json.dumps(_rounded([_plain(score) for score in scores]), ensure_ascii=False),
+        "scores": json.dumps(
+            _rounded([_plain(score) for score in scores]), ensure_ascii=False, separators=(",", ":")
+        ),
         "run": file.model_dump_json(),
     }
 
 
 def _record_of(row: dict[str, str]) -> RunRecord:
     """Raises ValueError where the row describes no run that finished."""
-    scores = _SCORES.validate_json(row["scores"])
+    scores = [_with_every_figure(score) for score in _SCORES.validate_json(row["scores"])]
     record = RunFile.read(row["run"].encode()).record(
         {"curves": (), "scores": scores, "predictions": {}, "snapshots": ()}
     )
@@ -134,9 +136,22 @@ def _record_of(row: dict[str, str]) -> RunRecord:
     return record
 
 
+_OF_LABELS = ("f1", "support")
+"""What a row keeps of the report by label: a study asks for no more, and reports are most of a row."""
+
+
 def _plain(score: StoredScore) -> dict[str, Any]:
     """Its fields; the report by label of the test sentences alone."""
-    return dataclasses.asdict(score) | ({} if score.split == "test" else {"report": {}})
+    of_test = score.report if score.split == "test" else {}
+    report = {label: {name: figures[name] for name in _OF_LABELS} for label, figures in of_test.items()}
+    return dataclasses.asdict(score) | {"report": report}
+
+
+def _with_every_figure(score: StoredScore) -> StoredScore:
+    unknown = {"precision": math.nan, "recall": math.nan}
+    return dataclasses.replace(
+        score, report={label: unknown | {**figures} for label, figures in score.report.items()}
+    )
 
 
 def _rounded(value: Any) -> Any:
