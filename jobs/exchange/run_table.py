@@ -115,9 +115,7 @@ def _row_of(store: Store, run_id: int) -> dict[str, str]:
         "dev": _mean_percent(scores, "dev"),
         "test": _mean_percent(scores, "test"),
         "seconds": f"{(run.seconds or 0) if cost is None else cost.seconds:.1f}",
-        "scores": json.dumps(
-            _rounded([_plain(score) for score in scores]), ensure_ascii=False, separators=(",", ":")
-        ),
+        "scores": json.dumps([_plain(score) for score in scores], ensure_ascii=False, separators=(",", ":")),
         "run": file.model_dump_json(),
     }
 
@@ -143,7 +141,10 @@ _OF_LABELS = ("f1", "support")
 def _plain(score: StoredScore) -> dict[str, Any]:
     """Its fields; the report by label of the test sentences alone."""
     of_test = score.report if score.split == "test" else {}
-    report = {label: {name: figures[name] for name in _OF_LABELS} for label, figures in of_test.items()}
+    report = {
+        label: {name: round(figures[name], _DIGITS) for name in _OF_LABELS}
+        for label, figures in of_test.items()
+    }
     return dataclasses.asdict(score) | {"report": report}
 
 
@@ -152,14 +153,6 @@ def _with_every_figure(score: StoredScore) -> StoredScore:
     return dataclasses.replace(
         score, report={label: unknown | {**figures} for label, figures in score.report.items()}
     )
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, float):
-        return round(value, _DIGITS)
-    if isinstance(value, dict):
-        return {name: _rounded(each) for name, each in value.items()}
-    return [_rounded(each) for each in value] if isinstance(value, list) else value
 
 
 def _mean_percent(scores: Iterable[StoredScore], split: str) -> str:

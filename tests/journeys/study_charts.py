@@ -19,7 +19,6 @@ from tests.journeys.browser import ROOT, browser_page
 
 TABLES = ROOT / "docs" / "studies" / "tables"
 _WIDTH = 900
-_LESS_COPY = "sentences, less copy + ridge"
 
 # By study the reference; by setting of the chart the table, and the name of its columns of differences.
 _SETTINGS: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
@@ -76,12 +75,13 @@ _SETTINGS: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]] = {
         },
     ),
     "new-task": (
-        "a copy of the nearest head",
+        "Ridge",
         {
-            "XPOS, 10 sentences": ("new-task-xpos", f"10 {_LESS_COPY}"),
-            "XPOS, 50": ("new-task-xpos", f"50 {_LESS_COPY}"),
-            "other tags, 10": ("new-task-other-tags", f"10 {_LESS_COPY}"),
-            "other tags, 50": ("new-task-other-tags", f"50 {_LESS_COPY}"),
+            "XPOS": ("new-task-xpos-50", "difference"),
+            "UPOS": ("new-task-upos-50", "difference"),
+            "other tags": ("new-task-other-tags-50", "difference"),
+            "chunks": ("new-task-chunk-50", "difference"),
+            "NER": ("new-task-ner-50", "difference"),
         },
     ),
 }
