@@ -33,9 +33,8 @@ def scarce_data(seeds: int = 5, **changes: Any) -> str:
     rows = {(row.config.paradigm, row.config.alignment): row for row in _trained(SCARCE, seeds, changes)}
     related = rows["mrn", "exact"]
     return (
-        f"MRN gains {_gains(related, rows['mtl', None])} points over MTL (paired 95% interval, each by "
-        f"itself), and {_gains(related, rows['mrn', 'disjoint'])} over the same penalty without relations "
-        "between the tasks (`disjoint`)."
+        f"MRN gains {_gains(related, rows['mtl', None])} points over MTL, and "
+        f"{_gains(related, rows['mrn', 'disjoint'])} over the same penalty without relations (`disjoint`)."
     )
 
 
