@@ -197,6 +197,7 @@ class TestOtherEncoders:
         ]  # fmt: skip
         encoders = {plan.run.encoder for plan in listing(made)}
         assert encoders == {"minilm", "minilm+bilstm"}
+        assert {plan.run.lambda_ for plan in listing(made)} == {None, *LAMBDAS, 0.005}
         assert not any(_cells(plan.run) for plan in listing(made))
 
     def test_a_frozen_encoder_has_its_own_rate_and_nothing_published(self) -> None:
