@@ -53,6 +53,7 @@ _TASKS: dict[str, tuple[str, str, str, str]] = {
     ),
 }
 """Title, corpora (the new task's first), the new task, the trained ones."""
+_PARTS = {"xpos": "XPOS", "upos": "UPOS", "other-tags": "other tags", "chunk": "chunk", "ner": "NER"}
 
 
 def _sampled(corpora: str, train: int) -> str:
@@ -78,12 +79,12 @@ _FAMILIES = (
 )
 
 
-def _setting(part: str, sentences: int) -> Setting:
-    title, corpora, new, trained = _TASKS[part]
+def _setting(name: str, sentences: int) -> Setting:
+    title, corpora, new, trained = _TASKS[name]
     return Setting(
-        f"{part}-{sentences}",
+        f"{name}-{sentences}",
         f"{title}, from {sentences} sentences",
-        part,
+        _PARTS[name],
         {
             "corpus": _sampled(corpora, sentences),
             "tasks": (new, *trained.split()),
@@ -108,7 +109,7 @@ STUDY = Study(
     "new-task",
     "A new task",
     "What does a task of few sentences gain from heads that are trained already?",
-    tuple(_setting(part, sentences) for part in _TASKS for sentences in _EPOCHS),
+    tuple(_setting(name, sentences) for name in _TASKS for sentences in _EPOCHS),
     _FAMILIES,
     "ridge",
     search_seeds=(71, 72),

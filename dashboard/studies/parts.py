@@ -128,7 +128,7 @@ def _results(name: str) -> Version:
         encoder, training = _encoder(name)
         study, results = resources.study_results(Version(name, encoder=encoder, encoder_training=training))
         part = segments(
-            "Part", {part: part.capitalize() for part in study.parts()}, key="part", labelled=True
+            "Part", {part: part[:1].upper() + part[1:] for part in study.parts()}, key="part", labelled=True
         )
     of_part = [result for result in results if result.setting.part == part]
     scored_results = [result for result in of_part if has_scores(result)]

@@ -43,7 +43,7 @@ def report(study: Study, results: Sequence[Result]) -> Iterator[Part]:
     for part, group in groupby(results, key=lambda result: result.setting.part):
         of_part = list(group)
         view = table_view(study, part, of_part)
-        yield f"## {view.paper.title if view else part.capitalize()}"
+        yield f"## {view.paper.title if view else part[:1].upper() + part[1:]}"
         if view is not None:
             yield paper_sheet(view)
             yield from filter(None, [view.summary])
