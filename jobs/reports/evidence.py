@@ -181,7 +181,7 @@ def _mrn_runs(store: Store, group: PairGroup) -> list[Run]:
     ]
 
 
-def mean_of_runs(runs: Sequence[Run], matrix_of: Callable[[Run], NDArray[Any]]) -> dict[Pair, float]:
+def _mean_of_runs(runs: Sequence[Run], matrix_of: Callable[[Run], NDArray[Any]]) -> dict[Pair, float]:
     """By pair of tasks the mean over runs of a matrix of their tasks, where a run has a number."""
     matrices = [pd.DataFrame(matrix_of(run), run.config.tasks, run.config.tasks) for run in runs]
     mean: dict[Any, Any] = pd.concat(matrices).groupby(level=0).mean().to_dict("index") if matrices else {}
@@ -195,7 +195,7 @@ def mean_of_runs(runs: Sequence[Run], matrix_of: Callable[[Run], NDArray[Any]]) 
 
 def _numbers(group: PairGroup, runs: Sequence[Run], matrix_of: Callable[[Run], NDArray[Any]]) -> Numbers:
     """Means over runs, and the mean time of one of them."""
-    mean = mean_of_runs(runs, matrix_of)
+    mean = _mean_of_runs(runs, matrix_of)
     seconds = [run.seconds for run in runs if run.seconds is not None]
     return Numbers(
         {pair: mean[pair] for pair in group.gains.pairs if pair in mean},
