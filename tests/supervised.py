@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import psutil
 
@@ -45,9 +46,17 @@ def owner_of(store: Store, run_id: int) -> Owner:
 
 
 def freeze(store: Store, pid: int) -> None:
-    """Stops the process, while it does not hold the lock of the store."""
+    """Stops the process, while it does not hold the lock of the store.
+
+    The signal stops one thread after another, so the lock is kept until all have stopped.
+    """
     with store.transaction():
         os.kill(pid, signal.SIGSTOP)
+        wait_for(lambda: all(_is_stopped(thread) for thread in Path(f"/proc/{pid}/task").iterdir()))
+
+
+def _is_stopped(thread: Path) -> bool:
+    return (thread / "stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 def watchers(pid: int) -> list[psutil.Process]:

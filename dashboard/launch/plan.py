@@ -116,8 +116,10 @@ def launch_plan(draft: Draft, planned: Plan, slots: Mapping[str, DeltaGenerator]
         _problems(planned.problems, slots)
         return
     try:
-        with st.spinner("Looking at the data"):
-            _planned(draft, planned.configs)
+        # The fold of the last container has a fixed position: a click while the page is drawn again finds it.
+        plan, last = st.container(), st.container()
+        with st.spinner("Looking at the data"), plan:
+            _planned(draft, planned.configs, last)
     except MRNLabError as error:
         runs = plural(len(planned.configs), "run")
         st.subheader(f"This makes {runs}", anchor=False)
@@ -145,7 +147,7 @@ def _problems(problems: Mapping[str, str], slots: Mapping[str, DeltaGenerator]) 
         st.markdown(f":orange[:material/error:] {escape(sentence)}{jump}")
 
 
-def _planned(draft: Draft, configs: tuple[RunConfig, ...]) -> None:
+def _planned(draft: Draft, configs: tuple[RunConfig, ...], last: DeltaGenerator) -> None:
     """The plan of runs that can be trained here. Raises MRNLabError where one cannot."""
     runs = as_queued(configs)
     same = same_runs(resources.store(), runs)
@@ -185,7 +187,8 @@ def _planned(draft: Draft, configs: tuple[RunConfig, ...]) -> None:
         st.code(command(draft, configs, runs, reuse=reuse), language="bash", wrap_lines=True)
         st.caption("The address of this page holds the whole form: as a link it makes the same runs again.")
 
-    fold(terminal, key="launch_terminal", label="The same from a terminal", icon=":material/terminal:")
+    with last:
+        fold(terminal, key="launch_terminal", label="The same from a terminal", icon=":material/terminal:")
 
 
 def _heading(runs: int, new: int, time: Cost) -> None:
