@@ -218,12 +218,18 @@ def _spans(types: str) -> tuple[str, ...]:
 _CHUNKS = _spans("ADJP ADVP CONJP INTJ LST NP PP PRT SBAR UCP VP")
 
 
+_LINES_FEATURES = (
+    *("Case", "Definite", "Degree", "ExtPos", "Gender", "Mood", "NumType", "Number", "Person", "Polarity"),
+    *("Poss", "PronType", "Reflex", "Tense", "VerbForm", "Voice"),
+)
+
+
 @dataclass(frozen=True)
 class CorpusSpec:
     """A corpus with a name of its own.
 
     tasks        the names of its tasks
-    columns      the columns of its files; None for a corpus that is joined from others
+    columns      the columns of its files; None where these name them, and for a joined corpus
     repository   where the Hub has it; None for one that is joined, comes with MRN Lab or is a folder
     hub_texts    how the Hub's dataset is laid out, of texts
     tag_lists    by task, the labels that the corpus declares
@@ -325,6 +331,11 @@ CATALOGUE: dict[str, CorpusSpec] = {
             "English web reviews of STREUSLE: POS, multiword expressions and supersenses.",
             tasks=("upos", "xpos", "mwe", "supersense"),
             columns=("tokens", "upos", "xpos", "mwe", "supersense"),
+        ),
+        CorpusSpec(
+            "ud-lines",
+            "English novels, manuals and debates (UD English LinES): tags, relations and features of words.",
+            tasks=("upos", "xpos", "deprel", *(f"feats:{name}" for name in _LINES_FEATURES)),
         ),
         CorpusSpec(
             "sst",

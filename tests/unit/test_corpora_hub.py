@@ -147,11 +147,11 @@ def test_folders_under_mrnlab_data_take_the_place_of_the_hub(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = ["sst", "quora", "sts"]
-    remote = ["conll2003", "conll2000", "both-pos", "streusle", *texts]
+    remote = ["conll2003", "conll2000", "both-pos", "streusle", "ud-lines", *texts]
     assert [name for name in CATALOGUE if not is_local(name)] == remote
     assert [name for name, spec in CATALOGUE.items() if spec.hub_folders] == remote
     monkeypatch.setenv("MRNLAB_DATA", str(tmp_path))
-    for name, columns, missing in (("conll2003", 4, remote[1:]), ("conll2000", 3, ["streusle", *texts])):
+    for name, columns, missing in (("conll2003", 4, remote[1:]), ("conll2000", 3, remote[3:])):
         rows = "\n".join(" ".join(row.split()[:columns]) for row in ROWS.splitlines())
         corpus_folder(tmp_path / name, dict.fromkeys(("train.conll", "test.conll"), rows))
         assert [task.name for task in load(name).tasks] == ["pos", "chunk", "ner"][: columns - 1]
@@ -162,7 +162,7 @@ def test_folders_under_mrnlab_data_take_the_place_of_the_hub(
     for place, name in ((tmp_path / "sentences", "sst"), (tmp_path, "sts"), (tmp_path / "sentences", "sts")):
         rows = f"text\tlabel\nit lies in {place.name}\t1\n"
         corpus_folder(place / name, dict.fromkeys(("train.tsv", "test.tsv"), rows))
-    assert [name for name in CATALOGUE if not is_local(name)] == ["streusle", "quora"]
+    assert [name for name in CATALOGUE if not is_local(name)] == ["streusle", "ud-lines", "quora"]
     assert load("sst").train[0].tokens[-1] == "sentences"
     assert load("sts").train[0].tokens[-1] == tmp_path.name
     both = load("both-pos")
