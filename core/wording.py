@@ -12,6 +12,11 @@ def plural(count: int, noun: str, nouns: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
 
 
+def capitalised(words: str) -> str:
+    """The words with a capital first letter, the others as they are: `all data` becomes `All data`."""
+    return words[:1].upper() + words[1:]
+
+
 def all_of(names: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)

@@ -21,7 +21,7 @@ from core.errors import ConfigError, CorpusError
 from core.store import Store
 from core.store.records import ACTIVE, Run
 from core.tasks import KINDS, Kind
-from core.wording import all_of, plural
+from core.wording import all_of, capitalised, plural
 from dashboard.components.charts import chart
 from dashboard.components.sentence import (
     Lane,
@@ -340,7 +340,7 @@ def show_data(summary: CorpusSummary, colour: Mapping[str, str]) -> None:
         noun = examples_of(summary).removesuffix("s") if " " not in examples_of(summary) else "example"
         more_of = f"{plural(len(others), f'more {noun}')} and " if others else ""
         label = more_of + counts
-        fold(more, key="launch_more_data", label=label[0].upper() + label[1:])
+        fold(more, key="launch_more_data", label=capitalised(label))
 
 
 def _draw(

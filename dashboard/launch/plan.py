@@ -13,7 +13,7 @@ from core.errors import ConfigError, EncoderError, MRNLabError
 from core.paths import database_url
 from core.recording.placed import placed
 from core.store.records import Run, RunState
-from core.wording import duration, plural, size, span
+from core.wording import capitalised, duration, plural, size, span
 from dashboard.launch.address import command, use_minilm
 from dashboard.launch.draft import Draft, Plan, said
 from dashboard.launch.form import anchor, show_error
@@ -203,7 +203,7 @@ def _heading(runs: int, new: int, time: Cost) -> None:
     with st.container(gap="xsmall"):
         st.subheader(f"{makes}{some}{about}", anchor=False)
         words = f"{between}{time.basis}."
-        st.caption(escape(words[0].upper() + words[1:]))
+        st.caption(escape(capitalised(words)))
 
 
 def _before(time: Cost, room: Disk, priority: int) -> None:

@@ -15,7 +15,7 @@ from core.figures import Forest, forest_chart
 from core.studies import STUDIES, Study
 from core.studies.analysis import MEAN, Result, TableView, table_view
 from core.studies.answer import answer
-from core.wording import duration, plural
+from core.wording import capitalised, duration, plural
 from dashboard.components.charts import chart
 from dashboard.shared import actions, resources
 from dashboard.shared.downloads import show_table
@@ -128,7 +128,7 @@ def _results(name: str) -> Version:
         encoder, training = _encoder(name)
         study, results = resources.study_results(Version(name, encoder=encoder, encoder_training=training))
         part = segments(
-            "Part", {part: part[:1].upper() + part[1:] for part in study.parts()}, key="part", labelled=True
+            "Part", {part: capitalised(part) for part in study.parts()}, key="part", labelled=True
         )
     of_part = [result for result in results if result.setting.part == part]
     scored_results = [result for result in of_part if has_scores(result)]

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from core.errors import LossCause
 from core.store import Run, RunEvent, RunState
-from core.wording import number
+from core.wording import capitalised, number
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def advice(run: Run, history: Sequence[RunEvent] = ()) -> Advice | None:
         else "retry it: it starts from its beginning, since no state of it was saved yet."
     )
     steps = [*before, *(step.format(again=again, smaller=smaller, config=run.config) for step in cause.steps)]
-    steps = [step[0].upper() + step[1:] for step in steps]
+    steps = [capitalised(step) for step in steps]
     return Advice(happened, cause.name, tuple(steps), clone, cause.word)
 
 

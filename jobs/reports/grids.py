@@ -17,7 +17,7 @@ from core.studies.simulator import ARCHITECTURES, DENSE_LAYERS, PLANTED, point_o
 from core.studies.study import Layout
 from core.transfer.formulas import PUBLISHED, Learned, Published, learn
 from core.transfer.grid import COLUMNS, FACTORS, PlantedTasks, bands, cells, factors, figure_3
-from core.wording import plural, spread_text
+from core.wording import capitalised, plural, spread_text
 from jobs.reports.render import Entry, Part, Sheet, mean_entry
 from jobs.reports.studies import StudyRuns
 
@@ -153,7 +153,7 @@ def grid_report(study: Study, runs: GridRuns) -> Iterator[Part]:
     for part, formulas in learned.items():
         chosen = formulas.chosen
         yield (
-            f"- {part.capitalize()} data: F1 ≈ `{chosen.text()}`. MSE {chosen.test_mse:.1f} on "
+            f"- {capitalised(part)} data: F1 ≈ `{chosen.text()}`. MSE {chosen.test_mse:.1f} on "
             f"{plural(formulas.test_rows, 'held-out cell')}; a linear fit has {formulas.linear_mse:.1f}, the "
             f"mean {formulas.constant_mse:.1f}."
         )
@@ -161,7 +161,7 @@ def grid_report(study: Study, runs: GridRuns) -> Iterator[Part]:
         yield "## Planted relations"
         yield _planted_table(planted)
     for part in [name for name in FACTORS if name in set(table["part"])]:
-        yield f"## {part.capitalize()} data"
+        yield f"## {capitalised(part)} data"
         number = plural(len(cells(table[table["part"] == part])), "cell")
         yield f"{number}. F1 in percent, mean ± SD over all else that varies (runs):"
         for factor in ("n_ner", "n_syn", "T", "alpha"):

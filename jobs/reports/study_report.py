@@ -12,7 +12,7 @@ from core.evaluation.costs import COST_NOTE
 from core.studies import Study
 from core.studies.analysis import MEAN, RARE, Outcome, Result, TableView, table_view
 from core.studies.answer import answer
-from core.wording import p_text, percent, signed_points
+from core.wording import capitalised, p_text, percent, signed_points
 from jobs.reports.naming import COST_HEAD, cost_cells
 from jobs.reports.render import (
     QUOTED,
@@ -43,7 +43,7 @@ def report(study: Study, results: Sequence[Result]) -> Iterator[Part]:
     for part, group in groupby(results, key=lambda result: result.setting.part):
         of_part = list(group)
         view = table_view(study, part, of_part)
-        yield f"## {view.paper.title if view else part[:1].upper() + part[1:]}"
+        yield f"## {view.paper.title if view else capitalised(part)}"
         if view is not None:
             yield paper_sheet(view)
             yield from filter(None, [view.summary])

@@ -14,7 +14,8 @@ import pandas as pd
 from plotly.offline import get_plotlyjs
 
 from core.evaluation.comparison import HIGHER, LOWER
-from core.figures import RARE, SERIES, Forest, Mark, forest_chart
+from core.figures import RARE, SERIES, Figure, Forest, Mark, forest_chart
+from dashboard.studies.charts import GRID_PANELS, grid_chart
 from tests.journeys.browser import ROOT, browser_page
 
 TABLES = ROOT / "docs" / "studies" / "tables"
@@ -133,21 +134,36 @@ def pairs_forest() -> Forest:
     return Forest(tuple(pair[0] for pair in pairs), ("gain",), "STL", tuple(marks))
 
 
+def _pictures() -> Iterator[tuple[str, list[Figure]]]:
+    """By the name of a picture its charts, one below the other."""
+    for study in _SETTINGS:
+        yield study, [_forest(study_forest(study))]
+    yield "transfer", [_forest(pairs_forest())]
+    points = pd.read_csv(TABLES / "simulator-figure-3.csv")
+    yield "simulator", [grid_chart(points[points["panel"] == panel], panel) for panel in GRID_PANELS]
+
+
+def _forest(forest: Forest) -> Figure:
+    return forest_chart(forest, dict(zip(forest.targets, SERIES, strict=False)))
+
+
+_DRAW = """charts => charts.forEach(({data, layout}) =>
+    Plotly.newPlot(document.body.appendChild(document.createElement("div")), data, layout))"""
+
+
 def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    forests = {study: study_forest(study) for study in _SETTINGS} | {"transfer": pairs_forest()}
     with browser_page() as (page, _, _):
-        for study, forest in forests.items():
-            figure = forest_chart(forest, dict(zip(forest.targets, SERIES, strict=False)))
-            figure.update_layout(paper_bgcolor="white", plot_bgcolor="white", font_family="sans-serif")
-            page.set_viewport_size({"width": _WIDTH, "height": int(figure.layout.height)})
-            page.set_content('<body style="margin:0"><div id="chart"></div></body>')
+        for name, charts in _pictures():
+            for chart in charts:
+                chart.update_layout(paper_bgcolor="white", plot_bgcolor="white", font_family="sans-serif")
+            height = sum(int(chart.layout.height) for chart in charts)
+            page.set_viewport_size({"width": _WIDTH, "height": height})
+            page.set_content('<body style="margin:0"></body>')
             page.add_script_tag(content=get_plotlyjs())
-            page.evaluate(
-                "figure => Plotly.newPlot('chart', figure.data, figure.layout)", figure.to_plotly_json()
-            )
-            page.locator("#chart").screenshot(path=folder / f"{study}.png")
+            page.evaluate(_DRAW, [chart.to_plotly_json() for chart in charts])
+            page.screenshot(path=folder / f"{name}.png")
 
 
 if __name__ == "__main__":
