@@ -90,23 +90,17 @@ def _points(table: pd.DataFrame) -> Iterator[tuple[object, ...]]:
 class PlantedTasks:
     """Artificial tasks beside a real one, in S seeds: for each of k tasks the chance `alphas` (k,) to keep a
     label, the planted `ami` (S, k), the measured `gains` (S, k) of the real task in points, and the task
-    correlation with it that MRN has `learned` (S, k).
+    correlation with it that MRN has `learned` (S, k); None where it is not known, as of runs from a record.
     """
 
     alphas: Floats
     ami: Floats
     gains: Floats
-    learned: Floats
+    learned: Floats | None
 
-    @property
-    def rank_of_gains(self) -> float:
-        """Rank correlation of gain with AMI, both in the mean over seeds."""
-        return rank_correlation(self.gains.mean(axis=0), self.ami.mean(axis=0))
-
-    @property
-    def rank_of_learned(self) -> float:
-        """Rank correlation of the learned correlation with AMI, both in the mean over seeds."""
-        return rank_correlation(self.learned.mean(axis=0), self.ami.mean(axis=0))
+    def rank(self, values: Floats) -> float:
+        """The rank correlation of `gains` or `learned` with AMI, both in the mean over seeds."""
+        return rank_correlation(values.mean(axis=0), self.ami.mean(axis=0))
 
     def by_seed(self, values: Floats) -> list[float]:
         """The rank correlation of `gains` or `learned` with AMI in each seed."""

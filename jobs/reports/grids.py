@@ -17,9 +17,10 @@ from core.studies.simulator import ARCHITECTURES, DENSE_LAYERS, PLANTED, point_o
 from core.studies.study import Layout
 from core.transfer.formulas import PUBLISHED, Learned, Published, learn
 from core.transfer.grid import COLUMNS, FACTORS, PlantedTasks, bands, cells, factors, figure_3
+from core.transfer.predictors import Floats
 from core.wording import capitalised, plural, spread_text
 from jobs.reports.render import Entry, Part, Sheet, mean_entry
-from jobs.reports.studies import StudyRuns
+from jobs.reports.studies import StudyRuns, task_correlations
 
 _FEWEST = 20  # cells from which formulas are learned
 _NAMES = {"n_ner": "n of NER", "n_syn": "n of others", "T": "T", "alpha": "α"}
@@ -73,20 +74,21 @@ class GridRuns:
 
     def _planted(self, layout: Layout, seeds: Sequence[int]) -> PlantedTasks:
         target, *tasks = layout.setting.base["tasks"]
-        gains, ami, learned = (np.empty((len(seeds), len(tasks))) for _ in range(3))
+        gains, ami = (np.empty((len(seeds), len(tasks))) for _ in range(2))
+        learned = []
         alphas = np.empty(len(tasks))
         for row, seed in enumerate(seeds):
             runs = {name: self._runs[arms[0].runs[seed][0]] for name, arms in layout.arms.items()}
             alone = self._scores[runs.pop("stl").id, target]
             joint = runs.pop("mrn")
-            correlations = self._store.relations(joint.id)[1].correlation("task")
+            if (correlations := task_correlations(self._store, joint)) is not None:
+                learned.append(correlations[0, 1:])
             ami[row] = self._ami(joint)
             alphas[:] = joint.facts["planted"]["alphas"][1:]
-            learned[row] = correlations[0, 1:]
             for run in runs.values():
                 place = tasks.index(run.config.tasks[1])
                 gains[row, place] = 100 * (self._scores[run.id, target] - alone)
-        return PlantedTasks(alphas, ami, gains, learned)
+        return PlantedTasks(alphas, ami, gains, np.array(learned) if len(learned) == len(seeds) else None)
 
     @staticmethod
     def _ami(run: Run) -> list[float]:
@@ -114,10 +116,13 @@ def grid_document(runs: GridRuns) -> dict[str, Any]:
             "alphas": planted.alphas.tolist(),
             "ami": planted.ami.tolist(),
             "gains": planted.gains.tolist(),
-            "learned": planted.learned.tolist(),
-            "rank_of_gains": planted.rank_of_gains,
-            "rank_of_learned": planted.rank_of_learned,
+            "rank_of_gains": planted.rank(planted.gains),
         }
+        if planted.learned is not None:
+            document["planted"] |= {
+                "learned": planted.learned.tolist(),
+                "rank_of_learned": planted.rank(planted.learned),
+            }
     document["formulas"] = {
         part: {
             "front": [
@@ -180,25 +185,30 @@ def grid_report(study: Study, runs: GridRuns) -> Iterator[Part]:
 
 
 def _planted_answer(planted: PlantedTasks) -> str:
+    def ranks(values: Floats) -> tuple[str, str]:
+        by_seed = planted.by_seed(values)
+        return f"{planted.rank(values):.2f}", f"{min(by_seed):.2f} to {max(by_seed):.2f}"
+
+    rank, in_seeds = ranks(planted.gains)
     seeds = plural(len(planted.ami), "seed")
-    each = [
-        " to ".join(f"{value:.2f}" for value in (min(by_seed), max(by_seed)))
-        for by_seed in map(planted.by_seed, (planted.gains, planted.learned))
-    ]
+    learned = ""
+    if planted.learned is not None:
+        learned = "; with MRN's learned task correlation: {} ({})".format(*ranks(planted.learned))
     return (
-        f"- Rank correlation of planted AMI with measured gains: {planted.rank_of_gains:.2f} (means over "
-        f"{seeds}; {each[0]} in single ones); with MRN's learned task correlation: "
-        f"{planted.rank_of_learned:.2f} ({each[1]})."
+        f"- Rank correlation of planted AMI with measured gains: {rank} (means over {seeds}; {in_seeds} in "
+        f"single ones){learned}."
     )
 
 
 def _planted_table(planted: PlantedTasks) -> Sheet:
-    columns = ((planted.ami, 3), (planted.gains, 1), (planted.learned, 2))
+    columns = [("planted AMI", planted.ami, 3), ("gain in points", planted.gains, 1)]
+    if planted.learned is not None:
+        columns.append(("learned correlation", planted.learned, 2))
     rows = [
-        (f"{alpha:g}", *(mean_entry(summary(values[:, place]), digits) for values, digits in columns))
+        (f"{alpha:g}", *(mean_entry(summary(values[:, place]), digits) for _, values, digits in columns))
         for place, alpha in enumerate(planted.alphas)
     ]
-    return Sheet.of(("α", "planted AMI", "gain in points", "learned correlation"), rows)
+    return Sheet.of(("α", *(title for title, _, _ in columns)), rows)
 
 
 def _band_table(table: pd.DataFrame, part: str, factor: str) -> Sheet:

@@ -238,7 +238,7 @@ class StudyRuns:
             final = FinalScores(
                 self._scores("test", succeeded),
                 self._scores("test", succeeded, of_rare_labels=True),
-                lambda config: self._task_correlations(succeeded[config]),
+                lambda config: task_correlations(self._store, succeeded[config]),
                 self._dev_curves([layout for layout in self._layouts if layout.study.by_epoch]),
                 {run.config: run_cost(run.facts) for run in known},
             )
@@ -288,13 +288,14 @@ class StudyRuns:
                 by_epoch.setdefault(round(epoch), {})[curve.key.task] = score
         return curves
 
-    def _task_correlations(self, run: Run) -> Floats | None:
-        """What this run learned of its tasks in the end; None where it learned nothing or did not say."""
-        if run.config.paradigm != "mrn" or "task" not in (run.config.learn or ()):
-            return None
-        if not self._store.snapshots(run.id):
-            return None
-        return self._store.relations(run.id)[1].correlation("task")
+
+def task_correlations(store: Store, run: Run) -> Floats | None:
+    """The task correlations (T, T) that the run learned in the end; None where it learned none, or the store
+    has none of them, as of a run from a record.
+    """
+    if run.config.paradigm != "mrn" or "task" not in (run.config.learn or ()) or not store.snapshots(run.id):
+        return None
+    return store.relations(run.id)[1].correlation("task")
 
 
 def _lacks_weights(run: Run) -> bool:

@@ -147,8 +147,11 @@ def _forest(forest: Forest) -> Figure:
     return forest_chart(forest, dict(zip(forest.targets, SERIES, strict=False)))
 
 
-_DRAW = """charts => charts.forEach(({data, layout}) =>
-    Plotly.newPlot(document.body.appendChild(document.createElement("div")), data, layout))"""
+_DRAW = """charts => Promise.all(charts.map(({data, layout}) => {
+    const place = document.body.appendChild(document.createElement("div"))
+    place.style.height = `${layout.height}px`
+    return Plotly.newPlot(place, data, layout)
+}))"""
 
 
 def main() -> None:

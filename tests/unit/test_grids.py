@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -21,6 +22,7 @@ from core.transfer import formulas
 from core.transfer.formulas import PUBLISHED, learn
 from core.transfer.grid import COLUMNS, PlantedTasks, bands, cells, factors, figure_3
 from core.transfer.predictors import rank_correlation
+from jobs.exchange.run_table import RunTable
 from jobs.reports import grids as report
 from jobs.reports.grids import GridRuns
 from jobs.reports.render import markdown
@@ -88,6 +90,7 @@ def test_planted_relations_are_read_from_pairs_and_the_joint_run(trained: tuple[
     assert planted is not None
     assert planted.alphas.tolist() == [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
     (mrn,) = (run for run in store.runs() if run.config.paradigm == "mrn" and run.config.seed == 21)
+    assert planted.learned is not None
     np.testing.assert_array_equal(planted.learned[0], store.relations(mrn.id)[1].correlation("task")[0, 1:])
     (with_facts,) = store.runs([mrn.id])
     assert planted.ami[0].tolist() == with_facts.facts["planted"]["ami"][0][1:]
@@ -101,6 +104,27 @@ def test_planted_relations_are_read_from_pairs_and_the_joint_run(trained: tuple[
     (layout,) = (layout for layout in layouts if layout.setting.part == "planted")
     pairs = [layout.arms[name][0].runs[21][0] for name in ("stl", "beside-1")]
     assert len({run.corpus for run in pairs}) == 1  # as pairs of tasks are compared elsewhere
+
+
+@pytest.mark.slow
+def test_runs_from_a_record_have_gains_without_learned_correlations(
+    trained: tuple[Store, list[Layout]], tmp_path: Path
+) -> None:
+    store, layouts = trained
+    RunTable(tmp_path / "runs.csv").add(store, store.runs())
+    with contextlib.closing(Store.open("sqlite://")) as other:
+        RunTable(tmp_path / "runs.csv").restore(other)
+        restored, original = GridRuns(other, layouts), GridRuns(store, layouts)
+        pd.testing.assert_frame_equal(restored.table(), original.table(), atol=1e-3)
+        planted, whole = restored.planted(), original.planted()
+        assert planted is not None
+        assert whole is not None
+        np.testing.assert_allclose(planted.gains, whole.gains, atol=1e-3)
+        assert planted.learned is None
+        text = "".join(map(markdown, report.grid_report(layouts[0].study, restored)))
+        assert "measured gains" in text
+        assert "learned" not in text
+        assert "learned" not in report.grid_document(restored)["planted"]
 
 
 class Measured:
