@@ -30,7 +30,10 @@ _SETTINGS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "one permuted": "priors-ner-one-permuted",
             "mixed": "priors-ner-mixed",
             "three of noise": "priors-ner-two-good",
-            "real: POS": "priors-pos-kin-and-strangers",
+            "UPOS, alike": "priors-upos-alike",
+            "UPOS, mixed": "priors-upos-mixed",
+            "real: UPOS of two": "priors-upos-of-two",
+            "real: POS, mixture": "priors-pos-kin-and-strangers",
         },
     ),
     "dissertation": (
