@@ -68,13 +68,14 @@ _SETTINGS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "POS, chunks": "sc-lstm-10-pos-chunks",
             "POS, NER": "sc-lstm-10-pos-ner",
             "chunks, NER": "sc-lstm-10-chunks-ner",
+            "POS, chunks, NER, 30%": "sc-lstm-30-pos-chunks-ner",
         },
     ),
     "tea": (
         "no embedding",
         {
-            "POS and NER, MTL, 2 seeds": "task-embeddings-mtl",
-            "POS and NER, MRN, 2 seeds": "task-embeddings-mrn",
+            "POS and NER, MTL, 5 seeds": "task-embeddings-mtl",
+            "POS and NER, MRN, 5 seeds": "task-embeddings-mrn",
             "texts, 1 seed": "tea-small-own-0",
         },
     ),
