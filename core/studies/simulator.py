@@ -122,10 +122,10 @@ _FAMILIES = (
     *(
         Family(
             f"beside-{number}",
-            f"MTL with sim-{number}",
+            f"MTL beside α = {alpha:g}",
             ({"paradigm": "mtl", "tasks": ("ner", f"sim-{number}")},),
         )
-        for number in range(1, len(PLANTED_ALPHAS) + 1)
+        for number, alpha in enumerate(PLANTED_ALPHAS, 1)
     ),
     Family("mrn", "MRN with all", (_MRN,)),
 )
