@@ -48,8 +48,12 @@ _SETTINGS: Mapping[str, tuple[str, Mapping[str, str]]] = {
         {
             "alike, frozen": "regimes-alike-50-frozen",
             "alike, top:1": "regimes-alike-50-top-1",
+            "alike, top:2": "regimes-alike-50-top-2",
+            "alike, full": "regimes-alike-50-full",
             "mixed, frozen": "regimes-mixed-50-frozen",
             "mixed, top:1": "regimes-mixed-50-top-1",
+            "mixed, top:2": "regimes-mixed-50-top-2",
+            "mixed, full": "regimes-mixed-50-full",
         },
     ),
     "rare-labels": (
