@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import hashlib
 import io
 import json
 import math
@@ -16,11 +17,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
 from pydantic import TypeAdapter, ValidationError
 
 from core.errors import MRNLabError
 from core.evaluation.costs import run_cost
-from core.paths import written_whole
+from core.paths import cache_dir, written_whole
 from core.store import Run, Store, StoredScore
 from core.store.exchange import RunRecord
 from jobs.exchange.format import RunFile
@@ -43,24 +45,8 @@ class RunTable:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._rows: dict[tuple[str, str], dict[str, str]] = {}
+        self._rows = _read(path)
         self._finished: dict[tuple[str, str], datetime | None] = {}
-        try:
-            text = path.read_text(encoding="utf-8") if path.exists() else ",".join(COLUMNS)
-        except (OSError, UnicodeDecodeError) as error:
-            raise MRNLabError(f"{path} cannot be read: {error}.") from error
-        reader = csv.DictReader(io.StringIO(text, newline=""))
-        if tuple(reader.fieldnames or ()) != COLUMNS:
-            raise MRNLabError(f"{path}, line 1: the columns must be {', '.join(COLUMNS)}.")
-        # The limit is the whole process's, and other readers rely on it.
-        limit = csv.field_size_limit(_LONGEST)
-        try:
-            for row in reader:
-                if None in row or None in row.values():
-                    raise MRNLabError(f"{path}, line {reader.line_num}: a row has {len(COLUMNS)} values.")
-                self._rows[row["configuration"], row["seed"]] = row
-        finally:
-            csv.field_size_limit(limit)
 
     def restore(self, store: Store) -> int:
         """Adds the runs that the store lacks, as finished runs; returns how many.
@@ -85,13 +71,17 @@ class RunTable:
     def add(self, store: Store, runs: Iterable[Run]) -> None:
         """Adds finished runs and writes the file, if there is a new one.
 
-        A run that was trained again, as on text that has changed, takes the place of the older one.
+        A run that was trained again, as on text that has changed, takes the place of the older one. Rows that
+        another process has added since stay. Raises MRNLabError as the class does.
         """
         by_key = {(run.configuration_id, str(run.config.seed)): run for run in runs}
         new = {key: run for key, run in by_key.items() if run.finished_at != self._finished.get(key)}
-        for key, run in new.items():
-            self._rows[key], self._finished[key] = _row_of(store, run.id), run.finished_at
-        if new:
+        if not new:
+            return
+        rows = {key: _row_of(store, run.id) for key, run in new.items()}
+        name = hashlib.sha256(str(self.path.resolve()).encode()).hexdigest()[:12]
+        with FileLock(cache_dir("studies") / f"{name}.lock"):
+            self._rows = _read(self.path) | rows
             text = io.StringIO(newline="")
             writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
             writer.writeheader()
@@ -100,6 +90,29 @@ class RunTable:
             content = text.getvalue()
             with written_whole(self.path, len(content), "the table of runs") as beside:
                 beside.write_text(content, encoding="utf-8")
+        self._finished |= {key: run.finished_at for key, run in new.items()}
+
+
+def _read(path: Path) -> dict[tuple[str, str], dict[str, str]]:
+    """The rows by configuration and seed."""
+    rows = {}
+    try:
+        text = path.read_text(encoding="utf-8") if path.exists() else ",".join(COLUMNS)
+    except (OSError, UnicodeDecodeError) as error:
+        raise MRNLabError(f"{path} cannot be read: {error}.") from error
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    if tuple(reader.fieldnames or ()) != COLUMNS:
+        raise MRNLabError(f"{path}, line 1: the columns must be {', '.join(COLUMNS)}.")
+    # The limit is the whole process's, and other readers rely on it.
+    limit = csv.field_size_limit(_LONGEST)
+    try:
+        for row in reader:
+            if None in row or None in row.values():
+                raise MRNLabError(f"{path}, line {reader.line_num}: a row has {len(COLUMNS)} values.")
+            rows[row["configuration"], row["seed"]] = row
+    finally:
+        csv.field_size_limit(limit)
+    return rows
 
 
 def _row_of(store: Store, run_id: int) -> dict[str, str]:

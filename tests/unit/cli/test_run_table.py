@@ -11,7 +11,7 @@ import pytest
 
 from core.studies import STUDIES
 from jobs.cli import study as verb
-from jobs.exchange.run_table import COLUMNS
+from jobs.exchange.run_table import COLUMNS, RunTable
 from jobs.reports.studies import follow
 from tests.studying import Workers, finished, setting, study
 from tests.unit.cli.conftest import Laboratory
@@ -78,6 +78,17 @@ def test_a_run_that_was_trained_again_takes_the_place_of_the_older(lab: Laborato
     by_run = {(row["configuration"], row["seed"]): row["test"] for row in _rows(table)}
     assert len(by_run) == ALL
     assert by_run[older.configuration_id, str(older.config.seed)] == "25.00"
+
+
+def test_two_programs_that_add_to_one_table_keep_both_their_rows(lab: Laboratory, tmp_path: Path) -> None:
+    lab.answer("study", "toy")
+    runs = lab.store.runs()
+    first, second = RunTable(tmp_path / "toy.csv"), RunTable(tmp_path / "toy.csv")
+    first.add(lab.store, runs[:2])
+    second.add(lab.store, runs[2:4])
+    first.add(lab.store, runs[4:5])
+    listed = {(row["configuration"], row["seed"]) for row in _rows(tmp_path / "toy.csv")}
+    assert listed == {(run.configuration_id, str(run.config.seed)) for run in runs[:5]}
 
 
 def test_a_table_that_cannot_be_read_is_refused_with_its_line(lab: Laboratory, tmp_path: Path) -> None:
