@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 import psutil
 
@@ -52,11 +51,8 @@ def freeze(store: Store, pid: int) -> None:
     """
     with store.transaction():
         os.kill(pid, signal.SIGSTOP)
-        wait_for(lambda: all(_is_stopped(thread) for thread in Path(f"/proc/{pid}/task").iterdir()))
-
-
-def _is_stopped(thread: Path) -> bool:
-    return (thread / "stat").read_text().rpartition(")")[2].split()[0] == "T"
+        threads = [psutil.Process(thread.id) for thread in psutil.Process(pid).threads()]
+        wait_for(lambda: all(thread.status() == psutil.STATUS_STOPPED for thread in threads))
 
 
 def watchers(pid: int) -> list[psutil.Process]:

@@ -21,19 +21,19 @@ _EPOCHS = {10: 60, 50: 60, 200: 30, 500: 20}
 """By the number of new sentences."""
 
 _TASKS: dict[str, tuple[str, str, str, str]] = {
-    "xpos": (
+    "XPOS": (
         "XPOS of web reviews beside POS of two news corpora",
         "streusle+conll2000+conll2003",
         "xpos",
         "pos@conll2000 pos@conll2003",
     ),
-    "upos": (
+    "UPOS": (
         "UPOS of LinES beside UPOS of web reviews and POS of two news corpora",
         "ud-lines+streusle+conll2000+conll2003",
         "upos@ud-lines",
         "upos@streusle pos@conll2000 pos@conll2003",
     ),
-    "other-tags": (
+    "other tags": (
         "UPOS of web reviews beside POS of two news corpora",
         "streusle+conll2000+conll2003",
         "upos",
@@ -45,15 +45,14 @@ _TASKS: dict[str, tuple[str, str, str, str]] = {
         "chunk@conll2000",
         "chunk@conll2003 pos@conll2003 ner",
     ),
-    "ner": (
+    "NER": (
         "NER of CoNLL-2003 beside chunks and POS of CoNLL-2000 and supersenses",
         "conll2003+conll2000+streusle",
         "ner",
         "chunk@conll2000 pos@conll2000 supersense",
     ),
 }
-"""Title, corpora (the new task's first), the new task, the trained ones."""
-_PARTS = {"xpos": "XPOS", "upos": "UPOS", "other-tags": "other tags", "chunk": "chunk", "ner": "NER"}
+"""By part the title, corpora (the new task's first), the new task, the trained ones."""
 
 
 def _sampled(corpora: str, train: int) -> str:
@@ -79,12 +78,12 @@ _FAMILIES = (
 )
 
 
-def _setting(name: str, sentences: int) -> Setting:
-    title, corpora, new, trained = _TASKS[name]
+def _setting(part: str, sentences: int) -> Setting:
+    title, corpora, new, trained = _TASKS[part]
     return Setting(
-        f"{name}-{sentences}",
+        f"{part.lower().replace(' ', '-')}-{sentences}",
         f"{title}, from {sentences} sentences",
-        _PARTS[name],
+        part,
         {
             "corpus": _sampled(corpora, sentences),
             "tasks": (new, *trained.split()),
@@ -109,7 +108,7 @@ STUDY = Study(
     "new-task",
     "A new task",
     "What does a task of few sentences gain from heads that are trained already?",
-    tuple(_setting(name, sentences) for name in _TASKS for sentences in _EPOCHS),
+    tuple(_setting(part, sentences) for part in _TASKS for sentences in _EPOCHS),
     _FAMILIES,
     "ridge",
     search_seeds=(71, 72),

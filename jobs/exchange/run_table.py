@@ -40,12 +40,11 @@ _SCORES = TypeAdapter(tuple[StoredScore, ...])
 class RunTable:
     """The table in a file, which need not exist yet.
 
-    Raises MRNLabError where the file is not such a table, naming the line.
+    What reads the file raises MRNLabError where it is not such a table, naming the line.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._rows = _read(path)
         self._finished: dict[tuple[str, str], datetime | None] = {}
 
     def restore(self, store: Store) -> int:
@@ -53,9 +52,9 @@ class RunTable:
 
         Raises MRNLabError for a row that describes no run; then the store is unchanged.
         """
-        added = 0
+        added, rows = 0, _read(self.path)
         with store.transaction():
-            for key, row in self._rows.items():
+            for key, row in rows.items():
                 try:
                     record = _record_of(row)
                 except (ValidationError, ValueError) as error:
@@ -72,7 +71,7 @@ class RunTable:
         """Adds finished runs and writes the file, if there is a new one.
 
         A run that was trained again, as on text that has changed, takes the place of the older one. Rows that
-        another process has added since stay. Raises MRNLabError as the class does.
+        another process has added since stay.
         """
         by_key = {(run.configuration_id, str(run.config.seed)): run for run in runs}
         new = {key: run for key, run in by_key.items() if run.finished_at != self._finished.get(key)}
@@ -81,11 +80,10 @@ class RunTable:
         rows = {key: _row_of(store, run.id) for key, run in new.items()}
         name = hashlib.sha256(str(self.path.resolve()).encode()).hexdigest()[:12]
         with FileLock(cache_dir("studies") / f"{name}.lock"):
-            self._rows = _read(self.path) | rows
             text = io.StringIO(newline="")
             writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
             writer.writeheader()
-            writer.writerows(self._rows.values())
+            writer.writerows((_read(self.path) | rows).values())
             self.path.parent.mkdir(parents=True, exist_ok=True)
             content = text.getvalue()
             with written_whole(self.path, len(content), "the table of runs") as beside:
