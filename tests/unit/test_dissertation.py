@@ -197,7 +197,12 @@ class TestOtherEncoders:
         ]  # fmt: skip
         encoders = {plan.run.encoder for plan in listing(made)}
         assert encoders == {"minilm", "minilm+bilstm"}
-        assert {plan.run.lambda_ for plan in listing(made)} == {None, *LAMBDAS, 0.005}
+        for setting in made.settings:
+            arms = lay_out(made, setting).arms["mrn"]
+            lowest = [0.05, 0.005]
+            assert [arm.values["lambda"] for arm in arms] == (
+                [] if "-10" in setting.name else [1, 0.5]
+            ) + lowest
         assert not any(_cells(plan.run) for plan in listing(made))
 
     def test_a_frozen_encoder_has_its_own_rate_and_nothing_published(self) -> None:
