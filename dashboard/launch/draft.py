@@ -179,6 +179,8 @@ class Draft:
     """By field, what is wrong with files that cannot be read or used."""
     reads: frozenset[str] | None = None
     """What the tasks read (`core.tasks.Kind.reads`); None where that is unknown."""
+    notes: tuple[str, ...] = ()
+    """What the form says of the corpus."""
     priority: int = 0
     retries: int = 0
     """Priority and automatic resumes; not part of the config."""

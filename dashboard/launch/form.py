@@ -214,6 +214,7 @@ def form() -> tuple[Draft, _Slots]:
         lists=lists | rare,
         reads=reads,
         problems=problems,
+        notes=data.summary.notes if data.summary else (),
         **execution,
     )
     return draft, slots

@@ -155,7 +155,7 @@ def _planned(draft: Draft, configs: tuple[RunConfig, ...], last: DeltaGenerator)
     reuse = bool(same) and bool(st.session_state[_REUSE])
     stored = [same.get(run) if reuse else None for run in runs]
     new = tuple(run for run, stored_run in zip(runs, stored, strict=True) if stored_run is None)
-    ready = checked(new)
+    notes = [note for note in checked(new) if note not in draft.notes]
     time, room = costs(new)
 
     _heading(len(runs), len(new), time)
@@ -178,10 +178,10 @@ def _planned(draft: Draft, configs: tuple[RunConfig, ...], last: DeltaGenerator)
     _launched(configs)
     _table(plan_rows(runs, stored, time))
     with st.container(gap="xsmall"):
-        for note in ready[:_MOST_NOTES]:
+        for note in notes[:_MOST_NOTES]:
             st.caption(f":material/info: {escape(note)}")
-        if len(ready) > _MOST_NOTES:
-            st.caption(f"{plural(len(ready) - _MOST_NOTES, 'more note')}.")
+        if len(notes) > _MOST_NOTES:
+            st.caption(f"{plural(len(notes) - _MOST_NOTES, 'more note')}.")
 
     def terminal() -> None:
         st.code(command(draft, configs, runs, reuse=reuse), language="bash", wrap_lines=True)
