@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 from core.evaluation.comparison import HIGHER, Comparison
@@ -40,8 +39,8 @@ def report(study: Study, results: Sequence[Result]) -> Iterator[Part]:
     if known:
         yield "## The answer"
         yield from (f"- {result.setting.title}: {answer(result)}" for result in known)
-    for part, group in groupby(results, key=lambda result: result.setting.part):
-        of_part = list(group)
+    for part in dict.fromkeys(result.setting.part for result in results):
+        of_part = [result for result in results if result.setting.part == part]
         view = table_view(study, part, of_part)
         yield f"## {view.paper.title if view else capitalised(part)}"
         if view is not None:

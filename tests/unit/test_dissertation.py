@@ -264,3 +264,9 @@ class TestReport:
         assert "| BERT (STL) | 324.0M | 324.0M | 2.00 GB (cuda) | 3 min |" in lines
         assert STUDY.protocol in text
         assert "|our mean − published mean| ≤ published SD" in text
+
+    def test_the_settings_of_a_table_stand_together_whatever_their_order(self) -> None:
+        results = [result(STUDY, name, scores=PRINTED) for name in ("table1", "table2", "table1-roberta")]
+        lines = "\n\n".join(map(markdown, report(STUDY, results))).splitlines()
+        headings = [line.split(":")[0] for line in lines if line.startswith("## ")]
+        assert headings == ["## The answer", "## Table 1", "## Table 2"]
