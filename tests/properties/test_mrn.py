@@ -15,6 +15,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
 from core.mrn.alignments import LabelCounts, align
 from core.mrn.alignments.base import Alignment
@@ -430,3 +431,25 @@ def test_paper_penalty_can_vanish() -> None:
     for _ in range(3):
         prior.update(heads)
     assert float(prior.penalty(heads)) < 1e-6 * first
+
+
+def test_paper_update_goes_on_where_the_svd_in_float32_does_not_converge(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    alignment, heads = problem(9, (3, 3), 8)
+    heads = heads.float()
+    svd = torch.linalg.svd
+
+    def diverging(matrix: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        if matrix.dtype == torch.float32:
+            raise LinAlgError("linalg.svd: The algorithm failed to converge")
+        left, values, right = svd(matrix)
+        return left, values, right
+
+    penalties = []
+    for decompose in (svd, diverging):
+        monkeypatch.setattr(torch.linalg, "svd", decompose)
+        prior = make_prior("paper", alignment, PriorSettings(8, 1.0, 1.0), CPU)
+        prior.update(heads)
+        penalties.append(prior.penalty(heads))
+    torch.testing.assert_close(*penalties, rtol=1e-4, atol=1e-6)

@@ -24,6 +24,7 @@ from collections.abc import Mapping
 
 import torch
 from torch import Tensor
+from torch.linalg import LinAlgError  # type: ignore[attr-defined]  # public, yet not re-exported
 
 from core.mrn.alignments.base import Alignment
 from core.mrn.lowrank import semidefinite_factor
@@ -135,7 +136,10 @@ def _unfold(weights: Tensor, mode: str) -> Tensor:
 
 def _precision(scatter: Tensor) -> Tensor:
     """U g(s) Vᵀ, scaled to a trace of at most MAX_TRACE (appendix A.5, `eig_decomp`)."""
-    left, values, right = torch.linalg.svd(scatter)
+    try:
+        left, values, right = torch.linalg.svd(scatter)
+    except LinAlgError:  # seen in float32 where a scatter has collapsed to εI
+        left, values, right = (factor.to(scatter.dtype) for factor in torch.linalg.svd(scatter.double()))
     precision = left @ torch.diag(torch.where(values > INVERT_ABOVE, 1 / values, values)) @ right
     trace = torch.trace(precision)
     return torch.where(trace > MAX_TRACE, precision / trace * MAX_TRACE, precision)
