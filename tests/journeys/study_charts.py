@@ -40,7 +40,9 @@ _SETTINGS: Mapping[str, tuple[str, Mapping[str, str]]] = {
         "MTL",
         {
             "POS of both corpora, 5%": "dissertation-table3-5",
-            "rarer labels": "dissertation-table3-5",
+            "10%": "dissertation-table3-10",
+            "rarer labels, 5%": "dissertation-table3-5",
+            "rarer labels, 10%": "dissertation-table3-10",
         },
     ),
     "regimes": (
