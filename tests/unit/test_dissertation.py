@@ -199,10 +199,8 @@ class TestOtherEncoders:
         assert encoders == {"minilm", "minilm+bilstm"}
         for setting in made.settings:
             arms = lay_out(made, setting).arms["mrn"]
-            lowest = [0.05, 0.005]
-            assert [arm.values["lambda"] for arm in arms] == (
-                [] if "-10" in setting.name else [1, 0.5]
-            ) + lowest
+            lambdas = [0.05, 0.005] if "-10" in setting.name else [*LAMBDAS, 0.005]
+            assert [arm.values["lambda"] for arm in arms] == lambdas
         assert not any(_cells(plan.run) for plan in listing(made))
 
     def test_a_frozen_encoder_has_its_own_rate_and_nothing_published(self) -> None:
