@@ -125,63 +125,27 @@ ENCODER_TRAININGS: dict[str, str] = {
     "top:2": "Fine-tunes the last two layers over cached states: a third of full's time, for 3 points of "
     "score (MiniLM, 5% of CoNLL-2003).",
     "top:4": "Fine-tunes the last four layers over cached states: with MiniLM two thirds of full's time.",
-    "lora:8": "Trains adapters of rank 8 in every layer's attention: four fifths of full's time, for 3 "
-    "points of score (MiniLM, 5% of CoNLL-2003), and small checkpoints.",
 }
-"""What the form offers of `encoder_training`, each with a line; other numbers of layers and ranks work."""
+"""What the form offers of `encoder_training`, each with a line; other numbers of layers work."""
 
-_TRAINING = re.compile(r"(full|frozen)|(top|lora):([1-9][0-9]{0,3})")
-
-
-@dataclass(frozen=True)
-class EncoderTraining:
-    """How much of a transformer a run trains, as `encoder_training` says it.
-
-    kind    full, frozen, top (the last layers) or lora (low-rank adapters)
-    number  how many layers, or the rank of the adapters; 0 for the others
-    """
-
-    kind: str
-    number: int = 0
-
-    @property
-    def trains_all(self) -> bool:
-        """Whether all weights of the transformer are trained, so that a checkpoint has them all."""
-        return self.kind == "full"
-
-    @property
-    def trains_any(self) -> bool:
-        """Whether any weight of the transformer, or of adapters in it, is trained."""
-        return self.kind != "frozen"
-
-    @property
-    def caches_states(self) -> bool:
-        """Whether the states of layers that are not trained are computed once and kept."""
-        return self.kind in ("frozen", "top")
-
-    @property
-    def top(self) -> int:
-        """How many of the last layers are trained over cached states."""
-        return self.number if self.kind == "top" else 0
-
-    @property
-    def rank(self) -> int:
-        """The rank of the adapters; 0 where there are none."""
-        return self.number if self.kind == "lora" else 0
+FULL, FROZEN = "full", "frozen"
+_TRAINING = re.compile(r"full|frozen|top:([1-9][0-9]{0,3})")
 
 
 @lru_cache
-def parse_training(text: str) -> EncoderTraining:
-    """What an `encoder_training` says. Raises ConfigError where it says nothing."""
-    match = _TRAINING.fullmatch(text)
+def top_layers(encoder_training: str) -> int:
+    """How many of the last layers are trained over cached states: K of `top:K`, otherwise 0.
+
+    Raises ConfigError where the text is none that `encoder_training` may have.
+    """
+    match = _TRAINING.fullmatch(encoder_training)
     if match is None:
         raise ConfigError(
             "encoder_training",
-            f"{FIELD} must be full, frozen, top:K (the last K layers) or lora:R (adapters of rank R), as in "
-            f"top:2, not '{text}'.",
+            f"{FIELD} must be full, frozen or top:K (the last K layers), as in top:2, not "
+            f"'{encoder_training}'.",
         )
-    plain, kind, number = match.groups()
-    return EncoderTraining(plain) if plain else EncoderTraining(kind, int(number))
+    return int(match[1] or 0)
 
 
 # The priors and alignments by name, each with a line for the form. Needs no torch.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,13 +12,14 @@ from pydantic import ConfigDict, Field
 
 from core.errors import ConfigError
 from core.registry import (
+    FROZEN,
+    FULL,
     PREDICTED,
     WORD_ENCODERS,
-    EncoderTraining,
     has_bilstm,
-    parse_training,
     reads_words,
     recommended_learning_rate,
+    top_layers,
 )
 
 LEARNABLE: tuple[str, ...] = ("task", "label", "feature")
@@ -33,8 +35,6 @@ _HEAD_RATE_FACTOR = 10.0
 # The fewer layers are trained, the faster: 10 / K times the rate of a whole encoder. The heads' rate then
 # goes from that of fine-tuning to that over frozen features. Measured: docs/performance.md.
 _TOP_RATE = 10.0
-# Adapters want a rate 15 times as fast, and heads hardly a faster one than their own.
-_ADAPTER_RATE, _ADAPTER_HEAD_FACTOR = 15.0, 4 / 3
 # Over frozen features heads carry all the learning: they want larger weights, so a faster rate. Measured on
 # CoNLL-2003, 5%, MiniLM: at 0.002 the heads are far from done after ten epochs.
 _FROZEN_HEAD_RATE = 2e-2
@@ -125,20 +125,13 @@ def is_mrn(values: Values) -> bool:
     return bool(values["paradigm"] == "mrn")
 
 
-def _training(values: Values) -> EncoderTraining:
-    try:
-        return parse_training(str(values["encoder_training"]))
-    except ConfigError:  # refused when the run is built; until then the form shows all fields
-        return EncoderTraining("full")
-
-
 def learns(values: Values) -> bool:
     """Whether the run has covariances to learn."""
     return is_mrn(values) and values["prior"] != PREDICTED
 
 
 def _is_frozen(values: Values) -> bool:
-    return not _training(values).trains_any
+    return bool(values["encoder_training"] == FROZEN)
 
 
 def _has_bilstm(values: Values) -> bool:
@@ -169,11 +162,10 @@ def default_learn(values: Values) -> tuple[str, ...]:
 
 
 def default_encoder_rate(values: Values) -> float:
-    training, factor = _training(values), 1.0
-    if training.top:
-        factor = max(1.0, _TOP_RATE / training.top)
-    elif training.rank:
-        factor = _ADAPTER_RATE
+    factor = 1.0
+    with suppress(ConfigError):  # refused when the run is built
+        if top := top_layers(str(values["encoder_training"])):
+            factor = max(1.0, _TOP_RATE / top)
     return float(f"{factor * recommended_learning_rate(str(values['encoder'])):.2g}")
 
 
@@ -181,8 +173,7 @@ def default_head_rate(values: Values) -> float:
     rate = values["lr_encoder"]
     if rate is None:
         return _FROZEN_HEAD_RATE
-    factor = _ADAPTER_HEAD_FACTOR if _training(values).rank else _HEAD_RATE_FACTOR
-    return float(rate) * (1.0 if _reads_words(values) else factor)
+    return float(rate) * (1.0 if _reads_words(values) else _HEAD_RATE_FACTOR)
 
 
 def default_prior(values: Values) -> str:
@@ -223,7 +214,7 @@ def has_task_layers(values: Values) -> bool:
 
 
 def may_embed_tasks(values: Values) -> bool:
-    return shares(values) and _training(values).trains_all and not _has_bilstm(values)
+    return shares(values) and values["encoder_training"] == FULL and not _has_bilstm(values)
 
 
 def shares_trained_layers(values: Values) -> bool:

@@ -91,12 +91,10 @@ class EncoderChoice(BaseModel):
     """The shared layers: a known name, a Hugging Face Hub id or a local folder; add '+bilstm' for a BiLSTM on
     top.
     """
-    encoder_training: str = run_field(
-        "full", "choice", choices=("full", "frozen", "top:K", "lora:R"), label="Training"
-    )
+    encoder_training: str = run_field("full", "choice", choices=("full", "frozen", "top:K"), label="Training")
     """'full' fine-tunes the encoder; 'frozen' computes its features once, caches them and trains only what
     stands on top, in seconds. Between the two: 'top:K' trains the last K layers over cached states of the
-    layer below; 'lora:R' trains adapters of rank R in the attention of all layers.
+    layer below.
     """
 
 
@@ -213,14 +211,12 @@ class Schedule(BaseModel):
         when=trains_encoder,
         because="a frozen encoder is not trained; set encoder_training to full to use it",
     )
-    """Learning rate of the encoder (unset: the encoder's own, 10 / K times that for top:K, 15 times that for
-    lora:R).
-    """
+    """Learning rate of the encoder (unset: the encoder's own, 10 / K times that for top:K)."""
     lr_heads: float | None = run_field(
         default_head_rate, "per step", gt=0, le=1, label="Learning rate, heads", when=always
     )
-    """Learning rate of the task heads (unset: ten times the encoder's, 4/3 of it for lora:R, the same where
-    the encoder reads word vectors, or 0.02 over a frozen encoder).
+    """Learning rate of the task heads (unset: ten times the encoder's, the same where the encoder reads word
+    vectors, or 0.02 over a frozen encoder).
     """
     lr_bilstm: float | None = of_bilstm(1e-3, "per step", gt=0, le=1, label="Learning rate, BiLSTM")
     """Learning rate of the BiLSTM, and of dense layers above it."""

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from core.config.run_config import RunConfig
+from core.registry import FROZEN
 
 PRESETS: dict[str, dict[str, Any]] = {
     # The values of the dissertation's section 6.1 and of the program in its appendix A.3 to A.5, which
@@ -96,7 +97,7 @@ ADDED_EPOCHS = 60
 
 def trains_heads_alone(config: RunConfig) -> bool:
     """Whether nothing under the heads is trained: a frozen encoder and no BiLSTM."""
-    return not config.training.trains_any and config.bilstm_hidden is None
+    return config.encoder_training == FROZEN and config.bilstm_hidden is None
 
 
 def shares_nothing(config: RunConfig) -> bool:

@@ -40,14 +40,15 @@ from core.errors import FIELD, ConfigError
 from core.registry import (
     BILSTM_SUFFIX,
     BY_CONFIGURATION,
+    FROZEN,
+    FULL,
     PREDICTED,
     PRIORS,
-    EncoderTraining,
     base_name,
     has_bilstm,
     parse_alignment,
-    parse_training,
     reads_words,
+    top_layers,
 )
 from core.wording import any_of, plural
 
@@ -79,7 +80,7 @@ class RunConfig(Scoring, Optimisation, Heads, Layers, Schedule, Sharing, Encoder
     @field_validator("encoder_training")
     @classmethod
     def _says_what_is_trained(cls, value: str) -> str:
-        parse_training(value)
+        top_layers(value)
         return value
 
     @field_validator("lstm_layers")
@@ -123,7 +124,7 @@ class RunConfig(Scoring, Optimisation, Heads, Layers, Schedule, Sharing, Encoder
                 "use 'shuffled', or set batching to 'by_length'."
             )
             raise ConfigError("batching", problem)
-        if reads_words(self.encoder) and not self.training.trains_all:
+        if reads_words(self.encoder) and self.encoder_training != FULL:
             problem = (
                 f"{FIELD} must be full here: what reads words is trained; vectors_training fixes vectors."
             )
@@ -158,7 +159,7 @@ class RunConfig(Scoring, Optimisation, Heads, Layers, Schedule, Sharing, Encoder
             raise ConfigError("added_to", f"{FIELD}: name the finished run that the task is added to.")
         if len(self.tasks) != 1:
             raise ConfigError("tasks", f"{FIELD}: choose one task. You can add another afterwards.")
-        if self.training.trains_any or has_bilstm(self.encoder):
+        if self.encoder_training != FROZEN or has_bilstm(self.encoder):
             raise ConfigError(
                 "encoder_training",
                 f"{FIELD} must be frozen here, without a BiLSTM: a task is added to trained heads over the "
@@ -244,9 +245,9 @@ class RunConfig(Scoring, Optimisation, Heads, Layers, Schedule, Sharing, Encoder
         return type(self).build(**values)
 
     @property
-    def training(self) -> EncoderTraining:
-        """What `encoder_training` says."""
-        return parse_training(self.encoder_training)
+    def top_layers(self) -> int:
+        """How many of the encoder's last layers are trained over cached states; 0 unless `top:K`."""
+        return top_layers(self.encoder_training)
 
     @property
     def transformer(self) -> str | None:

@@ -1,9 +1,9 @@
 """A trained tagger on disk: safetensors and JSON, never pickle.
 
 A checkpoint folder holds `run.json` (what was trained, the tasks and their labels), `weights.safetensors`
-(all that was trained on top of the transformer, and last layers or adapters of it that were trained by
-themselves) and, where the whole transformer was trained, `encoder/`, a Transformers folder of its own. An
-encoder that was not trained in full is named, not copied; an export puts it into `encoder/` as trained.
+(all that was trained on top of the transformer, with its last layers where those alone were trained) and,
+where the whole transformer was trained, `encoder/`, a Transformers folder of its own. An encoder that was
+not trained in full is named, not copied; an export puts it into `encoder/` as trained.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from core.models.encoders import Encoder
 from core.models.encoders.bilstm import BiLSTM
 from core.models.encoders.fast_bert import TrainedRows, join_rows, whole_vocabulary
 from core.models.encoders.frozen import CachedTransformer, shared_transformer
-from core.models.encoders.partial import TopLayers, is_adapter, load_top, merge_adapters
+from core.models.encoders.partial import TopLayers, load_top
 from core.models.encoders.task_embedding import TaskEmbeddedTransformer, embed_tasks
 from core.models.encoders.transformer import Transformer, load_transformer
 from core.models.saved_tagger import SavedTagger
@@ -34,7 +34,7 @@ from core.models.tagger import HeadTask, MultiTaskTagger, make_tagger
 from core.models.trained_heads import TrainedHeads
 from core.models.word_model import ContextReader, load_context, load_word_encoder, save_inventory
 from core.records import TaskFacts
-from core.registry import reads_words
+from core.registry import FULL, reads_words
 
 _FORMAT = 1
 _TRANSFORMER = ".inner."  # in the names of a transformer's own parameters
@@ -59,7 +59,7 @@ def save(
         state = before.joined(state)
     save_file({name: value.contiguous() for name, value in state.items()}, folder / "weights.safetensors")
     save_inventory(folder, model)
-    if isinstance(tokenizer, SubwordTokenizer) and config.training.trains_all:
+    if isinstance(tokenizer, SubwordTokenizer) and config.encoder_training == FULL:
         inner = inner_of(model.encoder)
         with whole_vocabulary(inner):
             inner.save_pretrained(folder / "encoder")
@@ -79,12 +79,12 @@ def _described(task: TaskFacts) -> dict[str, Any]:
 
 
 def own_weights(model: MultiTaskTagger) -> dict[str, Tensor]:
-    """The weights of all but the transformer, and adapters in it, as they are in the model, not copied."""
+    """The weights of all but the transformer, as they are in the model, not copied."""
     return {name: value for name, value in model.state_dict().items() if _is_own(name)}
 
 
 def _is_own(name: str) -> bool:
-    return _TRANSFORMER not in name or is_adapter(name)
+    return _TRANSFORMER not in name
 
 
 def saved_bytes(model: MultiTaskTagger) -> int:
@@ -125,13 +125,13 @@ def load(folder: Path) -> SavedTagger:
         tasks = description["tasks"]
         context = load_context(config, folder)
         weights = load_file(folder / "weights.safetensors")
-        encoder, tokenizer = _load_encoder(config, folder, context, len(tasks), weights)
+        encoder, tokenizer = _load_encoder(config, folder, context, len(tasks))
         head_tasks = [
             HeadTask(task["scheme"], task["labels"], task.get("scale") and tuple(task["scale"]))
             for task in tasks
         ]
         model = make_tagger(encoder, config, head_tasks, pooled_by=description.get("pooling", "cls"))
-        restore_own(model, {name: value for name, value in weights.items() if not is_adapter(name)})
+        restore_own(model, weights)
     except (FileNotFoundError, NotADirectoryError):
         raise MRNLabError(
             f"The checkpoint {folder.name} is not there any more. Train the run again to tag with it."
@@ -144,23 +144,20 @@ def load(folder: Path) -> SavedTagger:
 
 
 def _load_encoder(
-    config: RunConfig, folder: Path, context: ContextReader | None, tasks: int, weights: Mapping[str, Tensor]
+    config: RunConfig, folder: Path, context: ContextReader | None, tasks: int
 ) -> tuple[Encoder, Tokenizer]:
-    """The encoder of a checkpoint of so many tasks, with adapters among the `weights` merged into it but
-    without the other ones, and what splits words for it.
+    """The encoder of a checkpoint of so many tasks, without the checkpoint's `weights`, and what splits words
+    for it.
     """
     if reads_words(config.encoder):
         return load_word_encoder(config, folder, 0 if context is None else context.transformer.features)
     has_folder = (folder / "encoder").is_dir()
     source = str(folder / "encoder") if has_folder else config.encoder
     encoder: Encoder
-    if config.training.top:
-        encoder = load_top(source, config.training.top)
-    elif has_folder or config.training.rank:
-        transformer = load_transformer(source, half=False)
-        if not has_folder:
-            merge_adapters(transformer.inner, weights)
-        encoder = embed_tasks(transformer, tasks, config.task_embedding)
+    if config.top_layers:
+        encoder = load_top(source, config.top_layers)
+    elif has_folder:
+        encoder = embed_tasks(load_transformer(source, half=False), tasks, config.task_embedding)
     else:
         encoder = shared_transformer(source)
     if config.bilstm_hidden is not None:

@@ -39,18 +39,11 @@ _FAMILIES = (
 )
 
 _WORDS_PER_SENTENCE = 15
-_TRAININGS = {"frozen": "frozen", "top:1": "top 1", "top:2": "top 2", "lora:8": "LoRA 8", "full": "full"}
+_TRAININGS = {"frozen": "frozen", "top:1": "top 1", "top:2": "top 2", "full": "full"}
 # Dev chooses the epoch. A frozen encoder's heads need more epochs, and these cost next to nothing.
 _EPOCHS = {50: (60, 15), 200: (30, 8), 1000: (20, 5)}
 KINDS = ("alike", "mixed")
-PARTS = (*KINDS, "1000 sentences", "adapters")
-
-
-def _part(kind: str, sentences: int, training: str) -> str:
-    """The part of a setting: those that cost most, 1,000 sentences and adapters, stand apart."""
-    if training == "lora:8":
-        return "adapters"
-    return "1000 sentences" if sentences == 1000 else kind
+PARTS = (*KINDS, "1000 sentences")
 
 
 def _corpora(sentences: int) -> dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]]:
@@ -83,7 +76,7 @@ def _setting(kind: str, sentences: int, training: str) -> Setting:
     return Setting(
         f"{kind}-{sentences}-{short}",
         f"{kind.capitalize()} tasks, {sentences:,} sentences each, {_TRAININGS[training]}",
-        _part(kind, sentences, training),
+        "1000 sentences" if sentences == 1000 else kind,  # those that cost most stand apart
         base,
         targets,
         tuple(family.name for family in _FAMILIES),

@@ -33,7 +33,7 @@ from core.errors import NoRoom
 from core.models import model_io
 from core.models.encoders.fast_bert import TrainedRows
 from core.records import DevMetrics, Note, Saved, Sink
-from core.registry import reads_words
+from core.registry import FULL, reads_words
 from core.training.setup import TrainingRun
 from core.training.step_log import StepLog
 
@@ -227,7 +227,7 @@ class Resuming:
         """
         model, epoch, size = self._run.model, len(progress.history), model_io.saved_bytes(self._run.model)
         config = self._run.config
-        is_light = not config.training.trains_all or reads_words(config.encoder)
+        is_light = config.encoder_training != FULL or reads_words(config.encoder)
         if not is_light or size > _MOST_IN_MEMORY:
             self._write_best(epoch, progress.step, size)
             return

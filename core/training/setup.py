@@ -30,7 +30,7 @@ from core.models.encoders import Encoder
 from core.models.encoders.bilstm import BiLSTM
 from core.models.encoders.fast_bert import TrainedRows, train_rows, weight_count
 from core.models.encoders.frozen import FeatureTables, FrozenFeatures
-from core.models.encoders.partial import TopLayers, adapt
+from core.models.encoders.partial import TopLayers
 from core.models.encoders.task_embedding import TaskEmbeddedTransformer, embed_tasks
 from core.models.encoders.transformer import LazyTransformer, PooledBy, load_transformer, text_pooling
 from core.models.sources import check_max_length, check_training, local_copy, locate, signature
@@ -41,7 +41,7 @@ from core.mrn.alignments import LabelCounts, align, alignment_facts
 from core.mrn.priors import NoPrior, Prior, PriorSettings, make_prior
 from core.paths import cache_dir
 from core.records import Note, RunFacts, Sink, TaskFacts
-from core.registry import reads_words
+from core.registry import FROZEN, FULL, reads_words
 from core.training.added import added
 from core.training.data import SplitData, encode_corpus, task_facts
 from core.training.trainable import check_trainable
@@ -189,7 +189,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         )
 
     features = lookup = None
-    if base is not None and (context_tokenizer is not None or config.training.caches_states):
+    if base is not None and (context_tokenizer is not None or config.encoder_training != FULL):
         pad, kept_on = tokenizer.pad, device
         if context_tokenizer is None:
             lookup = FrozenFeatures(base.features).to(device)
@@ -254,7 +254,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         order=np.random.default_rng([config.seed, _ORDER_STREAM]),
         features=features,
         frozen=lookup,
-        encoder_fingerprint="" if base is None or not config.training.trains_any else base.fingerprint,
+        encoder_fingerprint="" if base is None or config.encoder_training == FROZEN else base.fingerprint,
         task_weights=None
         if config.task_weights is None
         else torch.tensor(config.task_weights, device=device),
@@ -288,9 +288,9 @@ def _subword_tokenizer(encoder: str) -> SubwordTokenizer:
 
 def _base_transformer(config: RunConfig, half: bool, device: torch.device) -> LazyTransformer | None:
     """The transformer, as encoder or as context, where not all of its weights are trained."""
-    if config.transformer is None or (config.context_encoder is None and config.training.trains_all):
+    if config.transformer is None or (config.context_encoder is None and config.encoder_training == FULL):
         return None
-    return LazyTransformer(config.transformer, half=half, device=device, top=config.training.top)
+    return LazyTransformer(config.transformer, half=half, device=device, top=config.top_layers)
 
 
 def _encoder(
@@ -314,9 +314,6 @@ def _encoder(
     encoder: Encoder
     if lookup is not None and base is not None:
         encoder = TopLayers(lookup, *base.top_layers(), half=half) if base.top else lookup
-    elif base is not None:
-        adapt(adapted := base.load(), config.training.rank)
-        encoder = adapted.to(device)
     else:
         transformer = load_transformer(config.encoder, half=half)
         train_rows(transformer.inner, np.append(train.text.ids, tokenizer.pad))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from core.config import RunConfig
 from core.corpora.types import Task
 from core.errors import FIELD, ConfigError, NothingToLearn
-from core.registry import has_bilstm, reads_words
+from core.registry import FROZEN, has_bilstm, reads_words
 from core.tasks import KINDS
 
 
@@ -50,7 +50,7 @@ def check_trainable(config: RunConfig, tasks: Sequence[Task]) -> None:
                     f"{len(task.labels)}. Give each task a head of its own.",
                 )
         return
-    encoder_trains = config.training.trains_any or has_bilstm(config.encoder)
+    encoder_trains = config.encoder_training != FROZEN or has_bilstm(config.encoder)
     of_cosines = len(pairs) == len(tasks) and all(KINDS[task.scheme].is_number for task in pairs)
     if not encoder_trains and of_cosines:
         raise NothingToLearn([task.name for task in tasks])

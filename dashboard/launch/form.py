@@ -188,9 +188,7 @@ def form() -> tuple[Draft, _Slots]:
     has_training = "encoder_training" in applicable(lists)
     if has_training:
         with _field(slots, "encoder_training", left):
-            lists["encoder_training"] = _picked_or_typed(
-                "encoder_training", "Choose, or type top:K or lora:R"
-            )
+            lists["encoder_training"] = _picked_or_typed("encoder_training", "Choose, or type top:K")
             captions(_known(lists["encoder_training"], ENCODER_TRAININGS))
             if trained := [name for name in lists["encoder"] if name in WORD_ENCODERS]:
                 st.caption(f"Always trained: {', '.join(trained)}.")

@@ -10,6 +10,7 @@ import typer
 from core.config import FIELD_HELP
 from core.errors import MRNLabError
 from core.paths import own_log
+from core.registry import FULL
 from core.store import MetricKey, Run, RunState, StoredScore
 from core.tasks import kind_of
 from core.tasks.scores import percent_sign
@@ -86,7 +87,7 @@ def _cells(run: Run) -> tuple[object, ...]:
     # Patience may end a run before its last step.
     done = 1.0 if run.state is RunState.SUCCEEDED else run.step / (run.total_steps or 1)
     progress = f"{done:.0%}" if run.total_steps else ""
-    encoder = config.encoder + ("" if config.training.trains_all else f" ({config.encoder_training})")
+    encoder = config.encoder + ("" if config.encoder_training == FULL else f" ({config.encoder_training})")
     corpus = config.corpus if len(config.corpus) <= 24 else "…" + config.corpus[-23:]
     return (
         run.id, run.state.word, progress, config.paradigm, config.lambda_, ",".join(config.tasks), encoder,

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from core.errors import LossCause
+from core.registry import FROZEN
 from core.store import Run, RunEvent, RunState
 from core.wording import capitalised, number
 
@@ -118,7 +119,7 @@ def _smaller_batch(run: Run) -> tuple[Sequence[str], Mapping[str, str]]:
     steps = [f"Clone it with {name} {size} (now {now})."] if clone else []
     if config.max_length > 64:
         steps.append(f"Or with max_length {config.max_length // 2} (now {config.max_length}).")
-    if config.training.trains_any:
+    if config.encoder_training != FROZEN:
         steps.append("Or with encoder_training frozen, which keeps no gradients of the encoder.")
     return steps, clone
 

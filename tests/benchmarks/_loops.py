@@ -116,7 +116,7 @@ def train_ours(paradigm: str, job: Job, turns: Turns) -> None:
         if turns.warming_up:  # also on the longest sentences, so that memory peaks as in a whole epoch
             train_step(run, next(run.splits["train"].batches.by_length()))
         below = getattr(run.model.encoder, "below", run.model.encoder)
-        packed = run.config.training.top or (hasattr(below, "inner") and packs(below.inner))
+        packed = run.config.top_layers or (hasattr(below, "inner") and packs(below.inner))
         turns.count(len(batch.words), len(batch.real), len(batch.real) if packed else batch.ids.numel())
         return train_step(run, batch)
 
@@ -224,7 +224,7 @@ def ways(job: Job) -> dict[str, tuple[Loop, Job]]:
     """All ways to train, each with its job. Where this one does not train the whole encoder, the others do,
     and MRN Lab too as `full`.
     """
-    if job.config.training.trains_all:
+    if job.config.encoder_training == "full":
         return {name: (loop, job) for name, loop in LOOPS.items()}
     config = job.config.with_(encoder_training="full", lr_encoder=None, lr_heads=None)
     whole = replace(job, config=config)

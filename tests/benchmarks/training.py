@@ -46,7 +46,6 @@ from tests.benchmarks._turns import TURN, Block, Player
 
 if TYPE_CHECKING:
     from core.config import RunConfig
-    from core.registry import EncoderTraining
     from tests.benchmarks._loops import Job
 
 PAIRS = 8
@@ -66,7 +65,6 @@ Peaks = tuple[int, int | None]
 
 def compare(job: Job) -> dict[str, Any]:
     """Train all ways in turns; figures of each, and ratios."""
-    from core.registry import EncoderTraining
     from tests.benchmarks._loops import ways
 
     load = os.getloadavg()[0]
@@ -93,7 +91,7 @@ def compare(job: Job) -> dict[str, Any]:
     words = sum(len(sentence.tokens) for sentence in job.sentences) / len(job.batches)
     blocks["published"] = [replace(block, words=round(block.steps * words)) for block in blocks["published"]]
     mtl = sum(blocks["mtl"], Block())
-    partly, fully = _work(job, mtl, job.config.training), _work(job, mtl, EncoderTraining("full"))
+    partly, fully = _work(job, mtl, job.config.encoder_training), _work(job, mtl, "full")
     work = {name: partly if name in ("mtl", "mrn") else fully for name in blocks}
     return {
         "load": [round(load, 2), round(os.getloadavg()[0], 2)],
@@ -125,22 +123,25 @@ def _figures(
     }
 
 
-def _work(job: Job, mtl: Block, training: EncoderTraining) -> tuple[Count, float | None]:
+def _work(job: Job, mtl: Block, encoder_training: str) -> tuple[Count, float | None]:
     """The floating-point operations of training on a block, and the peak TFLOP/s of the job's GPU if known.
 
     Three times the forward pass of what is trained (Kaplan et al. 2020, section 2.1), in sentences of as many
-    subwords as MTL's, with the heads' rows. Adapters need no gradients of the other weights: twice.
+    subwords as MTL's, with the heads' rows.
     """
     import torch
     from transformers import AutoConfig
 
     from core.models.sources import locate
+    from core.registry import FULL, top_layers
 
     encoder = AutoConfig.from_pretrained(locate(job.config.encoder))
     layers, features, inner = encoder.num_hidden_layers, encoder.hidden_size, encoder.intermediate_size
     subwords = mtl.subwords / (mtl.steps * job.config.batch_size)
-    passes = {"full": 3 * layers, "top": 3 * training.number, "lora": 2 * layers, "frozen": 0}[training.kind]
-    per_subword = passes * (2 * (4 * features**2 + 2 * features * inner) + 4 * subwords * features)
+    trained_layers = layers if encoder_training == FULL else top_layers(encoder_training)
+    per_subword = (
+        3 * trained_layers * (2 * (4 * features**2 + 2 * features * inner) + 4 * subwords * features)
+    )
     per_word = 2 * sum(job.labels) * features
     gpu = torch.cuda.get_device_name(job.device) if job.device.type == "cuda" and job.half else ""
     peak = next((peak for name, peak in BF16_TFLOPS.items() if gpu.startswith(name)), None)

@@ -57,11 +57,11 @@ def test_fields_appear_and_vanish_with_the_encoder(open_page: Open) -> None:
     assert runs == {"minilm": "frozen", "sc-lstm": "full"}
 
 
-def test_other_numbers_of_layers_and_ranks_are_typed(open_page: Open) -> None:
-    app = open_page("launch", encoder="minilm", encoder_training="top:3,lora:4", paradigm="mtl", seed="1")
-    assert app.multiselect(key="launch_encoder_training").value == ["top:3", "lora:4"]
+def test_other_numbers_of_layers_are_typed(open_page: Open) -> None:
+    app = open_page("launch", encoder="minilm", encoder_training="top:3,top:5", paradigm="mtl", seed="1")
+    assert app.multiselect(key="launch_encoder_training").value == ["top:3", "top:5"]
     app.button(key="launch").click().run()
-    assert {run.config.encoder_training for run in Store.open().runs()} == {"top:3", "lora:4"}
+    assert {run.config.encoder_training for run in Store.open().runs()} == {"top:3", "top:5"}
 
 
 def test_settings_that_are_not_drawn_count(open_page: Open) -> None:
@@ -95,7 +95,7 @@ _ORDER = {"encoder": "lstm-d", "paradigm": "mtl"}
         ({"fraction": "1.5"}, "fraction", "Share must be above 0 and at most 1, not 1.5."),
         ({"dropout": "2"}, "dropout", "Dropout must be"),
         ({"encoder_training": "toop:3"}, "encoder_training",
-         "Training must be full, frozen, top:K (the last K layers) or lora:R"),
+         "Training must be full, frozen or top:K (the last K layers)"),
         (_WORDS | {"vectors": "/nowhere.txt"}, "vectors",
          "Word vectors: '/nowhere.txt' is neither glove nor a file or folder."),
         (_WORDS | {"vectors": "bad.txt"}, "vectors", "bad.txt, line 2: has 1 number, not 2."),

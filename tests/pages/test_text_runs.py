@@ -127,9 +127,9 @@ class TestLaunch:
         assert not app.button(key="launch").disabled
         # What is chosen afterwards stays; what is not is as before on a corpus of words.
         app.text_input(key="launch_seed").set_value("5").run()
-        app.multiselect(key="launch_encoder_training").set_value(["lora:4"]).run()
+        app.multiselect(key="launch_encoder_training").set_value(["top:4"]).run()
         app.selectbox(key="launch_corpus").select("demo").run()
-        chosen_since = {"encoder_training": ["lora:4"]}
+        chosen_since = {"encoder_training": ["top:4"]}
         assert {name: app.session_state[f"launch_{name}"] for name in start} == start | chosen_since
         # The catalogue says what a corpus of the Hub holds before it is read.
         app.multiselect(key="launch_encoder_training").set_value(["frozen"]).run()

@@ -26,7 +26,6 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "frozen": _MRN | {"encoder_training": "frozen"},
     "frozen map": _MRN | {"encoder_training": "frozen", "prior": "map"},
     "top": _MTL | {"encoder_training": "top:2"},
-    "lora": _MRN | {"encoder_training": "lora:8"},
     "disjoint": _MRN | {"alignment": "disjoint", "lambda": 0.1},
     "exact": _MRN | {"alignment": "exact", "learn": "feature,task"},
     "cooccurrence": _MRN | {"alignment": "cooccurrence", "snapshots": 20},

@@ -35,7 +35,7 @@ _OF_FIELD: dict[str, st.SearchStrategy[Any]] = {
     "encoder": st.sampled_from(
         [name + end for name in ENCODERS for end in ("", "+bilstm")] + ["own/encoder", *WORD_ENCODERS]
     ),
-    "encoder_training": st.sampled_from(["full", "frozen", "top:1", "top:3", "lora:8"]),
+    "encoder_training": st.sampled_from(["full", "frozen", "top:1", "top:3"]),
     "paradigm": st.sampled_from(["stl", "mtl", "mrn"]),
     "prior": st.sampled_from(sorted(PRIORS)),
     "alignment": st.sampled_from(["auto", "exact", "disjoint", "cooccurrence", "mapping:/kept/labels.csv"]),

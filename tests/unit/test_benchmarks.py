@@ -91,14 +91,14 @@ def test_a_partly_trained_encoder_is_measured_beside_a_whole_one(tmp_path: Path)
     config = toy_config(tmp_path, encoder_training="top:1")
     job = Job(config, corpus(), ())
     trained = {name: given.config for name, (_, given) in ways(job).items()}
-    assert {name for name, given in trained.items() if given.training.top} == {"mtl", "mrn"}
+    assert {name for name, given in trained.items() if given.top_layers} == {"mtl", "mrn"}
     whole = config.with_(encoder_training="full", lr_encoder=None, lr_heads=None)
     assert trained["full"] == trained["trainer"] == whole
     assert set(ways(Job(trained["full"], corpus(), ()))) == set(trained) - {"full"}
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
-@pytest.mark.parametrize("training", ["full", "frozen", "top:1", "lora:2"])
+@pytest.mark.parametrize("training", ["full", "frozen", "top:1"])
 def test_training_on_a_gpu_has_figures_of_the_gpu(training: str) -> None:
     """In bfloat16. The fraction of its peak where that is known."""
     command = ["tests.benchmarks.training", "--quick", "--device", "cuda"]

@@ -38,9 +38,9 @@ Trained = tuple[Path, dict[str, int]]
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    """A laboratory with runs of eight kinds: MRN, over a frozen encoder (one task's name is hostile), with a
-    BiLSTM, over word vectors and contextual ones, with a CRF over word vectors and a transformer, with the
-    last layer trained and with adapters.
+    """A laboratory with runs of seven kinds: MRN, over a frozen encoder (one task's name is hostile), with a
+    BiLSTM, over word vectors and contextual ones, with a CRF over word vectors and a transformer, and with
+    the last layer trained.
     """
     home = tmp_path_factory.mktemp("from")
     with pytest.MonkeyPatch.context() as patch:
@@ -58,12 +58,11 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
             toy_config(home, encoder="sc-lstm", head="crf", vectors=str(vectors), bilstm_hidden=4, **few),
             toy_config(home, head="crf", **few),
             toy_config(home, encoder_training="top:1", **few),
-            toy_config(home, encoder_training="lora:2", **few),
         ]
         with contextlib.closing(Store.open()) as store:
             ids = train_runs(store, configs)
             store.add_keywords([ids[0]], ["paper"])
-    kinds = ("mrn", "frozen", "bilstm", "context", "words", "crf", "top", "lora")
+    kinds = ("mrn", "frozen", "bilstm", "context", "words", "crf", "top")
     return home, dict(zip(kinds, ids, strict=True))
 
 
@@ -101,7 +100,7 @@ def tagged(checkpoint: str | Path | None) -> list[TaggedSentence]:
     return load_tagger(checkpoint).tag([_SENTENCE])
 
 
-@pytest.mark.parametrize("kind", ["mrn", "frozen", "bilstm", "context", "words", "top", "lora"])
+@pytest.mark.parametrize("kind", ["mrn", "frozen", "bilstm", "context", "words", "top"])
 def test_there_and_back(kind: str, trained: Trained, source: Store, target: Store, tmp_path: Path) -> None:
     run_id = trained[1][kind]
     made = export(trained, kind, tmp_path / "out")
@@ -128,7 +127,7 @@ def test_there_and_back(kind: str, trained: Trained, source: Store, target: Stor
     assert [path.name for path in checkpoint_dir(1).parent.iterdir()] == [str(taken.run_id)]
 
 
-@pytest.mark.parametrize("kind", ["mrn", "frozen", "top", "lora"])
+@pytest.mark.parametrize("kind", ["mrn", "frozen", "top"])
 def test_a_task_folder_labels_words_as_the_run_does(
     kind: str, trained: Trained, source: Store, tmp_path: Path
 ) -> None:

@@ -89,7 +89,6 @@ STEPS: dict[str, dict[str, Any]] = {
     "frozen": {"encoder_training": "frozen"},
     "top": {"encoder_training": "top:1"},
     "top bilstm": {"encoder": "+bilstm", "encoder_training": "top:1"},
-    "lora": {"encoder_training": "lora:2"},
     "budget": {"batch_size": 16, "batch_tokens": 70},
 }
 
@@ -115,7 +114,7 @@ def test_steps_do_not_wait(kind: str, encoder: str) -> None:
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-@pytest.mark.parametrize("training", ["full", "frozen", "top:1", "lora:2"])
+@pytest.mark.parametrize("training", ["full", "frozen", "top:1"])
 def test_steps_on_a_gpu_do_not_wait(training: str, precision: str, encoder: str) -> None:
     """With dropout, by torch's own watch. The first step sets up kernels and the optimiser's state."""
     values = {"paradigm": "mrn", "encoder_training": training, "precision": precision, "device": "cuda"}

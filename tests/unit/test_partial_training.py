@@ -1,4 +1,4 @@
-"""Last layers over cached states, and adapters: what they compute, what is cached, what a run saves."""
+"""Last layers over cached states: what they compute, what is cached, what a run saves."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoModel, DistilBertConfig, GPT2Config
+from transformers import AutoModel, DistilBertConfig
 
 from core.config import RunConfig
 from core.encoding.batches import Batches
 from core.encoding.encoded import encode
 from core.encoding.tokenizer import load_tokenizer
-from core.errors import ConfigError, EncoderError, MRNLabError
+from core.errors import ConfigError, MRNLabError
 from core.models import model_io
 from core.models.encoders.frozen import FeatureTables, FrozenFeatures
-from core.models.encoders.partial import TopLayers, adapt, load_top, merge_adapters
+from core.models.encoders.partial import TopLayers, load_top
 from core.models.encoders.transformer import LazyTransformer, Transformer, load_transformer
-from core.registry import EncoderTraining, parse_training
+from core.registry import top_layers
 from core.training.setup import TrainingRun, set_up
 from jobs.queue.submit import check
 from tests.tiny import tiny_bert
@@ -30,8 +30,6 @@ from tests.toys import TEXT_TASKS, config, corpus, sentences, text_corpus
 from tests.unit.test_packed import (
     FAMILY,
     LENGTHS,
-    MODERN,
-    SIZES,
     Table,
     assert_alike,
     batch,
@@ -41,17 +39,13 @@ from tests.unit.test_packed import (
 from tests.unit.toy_runs import assert_tags_as_tested, train_toy
 
 
-def test_what_is_trained_is_read_from_its_text() -> None:
-    assert parse_training("full") == EncoderTraining("full")
-    assert parse_training("top:12") == EncoderTraining("top", 12)
-    assert (parse_training("lora:8").rank, parse_training("lora:8").top) == (8, 0)
-    caching = {text for text in ("full", "frozen", "top:1", "lora:4") if parse_training(text).caches_states}
-    assert caching == {"frozen", "top:1"}
+def test_the_number_of_trained_layers_is_read_from_its_text() -> None:
+    assert [top_layers(text) for text in ("full", "frozen", "top:1", "top:12")] == [0, 0, 1, 12]
 
 
 @pytest.mark.parametrize(
     ("training", "rates"),
-    [("top:1", (2e-3, 2e-2)), ("top:2", (1e-3, 1e-2)), ("top:10", (2e-4, 2e-3)), ("lora:8", (3e-3, 4e-3))],
+    [("top:1", (2e-3, 2e-2)), ("top:2", (1e-3, 1e-2)), ("top:10", (2e-4, 2e-3))],
 )
 def test_rates_follow_from_what_is_trained(training: str, rates: tuple[float, float]) -> None:
     made = RunConfig.build(corpus="demo", tasks="pos,ner", paradigm="mtl", encoder_training=training)
@@ -60,7 +54,10 @@ def test_rates_follow_from_what_is_trained(training: str, rates: tuple[float, fl
 
 def test_layers_that_an_encoder_lacks_are_refused_before_a_run_is_queued(tmp_path: Path) -> None:
     encoder = str(tiny_bert(tmp_path / "bert"))
-    AutoModel.from_config(_distilbert()).save_pretrained(tmp_path / "distil")
+    distilbert = DistilBertConfig(
+        vocab_size=60, dim=16, hidden_dim=24, n_layers=2, n_heads=2, max_position_embeddings=40
+    )
+    AutoModel.from_config(distilbert).save_pretrained(tmp_path / "distil")
     for name, training, says in (
         (encoder, "top:2", "needs an encoder of more than 2 layers; use full"),
         ("minilm", "top:6", "needs an encoder of more than 6 layers; use full"),
@@ -174,64 +171,7 @@ def test_the_table_holds_the_states_below_the_trained_layers(tmp_path: Path) -> 
     assert lookup(given).dtype == torch.float32
 
 
-def _distilbert() -> DistilBertConfig:
-    return DistilBertConfig(
-        vocab_size=60, dim=16, hidden_dim=24, n_layers=2, n_heads=2, max_position_embeddings=40, dropout=0.0,
-        attention_dropout=0.0,
-    )  # fmt: skip
-
-
-def _trained_adapters(transformer: Transformer) -> None:
-    adapt(transformer, 3)
-    generator = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for weight in transformer.parameters():
-            if weight.requires_grad:
-                weight.copy_(torch.randn(weight.shape, generator=generator) * 0.3)
-
-
-@pytest.mark.parametrize("kind", ["bert", "electra, projected", "distilbert", "modernbert"])
-def test_merged_adapters_compute_what_they_did(kind: str) -> None:
-    others = {"distilbert": _distilbert(), "modernbert": MODERN}
-    torch.manual_seed(0)
-    inner = AutoModel.from_config(others[kind]).eval() if kind in others else model(FAMILY[kind]).eval()
-    plain, given = copy.deepcopy(inner), batch((5, 1, 9, 3), 0)
-    adapted = Transformer(inner, half=False)
-    names = {name for name, _ in plain.named_parameters()}
-    _trained_adapters(adapted)
-    before = Transformer(plain, half=False)(given)
-    state = {f"encoder.{name}": value for name, value in adapted.state_dict().items()}
-    assert state
-    assert all(".lora_" in name for name in state)
-    assert sum(weight.requires_grad for weight in adapted.parameters()) == len(state)
-    merge_adapters(plain, state)
-    assert {name for name, _ in plain.named_parameters()} == names
-    real = given.mask.bool()
-    merged, unmerged = Transformer(plain, half=False)(given)[real], adapted(given)[real]
-    torch.testing.assert_close(merged, unmerged, rtol=0, atol=1e-5)
-    assert (merged - before[real]).abs().max() > 0.01
-
-
-def test_adapters_leave_all_other_weights_without_a_gradient() -> None:
-    adapted = Transformer(model(FAMILY["bert"]), half=False)
-    _trained_adapters(adapted)
-    adapted.words(batch((5, 2), 0)).square().sum().backward()
-    of_adapters = gradients(adapted)
-    assert {name.rpartition(".lora_")[0].rpartition(".")[2] for name in of_adapters} == {"query", "value"}
-    assert len(of_adapters) == 2 * 2 * SIZES["num_hidden_layers"]
-
-
-def test_an_encoder_without_known_adapters_is_refused() -> None:
-    inner = AutoModel.from_config(
-        GPT2Config(
-            vocab_size=60, n_embd=16, n_layer=1, n_head=2, n_positions=40, bos_token_id=0, eos_token_id=0
-        )
-    )
-    with pytest.raises(EncoderError, match="No adapters are known for an encoder of type gpt2"):
-        adapt(Transformer(inner, half=False), 2)
-
-
-REGIMES = ("frozen", "top:1", "lora:2")
+REGIMES = ("frozen", "top:1")
 
 
 @pytest.mark.parametrize("suffix", ["", "+bilstm"])

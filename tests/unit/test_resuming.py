@@ -201,7 +201,6 @@ KINDS: dict[str, dict[str, Any]] = {
     },
     "top layers": {"encoder_training": "top:1", "dropout": 0.3},
     "top bilstm": {"encoder_training": "top:1", "bilstm_hidden": 8, "paradigm": "mrn", "update_every": 2},
-    "adapters": {"encoder_training": "lora:2", "dropout": 0.3, "affinity_every": 4},
     "gpu": {"device": "cuda", "paradigm": "mrn", "update_every": 2, "dropout": 0.3},
 }
 
@@ -289,7 +288,7 @@ def test_a_stop_before_the_first_step_saves_nothing(encoder: str, tmp_path: Path
     assert files(tmp_path / "pieces.states") == {}
 
 
-@pytest.mark.parametrize("training", ["full", "top:1", "lora:2"])
+@pytest.mark.parametrize("training", ["full", "top:1"])
 @pytest.mark.parametrize("changed", ["data", "encoder"])
 def test_changed_data_or_encoder_are_refused(tmp_path: Path, changed: str, training: str) -> None:
     """Rows of an encoder's vocabulary that never occur in the text are in its files alone, and so are the

@@ -1,13 +1,12 @@
-"""Between a frozen and a fine-tuned transformer: its last layers trained over cached states, and adapters."""
+"""Between a frozen and a fine-tuned transformer: its last layers trained over cached states."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from core.encoding.batches import Batch
@@ -15,24 +14,7 @@ from core.errors import EncoderError
 from core.models.encoders import Encoder
 from core.models.encoders.fast_bert import Places, through_layers
 from core.models.encoders.frozen import CachedTransformer
-from core.models.encoders.transformer import Transformer, load_transformer, precision
-
-_SCALE = 2
-"""α / r (Hu et al., 2022): what an adapter's product of matrices is multiplied by. Saved runs rely on it."""
-_ATTENTION = {
-    "query",
-    "value",
-    "q_lin",
-    "v_lin",
-    "query_proj",
-    "value_proj",
-    "q_proj",
-    "v_proj",
-    "q",
-    "v",
-    "Wqkv",
-}
-_A, _B = ".lora_A.default.weight", ".lora_B.default.weight"
+from core.models.encoders.transformer import load_transformer, precision
 
 
 class TopLayers(nn.Module):
@@ -90,61 +72,3 @@ def _shared_below(encoder: str, top: int) -> tuple[CachedTransformer, nn.ModuleL
     transformer = load_transformer(encoder, half=False).eval()
     layers = transformer.take_top(top)
     return CachedTransformer(transformer), layers
-
-
-def adapt(transformer: Transformer, rank: int) -> None:
-    """Give a transformer low-rank adapters in attention (Hu et al., 2022), the only weights that are trained
-    and part of its state from now on.
-
-    They adapt queries and values, or all of attention's input where that is one matrix. Raises EncoderError
-    where the encoder has no linear layers of the names that these usually have.
-    """
-    from peft import LoraConfig, inject_adapter_in_model
-
-    inner = transformer.inner
-    targets = [
-        name
-        for name, part in inner.named_modules()
-        if name.rpartition(".")[2] in _ATTENTION and isinstance(part, nn.Linear)
-    ]
-    if not targets:
-        raise EncoderError(
-            f"No adapters are known for an encoder of type {inner.config.model_type}; set encoder_training "
-            "to full or frozen."
-        )
-    inject_adapter_in_model(LoraConfig(r=rank, lora_alpha=_SCALE * rank, target_modules=targets), inner)
-    hooked: Any = transformer  # torch has no types of these
-    hooked.register_state_dict_post_hook(_keep_adapters)
-    hooked.register_load_state_dict_post_hook(_expect_adapters)
-
-
-def _keep_adapters(_module: nn.Module, state: dict[str, Tensor], prefix: str, _metadata: object) -> None:
-    for name in [name for name in state if name.startswith(prefix) and not is_adapter(name)]:
-        del state[name]
-
-
-def _expect_adapters(_module: nn.Module, incompatible: Any) -> None:
-    incompatible.missing_keys[:] = [
-        name for name in incompatible.missing_keys if ".inner." not in name or is_adapter(name)
-    ]
-
-
-def is_adapter(name: str) -> bool:
-    """Whether the weight of that name is one of an adapter."""
-    return name.endswith((_A, _B))
-
-
-@torch.no_grad()
-def merge_adapters(inner: Any, state: Mapping[str, Tensor]) -> None:
-    """Add the adapters in a saved state to the weights of a Transformers model without any.
-
-    Raises KeyError, ValueError and RuntimeError where they do not fit it.
-    """
-    modules = dict(inner.named_modules())
-    for name in state:
-        if name.endswith(_A):
-            place = name.removesuffix(_A)
-            linear = modules[place.partition("inner.")[2]]
-            if not isinstance(linear, nn.Linear):
-                raise ValueError(f"no adapter belongs at {place}")
-            linear.weight += _SCALE * state[place + _B] @ state[name]

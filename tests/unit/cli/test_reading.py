@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import text
 
 from core.mrn.relations import covariance_statistics
 from core.records import Snapshot, SplitResult, StepMetrics, Usage, relation_metrics
@@ -34,6 +35,18 @@ def test_an_empty_store_says_what_to_do(lab: Laboratory) -> None:
     assert "No run is failed or lost" in lab.call("runs", "--state", "failed,lost").stderr
     assert "No run matches" in lab.call("runs", "--filter", "paradigm:mrn lambda>0.1").stderr
     assert [run["seed"] for run in lab.json("runs", "--state", "queued,running")] == [5]
+
+
+def test_a_run_with_a_value_that_is_no_longer_known_keeps_its_scores(lab: Laboratory) -> None:
+    """`lora:8` was once a way to train the encoder; the description is shown with the reason."""
+    run_id = lab.finished(seed=2)
+    with lab.store.transaction() as connection:
+        connection.execute(text("UPDATE runs SET config = replace(config, '\"full\"', '\"lora:8\"')"))
+    lab.finished(paradigm="mtl")
+    assert "minilm (lora:8)" in lab.answer("runs")
+    assert "must be full, frozen or top:K" in lab.answer("show", str(run_id))
+    assert "minilm, lora:8           72.00" in lab.answer("results")
+    assert "learned no" not in lab.answer("relations", str(run_id))
 
 
 class TestResults:
