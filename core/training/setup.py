@@ -189,7 +189,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         )
 
     features = lookup = None
-    if base is not None and (context_tokenizer is not None or config.encoder_training != FULL):
+    if base is not None:
         pad, kept_on = tokenizer.pad, device
         if context_tokenizer is None:
             lookup = FrozenFeatures(base.features).to(device)
@@ -236,7 +236,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         feats_sentences="all",
         sizes={name: (len(split.sentences), words_of(split.sentences)) for name, split in splits.items()},
         hardware=hardware_name(device),
-        parameters=weights + (base.fixed_parameters if base is not None and features is not None else 0),
+        parameters=weights + (0 if base is None else base.fixed_parameters),
         trained_parameters=weights - fixed_weights,
         notes=(*corpus.notes, *encoder_notes, *text_notes, *config_warnings(config), *alignment_notes),
         **relation_facts,

@@ -82,7 +82,7 @@ _SETTINGS: Mapping[str, tuple[str, Mapping[str, str]]] = {
         {
             "POS and NER, MTL, 5 seeds": "task-embeddings-mtl",
             "POS and NER, MRN, 5 seeds": "task-embeddings-mrn",
-            "texts, 1 seed": "tea-small-own-0",
+            "texts, 3 seeds": "tea-small-own-0",
         },
     ),
     "new-task": (
