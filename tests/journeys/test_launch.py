@@ -21,9 +21,10 @@ pytestmark = pytest.mark.journey
 
 
 def _plan(page: Page, words: str) -> None:
-    """Waits for the plan to say so."""
+    """Waits for the plan to say so, and for the end of the script: a click before it may be lost."""
     heading = page.get_by_role("heading", name=re.compile(rf"^This makes {words}"))
     expect(heading).to_be_visible()
+    settle(page)
 
 
 def _set(page: Page, label: str, text: str) -> None:
