@@ -133,7 +133,7 @@ _TRAINING = re.compile(r"full|frozen|top:([1-9][0-9]{0,3})")
 
 
 @lru_cache
-def top_layers(encoder_training: str) -> int:
+def top_layer_count(encoder_training: str) -> int:
     """How many of the last layers are trained over cached states: K of `top:K`, otherwise 0.
 
     Raises ConfigError where the text is none that `encoder_training` may have.

@@ -19,7 +19,7 @@ from core.registry import (
     has_bilstm,
     reads_words,
     recommended_learning_rate,
-    top_layers,
+    top_layer_count,
 )
 
 LEARNABLE: tuple[str, ...] = ("task", "label", "feature")
@@ -164,7 +164,7 @@ def default_learn(values: Values) -> tuple[str, ...]:
 def default_encoder_rate(values: Values) -> float:
     factor = 1.0
     with suppress(ConfigError):  # refused when the run is built
-        if top := top_layers(str(values["encoder_training"])):
+        if top := top_layer_count(str(values["encoder_training"])):
             factor = max(1.0, _TOP_RATE / top)
     return float(f"{factor * recommended_learning_rate(str(values['encoder'])):.2g}")
 

@@ -48,7 +48,7 @@ from core.registry import (
     has_bilstm,
     parse_alignment,
     reads_words,
-    top_layers,
+    top_layer_count,
 )
 from core.wording import any_of, plural
 
@@ -80,7 +80,7 @@ class RunConfig(Scoring, Optimisation, Heads, Layers, Schedule, Sharing, Encoder
     @field_validator("encoder_training")
     @classmethod
     def _says_what_is_trained(cls, value: str) -> str:
-        top_layers(value)
+        top_layer_count(value)
         return value
 
     @field_validator("lstm_layers")
@@ -245,9 +245,9 @@ class RunConfig(Scoring, Optimisation, Heads, Layers, Schedule, Sharing, Encoder
         return type(self).build(**values)
 
     @property
-    def top_layers(self) -> int:
+    def top_layer_count(self) -> int:
         """How many of the encoder's last layers are trained over cached states; 0 unless `top:K`."""
-        return top_layers(self.encoder_training)
+        return top_layer_count(self.encoder_training)
 
     @property
     def transformer(self) -> str | None:

@@ -154,8 +154,8 @@ def _load_encoder(
     has_folder = (folder / "encoder").is_dir()
     source = str(folder / "encoder") if has_folder else config.encoder
     encoder: Encoder
-    if config.top_layers:
-        encoder = load_top(source, config.top_layers)
+    if config.top_layer_count:
+        encoder = load_top(source, config.top_layer_count)
     elif has_folder:
         encoder = embed_tasks(load_transformer(source, half=False), tasks, config.task_embedding)
     else:

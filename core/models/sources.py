@@ -252,13 +252,13 @@ def check_training(config: RunConfig) -> None:
     """Raise ConfigError where a run trains last layers that its encoder does not have, by its config.json; of
     an encoder that was not downloaded yet this is not known.
     """
-    if not config.top_layers:
+    if not config.top_layer_count:
         return
     file = _file(locate(config.encoder), "config.json")
     if file is not None:
         values = _read_json(file, config.encoder)
         layers = values.get("num_hidden_layers", 0) if laid_out_as_bert(values) else 0
-        check_top(config.top_layers, str(values.get("model_type")), layers)
+        check_top(config.top_layer_count, str(values.get("model_type")), layers)
 
 
 def check_top(top: int, model_type: str, layers: int) -> None:

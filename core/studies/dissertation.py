@@ -14,7 +14,7 @@ from typing import Any
 from core.config import PRESETS
 from core.corpora.catalogue import CATALOGUE
 from core.errors import ConfigError
-from core.registry import BILSTM_SUFFIX, base_name, has_bilstm
+from core.registry import BILSTM_SUFFIX, FROZEN, base_name, has_bilstm
 from core.studies.published import CITATION, TABLES, WITHIN, PaperTable
 from core.studies.study import Arms, Family, Paper, Sample, Setting, Study, mrn_arms
 
@@ -139,7 +139,7 @@ def _setting(table: PaperTable, encoder: str, encoder_training: str, suffix: str
     }
     if table.number == 3:
         base |= _READINGS[reading]
-    if encoder_training == "frozen":
+    if encoder_training == FROZEN:
         del base["lr_heads"]
     families: tuple[str, ...] = ("stl", "mtl", "mrn")
     if has_bilstm(encoder) or (table.number == 3 and encoder in _MODELS):
@@ -167,7 +167,7 @@ def _model(base: Mapping[str, Any]) -> str:
     model = _MODELS.get(name, PurePath(name).name)
     if has_bilstm(base["encoder"]):
         model += "-BiLSTM"
-    if base["encoder_training"] == "frozen":
+    if base["encoder_training"] == FROZEN:
         model += ", frozen"
     return model
 

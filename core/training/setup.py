@@ -290,7 +290,7 @@ def _base_transformer(config: RunConfig, half: bool, device: torch.device) -> La
     """The transformer, as encoder or as context, where not all of its weights are trained."""
     if config.transformer is None or (config.context_encoder is None and config.encoder_training == FULL):
         return None
-    return LazyTransformer(config.transformer, half=half, device=device, top=config.top_layers)
+    return LazyTransformer(config.transformer, half=half, device=device, top=config.top_layer_count)
 
 
 def _encoder(

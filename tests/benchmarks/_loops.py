@@ -116,7 +116,7 @@ def train_ours(paradigm: str, job: Job, turns: Turns) -> None:
         if turns.warming_up:  # also on the longest sentences, so that memory peaks as in a whole epoch
             train_step(run, next(run.splits["train"].batches.by_length()))
         below = getattr(run.model.encoder, "below", run.model.encoder)
-        packed = run.config.top_layers or (hasattr(below, "inner") and packs(below.inner))
+        packed = run.config.top_layer_count or (hasattr(below, "inner") and packs(below.inner))
         turns.count(len(batch.words), len(batch.real), len(batch.real) if packed else batch.ids.numel())
         return train_step(run, batch)
 

@@ -133,12 +133,12 @@ def _work(job: Job, mtl: Block, encoder_training: str) -> tuple[Count, float | N
     from transformers import AutoConfig
 
     from core.models.sources import locate
-    from core.registry import FULL, top_layers
+    from core.registry import FULL, top_layer_count
 
     encoder = AutoConfig.from_pretrained(locate(job.config.encoder))
     layers, features, inner = encoder.num_hidden_layers, encoder.hidden_size, encoder.intermediate_size
     subwords = mtl.subwords / (mtl.steps * job.config.batch_size)
-    trained_layers = layers if encoder_training == FULL else top_layers(encoder_training)
+    trained_layers = layers if encoder_training == FULL else top_layer_count(encoder_training)
     per_subword = (
         3 * trained_layers * (2 * (4 * features**2 + 2 * features * inner) + 4 * subwords * features)
     )

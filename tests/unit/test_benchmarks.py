@@ -91,7 +91,7 @@ def test_a_partly_trained_encoder_is_measured_beside_a_whole_one(tmp_path: Path)
     config = toy_config(tmp_path, encoder_training="top:1")
     job = Job(config, corpus(), ())
     trained = {name: given.config for name, (_, given) in ways(job).items()}
-    assert {name for name, given in trained.items() if given.top_layers} == {"mtl", "mrn"}
+    assert {name for name, given in trained.items() if given.top_layer_count} == {"mtl", "mrn"}
     whole = config.with_(encoder_training="full", lr_encoder=None, lr_heads=None)
     assert trained["full"] == trained["trainer"] == whole
     assert set(ways(Job(trained["full"], corpus(), ()))) == set(trained) - {"full"}

@@ -22,7 +22,7 @@ from core.models import model_io
 from core.models.encoders.frozen import FeatureTables, FrozenFeatures
 from core.models.encoders.partial import TopLayers, load_top
 from core.models.encoders.transformer import LazyTransformer, Transformer, load_transformer
-from core.registry import top_layers
+from core.registry import top_layer_count
 from core.training.setup import TrainingRun, set_up
 from jobs.queue.submit import check
 from tests.tiny import tiny_bert
@@ -40,7 +40,7 @@ from tests.unit.toy_runs import assert_tags_as_tested, train_toy
 
 
 def test_the_number_of_trained_layers_is_read_from_its_text() -> None:
-    assert [top_layers(text) for text in ("full", "frozen", "top:1", "top:12")] == [0, 0, 1, 12]
+    assert [top_layer_count(text) for text in ("full", "frozen", "top:1", "top:12")] == [0, 0, 1, 12]
 
 
 @pytest.mark.parametrize(
