@@ -53,7 +53,9 @@ _FITTED = "launch_fitted"
 
 CLONE = "clone"
 _SEEN = "launch_link"
-"""The link last opened or written, and the form that it stands for: None until that has been drawn."""
+"""The link last opened or written; the form that it stands for, None until that has been drawn; and what the
+widgets held then.
+"""
 _MOST_NOTES = 10
 
 
@@ -167,12 +169,18 @@ def added_to(store: Store) -> Run | None:
 
 
 def open_link(store: Store) -> None:
-    """Fill the form in from the page's address, once per link. To be called before the widgets."""
+    """Fill the form in from the page's address, once per link. To be called before the widgets.
+
+    An edit sent before the browser has the address of the edit before it brings an older address along. It is
+    no new link, and the form stays as edited.
+    """
     link = _link()
-    seen, _ = st.session_state.get(_SEEN, (None, None))
-    if seen is not None and (not link or link == seen):
+    seen, _, widgets = st.session_state.get(_SEEN, (None, None, {}))
+    now = _widgets()
+    edited = any(now[key] != widgets[key] for key in now.keys() & widgets.keys())
+    if seen is not None and (not link or link == seen or edited):
         return
-    st.session_state[_SEEN] = link, None
+    st.session_state[_SEEN] = link, None, {}
     if not link:
         return
     draft, notes = draft_of(link)
@@ -202,12 +210,21 @@ def _clone(store: Store, numbers: str) -> tuple[Draft, tuple[int, ...], tuple[st
 def write_link(draft: Draft) -> None:
     """Put the form into the page's address once it is edited. To be called after the widgets."""
     form, link = query_of(draft), _link()
-    seen, seen_form = st.session_state[_SEEN]
+    seen, seen_form, _ = st.session_state[_SEEN]
     if link != seen or seen_form not in (None, form):
         others = {name: st.query_params.get_all(name) for name in st.query_params if name not in link}
         st.query_params.from_dict({**others, **form})
         link = form
-    st.session_state[_SEEN] = link, form
+    st.session_state[_SEEN] = link, form, _widgets()
+
+
+def _widgets() -> dict[str, str]:
+    """What the form's widgets hold, by key."""
+    return {
+        str(key): str(value)
+        for key, value in st.session_state.items()
+        if str(key).startswith(key_of("")) and key != _SEEN
+    }
 
 
 def _link() -> dict[str, str]:

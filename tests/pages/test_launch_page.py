@@ -206,6 +206,24 @@ def test_a_link_makes_the_same_form(open_page: Open) -> None:
     assert app.selectbox(key="launch_corpus").value == "demo"
 
 
+def test_an_edit_that_arrives_with_an_older_address_is_kept(open_page: Open) -> None:
+    app = open_page("launch", paradigm="mtl", seed="1")
+    older = query(app)
+    app.text_input(key="launch_seed").set_value("1-4").run()
+    assert query(app)["seed"] == "1-4"
+    # What a browser sends that has not received the new address yet.
+    app.query_params.update(older)
+    app.text_input(key="launch_epochs").set_value("2").run()
+    assert (app.text_input(key="launch_seed").value, app.text_input(key="launch_epochs").value) == ("1-4", "2")
+    assert (query(app)["seed"], query(app)["epochs"]) == ("1-4", "2")
+    # Back sends an older address too, without an edit.
+    app.query_params.clear()
+    app.query_params.update(older)
+    app.run()
+    assert app.text_input(key="launch_seed").value == "1"
+    assert query(app) == older
+
+
 def test_how_runs_wait_and_come_back(open_page: Open) -> None:
     link = {"corpus": "demo", "tasks": "pos,ner", "paradigm": "mtl", "seed": "1", "priority": "3"}
     app = open_page("launch", **link)
