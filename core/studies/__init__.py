@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.errors import ConfigError
+from core.registry import FULL
 from core.studies import (
     dissertation,
     new_task,
@@ -39,14 +40,14 @@ def may_change_encoder(name: str) -> bool:
     return STUDIES[name].over is not None
 
 
-def load_study(name: str, encoder: str | None = None, encoder_training: str = "full") -> Study:
+def load_study(name: str, encoder: str | None = None, encoder_training: str = FULL) -> Study:
     """The study of that name, over its own encoders or, where its module has `over`, over another.
 
     Raises ConfigError for one that is not registered, and where it cannot be run over another encoder.
     """
     if name not in STUDIES:
         raise ConfigError("study", f"There is no study '{name}'; there is {', '.join(STUDIES)}.")
-    if encoder is None and encoder_training == "full":
+    if encoder is None and encoder_training == FULL:
         return STUDIES[name]
     if (over := STUDIES[name].over) is None:
         raise ConfigError("encoder", f"The study '{name}' names its encoders itself; leave out --encoder.")

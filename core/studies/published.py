@@ -17,6 +17,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from core.config import RunConfig
+from core.registry import FULL
 
 CITATION = (
     "C.-J. Chang, A Multi-Linear Relationship Transformer Framework for Multi-Task Sequence Labelling, "
@@ -104,7 +105,7 @@ def matching(config: RunConfig) -> dict[str, Published]:
     Corpus, fraction, encoder, paradigm, tasks, alignment and scoring must be the paper's, and the encoder
     fine-tuned. The STL runs of all tasks are one row, so a description of STL stands for each of them.
     """
-    if config.encoder_training != "full":
+    if config.encoder_training != FULL:
         return {}
     return {
         cell.task: cell

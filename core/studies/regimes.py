@@ -11,6 +11,7 @@ from functools import partial
 from itertools import product, starmap
 from typing import Any
 
+from core.registry import FROZEN
 from core.studies.study import Family, Setting, Study, mrn_arms
 
 # With 1e-3 to 1e-2 dev chose the lower edge over a frozen encoder and the upper one with a layer trained.
@@ -68,9 +69,9 @@ def _setting(kind: str, sentences: int, training: str) -> Setting:
         "tasks": tasks,
         "encoder_training": training,
         "label_inventory": "train",
-        "epochs": _EPOCHS[sentences][training != "frozen"],
+        "epochs": _EPOCHS[sentences][training != FROZEN],
     }
-    if training == "frozen":
+    if training == FROZEN:
         base["lr_heads"] = 0.03
     short = training.replace(":", "-")
     return Setting(

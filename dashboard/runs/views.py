@@ -17,6 +17,7 @@ import pandas as pd
 from core.config import FIELD_HELP, RunConfig, comparison_values
 from core.evaluation.comparison import compare_rows, highest_row
 from core.evaluation.statistics import MeanSD, summary
+from core.registry import FULL
 from core.store import Conditions, Store
 from core.store.records import ACTIVE, MetricKey, Run, RunState
 from core.wording import all_of, number, plural
@@ -283,7 +284,7 @@ def _task_texts(rows: Sequence[Sequence[Run]], columns: Sequence[str]) -> list[s
 def _encoder_text(value: tuple[str, str]) -> str:
     encoder, training = value
     name = PurePath(encoder).name if PurePath(encoder).is_absolute() else encoder
-    return name if training == "full" else f"{name} ({training})"
+    return name if training == FULL else f"{name} ({training})"
 
 
 def _setting_texts(configs: Sequence[RunConfig]) -> list[str]:

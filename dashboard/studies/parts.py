@@ -12,6 +12,7 @@ import streamlit as st
 from core.errors import MRNLabError
 from core.evaluation.costs import COST_NOTE
 from core.figures import Forest, forest_chart
+from core.registry import FULL
 from core.studies import STUDIES, Study
 from core.studies.analysis import MEAN, Result, TableView, table_view
 from core.studies.answer import answer
@@ -134,13 +135,13 @@ def _results(name: str) -> Version:
     scored_results = [result for result in of_part if has_scores(result)]
     if not scored_results:
         st.caption("No run of this part has finished in this store.")
+    version = Version(study.name, part, encoder=encoder, encoder_training=training)
+    if scored_results and study.by_relatedness:
+        _grid(version)
+    _overview(study, of_part)
     if (view := table_view(study, part, results)) is not None:
         _paper(view, study)
-    version = Version(study.name, part, encoder=encoder, encoder_training=training)
     if scored_results:
-        if study.by_relatedness:
-            _grid(version)
-        _overview(study, of_part)
         for result in _chosen(scored_results):
             _setting(result, study)
         _notes(study, of_part)
@@ -211,13 +212,13 @@ def _start(version: Version) -> None:
 
 def _encoder(name: str) -> tuple[str | None, str]:
     """The encoder that the study is shown over, none for its own, and how it is trained."""
-    choices: dict[str, tuple[str | None, str]] = {"As the study has it": (None, "full")}
+    choices: dict[str, tuple[str | None, str]] = {"As the study has it": (None, FULL)}
     choices |= {
-        f"{PurePath(encoder).name}{'' if training == 'full' else f', {training}'}": (encoder, training)
+        f"{PurePath(encoder).name}{'' if training == FULL else f', {training}'}": (encoder, training)
         for encoder, training in resources.study_encoders(name)
     }
     if len(choices) == 1:
-        return None, "full"
+        return None, FULL
     chosen = choice("Encoder", choices.keys(), key="over", width=240)
     return choices[chosen]
 

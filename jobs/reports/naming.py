@@ -15,7 +15,7 @@ from core.config import OWNED, RunConfig, applicable_fields, comparison_values
 from core.config.fields import CONTEXT_FIELDS, attribute_name, public_name
 from core.corpora.derived import is_derived
 from core.evaluation.costs import Cost
-from core.registry import parse_alignment, reads_words
+from core.registry import FULL, parse_alignment, reads_words
 from core.store import Run, RunState
 from core.wording import duration, number, plural
 
@@ -94,7 +94,7 @@ def encoder_title(name: str, training: str) -> str:
     """
     if reads_words(name):
         return name
-    return f"{name}, {'fine-tuned' if training == 'full' else training}"
+    return f"{name}, {'fine-tuned' if training == FULL else training}"
 
 
 def value_text(value: Any) -> str:

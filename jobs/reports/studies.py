@@ -26,6 +26,7 @@ from core.evaluation.costs import run_cost
 from core.paths import cache_dir
 from core.recording.owner import process
 from core.recording.placed import placed
+from core.registry import FROZEN, FULL
 from core.store import ACTIVE, Run, RunState, Store
 from core.store.records import MetricKey, Owner
 from core.studies import load_study
@@ -137,7 +138,7 @@ class Version:
     part: str | None = None
     setting: str | None = None
     encoder: str | None = None
-    encoder_training: str = "full"
+    encoder_training: str = FULL
     seeds: int | None = None
 
     def definition(self) -> Study:
@@ -156,7 +157,7 @@ class Version:
         """The arguments of `mrnlab` that run it."""
         options = {"--part": self.part, "--setting": self.setting, "--encoder": self.encoder}
         given = [word for option, value in options.items() if value for word in (option, value)]
-        return ["study", self.study, *given, *["--frozen"] * (self.encoder_training == "frozen")]
+        return ["study", self.study, *given, *["--frozen"] * (self.encoder_training == FROZEN)]
 
 
 def _names(option: str, text: str | None, known: Sequence[str]) -> Sequence[str]:
