@@ -212,10 +212,11 @@ def test_an_edit_that_arrives_with_an_older_address_is_kept(open_page: Open) -> 
     app.text_input(key="launch_seed").set_value("1-4").run()
     assert query(app)["seed"] == "1-4"
     # What a browser sends that has not received the new address yet.
+    app.query_params.clear()
     app.query_params.update(older)
     app.text_input(key="launch_epochs").set_value("2").run()
     assert [app.text_input(key=f"launch_{name}").value for name in ("seed", "epochs")] == ["1-4", "2"]
-    assert query(app) == older | {"seed": "1-4", "epochs": "2"}
+    assert [query(app)[name] for name in ("seed", "epochs")] == ["1-4", "2"]
     # Back sends an older address too, without an edit.
     app.query_params.clear()
     app.query_params.update(older)
