@@ -14,7 +14,7 @@ from typing import Any
 from core.config import PRESETS
 from core.corpora.catalogue import CATALOGUE
 from core.errors import ConfigError
-from core.registry import BILSTM_SUFFIX, FROZEN, base_name, has_bilstm
+from core.registry import BILSTM_SUFFIX, FROZEN, FULL, base_name, has_bilstm
 from core.studies.published import CITATION, TABLES, WITHIN, PaperTable
 from core.studies.study import Arms, Family, Paper, Sample, Setting, Study, mrn_arms
 
@@ -67,7 +67,7 @@ _NOTE = (
 )
 
 
-def over(encoder: str | None = None, encoder_training: str = "full") -> Study:
+def over(encoder: str | None = None, encoder_training: str = FULL) -> Study:
     """The study with `encoder` in BERT's place and without RoBERTa's rows; None: the paper's encoders.
 
     Over another encoder Table 3 adds STL and the relational prior, which the paper does not report. Over a
