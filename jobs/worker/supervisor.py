@@ -109,9 +109,12 @@ def _start(module: str, url: str | None) -> psutil.Popen:
 
 def _supervise(worker: psutil.Process, module: str, url: str | None, signals: _Signals) -> int:
     # Imported while the worker starts, which takes about as long as its own imports.
+    from core.errors import StoreBusy
+    from core.paths import database_url
     from core.recording.owner import hostname, process
     from core.store import Store
     from core.store.database import retried
+    from core.store.engine import parse_url
     from jobs.engines.local import LocalEngine
     from jobs.worker.liveness import LivenessTracker, hang_limit, record_worker_exit
     from jobs.worker.maintenance import resume_lost
@@ -123,6 +126,22 @@ def _supervise(worker: psutil.Process, module: str, url: str | None, signals: _S
     hang_s = hang_limit()
     look_s = min(_LOOK_S, hang_s / 4)
     failed_starts, last_problem = 0, ""
+
+    def opened() -> Store:
+        """The store. A worker that hangs may keep it from everybody, so it is watched meanwhile."""
+        try:
+            owner = process(worker.pid)
+        except psutil.NoSuchProcess:
+            return Store.open(url)
+        progress = ProgressFile(parse_url(url or database_url()).render_as_string(hide_password=False), owner)
+        with ended_if_hung(owner, progress, hang_s, look_s):
+            while True:
+                lives = is_alive(owner)
+                try:
+                    return Store.open(url)
+                except StoreBusy:
+                    if not lives:
+                        raise
 
     def look(store: Store) -> None:
         nonlocal last_problem
@@ -160,7 +179,7 @@ def _supervise(worker: psutil.Process, module: str, url: str | None, signals: _S
         progress.remove()
         return code, recorded
 
-    with contextlib.closing(Store.open(url)) as store:
+    with contextlib.closing(opened()) as store:
         while True:
             code, claimed = ended(store, worker)
             if signals.count or code == 0 or not retried(lambda: store.claimable(hostname()), _PATIENCE_S):

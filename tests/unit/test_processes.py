@@ -420,6 +420,26 @@ def test_a_worker_that_was_stopped_with_the_store_locked_is_ended(
     assert not list(workers_folder(store.url).glob("progress-*"))
 
 
+def test_a_supervisor_that_finds_the_store_locked_ends_the_worker(
+    store: Store, engine: LocalEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It watches the worker before it has opened the store."""
+    monkeypatch.setenv("MRNLAB_HANG_S", "3")
+    (stopped,) = store.add_runs([config(epochs=FOREVER, seed=STOPPED_IN_A_COMMIT)])
+    *python, _, module = SMALL_WORKER
+    worker = local.start((*python, module), store)
+    try:
+        wait_for(lambda: psutil.Process(worker.pid).status() == psutil.STATUS_STOPPED)
+        supervisor = local.start((*SMALL_WORKER[:-1], "--adopt", str(worker.pid), module), store)
+        error = loss_of(store, stopped)
+    finally:
+        worker.kill()
+        worker.wait()
+    assert error.type == LossCause.HUNG
+    assert error.message.endswith(HUNG_FOR_3_S)
+    assert supervisor.wait(timeout=PATIENCE_S) == 0
+
+
 def test_workers_that_cannot_even_start(
     store: Store, engine: LocalEngine, laboratory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
