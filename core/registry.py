@@ -150,7 +150,7 @@ def top_layer_count(encoder_training: str) -> int:
 
 # The priors and alignments by name, each with a line for the form. Needs no torch.
 #
-# A new prior or alignment is one file beside this one and one line here.
+# A new prior or alignment has one line here and a module in `core/mrn` (CONTRIBUTING.md).
 
 
 PRIORS: dict[str, str] = {

@@ -38,7 +38,7 @@ _TOP_RATE = 10.0
 # Over frozen features heads carry all the learning: they want larger weights, so a faster rate. Measured on
 # CoNLL-2003, 5%, MiniLM: at 0.002 the heads are far from done after ten epochs.
 _FROZEN_HEAD_RATE = 2e-2
-# λ has other units in each prior: for `paper` the least that was published, also the study's best; `map`
+# λ has other units in each prior: for `paper` the least that was published; `map`
 # needs a small one, for near 1 it shrinks everything to nothing.
 _LAMBDA = {"relational": 1e-2, "map": 1e-3, "paper": 5e-2, PREDICTED: 5e-3}
 # Over frozen features the study of the priors (docs/studies/priors.md) found the relational prior best with

@@ -1,7 +1,7 @@
 """How to tell a shared transformer its task: TEA-BERT's injections, weight decays and heads, on three tasks.
 
 Mou, Xu and Yao train the sentiment of a sentence (SST), whether a pair is a paraphrase (Quora) and how alike
-a pair is (STS) together. The part `small` does so in a size that two cores train in an hour for each seed;
+a pair is (STS) together. The part `small` does so in a size that two cores train in an hour;
 `published` has the encoder, the texts and the training of the paper. Its dev figures are ours of the test
 split: the validation files.
 """

@@ -94,7 +94,7 @@ def packaged() -> None:
         st.markdown(escape(f"{shown[0].sentence}, {plural(shown[0].seeds, 'seed')}."))
     st.caption(
         "It comes with the installation and is not of your runs: 2,000 words a task, a BiLSTM over frozen "
-        "MiniLM, test score of MTL of the two less STL, two or three seeds (docs/studies/transfer.md)."
+        "MiniLM, test score of MTL of the two less STL, three seeds (docs/studies/transfer.md)."
     )
 
 

@@ -160,9 +160,11 @@ def packaged_sentence(pairs: Sequence[PackagedPair]) -> str:
     gaining = [pair for pair in pairs if pair.is_decided and pair.gain > 0]
     losing = sum(pair.is_decided and pair.gain < 0 for pair in pairs)
     open_pairs = len(pairs) - len(gaining) - losing
+    by_chance = 0.05 * len(pairs)
     best = max(gaining, key=lambda pair: pair.gain)
     return (
-        f"Of {len(pairs)} ordered pairs {len(gaining)} gain and {losing} lose, each by its own 95% interval; "
+        f"Of {len(pairs)} ordered pairs {len(gaining)} gain and {losing} lose, each by its own 95% interval, "
+        f"where chance alone would give about {by_chance:.0f}; "
         f"of {open_pairs} the interval includes zero. The largest gain: {best.sentence}."
     )
 

@@ -55,7 +55,7 @@ def _of_tasks(values: Floats, role: int) -> Floats:
 
 
 def test_the_judgements_of_the_packaged_study_are_found_again() -> None:
-    """They were made with another solver of the same regression."""
+    """So the packaged gains, features and judgements belong together, and the regression is as it was."""
     study = packaged_study()
     pairs = Pairs.of({(row["main"], row["aux"]): row["gain"] for row in study["pairs"]})
     features = {
