@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, SupportsFloat
 
+from core.corpora.reading import Reading
 from core.corpora.types import Planted
 from core.mrn.relations import MODES, CovarianceStatistics, Relations, covariance_statistics
 from core.tasks.scores import TaskScore as TaskScore
@@ -92,7 +93,8 @@ class RunFacts:
     Scores on text of another `text_hash`, or in another `precision` (`fp32`, `bf16`), do not compare.
     `feats_sentences` is `all` where sentences without any feature of CoNLL-U are annotated for tasks on
     features; runs of earlier versions left them out and have it empty. `sizes` has the sentences and words of
-    each split as the run used them, `hardware` the model of the GPU or CPU.
+    each split as the run used them, `hardware` the model of the GPU or CPU. `readings` has what each column
+    of the corpus's files was taken for.
     """
 
     device: str
@@ -122,6 +124,7 @@ class RunFacts:
     feats_sentences: Literal["", "all"] = ""
     sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     hardware: str = ""
+    readings: tuple[Reading, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from core.corpora.catalogue import CATALOGUE, find_folder, fingerprint, join_all
 from core.corpora.derived import Recipe, is_derived, recipe
 from core.corpora.described import keep_text_hash, kept_text_hash
 from core.corpora.folder import read_folder
+from core.corpora.reading import Reading
 from core.corpora.sampling import parts, words_of
 from core.corpora.types import Corpus, Overlap, Sentence, Split, Task
 from core.errors import CorpusError
@@ -192,6 +193,7 @@ class CorpusSummary:
     counts   by task, for each split that is annotated, how many words (or texts) have each label
     samples  three training sentences, or one of each part where there are more
     words    by task, how many words its training sentences have, of both texts of a pair
+    readings what was understood of the files of each corpus that its sentences come from
     """
 
     splits: Mapping[Split, SplitSize]
@@ -200,6 +202,7 @@ class CorpusSummary:
     samples: tuple[Sentence, ...]
     notes: tuple[str, ...]
     words: Mapping[str, int]
+    readings: tuple[Reading, ...]
 
 
 def summarise(name: str, columns: Sequence[str] | None = None) -> CorpusSummary:
@@ -225,6 +228,7 @@ def _summarised(name: str, columns: tuple[str, ...] | None, files: Files) -> Cor
             task.name: words_of(sentence for sentence in corpus.train if task.name in sentence.labels)
             for task in corpus.tasks
         },
+        corpus.readings,
     )
 
 

@@ -236,6 +236,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         feats_sentences="all",
         sizes={name: (len(split.sentences), words_of(split.sentences)) for name, split in splits.items()},
         hardware=hardware_name(device),
+        readings=corpus.readings,
         parameters=weights + (0 if base is None else base.fixed_parameters),
         trained_parameters=weights - fixed_weights,
         notes=(*corpus.notes, *encoder_notes, *text_notes, *config_warnings(config), *alignment_notes),

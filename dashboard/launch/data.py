@@ -49,6 +49,7 @@ from dashboard.launch.charts import numbers_by_split, spread_chart
 from dashboard.shared import actions, resources
 from dashboard.shared.downloads import data_table
 from dashboard.shared.newcomers import fold
+from dashboard.shared.readings import show_reading
 from dashboard.text import coloured, escape
 from dashboard.theme import colours, order_tasks
 from jobs.queue.control import Answer
@@ -282,10 +283,10 @@ def _columns(path: str) -> tuple[str, ...] | None:
     st.session_state.setdefault(columns_key(path), ", ".join(proposal.columns))
     text = st.text_input(
         "Columns, from left to right",
-        placeholder=f"named by what is in them: {', '.join(proposal.columns)}",
+        placeholder=f"guessed by what is in them: {', '.join(proposal.columns)}",
         key=columns_key(path),
         persist_state="session",
-        help="One of them is tokens. A name that begins with \\_ is read over.",
+        help="One of them is tokens. A column whose name begins with \\_ is skipped.",
     )
     names = _names(text)
     data_table(
@@ -308,8 +309,11 @@ def _summarised(name: str, columns: tuple[str, ...] | None, tasks: tuple[str, ..
     sizes = [f"{size.sentences:,} {split}" for split, size in summary.splits.items()]
     words = sum(size.tokens for size in summary.splits.values())
     st.caption(f"{all_of(sizes)} {examples_of(summary)}, {words:,} words.")
+    readings = summary.readings if name not in CATALOGUE else ()
+    shown = set().union(*map(show_reading, readings))
     for note in summary.notes:
-        st.caption(f":material/info: {escape(note)}")
+        if note not in shown:
+            st.caption(f":material/info: {escape(note)}")
     return ChosenData(name, columns, tuple(task.name for task in summary.tasks), summary, None)
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from core.config import FIELD_HELP
+from core.corpora.reading import stored_readings
 from core.paths import own_log
 from core.store import Store
 from core.store.records import ACTIVE, Run, RunState, StoredScore
@@ -20,6 +21,8 @@ from dashboard.runs.bar import run_actions
 from dashboard.runs.dev_curves import show_dev_curves
 from dashboard.shared import actions
 from dashboard.shared.downloads import copy_table, data_table, show_table
+from dashboard.shared.newcomers import fold
+from dashboard.shared.readings import show_reading
 from dashboard.shared.run_views import ended_early, fraction_done, log_tail, progress_text
 from dashboard.shared.selection import segments
 from dashboard.shared.states import problem, state_badge
@@ -126,6 +129,13 @@ def _scores(store: Store, run: Run) -> None:
         with st.container(gap="xsmall"):
             for note in run.facts.get("notes", ()):
                 st.caption(f":material/info: {escape(note)}")
+        if readings := stored_readings(run.facts):
+
+            def show_readings() -> None:
+                for reading in readings:
+                    show_reading(reading)
+
+            fold(show_readings, key="run_readings", label="How the corpus was read")
     right.table(_facts(run), border="horizontal")
 
 

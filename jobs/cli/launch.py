@@ -16,6 +16,7 @@ from core.recording.placed import placed
 from core.store import ENDED, Run, RunState, Store
 from core.wording import all_of, duration, percent, plural, which_runs
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
+from jobs.cli.corpus import say_readings
 from jobs.cli.output import print_json, print_table, run_document, say, tell
 from jobs.queue.control import MOST_RETRIES, PRIORITIES
 from jobs.queue.estimates import Cost, cost, eta
@@ -153,6 +154,17 @@ def launch(
     from jobs.queue.submit import submit, submit_missing
 
     notes = _tasks_taken(configs) if tasks is None and task_groups is None else []
+
+    def show_check(found: Sequence[str]) -> None:
+        """Prints how the corpora were read, and the notes, before a run is queued."""
+        printed = say_readings(configs)
+        notes.extend(found)
+        new = [note for note in notes if note not in printed]
+        for note in new[:_MOST_NOTES]:
+            say(note)
+        if len(new) > _MOST_NOTES:
+            say(f"{plural(len(new) - _MOST_NOTES, 'more note')} of this kind; --json has all.")
+
     with opened_store(ctx) as store:
         if dry_run:
             price = _cost(store, configs, reuse=reuse)
@@ -164,16 +176,12 @@ def launch(
             return
         if reuse:
             ids, used = submit_missing(
-                store, configs, sweep, priority=priority, retries=retries, tell=notes.append
+                store, configs, sweep, priority=priority, retries=retries, tell=show_check
             )
         else:
-            ids = submit(store, configs, sweep, priority=priority, retries=retries, tell=notes.append)
+            ids = submit(store, configs, sweep, priority=priority, retries=retries, tell=show_check)
             used = []
         queued = [run_id for run_id in ids if run_id not in set(used)]
-        for note in notes[:_MOST_NOTES]:
-            say(note)
-        if len(notes) > _MOST_NOTES:
-            say(f"{plural(len(notes) - _MOST_NOTES, 'more note')} of this kind; --json has all.")
         if used:
             say(f"Uses {which_runs(used)}, there already.")
         say(f"Queued {which_runs(queued)}." if queued else "Nothing is left to queue.")

@@ -96,20 +96,19 @@ def submit(
     priority: int = 0,
     retries: int = 0,
     engine: Engine | None = None,
-    tell: Callable[[str], object] = lambda note: None,
+    tell: Callable[[Sequence[str]], object] = lambda notes: None,
 ) -> list[int]:
     """Checks the runs, queues them all, and sees to it that workers are there. Returns their ids in order.
 
     Higher priorities start first; `retries` is how often each is resumed by itself when its worker dies.
-    `tell` is given each note of the check.
+    `tell` is given the notes of the check, before any run is queued.
     Raises MRNLabError where one of them cannot work; none is queued then.
     """
     with contextlib.suppress(MRNLabError):  # told below, once the runs are queued
         # What a new worker imports takes as long as the check of a large corpus.
         (engine or default_engine()).expect_run(store)
     runs = [placed(config) for config in configs]
-    for note in check([trained_here(store, run) for run in runs]):
-        tell(note)
+    tell(check([trained_here(store, run) for run in runs]))
     ids = store.add_runs(runs, sweep, priority=priority, retries=retries)
     (engine or default_engine()).ensure_workers(store)
     return ids
@@ -257,7 +256,7 @@ def submit_missing(
     priority: int = 0,
     retries: int = 0,
     engine: Engine | None = None,
-    tell: Callable[[str], object] = lambda note: None,
+    tell: Callable[[Sequence[str]], object] = lambda notes: None,
 ) -> tuple[list[int], list[int]]:
     """As `submit`, but only what `same_runs` does not find is checked and queued.
 

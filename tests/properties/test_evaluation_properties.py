@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from core.records import TaskScore
 from core.tasks import score_task
-from core.tasks.schemes import convert, notation, violations
+from core.tasks.schemes import read_column, violations
 from core.tasks.scores import averages, counted_report
 from core.tasks.spans import Span, numbered, span_counts, span_pair, spans
 
@@ -114,32 +114,59 @@ def span_rows(draw: st.DrawFn) -> list[Span]:
     return made
 
 
-def written(row: list[Span], scheme: str) -> tuple[str, ...]:
-    """A sentence with these spans, in that scheme."""
+_SPELLINGS = ["B-X", "B_X", "B:X", "X-B", "X|B", "b-X"]
+
+
+def written(row: list[Span], scheme: str, spelling: str = "B-X") -> tuple[str, ...]:
+    """A sentence with these spans, in that scheme; `spelling` shows how B- and the type X stand together."""
     labels = ["O"] * (row[-1].end + 1 if row else 1)
+    neighbours = [(span.start, span.type) for span in row]
     for number, span in enumerate(row):
         size = span.end - span.start
-        adjacent = number > 0 and (row[number - 1].end, row[number - 1].type) == (span.start, span.type)
+        follows = number > 0 and (row[number - 1].end, row[number - 1].type) == (span.start, span.type)
+        precedes = (span.end, span.type) in neighbours
         for step in range(size):
             first, last = step == 0, step == size - 1
             prefix = {
                 "IOB2": "B" if first else "I",
-                "IOB1": "B" if first and adjacent else "I",
+                "IOB1": "B" if first and follows else "I",
+                "IOE1": "E" if last and precedes else "I",
+                "IOE2": "E" if last else "I",
                 "IOBES": ("S" if last else "B") if first else ("E" if last else "I"),
+                "BMES": ("S" if last else "B") if first else ("E" if last else "M"),
                 "BILOU": ("U" if last else "B") if first else ("L" if last else "I"),
             }[scheme]
-            labels[span.start + step] = f"{prefix}-{span.type}"
+            letter = {ord("B"): prefix, ord("b"): prefix.lower(), ord("X"): span.type}
+            labels[span.start + step] = spelling.translate(letter)
     return tuple(labels)
 
 
-@pytest.mark.parametrize("scheme", ["IOB1", "IOB2", "IOBES", "BILOU"])
-@given(rows=st.lists(span_rows(), min_size=1, max_size=4))
-def test_every_scheme_is_recognised_and_becomes_the_same_iob2(scheme: str, rows: list[list[Span]]) -> None:
-    column = [written(row, scheme) for row in rows]
+@pytest.mark.parametrize("spelling", _SPELLINGS)
+@pytest.mark.parametrize("scheme", ["IOB1", "IOB2", "IOE1", "IOE2", "IOBES", "BMES", "BILOU"])
+@given(rows=st.lists(span_rows(), min_size=1, max_size=4).filter(any))
+@settings(max_examples=30)
+def test_every_scheme_in_every_spelling_becomes_the_same_iob2(
+    scheme: str, spelling: str, rows: list[list[Span]]
+) -> None:
+    column = read_column({"train": [written(row, scheme, spelling) for row in rows]})
     expected = [written(row, "IOB2") for row in rows]
-    if any(rows):
-        assert notation(column) == scheme
-        assert convert(column, notation(column)) == expected
-    assert convert(column, scheme) == expected
+    assert column is not None
+    assert column.labels == {"train": expected}
+    assert not any(column.irregular.values())
     assert violations(expected) == 0
     assert [spans(labels) for labels in expected] == rows
+
+
+@given(st.lists(label_rows, min_size=1, max_size=4))
+def test_irregular_labels_are_read_as_seqeval_reads_them(rows: list[list[str]]) -> None:
+    from seqeval.metrics.sequence_labeling import get_entities
+
+    ends = {"B-PER": "S-PER", "I-LOC": "E-LOC"}
+    # A regular span in front says what the scheme is.
+    column = [("B-PER", "E-PER", "O"), *(tuple(ends.get(label, label) for label in row) for row in rows)]
+    read = read_column({"train": column})
+    assert read is not None
+    for row, labels in zip(column, read.labels["train"], strict=True):
+        assert [(span.type, span.start, span.end - 1) for span in spans(labels or ())] == get_entities(
+            list(row)
+        )
