@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from core.config import FIELD_HELP, LEARNABLE, RunConfig, applicable_fields, config_warnings
+from core.config import (
+    FIELD_HELP,
+    LEARNABLE,
+    OWNED,
+    RunConfig,
+    applicable_fields,
+    config_warnings,
+    default_value,
+)
 from core.errors import ConfigError
 from core.mrn import alignments, priors
 from core.mrn.relations import MODES
@@ -222,3 +230,22 @@ def test_stored_descriptions_come_out_as_they_went_in(corpus: str) -> None:
     for wrong in ("-1", "1.5", "01", "2147483648", "1e3x", '"x"'):
         _, problem = parse_config(config.to_json().replace(f'"seed":{seed}', f'"seed":{wrong}'))
         assert problem is not None, wrong
+
+
+@pytest.mark.parametrize("paradigm", ["stl", "mtl", "mrn"])
+@pytest.mark.parametrize("encoder", ["minilm", "minilm+bilstm", "bilstm", "lstm-d", "sc-lstm"])
+@pytest.mark.parametrize("training", ["full", "frozen", "top:2"])
+@pytest.mark.parametrize("prior", [None, "map", "paper"])
+def test_a_default_is_what_a_field_takes_when_it_is_unset(
+    paradigm: str, encoder: str, training: str, prior: str | None
+) -> None:
+    """Without building the changed run, which may not be a valid one."""
+    values = BASE | {"tasks": ("pos",) if paradigm == "stl" else ("pos", "ner"), "paradigm": paradigm}
+    context = {"encoder": encoder, "prior": prior if paradigm == "mrn" else None}
+    context |= {"encoder_training": training if encoder.startswith("minilm") else "full"}
+    config = RunConfig.build(**values | context)
+    for name in OWNED:
+        if OWNED[name].is_conditional:
+            assert default_value(config, name) == getattr(config.with_(**{name: None}), name), name
+        else:
+            assert default_value(config, name) == RunConfig.model_fields[name].default
