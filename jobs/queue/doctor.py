@@ -27,7 +27,7 @@ from core.checkpoints import Checkpoint, checkpoint_seconds
 from core.checkpoints.shared_storage import shared_artefacts
 from core.errors import MRNLabError, StoreError
 from core.models.sources import verify_packaged_weights
-from core.paths import checkpoint_dir, data_dir, database_url, home, models_dir
+from core.paths import checkpoint_dir, data_dir, home, models_dir
 from core.recording.owner import hostname
 from core.settings import SETTINGS
 from core.store import RunState, Store
@@ -104,7 +104,7 @@ def examine(url: str | None = None) -> Iterator[Examination]:
     findings = [finding for check in checks for finding in check]
     with contextlib.ExitStack() as stack:
         try:
-            store = stack.enter_context(contextlib.closing(Store.open(url or database_url())))
+            store = stack.enter_context(contextlib.closing(Store.open(url, shared=True)))
         except StoreError as error:
             findings.append(Finding("store", str(error)))
         else:
