@@ -136,7 +136,7 @@ def _choose(
 @contextlib.contextmanager
 def opened_store(ctx: typer.Context) -> Iterator[Store]:
     """The chosen store, closed at the end of the block."""
-    with contextlib.closing(Store.open(ctx.obj)) as store:
+    with contextlib.closing(Store.open(ctx.obj, shared=True)) as store:
         yield store
 
 

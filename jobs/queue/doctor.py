@@ -27,15 +27,15 @@ from core.checkpoints import Checkpoint, checkpoint_seconds
 from core.checkpoints.shared_storage import shared_artefacts
 from core.errors import MRNLabError, StoreError
 from core.models.sources import verify_packaged_weights
-from core.paths import checkpoint_dir, data_dir, database_url, home, models_dir
+from core.paths import checkpoint_dir, data_dir, home, models_dir
 from core.recording.owner import hostname
 from core.settings import SETTINGS
 from core.store import RunState, Store
 from core.store.engine import wal_is_safe
 from core.store.migrations import HEAD
-from core.wording import which_runs
+from core.wording import plural, which_runs
 from jobs.engines import default_engine
-from jobs.engines.local import gpu_count, slot_count
+from jobs.engines.local import IdleHolder, end_hung, gpu_count, slot_count, standing_still
 from jobs.worker.idle import linger_seconds
 from jobs.worker.liveness import abandoned, hang_limit
 from jobs.worker.maintenance import resume_lost
@@ -104,7 +104,7 @@ def examine(url: str | None = None) -> Iterator[Examination]:
     findings = [finding for check in checks for finding in check]
     with contextlib.ExitStack() as stack:
         try:
-            store = stack.enter_context(contextlib.closing(Store.open(url or database_url())))
+            store = stack.enter_context(contextlib.closing(Store.open(url, shared=True)))
         except StoreError as error:
             findings.append(Finding("store", str(error)))
         else:
@@ -304,7 +304,9 @@ def check_checkpoints(store: Store) -> Iterator[Finding]:
 
 
 def check_queue(store: Store) -> Iterator[Finding]:
-    """A pause, drained machines, and runs that could start here without a worker. Raises MRNLabError."""
+    """A pause, drained machines, workers that keep runs waiting, and runs that could start here without a
+    worker. Raises MRNLabError.
+    """
     since = store.paused_since()
     if since is not None:
         yield Finding(
@@ -322,6 +324,12 @@ def check_queue(store: Store) -> Iterator[Finding]:
         )
     engine = default_engine()
     claimable = store.claimable(hostname())
+    for holder in standing_still(store) if claimable else ():
+        yield Finding(
+            "queue",
+            f"{plural(claimable, 'run')} may wait for a worker that hangs. {holder}",
+            Fix("End it, and start another in its place.", partial(_replace, store, holder)),
+        )
     if claimable and not engine.live_workers(store):
         yield Finding(
             "queue",
@@ -331,3 +339,10 @@ def check_queue(store: Store) -> Iterator[Finding]:
                 lambda: f"Workers started: {engine.ensure_workers(store)}.",
             ),
         )
+
+
+def _replace(store: Store, holder: IdleHolder) -> str:
+    if not end_hung(store, holder.owner, holder.still_s):
+        raise MRNLabError(f"Process {holder.owner.pid} cannot be ended: it may be another user's.")
+    default_engine().ensure_workers(store)  # where its own supervisor does not
+    return f"Process {holder.owner.pid} is ended, and another takes its place."

@@ -272,8 +272,14 @@ def _log_lines(event: Event) -> list[str]:
 
 def _worker_in(store: Store, slot: Slot) -> Worker:
     _log.info("Worker in slot %d.", slot.number)
+    progress = ProgressFile(store.url, this_process())
+
+    def is_needed() -> bool:
+        progress.touch()
+        return store.claimable(hostname()) > 0
+
     if starts_ahead():
-        preload(is_needed=lambda: store.claimable(hostname()) > 0)
+        preload(is_needed)
     return Worker(store, this_process(), device=slot.device)
 
 

@@ -6,9 +6,11 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -21,10 +23,12 @@ from core.checkpoints.shared_storage import Artefacts, shared_artefacts
 from core.paths import checkpoint_dir, home
 from core.recording.owner import hostname, process
 from core.store import Owner, RunState, Store
+from dashboard.shared.run_views import why_it_waits
 from jobs.cli import app
-from jobs.engines.local import LocalEngine, gpu_count
+from jobs.engines.local import LocalEngine, gpu_count, taken_slots
 from jobs.queue import doctor
 from jobs.queue.doctor import Finding, Severity, examine, of_store
+from jobs.worker.standstill import workers_folder
 from tests.making import OWNER, claimed, config
 from tests.supervised import wait_for
 
@@ -222,6 +226,38 @@ class TestQueue:
                 if child.cmdline()[-1:] == idle[-1:]:
                     child.kill()
             wait_for(lambda: engine.live_workers(store) == 0)
+
+    def test_a_worker_that_hangs_before_its_first_run(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It holds the only slot, and no supervisor watches it."""
+        engine = LocalEngine([sys.executable, "-c", ""])
+        monkeypatch.setattr("jobs.queue.doctor.default_engine", lambda: engine)
+        program = (
+            "import signal\nfrom core.store import Store\nfrom jobs.engines.local import free_slot\n"
+            "with free_slot(Store.open().url): signal.pause()"
+        )
+        worker = subprocess.Popen([sys.executable, "-c", program], cwd=_ROOT)
+        try:
+            wait_for(lambda: len(taken_slots(store.url)) == 1)
+            store.add_runs([config(seed=seed) for seed in (1, 2)])
+            assert messages("queue") == []
+            (moved,) = workers_folder(store.url).glob("progress-*")
+            os.utime(moved, (time.time() - 75,) * 2)
+            still = f"The worker in slot 0 (process {worker.pid}) has no run and has not moved for 75 s."
+            (message,) = messages("queue")
+            assert message.startswith("2 runs may wait for a worker that hangs. " + still)
+            assert still in CliRunner().invoke(app, ["queue"]).stdout
+            (row,) = json.loads(CliRunner().invoke(app, ["queue", "--json"]).stdout)["standing_still"]
+            assert (row["slot"], row["owner"]["pid"]) == (0, worker.pid)
+            assert still in why_it_waits(store, store.run(2))
+            (done,) = apply_fixes("queue")
+            assert done == f"Process {worker.pid} is ended, and another takes its place."
+            assert worker.wait() == -signal.SIGKILL
+            wait_for(lambda: engine.live_workers(store) == 0)
+        finally:
+            worker.kill()
+            worker.wait()
 
     def test_a_pause_and_a_drained_machine_stay(self, store: Store) -> None:
         store.add_runs([config()])

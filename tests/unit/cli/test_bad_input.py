@@ -80,6 +80,15 @@ class TestBadInput:
             (("--db", f"sqlite:///{'a' * 300}", "runs"), "too long for the name of a file"),
             (("--db", "sqlite:///a.db?timeout=x", "runs"), "check its URL"),
             (("--db", "sqlite+aiosqlite:///a.db", "runs"), "driver that is not installed"),
+            *(
+                (("--db", url, *verb), "name a file: sqlite:///runs.db")
+                for url in (
+                    *("sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite+pysqlite:///:memory:"),
+                    *("sqlite://?timeout=1", "sqlite:///file::memory:?cache=shared&uri=true"),
+                    *("sqlite:///file:x?mode=memory&uri=true", "sqlite:///file:/x?vfs=memdb&uri=true"),
+                )
+                for verb in (("launch", "--corpus", "demo", "--wait"), ("runs",), ("worker",))
+            ),
         ],
     )
     def test_what_cannot_be(self, lab: Laboratory, arguments: tuple[str, ...], words: str) -> None:
