@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import sys
-
 from core.paths import keep_private
 
 # Each module adds its verbs to the app.
@@ -21,16 +18,14 @@ from jobs.cli import (  # noqa: F401
     transfer,
 )
 from jobs.cli.app import app, guarded
+from jobs.cli.output import guard_standard_streams
 
 __all__ = ["app", "main"]
 
 
 def main() -> None:
     """The console script `mrnlab`."""
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that is not UTF-8 shows what it cannot write as \\u03bb.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    guard_standard_streams()
     with guarded():
         keep_private()
         app()

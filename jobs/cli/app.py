@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import platform
 import re
@@ -39,7 +40,7 @@ class _Verbs(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         with _reported_errors():
             _check_encoding(args)
-        return super().parse_args(ctx, args)
+            return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         with _reported_errors():
@@ -50,10 +51,24 @@ class _Verbs(TyperGroup):
 def _reported_errors() -> Iterator[None]:
     try:
         yield
+    except OSError as error:
+        if error.errno not in _REFUSALS:
+            raise
+        place = "" if error.filename is None else f"'{error.filename}' cannot be read or written: "
+        tell(f"{place}{error.strerror}.", err=True)
+        raise typer.Exit(2) from None
     except MRNLabError as error:
         tell(_LONG_WORD.sub(lambda word: shortened(word[0], 200), str(error)), err=True)
         raise typer.Exit(2) from None
 
+
+_REFUSALS = frozenset(
+    {
+        *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOTDIR),
+        *(errno.EISDIR, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG, errno.EMFILE, errno.ENFILE),
+    }
+)
+"""What the system answers where a user's place cannot be used; other numbers are a fault of the program."""
 
 # Longer than any path, number or URL that is meant.
 _LONG_WORD = re.compile(r"\S{500,}")

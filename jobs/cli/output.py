@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import errno
+import io
 import json
 import math
+import os
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,12 +15,76 @@ from typing import Any
 
 import typer
 
+from core.errors import MRNLabError
 from core.plain_text import terminal_text
 from core.store import Run, StoredScore
 from core.tasks.scores import averages
 from jobs.reports.render import Part, Sheet, aligned, csv_lines, latex, markdown, plain
 
 WIDTH = 110
+
+
+class OutputLost(MRNLabError):
+    """Standard output is closed or its disk is full; `reason` says which."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"Standard output cannot be written ({reason}); what is left to print is lost, and what was done "
+            "stays done."
+        )
+        self.reason = reason
+
+
+class _StandardStream(io.FileIO):
+    """Standard output or error: its first failed write raises OutputLost, or nothing for standard error.
+
+    What is written later is dropped, so that nothing fails again while the program ends. A closed pipe raises
+    BrokenPipeError as ever.
+    """
+
+    def __init__(self, descriptor: int, *, is_error: bool) -> None:
+        super().__init__(descriptor, "w", closefd=False)
+        self._is_error, self._is_lost = is_error, False
+
+    def write(self, data: Any) -> int:
+        if not self._is_lost:
+            try:
+                return super().write(data)
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                self._is_lost = True
+                if not self._is_error:
+                    reason = "it is closed" if error.errno == errno.EBADF else str(error.strerror)
+                    raise OutputLost(reason) from error
+        return memoryview(data).nbytes
+
+
+def guard_standard_streams() -> None:
+    """From now on this process writes to standard output and error by `_StandardStream`.
+
+    What an encoding cannot show is written as \\u03bb. A stream that a test has put there stays.
+    """
+    # A file that is opened where one of the three is closed would take its number, and what is printed.
+    while (free := os.open(os.devnull, os.O_RDONLY)) <= 2:
+        pass
+    os.close(free)
+    if sys.stdin is None:
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8")
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is not getattr(sys, f"__{name}__"):
+            continue
+        # One that is closed is a descriptor that cannot be written.
+        descriptor = os.open(os.devnull, os.O_RDONLY) if stream is None else stream.fileno()
+        raw = _StandardStream(descriptor, is_error=name == "stderr")
+        guarded = io.TextIOWrapper(
+            io.BufferedWriter(raw),
+            encoding="utf-8" if stream is None else stream.encoding,
+            errors="backslashreplace",
+            line_buffering=raw.isatty() or name == "stderr",
+        )
+        setattr(sys, name, guarded)
 
 
 def say(message: str) -> None:

@@ -15,6 +15,7 @@ import typer
 
 from core.config import RunConfig, applicable_fields
 from core.errors import ConfigError
+from core.paths import given_path
 from core.store import Run, Store
 from core.studies import STUDIES, Study
 from core.studies.study import Layout, Planned
@@ -223,6 +224,8 @@ def study(
         from jobs.exchange.run_table import RunTable
 
         table = RunTable(record)
+        if report_ is None and tables is None and not dry_run:
+            table.check_writable()
     with opened_store(ctx) as store:
         if table is not None and (restored := table.restore(store)):
             say(f"{plural(restored, 'run')} of {record} added to the store.")
@@ -278,9 +281,10 @@ def _print_results(
             return
         document, parts = partial(study_document, study, results), report(study, results)
     if tables is not None:
-        tables.mkdir(parents=True, exist_ok=True)
+        folder = given_path(tables)
+        folder.mkdir(parents=True, exist_ok=True)
         for name, text in csv_files(study.name, parts):
-            (tables / name).write_text(text, encoding="utf-8")
+            (folder / name).write_text(text, encoding="utf-8")
             tell(str(tables / name))
     elif form is _Report.JSON:
         print_json(document())

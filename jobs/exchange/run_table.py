@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import hashlib
 import io
 import json
 import math
-from collections.abc import Iterable
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
+from core.corpora.readers import MOST_CHARACTERS, read_lines
 from core.errors import MRNLabError
 from core.evaluation.costs import run_cost
-from core.paths import cache_dir, written_whole
+from core.paths import given_path, written_whole
 from core.store import Run, Store, StoredScore
 from core.store.exchange import RunRecord
 from jobs.exchange.format import RunFile
@@ -33,31 +36,43 @@ COLUMNS = ("configuration", "seed", "dev", "test", "seconds", "scores", "run")
 _FACTS_OF_LABELS = ("label_names", "label_owners", "meet", "impossible", "cooccurrence")
 """Large facts that only pages on covariances read."""
 _DIGITS = 6
-_LONGEST = 2**27  # characters of a cell
+_IS_NO_RUN = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What reading a row may raise, whatever stands in it."""
 _SCORES = TypeAdapter(tuple[StoredScore, ...])
 
 
 class RunTable:
-    """The table in a file, which need not exist yet.
+    """The table in a file, which need not exist yet. A link stays one: the file that it names is written.
 
-    What reads the file raises MRNLabError where it is not such a table, naming the line.
+    What reads the file raises MRNLabError where it is not such a table, naming the line. While a process
+    writes, it holds a lock on `.NAME.lock` beside the file, which stays there.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._file = Path(os.path.realpath(given_path(path)))
         self._finished: dict[tuple[str, str], datetime | None] = {}
+
+    def check_writable(self) -> None:
+        """Raises MRNLabError where the table cannot be written; makes its folder where there is none."""
+        with self._locked():
+            if not self._is_there():
+                return
+            # Only the mode says no to the superuser, and renaming would replace what may not be written.
+            if not self._file.stat().st_mode & 0o222 or not os.access(self._file, os.W_OK):
+                raise MRNLabError(f"{self.path} is read-only; `chmod u+w` lets it be written.")
 
     def restore(self, store: Store) -> int:
         """Adds the runs that the store lacks, as finished runs; returns how many.
 
         Raises MRNLabError for a row that describes no run; then the store is unchanged.
         """
-        added, rows = 0, _read(self.path)
+        added, rows = 0, self._rows()
         with store.transaction():
             for key, row in rows.items():
                 try:
                     record = _record_of(row)
-                except (ValidationError, ValueError) as error:
+                except _IS_NO_RUN as error:
                     reason = " ".join(str(error).split())[:300]
                     problem = f"{self.path}: the row of configuration {key[0]}, seed {key[1]}, is no run"
                     raise MRNLabError(f"{problem} ({reason}). Nothing was added.") from error
@@ -71,46 +86,68 @@ class RunTable:
         """Adds finished runs and writes the file, if there is a new one.
 
         A run that was trained again, as on text that has changed, takes the place of the older one. Rows that
-        another process has added since stay.
+        another process has added since stay. Raises MRNLabError where the file cannot be written.
         """
         by_key = {(run.configuration_id, str(run.config.seed)): run for run in runs}
         new = {key: run for key, run in by_key.items() if run.finished_at != self._finished.get(key)}
         if not new:
             return
         rows = {key: _row_of(store, run.id) for key, run in new.items()}
-        name = hashlib.sha256(str(self.path.resolve()).encode()).hexdigest()[:12]
-        with FileLock(cache_dir("studies") / f"{name}.lock"):
+        with self._locked():
             text = io.StringIO(newline="")
             writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
             writer.writeheader()
-            writer.writerows((_read(self.path) | rows).values())
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            writer.writerows((self._rows() | rows).values())
             content = text.getvalue()
-            with written_whole(self.path, len(content), "the table of runs") as beside:
+            if (longest := max(map(len, content.split("\n")))) > MOST_CHARACTERS:
+                raise MRNLabError(
+                    f"{self.path}: a run's row would have {longest:,} characters and the most is "
+                    f"{MOST_CHARACTERS:,}. Nothing was written; the run is in the store."
+                )
+            with written_whole(self._file, len(content), "the table of runs") as beside:
                 beside.write_text(content, encoding="utf-8")
+                if self._is_there():
+                    beside.chmod(stat.S_IMODE(self._file.stat().st_mode))
         self._finished |= {key: run.finished_at for key, run in new.items()}
 
+    def _is_there(self) -> bool:
+        """Whether there is such a file. Raises MRNLabError where it is a device, a pipe or a folder."""
+        if self._file.exists() and not self._file.is_file():
+            raise MRNLabError(f"{self.path} is not a file; a record is a CSV file.")
+        return self._file.exists() or self._file.is_symlink()  # a link to itself
 
-def _read(path: Path) -> dict[tuple[str, str], dict[str, str]]:
-    """The rows by configuration and seed."""
-    rows = {}
-    try:
-        text = path.read_text(encoding="utf-8") if path.exists() else ",".join(COLUMNS)
-    except (OSError, UnicodeDecodeError) as error:
-        raise MRNLabError(f"{path} cannot be read: {error}.") from error
-    reader = csv.DictReader(io.StringIO(text, newline=""))
-    if tuple(reader.fieldnames or ()) != COLUMNS:
-        raise MRNLabError(f"{path}, line 1: the columns must be {', '.join(COLUMNS)}.")
-    # The limit is the whole process's, and other readers rely on it.
-    limit = csv.field_size_limit(_LONGEST)
-    try:
-        for row in reader:
-            if None in row or None in row.values():
-                raise MRNLabError(f"{path}, line {reader.line_num}: a row has {len(COLUMNS)} values.")
-            rows[row["configuration"], row["seed"]] = row
-    finally:
-        csv.field_size_limit(limit)
-    return rows
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Keeps other processes from writing; whoever may write in the folder may use the lock."""
+        folder = self._file.parent
+        try:
+            self._is_there()
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = folder / f".{self._file.name}.lock"
+            lock.touch()  # FileLock would wait for ever for a file that cannot be made
+            mode = stat.S_IMODE(folder.stat().st_mode) & 0o666 | 0o600
+            with FileLock(lock, mode=mode):
+                yield
+        except OSError as error:
+            raise MRNLabError(f"{self.path} cannot be written: {error.strerror}.") from error
+
+    def _rows(self) -> dict[tuple[str, str], dict[str, str]]:
+        """The rows by configuration and seed."""
+        lines = read_lines(self._file) if self._is_there() else [",".join(COLUMNS)]
+        reader, rows = csv.reader(lines, strict=True), {}
+        try:
+            if tuple(next(reader)) != COLUMNS:
+                raise MRNLabError(f"{self.path}, line 1: the columns must be {', '.join(COLUMNS)}.")
+            for values in filter(None, reader):
+                if len(values) != len(COLUMNS):
+                    raise MRNLabError(
+                        f"{self.path}, line {reader.line_num}: a row has {len(COLUMNS)} values."
+                    )
+                row = dict(zip(COLUMNS, values, strict=True))
+                rows[row["configuration"], row["seed"]] = row
+        except csv.Error as error:
+            raise MRNLabError(f"{self.path}, line {reader.line_num}: is not CSV ({error}).") from error
+        return rows
 
 
 def _row_of(store: Store, run_id: int) -> dict[str, str]:
@@ -132,7 +169,7 @@ def _row_of(store: Store, run_id: int) -> dict[str, str]:
 
 
 def _record_of(row: dict[str, str]) -> RunRecord:
-    """Raises ValueError where the row describes no run that finished."""
+    """Raises one of _IS_NO_RUN where the row describes no run that finished."""
     scores = [_with_every_figure(score) for score in _SCORES.validate_json(row["scores"])]
     record = RunFile.read(row["run"].encode()).record(
         {"curves": (), "scores": scores, "predictions": {}, "snapshots": ()}

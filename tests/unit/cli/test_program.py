@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from core.paths import checkpoint_dir, log_path
 from core.recording.owner import this_process
 from core.store import RunState, Store
@@ -114,6 +116,30 @@ def run_python(program: str, *arguments: str) -> str:
     ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=PATIENCE_S)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
+
+
+_FULL = "No space left on device"
+
+
+@pytest.mark.parametrize(
+    ("redirected", "call", "code", "told"),
+    [
+        (">/dev/full", "study --json", 2, _FULL),
+        (">/dev/full", "--help", 2, _FULL),
+        (">&-", "study --json", 2, "it is closed"),
+        ("<&- >&- 2>&-", "study", 2, ""),
+        ("2>/dev/full", "show 99", 2, ""),
+        ("2>&-", "study", 0, ""),
+    ],
+)
+def test_standard_streams_that_are_full_or_closed(redirected: str, call: str, code: int, told: str) -> None:
+    command = f"{sys.executable} -c 'from jobs.cli import main; main()' {call} {redirected}"
+    ended = subprocess.run(
+        ["sh", "-c", command], capture_output=True, text=True, check=False, cwd=ROOT, timeout=PATIENCE_S
+    )
+    assert ended.returncode == code, ended.stderr
+    assert told in ended.stderr
+    assert len(ended.stderr.splitlines()) == bool(told)
 
 
 def test_help_imports_nothing_heavy() -> None:

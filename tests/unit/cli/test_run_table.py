@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
+import os
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from core.store import Store
 from core.studies import STUDIES
 from jobs.cli import study as verb
+from jobs.exchange import run_table
 from jobs.exchange.run_table import COLUMNS, RunTable
 from jobs.reports.studies import follow
+from tests.making import config
+from tests.several import together
 from tests.studying import Workers, finished, setting, study
 from tests.unit.cli.conftest import Laboratory
 
@@ -91,6 +97,79 @@ def test_two_programs_that_add_to_one_table_keep_both_their_rows(lab: Laboratory
     assert listed == {(run.configuration_id, str(run.config.seed)) for run in runs[:5]}
 
 
+_MANY = 12
+
+
+def _add_runs(home: Path, table: Path, first_seed: int) -> None:
+    """Adds that many runs one by one, as a process with its own laboratory."""
+    home.mkdir()
+    os.environ["MRNLAB_HOME"] = str(home)
+    os.environ.pop("MRNLAB_DB", None)
+    with contextlib.closing(Store.open()) as store:
+        for seed in range(first_seed, first_seed + _MANY):
+            finished(store, config(seed=seed))
+        added = RunTable(table)
+        for run in store.runs():
+            added.add(store, [run])
+
+
+def test_two_laboratories_that_add_to_one_table_keep_both_their_rows(tmp_path: Path) -> None:
+    table, link = tmp_path / "toy.csv", tmp_path / "elsewhere" / "link.csv"
+    link.parent.mkdir()
+    link.symlink_to(table)
+    together(_add_runs, [(tmp_path / "one", table, 1), (tmp_path / "two", link, 101)])
+    assert sorted(int(row["seed"]) for row in _rows(table)) == [
+        *range(1, 1 + _MANY),
+        *range(101, 101 + _MANY),
+    ]
+    assert link.is_symlink()
+
+
+def test_a_table_keeps_its_link_and_its_mode(lab: Laboratory, tmp_path: Path) -> None:
+    table, link = tmp_path / "toy.csv", tmp_path / "link.csv"
+    link.symlink_to("toy.csv")
+    lab.answer("study", "toy", "--seeds", "1", "--record", str(link))
+    table.chmod(0o640)
+    before = len(_rows(table))
+    lab.answer("study", "toy", "--record", str(link))
+    assert link.is_symlink()
+    assert len(_rows(table)) == ALL > before
+    assert table.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_place_that_cannot_be_written_is_found_before_a_run_is_queued(
+    lab: Laboratory, tmp_path: Path
+) -> None:
+    table, file, loop = tmp_path / "toy.csv", tmp_path / "file", tmp_path / "loop.csv"
+    file.write_text("")
+    loop.symlink_to(loop)
+    for place in ("/proc/toy.csv", str(file / "toy.csv")):
+        assert f"{place} cannot be written" in lab.refusal("study", "toy", "--record", place)
+        assert f"'{file}' cannot be" in lab.refusal("study", "toy", "--tables", str(file))
+    assert "levels of symbolic links" in lab.refusal("study", "toy", "--record", str(loop))
+    lab.answer("study", "toy", "--seeds", "1", "--record", str(table))
+    table.chmod(0o444)
+    assert f"{table} is read-only" in lab.refusal("study", "toy", "--record", str(table))
+    lab.answer("study", "toy", "--record", str(table), "--report", "table")
+
+
+def test_a_row_that_could_not_be_read_again_is_not_written(
+    lab: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_table, "MOST_CHARACTERS", 1000)
+    refused = lab.call("study", "toy", "--record", str(tmp_path / "toy.csv"))
+    assert (refused.exit_code, (tmp_path / "toy.csv").exists()) == (2, False)
+    assert "characters and the most is 1,000" in refused.stderr
+
+
+def test_a_table_that_never_ends_is_refused(lab: Laboratory, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    for place in (pipe, Path("/dev/zero"), tmp_path):
+        for more in ((), ("--dry-run",)):
+            assert f"{place} is not a file" in lab.refusal("study", "toy", "--record", str(place), *more)
+
+
 def test_a_table_that_cannot_be_read_is_refused_with_its_line(lab: Laboratory, tmp_path: Path) -> None:
     table = tmp_path / "toy.csv"
     lab.answer("study", "toy", "--setting", "small", "--seeds", "1", "--record", str(table))
@@ -101,6 +180,12 @@ def test_a_table_that_cannot_be_read_is_refused_with_its_line(lab: Laboratory, t
         (f"{head}\na,1\n", f"{table}, line 2: a row has {len(COLUMNS)} values."),
         (f"{head}\n{'0' * 12}{first[12:]}\n", "its configuration or seed is another one"),
         (f"{head}\n{unknown_paradigm}\n", "paradigm must be"),
+        (f"{'a' * 140_000},{head}\n", "line 1: has 140,"),
+        (f"{head}\n{'a' * 140_000},{first}\n", "line 2: has "),
+        (f'{head}\n"{"a" * 80_000}\n{"a" * 80_000}",1\n', "is not CSV (field larger than field limit"),
+        (f"{head}\na\rb,1,2,3,4,5,6\n", f"{table}, line 2: is not CSV (new-line"),
+        (f"{head}\n{'a' * 12},1,2,3,4,[],{'[' * 50_000}\n", "is no run"),
+        ("", f"{table} is empty"),
     ):
         table.write_text(text)
         assert problem in lab.refusal("study", "toy", "--record", str(table), "--dry-run")
