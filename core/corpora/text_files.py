@@ -26,6 +26,7 @@ from core.config.sweep import real_number
 from core.corpora.readers import IGNORED, MOST_CHARACTERS, GivenFile, Source, read_lines
 from core.corpora.types import Scheme, Sentence
 from core.errors import CorpusError
+from core.paths import opened
 from core.plain_text import shortened
 from core.tasks import KINDS
 from core.wording import all_of, plural
@@ -85,9 +86,7 @@ def holds_texts(source: Source) -> bool:
         first = source.content.split(b"\n", 1)[0]
     else:
         try:
-            if not source.is_file():  # opening a pipe might never end
-                return False
-            with source.open("rb") as file:
+            with opened(source) as file:
                 first = file.readline(MOST_CHARACTERS)
         except OSError:
             return False  # the reader says what is wrong
