@@ -14,6 +14,7 @@ that column. Elsewhere `_` is a label like the others.
 from __future__ import annotations
 
 import codecs
+import os
 import re
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from sys import intern
 
 from core.corpora.types import Sentence
 from core.errors import CorpusError
+from core.paths import opened
 from core.plain_text import shortened
 from core.wording import plural
 
@@ -51,19 +53,16 @@ Source = Path | GivenFile
 
 
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
-    """The content of a file. Raises CorpusError where it is missing, no regular file, or larger than `most`.
-
-    A device or a pipe is refused: reading it might never end.
+    """The content of a file. Raises CorpusError where it is missing, larger than `most`, or one that `opened`
+    refuses.
     """
     try:
-        if path.exists() and not path.is_file():
-            raise CorpusError(f"{path} is not a file; give one that holds text.")
-        if path.exists() and path.stat().st_size > most:
-            raise CorpusError(
-                f"{path} holds {path.stat().st_size / 1e6:,.0f} MB and the most is "
-                f"{most / 1e6:,.0f} MB; take a part of it."
-            )
-        return path.read_bytes()
+        with opened(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > most:
+                holds = f"holds {size / 1e6:,.0f} MB and the most is {most / 1e6:,.0f} MB"
+                raise CorpusError(f"{path} {holds}; take a part of it.")
+            return file.read()
     except FileNotFoundError:
         raise CorpusError(f"There is no file {path}; check the name.") from None
     except OSError as error:

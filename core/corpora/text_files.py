@@ -27,6 +27,7 @@ from core.config.sweep import real_number
 from core.corpora.readers import IGNORED, MOST_CHARACTERS, GivenFile, Source, read_lines
 from core.corpora.types import Scheme, Sentence
 from core.errors import CorpusError
+from core.paths import opened
 from core.plain_text import shortened
 from core.tasks import KINDS
 from core.wording import all_of, plural
@@ -100,9 +101,7 @@ def holds_texts(source: Source) -> bool:
         beginning = source.content[:_MOST_SEEN]
     else:
         try:
-            if not source.is_file():  # opening a pipe might never end
-                return False
-            with source.open("rb") as file:
+            with opened(source) as file:
                 beginning = file.read(_MOST_SEEN)
         except OSError:
             return False  # the reader says what is wrong

@@ -175,7 +175,8 @@ def _record_of(row: dict[str, str]) -> RunRecord:
         {"curves": (), "scores": scores, "predictions": {}, "snapshots": ()}
     )
     run = record.run
-    if (row["configuration"], row["seed"]) != (run.configuration_id, str(run.config.seed)):
+    own = {run.configuration_id, run.config.configuration_id}
+    if own != {row["configuration"]} or row["seed"] != str(run.config.seed):
         raise ValueError("its configuration or seed is another one than its description's")
     if run.finished_at is None:
         raise ValueError("it did not finish")
