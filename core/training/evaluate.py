@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from core.encoding.batches import AT_ONCE, IGNORED
 from core.models.tagger import MultiTaskTagger
 from core.records import SplitResult, TaskFacts, TaskScore
 from core.tasks import KINDS, Kind
+from core.tasks.scores import PlainScore
 from core.tasks.spans import Gold, labels_by_sentence
 from core.training.data import SplitData
 
@@ -74,6 +76,13 @@ class _Column:
         numbers: NDArray[Any] = predicted.numbers[self.words, self.index]
         return numbers if self.kind.is_number else numbers.astype(np.int64)
 
+    def perfect_score(self, plain_score: PlainScore) -> TaskScore:
+        """The score of the gold labels themselves."""
+        gold, own = self.gold, self.gold.numbers
+        if self.kind.is_number:
+            own = np.array(list(map(float, gold.names)))[own]
+        return self.kind.score(self.task.name, gold, own, plain_score, details=False)
+
 
 class Scorer:
     """Scores predictions of one split, task by task, over the sentences that each task is annotated on.
@@ -88,6 +97,25 @@ class Scorer:
         self._columns = [
             _column(split, index, task) for index, task in enumerate(facts) if not task.auxiliary
         ]
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether the split is annotated for any task."""
+        return any(len(column.words) for column in self._columns)
+
+    @property
+    def has_defined(self) -> bool:
+        """Whether a task's score is not undefined whatever is predicted."""
+        return len(self.undefined) < len(self._columns)
+
+    @cached_property
+    def undefined(self) -> Mapping[str, str]:
+        """By task why its score on this split is undefined, whatever is predicted, even the gold labels."""
+        perfect = {column.task.name: column.perfect_score(self._plain_score) for column in self._columns}
+        where = f"the {self._name} split"
+        return {
+            task: score.undefined_because(where) for task, score in perfect.items() if not score.is_defined
+        }
 
     def headlines(self, predicted: Predicted) -> tuple[TaskScore, ...]:
         """Each task's score without details: enough for an epoch's curve."""

@@ -31,10 +31,15 @@ from dashboard.theme import STATES
 from jobs.queue import control
 from jobs.queue.remedies import Advice, advice
 from jobs.reports.naming import survival_text, value_text
-from jobs.reports.render import REPORT_COLUMNS, report_records, report_sheet
-from jobs.reports.table import SCORE_NAMES
+from jobs.reports.render import NOT_ANNOTATED, REPORT_COLUMNS, report_records, report_sheet
+from jobs.reports.table import SCORE_NAMES, undefined_notes
 
 _MOST_LABELS = 16
+_KEPT = {
+    "score": "The best epoch on dev is {}.",
+    "loss": "The epoch with the lowest dev loss is {}.",
+    "last": "The last epoch, {}, is kept.",
+}
 
 
 def run_in_full(store: Store, run_id: int) -> None:
@@ -113,13 +118,13 @@ def _scores(store: Store, run: Run) -> None:
         if not scores:
             _no_scores(run)
         else:
-            kept = ""
-            if run.best_epoch is not None:
-                last = run.facts.get("selected_by", run.config.select_by) == "last"
-                kept = " The last epoch, {}, is kept." if last else " The best epoch on dev is {}."
-            st.caption(f"Scores in percent.{kept.format(run.best_epoch)}")
+            selected_by = run.facts.get("selected_by", run.config.select_by)
+            kept = "" if run.best_epoch is None else f" {_KEPT[selected_by].format(run.best_epoch)}"
+            st.caption(f"Scores in percent.{kept}")
             rows = pd.DataFrame(score_rows(run, scores))
             data_table(rows, alt="Scores of this run by task and split")
+            for note in undefined_notes(scores):
+                st.caption(f":material/info: {escape(note)}")
         if tasks := run.facts.get("tasks", ()):
             st.caption("What training sees of each task.")
             localized = st.column_config.NumberColumn(format="localized")
@@ -241,11 +246,10 @@ def _by_label(store: Store, run: Run) -> None:
     with st.container(height=520 if len(score.report) > _MOST_LABELS else "content", border=False):
         show_table(replace(sheet, blocks=sheet.blocks[::-1]), alt=alt)
     support = int(averages(score)["micro"]["support"])
-    st.caption(
-        f"In percent, over {plural(support, 'annotated span')}. Counted as conlleval does."
-        if kind.has_spans
-        else f"In percent, over {plural(support, kind.item)}. The micro average is the accuracy here."
-    )
+    counted = "Counted as conlleval does." if kind.has_spans else "The micro average is the accuracy here."
+    missing = NOT_ANNOTATED * any(not row["support"] for row in score.report.values())
+    items = plural(support, "annotated span" if kind.has_spans else kind.item)
+    st.caption(f"In percent, over {items}. {counted}{missing}")
 
 
 def _configuration(_store: Store, run: Run) -> None:

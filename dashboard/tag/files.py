@@ -232,3 +232,6 @@ def _score_table(scores: Sequence[TaskScore], schemes: Mapping[str, str]) -> Non
         alt="Scores against the gold labels of the file, a line per task",
     )
     st.caption("By the scorer of training, on what has gold labels of the task.")
+    for score in scores:
+        if not score.is_defined:
+            st.caption(escape(f"{score.task} is undefined: {score.undefined_because('the file')}."))

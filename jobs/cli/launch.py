@@ -14,13 +14,15 @@ from core.config.task_groups import GROUPINGS
 from core.errors import ConfigError
 from core.recording.placed import placed
 from core.store import ENDED, Run, RunState, Store
-from core.wording import all_of, duration, percent, plural, which_runs
+from core.tasks.scores import score_text
+from core.wording import all_of, duration, plural, which_runs
 from jobs.cli.app import JSON_OPTION, app, opened_store, whole
 from jobs.cli.corpus import say_readings
 from jobs.cli.output import print_json, print_table, run_document, say, tell
 from jobs.queue.control import MOST_RETRIES, PRIORITIES
 from jobs.queue.estimates import Cost, cost, eta
 from jobs.queue.sweeps import sweep as sweep_over
+from jobs.reports.table import undefined_notes
 from jobs.worker.maintenance import QueueMaintenance
 
 _POLL_S = 0.5
@@ -281,9 +283,13 @@ def _print_scores(store: Store, ids: list[int]) -> None:
     for run in sorted(store.runs(ids=ids), key=lambda run: run.id):
         scores = {score.task: score for score in store.scores([run.id], "test")}
         by_task = ", ".join(
-            f"{task} {percent(scores[task].score)}%" for task in run.config.tasks if task in scores
+            f"{task} {score_text(scores[task].score, scores[task].score_name)}"
+            for task in run.config.tasks
+            if task in scores
         )
         failed = "" if run.error is None else run.error.message
         took = "" if run.seconds is None else duration(run.seconds)
         rows.append((run.id, run.state.word, run.config.paradigm, run.config.seed, took, by_task or failed))
     print_table(("run", "state", "paradigm", "seed", "time", "test scores"), rows)
+    for note in undefined_notes(store.scores(ids, "test", with_reports=False)):
+        say(note)

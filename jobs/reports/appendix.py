@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from statistics import fmean
 
 from core.config import FIELD_HELP, RunConfig, comparison_values
@@ -135,7 +136,7 @@ def _tried(store: Store, config: RunConfig) -> dict[str, dict[str, float]]:
             field = differ[0] if differ else ""
             of_run[run.id] = field, value_text(values.get(field))
     dev: dict[str, dict[str, list[float]]] = {}
-    for score in store.scores(list(of_run), "dev", with_reports=False):
+    for score in filter(attrgetter("is_defined"), store.scores(list(of_run), "dev", with_reports=False)):
         field, value = of_run[score.run_id]
         dev.setdefault(field, {}).setdefault(value, []).append(score.score)
     same = [score for scores in dev.pop("", {}).values() for score in scores]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,8 +23,8 @@ from core.plain_text import spreadsheet_cell, terminal_text
 from core.store import Run, StoredScore
 from core.studies.published import CITATION, Published, matching
 from core.tasks import kind_of
-from core.tasks.scores import REPORT_NUMBERS, averages
-from core.wording import signed_points, spread_text
+from core.tasks.scores import REPORT_NUMBERS, averages, percent_sign, report_rows
+from core.wording import percent, signed_points, spread_text
 from jobs.reports.naming import COST_HEAD, cost_cells, run_name
 from jobs.reports.table import ResultTable
 
@@ -130,9 +131,10 @@ def mean_entry(
     return Entry(mean, spread_text(sd, digits), bold, values.n, unit=unit)
 
 
-def score_entry(scores: MeanSD | None, *, bold: bool = False) -> Entry | None:
-    """A score in percent."""
-    return None if scores is None else mean_entry(scores, scale=100, bold=bold, unit="%")
+def score_entry(scores: MeanSD | None, *score_names: str, bold: bool = False) -> Entry | None:
+    """A hundred times a score by that name, or a mean of scores by these."""
+    sign = percent_sign(score_names)
+    return None if scores is None else mean_entry(scores, scale=100, bold=bold, unit=sign)
 
 
 def difference_entry(difference: Comparison | None, *, bold: bool = False) -> Entry | None:
@@ -150,9 +152,9 @@ def score_sheet(table: ResultTable, setting: str, *, cost: bool = False) -> Shee
     The number of seeds stands in the caption where it is the same everywhere.
     """
     counts = {cell.summary.n for row in table.rows for cell in row.cells.values()}
-    alike = len(counts) == 1
+    alike = len(counts) <= 1
     over = "mean ± standard deviation over seeds (their number)"
-    if alike:
+    if counts and alike:
         (count,) = counts
         over = "one seed" if count == 1 else f"mean ± standard deviation over {count} seeds"
     caption = f"{setting}, {table.split} split, in percent: {over}."
@@ -165,7 +167,9 @@ def score_sheet(table: ResultTable, setting: str, *, cost: bool = False) -> Shee
         lines = []
         for row in rows:
             scores = [
-                score_entry(row.cells[task].summary, bold=(row.key, task) in table.bold)
+                score_entry(
+                    row.cells[task].summary, table.scored_by[task], bold=(row.key, task) in table.bold
+                )
                 if task in row.cells
                 else None
                 for task in table.tasks
@@ -216,14 +220,21 @@ COST_COLUMNS = ("models", "parameters", "trained_parameters", "peak_memory", "de
 """What a configuration costs: its models' weights, bytes, the kinds of device, seconds per seed."""
 
 
+_NO_SCORE = {"mean": None, "sd": None, "n": 0, "low": None, "high": None}
+
+
 def score_records(table: ResultTable, *, cost: bool = False) -> list[dict[str, object]]:
-    """A record of SCORE_COLUMNS per configuration and task, scores in [0, 1]; with COST_COLUMNS on demand."""
+    """A record of SCORE_COLUMNS per configuration and task, scores in [0, 1]; with COST_COLUMNS on demand.
+
+    The mean is None where all scores are undefined.
+    """
     records = []
     for row in table.rows:
         for task in table.tasks:
-            if task not in row.cells:
+            if task not in row.cells and task not in row.undefined:
                 continue
-            cell, chosen = row.cells[task], row.conditions.alignment
+            cell, chosen = row.cells.get(task), row.conditions.alignment
+            runs = row.undefined[task] if cell is None else cell.run_ids.values()
             record = {
                 "corpus": row.config.corpus,
                 "fraction": row.config.fraction,
@@ -233,11 +244,11 @@ def score_records(table: ResultTable, *, cost: bool = False) -> list[dict[str, o
                 "task": task,
                 "split": table.split,
                 "score_name": table.scored_by[task],
-                **dataclasses.asdict(cell.summary),
+                **(_NO_SCORE if cell is None else dataclasses.asdict(cell.summary)),
                 "best": (row.key, task) in table.bold,
                 "precision": row.conditions.precision,
                 "text": row.conditions.text,
-                "runs": " ".join(map(str, cell.run_ids.values())),
+                "runs": " ".join(map(str, runs)),
                 "auto_alignment": [chosen] if chosen and row.config.alignment == "auto" else [],
             }
             records.append(record | (_cost_record(row.cost) if cost else {}))
@@ -251,6 +262,10 @@ def _cost_record(cost: Cost | None) -> dict[str, object]:
     return dict(zip(COST_COLUMNS, values, strict=True))
 
 
+NOT_ANNOTATED = " Dashes: not annotated, so undefined, and in no average."
+"""What dashes in a report mean."""
+
+
 def report_sheet(run: Run, score: StoredScore) -> Sheet:
     """One run's labels of one task, and their averages, in percent. Support counts what is annotated."""
     kind = kind_of(run.facts, score.task, score.score_name)
@@ -258,18 +273,21 @@ def report_sheet(run: Run, score: StoredScore) -> Sheet:
     return Sheet(
         (kind.row_title, "Precision", "Recall", "F1", "Support"),
         (
-            Block("", tuple((label, _report_entries(row)) for label, row in score.report.items())),
+            Block(
+                "", tuple((label, _report_entries(row)) for label, row in report_rows(score.report).items())
+            ),
             Block(
                 "", tuple((f"{name} average", _report_entries(row)) for name, row in averages(score).items())
             ),
         ),
-        f"{score.task} of run {run_name(run)}, {score.split} {kind.examples}, in percent by {of}.",
+        f"{score.task} of run {run_name(run)}, {score.split} {kind.examples}, in percent by {of}."
+        + NOT_ANNOTATED * any(not row["support"] for row in score.report.values()),
     )
 
 
 def _report_entries(row: Mapping[str, float]) -> tuple[Entry, ...]:
     return (
-        *(Entry(f"{100 * row[number]:.2f}") for number in REPORT_NUMBERS[:3]),
+        *(Entry(percent(row[number])) for number in REPORT_NUMBERS[:3]),
         Entry(f"{row['support']:.0f}"),
     )
 
@@ -278,12 +296,16 @@ REPORT_COLUMNS = ("run", "task", "split", "row", "label", *REPORT_NUMBERS)
 
 
 def report_records(run: Run, score: StoredScore) -> list[dict[str, object]]:
-    """A record of REPORT_COLUMNS per label and average, scores in [0, 1]. `row` is label, type or average."""
+    """A record of REPORT_COLUMNS per label and average, scores in [0, 1], None where undefined.
+
+    `row` is label, type or average.
+    """
     title = kind_of(run.facts, score.task, score.score_name).row_title.lower()
-    rows = [(title, label, row) for label, row in score.report.items()]
+    rows = [(title, label, row) for label, row in report_rows(score.report).items()]
     rows += [("average", name, row) for name, row in averages(score).items()]
     return [
-        {"run": run.id, "task": score.task, "split": score.split, "row": name, "label": label, **row}
+        {"run": run.id, "task": score.task, "split": score.split, "row": name, "label": label}
+        | {number: None if math.isnan(value) else value for number, value in row.items()}
         for name, label, row in rows
     ]
 

@@ -488,14 +488,15 @@ class _StudyQueue:
             for family, arm in chosen.items():
                 if arm is not None:
                     mean = dev_mean(arm, study.search_seeds_of(setting), setting.targets, progress.dev)
-                    score = percent(mean) if mean is None else f"{percent(mean)}%"
-                    choices.append(f"{family} {layout.families[family].describe(arm.values)} ({score})")
+                    choices.append(
+                        f"{family} {layout.families[family].describe(arm.values)} ({percent(mean)})"
+                    )
             self._tell_once(f"{setting.name}: dev chose {', '.join(choices)}.")
         if at_end:
             self._ended.add(setting.name)
             result = next(result for result in self._runs.results() if result.setting.name == setting.name)
             scores = [
-                f"{outcome.family.name} {percent(outcome.scores[MEAN].mean)}%"
+                f"{outcome.family.name} {percent(outcome.scores[MEAN].mean)}"
                 + (f" ({outcome.differences[MEAN].verdict})" if MEAN in outcome.differences else "")
                 for outcome in result.outcomes
                 if MEAN in outcome.scores
