@@ -12,7 +12,16 @@ from typing import Literal
 
 from core.corpora.assembly import SPLITS, assemble
 from core.corpora.columns import ColumnProposal, check_names, name_columns, propose
-from core.corpora.readers import FEATURE, TOKENS, Source, Table, named, read_conllu, read_table
+from core.corpora.readers import (
+    FEATURE,
+    TOKENS,
+    Source,
+    Table,
+    left_out_notes,
+    named,
+    read_conllu,
+    read_table,
+)
 from core.corpora.reading import ColumnReading, guessed, values_shown
 from core.corpora.text_files import ENDINGS, Columns, holds_texts, read_texts
 from core.corpora.types import Corpus, Scheme, Sentence, Split
@@ -214,7 +223,7 @@ def _read_columns(
         table = tables["train"] if split == "train" else read_table(file, columns)
         tables[split] = table
         splits[split] = named(table, columns, file)
-        notes += [lines.sentence(file.name) for lines in table.left_out]
+    notes += left_out_notes({files[split].name: table for split, table in tables.items()})
 
     def place(split: Split, sentence: int, word: int) -> str:
         return f"{files[split]}, line {tables[split].starts[sentence] + word}"

@@ -24,6 +24,7 @@ from core.corpora.readers import (
     GivenFile,
     Table,
     is_document_mark,
+    left_out_notes,
     may_be_comment,
     named,
     read_conllu,
@@ -304,7 +305,7 @@ def read_given(
     table = read_table(file, columns)
     names = tuple(columns or _names(table, file, tuple(schemes)))
     sentences = _in_iob2(named(table, names, file), schemes, name, table.starts)
-    notes = tuple(lines.sentence(name) for lines in table.left_out)
+    notes = tuple(left_out_notes({name: table}))
     return GivenText(sentences, notes, layout, names if layout == "columns" else ())
 
 

@@ -143,14 +143,11 @@ class LeftOut:
     line: int
     example: str
 
-    def sentence(self, file: str) -> str:
-        """What was left out, for the researcher."""
+    def counted(self, file: str) -> str:
+        """`12 in train.conll (the first on line 3: '# id = 1')`."""
         place = f"line {self.line}" if self.count == 1 else f"the first on line {self.line}"
         shown = f": '{shortened(self.example.strip(), 40)}'" if self.example.strip() else ""
-        what = plural(
-            self.count, self.what, self.what.replace("line", "lines") if " of " in self.what else None
-        )
-        return f"{file}: {what} left out ({place}{shown})."
+        return f"{self.count:,} in {file} ({place}{shown})"
 
 
 @dataclass(frozen=True)
@@ -179,6 +176,15 @@ class Table:
     def column(self, place: int) -> list[tuple[str, ...]]:
         """One column, sentence by sentence."""
         return [columns[place] for columns in self.sentences]
+
+
+def left_out_notes(tables: Mapping[str, Table]) -> list[str]:
+    """A sentence for each kind of line that was left out. `tables` has them by the names of their files."""
+    counted: dict[str, list[str]] = {}
+    for file, table in tables.items():
+        for lines in table.left_out:
+            counted.setdefault(lines.what, []).append(lines.counted(file))
+    return [f"Left out, {what}: {', '.join(files)}." for what, files in counted.items()]
 
 
 def named(table: Table, columns: Sequence[str], source: Source) -> tuple[Sentence, ...]:
@@ -254,7 +260,7 @@ def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
         if fields is None:
             fields = _fields(line, separator)
             if not rows and _COMMENT.match(line) and (len(fields) != width or _METADATA.match(line)):
-                leave_out("comment", number, line)
+                leave_out("comments", number, line)
                 continue
             if problem := _problem(line, fields, width, expectation, separator):
                 raise CorpusError(f"{source}, line {number}: {problem}")
@@ -273,14 +279,14 @@ def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
         seen = _values(known[line] for line in surely_words)
         for place, suspect in sorted(suspects.items(), reverse=True):
             if all(map(_is_new, known[suspect][1:], seen[1:] or repeat(()))):
-                leave_out("comment", starts[place], suspect)
+                leave_out("comments", starts[place], suspect)
                 _drop_first_row(sentences, starts, place)
     header = None
     if sentences:
         first_row: tuple[str, ...] = tuple(column[0] for column in sentences[0])
         if _has_header(first_row, [fields for fields in known.values() if fields != first_row]):
             header = first_row
-            leave_out("header line", starts[0], separator.join(first_row))
+            leave_out("header lines", starts[0], separator.join(first_row))
             _drop_first_row(sentences, starts, 0)
     if not sentences:
         raise CorpusError(f"{source} holds no sentence; it must hold at least one.")
@@ -293,7 +299,7 @@ def is_document_mark(line: str) -> bool:
 
 
 def _kind_of_mark(line: str) -> str:
-    return "document mark" if line.strip(_BLANKS) else "line of spaces or tabs"
+    return "document marks" if line.strip(_BLANKS) else "lines of spaces or tabs"
 
 
 def may_be_comment(line: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from core.plain_text import shortened
 from core.tasks.schemes import NOT_ANNOTATED, Column, SpanColumn, Split
-from core.wording import all_of, capitalised, plural
+from core.wording import all_of, plural
 
 Taken = Literal["words", "spans", "labels", "text", "text label", "pair label", "number", "skipped"]
 TAKEN: dict[Taken, str] = {
@@ -76,6 +76,12 @@ class Reading:
     notes: tuple[str, ...] = ()
 
     @property
+    def title(self) -> str:
+        """`my-corpus, CoNLL columns separated by tabs: train.conll (train), test.conll (test)`."""
+        files = ", ".join(f"{file} ({split})" for split, file in self.files.items())
+        return ": ".join(filter(None, (", ".join(filter(None, (self.corpus, self.layout))), files)))
+
+    @property
     def all_notes(self) -> tuple[str, ...]:
         """What was left out or converted, and what looks wrong, with the names of the columns."""
         return (*self.notes, *chain.from_iterable(map(column_notes, self.columns)))
@@ -95,13 +101,12 @@ def stored_readings(facts: Mapping[str, Any]) -> list[Reading]:
 
 
 def reading_rows(reading: Reading) -> list[dict[str, str]]:
-    """A row for each column, for a table: its name, what it was taken for, examples, and notes."""
+    """A row for each column, for a table: its name, what it was taken for, and examples."""
     return [
         {
             "Name": f"{column.name} (guessed)" if column.guessed else column.name,
             "Read as": column.taken_for,
             "Examples": ", ".join(column.examples),
-            "Notes": " ".join(map(capitalised, column.notes)),
         }
         for column in reading.columns
     ]

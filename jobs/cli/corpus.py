@@ -58,8 +58,7 @@ def print_readings(readings: Iterable[Reading], *, err: bool = False) -> set[str
     """Prints what each column of these files was taken for. Returns the notes that were printed."""
     printed: set[str] = set()
     for reading in readings:
-        files = ", ".join(f"{split} {name}" for split, name in reading.files.items())
-        tell(": ".join(filter(None, (reading.corpus, reading.layout, files))), err=err)
+        tell(reading.title, err=err)
         rows = [(row["Name"], row["Read as"], row["Examples"]) for row in reading_rows(reading)]
         tell(aligned(("name", "read as", "examples"), rows), err=err)
         for note in reading.all_notes:

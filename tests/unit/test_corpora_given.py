@@ -36,7 +36,7 @@ def test_the_ending_says_how_a_text_is_read(
     assert [" ".join(sentence.tokens) for sentence in given.sentences] == sentences
     assert given.gold == (tuple(TASKS) if "NNP" in text else ())
     assert given.notes == (
-        ("pasted: 1 document mark left out (line 1: '-DOCSTART-\tX\tO\tO').",) if "DOC" in text else ()
+        ("Left out, document marks: 1 in pasted (line 1: '-DOCSTART-\tX\tO\tO').",) if "DOC" in text else ()
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.corpora.readers import named, read_conllu, read_table
+from core.corpora.readers import left_out_notes, named, read_conllu, read_table
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 
@@ -22,7 +22,7 @@ def written(tmp_path: Path, content: str | bytes, name: str = "train.conll") -> 
 
 def read_columns(path: Path, columns: tuple[str, ...]) -> tuple[tuple[Sentence, ...], tuple[str, ...]]:
     table = read_table(path, columns)
-    return named(table, columns, path), tuple(lines.sentence(path.name) for lines in table.left_out)
+    return named(table, columns, path), tuple(left_out_notes({path.name: table}))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_columns_that_are_skipped_and_words_of_odd_characters(tmp_path: Path) ->
     (sentence,), notes = read_columns(written(tmp_path, content), ("tokens", "_lemma", "_", "ner"))
     assert sentence.tokens == ("10\u00a0000", "\u2028", "#")
     assert sentence.labels == {"ner": ("O", "O", "O")}
-    assert notes == ("train.conll: 1 document mark left out (line 1: '-DOCSTART- -X- -X- O').",)
+    assert notes == ("Left out, document marks: 1 in train.conll (line 1: '-DOCSTART- -X- -X- O').",)
 
 
 def conllu_row(number: str, form: str, upos: str = "NOUN", xpos: str = "NN") -> str:
