@@ -227,12 +227,13 @@ class LocalEngine:
         """
         with self._lock:
             hang_limit(), linger_seconds()  # a worker would end at once where one is wrong
+            holders = taken_slots(store.url).values()
+            # Read before the queue is read: a run that is claimed in between is counted nowhere.
+            busy = {run.owner for run in trained_runs(store)} if holders else set()
+            self._end_hung(store, [owner for owner in holders if owner not in busy])
             if not store.claimable(hostname()):
                 self._waiting_since = None
                 return 0
-            # Read before the queue is read again: a run that is claimed in between is counted nowhere.
-            busy = {run.owner for run in trained_runs(store)}
-            self._end_hung(store, busy)
             # A child that has not taken its slot yet counts too; one that has is counted once.
             live = len(self._live(store))
             idle = live - sum(owner in busy for owner in taken_slots(store.url).values())
@@ -257,8 +258,7 @@ class LocalEngine:
         with self._lock:
             return len(self._live(store))
 
-    def _end_hung(self, store: Store, busy: set[Owner | None]) -> None:
-        idle = [owner for owner in taken_slots(store.url).values() if owner not in busy]
+    def _end_hung(self, store: Store, idle: Sequence[Owner]) -> None:
         self._standstills = {
             owner: self._standstills.get(owner) or Standstill(ProgressFile(store.url, owner), self._clock)
             for owner in idle

@@ -69,7 +69,8 @@ class ProgressFile:
 
     def give_up(self, after_s: float) -> None:
         """For whoever is about to end the worker, which has not moved for so long."""
-        self._path.write_text(str(after_s))
+        with contextlib.suppress(OSError):  # a full disk: the worker is ended all the same, its cause untold
+            self._path.write_text(str(after_s))
 
     def given_up_after(self) -> float | None:
         """After how many seconds the worker was given up; None where it was not."""
