@@ -15,7 +15,7 @@ from core.errors import ConfigError
 from core.recording.placed import placed
 from core.store import ENDED, Run, RunState, Store
 from core.wording import all_of, duration, percent, plural, which_runs
-from jobs.cli.app import JSON_OPTION, app, opened_store, whole
+from jobs.cli.app import JSON_OPTION, app, one_of, opened_store, whole
 from jobs.cli.output import print_json, print_table, run_document, say, tell
 from jobs.queue.control import MOST_RETRIES, PRIORITIES
 from jobs.queue.estimates import Cost, cost, eta
@@ -255,9 +255,7 @@ def _settings(pairs: list[str]) -> dict[str, str]:
 def _preset(name: str | None) -> dict[str, Any]:
     if name is None:
         return {}
-    if name not in PRESETS:
-        raise ConfigError("preset", f"--preset: '{name}' is not one of {', '.join(PRESETS)}.")
-    return PRESETS[name]
+    return PRESETS[one_of("--preset", PRESETS)(name)]
 
 
 def _documents(store: Store, ids: list[int]) -> list[dict[str, Any]]:

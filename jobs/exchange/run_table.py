@@ -20,7 +20,7 @@ from typing import Any
 from filelock import FileLock
 from pydantic import TypeAdapter, ValidationError
 
-from core.errors import MRNLabError
+from core.errors import MRNLabError, first_problem
 from core.evaluation.costs import run_cost
 from core.paths import cache_dir, written_whole
 from core.store import Run, Store, StoredScore
@@ -57,8 +57,8 @@ class RunTable:
             for key, row in rows.items():
                 try:
                     record = _record_of(row)
-                except (ValidationError, ValueError) as error:
-                    reason = " ".join(str(error).split())[:300]
+                except ValueError as error:
+                    reason = first_problem(error) if isinstance(error, ValidationError) else str(error)
                     problem = f"{self.path}: the row of configuration {key[0]}, seed {key[1]}, is no run"
                     raise MRNLabError(f"{problem} ({reason}). Nothing was added.") from error
                 self._finished[key] = record.run.finished_at

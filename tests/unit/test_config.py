@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, get_args
 
 import pytest
+from pydantic import BaseModel, Field, ValidationError
+from pydantic_core.core_schema import ErrorType
 
 from core.config import FIELD_HELP, LEARNABLE, RunConfig, applicable_fields, config_warnings
-from core.errors import ConfigError
+from core.errors import _WRONG, ConfigError, first_problem
 from core.mrn import alignments, priors
 from core.mrn.relations import MODES
 from core.registry import ALIGNMENTS, PRIORS
@@ -222,3 +224,24 @@ def test_stored_descriptions_come_out_as_they_went_in(corpus: str) -> None:
     for wrong in ("-1", "1.5", "01", "2147483648", "1e3x", '"x"'):
         _, problem = parse_config(config.to_json().replace(f'"seed":{seed}', f'"seed":{wrong}'))
         assert problem is not None, wrong
+
+
+def test_what_is_wrong_is_said_in_our_words() -> None:
+    """Whatever pydantic finds wrong; what it calls its findings is spelt as it spells them."""
+    assert set(_WRONG) <= set(get_args(ErrorType))
+
+    class Data(BaseModel):
+        name: str = Field(max_length=3)
+        number: Annotated[int, Field(ge=1)]
+        others: tuple[str, ...] = ()
+
+    for values, sentence in (
+        ({"number": 1}, "name is missing"),
+        ({"name": "abcd", "number": 1}, "name must have at most 3 characters, not 'abcd'"),
+        ({"name": "a", "number": 0}, "number must be at least 1, not 0"),
+        ({"name": "a", "number": "9" * 6000}, "number has too many digits"),
+        ({"name": "a", "number": 1, "others": ["b", 3]}, "others.1 must be text, not 3"),
+    ):
+        with pytest.raises(ValidationError) as refused:
+            Data.model_validate(values)
+        assert first_problem(refused.value).startswith(sentence)
