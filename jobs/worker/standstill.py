@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from core.paths import cache_dir
@@ -43,31 +43,37 @@ class ProgressFile:
 
     def __init__(self, store_url: str, owner: Owner) -> None:
         name = hashlib.sha256(repr(owner).encode()).hexdigest()[:16]
-        self._path = workers_folder(store_url) / f"progress-{name}"
+        self.path = workers_folder(store_url) / f"progress-{name}"
         self._due_at = 0.0
 
     def touch(self) -> None:
         """For the worker: it moves. To be called at every step."""
         if (now := time.monotonic()) >= self._due_at:
             self._due_at = now + _TOUCH_EVERY_S
-            self._path.touch()
+            self.path.touch()
 
     def touched_at(self) -> int | None:
         """A value that differs after the next touch; None where there is no file."""
-        return self._path.stat().st_mtime_ns if self._path.exists() else None
+        return self.path.stat().st_mtime_ns if self.path.exists() else None
 
     def give_up(self, after_s: float) -> None:
         """For whoever is about to end the worker, which has not moved for so long."""
-        self._path.write_text(str(after_s))
+        self.path.write_text(str(after_s))
 
     def given_up_after(self) -> float | None:
         """After how many seconds the worker was given up; None where it was not."""
-        text = self._path.read_text() if self._path.exists() else ""
+        text = self.path.read_text() if self.path.exists() else ""
         return float(text) if text else None
 
     def remove(self) -> None:
         """The worker has ended, and what became of its run is on record."""
-        self._path.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
+
+
+def progress_files_left(store_url: str, workers: Iterable[Owner]) -> list[Path]:
+    """The progress files of this machine that are none of these workers'."""
+    known = {ProgressFile(store_url, worker).path for worker in workers}
+    return [path for path in workers_folder(store_url).glob("progress-*") if path not in known]
 
 
 @contextlib.contextmanager
