@@ -383,13 +383,13 @@ def _error_sentence(field: str, error: Mapping[str, Any]) -> str:
     """The sentence of a ConfigError for pydantic's `error`: what is accepted and what was given."""
     help_ = FIELD_HELP.get(field)
     if error["type"] == "extra_forbidden" or help_ is None:
-        return f"{field}: a run has no such field; the fields are {', '.join(FIELD_HELP)}."
+        return f"{FIELD}: a run has no such field; the fields are {', '.join(FIELD_HELP)}."
     if error["type"] == "missing":
         return f"{FIELD} is missing: {help_.sentence}"
     if error["type"] == "string_too_short":
         return f"{FIELD} must not be empty."
     if error["type"] == "value_error":
-        return f"{FIELD}: {str(error['msg']).removeprefix('Value error, ')}."
+        return f"{FIELD}: {error['ctx']['error']}."
     given = error.get("input")
     if not help_.accepted:
         return f"{FIELD} cannot be {given!r}: {help_.description}"

@@ -16,7 +16,7 @@ from core.recording.placed import placed
 from core.store import ENDED, Run, RunState, Store
 from core.tasks.scores import score_text
 from core.wording import all_of, duration, plural, which_runs
-from jobs.cli.app import JSON_OPTION, app, opened_store, whole
+from jobs.cli.app import JSON_OPTION, app, one_of, opened_store, whole
 from jobs.cli.corpus import say_readings
 from jobs.cli.output import print_json, print_table, run_document, say, tell
 from jobs.queue.control import MOST_RETRIES, PRIORITIES
@@ -265,9 +265,7 @@ def _settings(pairs: list[str]) -> dict[str, str]:
 def _preset(name: str | None) -> dict[str, Any]:
     if name is None:
         return {}
-    if name not in PRESETS:
-        raise ConfigError("preset", f"--preset: '{name}' is not one of {', '.join(PRESETS)}.")
-    return PRESETS[name]
+    return PRESETS[one_of("--preset", PRESETS)(name)]
 
 
 def _documents(store: Store, ids: list[int]) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from core.tagging import Tagger
 from core.tasks import KINDS, reading
 from core.tasks.scores import TaskScore, score_text
 from core.wording import all_of, first_of, plural
-from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
+from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, one_of, opened_store
 from jobs.cli.output import hand_out, print_json, print_table, say
 
 _FORMATS = ("conll", "json")
@@ -64,8 +64,7 @@ def tag(
     """Tag a sentence, a text, a pair of texts or a file with every task of a finished run."""
     if (sentence or second) and file is not None:
         raise MRNLabError("Give either a sentence or --file FILE, not both.")
-    if format_ not in _FORMATS:
-        raise MRNLabError(f"--format: '{format_}' is not one of {', '.join(_FORMATS)}.")
+    one_of("--format", _FORMATS)(format_)
     with opened_store(ctx) as store:
         chosen = store.run(run)
     if chosen.checkpoint is None:
@@ -151,9 +150,7 @@ def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence:
     from core.corpora.text_files import holds_texts
     from core.tagging import column_names, conll_text, given_scores, load_tagger, tag_in_parts
 
-    known_layout = next((known for known in LAYOUTS if known == layout), None)
-    if layout and known_layout is None:
-        raise MRNLabError(f"--layout: '{layout}' is not one of {', '.join(LAYOUTS)}.")
+    known_layout = one_of("--layout", LAYOUTS)(layout) if layout else None
     content = read_bytes(given_path(file))
     assert run.checkpoint is not None
     tagger = load_tagger(own_checkpoint(run.checkpoint))

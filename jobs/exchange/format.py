@@ -21,7 +21,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, V
 
 from core import __version__
 from core.config import RunConfig
-from core.errors import ConfigError
+from core.errors import ConfigError, first_problem
 from core.mrn.relations import related_tasks
 from core.records import TOTAL, RunFacts
 from core.store import MetricKey, MetricSeries, Run, RunEvent, RunState, StoredScore
@@ -326,18 +326,11 @@ def read_export(folder: Path) -> tuple[RunFile, RunRecord]:
         part = "run.json"
         return file, file.record(tables)
     except ValidationError as error:
-        raise ValueError(f"{part} is not as an export has it ({_first_problem(error)})") from error
+        raise ValueError(f"{part} is not as an export has it ({first_problem(error)})") from error
     except OSError as error:
         raise ValueError(f"it has no {part}") from error
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{part} is not as an export has it ({error})") from error
-
-
-def _first_problem(error: ValidationError) -> str:
-    """Where the first thing is that is wrong, and what; in one line."""
-    first = error.errors()[0]
-    where = ".".join(map(str, first["loc"])) or "it"
-    return f"{where[:200]}: {' '.join(first['msg'].split())[:300]}"
 
 
 def _table(path: Path) -> pa.Table:

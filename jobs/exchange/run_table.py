@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from core.corpora.readers import MOST_CHARACTERS, read_lines
-from core.errors import MRNLabError
+from core.errors import MRNLabError, first_problem
 from core.evaluation.costs import run_cost
 from core.paths import given_path, written_whole
 from core.store import Run, Store, StoredScore
@@ -73,7 +73,7 @@ class RunTable:
                 try:
                     record = _record_of(row)
                 except _IS_NO_RUN as error:
-                    reason = " ".join(str(error).split())[:300]
+                    reason = first_problem(error) if isinstance(error, ValidationError) else str(error)
                     problem = f"{self.path}: the row of configuration {key[0]}, seed {key[1]}, is no run"
                     raise MRNLabError(f"{problem} ({reason}). Nothing was added.") from error
                 self._finished[key] = record.run.finished_at

