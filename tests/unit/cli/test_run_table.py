@@ -184,7 +184,7 @@ def test_a_table_that_cannot_be_read_is_refused_with_its_line(lab: Laboratory, t
         (f"{'a' * 140_000},{head}\n", "line 1: has 140,"),
         (f"{head}\n{'a' * 140_000},{first}\n", "line 2: has "),
         (f'{head}\n"{"a" * 80_000}\n{"a" * 80_000}",1\n', "is not CSV (field larger than field limit"),
-        (f"{head}\na\rb,1,2,3,4,5,6\n", f"{table}, line 2: is not CSV (new-line"),
+        (f"{head}\na\rb,1,2,3,4,5,6\n", f"{table}, line 2: has a carriage return inside"),
         (f"{head}\n{'a' * 12},1,2,3,4,[],{'[' * 50_000}\n", "is no run"),
         ("", f"{table} is empty"),
     ):
