@@ -7,7 +7,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from itertools import chain, pairwise
 
-from core.corpora.readers import IGNORED, TOKENS, WORD_NAMES, Source, Table
+from core.corpora.readers import IGNORED, TOKENS, Source, Table
 from core.errors import CorpusError
 from core.tasks.schemes import NOT_ANNOTATED, Notation, notation
 
@@ -20,6 +20,7 @@ _NOTHING = frozenset([*NOT_ANNOTATED, "-", "*"])
 _OUTSIDE = frozenset("Oo0-_*")
 _TREE = re.compile(r"[^*]*\*\)*")
 _DIGITS = re.compile(r"\d+")
+_NUMBER = re.compile(r"\d+([-:.,]\d+)*")
 # What separates names on the command line and in the form, and control characters.
 _NOT_IN_NAMES = re.compile("[,;\x00-\x20]+")
 
@@ -83,9 +84,11 @@ def _words(
 ) -> int:
     """The place of the column of words: the header's, else the one with the most different values."""
     if header is not None:
-        return next(place for place, name in enumerate(header) if name.lower() in WORD_NAMES)
+        return header.index(TOKENS)
     kinds = [
-        len(of_column) * (name not in ("_id", "_empty", "_parse") and (found is None or found.is_bare))
+        len(of_column)
+        * (name not in ("_id", "_empty", "_parse") and (found is None or found.is_bare))
+        * (not all(map(_NUMBER.fullmatch, of_column)))
         for of_column, name, found in zip(values, names, notations, strict=True)
     ]
     return kinds.index(max(kinds))
@@ -100,7 +103,7 @@ def _name(column: Sequence[Sequence[str]], values: Set[str], found: Notation | N
         return "ner"
     if values <= _NOTHING:
         return "_empty"
-    if _is_numbering(column):
+    if is_numbering(column):
         return "_id"
     if any(value.startswith("(") for value in values) and all(map(_TREE.fullmatch, values)):
         return "_parse"
@@ -116,13 +119,14 @@ def _header_name(header: str, name: str) -> str:
     return f"{IGNORED}{cleaned}" if name.startswith(IGNORED) else cleaned or name
 
 
-def _is_numbering(column: Sequence[Sequence[str]]) -> bool:
+def is_numbering(column: Sequence[Sequence[str]]) -> bool:
     """Whether the values number words, sentences or characters: in each sentence they grow, or in each they
-    stay the same.
+    stay the same; where every sentence has one word, they are different numbers.
     """
     rows = [row for row in column if len(row) > 1]
     if not rows:
-        return False
+        values = [value for row in column for value in row]
+        return len(set(values)) == len(values) > 1 and all(map(_NUMBER.fullmatch, values))
     grows = stays = True
     for row in rows:
         shapes = {_DIGITS.sub("#", value) for value in row}

@@ -15,7 +15,7 @@ from functools import cache
 from itertools import groupby
 from typing import Literal
 
-from core.corpora.columns import check_names, name_columns
+from core.corpora.columns import check_names, is_numbering, name_columns
 from core.corpora.folder import is_conllu
 from core.corpora.readers import (
     CONLLU_WIDTH,
@@ -310,8 +310,11 @@ def read_given(
 
 
 def _names(table: Table, file: GivenFile, tasks: Sequence[str]) -> tuple[str, ...]:
-    """Words and all tasks in order where there are as many columns, else names by what is in the columns."""
-    if table.width in (1, 1 + len(tasks)):
+    """Words and all tasks in order where there are as many columns; else the header's names, or names by what
+    is in the columns.
+    """
+    is_plain = table.header is None and not is_numbering(table.column(0))
+    if table.width == 1 or (is_plain and table.width == 1 + len(tasks)):
         return (TOKENS, *tasks)[: table.width]
     found = name_columns(table, file)
     return tuple(

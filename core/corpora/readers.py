@@ -118,18 +118,19 @@ TOKENS = "tokens"
 IGNORED = "_"
 """Columns whose name begins with this are skipped."""
 
-_DOCSTART = re.compile(r"[ \t]*(\d+[ \t]+)?-DOCSTART-([ \t]|$)")
+_DOCSTART = re.compile(r"[ \t]*(\d+[ \t]+)?-DOCSTART-([ \t]|$)", re.IGNORECASE)
 _MOST_COLUMNS = 200
 _BLANKS = " \t"
 # A line that may be a comment, one that surely is, and one that also ends a sentence.
 _COMMENT = re.compile(r"#+(\s|$)|#\s*[\w.-]+\s*[=:]|#(begin|end)\b")
 _METADATA = re.compile(r"#\s+\S+\s*=|#\S+\s+=\s")
 _DOCUMENT = re.compile(r"#\s*(begin|end) document\b")
-WORD_NAMES = frozenset(["token", "tokens", "word", "words", "form", "forms", "wordform", "text"])
+_WORD_NAMES = frozenset(["token", "tokens", "word", "words", "form", "forms", "wordform", "text"])
 _LABEL_NAMES = re.compile(
     r"_.*|.*(tags?|labels?|pos|ner|iob2?|bio|ids?|lemmas?|chunks?|entity|entities|feats|deprel|head|index)"
     r"|sent.*|doc.*|start|end|offset|gold|slots?|mwe|supersenses?|morph|srl"
 )
+_SURELY_LABELS = re.compile(r"(.*_)?(tag|label|pos|ner|chunk)s?")
 # In so many rows, values of the first row that never occur again are likely to be names of columns.
 _ROWS_FOR_A_HEADER = 20
 
@@ -156,7 +157,7 @@ class Table:
 
     starts     the line of each sentence's first word
     separator  what stands between columns: a tab, or any number of spaces
-    header     the names that the first line gives the columns
+    header     the names that the first line gives the columns, that of the words as `tokens`
     left_out   the lines that are no words
     empty      by column, counted from 0, the line of its first empty field
     """
@@ -284,8 +285,9 @@ def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
     header = None
     if sentences:
         first_row: tuple[str, ...] = tuple(column[0] for column in sentences[0])
-        if _has_header(first_row, [fields for fields in known.values() if fields != first_row]):
-            header = first_row
+        words = _header(first_row, [fields for fields in known.values() if fields != first_row])
+        if words is not None:
+            header = tuple(TOKENS if place == words else name for place, name in enumerate(first_row))
             leave_out("header lines", starts[0], separator.join(first_row))
             _drop_first_row(sentences, starts, 0)
     if not sentences:
@@ -338,17 +340,23 @@ def _drop_first_row(sentences: list[tuple[tuple[str, ...], ...]], starts: list[i
         del sentences[place], starts[place]
 
 
-def _has_header(first: Sequence[str], others: Collection[Sequence[str]]) -> bool:
-    """Whether the first row of a file names its columns. `others` are the different rows."""
+def _header(first: Sequence[str], others: Collection[Sequence[str]]) -> int | None:
+    """The place of the column of words, where the first row of a file names its columns; else None.
+
+    `others` are the different rows. A name occurs nowhere else in its column. One is a known name of words,
+    or all but one are known names of labels.
+    """
     names = [field.lower() for field in first]
-    words = [place for place, name in enumerate(names) if name in WORD_NAMES]
-    if not words or len(first) < 2:
-        return False
+    words = [place for place, name in enumerate(names) if name in _WORD_NAMES]
+    if not words:
+        words = [place for place, name in enumerate(names) if not _SURELY_LABELS.fullmatch(name)]
+        if len(words) != 1:
+            return None
     labels = [place for place in range(len(first)) if place != words[0]]
-    if len(others) < _ROWS_FOR_A_HEADER and not any(_LABEL_NAMES.fullmatch(names[place]) for place in labels):
-        return False
+    is_known = len(others) >= _ROWS_FOR_A_HEADER or any(_LABEL_NAMES.fullmatch(names[at]) for at in labels)
     seen = _values(others) or [set()] * len(first)
-    return all(first[place] not in seen[place] for place in labels)
+    is_header = bool(labels) and is_known and all(first[place] not in seen[place] for place in labels)
+    return words[0] if is_header else None
 
 
 def _problem(line: str, fields: Sequence[str], width: int, expectation: str, separator: str) -> str | None:

@@ -49,7 +49,7 @@ _ALL_TEXTS = frozenset([*_TEXTS, *chain.from_iterable(_PAIRS)])
 CSV, TSV = ".csv", ".tsv"
 """TSV is the ending of files whose first line tells whether they hold texts or the words of CoNLL columns."""
 
-_NUMBERING = re.compile(r"|(.*[\W_])?(id|idx|index)|(q|pair|prompt|gu|u)id\d?", re.IGNORECASE)
+_LEFT_OUT = re.compile(r"|(.*[\W_])?(id|idx|index)|(q|pair|prompt|gu|u)id\d?|.*_parse", re.IGNORECASE)
 # The names that tell a column of words, whose file holds no texts.
 _OF_WORDS = frozenset(["token", "tokens", "word", "words", "form"])
 _MOST_SEEN = 65_536
@@ -322,7 +322,7 @@ def _columns(names: tuple[str, ...], training: Columns | None) -> Columns:
     tasks = [
         name
         for name in names
-        if name not in texts and not _NUMBERING.fullmatch(name) and not name.startswith(IGNORED)
+        if name not in texts and not _LEFT_OUT.fullmatch(name) and not name.startswith(IGNORED)
     ]
     _check_names(names, (*texts, *tasks))
     if unfit := [name for name in tasks if _NOT_IN_NAMES.search(name)]:

@@ -56,7 +56,7 @@ _SCHEMES = {
 }
 _OPENS, _CLOSES, _INSIDE = frozenset("BSUW"), frozenset("OESLUW"), frozenset("IMEL")
 _LETTERS = "BIESLUMW"
-_JOINERS = "-_:/.|"
+_JOINERS = "-_:/.|–—"
 _BRACKETS = "(X*)"
 _BRACKETED = re.compile(r"\((?P<type>[^()*]+)\*\)?|\*\)?")
 _NAME_OF_TYPE = re.compile(r"[^\W\d_][\w/&+.-]*\w")
@@ -86,7 +86,7 @@ class Spelling:
 
     def part(self, label: str) -> Part | None:
         """The prefix and type of a label; None where it is not written so."""
-        if label == "O" or (label == "o" and self.form not in ("B", "X")):
+        if label == "O" or (label == "o" and self.form != "X"):
             return _OUTSIDE
         match = self.pattern.fullmatch(label)
         if match is None:
@@ -110,7 +110,7 @@ _TYPED = (
     *(_spelling(f"B{joiner}X") for joiner in _JOINERS[1:]),
     *(_spelling(f"X{joiner}B") for joiner in _JOINERS),
 )
-_WITHOUT_TYPE = Spelling("B", re.compile(f"(?P<prefix>[{_LETTERS}])"))
+_WITHOUT_TYPE = _spelling("B")
 _BARE = Spelling("X", re.compile(f"(?P<type>{_NAME_OF_TYPE.pattern})"))
 _IN_BRACKETS = Spelling(_BRACKETS, _BRACKETED)
 

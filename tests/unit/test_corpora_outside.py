@@ -72,6 +72,10 @@ WORDS: dict[str, tuple[str, Rows, Rows, str]] = {
     "header with an empty line": (
         "Word Tag\n\nAda B-PER\nran O\n", [["Ada", "ran"]], [["B-PER", "O"]], "Left out, header lines: 1",
     ),
+    "header in another language": (
+        "Wort\tNER\nAda\tB-PER\nran\tO\n", [["Ada", "ran"]], [["B-PER", "O"]], "Left out, header lines: 1",
+    ),
+    "numbers of one word each": ("1\tAda\tB-PER\n\n2\tran\tO\n", [["Ada"], ["ran"]], [["B-PER"], ["O"]], ""),
     "lines of tabs": (
         "Ada\tB-PER\n\t\nran\tO\n \t \nBo\tB-PER\n",
         [["Ada"], ["ran"], ["Bo"]],
@@ -93,6 +97,9 @@ WORDS: dict[str, tuple[str, Rows, Rows, str]] = {
              [["B-LOC", "I-LOC", "I-LOC", "B-LOC"]], "ner: written in BMES"),
     "underscore": ("Ada B_PER\nLi I_PER\nran O\n", [["Ada", "Li", "ran"]], [["B-PER", "I-PER", "O"]],
                    "ner: written in IOB2 as B_X"),
+    "en dash": ("Ada B–PER\nLi I–PER\nran O\n", [["Ada", "Li", "ran"]], [["B-PER", "I-PER", "O"]], "as B–X"),
+    "lower case without a type": ("Ada b\nLi i\nran o\n", [["Ada", "Li", "ran"]], [["B-_", "I-_", "O"]],
+                                  "no type"),
     "suffix": ("Ada PER-B\nLi PER-I\nran O\n", [["Ada", "Li", "ran"]], [["B-PER", "I-PER", "O"]], "as X-B"),
     "lower case": ("Ada b-per\nLi i-per\nran o\n", [["Ada", "Li", "ran"]], [["B-per", "I-per", "O"]],
                    "prefixes in lower case"),
@@ -116,7 +123,8 @@ def test_words_are_read_right(case: str, tmp_path: Path) -> None:
     files = dict.fromkeys(("train.conll", "test.conll"), text)
     corpus = load(corpus_folder(tmp_path / "mine", files))
     task = corpus.tasks[-1]
-    assert (task.name, task.scheme) == ("Tag" if "Word Tag" in text else "ner", "iob2")
+    assert task.name == {"Word Tag": "Tag", "Wort\tNER": "NER"}.get(text.split("\n")[0], "ner")
+    assert task.scheme == "iob2"
     for split in (corpus.train, corpus.test):
         assert [list(sentence.tokens) for sentence in split] == words
         assert [list(sentence.labels[task.name]) for sentence in split] == labels
