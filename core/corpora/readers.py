@@ -249,16 +249,15 @@ def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
     # Lines come again and again: each is taken apart and checked once.
     known: dict[str, tuple[str, ...]] = {}
     for number, line in enumerate([*lines, ""], start=1):
-        is_mark = not line.strip(_BLANKS) or is_document_mark(line)
-        if is_mark:
-            if rows:
-                sentences.append(tuple(zip(*rows, strict=True)))
-                rows = []
-            if line:
-                leave_out(_kind_of_mark(line), number, line)
-            continue
         fields = known.get(line)
         if fields is None:
+            if not line.strip(_BLANKS) or is_document_mark(line):
+                if rows:
+                    sentences.append(tuple(zip(*rows, strict=True)))
+                    rows = []
+                if line:
+                    leave_out(_kind_of_mark(line), number, line)
+                continue
             fields = _fields(line, separator)
             if not rows and _COMMENT.match(line) and (len(fields) != width or _METADATA.match(line)):
                 leave_out("comments", number, line)
@@ -271,7 +270,7 @@ def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
                 if not field:
                     empty.setdefault(place, number)
         if not rows:
-            if width > 1 and _COMMENT.match(line):
+            if width > 1 and line.startswith("#") and _COMMENT.match(line):
                 suspects[len(sentences)] = line
             starts.append(number)
         rows.append(fields)

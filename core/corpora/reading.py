@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Literal
@@ -148,9 +148,10 @@ def read_spans(name: str, written: Mapping[Split, Column], column: SpanColumn[Sp
             f"words without a label: {unannotated}. {plural(lacking, 'sentence')} with such words "
             f"{'is' if lacking == 1 else 'are'} not annotated for it."
         )
-    rows = [row for row in chain(*column.labels.values()) if row is not None]
-    spans = sum(label.startswith("B-") for label in chain.from_iterable(rows))
-    types = Counter(label[2:] for label in chain.from_iterable(rows) if label != "O")
+    rows = (row for row in chain(*column.labels.values()) if row is not None)
+    converted = Counter(chain.from_iterable(rows))
+    spans = sum(count for label, count in converted.items() if label.startswith("B-"))
+    types = sorted({label[2:] for label in converted if label != "O"})
     labels = Counter({label: count for label, count in counts.items() if label not in NOT_ANNOTATED})
     return ColumnReading(
         name, "spans", labels=len(labels), spans=spans, examples=_most_frequent(labels), notes=tuple(notes),
@@ -184,7 +185,7 @@ def _most_frequent(counts: Counter[str]) -> tuple[str, ...]:
     return values_shown([label for label, _ in counts.most_common(_EXAMPLES + 1) if label != "O"] or counts)
 
 
-def _case_doubts(labels: Sequence[str] | Mapping[str, int]) -> list[str]:
+def _case_doubts(labels: Iterable[str]) -> list[str]:
     """A sentence on labels that differ by nothing but upper and lower case."""
     written: dict[str, list[str]] = {}
     for label in labels:

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain, pairwise
+from functools import cache, cached_property, lru_cache
+from itertools import chain, compress, pairwise
 from typing import Generic, Literal, TypeVar
 
 from core.wording import any_of
@@ -40,6 +40,7 @@ Part = tuple[str, str]
 
 NOT_ANNOTATED = ("_", "")
 """What stands for the label of a word that nobody annotated."""
+_LACKING = frozenset(NOT_ANNOTATED)
 
 TYPELESS = "_"
 """The type of spans that are written without one, as seqeval calls it."""
@@ -138,7 +139,12 @@ class Notation:
         """The labels of a sentence, each as prefix and type."""
         if self.spelling is _IN_BRACKETS:
             return _in_brackets(labels)
-        return [self.spelling.part(label) or _OUTSIDE for label in labels]
+        return list(map(self._part, labels))
+
+    @cached_property
+    def _part(self) -> Callable[[str], Part]:
+        """The prefix and type of a label. Labels come again and again: each is taken apart once."""
+        return lru_cache(maxsize=None)(lambda label: self.spelling.part(label) or _OUTSIDE)
 
 
 @dataclass(frozen=True)
@@ -265,24 +271,29 @@ def _converted(splits: Mapping[Split, Column], found: Notation) -> SpanColumn[Sp
     irregular: dict[Split, int] = {}
     unannotated: dict[Split, int] = {}
     for split, column in splits.items():
-        missing = [sum(label in NOT_ANNOTATED for label in row) for row in column]
-        parts = [found.parts(row) for row, lacks in zip(column, missing, strict=True) if not lacks]
+        lacks = [not _LACKING.isdisjoint(row) for row in column]
+        parts = [found.parts(row) for row, lacking in zip(column, lacks, strict=True) if not lacking]
         scheme = found.scheme
         if scheme == "IOB":
             scheme = "IOB1" if _is_iob1(parts) and found.spelling is not _IN_BRACKETS else "IOB2"
-        if scheme == "IOB2":
-            rows = iter([tuple(map(_written, sentence)) for sentence in parts])
-        else:
-            rows = iter([_in_iob2(sentence) for sentence in parts])
-        labels[split] = [None if lacks else next(rows) for lacks in missing]
-        schemes[split], unannotated[split] = scheme, sum(missing)
+        write = _as_iob2 if scheme == "IOB2" else _in_iob2
+        rows = map(write, parts)
+        labels[split] = [None if lacking else next(rows) for lacking in lacks]
+        missing = sum(label in _LACKING for row in compress(column, lacks) for label in row)
+        schemes[split], unannotated[split] = scheme, missing
         has_ends = not _SCHEMES["IOB"] >= found.prefixes and scheme != "IOE"
         irregular[split] = sum(map(_irregular, parts)) if has_ends else 0
     return SpanColumn(labels, schemes, found.spelling.form, irregular, unannotated)
 
 
+@cache
 def _written(part: Part) -> str:
     return "O" if part == _OUTSIDE else f"{part[0]}-{part[1]}"
+
+
+def _as_iob2(parts: Sequence[Part]) -> tuple[str, ...]:
+    """The labels as they are, in the spelling of IOB2."""
+    return tuple(map(_written, parts))
 
 
 def _in_iob2(parts: Sequence[Part]) -> tuple[str, ...]:
