@@ -14,9 +14,10 @@ from itertools import chain, combinations
 from core.config.sweep import real_number
 from core.corpora.assembly import SPLITS, describe, findings, text_hash
 from core.corpora.catalogue import CATALOGUE, find_folder, fingerprint, join_all, locate
+from core.corpora.columns import ColumnProposal
 from core.corpora.derived import Recipe, is_derived, recipe
 from core.corpora.described import keep_text_hash, kept_text_hash
-from core.corpora.folder import read_folder
+from core.corpora.folder import detect_columns, read_folder
 from core.corpora.reading import Reading
 from core.corpora.sampling import parts, words_of
 from core.corpora.types import Corpus, Overlap, Sentence, Split, Task
@@ -96,6 +97,20 @@ def text_known(name: str, columns: Sequence[str] | None = None) -> str | None:
     have changed since. Raises CorpusError where there is no such corpus.
     """
     return kept_text_hash(bases_of(name), _key(columns), files_of(name))
+
+
+def proposed_columns(path: str) -> ColumnProposal | None:
+    """As `detect_columns`; a folder is read anew only when its files change."""
+    if (folder := find_folder(path)) is None or not folder.is_dir():
+        return detect_columns(path)
+    place = str(folder.resolve())
+    return _proposed(place, fingerprint(place))
+
+
+@lru_cache(maxsize=64)
+def _proposed(folder: str, files: tuple[str, ...]) -> ColumnProposal | None:
+    """`files` are part of the cache's key, and change when the files do."""
+    return detect_columns(folder)
 
 
 def _key(columns: Sequence[str] | None) -> tuple[str, ...] | None:

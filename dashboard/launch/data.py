@@ -11,10 +11,10 @@ import pandas as pd
 import streamlit as st
 
 from core.config.fields import comma_list
-from core.corpora import CATALOGUE, CorpusSummary, Task, detect_columns, save_upload, summarise
+from core.corpora import CATALOGUE, CorpusSummary, Task, save_upload, summarise
 from core.corpora.catalogue import find_folder, is_local, offered
 from core.corpora.derived import KINDS as DERIVED
-from core.corpora.loading import bases_of, recipe_of, tasks_of
+from core.corpora.loading import bases_of, proposed_columns, recipe_of, tasks_of
 from core.corpora.types import Sentence, Split
 from core.corpora.uploads import MOST_MEGABYTES, delete_upload, uploads
 from core.errors import ConfigError, CorpusError
@@ -203,7 +203,8 @@ def _earlier_upload() -> str | None:
 def _sentences(path: str) -> str:
     """How many sentences, texts or pairs an upload has, which never changes."""
     try:
-        summary = summarise(path, None)
+        proposal = proposed_columns(path)
+        summary = summarise(path, None if proposal is None else proposal.columns)  # as it is chosen
     except CorpusError:
         return "cannot be read"
     return f"{sum(split.sentences for split in summary.splits.values()):,} {examples_of(summary)}"
@@ -260,7 +261,7 @@ def _folder() -> str | None:
 def _columns_of_bases(path: str, bases: Collection[str]) -> tuple[str, ...] | None:
     """The columns of the folders that a corpus is derived from; asked only where there are CoNLL files."""
     folders = [find_folder(base) for base in bases if base not in CATALOGUE]
-    if not any(folder is not None and detect_columns(folder) is not None for folder in folders):
+    if not any(folder is not None and proposed_columns(str(folder)) is not None for folder in folders):
         return None
     text = st.text_input(
         "Columns of its files, from left to right",
@@ -277,7 +278,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _columns(path: str) -> tuple[str, ...] | None:
     """The columns of CoNLL files, proposed from their content and confirmed by the reader; of others None."""
-    proposal = detect_columns(path)
+    proposal = proposed_columns(path)
     if proposal is None:
         return None
     st.session_state.setdefault(columns_key(path), ", ".join(proposal.columns))
