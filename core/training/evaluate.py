@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from core.config import RunConfig
 from core.encoding.batches import AT_ONCE, IGNORED
+from core.models.encoders.transformer import in_float32
 from core.models.tagger import MultiTaskTagger
 from core.records import SplitResult, TaskFacts, TaskScore
 from core.tasks import KINDS, Kind
@@ -33,25 +34,29 @@ class Predicted:
 
 @torch.inference_mode()
 def predict(model: MultiTaskTagger, split: SplitData, device: torch.device) -> Predicted:
-    """The most probable label of every word for every task: each word belongs to exactly one window."""
+    """The most probable label of every word for every task: each word belongs to exactly one window.
+
+    Computed in float32, as the saved model tags.
+    """
     model.eval()
     tasks = model.tasks
     number = torch.int64 if split.batches.scores is None else torch.float64
     numbers = torch.full((len(split.labels), tasks), -1, dtype=number, device=device)
     sums = torch.zeros(tasks, dtype=torch.float64, device=device)
     counts = torch.zeros(tasks, dtype=torch.int64, device=device)
-    for cpu_batch in split.batches.by_length(AT_ONCE[device.type]):
-        batch = cpu_batch.to(device)
-        logits = model(batch)
-        batch_sums, batch_counts = model.losses(logits, batch)
-        sums += batch_sums
-        counts += batch_counts
-        best = model.best(logits, batch).to(number)
-        if batch.tasks is None:
-            numbers[batch.words] = best
-        else:  # each word as read for its task
-            read_for = batch.tasks.repeat_interleave(cpu_batch.counts.to(device))
-            numbers[batch.words, read_for] = best.gather(1, read_for[:, None])[:, 0]
+    with in_float32(model):
+        for cpu_batch in split.batches.by_length(AT_ONCE[device.type]):
+            batch = cpu_batch.to(device)
+            logits = model(batch)
+            batch_sums, batch_counts = model.losses(logits, batch)
+            sums += batch_sums
+            counts += batch_counts
+            best = model.best(logits, batch).to(number)
+            if batch.tasks is None:
+                numbers[batch.words] = best
+            else:  # each word as read for its task
+                read_for = batch.tasks.repeat_interleave(cpu_batch.counts.to(device))
+                numbers[batch.words, read_for] = best.gather(1, read_for[:, None])[:, 0]
     losses = torch.where(counts > 0, sums / counts, torch.nan)
     return Predicted(numbers.cpu().numpy(), losses.cpu().numpy())
 

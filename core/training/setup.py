@@ -140,10 +140,11 @@ class TrainingRun:
         here on torch uses the run's own number of threads.
         """
         for name, split in self.splits.items():
-            if self.features is None or self.features.has(*split.subwords):
+            trains = name == "train"
+            if self.features is None or self.features.has(*split.subwords, for_training=trains):
                 continue
             sink(Note(f"Computing the {self.features.what()} of {len(split.sentences):,} {name} sentences."))
-            if not self.features.compute(*split.subwords, should_stop):
+            if not self.features.compute(*split.subwords, should_stop, for_training=trains):
                 return False
         if self.features is not None:
             self.features.release()
@@ -159,7 +160,7 @@ class TrainingRun:
         """That split, with cached states of it looked up from now on."""
         data = self.splits[split]
         if self.features is not None:
-            table = self.features.table(*data.subwords)
+            table = self.features.table(*data.subwords, for_training=split == "train")
             if self.frozen is not None:
                 self.frozen.table = table
             elif data.batches.context is None:

@@ -116,8 +116,8 @@ class TestTable:
         (row,) = table.rows
         assert (table.tasks, table.scored_tasks, row.undefined) == (TASKS, ["pos"], {"ner": (first.id,)})
         assert table.notes == (
-            f"The score of ner is undefined in run {first.id}, and counts in no mean: the test split has no span "
-            "of this task.",
+            f"The score of ner is undefined in run {first.id}, and counts in no mean: the test split has "
+            "no span of this task.",
         )
         assert markdown(score_sheet(table, "toy")).splitlines()[2].endswith("| 90.00 | – |")
         assert [record["mean"] for record in score_records(table)] == [0.9, None]
