@@ -10,6 +10,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +19,7 @@ from typer.core import TyperGroup
 from core import __version__
 from core.config.sweep import whole_number
 from core.errors import MRNLabError
+from core.paths import home
 from core.plain_text import shortened, without_passwords
 from core.store import Store
 from jobs.cli.output import say, tell
@@ -52,10 +54,15 @@ def _reported_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _REFUSALS:
+        place = "" if error.filename is None else str(error.filename)
+        # A folder of the laboratory that cannot be made (below /proc, say) is not there.
+        is_missing = error.errno == errno.ENOENT and Path(place).is_relative_to(home())
+        if error.errno not in _REFUSALS and not is_missing:
             raise
-        place = "" if error.filename is None else f"'{error.filename}' cannot be read or written: "
-        tell(f"{place}{error.strerror}.", err=True)
+        tell(
+            f"'{place}' cannot be read or written: {error.strerror}." if place else f"{error.strerror}.",
+            err=True,
+        )
         raise typer.Exit(2) from None
     except MRNLabError as error:
         tell(_LONG_WORD.sub(lambda word: shortened(word[0], 200), str(error)), err=True)
