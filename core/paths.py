@@ -27,12 +27,14 @@ def given_path(text: str | Path) -> Path:
     """
     place = os.path.abspath(os.path.expanduser(text))
     try:
-        os.lstat(place)
+        os.stat(place)
     except ValueError:  # a zero byte
         raise MRNLabError(f"'{shortened(str(text), 300)}' cannot be a file name.") from None
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             raise MRNLabError(f"'{shortened(str(text))}' is too long for the name of a file.") from None
+        if error.errno == errno.ELOOP:
+            raise MRNLabError(f"'{place}' is, or lies below, a link that leads to itself.") from None
     return Path(place)
 
 
@@ -72,7 +74,8 @@ def models_dir() -> Path | None:
 
 def _folder(variable: str) -> Path | None:
     chosen = os.environ.get(variable)
-    return Path(os.path.expanduser(chosen)).resolve() if chosen else None
+    # Unlike Path.resolve, it takes a link to itself, which whatever makes the folder refuses.
+    return Path(os.path.realpath(os.path.expanduser(chosen))) if chosen else None
 
 
 OUTSIDE = "lies outside of the folders that this laboratory reads; MRNLAB_DATA_ROOTS names them."

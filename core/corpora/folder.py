@@ -246,10 +246,11 @@ def _with_columns(corpus: Corpus, columns: Sequence[str], table: Table, *, is_gu
         column = of_tasks.get(name) or ColumnReading(
             name, "words" if name == TOKENS else "skipped", examples=examples
         )
-        read.append(guessed(column) if is_guess else column)
+        read.append(column)
     separated = "tabs" if table.separator == "\t" else "spaces"
     layout = f"{_FORMATS['columns']} separated by {separated}"
-    return replace(corpus, readings=(replace(reading, columns=tuple(read), layout=layout),))
+    reading = replace(reading, columns=tuple(read), layout=layout)
+    return replace(corpus, readings=(guessed(reading) if is_guess else reading,))
 
 
 def _read_conllu(files: Mapping[Split, Source], name: str, text_task: str, notes: list[str]) -> Corpus:

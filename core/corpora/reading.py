@@ -172,9 +172,9 @@ def read_labels(name: str, taken: Taken, written: Mapping[Split, Column]) -> Col
     return ColumnReading(name, taken, labels=labels, examples=_most_frequent(counts), doubts=tuple(doubts))
 
 
-def guessed(column: ColumnReading) -> ColumnReading:
-    """The same reading, of a column whose name is a guess."""
-    return replace(column, guessed=True)
+def guessed(reading: Reading) -> Reading:
+    """The same reading, where the names of columns are guesses."""
+    return replace(reading, columns=tuple(replace(column, guessed=True) for column in reading.columns))
 
 
 def _by_split(counts: Mapping[Split, int]) -> str:

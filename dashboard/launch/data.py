@@ -15,6 +15,7 @@ from core.corpora import CATALOGUE, CorpusSummary, Task, save_upload, summarise
 from core.corpora.catalogue import find_folder, is_local, offered
 from core.corpora.derived import KINDS as DERIVED
 from core.corpora.loading import bases_of, proposed_columns, recipe_of, tasks_of
+from core.corpora.reading import guessed
 from core.corpora.types import Sentence, Split
 from core.corpora.uploads import MOST_MEGABYTES, delete_upload, uploads
 from core.errors import ConfigError, CorpusError
@@ -130,7 +131,8 @@ def _own() -> ChosenData:
             return ChosenData("", None, (), None, None)
         corpora = corpora_of(path)
         if corpora == [path] and recipe_of(path) is None:
-            return _summarised(path, _columns(path), ())
+            columns, is_guess = _columns(path)
+            return _summarised(path, columns, (), is_guess=is_guess)
         bases = {base for corpus in corpora for base in bases_of(corpus)}
         columns = _columns_of_bases(path, bases)
         tasks = {corpus: tasks_of(corpus, columns) for corpus in corpora}
@@ -276,11 +278,13 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(comma_list(text))
 
 
-def _columns(path: str) -> tuple[str, ...] | None:
-    """The columns of CoNLL files, proposed from their content and confirmed by the reader; of others None."""
+def _columns(path: str) -> tuple[tuple[str, ...] | None, bool]:
+    """The columns of CoNLL files, proposed from their content and confirmed by the reader; of others None.
+    Also whether they are still as they were guessed.
+    """
     proposal = proposed_columns(path)
     if proposal is None:
-        return None
+        return None, False
     st.session_state.setdefault(columns_key(path), ", ".join(proposal.columns))
     text = st.text_input(
         "Columns, from left to right",
@@ -298,10 +302,12 @@ def _columns(path: str) -> tuple[str, ...] | None:
         },
         alt="First words of the training file, column by column",
     )
-    return names or None
+    return names or None, proposal.guessed and names in ((), proposal.columns)
 
 
-def _summarised(name: str, columns: tuple[str, ...] | None, tasks: tuple[str, ...]) -> ChosenData:
+def _summarised(
+    name: str, columns: tuple[str, ...] | None, tasks: tuple[str, ...], *, is_guess: bool = False
+) -> ChosenData:
     try:
         with st.spinner("Reading the corpus"):
             summary = summarise(name, columns)
@@ -311,7 +317,7 @@ def _summarised(name: str, columns: tuple[str, ...] | None, tasks: tuple[str, ..
     words = sum(size.tokens for size in summary.splits.values())
     st.caption(f"{all_of(sizes)} {examples_of(summary)}, {words:,} words.")
     readings = summary.readings if name not in CATALOGUE else ()
-    shown = set().union(*map(show_reading, readings))
+    shown = set().union(*(show_reading(guessed(read) if is_guess else read) for read in readings))
     for note in summary.notes:
         if note not in shown:
             st.caption(f":material/info: {escape(note)}")

@@ -9,6 +9,7 @@ import platform
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -17,6 +18,7 @@ from typer.core import TyperGroup
 from core import __version__
 from core.config.sweep import whole_number
 from core.errors import MRNLabError
+from core.paths import home
 from core.plain_text import message_text, shortened, without_passwords
 from core.store import Store
 from jobs.cli.output import say, tell
@@ -54,10 +56,15 @@ def _reported_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _REFUSALS:
+        place = "" if error.filename is None else str(error.filename)
+        # A folder of the laboratory that cannot be made (below /proc, say) is not there.
+        is_missing = error.errno == errno.ENOENT and Path(place).is_relative_to(home())
+        if error.errno not in _REFUSALS and not is_missing:
             raise
-        place = "" if error.filename is None else f"'{error.filename}' cannot be read or written: "
-        tell(f"{place}{error.strerror}.", err=True)
+        tell(
+            f"'{place}' cannot be read or written: {error.strerror}." if place else f"{error.strerror}.",
+            err=True,
+        )
         raise typer.Exit(2) from None
     except MRNLabError as error:
         tell(str(error), err=True)

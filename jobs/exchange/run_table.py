@@ -114,7 +114,7 @@ class RunTable:
         """Whether there is such a file. Raises MRNLabError where it is a device, a pipe or a folder."""
         if self._file.exists() and not self._file.is_file():
             raise MRNLabError(f"{self.path} is not a file; a record is a CSV file.")
-        return self._file.exists() or self._file.is_symlink()  # a link to itself
+        return self._file.exists()
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

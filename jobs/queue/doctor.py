@@ -26,7 +26,7 @@ import psutil
 from core import __version__
 from core.checkpoints import Checkpoint, checkpoint_seconds
 from core.checkpoints.shared_storage import shared_artefacts
-from core.errors import MRNLabError, StoreError
+from core.errors import MRNLabError
 from core.models.sources import verify_packaged_weights
 from core.paths import checkpoint_dir, data_dir, home, models_dir
 from core.recording.owner import hostname
@@ -108,7 +108,7 @@ def examine(url: str | None = None) -> Iterator[Examination]:
     with contextlib.ExitStack() as stack:
         try:
             store = stack.enter_context(contextlib.closing(Store.open(url, shared=True)))
-        except StoreError as error:
+        except MRNLabError as error:
             findings.append(Finding("store", str(error)))
         else:
             findings += _checked(lambda: facts.update(_store_facts(store)))

@@ -96,6 +96,10 @@ class TestBadInput:
             (("export", "1", "a" * 300), "too long for the name of a file"),
             (("backup", "a" * 300), "too long for the name of a file"),
             (("backup", "/dev/null", "--force"), "is not a file"),
+            (("backup", "loop"), "a link that leads to itself"),
+            (("export", "1", "loop/x"), "a link that leads to itself"),
+            (("launch", "--corpus", "loop"), "loop"),
+            (("--db", "sqlite:///loop/runs.db", "runs"), "a link that leads to itself"),
             (("queue", "drain", "--host", "a\nb"), "is not the name of a machine"),
             (("--db", f"sqlite:///{'a' * 300}", "runs"), "too long for the name of a file"),
             (("--db", "sqlite:///a.db?timeout=x", "runs"), "check its URL"),
@@ -111,7 +115,16 @@ class TestBadInput:
             ),
         ],
     )
-    def test_what_cannot_be(self, lab: Laboratory, arguments: tuple[str, ...], words: str) -> None:
+    def test_what_cannot_be(
+        self,
+        lab: Laboratory,
+        arguments: tuple[str, ...],
+        words: str,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        Path("loop").symlink_to("loop")
         assert words in lab.refusal(*arguments)
 
     def test_files_that_never_end(self, lab: Laboratory, tmp_path: Path) -> None:

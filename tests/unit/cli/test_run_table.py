@@ -146,7 +146,7 @@ def test_a_place_that_cannot_be_written_is_found_before_a_run_is_queued(
     for place in ("/proc/toy.csv", str(file / "toy.csv")):
         assert f"{place} cannot be written" in lab.refusal("study", "toy", "--record", place)
         assert f"'{file}' cannot be" in lab.refusal("study", "toy", "--tables", str(file))
-    assert "levels of symbolic links" in lab.refusal("study", "toy", "--record", str(loop))
+    assert "a link that leads to itself" in lab.refusal("study", "toy", "--record", str(loop))
     lab.answer("study", "toy", "--seeds", "1", "--record", str(table))
     table.chmod(0o444)
     assert f"{table} is read-only" in lab.refusal("study", "toy", "--record", str(table))
