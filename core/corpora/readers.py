@@ -27,6 +27,7 @@ from core.corpora.types import Sentence
 from core.errors import CorpusError
 from core.paths import opened
 from core.plain_text import shortened
+from core.tasks.schemes import notation
 from core.wording import plural
 
 MOST_BYTES = 2_000_000_000
@@ -343,17 +344,18 @@ def _header(first: Sequence[str], others: Collection[Sequence[str]]) -> int | No
     """The place of the column of words, where the first row of a file names its columns; else None.
 
     `others` are the different rows. A name occurs nowhere else in its column. One is a known name of words,
-    or all but one are known names of labels.
+    or all but one are known names of labels; in few rows, of spans.
     """
     names = [field.lower() for field in first]
     words = [place for place, name in enumerate(names) if name in _WORD_NAMES]
+    has_many = len(others) >= _ROWS_FOR_A_HEADER
+    seen = _values(others) or [set()] * len(first)
     if not words:
         words = [place for place, name in enumerate(names) if not _SURELY_LABELS.fullmatch(name)]
-        if len(words) != 1:
+        if len(words) != 1 or not (has_many or any(notation([list(values)]) for values in seen)):
             return None
     labels = [place for place in range(len(first)) if place != words[0]]
-    is_known = len(others) >= _ROWS_FOR_A_HEADER or any(_LABEL_NAMES.fullmatch(names[at]) for at in labels)
-    seen = _values(others) or [set()] * len(first)
+    is_known = has_many or any(_LABEL_NAMES.fullmatch(names[place]) for place in labels)
     is_header = bool(labels) and is_known and all(first[place] not in seen[place] for place in labels)
     return words[0] if is_header else None
 

@@ -378,7 +378,9 @@ def _meaning(label: str, known: Notation, of_spans: set[str], words: Counter[str
     for other in _TYPED:
         if (part := other.part(label)) and part != _OUTSIDE and (part[1] in types or other.form[0] == "B"):
             return [spelling.write(*part)]
-    return ["O"] if label in _ZEROS or ("O" not in words and not label.isalnum()) else []
+    # Where nobody wrote O, the one label that is none of spans stands for it.
+    stands_for_o = "O" not in words and bool(types) and len(_kinds(words) - of_spans) <= 1
+    return ["O"] if label in _ZEROS or label in NOT_ANNOTATED or stands_for_o else []
 
 
 def violations(column: Column) -> int:

@@ -67,6 +67,7 @@ def test_what_nearly_all_labels_are_decides(
         (("B_PER I_PER O B-LOC B_LOC I_LOC",), "B-LOC", ("B_LOC",)),
         (("B-PER I-PER - B-LOC",), "-", ("O",)),
         (("B-PER I-PER _",), "_", ("O",)),
+        (("B-PER I-PER OUT",), "OUT", ("O",)),
         (("B-PER O",) * 50 + ("NN O",), "NN", ()),
     ],
 )
