@@ -166,7 +166,11 @@ class Laboratory:
         """
         from core.figures import SERIES, Forest, Mark, forest_chart
 
-        runs = {run.id: run.config for run in self.store.runs([*run_ids, baseline])}
+        known = self.store.runs([*run_ids, baseline])
+        if problems := {run.id: run.problem for run in known if run.problem is not None}:
+            run_id, problem = min(problems.items())
+            raise MRNLabError(f"Run {run_id} cannot be compared. {problem}")
+        runs = {run.id: run.config for run in known}
         keys = {run_id: comparison_key(config) for run_id, config in runs.items()}
         tasks = dict.fromkeys(task for config in runs.values() for task in config.tasks)
         columns: dict[str, dict[str, dict[int, float]]] = {task: {} for task in tasks}

@@ -55,8 +55,7 @@ from core.registry import (
 from core.wording import any_of, plural
 
 _WHOLE: Mapping[str, Any] = {"whole": True}  # context of a serialisation that leaves nothing out
-UNREADABLE = "unreadable"
-"""The corpus that is shown of a stored description without a valid one."""
+_UNREADABLE = "unreadable"  # the corpus that is shown of a stored description without a valid one
 _ALSO_READ = ("lr_encoder", "added_to")  # fields that defaults depend on, beside CONTEXT_FIELDS
 
 
@@ -238,9 +237,9 @@ class RunConfig(_Fields):
             wrong = {attribute_name(str(problem["loc"][0])) for problem in error.errors()}
             left = {name: value for name, value in known.items() if name not in wrong}
             # Both must be set; that no task is known is said below.
-            fields = _Fields.model_validate({"corpus": UNREADABLE, "tasks": (UNREADABLE,), **left})
+            fields = _Fields.model_validate({"corpus": _UNREADABLE, "tasks": (_UNREADABLE,), **left})
         shown = dict(fields)
-        if shown["tasks"] == (UNREADABLE,):
+        if shown["tasks"] == (_UNREADABLE,):
             shown["tasks"] = ()
         for name, owned in OWNED.items():
             if shown[name] is None and owned.is_conditional and owned.when(shown):

@@ -14,6 +14,7 @@ from core.errors import IllegalMove, LossCause, RunNotFound
 from core.records import RunFacts
 from core.store.database import Database
 from core.store.records import ENDED, MOVES, ErrorInfo, Owner, RunState
+from core.store.runs import parse_facts
 from core.store.schema import events, facts, metrics, predictions, runs, scores, snapshots
 
 # The columns of a run that is queued again.
@@ -141,9 +142,9 @@ class Life(Database):
             self._move(connection, run_id, state, message, values)
             if error is not None and error.data:
                 stored = connection.scalar(select(facts.c.facts).where(facts.c.run_id == run_id))
-                if stored is not None:
-                    known = {**json.loads(stored), "error": dict(error.data)}
-                    text = json.dumps(known, ensure_ascii=False)
+                known, problem = parse_facts(stored or "{}")
+                if known and problem is None:
+                    text = json.dumps({**known, "error": dict(error.data)}, ensure_ascii=False)
                     connection.execute(update(facts).where(facts.c.run_id == run_id).values(facts=text))
 
     def request_stop(self, run_id: int) -> RunState:

@@ -94,12 +94,14 @@ class ErrorInfo:
 @dataclass(frozen=True)
 class Conditions:
     """What a run's scores depend on beside its description, as its facts have it: the hash of its corpus's
-    text, and the precision and the alignment that `auto` stood for. None where the facts do not say.
+    text, and the precision and the alignment that `auto` stood for. None where the facts do not say;
+    `problem` is why they cannot be read (`Run.facts_problem`).
     """
 
     text: str | None = None
     precision: str | None = None
     alignment: str | None = None
+    problem: str | None = None
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,11 @@ class Run:
     """Normalised (`core.store.runs.normal_keyword`) and sorted."""
     config_problem: str | None = None
     """Why the stored description no longer holds (written by another version, say). `config` then shows what
-    could be read of it, unchecked, and the run cannot be trained."""
+    could be read of it (`RunConfig.unchecked`), and the run cannot be trained."""
+    stored_config: str | None = None
+    """The description as it is stored, where it no longer holds."""
+    facts_problem: str | None = None
+    """Why the stored facts cannot be read, where they were; `facts` then is empty."""
     priority: int = 0
     """Higher ones are claimed first; among equals the oldest."""
     retries: int = 0
@@ -148,6 +154,11 @@ class Run:
     """What that scheduler calls it."""
     saved_step: int | None = None
     """The step of the newest training state on disk, from which it would resume."""
+
+    @property
+    def problem(self) -> str | None:
+        """Why the run cannot be compared with others: its description or its facts cannot be read."""
+        return self.config_problem or self.facts_problem
 
     @property
     def archived(self) -> bool:

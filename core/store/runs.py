@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache, partial
+from functools import cache, lru_cache
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 from sqlalchemy import (
     JSON,
-    ColumnElement,
     Connection,
     Row,
     bindparam,
     case,
     cast,
     delete,
+    false,
     func,
     insert,
     select,
+    true,
     type_coerce,
     update,
 )
+from sqlalchemy.exc import DataError
 
 from core.config import RunConfig
 from core.corpora.readers import FEATURE
 from core.errors import ConfigError, IllegalMove, MRNLabError, RunNotFound
+from core.plain_text import shortened
+from core.records import RunFacts
 from core.store.database import Database, in_chunks
 from core.store.records import ENDED, Conditions, ErrorInfo, Owner, Run, RunEvent, RunState
 from core.store.schema import events, facts, runs
+from core.tasks import KINDS
 
 _NO_FACTS: Mapping[str, Any] = {}
 _LARGEST_SEED = 2**31 - 1
@@ -156,11 +161,16 @@ class Runs(Database):
         return [rows_by_id[run_id][1] for run_id, _ in heads]
 
     def _with_facts(self, connection: Connection, listed: Sequence[Run]) -> list[Run]:
-        known: dict[int, Mapping[str, Any]] = {}
+        known: dict[int, tuple[Mapping[str, Any], str | None]] = {}
         for chunk in in_chunks(run.id for run in listed):
             rows = connection.execute(select(facts.c.run_id, facts.c.facts).where(facts.c.run_id.in_(chunk)))
-            known |= {run_id: from_json(text) for run_id, text in rows}
-        return [dataclasses.replace(run, facts=known[run.id]) if run.id in known else run for run in listed]
+            known |= {run_id: parse_facts(text) for run_id, text in rows}
+        return [
+            dataclasses.replace(run, facts=known[run.id][0], facts_problem=known[run.id][1])
+            if run.id in known
+            else run
+            for run in listed
+        ]
 
     def conditions(self, listed: Iterable[Run]) -> dict[int, Conditions]:
         """What the facts of these runs say of text, precision and alignment, by run; runs without facts are
@@ -179,10 +189,9 @@ class Runs(Database):
             return by_run
         with self.transaction(write=False) as connection:
             for chunk in in_chunks(run_id for run_id in by_id if run_id not in by_run):
-                names = map(partial(_fact, connection), ("feats_sentences", *_CONDITIONS))
-                rows = select(facts.c.run_id, *names).where(facts.c.run_id.in_(chunk))
-                for run_id, feats_sentences, *values in connection.execute(rows):
-                    known = Conditions(*(value or None for value in values))
+                for run_id, (feats_sentences, *values), problem in _some_facts(connection, chunk):
+                    text, precision, alignment = (value or None for value in values)
+                    known = Conditions(text, precision, alignment, problem)
                     config = by_id[run_id].config
                     learns_features = any(FEATURE in name for name in (config.corpus, *config.tasks))
                     if known.text and learns_features and not feats_sentences:
@@ -295,14 +304,43 @@ def _heads(states: Collection[RunState] | None) -> Any:
     return heads if states is None else heads.where(runs.c.state.in_([state.value for state in states]))
 
 
-def _fact(connection: Connection, name: str) -> ColumnElement[str]:
-    """One text among a run's facts, extracted by the database, for facts may be megabytes."""
-    if connection.dialect.name == "postgresql":
-        text: ColumnElement[str] = cast(facts.c.facts, JSON)[name].as_string()
-        return text
-    # SQLite keeps JSON as text; a cast would make a number of it. A NaN in it would fail the statement.
-    extracted = type_coerce(facts.c.facts, JSON)[name].as_string()
-    return case((func.json_valid(facts.c.facts) == 1, extracted), else_=None)
+_NAMED_FACTS = ("feats_sentences", *_CONDITIONS)
+
+
+def _some_facts(
+    connection: Connection, ids: Sequence[int]
+) -> Iterator[tuple[int, Sequence[str | None], str | None]]:
+    """Of these runs the texts among their facts that _NAMED_FACTS names, and why the facts cannot be read.
+
+    The database extracts them, for facts may be megabytes; what it does not take for JSON is read here.
+    """
+    of_runs = facts.c.run_id.in_(ids)
+    is_server = connection.dialect.name == "postgresql"
+    # SQLite keeps JSON as text; a cast would make a number of it.
+    document: Any = cast(facts.c.facts, JSON) if is_server else type_coerce(facts.c.facts, JSON)
+    # An older SQLite refuses a NaN.
+    is_json: Any = true() if is_server else func.json_valid(facts.c.facts) == 1
+    kind: Any = func.json_typeof(document) if is_server else func.json_type(facts.c.facts)
+    is_object = case((is_json, kind == "object"), else_=False)
+    named = (case((is_object, document[name].as_string()), else_=None) for name in _NAMED_FACTS)
+    try:
+        with connection.begin_nested():
+            rows = connection.execute(select(facts.c.run_id, is_object, *named).where(of_runs)).all()
+    except DataError:  # PostgreSQL refuses the statement where one text is no JSON
+        rows = connection.execute(select(facts.c.run_id, false()).where(of_runs)).all()
+    yield from ((row[0], row[2:], None) for row in rows if row[1])
+    if others := [row[0] for row in rows if not row[1]]:
+        texts = select(facts.c.run_id, facts.c.facts).where(facts.c.run_id.in_(others))
+        for run_id, text in connection.execute(texts):
+            known, problem = parse_facts(text)
+            yield run_id, [known.get(name) for name in _NAMED_FACTS], problem
+
+
+# Whether what is stored of a run can be read is decided here alone. Everything else asks `Run.problem`.
+
+_OTHER_VERSION = "Made by another version"
+_DAMAGED = "Damaged in the store"
+_LONGEST_PROBLEM = 300
 
 
 @lru_cache(maxsize=20_000)
@@ -315,7 +353,7 @@ def parse_config(text: str) -> tuple[RunConfig, str | None]:
         stored = from_json(text)  # several times as fast as the json module's
         seed = stored.get("seed")
     except (ValueError, AttributeError):
-        return _checked(text)
+        return RunConfig.unchecked({}), f"{_DAMAGED}: its description is no JSON object."
     if type(seed) is not int or not 0 <= seed <= _LARGEST_SEED:
         return _checked(text)
     # Checking a description costs far more than parsing it, and the seeds of a configuration differ in
@@ -328,15 +366,33 @@ def parse_config(text: str) -> tuple[RunConfig, str | None]:
 def _checked(text: str) -> tuple[RunConfig, str | None]:
     try:
         return RunConfig.from_json(text), None
-    except (ConfigError, ValueError) as error:
-        problem = f"The stored description of this run cannot be read: {error}"
-    values: dict[str, Any] = {"corpus": "unreadable", "tasks": ()}
-    with contextlib.suppress(ValueError, AttributeError):
-        for name, value in json.loads(text).items():
-            field = "lambda_" if name == "lambda" else name
-            if field in RunConfig.model_fields:
-                values[field] = tuple(value) if isinstance(value, list) else value
-    return RunConfig.model_construct(None, **values), problem
+    except ConfigError as error:
+        problem = f"{_OTHER_VERSION}: {shortened(str(error), _LONGEST_PROBLEM)}"
+        return RunConfig.unchecked(from_json(text)), problem
+
+
+@cache
+def _facts_of_now() -> TypeAdapter[RunFacts]:
+    return TypeAdapter(RunFacts)
+
+
+def parse_facts(text: str) -> tuple[Mapping[str, Any], str | None]:
+    """The stored facts (`RunFacts` as JSON), and why they cannot be read if so: then they are empty."""
+    try:
+        if (known := from_json(text)) == {}:  # of a run from elsewhere that had none
+            return _NO_FACTS, None
+        # Strictly: what is kept is the JSON itself, in which a number must be one.
+        checked = _facts_of_now().validate_json(text, strict=True)
+    except ValidationError as error:
+        if place := shortened(".".join(map(str, error.errors()[0]["loc"])), _LONGEST_PROBLEM):
+            return _NO_FACTS, f"{_OTHER_VERSION}: its facts are not as this one has them, at {place}."
+        return _NO_FACTS, f"{_DAMAGED}: its facts are no JSON object."
+    except ValueError:
+        return _NO_FACTS, f"{_DAMAGED}: its facts are no JSON object."
+    if unknown := [task.scheme for task in checked.tasks if task.scheme not in KINDS]:
+        kind = shortened(unknown[0], _LONGEST_PROBLEM)
+        return _NO_FACTS, f"{_OTHER_VERSION}: this one has no kind of task called '{kind}'."
+    return known, None
 
 
 _TIMES = (
@@ -364,6 +420,7 @@ def run_of(row: Row[Any]) -> Run:
     return Run(
         config=config,
         config_problem=problem,
+        stored_config=None if problem is None else column["config"],
         state=RunState(column["state"]),
         owner=owner,
         error=error,

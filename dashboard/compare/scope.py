@@ -26,7 +26,7 @@ from dashboard.shared.newcomers import try_it
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import choice, choose, chosen, segments
 from dashboard.text import escape
-from jobs.reports.table import ResultTable, by_configuration, settings, tabulate
+from jobs.reports.table import ResultTable, by_configuration, readable, settings, tabulate
 
 _MOST_ROWS = 40
 _NEWEST = 2000
@@ -52,10 +52,16 @@ def scope() -> Scope | None:
     if picked is None:
         try_it("No run has finished yet. One click trains MRN, MTL and STL to compare.")
         return None
-    runs = picked or resources.store().runs(states={RunState.SUCCEEDED}, limit=_NEWEST)
+    store = resources.store()
+    every = picked or store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST)
+    conditions = store.conditions(every)
+    runs, left_out = readable(every, conditions)
+    if left_out:
+        st.caption(f":material/info: {escape(left_out)}")
+    if not runs:
+        return None
     by_setting = {
-        setting.name: (setting, setting_runs)
-        for setting, setting_runs in settings(runs, resources.store().conditions(runs)).items()
+        setting.name: (setting, setting_runs) for setting, setting_runs in settings(runs, conditions).items()
     }
     name = next(iter(by_setting))
     if len(by_setting) > 1:
@@ -70,10 +76,10 @@ def scope() -> Scope | None:
             )
     setting, on_data = by_setting[name]
     rows = list(by_configuration(sorted(on_data, key=lambda run: -run.id)).values())
-    compared, left_out = list(itertools.chain(*rows[:_MOST_ROWS])), max(0, len(rows) - _MOST_ROWS)
+    compared, older = list(itertools.chain(*rows[:_MOST_ROWS])), max(0, len(rows) - _MOST_ROWS)
     with st.container(horizontal=True, vertical_alignment="center"):
         split = segments("Scores on", {"test": "Test split", "dev": "Dev split"}, key="on")
-        st.caption(_described(name, picked, on_data, left_out), width="content")
+        st.caption(_described(name, picked, on_data, older), width="content")
         if picked:
             st.button("All runs", type="tertiary", icon=":material/select_all:", on_click=choose, args=((),))
     if setting.note:
@@ -81,14 +87,15 @@ def scope() -> Scope | None:
     return Scope(compared, name, split)
 
 
-def _described(name: str, picked: Sequence[Run], on_data: Sequence[Run], left_out: int) -> str:
+def _described(name: str, picked: Sequence[Run], on_data: Sequence[Run], older: int) -> str:
     """Which runs are compared, and which of the chosen ones are not."""
-    if left_out:
+    if older:
         return (
-            f"The newest {_MOST_ROWS} of {_MOST_ROWS + left_out:,} configurations on {escape(name)}; choose "
+            f"The newest {_MOST_ROWS} of {_MOST_ROWS + older:,} configurations on {escape(name)}; choose "
             "runs to see others."
         )
-    stored = len(resources.store().runs(chosen(), with_facts=False)) if chosen() else 0
+    asked = resources.store().runs(chosen(), with_facts=False)
+    stored = len(readable(asked, resources.store().conditions(asked))[0])
     if not picked:
         none = " None of the chosen runs has succeeded." if stored else ""
         return f"All {plural(len(on_data), 'successful run')} on {escape(name)}.{none}"

@@ -32,7 +32,7 @@ from dashboard.shared import resources
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import segments, switch
 from jobs.reports.naming import run_names
-from jobs.reports.table import one_per_seed
+from jobs.reports.table import one_per_seed, readable
 from jobs.reports.transfer import run_affinities, run_embeddings
 
 MODES = {"task": "Tasks", "label": "Labels", "feature": "Features"}
@@ -154,7 +154,7 @@ def _seeds(runs: Sequence[Run]) -> tuple[int, ...]:
     chosen = [run for run in runs if run.configuration_id == first.configuration_id]
     if len(chosen) < 2:
         succeeded = resources.store().runs(states=[RunState.SUCCEEDED])
-        same = [run for run in succeeded if run.configuration_id == first.configuration_id]
+        same = [run for run in readable(succeeded)[0] if run.configuration_id == first.configuration_id]
         chosen = [first, *(run for run in same if run.id != first.id)]
     counted = one_per_seed(chosen, resources.store().conditions(chosen))
     if len(counted) < 2:

@@ -18,7 +18,7 @@ from dashboard.shared import resources
 from dashboard.shared.figures import band, kept_mark
 from dashboard.text import escape
 from dashboard.theme import faint
-from jobs.reports.table import one_per_seed
+from jobs.reports.table import one_per_seed, readable
 
 _IN_A_ROW = 3
 _FEW_POINTS = 30
@@ -89,7 +89,9 @@ def dev_chart(curve: DevCurve, colour: str) -> Figure:
 def show_dev_curves(store: Store, run: Run) -> None:
     """A small chart for each task with dev scores, below a sentence that says what its lines are."""
     others = store.runs_of([run.configuration_id], {RunState.SUCCEEDED})
-    seeds = [seed for seed in one_per_seed(others, store.conditions(others)) if seed.id != run.id]
+    conditions = store.conditions(others)
+    others, _ = readable(others if run.problem is None else (), conditions)
+    seeds = [seed for seed in one_per_seed(others, conditions) if seed.id != run.id]
     seeds = [seed for seed in seeds if seed.config.seed != run.config.seed]
     keys = [MetricKey(task, "dev", "score") for task in run.config.tasks]
     curves = dev_curves(run, resources.curve_series([run, *seeds], keys))

@@ -24,6 +24,7 @@ from dashboard.shared.states import title
 from dashboard.text import escape
 from jobs.reports.filter import FilterError, parse_filter
 from jobs.reports.naming import run_name
+from jobs.reports.table import readable
 
 _MOST_SHOWN = 5
 _MOST_COMPARED = 8
@@ -74,7 +75,15 @@ def _tables() -> set[int]:
 def _differences(ids: Sequence[int]) -> None:
     """A sentence on how the chosen runs differ, and a table: a row per field, a column per run."""
     st.subheader("Differences", anchor=False)
-    st.markdown(escape(difference_sentence(store.runs(ids, with_facts=False))))
+    picked = store.runs(ids, with_facts=False)
+    runs, note = readable(picked, store.conditions(picked))
+    if note:
+        st.caption(f":material/info: {escape(note)}")
+    if len(runs) < 2:
+        return
+    known = {run.id for run in runs}
+    ids = [run_id for run_id in ids if run_id in known]
+    st.markdown(escape(difference_sentence(runs)))
     shown = ids[:_MOST_COMPARED]
     frame = differences(store, shown)
     if frame.empty:

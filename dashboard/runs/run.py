@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +30,7 @@ from dashboard.text import escape, option
 from dashboard.theme import STATES
 from jobs.queue import control
 from jobs.queue.remedies import Advice, advice
-from jobs.reports.naming import survival_text, value_text
+from jobs.reports.naming import description, survival_text, value_text
 from jobs.reports.render import NOT_ANNOTATED, REPORT_COLUMNS, report_records, report_sheet
 from jobs.reports.table import SCORE_NAMES, undefined_notes
 
@@ -57,8 +57,8 @@ def run_in_full(store: Store, run_id: int) -> None:
         st.progress(fraction_done(run), text=escape(progress_text(store, run)))
         if survival := survival_text(run):
             st.caption(f":material/save: {survival}")
-    if run.config_problem:
-        problem(run.config_problem)
+    if run.problem:
+        problem(f"{run.problem} The run is left out of comparisons; it can be exported and deleted.")
     if what_to_do := advice(run, store.events(run_id)):
         _advice(run, what_to_do)
     _bug_report(run)
@@ -146,7 +146,8 @@ def _scores(store: Store, run: Run) -> None:
 
 def score_rows(run: Run, scores: Sequence[StoredScore]) -> list[dict[str, str]]:
     """A row per split and task: headline and secondary scores. Columns that no task has are dropped."""
-    ordered = sorted(scores, key=lambda score: (score.split != "test", run.config.tasks.index(score.task)))
+    tasks = _tasks_of(run, scores)
+    ordered = sorted(scores, key=lambda score: (score.split != "test", tasks.index(score.task)))
     beside = [kind_of(run.facts, score.task, score.score_name).secondary_scores(score) for score in ordered]
     shown = dict.fromkeys(name for of_task in beside for name, value in of_task.items() if value is not None)
     return [
@@ -159,6 +160,11 @@ def score_rows(run: Run, scores: Sequence[StoredScore]) -> list[dict[str, str]]:
         }
         for score, of_task in zip(ordered, beside, strict=True)
     ]
+
+
+def _tasks_of(run: Run, scores: Iterable[StoredScore]) -> list[str]:
+    """The tasks of these scores, in the order of the run's description where that names them."""
+    return list(dict.fromkeys((*run.config.tasks, *sorted(score.task for score in scores))))
 
 
 def _no_scores(run: Run) -> None:
@@ -233,7 +239,7 @@ def _by_label(store: Store, run: Run) -> None:
         return
     tasks_reported = {task for task, _ in reported}
     with st.container(horizontal=True, vertical_alignment="center"):
-        tasks = {task: option(task) for task in run.config.tasks if task in tasks_reported}
+        tasks = {task: option(task) for task in _tasks_of(run, scores) if task in tasks_reported}
         task = segments("Task", tasks, key="report_task")
         splits = {split: split for split in ("test", "dev") if (task, split) in reported}
         split = segments("Split", splits, key="report_split")
@@ -259,7 +265,7 @@ def _configuration(_store: Store, run: Run) -> None:
             "Value": value_text(value),
             "Meaning": FIELD_HELP[name].description if name in FIELD_HELP else "",
         }
-        for name, value in run.config.values().items()
+        for name, value in description(run).items()
         if value is not None
     ]
     data_table(pd.DataFrame(records), alt="Every field of this run's configuration")

@@ -16,6 +16,7 @@ from dashboard.shared.selection import chosen, run_numbers
 from dashboard.shared.states import title
 from dashboard.text import escape
 from jobs.reports.naming import corpus_name, run_name, settings_text, short_name
+from jobs.reports.table import readable
 
 store = resources.store()
 ids = run_numbers(st.query_params.get(RUNS_SHOWN, ""))
@@ -42,9 +43,11 @@ with st.container(horizontal=True):
         siblings = [run.id for run in store.runs_of([runs[0].configuration_id])]
         if len(siblings) > 1:
             run_link(siblings, f"All {len(siblings):,} runs of this configuration", ":material/list_alt:")
-names = {f"{short_name(run.config)} on {corpus_name(run.config)}" for run in runs}
+names = {f"{short_name(run.config)} on {corpus_name(run.config)}" for run in readable(runs)[0]}
 if len(ids) == 1:
-    about = f"{', '.join(runs[0].config.tasks)} · {settings_text(runs[0].config)}" if runs else ""
+    about = (
+        f"{', '.join(runs[0].config.tasks)} · {settings_text(runs[0].config)}" if readable(runs)[0] else ""
+    )
     title(f"Run {escape(run_name(runs[0]) if runs else ids[0])}", escape(about))
 else:
     title(escape(names.pop()) if len(names) == 1 else "Runs", f"{plural(len(runs), 'run')}.")

@@ -55,6 +55,7 @@ _MEANINGS = {
     "λ": "The strength of the MRN prior",
     "Share": "The share of the training sentences that is used",
     "Settings": "Whatever else is not the same in all lines",
+    "Problem": "Why the run cannot be read, and is left out of comparisons",
 }
 _MEANS = (
     "Mean ± SD over seeds in percent, in brackets the number of seeds where not all have a score. "
@@ -209,7 +210,7 @@ def _key(table: Table, ticked: list[int]) -> str:
     """The table's key: a new one if the ticks of the table in the browser are not those to be shown. Written
     into an existing table, ticks come back from the browser as if the reader had set them, often too late.
     """
-    name = f"runs_table_{zlib.crc32(table.lines[0].config.corpus.encode())}"
+    name = f"runs_table_{zlib.crc32((table.lines[0].config.corpus if table.is_readable else '').encode())}"
     numbers = st.session_state.setdefault(_KEYS, {})
     state = st.session_state.get(f"{name}_{numbers.get(name, 0)}")
     if state is not None and sorted(state["selection"]["rows"]) != ticked:
@@ -276,7 +277,7 @@ def _columns(table: Table, split: str, picked: set[int], key: str) -> dict[str, 
     columns = {"": _Column([":material/visibility:"] * len(lines), eye)}
     if not grouped:
         columns["Run"] = _Column([line.run for line in lines], config.NumberColumn(width=60, pinned=True))
-    paradigms = [line.config.paradigm.upper() for line in lines]
+    paradigms = [line.config.paradigm.upper() if table.is_readable else "" for line in lines]
     look = config.TextColumn(width=84, pinned=True)
     columns["Paradigm"] = _Column(paradigms, look, None, range(len(lines)))
     cells = {}

@@ -21,11 +21,11 @@ from core.evaluation.statistics import MeanSD, summary
 from core.registry import FULL
 from core.store import Conditions, Store
 from core.store.records import ACTIVE, MetricKey, Run, RunState
-from core.wording import all_of, number, plural
+from core.wording import all_of, capitalised, number, plural
 from dashboard.shared.run_views import fraction_done
 from dashboard.theme import order_tasks
-from jobs.reports.naming import fields_apart, has_field, value_text
-from jobs.reports.table import SCORE_NAMES, by_configuration, one_per_seed
+from jobs.reports.naming import UNREADABLE, fields_apart, has_field, value_text
+from jobs.reports.table import SCORE_NAMES, by_configuration, one_per_seed, readable
 
 PAGE = 25
 """Configurations on one page; twice as many runs."""
@@ -84,6 +84,8 @@ class Line:
 class Table:
     """The lines of one corpus. `shared` says in words what all of them have in common; `tasks` are in the
     order of the whole store, `measures` by what those that have scores are scored, in words.
+
+    Runs that cannot be read (`jobs.reports.table.readable`) have a table of their own, without scores.
     """
 
     corpus: str
@@ -91,6 +93,7 @@ class Table:
     tasks: tuple[str, ...]
     lines: tuple[Line, ...]
     measures: Mapping[str, str]
+    is_readable: bool = True
 
     def split(self, wanted: str) -> str:
         """The split whose scores are shown: the other one where this corpus has only those."""
@@ -142,10 +145,15 @@ def page_of(
     page = min(max(1, page), pages)
     shown = _sorted(store, rows, sort)[(page - 1) * size : page * size]
     scores, names_of_scores = _scores(store, [run for row in shown for run in row], with_latest=not grouped)
-    conditions = store.conditions(run for row in shown for run in row) if grouped else {}
+    conditions = store.conditions(run for row in shown for run in row)
     by_corpus: dict[str, list[list[Run]]] = defaultdict(list)
+    unreadable: list[list[Run]] = []
     for row in shown:
-        by_corpus[row[0].config.corpus].append(row)
+        kept, _ = readable(row, conditions)
+        if kept:
+            by_corpus[kept[0].config.corpus].append(kept)
+        if others := [run for run in row if run not in kept]:
+            unreadable.append(others)
     tables = []
     names = _distinct(list(by_corpus), lambda corpus: PurePath(corpus).name or corpus)
     for name, of_corpus in zip(names, by_corpus.values(), strict=True):
@@ -162,6 +170,18 @@ def page_of(
                 scored_by[task][SCORE_NAMES.get(score_name, score_name)] = None
         measures = {task: " or ".join(of_task) for task, of_task in scored_by.items()}
         tables.append(Table(name, shared, tuple(columns), tuple(lines), measures))
+    if unreadable:
+        lines = (
+            _line(
+                row,
+                row,
+                {"Problem": row[0].problem or conditions[row[0].id].problem or ""},
+                {},
+                is_run=not grouped,
+            )
+            for row in unreadable
+        )
+        tables.append(Table(capitalised(UNREADABLE), "", (), tuple(lines), {}, is_readable=False))
     return Page(tuple(tables), pages, len(of_configurations), len(runs))
 
 

@@ -10,8 +10,9 @@ from core.store.records import Run
 from core.wording import all_of
 from dashboard.shared import resources
 from dashboard.shared.selection import choose, chosen, newest_launch, run_numbers
+from dashboard.text import escape
 from jobs.reports.naming import group_names, run_names
-from jobs.reports.table import by_configuration
+from jobs.reports.table import by_configuration, readable
 
 _MOST_OFFERED = 200
 
@@ -49,22 +50,28 @@ def pick_runs(
     A chip stands for those runs of a configuration that are chosen, or, `run_by_run`, for one run. None (and
     nothing drawn) if the store has no suitable run. If no chosen run is suitable, `instead` (given
     the suitable runs, newest first) names those shown; the choice of the other pages stays. Only the newest
-    runs are offered beside the chosen.
+    runs are offered beside the chosen. Runs that cannot be read are left out, and a line says which.
     """
     store = resources.store()
-    known = {run.id: run for run in store.runs() if suitable(run)}
+    found = {run.id: run for run in store.runs() if suitable(run)}
     # Archived runs are not listed, but a link to one works.
-    linked = [run_id for run_id in chosen() if run_id not in known]
+    linked = [run_id for run_id in chosen() if run_id not in found]
     stored = store.runs(linked, with_facts=False)
-    known |= {run.id: run for run in stored if suitable(run)}
+    found |= {run.id: run for run in stored if suitable(run)}
     gone = set(linked) - {run.id for run in stored}
     warn_missing_runs(gone)
+    known = {run.id: run for run in readable(found.values())[0]}
+    asked = [run_id for run_id in chosen() if run_id in found]
+    # A link to deleted runs shows no others in their place.
+    if not asked and known and not (gone and gone == set(chosen())):
+        asked = list(instead(list(known.values())))
+    shown_runs = [found[run_id] for run_id in asked]
+    runs, note = readable(shown_runs, store.conditions(shown_runs))
+    if note:
+        st.caption(f":material/info: {escape(note)}")
     if not known:
         return None
-    current = [run_id for run_id in chosen() if run_id in known]
-    # A link to deleted runs shows no others in their place.
-    if not current and not (gone and gone == set(chosen())):
-        current = list(instead(list(known.values())))
+    current = [run.id for run in runs]
     shown = _options([known[run_id] for run_id in current], run_by_run=run_by_run)
     offered = _options(list(known.values())[:_MOST_OFFERED], run_by_run=run_by_run)
     more = {option: runs for option, runs in offered.items() if {run.id for run in runs} - set(current)}

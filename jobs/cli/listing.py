@@ -18,7 +18,7 @@ from core.wording import duration, percent
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store, whole
 from jobs.cli.output import print_json, print_rows, print_table, run_document, say, tell
 from jobs.reports.filter import parse_filter
-from jobs.reports.naming import description_lines
+from jobs.reports.naming import description, description_lines, value_text
 from jobs.worker.logs import tail
 from jobs.worker.maintenance import resume_lost
 
@@ -53,7 +53,13 @@ def runs(
         matching = [run for run in listed if wanted.matches(run)][:limit]
         best = store.best_metrics([run.id for run in matching], _MEAN_DEV_SCORE)
         if json_:
-            print_json([run_document(run, ()) | {"best_dev_score": best.get(run.id)} for run in matching])
+            print_json(
+                [
+                    run_document(run, ())
+                    | {"best_dev_score": best.get(run.id), "config_problem": run.config_problem}
+                    for run in matching
+                ]
+            )
             return
         if not matching:
             say(_nothing_listed(state, filtered=archived or filter_ is not None))
@@ -63,6 +69,9 @@ def runs(
             for run in matching
         ]
         print_table(_HEADERS, rows)
+    for run in matching:
+        if run.config_problem is not None:
+            say(f"Run {run.id}: {run.config_problem}")
 
 
 def _mean_text(run: Run, mean: float) -> str:
@@ -88,16 +97,23 @@ def _states(text: str | None) -> set[RunState] | None:
 
 
 def _cells(run: Run) -> tuple[object, ...]:
-    config = run.config
     # Patience may end a run before its last step.
     done = 1.0 if run.state is RunState.SUCCEEDED else run.step / (run.total_steps or 1)
     progress = f"{done:.0%}" if run.total_steps else ""
-    encoder = config.encoder + ("" if config.encoder_training == FULL else f" ({config.encoder_training})")
-    corpus = config.corpus if len(config.corpus) <= 24 else "…" + config.corpus[-23:]
-    return (
-        run.id, run.state.word, progress, config.paradigm, config.lambda_, ",".join(config.tasks), encoder,
-        corpus, config.seed, "" if run.seconds is None else duration(run.seconds),
-    )  # fmt: skip
+    seconds = "" if run.seconds is None else duration(run.seconds)
+    return run.id, run.state.word, progress, *_described(run), seconds
+
+
+def _described(run: Run) -> tuple[object, ...]:
+    """Paradigm, λ, tasks, encoder, corpus and seed, of a description that no longer holds as stored."""
+    stored = description(run)
+    paradigm, tasks, encoder, training, corpus = (
+        value_text(stored[name]) if name in stored else ""
+        for name in ("paradigm", "tasks", "encoder", "encoder_training", "corpus")
+    )
+    encoder += f" ({training})" if training not in ("", FULL) else ""
+    corpus = corpus if len(corpus) <= 24 else "…" + corpus[-23:]
+    return paradigm, stored.get("lambda"), tasks.replace(", ", ","), encoder, corpus, stored.get("seed")
 
 
 @app.command()
@@ -121,9 +137,10 @@ def show(
                 for event in events
             ]
             document = run_document(shown, scores) | {
-                "config": shown.config.values(),
+                "config": dict(description(shown)),
                 "facts": dict(shown.facts),
                 "config_problem": shown.config_problem,
+                "facts_problem": shown.facts_problem,
                 "history": history,
                 "log": shown.log,
             }
@@ -134,7 +151,8 @@ def show(
             f"configuration {shown.configuration_id}"
         )
         for line in (
-            shown.config_problem and f"Its description no longer holds: {shown.config_problem}",
+            shown.config_problem,
+            shown.facts_problem,
             shown.error and shown.error.message,
             shown.archived and "Archived.",
             shown.keywords and f"Keywords: {', '.join(shown.keywords)}",
@@ -144,7 +162,10 @@ def show(
                 tell(line)
         print_table(
             ("field", "value", "unit"),
-            [(field, value, FIELD_HELP[field].unit) for field, value in description_lines(shown.config)],
+            [
+                (field, value, FIELD_HELP[field].unit if field in FIELD_HELP else "")
+                for field, value in description_lines(shown)
+            ],
         )
         if alignment := shown.facts.get("alignment"):
             tell(f"\nAlignment {alignment}: {shown.facts.get('alignment_reason') or 'as asked'}.")

@@ -24,7 +24,7 @@ from jobs.reports.render import (
     score_sheet,
     with_published,
 )
-from jobs.reports.table import ResultTable, Setting, settings, tabulate
+from jobs.reports.table import ResultTable, Setting, readable, settings, tabulate
 
 
 class _Format(StrEnum):
@@ -167,8 +167,11 @@ def _by_label(ctx: typer.Context, run_ids: list[int], split: str, format_: _Form
 def _tables(store: Store, run_ids: list[int] | None, split: str, *, cost: bool) -> dict[Setting, ResultTable]:
     """The tables of these runs, of all that succeeded, that have scores on that split."""
     succeeded = store.runs(ids=run_ids, states={RunState.SUCCEEDED}, with_facts=cost)
-    scores = store.scores([run.id for run in succeeded], with_reports=False)
     conditions = store.conditions(succeeded)
+    succeeded, note = readable(succeeded, conditions)
+    if note:
+        say(note)
+    scores = store.scores([run.id for run in succeeded], with_reports=False)
     tables = {
         setting: tabulate(runs, scores, split, conditions=conditions)
         for setting, runs in settings(succeeded, conditions).items()

@@ -100,8 +100,6 @@ def export_run(store: Store, run_id: int, folder: Path, tasks: Sequence[str] | N
 def _checkpoint_of(run: Run) -> Path:
     if run.state is not RunState.SUCCEEDED:
         raise MRNLabError(f"Run {run.id} is {run.state.word}; only a run that has succeeded can be exported.")
-    if run.config_problem is not None:
-        raise MRNLabError(f"Run {run.id} cannot be exported: {run.config_problem}")
     checkpoint = None if run.checkpoint is None else own_checkpoint(run.checkpoint)
     if checkpoint is None or not checkpoint.is_dir():
         raise MRNLabError(
@@ -162,7 +160,7 @@ def _card(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> str:
         corpus=corpus_name(run.config),
         corpus_description=known.description if known else "",
         took="unknown time" if run.seconds is None else duration(run.seconds),
-        fields=description_lines(run.config),
+        fields=description_lines(run),
         unseen={task["name"]: sorted(set().union(*task.get("unseen", {}).values())) for task in tasks},
         over_words=reads_words(run.config.encoder),
         vectors_are_packaged=run.config.vectors == GLOVE,
@@ -213,7 +211,8 @@ def _scores(record: RunRecord, schemes: Mapping[str, str]) -> list[dict[str, Any
 
 def _saved_name(run: Run, task: str) -> str:
     """The task's name in the model: one that was added to a run may have its corpus's there too."""
-    return task if run.config.added_to is None else str(run.facts["related"][-1])
+    related = run.facts.get("related")
+    return task if run.config.added_to is None or not related else str(related[-1])
 
 
 def _task_type(schemes: Mapping[str, str], *tasks: str) -> str:

@@ -14,7 +14,7 @@ from core.wording import all_of, duration, plural
 from jobs.queue.sweeps import launch_command
 from jobs.reports.naming import cost_cells, has_field, is_default, value_text
 from jobs.reports.render import Code, Heading, Part, Sheet, score_entry
-from jobs.reports.table import RESOLVED, ResultRow, ResultTable, Setting, settings, tabulate
+from jobs.reports.table import RESOLVED, ResultRow, ResultTable, Setting, readable, settings, tabulate
 
 NOT_RECORDED = "not recorded"
 """What stands for a fact that the run's version did not store."""
@@ -28,7 +28,10 @@ def appendix(store: Store, run_ids: Sequence[int]) -> list[Part]:
     if not runs:
         raise MRNLabError("None of these runs has finished; the appendix reports finished runs.")
     conditions, scores = store.conditions(runs), store.scores([run.id for run in runs], with_reports=False)
-    parts: list[Part] = []
+    runs, note = readable(runs, conditions)
+    if not runs:
+        raise MRNLabError(f"The appendix has no run to report. {note}")
+    parts: list[Part] = [note] if note else []
     for setting, of_setting in settings(runs, conditions).items():
         by_id = {run.id: run for run in of_setting}
         tables = {
@@ -129,7 +132,7 @@ def _tried(store: Store, config: RunConfig) -> dict[str, dict[str, float]]:
     """
     own = comparison_values(config)
     of_run: dict[int, tuple[str, str]] = {}  # the field in which it differs, and its value there
-    for run in store.runs():
+    for run in readable(store.runs())[0]:
         values = comparison_values(run.config)
         differ = [field for field in own if values.get(field) != own[field]]
         if run.state is RunState.SUCCEEDED and len(differ) < 2:

@@ -21,6 +21,7 @@ from core.transfer.predictors import Floats
 from core.wording import capitalised, plural, spread_text
 from jobs.reports.render import Code, Entry, Heading, Items, Part, Sheet, mean_entry
 from jobs.reports.studies import StudyRuns, task_correlations
+from jobs.reports.table import readable
 
 _FEWEST = 20  # cells from which formulas are learned
 _NAMES = {"n_ner": "n of NER", "n_syn": "n of others", "T": "T", "alpha": "α"}
@@ -32,8 +33,11 @@ class GridRuns:
     def __init__(self, store: Store, layouts: Sequence[Layout], runs: StudyRuns | None = None) -> None:
         self._store, self._layouts = store, layouts
         found = (runs or StudyRuns(store, layouts)).look().succeeded
-        with_facts = {run.id: run for run in store.runs([run.id for run in found.values()])}
-        self._runs: Mapping[RunConfig, Run] = {config: with_facts[run.id] for config, run in found.items()}
+        listed, _ = readable(store.runs([run.id for run in found.values()]))
+        with_facts = {run.id: run for run in listed}
+        self._runs: Mapping[RunConfig, Run] = {
+            config: with_facts[run.id] for config, run in found.items() if run.id in with_facts
+        }
         scores = store.scores(list(with_facts), "test", with_reports=False)
         self._scores = {(score.run_id, score.task): score.score for score in scores}
 

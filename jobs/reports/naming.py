@@ -6,18 +6,23 @@ Plain text: escape before Markdown.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
+
+from pydantic_core import from_json
 
 from core.config import OWNED, RunConfig, applicable_fields, comparison_values, default_value
 from core.config.fields import CONTEXT_FIELDS, attribute_name, public_name
 from core.corpora.derived import is_derived
 from core.evaluation.costs import Cost
-from core.registry import FULL, parse_alignment, reads_words
+from core.registry import FULL, reads_words
 from core.store import Run, RunState
 from core.wording import duration, number, plural
+
+UNREADABLE = "made by another version"
+"""What stands for the name of a run whose description cannot be read."""
 
 # Words for the fields that a name may need to tell two configurations apart.
 _PLAIN = {"encoder_training", "encoder", "prior", "corpus"}
@@ -50,12 +55,14 @@ def short_name(config: RunConfig) -> str:
     name = config.paradigm.upper()
     if config.paradigm == "mrn":
         return f"{name} λ {number(config.lambda_)}"
-    return f"{name} {config.tasks[0]}" if config.paradigm == "stl" else name
+    return " ".join((name, *config.tasks[:1])) if config.paradigm == "stl" else name
 
 
 def run_name(run: Run) -> str:
     """`12 · MRN λ 0.01 · demo · seed 3`: a run by itself, away from others."""
     config = run.config
+    if run.config_problem is not None:
+        return f"{run.id} · {UNREADABLE}"
     return f"{run.id} · {short_name(config)} · {corpus_name(config)} · seed {config.seed}"
 
 
@@ -113,7 +120,7 @@ def field_text(field: str, value: Any, parts: int = 1) -> str:
     if field == "fraction":
         return f"{100 * float(value):g}% of the data"
     if field == "alignment":
-        name, file = parse_alignment(str(value))
+        name, _, file = str(value).partition(":")
         return f"{name} {PurePath(file).stem}" if file else name
     if isinstance(value, list):
         value = ", ".join(number(item) if isinstance(item, float) else str(item) for item in value)
@@ -252,12 +259,24 @@ def _parameters(number_of: int) -> str:
     return f"{number_of / 1e6:.1f}M" if number_of >= 1e6 else f"{number_of:,}"
 
 
-def description_lines(config: RunConfig) -> list[tuple[str, str]]:
+def description(run: Run) -> Mapping[str, Any]:
+    """Every field of a run's description by its public name, as JSON has it. Of a description that no longer
+    holds, what is stored.
+    """
+    if run.stored_config is None:
+        return run.config.values()
+    try:
+        stored = from_json(run.stored_config)
+    except ValueError:
+        stored = run.stored_config
+    return stored if isinstance(stored, dict) else {"stored": stored}
+
+
+def description_lines(run: Run) -> list[tuple[str, str]]:
     """Field and value of all that a run's description sets, lists with commas."""
-    values = config.values()
     return [
         (field, ",".join(map(str, value)) if isinstance(value, list) else str(value))
-        for field, value in values.items()
+        for field, value in description(run).items()
         if value is not None
     ]
 

@@ -16,7 +16,7 @@ from core.registry import WORD_ENCODERS, family
 from core.store import Conditions, Run, RunState, StoredScore
 from core.tasks.scores import PEARSON
 from core.wording import which_runs
-from jobs.reports.naming import corpus_name, differing, encoder_title, field_text, field_texts
+from jobs.reports.naming import UNREADABLE, corpus_name, differing, encoder_title, field_text, field_texts
 
 UNKNOWN = Conditions()
 """What is known of a run that has not begun, or was trained before conditions were stored."""
@@ -42,6 +42,24 @@ def alike(runs: Sequence[Run], conditions: Mapping[int, Conditions], of: _Of) ->
     for run in runs:
         groups.setdefault(values[run.id], []).append(run)
     return groups
+
+
+def readable(
+    runs: Iterable[Run], conditions: Mapping[int, Conditions] | None = None
+) -> tuple[list[Run], str]:
+    """The runs that can be compared, and a sentence on those whose description or facts cannot be read.
+
+    `conditions` (`Store.conditions`) tell of facts that were not read. The sentence is empty where all can
+    be read.
+    """
+    known = conditions or {}
+    every = list(runs)
+    kept = [run for run in every if not (run.problem or known.get(run.id, UNKNOWN).problem)]
+    others = {run.id for run in every} - {run.id for run in kept}
+    if not others:
+        return kept, ""
+    which = which_runs(sorted(others))
+    return kept, f"Left out: {which}, {UNREADABLE} or damaged; the run's page and `mrnlab show` say why."
 
 
 def one_per_seed(runs: Collection[Run], conditions: Mapping[int, Conditions] | None = None) -> list[Run]:
@@ -73,11 +91,15 @@ _stl_keys: dict[str, str] = {}
 
 
 def by_configuration(runs: Iterable[Run]) -> dict[str, list[Run]]:
-    """The runs by configuration, in their order. STL's of all tasks are one."""
+    """The runs by configuration, in their order. STL's of all tasks are one; runs whose description cannot be
+    read are apart.
+    """
     groups: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
         key = run.configuration_id
-        if run.config.paradigm == "stl" and run.config_problem is None:
+        if run.config_problem is not None:
+            key = f"unreadable {key}"
+        elif run.config.paradigm == "stl":
             if key not in _stl_keys:
                 _stl_keys[key] = comparison_key(run.config)
             key = _stl_keys[key]

@@ -129,7 +129,7 @@ class Worker:
         return True
 
     def _train_run(self, run: Run) -> None:
-        fields = "".join(f"\n  {field:<16}  {value}" for field, value in description_lines(run.config))
+        fields = "".join(f"\n  {field:<16}  {value}" for field, value in description_lines(run))
         _log.info("Run %d, attempt %d:%s", run.id, run.attempt, fields)
         stop = StopSignal()
 

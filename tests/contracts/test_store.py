@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import math
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -181,8 +184,35 @@ class TestRuns:
         assert problem is not None
         assert "colour" in problem
         assert runs[old].config.tasks == ("pos", "ner")
-        assert runs[broken].config_problem is not None
+        assert runs[broken].config_problem == "Damaged in the store: its description is no JSON object."
         assert runs[broken].config.corpus == "unreadable"
+        assert runs[broken].stored_config == "no JSON"
+
+    @pytest.mark.parametrize("damage", ['{"device": "cp', "", "[]", "null", "7"])
+    def test_facts_that_cannot_be_read_hide_no_others(self, store: Store, damage: str) -> None:
+        good, bad, odd = (claimed(store, seed=seed) for seed in (1, 2, 3))
+        for run_id in (good, bad, odd):
+            store.set_facts(run_id, run_facts(text_hash="abc", cooccurrence=((math.nan,),)))
+        with store.transaction() as connection:
+            change = text("UPDATE facts SET facts = :facts WHERE run_id = :id")
+            connection.execute(change, {"facts": damage, "id": bad})
+            known = dataclasses.asdict(run_facts()) | {"tasks": 3}
+            connection.execute(change, {"facts": json.dumps(known), "id": odd})
+        runs = {run.id: run for run in store.runs([good, bad, odd])}
+        assert runs[good].facts["text_hash"] == "abc"
+        assert [runs[run_id].facts for run_id in (bad, odd)] == [{}, {}]
+        assert runs[good].problem is None
+        assert runs[bad].problem == "Damaged in the store: its facts are no JSON object."
+        assert (
+            runs[odd].problem == "Made by another version: its facts are not as this one has them, at tasks."
+        )
+        assert {run.problem for run in store.runs()} == {None}  # facts are not read for lists
+        conditions = store.conditions(runs.values())
+        assert conditions[good].text == "abc"  # a NaN among facts hides nothing
+        assert conditions[good].problem is None
+        assert conditions[bad].problem == runs[bad].problem
+        store.finish(bad, RunState.FAILED, error=ErrorInfo("E", "m", "", data={"fits": 4}))
+        store.delete_runs([bad])
 
 
 class TestLife:

@@ -170,6 +170,11 @@ def words(app: AppTest) -> str:
     return text.replace("\\", "").replace("\u2060", "")
 
 
+def problems(app: AppTest) -> list[str]:
+    """What the page says in place of a part that could not be drawn."""
+    return [warning.value for warning in app.warning if warning.icon == ":material/error:"]
+
+
 def figures(app: AppTest, key: str = "") -> list[dict[str, Any]]:
     """The Plotly figures on the page whose component key begins so, checked by Plotly's Python package."""
     drawn = []

@@ -1,6 +1,6 @@
 """Runs that are not like the others: each costs a sentence, never a page or a list.
 
-Runs that add a task, runs whose description or facts no longer hold, and names that mean something elsewhere.
+Runs that add a task, and names that mean something elsewhere.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
 from core.store import Store
 from dashboard.components.charts import component_key
 from jobs.cli import app as program
 from tests.making import corpus_folder
-from tests.pages.conftest import Open, figures, page_names, sent
+from tests.pages.conftest import Open, figures, page_names, problems, sent
 from tests.pages.filled_store import TASKS, Filled, fill_added, fill_pairs
 
 
@@ -29,11 +28,6 @@ def answer(*arguments: str) -> str:
     result = CliRunner().invoke(program, list(arguments), catch_exceptions=False)
     assert result.exit_code == 0, result.stderr
     return result.stdout
-
-
-def problems(app: AppTest) -> list[str]:
-    """What the page says in place of a part that could not be drawn."""
-    return [warning.value for warning in app.warning if warning.icon == ":material/error:"]
 
 
 @pytest.mark.parametrize("page", [*page_names(), "run"])

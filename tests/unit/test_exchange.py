@@ -8,6 +8,7 @@ import json
 import math
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,8 @@ def tagged(checkpoint: str | Path | None) -> list[TaggedSentence]:
 def test_there_and_back(kind: str, trained: Trained, source: Store, target: Store, tmp_path: Path) -> None:
     run_id = trained[1][kind]
     made = export(trained, kind, tmp_path / "out")
+    how = {"frozen": "frozen", "top": "its last layer fine-tuned", "context": "trained", "words": "trained"}
+    assert f"`, {how.get(kind, 'fine-tuned')}) with a" in (made.folder / "README.md").read_text("utf-8")
     # The encoder's folder goes: what was exported stands alone.
     aside = (trained[0] / "encoder").rename(trained[0] / "away")
     try:
@@ -544,3 +547,48 @@ def test_nothing_is_half_imported(exported: Path, target: Store, laboratory: Pat
     assert (place / "precious").read_text() == "of whom?"
     shutil.rmtree(place)
     assert tagged(target.run(import_run(target, exported).run_id).checkpoint)
+
+
+@pytest.mark.parametrize(
+    ("table", "change"),
+    [
+        ("config", lambda text: json.dumps(json.loads(text) | {"encoder_training": "lora:8"})),
+        ("config", lambda text: text[: len(text) // 2]),
+        ("facts", lambda text: text[: len(text) // 2]),
+    ],
+    ids=["another version", "truncated description", "truncated facts"],
+)
+def test_a_run_that_cannot_be_read_is_exported_as_it_is(
+    table: str,
+    change: Callable[[str], str],
+    trained: Trained,
+    source: Store,
+    target: Store,
+    tmp_path: Path,
+) -> None:
+    home, ids = trained
+    place = {"config": ("runs", "id"), "facts": ("facts", "run_id")}[table]
+    connected = sqlite3.connect(home / "runs.db")
+    query = f"SELECT {table} FROM {place[0]} WHERE {place[1]} = {ids['mrn']}"
+    (stored,) = connected.execute(query).fetchone()
+    write = f"UPDATE {place[0]} SET {table} = ? WHERE {place[1]} = {ids['mrn']}"
+    try:
+        with connected:
+            connected.execute(write, (change(stored),))
+        made = export(trained, "mrn", tmp_path / "out")
+    finally:
+        with connected:
+            connected.execute(write, (stored,))
+        connected.close()
+    file = json.loads((made.folder / "run.json").read_text(encoding="utf-8"))
+    assert "this version may not import it" in (made.folder / "README.md").read_text(encoding="utf-8")
+    if table == "facts":
+        assert file["facts"] == {}
+    else:
+        assert file["config"] in (
+            json.loads(stored) | {"encoder_training": "lora:8"},
+            {"stored": change(stored)},
+        )
+        with pytest.raises(MRNLabError, match="its description does not hold here"):
+            import_run(target, made.folder)
+    assert tagged(made.folder / "checkpoint") == tagged(source.run(ids["mrn"]).checkpoint)

@@ -37,15 +37,22 @@ def test_an_empty_store_says_what_to_do(lab: Laboratory) -> None:
     assert [run["seed"] for run in lab.json("runs", "--state", "queued,running")] == [5]
 
 
-def test_a_run_with_a_value_that_is_no_longer_known_keeps_its_scores(lab: Laboratory) -> None:
-    """`lora:8` was once a way to train the encoder; the description is shown with the reason."""
+def test_a_run_with_a_value_that_is_no_longer_known_is_told(lab: Laboratory) -> None:
+    """`lora:8` was once a way to train the encoder. The run keeps its scores, but is not compared."""
     run_id = lab.finished(seed=2)
     with lab.store.transaction() as connection:
         connection.execute(text("UPDATE runs SET config = replace(config, '\"full\"', '\"lora:8\"')"))
     lab.finished(paradigm="mtl")
     assert "minilm (lora:8)" in lab.answer("runs")
-    assert "must be full, frozen or top:K" in lab.answer("show", str(run_id))
-    assert "minilm, lora:8           72.00" in lab.answer("results")
+    assert "Made by another version: encoder_training must be full" in lab.call("runs").stderr
+    shown = lab.answer("show", str(run_id))
+    assert "Made by another version: encoder_training must be full, frozen or top:K" in shown
+    assert "72.00%" in shown
+    results = lab.call("results")
+    assert "72.00" not in results.stdout
+    assert f"Left out: run {run_id}, made by another version" in results.stderr
+    assert "Left out" in lab.answer("appendix", *(str(run["id"]) for run in lab.json("runs")))
+    assert "made by another version" in lab.refusal("appendix", str(run_id))
     assert lab.json("relations", str(run_id))["run"] == run_id
 
 
