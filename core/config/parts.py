@@ -405,7 +405,8 @@ class Scoring(BaseModel):
 
     select_by: Literal["score", "loss", "last"] = run_field("score", "choice", label="Best epoch by")
     """Which epoch's model is kept: the one with the highest mean score over tasks on the development
-    sentences, the one with the lowest mean cross-entropy over tasks there, or the last.
+    sentences, the one with the lowest mean cross-entropy over tasks there, or the last. Tasks whose score is
+    undefined there count in no mean; where it is of all tasks, the loss decides.
     """
     pos_score: Literal["accuracy", "seqeval_f1"] = run_field(
         "accuracy", "choice", label="Score of plain labels"
@@ -414,4 +415,6 @@ class Scoring(BaseModel):
     device: str = run_field("auto", "device", pattern=r"^(auto|cpu|cuda(:\d+)?)$")
     """Where to train: auto, cpu, cuda or cuda:N."""
     precision: Literal["auto", "fp32", "bf16"] = run_field("auto", "choice")
-    """Numbers in the encoder: 32-bit floats, or bfloat16 where the machine is fast at it."""
+    """Numbers in the encoder while it trains: 32-bit floats, or bfloat16 where the machine is fast at it.
+    What is predicted, and so every score, is computed in 32-bit floats.
+    """

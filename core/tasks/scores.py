@@ -330,7 +330,7 @@ def averages(score: Any) -> dict[str, dict[str, float]]:
         return {}
     rows = [row for row in score.report.values() if row["support"]]
     support = sum(row["support"] for row in rows)
-    is_spans = score.f1_conll is not None
+    is_spans = score.score_name == "f1_conll"
     micro = (score.precision, score.recall, score.f1_conll) if is_spans else (score.accuracy,) * 3
     numbers = (*(math.nan if value is None else value for value in micro), support)
     rows_by_average = {"micro": dict(zip(REPORT_NUMBERS, numbers, strict=True))}

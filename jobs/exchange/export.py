@@ -26,6 +26,7 @@ from core.tasks.scores import PEARSON, score_text
 from core.wording import duration, first_of, plural
 from jobs.exchange.format import CHECKPOINT, FORMAT, RunFile, write_tables
 from jobs.reports.naming import corpus_name, description_lines, short_name
+from jobs.reports.table import undefined_notes
 
 _TAKEN = ("checkpoint", "readme.md", "manifest.json", "run.json")
 
@@ -150,6 +151,7 @@ def _card(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> str:
         facts=run.facts,
         file=file,
         scores=_scores(record, schemes),
+        undefined=undefined_notes(record.scores),
         kinds={task: KINDS[scheme] for task, scheme in schemes.items()},
         reads_words_tasks=bool(reading(schemes, "words")),
         reads_texts=bool(reading(schemes, "text", "pair")),

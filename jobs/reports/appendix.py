@@ -14,7 +14,16 @@ from core.wording import all_of, duration, plural
 from jobs.queue.sweeps import launch_command
 from jobs.reports.naming import cost_cells, has_field, is_default, value_text
 from jobs.reports.render import Code, Heading, Part, Sheet, score_entry
-from jobs.reports.table import RESOLVED, ResultRow, ResultTable, Setting, readable, settings, tabulate
+from jobs.reports.table import (
+    RESOLVED,
+    ResultRow,
+    ResultTable,
+    Setting,
+    readable,
+    settings,
+    tabulate,
+    undefined_notes,
+)
 
 NOT_RECORDED = "not recorded"
 """What stands for a fact that the run's version did not store."""
@@ -41,7 +50,9 @@ def appendix(store: Store, run_ids: Sequence[int]) -> list[Part]:
         parts += [Heading(f"Data: {setting.name}"), _data(of_setting, setting)]
         if setting.note:
             parts.append(setting.note)
-        parts += [Heading(f"Results: {setting.name}"), _scores(tables, setting), _costs(rows, by_id, setting)]
+        undefined = undefined_notes(score for score in scores if score.run_id in by_id)
+        parts += [Heading(f"Results: {setting.name}"), _scores(tables, setting), *undefined]
+        parts.append(_costs(rows, by_id, setting))
         for row in rows:
             of_row = [by_id[run_id] for run_id in row.run_ids]
             parts += [

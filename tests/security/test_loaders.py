@@ -165,7 +165,7 @@ def test_hostile_caches_are_made_anew(
         source = LazyTransformer(str(encoder), half=False, device=torch.device("cpu"))
         return FeatureTables(source, 0, tmp_path, torch.device("cpu"))
 
-    assert tables().compute(text, key)
+    assert tables().compute(text, key, for_training=True)
     (encoded,), (features,) = tmp_path.glob("*.npz"), tmp_path.glob("*.npy")
     objects = np.array([_Payload(marker)], dtype=object)
     if kind == "pickle":
@@ -178,7 +178,7 @@ def test_hostile_caches_are_made_anew(
             np.save(file, objects)
     again, _ = encode_cached([("EU", "rejects")], tokenizer, 32, tmp_path)
     assert np.array_equal(again.ids, text.ids)
-    assert not tables().has(text, key)
+    assert not tables().has(text, key, for_training=True)
 
 
 def test_hostile_uploads_are_refused_in_a_sentence(tmp_path: Path, evil: bytes) -> None:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from pathlib import Path
+from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from core.corpora.types import Corpus, Sentence
-from core.records import TOTAL, DevMetrics, EpochMetrics, Note, best_epoch
+from core.records import TOTAL, DevMetrics, EpochMetrics, Note, SplitResult, best_epoch
+from core.store import RunState, Store
+from core.store.results import stored_score
+from core.tasks import score_task
+from jobs.cli.output import run_document
+from jobs.exchange.format import write_tables
+from jobs.exchange.run_table import RunTable
+from jobs.reports.render import REPORT_COLUMNS, csv_text, report_records
+from tests.making import OWNER, claimed, run_facts
 from tests.toys import config as toy_config
 from tests.toys import corpus as toy_corpus
 from tests.toys import text_corpus
@@ -28,7 +39,7 @@ def _blind(*splits: str, tasks: tuple[str, ...] = ("ner",)) -> Corpus:
     """The toy corpus with these tasks, and no span in these splits."""
     corpus = toy_corpus()
     kept = tuple(task for task in corpus.tasks if task.name in tasks)
-    blind = {split: _without_spans(getattr(corpus, split)) for split in splits}
+    blind: dict[str, Any] = {split: _without_spans(getattr(corpus, split)) for split in splits}
     return dataclasses.replace(corpus, tasks=kept, **blind)
 
 
@@ -86,3 +97,42 @@ def test_constant_predictions_leave_the_choice_to_dev_loss(encoder: str, tmp_pat
 def test_the_loss_decides_only_while_no_score_is_defined(scores: list[float], expected: int) -> None:
     history = [DevMetrics(epoch, score, loss=1 / epoch) for epoch, score in enumerate(scores, start=1)]
     assert best_epoch(history, "score", 3) == expected
+
+
+def _stored(store: Store) -> int:
+    """A finished run whose score on test is undefined."""
+    run_id = claimed(store)
+    store.set_facts(run_id, run_facts())
+    gold = {"ner": [["O", "O"]]}
+    blind = score_task("ner", "iob2", gold["ner"], [["O", "B-PER"]])
+    store.add_result(run_id, SplitResult("test", 1, (blind,), {"ner": [["O", "B-PER"]]}, gold))
+    store.finish(run_id, RunState.SUCCEEDED, best_epoch=1, owner=OWNER)
+    return run_id
+
+
+def test_an_undefined_score_leaves_the_laboratory_as_such(store: Store, tmp_path: Path) -> None:
+    """In the tables of an export, which another laboratory reads, and in a study's table of runs."""
+    run_id = _stored(store)
+    record = store.record(run_id)
+    write_tables(record, tmp_path)
+    (row,) = pq.read_table(tmp_path / "scores.parquet").to_pylist()
+    assert (row["score"], row["recall"], row["accuracy"]) == (None, None, 0.5)
+    assert not stored_score(row | {"run_id": 0}).is_defined
+    table = RunTable(tmp_path / "runs.csv")
+    table.add(store, [record.run])
+    assert "NaN" not in table.path.read_text(encoding="utf-8")
+    other = Store.open("sqlite://")
+    assert RunTable(table.path).restore(other) == 1
+    (score,) = other.scores()
+    assert not score.is_defined
+    other.close()
+
+
+def test_json_has_null_and_a_csv_file_nothing(store: Store) -> None:
+    run = store.run(_stored(store))
+    (score,) = store.scores([run.id])
+    document = json.loads(json.dumps(run_document(run, [score])["test"]["ner"]).replace("NaN", "null"))
+    assert (document["score"], document["f1_conll"], document["macro_f1"]) == (None, None, None)
+    records = report_records(run, score)
+    assert {record["f1"] for record in records} == {None}
+    assert "nan" not in csv_text(REPORT_COLUMNS, records)
