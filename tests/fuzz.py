@@ -260,7 +260,7 @@ def _drawn(draw: random.Random, parameters: Sequence[Any]) -> Iterator[str]:
 
 def _value(draw: random.Random, name: str) -> str:
     if draw.random() < 0.6:
-        return draw.choice(_PLAUSIBLE[name])
+        return draw.choice(_PLAUSIBLE.get(name, _WORDS))
     return draw.choice(_HOSTILE.get(name, _WORDS))
 
 
@@ -356,7 +356,9 @@ def made(call: Call, template: Path) -> Ended:
     with TemporaryDirectory(prefix="fuzz-") as aside:
         folder = Path(aside) / "call"
         variables = prepare(call, template, folder)
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("MRNLAB_")}
+        # Hundreds of processes import the same modules, which are compiled once.
+        left_out = ("MRNLAB_", "PYTHONDONTWRITEBYTECODE")
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
         fixed = {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1", "MRNLAB_LINGER_S": "0"}
         program = "from tests.fuzz import main_without_workers as main; main()"
         began = time.monotonic()
