@@ -12,7 +12,7 @@ from core.corpora.readers import FEATURE
 from core.corpora.reading import ColumnReading, Reading, Taken, read_labels, read_spans
 from core.corpora.types import Corpus, Scheme, Sentence, Split, Task
 from core.errors import CorpusError
-from core.tasks import KINDS
+from core.tasks import KINDS, score_task
 from core.tasks.schemes import OddLabel, inside, read_column
 from core.wording import first_of, plural
 
@@ -138,11 +138,29 @@ def findings(corpus: Corpus) -> tuple[str, ...]:
                 f"{task.name}: the {split} split has {plural(len(labels), 'label')} that training never "
                 f"shows ({first_of(labels)}): none is learned."
             )
+        notes += [undefined_note(task.name, split, why) for split, why in _undefined(corpus, task).items()]
         counts = {split: number for split, number in task.illegal.items() if number}
         if counts:
             where = ", ".join(f"{number:,} in {split}" for split, number in counts.items())
             notes.append(f"{task.name}: I- labels that continue no span: {where}; they are kept as they are.")
     return tuple(notes)
+
+
+def undefined_note(task: str, split: str, reason: str) -> str:
+    """A sentence on a score that the gold labels of a split leave undefined."""
+    return f"{task}: its {split} score is undefined: {reason}."
+
+
+def _undefined(corpus: Corpus, task: Task) -> dict[Split, str]:
+    """Why a perfect prediction would have no score, for each of dev and test where that is so."""
+    reasons: dict[Split, str] = {}
+    for split in SPLITS[1:]:
+        column = [s.labels[task.name] for s in corpus.split(split) if task.name in s.labels]
+        if len(set(chain.from_iterable(column))) == 1:
+            score = score_task(task.name, task.scheme, column, column, details=False)
+            if not score.is_defined:
+                reasons[split] = score.undefined_because(f"the {split} split")
+    return reasons
 
 
 def _described(corpus: Corpus, task: Task) -> Task:

@@ -16,7 +16,7 @@ from torch import nn
 
 from core import __version__
 from core.config import RunConfig, config_warnings, trains_heads_alone
-from core.corpora.assembly import SPLITS
+from core.corpora.assembly import SPLITS, undefined_note
 from core.corpora.loading import overlaps
 from core.corpora.sampling import words_of
 from core.corpora.types import Corpus
@@ -244,13 +244,17 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         readings=corpus.readings,
         parameters=weights + (0 if base is None else base.fixed_parameters),
         trained_parameters=weights - fixed_weights,
-        notes=(
-            *corpus.notes,
-            *encoder_notes,
-            *text_notes,
-            *config_warnings(config),
-            *undefined_notes,
-            *alignment_notes,
+        notes=tuple(
+            dict.fromkeys(
+                [
+                    *corpus.notes,
+                    *encoder_notes,
+                    *text_notes,
+                    *config_warnings(config),
+                    *undefined_notes,
+                    *alignment_notes,
+                ]
+            )
         ),
         **relation_facts,
     )
@@ -279,7 +283,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
 def _epoch_choice(config: RunConfig, scorers: Mapping[str, Scorer]) -> tuple[SelectBy, tuple[str, ...]]:
     """By what the epoch is chosen, and notes on scores that the gold labels leave undefined."""
     notes = [
-        f"{task}: its {split} score is undefined: {reason}."
+        undefined_note(task, split, reason)
         for split, scorer in scorers.items()
         for task, reason in scorer.undefined.items()
     ]

@@ -232,6 +232,13 @@ def test_words_without_a_label_are_counted_and_not_learned(tmp_path: Path) -> No
     assert any(shown.startswith(note) for shown in corpus.notes)
 
 
+def test_a_split_without_a_span_has_no_score_and_says_so(tmp_path: Path) -> None:
+    files = {"train.conll": "Ada B-PER\nran O\n", "dev.conll": "it O\nran O\n", "test.conll": "Bo B-PER\n"}
+    notes = load(corpus_folder(tmp_path / "mine", files)).notes
+    assert "ner: its dev score is undefined: the dev split has no span of this task." in notes
+    assert not any("test score" in note for note in notes)
+
+
 def test_the_report_says_what_each_column_was_taken_for(tmp_path: Path) -> None:
     text = "1 Ada NN PER x\n2 Li NN PER x\n3 ran VB O x\n\n1 Bo nn ORG x\n2 fell VB O x\n"
     summary = summarise(corpus_folder(tmp_path / "mine", dict.fromkeys(("train.conll", "test.conll"), text)))
