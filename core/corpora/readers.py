@@ -14,14 +14,16 @@ that column. Elsewhere `_` is a label like the others.
 from __future__ import annotations
 
 import codecs
+import io
 import os
 import re
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import repeat
+from itertools import chain, repeat
 from pathlib import Path
 from sys import intern
+from typing import NoReturn
 
 from core.corpora.types import Sentence
 from core.errors import CorpusError
@@ -70,48 +72,65 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
         raise CorpusError(f"{path} cannot be read: {error.strerror}.") from error
 
 
-def read_lines(source: Source, *, carriage_returns: bool = False) -> list[str]:
+class Lines:
     """The lines of a file without their ends (LF, CRLF or CR) and without a byte order mark.
 
-    With `carriage_returns` a line may have one inside, as a quoted field of CSV has. Raises CorpusError as
-    `read_bytes` does, and where the file is empty, not UTF-8, or too long.
+    They can be gone through more than once, and are never all in memory at once. With `carriage_returns` a
+    line may have one inside, as a quoted field of CSV has. Making it raises CorpusError as `read_bytes` does,
+    and where the file is empty or has too many lines; both raise it where a line is too long or no UTF-8.
     """
-    data = source.content if isinstance(source, GivenFile) else read_bytes(source)
-    if data.startswith(_UTF16):
-        raise CorpusError(f"{source}, line 1: is UTF-16, not UTF-8; save the file as UTF-8.")
-    data = data.removeprefix(codecs.BOM_UTF8)
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        column = error.start - data.rfind(b"\n", 0, error.start)
-        raise CorpusError(
-            f"{source}, line {line}: byte 0x{data[error.start]:02x} at position {column} is not UTF-8; "
-            "save the file as UTF-8."
-        ) from None
-    if not text.strip():
-        raise CorpusError(f"{source} is empty; it must hold at least one line of text.")
-    # Not str.splitlines: it also splits at characters that may stand inside a token (U+2028, U+0085).
-    lines = text.split("\n" if "\n" in text else "\r")
-    if "\r" in text:
-        lines = [line.rstrip("\r") for line in lines]
-        inside = next((number for number, line in enumerate(lines, start=1) if "\r" in line), None)
-        if inside is not None and not carriage_returns:
-            raise CorpusError(
-                f"{source}, line {inside}: has a carriage return inside; end lines with a line feed."
-            )
-    if not lines[-1]:
-        lines.pop()
-    if len(lines) > MOST_LINES:
-        raise CorpusError(f"{source} has {len(lines):,} lines and the most is {MOST_LINES:,}.")
-    longest = max(map(len, lines))
-    if longest > MOST_CHARACTERS:
-        number = next(number for number, line in enumerate(lines, start=1) if len(line) > MOST_CHARACTERS)
-        raise CorpusError(
-            f"{source}, line {number}: has {len(lines[number - 1]):,} characters and the most is "
-            f"{MOST_CHARACTERS:,}; is it the text that you mean?"
-        )
-    return lines
+
+    def __init__(self, source: Source, *, carriage_returns: bool = False) -> None:
+        data = source.content if isinstance(source, GivenFile) else read_bytes(source)
+        if data.startswith(_UTF16):
+            raise CorpusError(f"{source}, line 1: is UTF-16, not UTF-8; save the file as UTF-8.")
+        self._source, self._carriage_returns = source, carriage_returns
+        self._data = data.removeprefix(codecs.BOM_UTF8)
+        self._end = "\n" if b"\n" in self._data else "\r"
+        if not any(map(str.strip, self)):
+            raise CorpusError(f"{source} is empty; it must hold at least one line of text.")
+        count = self._data.count(self._end.encode()) + (not self._data.endswith(self._end.encode()))
+        if count > MOST_LINES:
+            raise CorpusError(f"{source} has {count:,} lines and the most is {MOST_LINES:,}.")
+
+    def __iter__(self) -> Iterator[str]:
+        # Not str.splitlines: it also splits at characters that may stand inside a token (U+2028, U+0085).
+        stream = io.TextIOWrapper(io.BytesIO(self._data), "utf-8", newline=self._end)
+        try:
+            for number, line in enumerate(stream, start=1):
+                line = line.removesuffix(self._end).rstrip("\r")
+                if len(line) > MOST_CHARACTERS:
+                    self._refuse(
+                        number,
+                        f"has {len(line):,} characters and the most is {MOST_CHARACTERS:,}; is it the text "
+                        "that you mean?",
+                    )
+                if "\r" in line and not self._carriage_returns:
+                    self._refuse(number, "has a carriage return inside; end lines with a line feed.")
+                yield line
+        except UnicodeDecodeError:
+            self._refuse_encoding()
+
+    def _refuse(self, number: int, problem: str) -> NoReturn:
+        raise CorpusError(f"{self._source}, line {number}: {problem}")
+
+    def _refuse_encoding(self) -> NoReturn:
+        """Says which byte is no UTF-8; the stream knows its place among a few bytes alone."""
+        try:
+            self._data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            end = self._end.encode()
+            line = self._data.count(end, 0, error.start) + 1
+            column = error.start - self._data.rfind(end, 0, error.start)
+            byte = self._data[error.start]
+            problem = f"byte 0x{byte:02x} at position {column} is not UTF-8; save the file as UTF-8."
+            raise CorpusError(f"{self._source}, line {line}: {problem}") from None
+        raise AssertionError("the data is UTF-8 after all")
+
+
+def read_lines(source: Source, *, carriage_returns: bool = False) -> list[str]:
+    """All of `Lines` at once."""
+    return list(Lines(source, carriage_returns=carriage_returns))
 
 
 TOKENS = "tokens"
@@ -224,18 +243,14 @@ def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
 
     Raises CorpusError with file, line and what was expected.
     """
-    lines = read_lines(source)
-    first = _first_word_line(lines)
-    separator = "\t" if "\t" in lines[first].strip(" ") else " "
-    if separator == " ":
-        lines = [line.strip(" ") for line in lines]
-    width, expectation = len(_fields(lines[first], separator)), f"as on line {first + 1}"
+    lines = Lines(source)
+    first, line = _first_word_line(lines)
+    separator = "\t" if "\t" in line.strip(" ") else " "
+    width, expectation = len(_fields(line, separator)), f"as on line {first}"
     if columns:
         width, expectation = len(columns), f"({', '.join(columns)})"
     elif width > _MOST_COLUMNS:
-        raise CorpusError(
-            f"{source}, line {first + 1}: has {width:,} columns and the most is {_MOST_COLUMNS}."
-        )
+        raise CorpusError(f"{source}, line {first}: has {width:,} columns and the most is {_MOST_COLUMNS}.")
     sentences: list[tuple[tuple[str, ...], ...]] = []
     starts: list[int] = []
     rows: list[tuple[str, ...]] = []
@@ -249,9 +264,10 @@ def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
 
     # Lines come again and again: each is taken apart and checked once.
     known: dict[str, tuple[str, ...]] = {}
-    for number, line in enumerate([*lines, ""], start=1):
+    for number, line in enumerate(chain(lines, [""]), start=1):
         fields = known.get(line)
         if fields is None:
+            line = line if separator == "\t" else line.strip(" ")
             if not line.strip(_BLANKS) or is_document_mark(line):
                 if rows:
                     sentences.append(tuple(zip(*rows, strict=True)))
@@ -309,13 +325,12 @@ def may_be_comment(line: str) -> bool:
     return line.startswith("#") and _COMMENT.match(line) is not None
 
 
-def _first_word_line(lines: Sequence[str]) -> int:
-    """The place of the first line that holds a word; where all begin with `#`, of the first that may."""
-
-    def places() -> Iterator[int]:
-        return (n for n, line in enumerate(lines) if line.strip(_BLANKS) and not is_document_mark(line))
-
-    return next((place for place in places() if not _COMMENT.match(lines[place])), next(places(), 0))
+def _first_word_line(lines: Iterable[str]) -> tuple[int, str]:
+    """The first line that holds a word, and its number; where all begin with `#`, the first that may."""
+    numbered = enumerate(lines, start=1)
+    rows = ((n, line) for n, line in numbered if line.strip(_BLANKS) and not is_document_mark(line))
+    first = next(rows, (1, ""))
+    return next((row for row in chain([first], rows) if not _COMMENT.match(row[1].strip(" "))), first)
 
 
 def _fields(line: str, separator: str) -> tuple[str, ...]:
@@ -405,7 +420,7 @@ def read_conllu(
     rows: list[list[str]] = []
     left_out = 0
     no_values: list[tuple[int, str]] = []
-    for number, line in enumerate([*read_lines(source), ""], start=1):
+    for number, line in enumerate(chain(Lines(source), [""]), start=1):
         is_blank = not line.strip(_BLANKS)
         if is_blank and rows:
             sentences.append(rows)
