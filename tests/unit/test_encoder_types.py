@@ -10,12 +10,22 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import CONFIG_MAPPING, AutoModelForTokenClassification, AutoTokenizer
+from tokenizers import Tokenizer, normalizers, pre_tokenizers
+from tokenizers.models import BPE
+from transformers import (
+    CONFIG_MAPPING,
+    AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
+    AutoTokenizer,
+    PreTrainedTokenizerFast,
+)
 
+from core.encoding.tokenizer import load_tokenizer
+from core.errors import EncoderError
 from core.models.model_io import load
 from core.store import Store
 from jobs.exchange.export import export_run
-from tests.tiny_types import tiny_encoder
+from tests.tiny_types import tiny_encoder, tiny_tokenizer
 from tests.trained import text_config, train_runs
 
 TYPES = (
@@ -81,6 +91,11 @@ def test_a_type_trains_tags_and_is_exported(
     assert not [name for name in weights if name.startswith(("decoder.", "lm_head."))]
     (again,) = load(exported.folder / "checkpoint").tag([WORDS], top=len(labels))
     assert again == tagged
+    if "mood" in exported.folders:
+        (exact,) = load(Path(checkpoint)).answer([("EU a lamb .", None)])
+        logits = text_logits(exported.folder / exported.folders["mood"], "EU a lamb .")
+        shares = dict(zip(tagger.labels["mood"], logits.softmax(dim=0).tolist(), strict=True))
+        assert dict(exact["mood"].probabilities) == pytest.approx(shares, abs=1e-3)
     if "ner" not in exported.folders:
         assert model_type in str(exported.no_folders_because)
         return
@@ -90,6 +105,57 @@ def test_a_type_trains_tags_and_is_exported(
         atol=1e-5,
         rtol=0,
     )
+
+
+@pytest.mark.parametrize("model_type", [*TYPES, "Llama 2"])
+def test_words_are_read_as_within_a_text(model_type: str, tmp_path: Path) -> None:
+    """Also once the tokenizer is saved and loaded again, as a checkpoint and an export have it."""
+    if model_type == "Llama 2":
+        inner = prepending()
+    elif model_type in CONFIG_MAPPING:
+        inner = tiny_tokenizer(model_type)
+    else:
+        pytest.skip(f"the installed Transformers has no {model_type}")
+    inner.save_pretrained(tmp_path / "first")
+    words = ["EU", "don't", "lamb", "3.5", "unwanted", "EU-EU", "."]
+    start = "" if model_type == "Llama 2" else " "
+    within = inner(start + " ".join(words), add_special_tokens=False)["input_ids"]
+    first = load_tokenizer(str(tmp_path / "first"))
+    assert first.split(words).ids.tolist() == within
+    first.inner.save_pretrained(tmp_path / "again")
+    again = load_tokenizer(str(tmp_path / "again"))
+    assert again.split(words).ids.tolist() == within
+    assert (again.fingerprint, again.pad) == (first.fingerprint, first.pad)
+
+
+def prepending() -> PreTrainedTokenizerFast:
+    """Llama 2's kind: a space before every text, spaces as letters of the words behind them."""
+    pieces = ["<unk>", "<s>", "</s>", "▁", "E", "U", "a", "▁E", "▁EU", "EU"]
+    merges = [("▁", "E"), ("▁E", "U"), ("E", "U")]
+    backend = Tokenizer(
+        BPE(vocab={piece: at for at, piece in enumerate(pieces)}, merges=merges, unk_token="<unk>")
+    )
+    backend.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend, unk_token="<unk>", bos_token="<s>", eos_token="</s>"
+    )
+
+
+def test_a_tokenizer_without_special_subwords_is_refused(tmp_path: Path) -> None:
+    backend = Tokenizer(BPE(vocab={letter: at for at, letter in enumerate("EUdont'3.5a")}, merges=[]))
+    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    PreTrainedTokenizerFast(tokenizer_object=backend).save_pretrained(tmp_path)
+    with pytest.raises(EncoderError, match="no special subword to pad with"):
+        load_tokenizer(str(tmp_path))
+
+
+def text_logits(folder: Path, text: str) -> torch.Tensor:
+    """A text's logits as Transformers alone computes them."""
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    with torch.inference_mode():
+        logits: torch.Tensor = model(**tokenizer(text, return_tensors="pt")).logits[0]
+    return logits
 
 
 def by_transformers(folder: Path, words: list[str]) -> torch.Tensor:
