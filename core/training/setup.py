@@ -360,7 +360,7 @@ def _encoder(
         encoder = BiLSTM(encoder, config.bilstm_hidden).to(device)
     if left_to_right:
         name = base_name(config.encoder)
-        notes = (*notes, f"The encoder {name} reads left to right: a word's state knows no word behind it.")
+        notes = (*notes, f"The encoder {name} reads left to right: a word's state knows no word after it.")
     return encoder, left_to_right, notes
 
 

@@ -80,7 +80,7 @@ class Transformer(nn.Module):
 
     @torch.no_grad()
     def reads_left_to_right(self) -> bool:
-        """Whether a subword's state knows nothing of those behind it, as a decoder's; in evaluation mode."""
+        """Whether a subword's state knows nothing of those after it, as a decoder's; in evaluation mode."""
         first, other = self.inner(input_ids=torch.tensor([[5, 6], [5, 7]])).last_hidden_state[:, 0]
         return torch.allclose(first, other, rtol=0, atol=1e-5 * float(first.abs().max()))
 
