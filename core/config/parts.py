@@ -89,7 +89,7 @@ class EncoderChoice(BaseModel):
 
     encoder: str = run_field("minilm", "name", min_length=1)
     """The shared layers: a known name, a Hugging Face Hub id or a local folder; add '+bilstm' for a BiLSTM on
-    top.
+    top. A decoder (GPT-2, Llama, Qwen) reads left to right: its state of a word knows no word after it.
     """
     encoder_training: str = run_field("full", "choice", choices=("full", "frozen", "top:K"), label="Training")
     """'full' fine-tunes the encoder; 'frozen' computes its features once, caches them and trains only what

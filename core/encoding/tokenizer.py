@@ -113,23 +113,24 @@ def load_tokenizer(source: str) -> SubwordTokenizer:
     Raises EncoderError where there is none, or none that can be used.
     """
     inner = _pretrained(source)
+    if inner.pad_token is None:  # padding is masked, so any subword without a text will do
+        inner.pad_token = inner.eos_token or next(iter(inner.all_special_tokens), None)
+    if inner.pad_token_id is None:
+        raise EncoderError(
+            f"The tokenizer of {source} has no special subword to pad with; choose an encoder that has one."
+        )
     bare = inner("a", add_special_tokens=False)["input_ids"]
     framed = inner("a")["input_ids"]
     at = next(index for index in range(len(framed)) if framed[index : index + len(bare)] == bare)
     paired = inner("a", "a")
     ids = paired["input_ids"]
     at_second = len(ids) - len(framed[at + len(bare) :]) - len(bare)
-    unknown = inner.unk_token_id if inner.unk_token_id is not None else inner.pad_token_id
-    if inner.pad_token_id is None or unknown is None:
-        raise EncoderError(
-            f"The tokenizer of {source} has no padding subword; choose an encoder that has one."
-        )
     return SubwordTokenizer(
         inner=inner,
         prefix=tuple(framed[:at]),
         suffix=tuple(framed[at + len(bare) :]),
         pad=inner.pad_token_id,
-        unknown=unknown,
+        unknown=inner.pad_token_id if inner.unk_token_id is None else inner.unk_token_id,
         fingerprint=hashlib.sha256(inner.backend_tokenizer.to_str().encode()).hexdigest(),
         between=tuple(ids[at + len(bare) : at_second]),
         has_types=any(paired.get("token_type_ids", ())),
@@ -137,19 +138,31 @@ def load_tokenizer(source: str) -> SubwordTokenizer:
 
 
 def _pretrained(source: str) -> Any:
-    """The fast tokenizer of Transformers.
+    """The fast tokenizer of Transformers, which reads each pre-split word as it does within a text.
 
-    One that reads the first word of a text differently from the others (RoBERTa's) gets `add_prefix_space`;
-    without it every pre-split word would silently be read as a text's first. Raises EncoderError.
+    One that reads the first word of a text differently from the others (RoBERTa's) gets `add_prefix_space`,
+    or a leading space where its class has no such option; without it every pre-split word would silently be
+    read as a text's first. Raises EncoderError.
     """
     from transformers import AutoTokenizer
 
+    def load(**options: bool) -> Any:
+        return AutoTokenizer.from_pretrained(source, use_fast=True, trust_remote_code=False, **options)
+
     try:
-        inner = AutoTokenizer.from_pretrained(source, use_fast=True, trust_remote_code=False)
-        if not _reads_words_alike(inner):
-            inner = AutoTokenizer.from_pretrained(
-                source, use_fast=True, trust_remote_code=False, add_prefix_space=True
-            )
+        inner = load()
+        if not inner.is_fast:
+            raise EncoderError(f"The tokenizer of {source} is not a fast one; choose an encoder with one.")
+        text = " ".join(_SAMPLE)
+        within, at_start = (
+            list(inner(part, add_special_tokens=False)["input_ids"]) for part in (f" {text}", text)
+        )
+        if _of_words(inner) in (within, at_start):
+            return inner
+        if _of_words(prefixed := load(add_prefix_space=True)) == within:
+            return prefixed
+        if _of_words(spaced := _with_leading_space(inner)) == within:
+            return spaced
     except (OSError, ValueError, ImportError, RuntimeError) as error:
         if "trust_remote_code" in str(error):
             raise EncoderError(
@@ -157,20 +170,44 @@ def _pretrained(source: str) -> Any:
                 "choose an encoder whose tokenizer Transformers has."
             ) from None
         raise EncoderError(f"The tokenizer of {source} cannot be loaded: {error}") from error
-    if not inner.is_fast or not _reads_words_alike(inner):
-        raise EncoderError(
-            f"The tokenizer of {source} cannot align subwords with words; choose an encoder "
-            "with a fast tokenizer."
-        )
-    return inner
+    raise EncoderError(
+        f"The tokenizer of {source} reads a word by itself otherwise than within a text, so its subwords "
+        "cannot be aligned with words; choose another encoder."
+    )
 
 
-def _reads_words_alike(tokenizer: Any) -> bool:
-    """Whether a pre-split word gives the same subwords alone, beside another, and within a text."""
+def _with_leading_space(inner: Any) -> Any:
+    """This tokenizer with a space before each word and text.
+
+    Its class would build the splitting anew when it is loaded, without the space, so the result has the
+    general class, which is loaded as it was saved.
+    """
+    from tokenizers import Tokenizer as Backend
+    from tokenizers import normalizers
+    from transformers import PreTrainedTokenizerFast
+
+    backend = Backend.from_str(inner.backend_tokenizer.to_str())
+    space = normalizers.Prepend(" ")
+    own = backend.normalizer
+    backend.normalizer = space if own is None else normalizers.Sequence([space, own])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        model_max_length=inner.model_max_length,
+        model_input_names=inner.model_input_names,
+        **inner.special_tokens_map,
+    )
+
+
+_SAMPLE = ("EU", "don't", "3.5", "EU")
+"""Words that byte-level tokenizers read differently with and without a space, and in several parts."""
+
+
+def _of_words(tokenizer: Any) -> list[int] | None:
+    """The subwords of the sample's words; None where a word has others alone than beside others."""
 
     def split(*words: str) -> list[int]:
         read = tokenizer([words], is_split_into_words=True, add_special_tokens=False)
         return list(read["input_ids"][0])
 
-    within = tokenizer(" EU EU", add_special_tokens=False)["input_ids"]
-    return bool(split("EU", "EU") == within == split("EU") * 2)
+    together = split(*_SAMPLE)
+    return together if together == [piece for word in _SAMPLE for piece in split(word)] else None

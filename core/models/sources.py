@@ -209,6 +209,8 @@ def longest_input(encoder: str) -> int | None:
     file = _file(locate(encoder), "config.json")
     config = {} if file is None else _read_json(file, encoder)
     limit = config.get("max_position_embeddings")
+    if limit is None and "relative_attention_num_buckets" not in config:  # GPT-2's name for it
+        limit = config.get("n_positions")
     if not isinstance(limit, int) or limit <= 0:
         return None
     if config.get("model_type") in _NUMBERED_FROM_PADDING:

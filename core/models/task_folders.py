@@ -142,12 +142,24 @@ def _problem(
     bias: Tensor,
     set_head: Callable[[Any, Tensor, Tensor], str],
 ) -> str:
-    """Puts the weights into a model of Transformers; what is wrong with that, else nothing."""
-    missing, _ = getattr(model, model.base_model_prefix).load_state_dict(encoder_state, strict=False)
+    """Puts the weights into a model of Transformers; what is wrong with that, or with what it then computes,
+    else nothing.
+    """
+    encoder = getattr(model, model.base_model_prefix)
+    missing, _ = encoder.load_state_dict(encoder_state, strict=False)
     if wanted := [name for name in missing if "pooler" not in name]:
         return f"it wants weights for {wanted[0]}"
+    model.eval()
     with torch.no_grad():
-        return set_head(model, weight, bias)
+        if problem := set_head(model, weight, bias):
+            return problem
+        # Another activation in place of tanh would be seen, and attention that is other for a whole text.
+        ids = torch.arange(5, 13)[None] % model.config.vocab_size
+        right = nn.functional.linear(encoder(input_ids=ids).last_hidden_state, weight, bias)
+        computed = model(input_ids=ids).logits
+        expected = right if computed.dim() == right.dim() else right[:, 0]
+        same = torch.allclose(computed, expected, rtol=1e-5, atol=1e-3 * float((right - bias).abs().max()))
+    return "" if same else "its logits are not linear in the encoder's states"
 
 
 def _set_words(model: Any, weight: Tensor, bias: Tensor) -> str:
@@ -178,11 +190,4 @@ def _set_text(model: Any, weight: Tensor, bias: Tensor) -> str:
     dense.bias.zero_()
     last.weight.copy_(weight / _SMALL)
     last.bias.copy_(bias)
-    # Another activation in place of tanh would not leave [CLS] as it is.
-    model.eval()
-    states = torch.linspace(-3, 3, 4 * len(dense.weight)).view(4, 1, -1)
-    computed = head(pooler(states)) if last is head else head(states)
-    right = nn.functional.linear(states[:, 0], weight, bias)
-    if not torch.allclose(computed, right, rtol=1e-3, atol=1e-3 * float(right.abs().max())):
-        return "its head is not a tanh layer and a linear one"
     return ""

@@ -41,7 +41,7 @@ from core.mrn.alignments import LabelCounts, align, alignment_facts
 from core.mrn.priors import NoPrior, Prior, PriorSettings, make_prior
 from core.paths import cache_dir
 from core.records import Note, RunFacts, SelectBy, Sink, TaskFacts
-from core.registry import FROZEN, FULL, reads_words
+from core.registry import FROZEN, FULL, base_name, reads_words
 from core.training.added import added
 from core.training.data import SplitData, encode_corpus, task_facts
 from core.training.evaluate import Scorer
@@ -199,10 +199,10 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         else:  # batches carry contextual vectors to the device
             pad, kept_on = context_tokenizer.pad, torch.device("cpu")
         features = FeatureTables(base, pad, cache_dir("features"), kept_on)
-    encoder, encoder_notes = _encoder(
+    encoder, left_to_right, encoder_notes = _encoder(
         config, half, device, splits["train"], tokenizer, len(tasks), base, lookup
     )
-    texts, text_notes = _text_reading(config, splits)
+    texts, text_notes = _text_reading(config, splits, has_first=bool(tokenizer.prefix) and not left_to_right)
     model = make_tagger(
         encoder,
         config,
@@ -341,31 +341,40 @@ def _encoder(
     tasks: int,
     base: LazyTransformer | None,
     lookup: FrozenFeatures | None,
-) -> tuple[Encoder, tuple[str, ...]]:
-    """The shared layers of so many tasks on the device, and notes on them."""
+) -> tuple[Encoder, bool, tuple[str, ...]]:
+    """The shared layers of so many tasks on the device, whether they read left to right, and notes."""
     folder = None if config.transformer is None else local_copy(config.transformer)
     notes = () if folder is None else (f"The encoder {config.transformer} was read from {folder}.",)
     if isinstance(tokenizer, WordTokenizer):
         context_size = 0 if base is None else base.features
         words = [word for sentence in train.sentences for word in word_forms(sentence)]
         over_words, note = word_encoder(config, tokenizer, words, context_size)
-        return over_words.to(device), (note, *notes)
+        return over_words.to(device), False, (note, *notes)
     encoder: Encoder
     if lookup is not None and base is not None:
         encoder = TopLayers(lookup, *base.top_layers(), half=half) if base.top else lookup
+        left_to_right = base.left_to_right
     else:
         transformer = load_transformer(config.encoder, half=half)
+        left_to_right = transformer.reads_left_to_right()
         train_rows(transformer.inner, np.append(train.text.ids, tokenizer.pad))
         encoder = embed_tasks(transformer, tasks, config.task_embedding).to(device)
         if isinstance(encoder, TaskEmbeddedTransformer):
             notes = (*notes, encoder.note)
     if config.bilstm_hidden is not None:
         encoder = BiLSTM(encoder, config.bilstm_hidden).to(device)
-    return encoder, notes
+    if left_to_right:
+        name = base_name(config.encoder)
+        notes = (*notes, f"The encoder {name} reads left to right: a word's state knows no word after it.")
+    return encoder, left_to_right, notes
 
 
-def _text_reading(config: RunConfig, splits: Mapping[str, SplitData]) -> tuple[PooledBy, tuple[str, ...]]:
-    """What stands for a whole text, and notes on it."""
+def _text_reading(
+    config: RunConfig, splits: Mapping[str, SplitData], *, has_first: bool
+) -> tuple[PooledBy, tuple[str, ...]]:
+    """What stands for a whole text, and notes on it. `has_first`: whether windows begin with a subword of the
+    frame whose state knows the whole text.
+    """
     known = [split.text.texts for split in splits.values() if split.text.texts is not None]
     if not known:
         return "cls", ()
@@ -374,6 +383,8 @@ def _text_reading(config: RunConfig, splits: Mapping[str, SplitData]) -> tuple[P
         by, whose = "mean", "for the encoder has no [CLS]"
     elif config.pooling != "auto":
         by, whose = config.pooling, "as asked for"
+    elif by == "cls" and not has_first:
+        by, whose = "mean", "for the encoder has no first subword that reads all of it"
     vector = {"cls": "the state of its first subword", "mean": "the mean over its subwords"}[by]
     notes = [f"A text is represented by {vector}, {whose}."]
     if shortened := sum(int(texts.shortened.sum()) for texts in known):

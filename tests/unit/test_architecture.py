@@ -50,7 +50,7 @@ def test_imports_run_one_way(package: str) -> None:
 
 THROUGH = {
     **dict.fromkeys(("starlette", "pillow"), "streamlit"),
-    "huggingface-hub": "transformers",
+    **dict.fromkeys(("huggingface-hub", "tokenizers"), "transformers"),
     "pydantic-core": "pydantic",
 }
 """Packages that are imported as part of one that is installed with them."""

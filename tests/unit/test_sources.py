@@ -22,6 +22,7 @@ from core.recording.placed import placed
 from core.registry import ENCODERS
 from core.training.setup import set_up
 from tests.tiny import tiny_bert, tiny_roberta
+from tests.tiny_types import tiny_encoder
 from tests.trained import toy_config
 
 BERT = {"model_type": "bert", "hidden_size": 768, "num_hidden_layers": 12, "vocab_size": 28996}
@@ -110,7 +111,13 @@ def test_weights_missing_from_a_checkpoint_are_not_made_up(tmp_path: Path) -> No
         load_transformer(str(folder), half=False)
 
 
-@pytest.mark.parametrize("make", [tiny_bert, tiny_roberta], ids=["BERT", "RoBERTa, 66 positions"])
+def tiny_gpt2(folder: Path) -> Path:
+    return tiny_encoder(folder, "gpt2", max_position_embeddings=64)
+
+
+@pytest.mark.parametrize(
+    "make", [tiny_bert, tiny_roberta, tiny_gpt2], ids=["BERT", "RoBERTa, 66 positions", "GPT-2, n_positions"]
+)
 def test_the_longest_input_is_what_the_encoder_can_read(tmp_path: Path, make: Callable[[Path], Path]) -> None:
     folder = make(tmp_path / "mine")
     assert longest_input(f"{folder}+bilstm") == 64
@@ -123,6 +130,7 @@ def test_the_longest_input_is_what_the_encoder_can_read(tmp_path: Path, make: Ca
 
 def test_the_longest_input_of_what_is_not_here_is_unknown(tmp_path: Path) -> None:
     assert longest_input("minilm") == 512
+    assert longest_input(str(tiny_encoder(tmp_path / "t5", "t5"))) is None  # positions are relative
     assert longest_input("nobody/nothing") is None
     (tmp_path / "config.json").write_text("{}")
     assert longest_input(str(tmp_path)) is None

@@ -105,7 +105,9 @@ def test_a_head_with_another_activation_is_found_out(tmp_path: Path) -> None:
     tagger = trained(encoder, tmp_path / "run")
     reason = save_task_folders(tagger, {"mood": tmp_path / "mood", "pos": tmp_path / "pos"}, {})
     assert reason is not None
-    assert "electra encoder (its head is not a tanh layer and a linear one), so mood has no folder" in reason
+    assert (
+        "electra encoder (its logits are not linear in the encoder's states), so mood has no folder" in reason
+    )
     assert (tmp_path / "pos" / "model.safetensors").exists()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,16 @@ from core.training.setup import make_optimiser
 from tests.tiny import tiny_bert, tiny_roberta
 
 STEPS = 20
-ENCODERS = {"bert": (tiny_bert, 0), "roberta": (tiny_roberta, 1)}
+
+
+def of_another_padding(folder: Path) -> Path:
+    """A BERT whose configuration names a padding subword that its tokenizer does not have for it."""
+    file = tiny_bert(folder) / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"pad_token_id": 15}))
+    return folder
+
+
+ENCODERS = {"bert": (tiny_bert, 0), "roberta": (tiny_roberta, 1), "another padding": (of_another_padding, 0)}
 
 
 @pytest.fixture(scope="module", params=ENCODERS)

@@ -103,7 +103,9 @@ class TrainedRows(nn.Module):
         self.register_buffer("place", place, persistent=False)
         self.register_buffer("decay", torch.ones((), dtype=torch.float64))
         self._padding = embedding.padding_idx
-        self._padding_place = None if self._padding is None else int(place[self._padding])
+        # A padding row that is not trained is decayed with the others, and has no gradient either way.
+        at = len(used) if self._padding is None else int(place[self._padding])
+        self._padding_place = at if at < len(used) else None
 
     def forward(self, ids: Tensor) -> Tensor:
         """The rows of these subwords, (…, D). While training, a subword outside `used` is an IndexError."""

@@ -75,6 +75,10 @@ class Transformer(HalfPrecision):
         self.features = int(inner.config.hidden_size)
         self.half_precision = half
         self._packs = packs(inner)
+        self._reads_types = (
+            "token_type_ids" in inspect.signature(inner.forward).parameters
+            and getattr(inner.config, "type_vocab_size", None) != 1
+        )
         use_quick_dropout(inner)
 
     def forward(self, batch: Batch) -> Tensor:
@@ -84,7 +88,7 @@ class Transformer(HalfPrecision):
                 real = real_states(self.inner, batch).float()
                 places = Places(batch.real, batch.ids.numel())
                 return places.scatter(real).view(*batch.ids.shape, -1)
-            types = {} if batch.types is None else {"token_type_ids": batch.types}
+            types = {"token_type_ids": batch.types} if self._reads_types and batch.types is not None else {}
             states: Tensor = self.inner(
                 input_ids=batch.ids, attention_mask=batch.mask, **types
             ).last_hidden_state
@@ -100,6 +104,12 @@ class Transformer(HalfPrecision):
     def computes_packed(self, batch: Batch) -> bool:
         """Whether layers read the batch's real subwords alone."""
         return self._packs and batch.ids.device.type == "cpu"
+
+    @torch.no_grad()
+    def reads_left_to_right(self) -> bool:
+        """Whether a subword's state knows nothing of those after it, as a decoder's; in evaluation mode."""
+        first, other = self.inner(input_ids=torch.tensor([[5, 6], [5, 7]])).last_hidden_state[:, 0]
+        return torch.allclose(first, other, rtol=0, atol=1e-5 * float(first.abs().max()))
 
     def take_top(self, top: int) -> nn.ModuleList:
         """Remove the last layers, so that this gives the states below them, and return them.
@@ -133,7 +143,7 @@ def load_transformer(encoder: str, *, half: bool) -> Transformer:
 
 def _pretrained(source: str, name: str) -> Any:
     """The model of Transformers at that folder or Hub id. Raises EncoderError."""
-    from transformers import MODEL_MAPPING, AutoConfig
+    from transformers import MODEL_FOR_TEXT_ENCODING_MAPPING, MODEL_MAPPING, AutoConfig
     from transformers.utils.logging import disable_progress_bar, set_verbosity_error
 
     disable_progress_bar()  # a worker's log is read by people
@@ -142,8 +152,9 @@ def _pretrained(source: str, name: str) -> Any:
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
         check_description(config.to_dict() | {"attn_implementation": config._attn_implementation}, source)
         check_index(_file(source, INDEX), source)
+        # Of an encoder with a decoder (T5) the former alone, where Transformers has a class for it.
+        model_class = MODEL_FOR_TEXT_ENCODING_MAPPING.get(type(config), None) or MODEL_MAPPING[type(config)]
         # The pooler reads [CLS] alone and would be weights that no task trains.
-        model_class = MODEL_MAPPING[type(config)]
         accepted = inspect.signature(model_class.__init__).parameters
         extra = {"add_pooling_layer": False} if "add_pooling_layer" in accepted else {}
         # Given a folder, Transformers would also open adapters that lie in it.
@@ -207,9 +218,9 @@ def _file(source: str, name: str) -> Path:
         return Path(name)
 
 
-_KNOWN: dict[tuple[str | None, bool], tuple[int, str, str, int]] = {}
+_KNOWN: dict[tuple[str | None, bool], tuple[int, str, str, int, bool]] = {}
 """By files and precision of an encoder, what runs must know even where the cache has all of its features:
-their number, the fingerprint, that in float32, how many weights.
+their number, the fingerprint, that in float32, how many weights, whether it reads left to right.
 """
 
 
@@ -217,10 +228,10 @@ class LazyTransformer:
     """A pre-trained encoder, or the layers of it below its last `top` ones, that is loaded only when its
     weights are needed.
 
-    `features`, `parameters` and the `fingerprint` of its weights and precision (`exact_fingerprint`: that in
-    float32) are remembered for as long as the encoder's files have the same signature, so that a worker
-    reads these once and not for each of a thousand runs: they are those of the whole encoder. Raises as
-    `load_transformer`, and ConfigError where the encoder has no such last layers.
+    `features`, `parameters`, `left_to_right` and the `fingerprint` of its weights and precision
+    (`exact_fingerprint`: that in float32) are remembered for as long as the encoder's files have the same
+    signature, so that a worker reads these once and not for each of a thousand runs: they are those of the
+    whole encoder. Raises as `load_transformer`, and ConfigError where the encoder has no such last layers.
     """
 
     def __init__(self, encoder: str, *, half: bool, device: torch.device, top: int = 0) -> None:
@@ -232,9 +243,11 @@ class LazyTransformer:
             loaded = load_transformer(encoder, half=half)
             exact = _fingerprint(loaded, half=False)
             fingerprint = _fingerprint(loaded, half=True) if half else exact
-            _KNOWN[files, half] = loaded.features, fingerprint, exact, weight_count(loaded)
+            reads = loaded.reads_left_to_right()
+            _KNOWN[files, half] = loaded.features, fingerprint, exact, weight_count(loaded), reads
             self._keep(loaded)
-        self.features, self.fingerprint, self.exact_fingerprint, self.parameters = _KNOWN[files, half]
+        known = _KNOWN[files, half]
+        self.features, self.fingerprint, self.exact_fingerprint, self.parameters, self.left_to_right = known
 
     def load(self) -> Transformer:
         """The encoder on the device, in evaluation mode; in memory from then on."""
