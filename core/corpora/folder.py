@@ -192,10 +192,12 @@ def read_splits(
     notes = list(notes)
     if split_of(files["test"].name) == "dev":
         notes.append(f"There is no test file: {files['test'].name} is the test split.")
-    read = {"texts": _read_texts, "conllu": _read_conllu}.get(format_)
-    corpus = (
-        read(files, name, text_task, notes) if read else _read_columns(files, name, columns, tag_lists, notes)
-    )
+    if format_ == "texts":
+        corpus = _read_texts(files, name, text_task, notes)
+    elif format_ == "conllu":
+        corpus = _read_conllu(files, name, notes)
+    else:
+        corpus = _read_columns(files, name, columns, tag_lists, notes)
     (reading,) = corpus.readings
     layout = reading.layout or _FORMATS[format_]
     reading = replace(reading, files={split: file.name for split, file in files.items()}, layout=layout)
@@ -221,6 +223,7 @@ def _read_columns(
     splits: dict[Split, Sequence[Sentence]] = {}
     for split, file in files.items():
         table = tables["train"] if split == "train" else read_table(file, columns)
+        _check_header(table, tables["train"], file)
         tables[split] = table
         splits[split] = named(table, columns, file)
     notes += left_out_notes({files[split].name: table for split, table in tables.items()})
@@ -234,6 +237,18 @@ def _read_columns(
             if (line := tables[split].empty.get(column)) is not None:
                 raise CorpusError(f"{files[split]}, line {line}: column {column + 1} is empty.")
     return _with_columns(corpus, columns, tables["train"], is_guess=is_guess)
+
+
+def _check_header(table: Table, training: Table, file: Source) -> None:
+    """Raises CorpusError where the header of a file names other columns than that of the training file."""
+    if table.header is None or training.header is None:
+        return
+    here, there = ([name.casefold() for name in header] for header in (table.header, training.header))
+    if here != there:
+        raise CorpusError(
+            f"{file}: its header names the columns {', '.join(table.header)}, and that of the training file "
+            f"{', '.join(training.header)}; both need the same columns in the same order."
+        )
 
 
 def _with_columns(corpus: Corpus, columns: Sequence[str], table: Table, *, is_guess: bool) -> Corpus:
@@ -253,7 +268,7 @@ def _with_columns(corpus: Corpus, columns: Sequence[str], table: Table, *, is_gu
     return replace(corpus, readings=(guessed(reading) if is_guess else reading,))
 
 
-def _read_conllu(files: Mapping[Split, Source], name: str, text_task: str, notes: list[str]) -> Corpus:
+def _read_conllu(files: Mapping[Split, Source], name: str, notes: list[str]) -> Corpus:
     """The corpus of files in CoNLL-U."""
     splits: dict[Split, Sequence[Sentence]] = {}
     features: list[str] | None = None

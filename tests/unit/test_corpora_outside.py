@@ -232,6 +232,12 @@ def test_words_without_a_label_are_counted_and_not_learned(tmp_path: Path) -> No
     assert any(shown.startswith(note) for shown in corpus.notes)
 
 
+def test_headers_of_other_columns_are_refused(tmp_path: Path) -> None:
+    files = {"train.tsv": "Token\tPOS\tNER\nAda\tNN\tO\n", "test.tsv": "token\tner\tpos\nBo\tB-PER\tNN\n"}
+    with pytest.raises(CorpusError, match=r"test\.tsv: its header names the columns tokens, ner, pos"):
+        load(corpus_folder(tmp_path / "mine", files))
+
+
 def test_a_split_without_a_span_has_no_score_and_says_so(tmp_path: Path) -> None:
     files = {"train.conll": "Ada B-PER\nran O\n", "dev.conll": "it O\nran O\n", "test.conll": "Bo B-PER\n"}
     notes = load(corpus_folder(tmp_path / "mine", files)).notes
