@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+from core.plain_text import message_text, shortened
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 class MRNLabError(Exception):
@@ -16,6 +21,9 @@ class MRNLabError(Exception):
     """
 
     data: Mapping[str, int | float | str] = MappingProxyType({})
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message_text(message))
 
 
 FIELD = "{field}"
@@ -30,13 +38,13 @@ class ConfigError(MRNLabError):
     """
 
     def __init__(self, field: str, message: str) -> None:
-        super().__init__(message.replace(FIELD, field))
+        super().__init__(message.replace(FIELD, shortened(field)))
         self.field = field
         self._message = message
 
     def sentence(self, label: str) -> str:
         """The message with this name of the field."""
-        return self._message.replace(FIELD, label)
+        return message_text(self._message.replace(FIELD, label))
 
 
 class NothingToLearn(ConfigError):
@@ -195,3 +203,45 @@ class NotOwner(MRNLabError):
     def __init__(self, run_id: int, state: str, pid: int, host: str) -> None:
         super().__init__(f"Run {run_id} is {state} and no longer belongs to process {pid} on {host}.")
         self.run_id, self.state, self.pid, self.host = run_id, state, pid, host
+
+
+_WRONG = {
+    "missing": "is missing",
+    "extra_forbidden": "is not known here",
+    "json_invalid": "is not JSON",
+    "literal_error": "must be {expected}",
+    "enum": "must be {expected}",
+    "string_type": "must be text",
+    "string_pattern_mismatch": "must match {pattern}",
+    "string_too_short": "must have at least {min_length} characters",
+    "string_too_long": "must have at most {max_length} characters",
+    "too_short": "must have at least {min_length} entries",
+    "too_long": "must have at most {max_length} entries",
+    "greater_than": "must be more than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+    "int_parsing_size": "has too many digits",
+    "finite_number": "must be a finite number",
+    "timezone_naive": "must have a time zone",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
+    **dict.fromkeys(("list_type", "tuple_type"), "must be a list"),
+    **dict.fromkeys(("dict_type", "mapping_type", "model_type", "dataclass_type"), "must have named values"),
+    **dict.fromkeys(
+        ("datetime_type", "datetime_parsing", "datetime_from_date_parsing"), "must be a date and a time"
+    ),
+    "value_error": "is refused ({error})",
+}
+
+
+def first_problem(error: ValidationError) -> str:
+    """Where the first wrong value of some data is, and what is wrong with it: `workers must be a number, not
+    'two'`.
+    """
+    first = error.errors(include_url=False)[0]
+    where = ".".join(map(str, first["loc"])) or "it"
+    what = _WRONG.get(first["type"], "must be of another kind").format(**first.get("ctx", {}))
+    given = f", not {shortened(repr(first['input']))}" if what.startswith("must") else ""
+    return f"{shortened(where)} {what}{given}"

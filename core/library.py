@@ -30,6 +30,7 @@ from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Sink, StepM
 from core.store import Run, Store
 from core.tagging import Tagger, check_texts, load_tagger, text_of
 from core.tasks import KINDS, reading
+from core.tasks.scores import report_rows, score_text
 
 if TYPE_CHECKING:
     from core.figures import Figure
@@ -82,16 +83,18 @@ def train(run: RunConfig, *, lab: Laboratory | None = None, progress: bool = Tru
 def _progress_bar(shown: bool) -> Iterator[Sink]:
     from tqdm.auto import tqdm
 
+    score_names: list[str] = []
     with tqdm(unit="step", disable=not shown) as bar:
 
         def watch(event: Event) -> None:
             if isinstance(event, RunFacts):
                 bar.reset(total=event.total_steps)
+                score_names.extend(task.score_name for task in event.tasks if not task.auxiliary)
             elif isinstance(event, StepMetrics):
                 bar.update(event.step - bar.n)
             elif isinstance(event, EpochMetrics):
-                score = event.values[TOTAL, "score"]
-                bar.set_description(f"epoch {event.epoch}, dev score {100 * score:.2f}%")
+                score = score_text(event.values.get((TOTAL, "score")), *score_names)
+                bar.set_description(f"epoch {event.epoch}, dev score {score}")
             elif isinstance(event, Note) and shown:
                 bar.write(event.message)
 
@@ -137,7 +140,9 @@ class Laboratory:
         return pd.DataFrame(list(rows.values()), index=pd.Index(list(rows), name="run"), columns=columns)
 
     def scores(self, run_ids: Collection[int] | None = None) -> pd.DataFrame:
-        """Scores of these runs (of all) by run, split and task: shares in [0, 1]. `score` is the headline."""
+        """Scores of these runs (of all) by run, split and task: shares in [0, 1]. `score` is the headline,
+        NaN where it is undefined.
+        """
         scores = self.store.scores(run_ids, with_reports=False)
         keys = [(score.run_id, score.split, score.task) for score in scores]
         index = pd.MultiIndex.from_tuples(keys, names=["run", "split", "task"])
@@ -166,7 +171,8 @@ class Laboratory:
         tasks = dict.fromkeys(task for config in runs.values() for task in config.tasks)
         columns: dict[str, dict[str, dict[int, float]]] = {task: {} for task in tasks}
         for score in self.store.scores(list(runs), split, with_reports=False):
-            columns[score.task].setdefault(keys[score.run_id], {})[runs[score.run_id].seed] = score.score
+            if score.is_defined:
+                columns[score.task].setdefault(keys[score.run_id], {})[runs[score.run_id].seed] = score.score
         base = keys[baseline]
         names = {
             key: f"{config.paradigm.upper()}, run {run_id}"
@@ -210,10 +216,12 @@ class StoredRun:
         return self.lab.scores([self.id]).droplevel("run")
 
     def report(self, split: str = "test") -> pd.DataFrame:
-        """Precision, recall, F1 and support by task and span type or label."""
+        """Precision, recall, F1 and support by task and span type or label; NaN for what is not annotated."""
         scores = self.lab.store.scores([self.id], split)
         self._check_recorded(scores, f"scores on the split '{split}'")
-        lines = {(score.task, label): line for score in scores for label, line in score.report.items()}
+        lines = {
+            (score.task, label): line for score in scores for label, line in report_rows(score.report).items()
+        }
         return pd.DataFrame.from_dict(lines, orient="index").rename_axis(["task", "label"])
 
     def metrics(self) -> pd.DataFrame:

@@ -14,6 +14,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePath
+from typing import BinaryIO
 
 from core.errors import MRNLabError, NoRoom
 from core.plain_text import shortened
@@ -86,18 +87,52 @@ def may_read(path: str | Path) -> bool:
 
     Everywhere, unless `MRNLAB_DATA_ROOTS` names folders (set apart as in PATH): then under those, under
     MRNLAB_DATA and MRNLAB_MODELS, and in the laboratory itself. For a laboratory whose visitors are not the
-    machine's users.
+    machine's users. What is then opened may be another file: `opened` checks and opens in one.
     """
+    try:
+        return _is_inside(os.path.realpath(os.path.expanduser(path)))
+    except ValueError:  # no path at all: it holds a zero byte, say
+        return False
+
+
+def _is_inside(place: str) -> bool:
+    """Whether one may read at that place, of which no part is a link."""
     roots = os.environ.get("MRNLAB_DATA_ROOTS")
     if roots is None:
         return True
     folders = [Path(os.path.expanduser(root)).resolve() for root in roots.split(os.pathsep) if root]
     folders += filter(None, (home(), data_dir(), models_dir()))
-    try:
-        place = Path(os.path.realpath(os.path.expanduser(path)))
-    except ValueError:  # no path at all: it holds a zero byte, say
-        return False
-    return any(place.is_relative_to(folder) for folder in folders)
+    return any(Path(place).is_relative_to(folder) for folder in folders)
+
+
+def first_outside(folder: Path) -> Path | None:
+    """The first path in that folder, and in the folders in it, where one may not read; None where there is
+    none. For a folder whose files another library opens.
+    """
+    if "MRNLAB_DATA_ROOTS" not in os.environ:
+        return None
+    return next((path for path in (folder, *folder.rglob("*")) if not may_read(path)), None)
+
+
+def opened(path: str | Path) -> BinaryIO:
+    """The file that a user names, open to be read: the very file that was checked, links resolved before.
+
+    Raises OSError where it cannot be opened, is no plain file, or one may not read there (`may_read`). A
+    device or a pipe is refused: reading it might never end.
+    """
+    place = os.path.realpath(os.path.expanduser(path))
+    if not _is_inside(place):
+        raise PermissionError(errno.EACCES, f"it {OUTSIDE}".removesuffix("."), str(path))
+    return open(place, "rb", opener=_open_plain)
+
+
+def _open_plain(place: str, flags: int) -> int:
+    # Without waiting: a pipe would be waited for until somebody writes into it.
+    descriptor = os.open(place, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a file", place)
+    return descriptor
 
 
 def cache_dir(kind: str) -> Path:

@@ -55,12 +55,27 @@ def terminal_text(text: str) -> str:
 
 def shortened(text: str, most: int = 60) -> str:
     """The text as a sentence quotes it, on one line: of a long one the beginning and its length."""
-    text = text.replace("\n", "\\n")
+    text = _without_url_passwords(text).replace("\n", "\\n")  # before a part of a password is cut off
     return text if len(text) <= most else f"{text[: most // 2]}… ({len(text):,} characters)"
 
 
+_LONGEST_MESSAGE = 2000
+# What is quoted, or a word: longer than any path, number or URL that is meant.
+_LONG = re.compile(r"(?<=(?<!\w)')[^']{500,}(?='(?!\w))|(?!')\S{500,}")
+
+
+def message_text(text: str) -> str:
+    """A sentence for the researcher: without the passwords of URLs, long values in it shortened."""
+    text = _LONG.sub(lambda value: shortened(value[0], 200), _without_url_passwords(text))
+    if len(text) <= _LONGEST_MESSAGE:
+        return text
+    third = _LONGEST_MESSAGE // 3
+    return f"{text[:third]}… ({len(text):,} characters) …{text[-third:]}"
+
+
 # The password of a URL stands between its user's name and the last @; that of an option after its name.
-_URL_PASSWORD = re.compile(r"(://[^\s:/@]*):(\S*)@")
+# A path has one slash where the URL that was given as one has two.
+_URL_PASSWORD = re.compile(r"(:/+[^\s:/@]*):(\S*)@")
 _NAMED_PASSWORD = re.compile(
     r"(\w*(?:password|passwd|pwd|secret|token)\w*\s*=\s*)([^\s&'\",;)]+)", re.IGNORECASE
 )
@@ -77,3 +92,12 @@ def without_passwords(text: str, *sources: str) -> str:
                     text = text.replace(secret, "***") if secret else text
     text = _URL_PASSWORD.sub(r"\1:***@", text)
     return _NAMED_PASSWORD.sub(r"\1***", text)
+
+
+_OF_URL = re.compile(r"://\S+")
+
+
+def _without_url_passwords(text: str) -> str:
+    """As `without_passwords`, but for options outside of URLs: `tokens=300` is part of a corpus's name."""
+    text = _URL_PASSWORD.sub(r"\1:***@", text)
+    return _OF_URL.sub(lambda rest: _NAMED_PASSWORD.sub(r"\1***", rest[0]), text)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, SupportsFloat
 
+from core.corpora.reading import Reading
 from core.corpora.types import Planted
 from core.mrn.relations import MODES, CovarianceStatistics, Relations, covariance_statistics
 from core.tasks.scores import TaskScore as TaskScore
@@ -20,7 +21,9 @@ SelectBy = Literal["score", "loss", "last"]
 
 @dataclass(frozen=True)
 class DevMetrics:
-    """Mean dev score and mean dev loss over tasks after an epoch; NaN without development sentences."""
+    """Mean dev score and mean dev loss over tasks after an epoch; NaN without development sentences, and
+    where undefined.
+    """
 
     epoch: int
     score: float
@@ -31,13 +34,17 @@ def best_epoch(history: Sequence[DevMetrics], by: SelectBy, epochs: int) -> int 
     """The epoch whose model is kept, of a run of `epochs` epochs, as far as `history` goes.
 
     Test scores cannot even be passed in. The one with the highest score or the lowest loss, the earliest of
-    equals; or the last, once it has ended. None where no epoch has a figure that is a number.
+    equals; or the last, once it has ended. By score, that with the lowest loss as long as no score is
+    defined. None where no epoch has a figure that is a number.
     """
     if by == "last":
         return epochs if len(history) == epochs else None
-    figures = [(metrics.epoch, metrics.score if by == "score" else -metrics.loss) for metrics in history]
-    valid = [(epoch, figure) for epoch, figure in figures if not math.isnan(figure)]
-    return max(valid, key=lambda pair: (pair[1], -pair[0]))[0] if valid else None
+    scores = [(metrics.score, -metrics.epoch) for metrics in history if by == "score"]
+    losses = [(-metrics.loss, -metrics.epoch) for metrics in history]
+    for figures in (scores, losses):
+        if valid := [pair for pair in figures if not math.isnan(pair[0])]:
+            return -max(valid)[1]
+    return None
 
 
 TOTAL = ""
@@ -88,11 +95,13 @@ class RunFacts:
     names the modes whose correlations between tasks the alignment forces to zero. `cooccurrence` (C, C) has
     the gold label correlations on the training words; empty where tasks share no words.
     `parameters` counts all weights of encoder, BiLSTM and heads. `planted`: how related simulated tasks are
-    by construction. `selected_by` is the description's `select_by`, or `last` without development sentences.
+    by construction. `selected_by` is the description's `select_by`; `last` without development sentences, and
+    `loss` instead of `score` where these allow no score of any task.
     Scores on text of another `text_hash`, or in another `precision` (`fp32`, `bf16`), do not compare.
     `feats_sentences` is `all` where sentences without any feature of CoNLL-U are annotated for tasks on
     features; runs of earlier versions left them out and have it empty. `sizes` has the sentences and words of
-    each split as the run used them, `hardware` the model of the GPU or CPU.
+    each split as the run used them, `hardware` the model of the GPU or CPU. `readings` has what each column
+    of the corpus's files was taken for.
     """
 
     device: str
@@ -122,6 +131,7 @@ class RunFacts:
     feats_sentences: Literal["", "all"] = ""
     sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     hardware: str = ""
+    readings: tuple[Reading, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -142,7 +152,8 @@ class StepMetrics:
 class EpochMetrics:
     """Dev metrics after one epoch: (task, name) → value, in [0, 1] for scores.
 
-    Names: `score` (the task's headline), `loss`; with task TOTAL `score` is the mean over tasks.
+    Names: `score` (the task's headline), `loss`; with task TOTAL the means over tasks. An undefined score is
+    left out, and so is the mean of an epoch in which a score is undefined that dev sentences allow.
     """
 
     step: int

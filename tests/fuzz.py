@@ -157,7 +157,7 @@ _PLAUSIBLE: dict[str, tuple[str, ...]] = {
     "part": ("table 1", "merit"),
     "record": ("record.csv", "new.csv", "link.csv"),
     "tables": ("tables",),
-    "folder": ("exported", "new"),
+    "folder": ("exported", "new", "toy"),
     "target": ("backup.db",),
     "sentence": ("German lamb .",),
     "second": ("German call .",),

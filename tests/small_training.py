@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from core.checkpoints import Checkpoint
 from core.config import RunConfig
@@ -40,6 +41,8 @@ STOPPED_IN_A_WRITE, STOPPED_IN_A_COMMIT = 78, 79
 """The seeds of runs whose worker is stopped there (SIGSTOP) while it keeps others from writing to the store,
 or (where SQLite keeps no WAL) from reading it too.
 """
+STOP_ONE = "MRNLAB_TEST_STOP_ONE"
+"""The variable that names a file; who finds it stops (SIGSTOP) between its slot and its first run."""
 _BEGIN = {STOPPED_IN_A_WRITE: "BEGIN IMMEDIATE", STOPPED_IN_A_COMMIT: "BEGIN EXCLUSIVE"}
 
 
@@ -109,6 +112,9 @@ def slow_train(
 
 def slow_worker(store: Store, slot: Slot) -> Worker:
     """A worker that trains slowly and beats fast."""
+    if (marker := Path(os.environ.get(STOP_ONE, ""))).is_file():
+        marker.unlink()
+        os.kill(os.getpid(), signal.SIGSTOP)
     return Worker(store, this_process(), device=slot.device, prepare=prepare, train=slow_train, beat_s=0.2)
 
 

@@ -12,5 +12,6 @@ from core.config.run_config import OWNED as OWNED
 from core.config.run_config import PARADIGMS as PARADIGMS
 from core.config.run_config import RunConfig as RunConfig
 from core.config.run_config import applicable_fields as applicable_fields
+from core.config.run_config import default_value as default_value
 from core.config.run_config import field_label as field_label
 from core.config.run_config import fill as fill

@@ -171,9 +171,10 @@ def default_encoder_rate(values: Values) -> float:
 
 def default_head_rate(values: Values) -> float:
     rate = values["lr_encoder"]
-    if rate is None:
-        return _FROZEN_HEAD_RATE
-    return float(rate) * (1.0 if _reads_words(values) else _HEAD_RATE_FACTOR)
+    if rate is not None:
+        with suppress(TypeError, ValueError):  # refused when the run is built
+            return float(rate) * (1.0 if _reads_words(values) else _HEAD_RATE_FACTOR)
+    return _FROZEN_HEAD_RATE
 
 
 def default_prior(values: Values) -> str:

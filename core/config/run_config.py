@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from pydantic import (
+    ConfigDict,
     SerializationInfo,
     SerializerFunctionWrapHandler,
     ValidationError,
@@ -21,6 +22,7 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
+from pydantic_core import from_json
 
 from core.config.fields import CONTEXT_FIELDS, MODEL_CONFIG, Owned, attribute_name, comma_list, public_name
 from core.config.help import FieldHelp, help_of
@@ -53,9 +55,18 @@ from core.registry import (
 from core.wording import any_of, plural
 
 _WHOLE: Mapping[str, Any] = {"whole": True}  # context of a serialisation that leaves nothing out
+UNREADABLE = "unreadable"
+"""The corpus that is shown of a stored description without a valid one."""
+_ALSO_READ = ("lr_encoder", "added_to")  # fields that defaults depend on, beside CONTEXT_FIELDS
 
 
-class RunConfig(Scoring, Optimisation, Heads, Layers, Schedule, Sharing, EncoderChoice, Data):
+class _Fields(Scoring, Optimisation, Heads, Layers, Schedule, Sharing, EncoderChoice, Data):
+    """The fields of a run, each checked by itself."""
+
+    model_config = ConfigDict(**MODEL_CONFIG | {"extra": "ignore"})
+
+
+class RunConfig(_Fields):
     """One training with one seed: its parts as one flat description (`core.config.parts`). Frozen; JSON in
     (`from_json`) and out (`to_json`).
     """
@@ -193,7 +204,7 @@ class RunConfig(Scoring, Optimisation, Heads, Layers, Schedule, Sharing, Encoder
         }
 
     @classmethod
-    def build(cls, **values: Any) -> RunConfig:
+    def build(cls, /, **values: Any) -> RunConfig:
         """A RunConfig from loose values (form, command line).
 
         Raises ConfigError with one sentence that names the field and the accepted values.
@@ -211,18 +222,35 @@ class RunConfig(Scoring, Optimisation, Heads, Layers, Schedule, Sharing, Encoder
 
         Raises ConfigError with one sentence.
         """
-        # The other later fields are filled in as for any description: their defaults are the old values.
-        changed = {
-            name: owned.before
-            for name, owned in OWNED.items()
-            if owned.may_lack and cls.model_fields[name].default not in (None, owned.before)
+        return cls.build(**_changed_defaults() | dict(values))
+
+    @classmethod
+    def unchecked(cls, values: Mapping[str, Any]) -> RunConfig:
+        """What can be shown of a stored description that no longer holds: each field's value where that
+        is of the field's type, else its default. The values may contradict each other.
+        """
+        known = {
+            attribute_name(field): value for field, value in (_changed_defaults() | dict(values)).items()
         }
-        return cls.build(**changed | dict(values))
+        try:
+            fields = _Fields.model_validate(known)
+        except ValidationError as error:
+            wrong = {attribute_name(str(problem["loc"][0])) for problem in error.errors()}
+            left = {name: value for name, value in known.items() if name not in wrong}
+            # Both must be set; that no task is known is said below.
+            fields = _Fields.model_validate({"corpus": UNREADABLE, "tasks": (UNREADABLE,), **left})
+        shown = dict(fields)
+        if shown["tasks"] == (UNREADABLE,):
+            shown["tasks"] = ()
+        for name, owned in OWNED.items():
+            if shown[name] is None and owned.is_conditional and owned.when(shown):
+                shown[name] = owned.default_of(shown)
+        return cls.model_construct(None, **shown)
 
     @classmethod
     def from_json(cls, text: str) -> RunConfig:
         """The description that `to_json` wrote. Raises ConfigError, ValueError where it is no JSON object."""
-        values = json.loads(text)
+        values = from_json(text)
         if not isinstance(values, dict):
             raise ValueError("a description of a run must be a JSON object")
         return cls.stored(values)
@@ -279,6 +307,16 @@ class RunConfig(Scoring, Optimisation, Heads, Layers, Schedule, Sharing, Encoder
         return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
 
+def _changed_defaults() -> dict[str, Any]:
+    """The values of later fields in descriptions from before these fields, where the defaults are others."""
+    # The other later fields are filled in as for any description: their defaults are the old values.
+    return {
+        name: owned.before
+        for name, owned in OWNED.items()
+        if owned.may_lack and RunConfig.model_fields[name].default not in (None, owned.before)
+    }
+
+
 def fill(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values with the defaults of the fields that such a run has, by their names in Python.
 
@@ -286,7 +324,7 @@ def fill(values: Mapping[str, Any]) -> dict[str, Any]:
     """
     filled = dict(values)
     context = {name: filled.get(name, RunConfig.model_fields[name].default) for name in CONTEXT_FIELDS}
-    context |= {name: filled.get(name) for name in ("lr_encoder", "added_to")}
+    context |= {name: filled.get(name) for name in _ALSO_READ}
     for name, owned in OWNED.items():
         applies, is_set = owned.when(context), filled.get(name) is not None
         if applies and not is_set and owned.is_conditional:
@@ -296,6 +334,17 @@ def fill(values: Mapping[str, Any]) -> dict[str, Any]:
         elif is_set and not applies:
             raise ConfigError(public_name(name), f"{FIELD} must be left unset here: {owned.because}.")
     return filled
+
+
+def default_value(config: RunConfig, name: str) -> Any:
+    """The value that a field (by its name in Python) takes by itself in such a run; None where such a run
+    does not have it. No changed run is built for it, which might not be valid.
+    """
+    owned = OWNED[name]
+    if not owned.is_conditional:
+        return RunConfig.model_fields[name].default
+    values = {field: getattr(config, field) for field in (*CONTEXT_FIELDS, *_ALSO_READ)}
+    return owned.default_of(values) if owned.when(values) else None
 
 
 def applicable_fields(
@@ -334,13 +383,13 @@ def _error_sentence(field: str, error: Mapping[str, Any]) -> str:
     """The sentence of a ConfigError for pydantic's `error`: what is accepted and what was given."""
     help_ = FIELD_HELP.get(field)
     if error["type"] == "extra_forbidden" or help_ is None:
-        return f"{field}: a run has no such field; the fields are {', '.join(FIELD_HELP)}."
+        return f"{FIELD}: a run has no such field; the fields are {', '.join(FIELD_HELP)}."
     if error["type"] == "missing":
         return f"{FIELD} is missing: {help_.sentence}"
     if error["type"] == "string_too_short":
         return f"{FIELD} must not be empty."
     if error["type"] == "value_error":
-        return f"{FIELD}: {str(error['msg']).removeprefix('Value error, ')}."
+        return f"{FIELD}: {error['ctx']['error']}."
     given = error.get("input")
     if not help_.accepted:
         return f"{FIELD} cannot be {given!r}: {help_.description}"

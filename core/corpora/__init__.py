@@ -6,6 +6,7 @@ from core.corpora.loading import CorpusSummary as CorpusSummary
 from core.corpora.loading import load as load
 from core.corpora.loading import summarise as summarise
 from core.corpora.preparation import prepare as prepare
+from core.corpora.reading import Reading as Reading
 from core.corpora.types import Corpus as Corpus
 from core.corpora.types import Sentence as Sentence
 from core.corpora.types import Task as Task

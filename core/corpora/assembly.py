@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
 
 from core.corpora.readers import FEATURE
+from core.corpora.reading import ColumnReading, Reading, Taken, read_labels, read_spans
 from core.corpora.types import Corpus, Scheme, Sentence, Split, Task
 from core.errors import CorpusError
 from core.tasks import KINDS
-from core.tasks.schemes import convert, inside, notation, scheme_of
+from core.tasks.schemes import OddLabel, inside, read_column
 from core.wording import first_of, plural
 
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
@@ -21,47 +22,50 @@ MOST_LABELS = 10_000
 """The most labels of a task: five times the finest tag sets. A column of lemmas or numbers has more."""
 
 
+_TAKEN: dict[Scheme, Taken] = {
+    "plain": "labels",
+    "text": "text label",
+    "pair": "pair label",
+    "score": "number",
+}
+Place = Callable[[Split, int, int], str]
+"""Where a word stands in the files, from its split, sentence and place in it, counted from 0."""
+
+
 def assemble(
     name: str,
     splits: Mapping[Split, Sequence[Sentence]],
     notes: Sequence[str] = (),
     tag_lists: Mapping[str, Sequence[str]] = MappingProxyType({}),
     schemes: Mapping[str, Scheme] = MappingProxyType({}),
+    place: Place | None = None,
 ) -> Corpus:
     """The corpus of these sentences as read from files, all of their spans in IOB2.
 
     `tag_lists` has the labels that the corpus declares for a task, whether they occur or not; `schemes` the
-    kinds of tasks on whole texts. Those of tasks on words show in their labels.
+    kinds of tasks that are known. Those of other tasks, on words, show in their labels. `notes` are those on
+    its files, to which those on its columns are added, and `place` says where a label stands.
 
-    Raises CorpusError where no label was read, or a split's labels are spans and another's are not.
+    Raises CorpusError where no label was read, or nearly all labels of a column are those of spans and one is
+    not.
     """
     names = list(dict.fromkeys(task for sentence in chain(*splits.values()) for task in sentence.labels))
     if not names:
         raise CorpusError(f"{name} has words but no labels; it must have at least one column of labels.")
-    notes = list(notes)
     tasks = []
+    readings = []
     converted = {split: [dict(s.labels) for s in sentences] for split, sentences in splits.items()}
     for task in names:
-        if task in schemes:
-            if not KINDS[schemes[task]].is_number:
-                of_texts = (sentence.labels.get(task, ()) for sentence in chain(*splits.values()))
-                _check_labels(name, task, set(chain.from_iterable(of_texts)))
-            listed = tuple(tag_lists.get(task, ()))
-            tasks.append(Task(task, schemes[task], (), inventory=listed))
-            continue
-        columns: dict[Split, list[tuple[str, ...]]] = {}
-        for split, rows in converted.items():
-            annotated = [labels for labels in rows if task in labels]
-            column = [labels[task] for labels in annotated]
-            written = notation(column)
-            columns[split] = convert(column, written)
-            if written not in ("IOB2", "plain"):
-                notes.append(f"{task} is written in {written} in the {split} split; converted to IOB2.")
-                for labels, tags in zip(annotated, columns[split], strict=True):
-                    labels[task] = tags
-        tasks.append(
-            Task(task, _common_scheme(name, task, columns), (), inventory=tuple(tag_lists.get(task, ())))
-        )
+        annotated = {split: [row for row in rows if task in row] for split, rows in converted.items()}
+        written = {split: [row[task] for row in rows] for split, rows in annotated.items()}
+        scheme, reading = schemes.get(task), None
+        if scheme is None:
+            scheme, reading = _read_words(name, task, splits, annotated, written, place)
+        if not KINDS[scheme].is_number:
+            of_task = (row[task] for row in chain(*annotated.values()) if task in row)
+            _check_labels(name, task, set(chain.from_iterable(of_task)))
+        readings.append(reading or read_labels(task, _TAKEN[scheme], written))
+        tasks.append(Task(task, scheme, (), inventory=tuple(tag_lists.get(task, ()))))
     made = {
         split: tuple(
             replace(sentence, labels=labels)
@@ -69,11 +73,49 @@ def assemble(
         )
         for split, sentences in splits.items()
     }
+    read = Reading(name, {}, "", tuple(readings), tuple(notes))
     return describe(
         Corpus(
-            name, tuple(tasks), made.get("train", ()), made.get("dev", ()), made.get("test", ()), tuple(notes)
+            name, tuple(tasks), made.get("train", ()), made.get("dev", ()), made.get("test", ()),
+            read.all_notes, readings=(read,),
         )
-    )
+    )  # fmt: skip
+
+
+def _read_words(
+    name: str,
+    task: str,
+    splits: Mapping[Split, Sequence[Sentence]],
+    annotated: Mapping[Split, Sequence[dict[str, tuple[str, ...]]]],
+    written: Mapping[Split, Sequence[tuple[str, ...]]],
+    place: Place | None,
+) -> tuple[Scheme, ColumnReading | None]:
+    """The kind of a task on words. Labels of spans are converted in `annotated`; a sentence that has a word
+    without a label loses those of the task.
+    """
+    try:
+        column = read_column(written)
+    except OddLabel as odd:
+        split = next(split for split in splits if split == odd.split)
+        numbers = [number for number, s in enumerate(splits[split]) if task in s.labels]
+        sentence = numbers[odd.sentence]
+        where = (
+            f"{name}, {split} split, sentence {sentence + 1}"
+            if place is None
+            else place(split, sentence, odd.word)
+        )
+        is_first = (odd.sentence, odd.word) == (0, 0)
+        header = " If this line names the columns, delete it." if is_first else ""
+        raise CorpusError(f"{where}: {odd} It is in the column {task}.{header}") from None
+    if column is None:
+        return "plain", None
+    for split, rows in annotated.items():
+        for row, labels in zip(rows, column.labels[split], strict=True):
+            if labels is None:
+                del row[task]
+            else:
+                row[task] = labels
+    return "iob2", read_spans(task, written, column)
 
 
 def describe(corpus: Corpus) -> Corpus:
@@ -121,30 +163,6 @@ def _described(corpus: Corpus, task: Task) -> Task:
         illegal={split: kind.forbidden(columns[split]) for split in in_iob2 if columns[split]},
         scale=kind.scale(columns["train"]),
     )
-
-
-def _common_scheme(name: str, task: str, columns: Mapping[Split, Sequence[tuple[str, ...]]]) -> Scheme:
-    """The scheme that holds in every split.
-
-    Raises CorpusError where training has spans and another split a plain label, or where labels are too many.
-    """
-    labels = set(chain.from_iterable(chain.from_iterable(columns.values())))
-    _check_labels(name, task, labels)
-    scheme = scheme_of(labels)
-    if scheme == "plain" and scheme_of(chain.from_iterable(columns.get("train", ()))) == "iob2":
-        strange = {label for label in labels if scheme_of((label, "B-X")) == "plain"}
-        split, number, label = next(
-            (split, number, label)
-            for split, column in columns.items()
-            for number, sentence in enumerate(column, start=1)
-            for label in sentence
-            if label in strange
-        )
-        raise CorpusError(
-            f"{name}, {split} split, sentence {number}: the {task} label '{label}' is not O, B- or I- and a "
-            "type, as the labels of the training split are."
-        )
-    return scheme
 
 
 def _check_labels(name: str, task: str, labels: Collection[str]) -> None:

@@ -10,6 +10,7 @@ import socket
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -197,9 +198,9 @@ def join(name: str, corpora: Sequence[Corpus], names: Mapping[str, Mapping[str, 
         for note in corpus.notes:
             whose.setdefault(note, []).append(corpus.name)
     notes = tuple(f"{', '.join(owners)}: {note}" for note, owners in whose.items())
-    return describe(
-        Corpus(name, tuple(tasks), sentences("train"), sentences("dev"), sentences("test"), notes)
-    )
+    readings = tuple(chain.from_iterable(corpus.readings for corpus in corpora))
+    splits = (sentences("train"), sentences("dev"), sentences("test"))
+    return describe(Corpus(name, tuple(tasks), *splits, notes, readings=readings))
 
 
 # The tag lists that the corpora declare on the Hub. Some of their tags occur in no sentence; a head of the

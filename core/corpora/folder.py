@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
 from core.corpora.assembly import SPLITS, assemble
-from core.corpora.readers import FEATURE, IGNORED, TOKENS, Source, Table, named, read_conllu, read_table
+from core.corpora.columns import ColumnProposal, check_names, name_columns, propose
+from core.corpora.readers import (
+    FEATURE,
+    TOKENS,
+    Source,
+    Table,
+    left_out_notes,
+    named,
+    read_conllu,
+    read_table,
+)
+from core.corpora.reading import ColumnReading, guessed, values_shown
 from core.corpora.text_files import ENDINGS, Columns, holds_texts, read_texts
 from core.corpora.types import Corpus, Scheme, Sentence, Split
 from core.errors import CorpusError
 from core.paths import upload_dir
 from core.plain_text import shortened
-from core.tasks.schemes import notation
 from core.wording import all_of
 
 CONLLU = ".conllu"
@@ -42,9 +51,28 @@ def split_of(file_name: str) -> Split | None:
     known = ending in (*EXTENSIONS, *ENDINGS)
     if file_name.startswith(".") or not (known or ending.lstrip(".") in ("", *_SPLIT_WORDS)):
         return None
-    words = re.split(r"[^a-z]+", path.name.lower().removesuffix(ending if known else ""))
-    splits = {_SPLIT_WORDS[word] for word in words if word in _SPLIT_WORDS}
+    return _split_in(path.name.lower().removesuffix(ending if known else ""))
+
+
+def _split_in(text: str) -> Split | None:
+    splits = {_SPLIT_WORDS[word] for word in re.split(r"[^a-z]+", text) if word in _SPLIT_WORDS}
     return splits.pop() if len(splits) == 1 else None
+
+
+def _unread(folder: Path, files: Mapping[Split, Path]) -> list[str]:
+    """Notes on files whose names tell a split that no file is read for, and whose ending is not read."""
+    read = {split_of(path.name) for path in files.values()}
+    unread = [
+        (path, split)
+        for path in sorted(folder.iterdir())
+        if path.is_file() and not path.name.startswith(".") and split_of(path.name) is None
+        if (split := _split_in(path.name.lower())) is not None and split not in read
+    ]
+    return [
+        f"{path.name} was left out: files that end in '{path.suffix}' are not read. Rename it to "
+        f"{split}.conll, or the like, to have it as the {split} split."
+        for path, split in unread
+    ]
 
 
 def find_splits(folder: Path) -> dict[Split, Path]:
@@ -110,24 +138,6 @@ def _format(file: Source) -> Format:
     return "conllu" if is_conllu(file.name) else "texts" if holds_texts(file) else "columns"
 
 
-_CHUNK_TYPES = frozenset(["NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP"])
-
-# A column with more kinds of values than this, and one for every few words, holds lemmas or the like.
-_MOST_LABELS = 200
-_WORDS_PER_LABEL = 10
-
-
-@dataclass(frozen=True)
-class ColumnProposal:
-    """A name for each column, from left to right, and the first sentence's rows to check them by.
-
-    A name that begins with `_` is a column to skip (lemmas).
-    """
-
-    columns: tuple[str, ...]
-    sample: tuple[tuple[str, ...], ...]
-
-
 def detect_columns(path: str | Path) -> ColumnProposal | None:
     """Proposed names for the columns of a CoNLL file, or of the train file of a folder; None for others.
 
@@ -141,39 +151,7 @@ def detect_columns(path: str | Path) -> ColumnProposal | None:
         path = find_splits(path)["train"]
     if _format(path) != "columns":
         return None
-    table = read_table(path)
-    return ColumnProposal(name_columns(table, path), tuple(zip(*table.sentences[0], strict=True)))
-
-
-def name_columns(table: Table, source: Source) -> tuple[str, ...]:
-    """A name for each column, from left to right, by what is in it; one is `tokens`.
-
-    Raises CorpusError where there is but one column.
-    """
-    if table.width < 2:
-        raise CorpusError(
-            f"{source}, line 1: has one column; expected words and at least one column of labels."
-        )
-    columns = [table.column(place) for place in range(table.width)]
-    values = [set(chain.from_iterable(column)) for column in columns]
-    # Words have the most different values of all columns but those of spans.
-    kinds = [len(values[place]) * (notation(column) == "plain") for place, column in enumerate(columns)]
-    names = [_label_name(column, values[place]) for place, column in enumerate(columns)]
-    names[kinds.index(max(kinds))] = TOKENS
-    return tuple(
-        name if name not in names[:place] else f"{name}{names[:place].count(name) + 1}"
-        for place, name in enumerate(names)
-    )
-
-
-def _label_name(column: Sequence[Sequence[str]], values: Set[str]) -> str:
-    if notation(column) != "plain":
-        types = {value.partition("-")[2] for value in values if value != "O"}
-        return "chunk" if len(types & _CHUNK_TYPES) * 2 >= len(types) else "ner"
-    if values == {"O"}:
-        return "ner"
-    size = sum(map(len, column))
-    return IGNORED + "other" if len(values) > max(_MOST_LABELS, size / _WORDS_PER_LABEL) else "pos"
+    return propose(read_table(path), path)
 
 
 def read_folder(
@@ -183,8 +161,9 @@ def read_folder(
     tag_lists: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Corpus:
     """The corpus in that folder, as `read_splits` reads its files."""
-    text_task = name or corpus_name(folder)
-    return read_splits(find_splits(folder), str(folder), name or folder.name, text_task, columns, tag_lists)
+    text_task, files = name or corpus_name(folder), find_splits(folder)
+    notes = _unread(folder, files)
+    return read_splits(files, str(folder), name or folder.name, text_task, columns, tag_lists, notes)
 
 
 def read_splits(
@@ -194,6 +173,7 @@ def read_splits(
     text_task: str,
     columns: Sequence[str] | None = None,
     tag_lists: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    notes: Sequence[str] = (),
 ) -> Corpus:
     """The corpus of these files, training first, which lie at `place`. Without `columns`, CoNLL columns are
     named by what is in them.
@@ -209,65 +189,122 @@ def read_splits(
             f"{place} holds {_FORMATS[format_]}, whose columns have names of their own; leave out the "
             "column names."
         )
-    notes: list[str] = []
+    notes = list(notes)
     if split_of(files["test"].name) == "dev":
         notes.append(f"There is no test file: {files['test'].name} is the test split.")
+    read = {"texts": _read_texts, "conllu": _read_conllu}.get(format_)
+    corpus = (
+        read(files, name, text_task, notes) if read else _read_columns(files, name, columns, tag_lists, notes)
+    )
+    (reading,) = corpus.readings
+    layout = reading.layout or _FORMATS[format_]
+    reading = replace(reading, files={split: file.name for split, file in files.items()}, layout=layout)
+    return replace(corpus, readings=(reading,))
+
+
+def _read_columns(
+    files: Mapping[Split, Source],
+    name: str,
+    columns: Sequence[str] | None,
+    tag_lists: Mapping[str, Sequence[str]],
+    notes: list[str],
+) -> Corpus:
+    """The corpus of files in CoNLL columns."""
+    if columns is not None:
+        check_names(columns)
+    tables: dict[Split, Table] = {"train": read_table(files["train"], columns)}
+    is_guess = columns is None and tables["train"].header is None
+    if columns is None:
+        columns = name_columns(tables["train"], files["train"])
+        how = "by what is in them" if is_guess else f"by the header of {files['train'].name}"
+        notes.append(f"Columns were named {how}: {', '.join(columns)}.")
     splits: dict[Split, Sequence[Sentence]] = {}
-    schemes: dict[str, Scheme] = {}
-    if format_ == "texts":
-        training: Columns | None = None
-        left_out: dict[str, None] = {}
-        for split, file in files.items():
-            splits[split], found = read_texts(file, text_task, training)
-            training = training or found
-            left_out |= dict.fromkeys(found.left_out)
-        assert training is not None
-        if left_out:
-            shown = [column or "one without a name" for column in left_out]
-            notes.append(f"Columns left out: {', '.join(shown)}.")
-        tasks = training.tasks(text_task)
-        schemes = {tasks[column]: scheme for column, scheme in training.schemes.items()}
-    elif format_ == "conllu":
-        features: list[str] | None = None
-        for split, file in files.items():
-            splits[split], about = read_conllu(file, features)
-            notes += about
-            if features is None:
-                names = dict.fromkeys(task for sentence in splits[split] for task in sentence.labels)
-                features = [task for task in names if task.startswith(FEATURE)]
-    else:
-        if columns is not None:
-            check_names(columns)
-        table = read_table(files["train"], columns)
-        if columns is None:
-            columns = name_columns(table, files["train"])
-            notes.append(f"Columns were named by what is in them: {', '.join(columns)}.")
-        for split, file in files.items():
-            table = table if split == "train" else read_table(file, columns)
-            splits[split], about = named(table, columns, file.name)
-            notes += about
-    return assemble(name, splits, notes, tag_lists, schemes)
+    for split, file in files.items():
+        table = tables["train"] if split == "train" else read_table(file, columns)
+        tables[split] = table
+        splits[split] = named(table, columns, file)
+    notes += left_out_notes({files[split].name: table for split, table in tables.items()})
+
+    def place(split: Split, sentence: int, word: int) -> str:
+        return f"{files[split]}, line {tables[split].starts[sentence] + word}"
+
+    corpus = assemble(name, splits, notes, tag_lists, place=place)
+    for column in (columns.index(task.name) for task in corpus.tasks if task.scheme == "plain"):
+        for split in splits:
+            if (line := tables[split].empty.get(column)) is not None:
+                raise CorpusError(f"{files[split]}, line {line}: column {column + 1} is empty.")
+    return _with_columns(corpus, columns, tables["train"], is_guess=is_guess)
+
+
+def _with_columns(corpus: Corpus, columns: Sequence[str], table: Table, *, is_guess: bool) -> Corpus:
+    """The corpus with a reading of each column of its files, from left to right."""
+    (reading,) = corpus.readings
+    of_tasks = {column.name: column for column in reading.columns}
+    read = []
+    for place, name in enumerate(columns):
+        examples = values_shown(word for sentence in table.sentences[:50] for word in sentence[place])
+        column = of_tasks.get(name) or ColumnReading(
+            name, "words" if name == TOKENS else "skipped", examples=examples
+        )
+        read.append(column)
+    separated = "tabs" if table.separator == "\t" else "spaces"
+    layout = f"{_FORMATS['columns']} separated by {separated}"
+    reading = replace(reading, columns=tuple(read), layout=layout)
+    return replace(corpus, readings=(guessed(reading) if is_guess else reading,))
+
+
+def _read_conllu(files: Mapping[Split, Source], name: str, text_task: str, notes: list[str]) -> Corpus:
+    """The corpus of files in CoNLL-U."""
+    splits: dict[Split, Sequence[Sentence]] = {}
+    features: list[str] | None = None
+    tasks: dict[str, None] = {}
+    for split, file in files.items():
+        splits[split], about = read_conllu(file, features)
+        notes += about
+        tasks |= dict.fromkeys(task for sentence in splits[split] for task in sentence.labels)
+        if features is None:
+            features = [task for task in tasks if task.startswith(FEATURE)]
+    schemes: dict[str, Scheme] = dict.fromkeys(tasks, "plain")
+    corpus = assemble(name, splits, notes, schemes=schemes)
+    (reading,) = corpus.readings
+    words = values_shown(word for sentence in corpus.train[:50] for word in sentence.tokens)
+    columns = (ColumnReading(TOKENS, "words", examples=words), *reading.columns)
+    return replace(corpus, readings=(replace(reading, columns=columns),))
+
+
+def _read_texts(files: Mapping[Split, Source], name: str, text_task: str, notes: list[str]) -> Corpus:
+    """The corpus of files of texts or pairs."""
+    splits: dict[Split, Sequence[Sentence]] = {}
+    training: Columns | None = None
+    left_out: dict[str, None] = {}
+    for split, file in files.items():
+        splits[split], found = read_texts(file, text_task, training)
+        training = training or found
+        left_out |= dict.fromkeys(found.left_out)
+    assert training is not None
+    if left_out:
+        shown = [column or "one without a name" for column in left_out]
+        notes.append(f"Columns left out: {', '.join(shown)}.")
+    tasks = training.tasks(text_task)
+    corpus = assemble(
+        name, splits, notes, schemes={tasks[column]: scheme for column, scheme in training.schemes.items()}
+    )
+    (reading,) = corpus.readings
+    of_tasks = {column.name: column for column in reading.columns}
+    columns = []
+    for title in training.names:
+        if title in tasks:
+            columns.append(of_tasks[tasks[title]])
+            continue
+        is_second = title == training.texts[-1] and len(training.texts) > 1
+        texts = [(s.second or ()) if is_second else s.tokens for s in corpus.train[:3]]
+        is_text = title in training.texts
+        examples = values_shown(map(" ".join, texts)) if is_text else ()
+        columns.append(ColumnReading(title, "text" if is_text else "skipped", examples=examples))
+    return replace(corpus, readings=(replace(reading, columns=tuple(columns)),))
 
 
 def corpus_name(folder: Path) -> str:
     """What the corpus in a folder is called: as the folder, an upload without its hash."""
     place = folder.resolve()
     return place.name.rpartition("-")[0] if place.parent == upload_dir().resolve() else place.name
-
-
-def check_names(columns: Sequence[str], tasks: Sequence[str] | None = None) -> None:
-    """Raises CorpusError unless one column is named `tokens` and no name stands twice; where `tasks` are
-    given, each other name must be of those. Names of skipped columns are free.
-    """
-    if TOKENS not in columns:
-        raise CorpusError(f"One of the columns must be named '{TOKENS}'; they are {', '.join(columns)}.")
-    for name in columns:
-        if name.startswith(IGNORED):
-            continue
-        if tasks is not None and name not in (TOKENS, *tasks):
-            raise CorpusError(
-                f"There is no task '{name}' here; name a column {', '.join((TOKENS, *tasks))}, or begin its "
-                f"name with '{IGNORED}' to skip it."
-            )
-        if columns.count(name) > 1:
-            raise CorpusError(f"Two columns are named '{name}'; give each a name of its own.")

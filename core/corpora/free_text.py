@@ -15,14 +15,17 @@ from functools import cache
 from itertools import groupby
 from typing import Literal
 
-from core.corpora.folder import check_names, is_conllu, name_columns
+from core.corpora.columns import check_names, is_numbering, name_columns
+from core.corpora.folder import is_conllu
 from core.corpora.readers import (
     CONLLU_WIDTH,
-    DOCSTART,
     IGNORED,
     TOKENS,
     GivenFile,
     Table,
+    is_document_mark,
+    left_out_notes,
+    may_be_comment,
     named,
     read_conllu,
     read_lines,
@@ -31,7 +34,7 @@ from core.corpora.readers import (
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 from core.tasks import KINDS
-from core.tasks.schemes import convert, looks_like_spans, notation
+from core.tasks.schemes import OddLabel, read_column
 
 # Rules of our own instead of pysbd 0.3.4: that drops characters it uses as marks inside (a property test here
 # forbids it), and its time grows with the square of the text: 25 s for 72 kB, where these take 0.05 s.
@@ -240,7 +243,7 @@ def layout_of(file: GivenFile) -> Layout:
     if not file.name.lower().endswith(_TEXT):
         return "conllu" if is_conllu(file.name) else "columns"
     blocks = [
-        [_fields(line) for line in block if not line.startswith((DOCSTART, "#"))]
+        [_fields(line) for line in block if not (is_document_mark(line) or may_be_comment(line))]
         for is_empty, block in groupby(read_lines(file)[:_MOST_LINES_SEEN], key=lambda line: not line.strip())
         if not is_empty
     ]
@@ -299,15 +302,19 @@ def read_given(
         columns = (TOKENS,)
     elif columns:
         check_names(columns, tuple(schemes))
-    table = read_table(file, columns, comments=True)
+    table = read_table(file, columns)
     names = tuple(columns or _names(table, file, tuple(schemes)))
-    sentences, notes = named(table, names, name)
-    return GivenText(_in_iob2(sentences, schemes, name), notes, layout, names if layout == "columns" else ())
+    sentences = _in_iob2(named(table, names, file), schemes, name, table.starts)
+    notes = tuple(left_out_notes({name: table}))
+    return GivenText(sentences, notes, layout, names if layout == "columns" else ())
 
 
 def _names(table: Table, file: GivenFile, tasks: Sequence[str]) -> tuple[str, ...]:
-    """Words and all tasks in order where there are as many columns, else names by what is in the columns."""
-    if table.width in (1, 1 + len(tasks)):
+    """Words and all tasks in order where there are as many columns; else the header's names, or names by what
+    is in the columns.
+    """
+    is_plain = table.header is None and not is_numbering(table.column(0))
+    if table.width == 1 or (is_plain and table.width == 1 + len(tasks)):
         return (TOKENS, *tasks)[: table.width]
     found = name_columns(table, file)
     return tuple(
@@ -315,20 +322,35 @@ def _names(table: Table, file: GivenFile, tasks: Sequence[str]) -> tuple[str, ..
     )
 
 
-def _in_iob2(sentences: Sequence[Sentence], schemes: Mapping[str, str], name: str) -> tuple[Sentence, ...]:
-    """Only the labels of these tasks, spans as IOB2 however they were written."""
+def _in_iob2(
+    sentences: Sequence[Sentence], schemes: Mapping[str, str], name: str, starts: Sequence[int] = ()
+) -> tuple[Sentence, ...]:
+    """Only the labels of these tasks, spans as IOB2 however they were written.
+
+    `starts` has the line of each sentence's first word. A sentence with a word that has no label of a span
+    task is not annotated for it.
+    """
     kept: list[dict[str, tuple[str, ...]]] = [{} for _ in sentences]
     for task, scheme in schemes.items():
         numbers = [number for number, sentence in enumerate(sentences) if task in sentence.labels]
-        column = [sentences[number].labels[task] for number in numbers]
+        column: Sequence[Sequence[str] | None] = [sentences[number].labels[task] for number in numbers]
         if KINDS[scheme].has_spans:
-            column = convert(column, notation(column))
+            column = _spans(task, numbers, [labels or () for labels in column], name, starts)
         for number, labels in zip(numbers, column, strict=True):
-            strange = [label for label in labels if label != "O" and not looks_like_spans([label])]
-            if KINDS[scheme].has_spans and strange:
-                raise CorpusError(
-                    f"{name}, sentence {number + 1}: '{strange[0]}' is no label of spans, which {task} has; "
-                    "expected O, or B- or I- and a type."
-                )
-            kept[number][task] = labels
+            if labels is not None:
+                kept[number][task] = tuple(labels)
     return tuple(Sentence(sentence.tokens, labels) for sentence, labels in zip(sentences, kept, strict=True))
+
+
+def _spans(
+    task: str, numbers: Sequence[int], column: Sequence[Sequence[str]], name: str, starts: Sequence[int]
+) -> Sequence[Sequence[str] | None]:
+    try:
+        spans = read_column({"given": column}, needs_spans=True)
+    except OddLabel as odd:
+        number = numbers[odd.sentence]
+        where = f"line {starts[number] + odd.word}" if starts else f"sentence {number + 1}"
+        raise CorpusError(
+            f"{name}, {where}: '{odd.label}' is no label of spans, which {task} has; {odd.advice}."
+        ) from None
+    return column if spans is None else spans.labels["given"]

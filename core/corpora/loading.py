@@ -14,9 +14,11 @@ from itertools import chain, combinations
 from core.config.sweep import real_number
 from core.corpora.assembly import SPLITS, describe, findings, text_hash
 from core.corpora.catalogue import CATALOGUE, find_folder, fingerprint, join_all, locate
+from core.corpora.columns import ColumnProposal
 from core.corpora.derived import Recipe, is_derived, recipe
 from core.corpora.described import keep_text_hash, kept_text_hash
-from core.corpora.folder import read_folder
+from core.corpora.folder import detect_columns, read_folder
+from core.corpora.reading import Reading
 from core.corpora.sampling import parts, words_of
 from core.corpora.types import Corpus, Overlap, Sentence, Split, Task
 from core.errors import CorpusError
@@ -95,6 +97,20 @@ def text_known(name: str, columns: Sequence[str] | None = None) -> str | None:
     have changed since. Raises CorpusError where there is no such corpus.
     """
     return kept_text_hash(bases_of(name), _key(columns), files_of(name))
+
+
+def proposed_columns(path: str) -> ColumnProposal | None:
+    """As `detect_columns`; a folder is read anew only when its files change."""
+    if (folder := find_folder(path)) is None or not folder.is_dir():
+        return detect_columns(path)
+    place = str(folder.resolve())
+    return _proposed(place, fingerprint(place))
+
+
+@lru_cache(maxsize=64)
+def _proposed(folder: str, files: tuple[str, ...]) -> ColumnProposal | None:
+    """`files` are part of the cache's key, and change when the files do."""
+    return detect_columns(folder)
 
 
 def _key(columns: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -192,6 +208,7 @@ class CorpusSummary:
     counts   by task, for each split that is annotated, how many words (or texts) have each label
     samples  three training sentences, or one of each part where there are more
     words    by task, how many words its training sentences have, of both texts of a pair
+    readings what was understood of the files of each corpus that its sentences come from
     """
 
     splits: Mapping[Split, SplitSize]
@@ -200,6 +217,7 @@ class CorpusSummary:
     samples: tuple[Sentence, ...]
     notes: tuple[str, ...]
     words: Mapping[str, int]
+    readings: tuple[Reading, ...]
 
 
 def summarise(name: str, columns: Sequence[str] | None = None) -> CorpusSummary:
@@ -225,6 +243,7 @@ def _summarised(name: str, columns: tuple[str, ...] | None, files: Files) -> Cor
             task.name: words_of(sentence for sentence in corpus.train if task.name in sentence.labels)
             for task in corpus.tasks
         },
+        corpus.readings,
     )
 
 

@@ -1,8 +1,8 @@
 """The strict readers of text files: lines, CoNLL columns, CoNLL-U. Errors name the line.
 
-CoNLL columns: a word a line, its labels in columns beside it, an empty line after a sentence. Columns stand
-apart by tabs or by spaces; the first line that holds a word decides for the whole file. Where they stand
-apart by spaces, a line of spaces is an empty line; where by tabs, it is a mistake and is refused.
+CoNLL columns: a word a line, its labels in columns beside it, a blank line after a sentence. Columns stand
+apart by tabs or by spaces; the first line that holds a word decides for the whole file. Comments, document
+marks and a line of column names are no words: they are left out and counted.
 
 CoNLL-U (https://universaldependencies.org/format.html): FORM becomes the words; UPOS, XPOS and DEPREL are
 tasks, and so is each feature of FEATS (`feats:Number`). Multiword ranges (1-2) and empty nodes (1.1) are not
@@ -14,15 +14,19 @@ that column. Elsewhere `_` is a label like the others.
 from __future__ import annotations
 
 import codecs
+import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import repeat
 from pathlib import Path
 from sys import intern
 
 from core.corpora.types import Sentence
 from core.errors import CorpusError
+from core.paths import opened
+from core.plain_text import shortened
 from core.wording import plural
 
 MOST_BYTES = 2_000_000_000
@@ -49,29 +53,27 @@ Source = Path | GivenFile
 
 
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
-    """The content of a file. Raises CorpusError where it is missing, no regular file, or larger than `most`.
-
-    A device or a pipe is refused: reading it might never end.
+    """The content of a file. Raises CorpusError where it is missing, larger than `most`, or one that `opened`
+    refuses.
     """
     try:
-        if path.exists() and not path.is_file():
-            raise CorpusError(f"{path} is not a file; give one that holds text.")
-        if path.exists() and path.stat().st_size > most:
-            raise CorpusError(
-                f"{path} holds {path.stat().st_size / 1e6:,.0f} MB and the most is "
-                f"{most / 1e6:,.0f} MB; take a part of it."
-            )
-        return path.read_bytes()
+        with opened(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > most:
+                holds = f"holds {size / 1e6:,.0f} MB and the most is {most / 1e6:,.0f} MB"
+                raise CorpusError(f"{path} {holds}; take a part of it.")
+            return file.read()
     except FileNotFoundError:
         raise CorpusError(f"There is no file {path}; check the name.") from None
     except OSError as error:
         raise CorpusError(f"{path} cannot be read: {error.strerror}.") from error
 
 
-def read_lines(source: Source) -> list[str]:
-    """The lines of a file without their ends (LF or CRLF) and without a byte order mark.
+def read_lines(source: Source, *, carriage_returns: bool = False) -> list[str]:
+    """The lines of a file without their ends (LF, CRLF or CR) and without a byte order mark.
 
-    Raises CorpusError as `read_bytes` does, and where the file is empty, not UTF-8, or too long.
+    With `carriage_returns` a line may have one inside, as a quoted field of CSV has. Raises CorpusError as
+    `read_bytes` does, and where the file is empty, not UTF-8, or too long.
     """
     data = source.content if isinstance(source, GivenFile) else read_bytes(source)
     if data.startswith(_UTF16):
@@ -89,9 +91,14 @@ def read_lines(source: Source) -> list[str]:
     if not text.strip():
         raise CorpusError(f"{source} is empty; it must hold at least one line of text.")
     # Not str.splitlines: it also splits at characters that may stand inside a token (U+2028, U+0085).
-    lines = text.split("\n")
+    lines = text.split("\n" if "\n" in text else "\r")
     if "\r" in text:
-        lines = [line.removesuffix("\r") for line in lines]
+        lines = [line.rstrip("\r") for line in lines]
+        inside = next((number for number, line in enumerate(lines, start=1) if "\r" in line), None)
+        if inside is not None and not carriage_returns:
+            raise CorpusError(
+                f"{source}, line {inside}: has a carriage return inside; end lines with a line feed."
+            )
     if not lines[-1]:
         lines.pop()
     if len(lines) > MOST_LINES:
@@ -111,20 +118,56 @@ TOKENS = "tokens"
 IGNORED = "_"
 """Columns whose name begins with this are skipped."""
 
-DOCSTART = "-DOCSTART-"
+_DOCSTART = re.compile(r"[ \t]*(\d+[ \t]+)?-DOCSTART-([ \t]|$)", re.IGNORECASE)
 _MOST_COLUMNS = 200
-_METADATA = re.compile(r"#\s*\S+ = ")
+_BLANKS = " \t"
+# A line that may be a comment, one that surely is, and one that also ends a sentence.
+_COMMENT = re.compile(r"#+(\s|$)|#\s*[\w.-]+\s*[=:]|#(begin|end)\b")
+_METADATA = re.compile(r"#\s+\S+\s*=|#\S+\s+=\s")
+_DOCUMENT = re.compile(r"#\s*(begin|end) document\b")
+_WORD_NAMES = frozenset(["token", "tokens", "word", "words", "form", "forms", "wordform", "text"])
+_LABEL_NAMES = re.compile(
+    r"_.*|.*(tags?|labels?|pos|ner|iob2?|bio|ids?|lemmas?|chunks?|entity|entities|feats|deprel|head|index)"
+    r"|sent.*|doc.*|start|end|offset|gold|slots?|mwe|supersenses?|morph|srl"
+)
+_SURELY_LABELS = re.compile(r"(.*_)?(tag|label|pos|ner|chunk)s?")
+# In so many rows, values of the first row that never occur again are likely to be names of columns.
+_ROWS_FOR_A_HEADER = 20
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Lines of a file that are no words: what they are, how many, and the first one with its number."""
+
+    what: str
+    count: int
+    line: int
+    example: str
+
+    def counted(self, file: str) -> str:
+        """`12 in train.conll (the first on line 3: '# id = 1')`."""
+        place = f"line {self.line}" if self.count == 1 else f"the first on line {self.line}"
+        shown = f": '{shortened(self.example.strip(), 40)}'" if self.example.strip() else ""
+        return f"{self.count:,} in {file} ({place}{shown})"
 
 
 @dataclass(frozen=True)
 class Table:
-    """The sentences of a file, each as its columns from left to right; what was left out: document marks and
-    comments.
+    """The sentences of a file, each as its columns from left to right, and what else the file holds.
+
+    starts     the line of each sentence's first word
+    separator  what stands between columns: a tab, or any number of spaces
+    header     the names that the first line gives the columns, that of the words as `tokens`
+    left_out   the lines that are no words
+    empty      by column, counted from 0, the line of its first empty field
     """
 
     sentences: Sequence[Sequence[tuple[str, ...]]]
-    docstarts: int
-    comments: int = 0
+    starts: Sequence[int]
+    separator: str
+    header: tuple[str, ...] | None
+    left_out: Sequence[LeftOut]
+    empty: Mapping[int, int]
 
     @property
     def width(self) -> int:
@@ -136,90 +179,196 @@ class Table:
         return [columns[place] for columns in self.sentences]
 
 
-def named(table: Table, columns: Sequence[str], file: str) -> tuple[tuple[Sentence, ...], tuple[str, ...]]:
-    """The sentences of a table whose columns have these names, and notes on what was left out."""
+def left_out_notes(tables: Mapping[str, Table]) -> list[str]:
+    """A sentence for each kind of line that was left out. `tables` has them by the names of their files."""
+    counted: dict[str, list[str]] = {}
+    for file, table in tables.items():
+        for lines in table.left_out:
+            counted.setdefault(lines.what, []).append(lines.counted(file))
+    return [f"Left out, {what}: {', '.join(files)}." for what, files in counted.items()]
+
+
+def named(table: Table, columns: Sequence[str], source: Source) -> tuple[Sentence, ...]:
+    """The sentences of a table whose columns have these names.
+
+    Raises CorpusError where a word is empty, and where a column holds texts.
+    """
     tokens = columns.index(TOKENS)
+    if tokens in table.empty:
+        raise CorpusError(f"{source}, line {table.empty[tokens]}: column {tokens + 1} is empty.")
+    for name, values in zip(columns, table.sentences[0], strict=True):
+        texts = [value for value in values if " " in value]
+        if len(table.sentences) == 1 and not name.startswith(IGNORED) and 2 * len(texts) > len(values):
+            raise CorpusError(
+                f"{source}, line {table.starts[0] + values.index(texts[0])}: '{shortened(texts[0], 40)}' is "
+                "a text and no word, and no blank line ends a sentence. A file of words has a word a line; "
+                "the first line of a file of texts names its columns, such as text and label."
+            )
     tasks = [
         (name, place)
         for place, name in enumerate(columns)
         if place != tokens and not name.startswith(IGNORED)
     ]
-    sentences = tuple(
+    return tuple(
         Sentence(sentence[tokens], {name: sentence[place] for name, place in tasks})
         for sentence in table.sentences
     )
-    left_out = {"-DOCSTART- line": table.docstarts, "comment": table.comments}
-    notes = [f"{file}: {plural(count, what)} left out." for what, count in left_out.items() if count]
-    return sentences, tuple(notes)
 
 
-def read_table(source: Source, columns: Sequence[str] | None = None, *, comments: bool = False) -> Table:
+def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
     """The columns of a file, without names. `columns`, where given, says how many fields each row must have.
 
-    With `comments`, lines such as `# text = …` before a sentence are left out. A sentence may begin with the
-    word `#`: its line has as many fields as the others.
+    Blank lines, `-DOCSTART-` lines and `#begin document` end a sentence. Comments before a sentence and a
+    first line that names the columns are left out. A sentence may begin with the word `#`.
 
     Raises CorpusError with file, line and what was expected.
     """
     lines = read_lines(source)
-    marks = ("#",) if comments else ()
-    first = next((n for n, line in enumerate(lines) if line.strip() and not line.startswith(marks)), 0)
-    separator = "\t" if "\t" in lines[first] else " "
-    # Spaces around a line mean nothing, but where tabs separate columns a line of spaces may be a word.
-    end = first if separator == "\t" else len(lines)
-    lines[:end] = [line.strip(" ") for line in lines[:end]]
-
-    width, expectation = (len(columns), f"({', '.join(columns)})") if columns else (0, "")
+    first = _first_word_line(lines)
+    separator = "\t" if "\t" in lines[first].strip(" ") else " "
+    if separator == " ":
+        lines = [line.strip(" ") for line in lines]
+    width, expectation = len(_fields(lines[first], separator)), f"as on line {first + 1}"
+    if columns:
+        width, expectation = len(columns), f"({', '.join(columns)})"
+    elif width > _MOST_COLUMNS:
+        raise CorpusError(
+            f"{source}, line {first + 1}: has {width:,} columns and the most is {_MOST_COLUMNS}."
+        )
     sentences: list[tuple[tuple[str, ...], ...]] = []
+    starts: list[int] = []
     rows: list[tuple[str, ...]] = []
-    docstarts = left_out = 0
+    left_out: dict[str, LeftOut] = {}
+    empty: dict[int, int] = {}
+    suspects: dict[int, str] = {}  # by sentence, a first row that may be a comment
+
+    def leave_out(what: str, number: int, line: str) -> None:
+        seen = left_out.get(what)
+        left_out[what] = replace(seen, count=seen.count + 1) if seen else LeftOut(what, 1, number, line)
+
     # Lines come again and again: each is taken apart and checked once.
-    known: dict[str, tuple[str, ...]] = {"": ()}
+    known: dict[str, tuple[str, ...]] = {}
     for number, line in enumerate([*lines, ""], start=1):
-        if not rows and line.startswith(marks) and (_METADATA.match(line) or len(line.split()) != width):
-            left_out += 1
-            continue
         fields = known.get(line)
         if fields is None:
-            fields = tuple(intern(field.strip(" ")) for field in line.split(separator))
-            fields = fields if separator == "\t" else tuple(filter(None, fields))
-            if fields[:1] == (DOCSTART,):
-                problem = _problem(line, fields[:1], 1, "", separator)
-                fields = fields[:1]
-            else:
-                if not width:
-                    width, expectation = len(fields), f"as on line {number}"
-                problem = _problem(line, fields, width, expectation, separator)
-            if problem is None and columns is None and width > _MOST_COLUMNS:
-                problem = f"has {width:,} columns and the most is {_MOST_COLUMNS}."
-            if problem is not None:
+            if not line.strip(_BLANKS) or is_document_mark(line):
+                if rows:
+                    sentences.append(tuple(zip(*rows, strict=True)))
+                    rows = []
+                if line:
+                    leave_out(_kind_of_mark(line), number, line)
+                continue
+            fields = _fields(line, separator)
+            if not rows and _COMMENT.match(line) and (len(fields) != width or _METADATA.match(line)):
+                leave_out("comments", number, line)
+                continue
+            if problem := _problem(line, fields, width, expectation, separator):
                 raise CorpusError(f"{source}, line {number}: {problem}")
             known[line] = fields
-        if fields and fields[0] != DOCSTART:
-            rows.append(fields)
-            continue
-        docstarts += bool(fields)
-        if rows:
-            sentences.append(tuple(zip(*rows, strict=True)))
-            rows = []
+        if "" in fields:
+            for place, field in enumerate(fields):
+                if not field:
+                    empty.setdefault(place, number)
+        if not rows:
+            if width > 1 and line.startswith("#") and _COMMENT.match(line):
+                suspects[len(sentences)] = line
+            starts.append(number)
+        rows.append(fields)
+    if suspects:
+        surely_words = known.keys() - set(suspects.values())
+        seen = _values(known[line] for line in surely_words)
+        for place, suspect in sorted(suspects.items(), reverse=True):
+            if all(map(_is_new, known[suspect][1:], seen[1:] or repeat(()))):
+                leave_out("comments", starts[place], suspect)
+                _drop_first_row(sentences, starts, place)
+    header = None
+    if sentences:
+        first_row: tuple[str, ...] = tuple(column[0] for column in sentences[0])
+        words = _header(first_row, [fields for fields in known.values() if fields != first_row])
+        if words is not None:
+            header = tuple(TOKENS if place == words else name for place, name in enumerate(first_row))
+            leave_out("header lines", starts[0], separator.join(first_row))
+            _drop_first_row(sentences, starts, 0)
     if not sentences:
         raise CorpusError(f"{source} holds no sentence; it must hold at least one.")
-    return Table(sentences, docstarts, left_out)
+    return Table(sentences, starts, separator, header, tuple(left_out.values()), empty)
+
+
+def is_document_mark(line: str) -> bool:
+    """Whether a line says that a document begins or ends: `-DOCSTART- -X- O`, `#begin document (x)`."""
+    return _DOCSTART.match(line) is not None or _DOCUMENT.match(line) is not None
+
+
+def _kind_of_mark(line: str) -> str:
+    return "document marks" if line.strip(_BLANKS) else "lines of spaces or tabs"
+
+
+def may_be_comment(line: str) -> bool:
+    """Whether a line looks like a comment: `# text = …`, `#id=5`. A word may look so too."""
+    return line.startswith("#") and _COMMENT.match(line) is not None
+
+
+def _first_word_line(lines: Sequence[str]) -> int:
+    """The place of the first line that holds a word; where all begin with `#`, of the first that may."""
+
+    def places() -> Iterator[int]:
+        return (n for n, line in enumerate(lines) if line.strip(_BLANKS) and not is_document_mark(line))
+
+    return next((place for place in places() if not _COMMENT.match(lines[place])), next(places(), 0))
+
+
+def _fields(line: str, separator: str) -> tuple[str, ...]:
+    fields = (intern(field.strip(" ")) for field in line.split(separator))
+    return tuple(fields) if separator == "\t" else tuple(filter(None, fields))
+
+
+def _values(rows: Iterable[Sequence[str]]) -> list[set[str]]:
+    """The different values of each column."""
+    return list(map(set, zip(*rows, strict=True)))
+
+
+def _is_new(value: str, seen: Container[str]) -> bool:
+    return value not in seen
+
+
+def _drop_first_row(sentences: list[tuple[tuple[str, ...], ...]], starts: list[int], place: int) -> None:
+    """Drops the first word of a sentence, and the sentence where no other is left."""
+    sentences[place] = tuple(column[1:] for column in sentences[place])
+    starts[place] += 1
+    if not sentences[place][0]:
+        del sentences[place], starts[place]
+
+
+def _header(first: Sequence[str], others: Collection[Sequence[str]]) -> int | None:
+    """The place of the column of words, where the first row of a file names its columns; else None.
+
+    `others` are the different rows. A name occurs nowhere else in its column. One is a known name of words,
+    or all but one are known names of labels.
+    """
+    names = [field.lower() for field in first]
+    words = [place for place, name in enumerate(names) if name in _WORD_NAMES]
+    if not words:
+        words = [place for place, name in enumerate(names) if not _SURELY_LABELS.fullmatch(name)]
+        if len(words) != 1:
+            return None
+    labels = [place for place in range(len(first)) if place != words[0]]
+    is_known = len(others) >= _ROWS_FOR_A_HEADER or any(_LABEL_NAMES.fullmatch(names[at]) for at in labels)
+    seen = _values(others) or [set()] * len(first)
+    is_header = bool(labels) and is_known and all(first[place] not in seen[place] for place in labels)
+    return words[0] if is_header else None
 
 
 def _problem(line: str, fields: Sequence[str], width: int, expectation: str, separator: str) -> str | None:
-    """What is wrong with a line that is not empty; None where nothing is."""
-    if not line.strip():
-        return (
-            "holds nothing but spaces or tabs in a file whose columns are separated by tabs; "
-            "empty the line to end the sentence there, or delete it."
-        )
+    """What is wrong with a line that holds a word; None where nothing is."""
     if "\0" in line:
         return "holds a zero byte; save the file as UTF-8 text."
+    if separator == " " and "\t" in line:
+        return "holds a tab, and the columns of this file are separated by spaces; use one of the two."
     if len(fields) != width:
         name = "tabs" if separator == "\t" else "spaces"
-        return f"expected {width} columns {expectation} separated by {name}, but found {len(fields)}."
-    return None if all(fields) else f"column {fields.index('') + 1} is empty."
+        hint = " A comment begins with '# '." if line.startswith("#") else ""
+        return f"expected {width} columns {expectation} separated by {name}, but found {len(fields)}.{hint}"
+    return None
 
 
 CONLLU_TASKS = {"upos": 3, "xpos": 4, "deprel": 7}
@@ -253,14 +402,18 @@ def read_conllu(
     sentences: list[list[list[str]]] = []
     rows: list[list[str]] = []
     left_out = 0
+    no_values: list[tuple[int, str]] = []
     for number, line in enumerate([*read_lines(source), ""], start=1):
-        if not line and rows:
+        is_blank = not line.strip(_BLANKS)
+        if is_blank and rows:
             sentences.append(rows)
             rows = []
-        if not line or line.startswith("#"):
+        if is_blank or line.startswith("#"):
             continue
-        fields = line.split("\t")
-        problem = _problem(line, [field.strip() for field in fields], CONLLU_WIDTH, "of CoNLL-U", "\t")
+        fields = [field.strip(" ") for field in line.split("\t")]
+        problem = _problem(line, fields, CONLLU_WIDTH, "of CoNLL-U", "\t")
+        if problem is None and "" in fields:
+            problem = f"column {fields.index('') + 1} is empty."
         is_word = not _NOT_A_WORD.fullmatch(fields[0])
         if problem is None and is_word and fields[0] != str(len(rows) + 1):
             problem = (
@@ -271,15 +424,27 @@ def read_conllu(
             raise CorpusError(f"{source}, line {number}: {problem}")
         if is_word:
             rows.append(fields)
+            if unread := [
+                pair for pair in fields[_FEATS].split("|") if "=" not in pair and pair != _NO_LABEL
+            ]:
+                no_values.append((number, unread[0]))
         left_out += not is_word
     if not sentences:
         raise CorpusError(f"{source} holds no sentence; it must hold at least one.")
-    rows_left_out = plural(left_out, "row")
-    notes = (f"{source.name}: {rows_left_out} of multiword ranges and empty nodes left out.",)
+    notes = []
+    if left_out:
+        rows_left_out = plural(left_out, "row")
+        notes.append(f"{source.name}: {rows_left_out} of multiword ranges and empty nodes left out.")
+    if no_values:
+        number, text = no_values[0]
+        notes.append(
+            f"{source.name}: the FEATS of {plural(len(no_values), 'word')} have a feature without a value, "
+            f"which is left out (the first on line {number}: '{shortened(text, 40)}'); write Name=Value."
+        )
     values = {row[_FEATS]: _features(row[_FEATS]) for rows in sentences for row in rows}
     occurring = sorted({task for labels in values.values() for task in labels})
     features = (occurring if features is None else features) if occurring else ()
-    return tuple(_sentence(rows, values, features) for rows in sentences), notes if left_out else ()
+    return tuple(_sentence(rows, values, features) for rows in sentences), tuple(notes)
 
 
 def _features(text: str) -> dict[str, str]:

@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from sys import intern
 from typing import Any, NoReturn
@@ -26,17 +27,32 @@ from core.config.sweep import real_number
 from core.corpora.readers import IGNORED, MOST_CHARACTERS, GivenFile, Source, read_lines
 from core.corpora.types import Scheme, Sentence
 from core.errors import CorpusError
+from core.paths import opened
 from core.plain_text import shortened
 from core.tasks import KINDS
 from core.wording import all_of, plural
 
-TEXT, PAIR = ("text",), ("text1", "text2")
-"""The columns of a text, and of a pair."""
+_TEXTS = ("text", "sentence", "utterance", "tweet", "review", "content")
+_PAIRS = (
+    ("text1", "text2"),
+    ("sentence1", "sentence2"),
+    ("question1", "question2"),
+    ("premise", "hypothesis"),
+    ("question", "sentence"),
+    ("text_a", "text_b"),
+    ("sentence_a", "sentence_b"),
+    ("#1 string", "#2 string"),
+)
+"""The names of the column of a text, and of the two columns of a pair, in lower case."""
+_ALL_TEXTS = frozenset([*_TEXTS, *chain.from_iterable(_PAIRS)])
 
-TSV = ".tsv"
-"""The ending of files whose first line tells whether they hold texts or the words of CoNLL columns."""
+CSV, TSV = ".csv", ".tsv"
+"""TSV is the ending of files whose first line tells whether they hold texts or the words of CoNLL columns."""
 
-_LEFT_OUT = ("id", "idx", "")
+_LEFT_OUT = re.compile(r"|(.*[\W_])?(id|idx|index)|(q|pair|prompt|gu|u)id\d?|.*_parse", re.IGNORECASE)
+# The names that tell a column of words, whose file holds no texts.
+_OF_WORDS = frozenset(["token", "tokens", "word", "words", "form"])
+_MOST_SEEN = 65_536
 _LABEL, _SCORE = "label", "score"
 # What separates names on the command line and in the form, and control characters.
 _NOT_IN_NAMES = re.compile("[,;\x00-\x1f]")
@@ -54,7 +70,7 @@ class Columns:
     """What the columns of a file are.
 
     names     all, from left to right
-    texts     TEXT or PAIR
+    texts     the column of a text, or the two of a pair
     schemes   the kind of task that each column of labels or numbers is
     """
 
@@ -77,22 +93,46 @@ class Columns:
 
 
 def holds_texts(source: Source) -> bool:
-    """Whether a file is one of texts: by its ending, or of TSV by the first line."""
+    """Whether a file is one of texts: by its ending, or of TSV by its beginning."""
     ending = Path(source.name).suffix.lower()
     if ending != TSV:
         return ending in _ROWS
     if isinstance(source, GivenFile):
-        first = source.content.split(b"\n", 1)[0]
+        beginning = source.content[:_MOST_SEEN]
     else:
         try:
-            if not source.is_file():  # opening a pipe might never end
-                return False
-            with source.open("rb") as file:
-                first = file.readline(MOST_CHARACTERS)
+            with opened(source) as file:
+                beginning = file.read(_MOST_SEEN)
         except OSError:
             return False  # the reader says what is wrong
-    names = [name.strip() for name in first.decode("utf-8-sig", errors="replace").split("\t")]
-    return len(names) > 1 and not {*TEXT, *PAIR}.isdisjoint(names)
+    lines = re.split("\r\n|\n|\r", beginning.decode("utf-8-sig", errors="replace"))
+    return _are_texts([line.split("\t") for line in lines])
+
+
+def is_text_column(name: str) -> bool:
+    """Whether a column of that name may hold texts."""
+    return name.lower() in _ALL_TEXTS
+
+
+def _are_texts(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row of a TSV file names columns of texts.
+
+    A file of words may begin with the word `text`: it has blank lines, or its other columns repeat the label
+    of that word, and no word has a space inside.
+    """
+    names = [name.strip().lower() for name in rows[0]]
+    first = next((place for place, name in enumerate(names) if is_text_column(name)), None)
+    if len(names) < 2 or first is None or not _OF_WORDS.isdisjoint(names):
+        return False
+    others = [row for row in rows[1:] if len(row) == len(names)]
+    if any(" " in row[first].strip() for row in others):
+        return True
+    ends = [not any(map(str.strip, row)) for row in rows]
+    has_blank_line = any(blank and not all(ends[place:]) for place, blank in enumerate(ends))
+    repeats = any(
+        row[place] == name for row in others for place, name in enumerate(rows[0]) if place != first
+    )
+    return not (has_blank_line or repeats)
 
 
 def read_texts(
@@ -133,7 +173,7 @@ def read_asked(source: Source, schemes: Mapping[str, str]) -> AskedTexts:
     names, rows = _read(source)
     with _line(source, 1):
         texts = _text_columns(names)
-    reads = "text" if texts == TEXT else "pair"
+    reads = "text" if len(texts) == 1 else "pair"
     known = {task: KINDS[scheme] for task, scheme in schemes.items() if KINDS[scheme].reads == reads}
     tasks = {name: name for name in names if name in known}
     for name in (_LABEL, _SCORE):
@@ -150,10 +190,11 @@ def read_asked(source: Source, schemes: Mapping[str, str]) -> AskedTexts:
 
 def _read(source: Source) -> tuple[Sequence[str], Iterator[Row]]:
     """The names of the columns, and the rows."""
-    lines = read_lines(source)
+    ending = Path(source.name).suffix.lower()
+    lines = read_lines(source, carriage_returns=ending == CSV)
     while lines and not lines[-1]:
         lines.pop()
-    rows = _ROWS[Path(source.name).suffix.lower()](source, lines)
+    rows = _ROWS[ending](source, lines)
     return [name.strip() for name in next(rows)[1]], rows
 
 
@@ -267,7 +308,7 @@ def _json_object(line: str) -> dict[str, Any]:
 
 _EXAMPLE = '{"text": "…", "label": "…"}'
 
-_ROWS = {TSV: _tsv, ".csv": _csv, ".jsonl": _jsonl}
+_ROWS = {TSV: _tsv, CSV: _csv, ".jsonl": _jsonl}
 
 ENDINGS = tuple(_ROWS)
 """The endings of files of texts."""
@@ -278,19 +319,23 @@ ENDINGS = tuple(_ROWS)
 
 def _columns(names: tuple[str, ...], training: Columns | None) -> Columns:
     texts = _text_columns(names)
-    tasks = [name for name in names if name not in (*texts, *_LEFT_OUT) and not name.startswith(IGNORED)]
+    tasks = [
+        name
+        for name in names
+        if name not in texts and not _LEFT_OUT.fullmatch(name) and not name.startswith(IGNORED)
+    ]
     _check_names(names, (*texts, *tasks))
     if unfit := [name for name in tasks if _NOT_IN_NAMES.search(name)]:
         raise ValueError(f"the name '{_short(unfit[0])}' of a column has a comma or the like; change it.")
     if not tasks:
         raise ValueError(f"expected a column of labels beside {all_of(texts)}, such as label; found none.")
     numbers = [name for name in tasks if name == _SCORE or name.endswith(f"_{_SCORE}")]
-    if numbers and texts == TEXT:
+    if numbers and len(texts) == 1:
         raise ValueError(
             f"the column {numbers[0]} would hold numbers of pairs, and there is one text; expected text1 and "
             "text2, or a name that does not end with score."
         )
-    labels: Scheme = "text" if texts == TEXT else "pair"
+    labels: Scheme = "text" if len(texts) == 1 else "pair"
     schemes: dict[str, Scheme] = {name: "score" if name in numbers else labels for name in tasks}
     columns = Columns(names, texts, schemes)
     if training is not None:
@@ -299,11 +344,17 @@ def _columns(names: tuple[str, ...], training: Columns | None) -> Columns:
 
 
 def _text_columns(names: Sequence[str]) -> tuple[str, ...]:
-    """TEXT or PAIR."""
-    texts = tuple(name for name in (*TEXT, *PAIR) if name in names)
-    if texts not in (TEXT, PAIR):
-        raise ValueError(f"expected a column text, or text1 and text2, but the columns are {_shown(names)}.")
-    return texts
+    """The column of a text, or the two of a pair, as the file writes them."""
+    lower = [name.lower() for name in names]
+    single = [name for name in _TEXTS if name in lower]
+    pair = next((pair for pair in _PAIRS if set(pair) <= set(lower)), ())
+    texts = pair or tuple(single[:1])
+    if not texts or (pair and not set(single) <= set(pair)):
+        raise ValueError(
+            "expected a column text or sentence, or two for pairs, such as text1 and text2, sentence1 and "
+            f"sentence2 or premise and hypothesis, but the columns are {_shown(names)}."
+        )
+    return tuple(names[lower.index(name)] for name in texts)
 
 
 def _check_names(names: Sequence[str], read: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from core.corpora.reading import Reading
 from core.tasks.schemes import Scheme as Scheme
 
 Split = Literal["train", "dev", "test"]
@@ -117,6 +118,7 @@ class Corpus:
                      for that takes longer than all else
     overlaps         each pair of tasks in the whole corpus, for runs whose alignment is `auto`
     text_hash        of the whole corpus as it was read, whatever share a run draws; empty if it was not read
+    readings         what was understood of the files of each corpus that its sentences come from
     """
 
     name: str
@@ -129,6 +131,7 @@ class Corpus:
     planted: Callable[[Sequence[str]], Planted | None] | None = None
     overlaps: tuple[Overlap, ...] = ()
     text_hash: str = ""
+    readings: tuple[Reading, ...] = ()
 
     def split(self, name: Split) -> tuple[Sentence, ...]:
         """The sentences of that split."""

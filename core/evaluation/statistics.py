@@ -210,7 +210,8 @@ def randomisation_test(
         coins = np.unpackbits(bits, axis=1, count=len(moved)).astype(number)
         gained = (coins @ moved).astype(np.float64).reshape(tossed, *totals[0].shape)
         differences = _difference(totals[0] + gained, totals[1] - gained)
-        extreme += int(np.sum(np.abs(differences) >= abs(observed) - _ROUNDING))
+        # Not so where the scores of a round are undefined: those count against a difference.
+        extreme += int(np.sum(~(np.abs(differences) < abs(observed) - _ROUNDING)))
     return Randomised(float(observed), (extreme + 1) / (rounds + 1), len(first), first.shape[1])
 
 

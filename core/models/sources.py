@@ -21,7 +21,7 @@ from typing import Any
 
 from core.config import RunConfig
 from core.errors import FIELD, ConfigError, EncoderError
-from core.paths import OUTSIDE, may_read, models_dir
+from core.paths import OUTSIDE, first_outside, models_dir
 from core.registry import ENCODERS, WORD_ENCODERS, base_name, reads_words
 
 INDEX = "model.safetensors.index.json"
@@ -100,8 +100,6 @@ def locate(encoder: str) -> str:
     folder = Path(os.path.expanduser(name))
     if not os.path.isdir(folder):
         return name
-    if not may_read(folder):
-        raise EncoderError(f"The folder {name} {OUTSIDE}")
     _check_model(folder, name)
     return str(folder)
 
@@ -118,8 +116,11 @@ def local_copy(encoder: str) -> Path | None:
 def _check_model(folder: Path, name: str) -> dict[str, Any]:
     """The folder's config.json.
 
-    Raises EncoderError where the folder holds no model, or one that only code or a pickle could load.
+    Raises EncoderError where the folder holds no model, or one that only code or a pickle could load, or
+    leads to files that one may not read.
     """
+    if outside := first_outside(folder):
+        raise EncoderError(f"{outside} {OUTSIDE}")
     if not (folder / "config.json").is_file():
         raise EncoderError(
             f"The folder {name} is not an encoder: it has no config.json. Name a folder written by "

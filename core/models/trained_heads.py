@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from core.checkpoints.shared_storage import model_folder
 from core.config import RunConfig, trains_heads_alone
 from core.errors import FIELD, ConfigError
-from core.paths import OUTSIDE, checkpoint_dir, given_path, may_read
+from core.paths import OUTSIDE, checkpoint_dir, first_outside, given_path
 from core.tasks import KINDS
 
 if TYPE_CHECKING:
@@ -85,8 +85,8 @@ def trained_heads(config: RunConfig) -> TrainedHeads | None:
     if config.added_to is None:
         return None
     folder = trained_folder(config.added_to)
-    if not may_read(folder):
-        raise ConfigError("added_to", f"{FIELD}: {folder} {OUTSIDE}")
+    if outside := first_outside(folder):
+        raise ConfigError("added_to", f"{FIELD}: {outside} {OUTSIDE}")
     try:
         stored = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         before, tasks = RunConfig.stored(stored["config"]), tuple(stored["tasks"])

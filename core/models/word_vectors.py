@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import FIELD, ConfigError
-from core.paths import OUTSIDE, may_read
+from core.paths import OUTSIDE, may_read, opened
 from core.plain_text import shortened
 from core.wording import plural
 
@@ -170,7 +170,8 @@ def _unpack(path: Path, size: int, changed: int) -> None:
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
     """The file's bytes, unpacked where it is gzip. Raises ConfigError where it cannot be read."""
-    with _reading(path), path.open("rb") as file:
+    is_ours = path in _PACKAGED.values()
+    with _reading(path), path.open("rb") if is_ours else opened(path) as file:
         is_packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
         if is_packed:

@@ -79,6 +79,15 @@ def store_file(url: URL) -> Path | None:
     return given_path(name).resolve()
 
 
+def check_shared(url: URL) -> None:
+    """Raises StoreError where other processes would not find that store: in memory, or a URI with options."""
+    if url.get_backend_name() == "sqlite" and store_file(url) is None:
+        raise StoreError(
+            f"The store {shown(url)} is in memory or has no plain file name, so no worker and no other "
+            "command would find it; name a file: sqlite:///runs.db."
+        )
+
+
 def shown(url: URL) -> str:
     """The URL without its passwords, for logs, pages and errors."""
     secret = {name: "***" for name in url.query if "password" in name}

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Engine, func, inspect, select, text
 from core.errors import StoreError
 from core.store.schema import metadata, versions
 
-HEAD = "0004"
+HEAD = "0005"
 """The present revision. A new store is made at it; `_STEPS` bring older ones to it."""
 
 # Columns are added, tables never rebuilt: SQLite would first drop the rows, and all that depend on them.
@@ -29,6 +29,23 @@ _STEPS: dict[str, tuple[str, ...]] = {
         "changed_at DOUBLE PRECISION NOT NULL, CONSTRAINT pk_settings PRIMARY KEY (name))",
     ),
     "0004": ("ALTER TABLE scores ADD COLUMN spearman DOUBLE PRECISION",),
+    # Scores that are 0/0 were stored as 0.
+    "0005": (
+        # SQLite cannot drop NOT NULL from a column.
+        "ALTER TABLE scores ADD COLUMN new_score DOUBLE PRECISION",
+        "ALTER TABLE scores ADD COLUMN new_accuracy DOUBLE PRECISION",
+        "UPDATE scores SET new_score = score, new_accuracy = accuracy WHERE tokens > 0",
+        # No span is annotated. Runs from the record of a study lack reports, and have no predictions.
+        "UPDATE scores SET new_score = NULL, precision = NULL, recall = NULL, f1_conll = NULL, "
+        "f1_strict = NULL WHERE score_name = 'f1_conll' AND score = 0 "
+        "AND REPLACE(report, '\"support\": 0', '') NOT LIKE '%\"support\"%' "
+        "AND EXISTS (SELECT 1 FROM predictions WHERE predictions.run_id = scores.run_id "
+        "AND predictions.split = scores.split AND predictions.task = scores.task)",
+        "ALTER TABLE scores DROP COLUMN score",
+        "ALTER TABLE scores DROP COLUMN accuracy",
+        "ALTER TABLE scores RENAME COLUMN new_score TO score",
+        "ALTER TABLE scores RENAME COLUMN new_accuracy TO accuracy",
+    ),
 }
 # Any number that no other program on the same database would use.
 _LOCK = 0x4D524E4C  # "MRNL"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +19,8 @@ _PAUSED = "queue paused"
 _DRAINED = "drained machine "
 _SCHEDULER = "scheduler "
 _NOW = "now"
+# As that of migrations: any number that no other program on the same database would use.
+_LOCK = 0x4D524E51  # "MRNQ"
 _IS_QUEUED = runs.c.state == RunState.QUEUED.value
 _CLAIM_ORDER = (runs.c.priority.desc(), runs.c.id)
 # Built once, as it is long; the other columns that it sets come with its parameters.
@@ -31,6 +34,17 @@ _TAKE = (
 
 class Queue(Database):
     """Claims, priorities, pauses and drained machines; and counts of what goes on."""
+
+    @contextmanager
+    def queueing_alone(self) -> Iterator[None]:
+        """A transaction that one process at a time is in: a run that it finds missing and adds is added once.
+
+        Runs are still claimed and trained meanwhile, on a server. Raises StoreError.
+        """
+        with self.transaction() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
+            yield
 
     def claim(
         self, owner: Owner, due_in: float, *, run_id: int | None = None, engine_job: str | None = None

@@ -193,6 +193,11 @@ class StoredScore(TaskScore):
     split: str
     epoch: int
 
+    @property
+    def reason(self) -> str:
+        """Why the headline is undefined, where it is."""
+        return self.undefined_because(f"the {self.split} split")
+
 
 @dataclass(frozen=True, order=True)
 class SnapshotKey:

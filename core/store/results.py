@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -58,11 +59,13 @@ class Results(Database):
             parts = (statement.where(scores.c.run_id.in_(chunk)) for chunk in in_chunks(run_ids))
         with self.transaction(write=False) as connection:
             rows = [row for part in parts for row in connection.execute(part).mappings()]
-        stored = [_stored_score(dict(row)) for row in rows]
+        stored = [stored_score(dict(row)) for row in rows]
         return sorted(stored, key=lambda score: (score.run_id, score.split, score.task))
 
     def mean_scores(self, split: str, task: str | None = None) -> dict[int, float]:
-        """The score of every run that has one on this split: of this task, or the mean over its tasks."""
+        """The score of every run that has one on this split: of this task, or the mean over its tasks.
+        Undefined scores count in no mean.
+        """
         statement = select(scores.c.run_id, func.avg(scores.c.score)).where(scores.c.split == split)
         if task is not None:
             statement = statement.where(scores.c.task == task)
@@ -127,15 +130,20 @@ class Results(Database):
 
 
 def score_row(score: TaskScore) -> dict[str, Any]:
-    """The columns of a score."""
-    # The column of accuracy takes no NULL since the first schema; a task without accuracy has 0 there.
-    accuracy = {"accuracy": score.accuracy or 0.0}
-    return dataclasses.asdict(score) | accuracy | {"report": json.dumps(score.report, ensure_ascii=False)}
+    """The columns of a score; what is undefined is None. So is a score over no words, which earlier versions
+    wrote as 0.
+    """
+    row = dataclasses.asdict(score) | {"report": json.dumps(score.report, ensure_ascii=False)}
+    undefined = {name for name, value in row.items() if isinstance(value, float) and math.isnan(value)}
+    return row | dict.fromkeys(undefined | (set() if score.tokens else {"score", "accuracy"}))
 
 
-def _stored_score(row: Mapping[str, Any]) -> StoredScore:
+def stored_score(row: Mapping[str, Any]) -> StoredScore:
+    """The score of these columns."""
     values = {**row, "report": json.loads(row["report"])}
-    if row["score_name"] == PEARSON:
+    if row["score"] is None:
+        values["score"] = math.nan
+    if row["score_name"] == PEARSON:  # earlier versions wrote 0
         values["accuracy"] = None
     return StoredScore(**values)
 

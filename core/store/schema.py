@@ -147,8 +147,9 @@ scores = Table(
     Column("task", String(200), primary_key=True),
     Column("epoch", Integer, nullable=False),
     Column("score_name", String(40), nullable=False),
-    *_columns(Double, "score", "accuracy", nullable=False),
-    *_columns(Double, "precision", "recall", "f1_conll", "f1_strict", "seqeval_f1", "spearman"),
+    # A score that is undefined is NULL, as is one that tasks of that kind do not have.
+    *_columns(Double, "score", "accuracy", "precision", "recall"),
+    *_columns(Double, "f1_conll", "f1_strict", "seqeval_f1", "spearman"),
     Column("tokens", Integer, nullable=False),
     Column("report", Text, nullable=False),
     _one_of("split", ("train", "dev", "test"), "split"),

@@ -45,13 +45,18 @@ class Store(Queue, Life, Exchange):
         *,
         clock: Callable[[], float] = time.time,
         patience_s: float | None = None,
+        shared: bool = False,
     ) -> Self:
         """Opens the store; creates it or brings its tables up to date where needed.
 
         `url` is any SQLAlchemy URL (default: `core.paths.database_url()`); `clock` gives seconds since 1970;
-        a busy store is waited for `patience_s` (default: BUSY_TIMEOUT_S). Raises StoreError.
+        a busy store is waited for `patience_s` (default: BUSY_TIMEOUT_S). `shared`, as the default store is:
+        other processes use it too, so that a store in memory is refused, and the laboratory's folder is made.
+        Raises StoreError.
         """
-        if url is None:
+        parsed = engine.parse_url(url or database_url())
+        if shared or url is None:
+            engine.check_shared(parsed)
             try:
                 home().mkdir(parents=True, exist_ok=True)
             except OSError as error:
@@ -59,7 +64,6 @@ class Store(Queue, Life, Exchange):
                     f"The laboratory's folder {home()} cannot be made ({error.strerror}); set MRNLAB_HOME to "
                     "one that can."
                 ) from error
-        parsed = engine.parse_url(url or database_url())
         if patience_s is None:
             patience_s = engine.BUSY_TIMEOUT_S
         with engine.translated_errors(engine.shown(parsed), patience_s):

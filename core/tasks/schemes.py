@@ -1,4 +1,4 @@
-"""Tag schemes: which a column of labels follows, and the one conversion to IOB2 at load.
+"""Tag schemes: how the labels of a column are written, and the one conversion to IOB2 at load.
 
 | scheme | a span of two words, one of one | adjacent spans of one type |
 |--------|---------------------------------|----------------------------|
@@ -6,18 +6,26 @@
 | IOB1   | I-X I-X, I-X                    | I-X B-X                    |
 | IOBES  | B-X E-X, S-X                    | S-X S-X                    |
 | BILOU  | B-X L-X, U-X                    | U-X U-X                    |
+| BMES   | B-X E-X, S-X (M-X inside)       | S-X S-X                    |
+| IOE    | I-X E-X or I-X I-X, E-X or I-X  | E-X I-X                    |
+| IO     | X X, X                          | cannot be written          |
 
-IO, with I-X I-X for both, cannot be converted: it does not tell where one of two adjacent spans ends. A
-corpus is only made to train on it (`core.corpora.derived.simulated`).
+Every scheme may be spelled in several ways: `B-PER`, `B_PER`, `PER-B`, `b-per`, `B` without a type, and
+`(PER* *)` as CoNLL-2012 has it. All are read by the rules of conlleval and seqeval's default mode: a span
+begins at B, S or U, after O, E, L, S or U, and where the type changes.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from itertools import chain, pairwise
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from itertools import chain, compress, pairwise
+from typing import Generic, Literal, TypeVar
+
+from core.wording import any_of
 
 Scheme = Literal["iob2", "plain", "text", "pair", "score"]
 """The stored name of a kind of task."""
@@ -25,14 +33,161 @@ Scheme = Literal["iob2", "plain", "text", "pair", "score"]
 Column = Sequence[Sequence[str]]
 """The labels of one task: a sequence per sentence."""
 
+Split = TypeVar("Split", bound=str)
+"""The name of a split."""
+Part = tuple[str, str]
+"""A label as its prefix, an upper-case letter, and its type; `("O", "")` outside spans."""
+
+NOT_ANNOTATED = ("_", "")
+"""What stands for the label of a word that nobody annotated."""
+_LACKING = frozenset(NOT_ANNOTATED)
+
+TYPELESS = "_"
+"""The type of spans that are written without one, as seqeval calls it."""
+
+_OUTSIDE: Part = ("O", "")
 _IOB = re.compile(r"O|[BI]-.+")
-_IOBES = re.compile(r"O|[BIES]-.+")
-_BILOU = re.compile(r"O|[BILU]-.+")
-_TO_IOB2 = {"S-": "B-", "E-": "I-", "U-": "B-", "L-": "I-"}
+_SCHEMES = {
+    "IOB": frozenset("BI"),
+    "IOE": frozenset("IE"),
+    "IOBES": frozenset("BIES"),
+    "BILOU": frozenset("BILU"),
+    "BMES": frozenset("BMES"),
+    "BMEW": frozenset("BMEW"),
+}
+_OPENS, _CLOSES, _INSIDE = frozenset("BSUW"), frozenset("OESLUW"), frozenset("IMEL")
+_LETTERS = "BIESLUMW"
+_JOINERS = "-_:/.|–—"
+_BRACKETS = "(X*)"
+_BRACKETED = re.compile(r"\((?P<type>[^()*]+)\*\)?|\*\)?")
+_NAME_OF_TYPE = re.compile(r"[^\W\d_][\w/&+.-]*\w")
+# Tags of words, by which a column of bare names that also has `O` is known to hold no spans.
+_WORD_TAGS = frozenset(["NN", "NNP", "VB", "DT", "IN", "JJ", "NOUN", "VERB", "ADJ", "ADV", "ADP", "DET"])
+_ZEROS = frozenset(["0", "o"])
 
 # In IOB1 a B- that follows no span of its type is a mistake. One in a hundred openings is forgiven, since
 # reading it as IOB1 changes nothing for that label.
 _FORGIVEN = 100
+# A column is nearly spans where its other labels are at most half as many as those of spans (as many, where
+# both O and B- occur), or stand at one word in twenty at most; of labels without a type, at one in a hundred.
+_ODD_KINDS, _ODD_WORDS, _ODD_WORDS_WITHOUT_TYPE = 2, 20, 100
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How one label is written: `form` shows it for the prefix B and the type X; `pattern` takes it apart."""
+
+    form: str
+    pattern: re.Pattern[str]
+
+    @property
+    def has_types(self) -> bool:
+        """Whether a label has both a prefix and a type."""
+        return "B" in self.form and "X" in self.form
+
+    def part(self, label: str) -> Part | None:
+        """The prefix and type of a label; None where it is not written so."""
+        if label == "O" or (label == "o" and self.form != "X"):
+            return _OUTSIDE
+        match = self.pattern.fullmatch(label)
+        if match is None:
+            return None
+        named = match.groupdict()
+        return named.get("prefix", "I").upper(), named.get("type", TYPELESS)
+
+    def write(self, prefix: str, type_: str) -> str:
+        """The label of this prefix and type."""
+        return self.form.translate({ord("B"): prefix, ord("X"): type_})
+
+
+def _spelling(form: str) -> Spelling:
+    prefix, type_ = f"(?P<prefix>[{_LETTERS}{_LETTERS.lower()}])", "(?P<type>.+)"
+    return Spelling(form, re.compile(re.escape(form).replace("B", prefix).replace("X", type_)))
+
+
+_CANONICAL = _spelling("B-X")
+_TYPED = (
+    _CANONICAL,
+    *(_spelling(f"B{joiner}X") for joiner in _JOINERS[1:]),
+    *(_spelling(f"X{joiner}B") for joiner in _JOINERS),
+)
+_WITHOUT_TYPE = _spelling("B")
+_BARE = Spelling("X", re.compile(f"(?P<type>{_NAME_OF_TYPE.pattern})"))
+_IN_BRACKETS = Spelling(_BRACKETS, _BRACKETED)
+
+
+@dataclass(frozen=True)
+class Notation:
+    """How spans are written in a column: the spelling of its labels, and their prefixes."""
+
+    spelling: Spelling
+    prefixes: frozenset[str]
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether labels are types alone, without prefixes."""
+        return self.spelling is _BARE
+
+    @cached_property
+    def scheme(self) -> str:
+        """`IOB`, `IOBES`, `BILOU`, `BMES`, `BMEW`, `IOE` or `IO`. Where labels stand tells IOB1 from IOB2."""
+        if self.is_bare:
+            return "IO"
+        return next((name for name, letters in _SCHEMES.items() if self.prefixes <= letters), "IOB")
+
+    def parts(self, labels: Sequence[str]) -> list[Part]:
+        """The labels of a sentence, each as prefix and type."""
+        if self.spelling is _IN_BRACKETS:
+            return _in_brackets(labels)
+        return list(map(self._part, labels))
+
+    @cached_property
+    def _part(self) -> Callable[[str], Part]:
+        """The prefix and type of a label. Labels come again and again: each is taken apart once."""
+        return lru_cache(maxsize=None)(lambda label: self.spelling.part(label) or _OUTSIDE)
+
+
+@dataclass(frozen=True)
+class SpanColumn(Generic[Split]):
+    """A column of spans as it was read, by split.
+
+    labels       in IOB2, a row per sentence; None for one with a word that nobody annotated
+    schemes      how spans were written: `IOB1`, `IOB2`, `IOBES`, …
+    spelling     how a label was written, as `B_X`; `B-X` is that of IOB2
+    irregular    how many labels the scheme forbids where they stand, of schemes that mark ends
+    unannotated  how many words have no label
+    """
+
+    labels: Mapping[Split, list[tuple[str, ...] | None]]
+    schemes: Mapping[Split, str]
+    spelling: str
+    irregular: Mapping[Split, int]
+    unannotated: Mapping[Split, int]
+
+
+class OddLabel(ValueError):
+    """A label that is none of spans in a column whose other labels are.
+
+    split, sentence, word   where it stands, counted from 0
+    label                   as it is written
+    span_labels             how many words of the column have a label of a span
+    meaning                 the labels that it may stand for
+    """
+
+    def __init__(
+        self, split: str, sentence: int, word: int, label: str, span_labels: int, meaning: Sequence[str]
+    ) -> None:
+        super().__init__(label)
+        self.split, self.sentence, self.word, self.label = split, sentence, word, label
+        self.span_labels, self.meaning = span_labels, tuple(meaning)
+
+    @property
+    def advice(self) -> str:
+        """What to write instead."""
+        return f"write {any_of(self.meaning)}" if self.meaning else "write O, or B- or I- and a type"
+
+    def __str__(self) -> str:
+        return f"'{self.label}' among {self.span_labels:,} span labels; {self.advice}."
 
 
 def looks_like_spans(labels: Iterable[str]) -> bool:
@@ -41,33 +196,189 @@ def looks_like_spans(labels: Iterable[str]) -> bool:
     return kinds != {"O"} and bool(kinds) and all(map(_IOB.fullmatch, kinds))
 
 
-def scheme_of(labels: Iterable[str]) -> Scheme:
-    """`iob2` for labels of spans (after conversion), `plain` for all others, POS tags among them."""
-    return "iob2" if looks_like_spans(labels) else "plain"
+def notation(column: Column) -> Notation | None:
+    """How spans are written in this column, by nearly all labels; None where it has labels of words."""
+    words = Counter(chain.from_iterable(column))
+    return _notation(words) or _nearly(words) or _bare(words)
 
 
-def notation(column: Column) -> str:
-    """How spans are written in this column: `IOB1`, `IOB2`, `IOBES`, `BILOU`, or `plain` for no spans."""
-    kinds = set(chain.from_iterable(column))
-    if looks_like_spans(kinds):
-        return "IOB1" if _is_iob1(column) else "IOB2"
-    prefixes = {kind[0] for kind in kinds if kind != "O"}
-    if prefixes & {"E", "S"} and all(map(_IOBES.fullmatch, kinds)):
-        return "IOBES"
-    if prefixes & {"L", "U"} and all(map(_BILOU.fullmatch, kinds)):
-        return "BILOU"
-    return "plain"
+def _kinds(words: Counter[str]) -> set[str]:
+    return set(words).difference(NOT_ANNOTATED)
 
 
-def convert(column: Column, written: str) -> list[tuple[str, ...]]:
-    """The column in IOB2. `written` is what `notation` says of it."""
-    if written == "IOB1":
-        return [_from_iob1(labels) for labels in column]
-    if written in ("IOBES", "BILOU"):
-        return [
-            tuple(_TO_IOB2.get(label[:2], label[:2]) + label[2:] for label in labels) for labels in column
-        ]
-    return [tuple(labels) for labels in column]
+def _notation(words: Counter[str]) -> Notation | None:
+    """How spans are written where every label has a prefix or brackets."""
+    kinds = _kinds(words)
+    has_outside = not kinds.isdisjoint(("O", "o"))
+    if not (spans := kinds - {"O", "o"}):
+        return None
+    for spelling in (*_TYPED, _WITHOUT_TYPE):
+        parts = [spelling.part(kind) for kind in spans]
+        found = Notation(spelling, frozenset(part[0] for part in parts if part))
+        if all(parts) and _is_plausible(found, kinds, has_outside=has_outside):
+            return found
+    if all(map(_BRACKETED.fullmatch, kinds)) and any(kind.startswith("(") for kind in kinds):
+        return Notation(_IN_BRACKETS, frozenset("BI"))
+    return None
+
+
+def _bare(words: Counter[str]) -> Notation | None:
+    """The notation of bare types beside `O`: every word of a span has its type alone."""
+    types = _kinds(words) - {"O"}
+    has_names = bool(types) and all(map(_BARE.part, types))
+    return Notation(_BARE, frozenset("I")) if "O" in words and has_names and not types & _WORD_TAGS else None
+
+
+def _is_plausible(found: Notation, kinds: set[str], *, has_outside: bool) -> bool:
+    """Whether labels that can be read so are indeed those of spans."""
+    letters = found.prefixes
+    if not any(letters <= known for known in _SCHEMES.values()):
+        return False
+    if found.spelling is _CANONICAL and all(kind[0].isupper() for kind in kinds):
+        return True
+    if found.spelling is _WITHOUT_TYPE:
+        return len(kinds) > 1 and ("B" in letters or ("I" in letters and has_outside))
+    return "B" in letters or has_outside
+
+
+def read_column(splits: Mapping[Split, Column], *, needs_spans: bool = False) -> SpanColumn[Split] | None:
+    """The column's spans in IOB2; None where its labels are those of words.
+
+    What nearly all labels are decides, over all splits. With `needs_spans` the column is known to hold spans.
+    Raises OddLabel for a label that is none of a span in a column that is nearly, or known to be, spans.
+    """
+    counts = {split: Counter(chain.from_iterable(column)) for split, column in splits.items()}
+    words = sum(counts.values(), Counter[str]())
+    found = _notation(words)
+    if found is None:
+        # What the training labels are, the labels of every other split must be.
+        trained = _notation(next(iter(counts.values()), Counter()))
+        known = _nearly(words) or trained
+        if known is None and (found := _bare(words)) is None and needs_spans and _kinds(words) - {"O"}:
+            known = Notation(_CANONICAL, frozenset("BI"))
+        if known is not None:
+            raise _odd_label(splits, words, known)
+    elif "_" in words and found.spelling.has_types and words.keys().isdisjoint(("O", "o")):
+        raise _odd_label(splits, words, found)
+    if found is None:
+        return None
+    return _converted(splits, found)
+
+
+def _converted(splits: Mapping[Split, Column], found: Notation) -> SpanColumn[Split]:
+    labels: dict[Split, list[tuple[str, ...] | None]] = {}
+    schemes: dict[Split, str] = {}
+    irregular: dict[Split, int] = {}
+    unannotated: dict[Split, int] = {}
+    for split, column in splits.items():
+        lacks = [not _LACKING.isdisjoint(row) for row in column]
+        parts = [found.parts(row) for row, lacking in zip(column, lacks, strict=True) if not lacking]
+        scheme = found.scheme
+        if scheme == "IOB":
+            scheme = "IOB1" if _is_iob1(parts) and found.spelling is not _IN_BRACKETS else "IOB2"
+        write = _as_iob2 if scheme == "IOB2" else _in_iob2
+        rows = map(write, parts)
+        labels[split] = [None if lacking else next(rows) for lacking in lacks]
+        missing = sum(label in _LACKING for row in compress(column, lacks) for label in row)
+        schemes[split], unannotated[split] = scheme, missing
+        has_ends = not _SCHEMES["IOB"] >= found.prefixes and scheme != "IOE"
+        irregular[split] = sum(map(_irregular, parts)) if has_ends else 0
+    return SpanColumn(labels, schemes, found.spelling.form, irregular, unannotated)
+
+
+@cache
+def _written(part: Part) -> str:
+    return "O" if part == _OUTSIDE else f"{part[0]}-{part[1]}"
+
+
+def _as_iob2(parts: Sequence[Part]) -> tuple[str, ...]:
+    """The labels as they are, in the spelling of IOB2."""
+    return tuple(map(_written, parts))
+
+
+def _in_iob2(parts: Sequence[Part]) -> tuple[str, ...]:
+    """The labels in IOB2. A span begins where seqeval's default mode has it begin."""
+    return tuple(
+        "O" if part == _OUTSIDE else f"{'B' if _begins(before, part) else 'I'}-{part[1]}"
+        for before, part in pairwise((_OUTSIDE, *parts))
+    )
+
+
+def _begins(before: Part, part: Part) -> bool:
+    return part[0] in _OPENS or before[0] in _CLOSES or before[1] != part[1]
+
+
+def _irregular(parts: Sequence[Part]) -> int:
+    """How many labels of a sentence break a scheme with ends: they continue no span, or leave one open."""
+    number = 0
+    for before, part, after in zip((_OUTSIDE, *parts), parts, (*parts[1:], _OUTSIDE), strict=False):
+        if part == _OUTSIDE:
+            continue
+        is_open = part[0] not in _CLOSES and (after[0] not in _INSIDE or after[1] != part[1])
+        number += is_open or (part[0] in _INSIDE and _begins(before, part))
+    return number
+
+
+def _in_brackets(labels: Sequence[str]) -> list[Part]:
+    parts: list[Part] = []
+    type_ = ""
+    for label in labels:
+        opened = _BRACKETED.fullmatch(label)
+        if opened is not None and opened["type"]:
+            parts.append(("B", type_ := opened["type"]))
+        else:
+            parts.append(("I", type_) if type_ else _OUTSIDE)
+        if label.endswith(")"):
+            type_ = ""
+    return parts
+
+
+def _nearly(words: Counter[str]) -> Notation | None:
+    """How spans are written in a column that has a few other labels; None where it has labels of words."""
+    kinds = _kinds(words) - {"O", "o"}
+    labelled = sum(words.values()) - sum(words[label] for label in NOT_ANNOTATED)
+    best: tuple[int, Notation] | None = None
+    for spelling in (*_TYPED, _WITHOUT_TYPE):
+        parts = {kind: part for kind in kinds if (part := spelling.part(kind))}
+        odd = kinds - set(parts)
+        odd_words = sum(words[kind] for kind in odd)
+        found = Notation(spelling, frozenset(part[0] for part in parts.values()))
+        if spelling.has_types:
+            is_marked = "O" in words and "B" in found.prefixes
+            most = len(parts) if is_marked else len(parts) // _ODD_KINDS
+            is_near = len(odd) <= most or odd_words * _ODD_WORDS <= labelled
+        else:
+            is_near = odd <= _ZEROS or odd_words * _ODD_WORDS_WITHOUT_TYPE <= labelled
+        matched = sum(words[kind] for kind in parts)
+        has_outside = "O" in words or "o" in words or not odd.isdisjoint(_ZEROS)
+        if is_near and parts and _is_plausible(found, set(parts), has_outside=has_outside):
+            best = max(best or (0, found), (matched, found), key=lambda pair: pair[0])
+    return None if best is None else best[1]
+
+
+def _odd_label(splits: Mapping[Split, Column], words: Counter[str], known: Notation) -> OddLabel:
+    """The first label that is none of spans so written, and what it may stand for."""
+    of_spans = {kind for kind in words if kind not in ("", "_") and known.spelling.part(kind)}
+    is_missing_outside = words.keys().isdisjoint(("O", "o"))
+    for split, column in splits.items():
+        for number, row in enumerate(column):
+            for place, label in enumerate(row):
+                if label in of_spans or label == "" or (label == "_" and not is_missing_outside):
+                    continue
+                total = sum(words[kind] for kind in of_spans - {"O", "o"})
+                return OddLabel(split, number, place, label, total, _meaning(label, known, of_spans, words))
+    raise AssertionError("no label is odd")
+
+
+def _meaning(label: str, known: Notation, of_spans: set[str], words: Counter[str]) -> list[str]:
+    spelling = known.spelling
+    types = {part[1] for kind in of_spans if (part := spelling.part(kind)) and part != _OUTSIDE}
+    if label in types:
+        return [spelling.write("B", label), spelling.write("I", label)]
+    for other in _TYPED:
+        if (part := other.part(label)) and part != _OUTSIDE and (part[1] in types or other.form[0] == "B"):
+            return [spelling.write(*part)]
+    return ["O"] if label in _ZEROS or ("O" not in words and not label.isalnum()) else []
 
 
 def violations(column: Column) -> int:
@@ -75,7 +386,7 @@ def violations(column: Column) -> int:
     return sum(
         times
         for (before, label), times in _neighbours(column).items()
-        if label.startswith("I-") and not _continues(before, label)
+        if label.startswith("I-") and not (before[:2] in ("B-", "I-") and before[2:] == label[2:])
     )
 
 
@@ -89,26 +400,16 @@ def inside(label: str) -> str:
     return "I-" + label[2:] if label.startswith("B-") else label
 
 
-def _neighbours(column: Column) -> Counter[tuple[str, str]]:
+def _neighbours(column: Iterable[Sequence[str]]) -> Counter[tuple[str, str]]:
     """How often each label stands after each other one; before a sentence, and after it, stands O."""
     flat = [*chain.from_iterable(("O", *labels) for labels in column), "O"]
     return Counter(pairwise(flat))
 
 
-def _continues(before: str, label: str) -> bool:
-    return before[:2] in ("B-", "I-") and before[2:] == label[2:]
-
-
-def _is_iob1(column: Column) -> bool:
+def _is_iob1(sentences: Sequence[Sequence[Part]]) -> bool:
     opened = Counter[str]()
-    for (before, label), times in _neighbours(column).items():
-        if not _continues(before, label):
-            opened[label[:2]] += times
-    return opened["I-"] > 0 and opened["B-"] * _FORGIVEN <= opened["I-"]
-
-
-def _from_iob1(labels: Sequence[str]) -> tuple[str, ...]:
-    return tuple(
-        "B-" + label[2:] if label.startswith("I-") and not _continues(before, label) else label
-        for before, label in zip(("O", *labels), labels, strict=False)
-    )
+    flat = [*chain.from_iterable((_OUTSIDE, *parts) for parts in sentences), _OUTSIDE]
+    for (before, part), times in Counter(pairwise(flat)).items():
+        if part != _OUTSIDE and before[1] != part[1]:
+            opened[part[0]] += times
+    return opened["I"] > 0 and opened["B"] * _FORGIVEN <= opened["I"]

@@ -5,12 +5,17 @@ tables: an I- that continues nothing opens a span. `f1_strict` counts only spans
 They are counted from label numbers after every epoch, and equal seqeval's in default and strict mode. The
 report by span type of a finished run is seqeval's own. `seqeval_f1` is what seqeval makes of POS tags (it
 reads NNP as prefix N and type NP), as the dissertation's POS tables have it.
+
+A score that is 0/0 is undefined: NaN, and never 0. That of spans is undefined where no span is annotated,
+whatever was predicted, since it says nothing of a model; that of labels where nothing is annotated; a
+correlation where the annotated or the predicted numbers are all the same. Where spans are annotated and none
+is found, F1 is 0.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, Literal
@@ -30,6 +35,7 @@ from core.tasks.spans import (
     span_counts,
     span_pair,
 )
+from core.wording import percent
 
 PEARSON = "pearson"
 """The headline score of numbers."""
@@ -47,7 +53,8 @@ class TaskScore:
 
     `score_name` names the headline: `f1_conll` for spans, `accuracy` or `seqeval_f1` for labels, `pearson`
     for numbers. Shares are in [0, 1], correlations in [-1, 1]. `tokens` counts the words, texts or pairs that
-    were scored. `report` has a row per span type or label: precision, recall, f1, support.
+    were scored. `report` has a row per span type or label: precision, recall, f1, support; where the support
+    is 0 the others are undefined (`report_rows`), though seqeval has 0 for them. An undefined score is NaN.
     """
 
     task: str
@@ -63,20 +70,36 @@ class TaskScore:
     spearman: float | None = None
     report: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
+    @property
+    def is_defined(self) -> bool:
+        """Whether the headline is a number, and no 0/0."""
+        return math.isfinite(self.score)
+
+    def undefined_because(self, where: str) -> str:
+        """Why the headline is undefined, where it is: `the dev split has no span of this task`.
+
+        `where` is what was scored: `the dev split`, `the file`.
+        """
+        if not self.tokens:
+            return f"{where} has no label of this task"
+        if self.score_name == PEARSON:
+            return f"the numbers of {where}, or those predicted, are all the same"
+        return f"{where} has no span of this task"
+
 
 def span_score(task: str, gold: Gold, predicted: Ints, *, details: bool) -> TaskScore:
     """The span F1 of labels predicted for the words of `gold`, (N,) numbers of its names.
 
-    All shares are in [0, 1]; where nothing can be counted (no span, no word) they are 0. Without `details`
-    only the headline, accuracy and what comes with them for free are computed: enough for an epoch's curve.
+    All shares are in [0, 1], or undefined. Without `details` only the headline, accuracy and what comes with
+    them for free are computed: enough for an epoch's curve.
     """
     types, *spans = span_pair(gold, predicted)
     counts = span_counts(types, *spans)
-    precision, recall, f1_conll = f1_of(*counts.sum(axis=0).tolist())
+    precision, recall, f1_conll = _defined_f1(*counts.sum(axis=0).tolist())
     f1_strict, report = None, {}
     if details:
         strict = span_counts(*span_pair(gold, predicted, strict=True))
-        f1_strict = f1_of(*strict.sum(axis=0).tolist())[2]
+        f1_strict = _defined_f1(*strict.sum(axis=0).tolist())[2]
         if find_spec("seqeval") is None:  # a bare GPU machine: the same figures
             report = counted_report(types, counts)
         elif counts.any():
@@ -122,10 +145,7 @@ def label_score(
 
 
 def number_score(task: str, gold: Floats, predicted: Floats) -> TaskScore:
-    """Pearson's correlation of predicted numbers (N,) with the gold ones, and Spearman's beside it.
-
-    Both are 0 where one side is constant: there is nothing to correlate.
-    """
+    """Pearson's correlation of predicted numbers (N,) with the gold ones, and Spearman's beside it."""
     return TaskScore(
         task=task,
         score_name=PEARSON,
@@ -135,8 +155,13 @@ def number_score(task: str, gold: Floats, predicted: Floats) -> TaskScore:
     )
 
 
+def _defined_f1(gold: int, predicted: int, both: int) -> tuple[float, float, float]:
+    """Precision, recall and F1; all undefined where nothing is annotated."""
+    return f1_of(gold, predicted, both) if gold else (math.nan,) * 3
+
+
 def _accuracy(gold: Gold, predicted: Ints) -> float:
-    return float(np.mean(gold.numbers == predicted)) if predicted.size else 0.0
+    return float(np.mean(gold.numbers == predicted)) if predicted.size else math.nan
 
 
 def _ranks(values: Floats) -> Floats:
@@ -188,7 +213,7 @@ def _label_report(gold: Gold, predicted: Ints) -> Report:
 def _seqeval(gold: Gold, predicted: Ints) -> tuple[float, float, float]:
     """Micro-averaged precision, recall and F1 of what seqeval takes for spans, in default mode."""
     true, guess = seqeval_spans(gold, gold.numbers), seqeval_spans(gold, predicted)
-    return f1_of(len(true.end), len(guess.end), int(guess.among(true).sum()))
+    return _defined_f1(len(true.end), len(guess.end), int(guess.among(true).sum()))
 
 
 Counts = NDArray[np.int64] | Floats
@@ -234,14 +259,14 @@ def _by_sentence(true: FlatSpans, predicted: FlatSpans, lengths: Ints) -> Counts
 
 
 def score_of_counts(counts: NDArray[Any]) -> NDArray[np.float64]:
-    """F1 (of words: accuracy) of summed counts (..., 3), or Pearson's correlation of sums (..., 6); 0 where
-    there is nothing to count.
+    """F1 (of words: accuracy) of summed counts (..., 3), or Pearson's correlation of sums (..., 6); NaN where
+    it is undefined.
     """
     if counts.shape[-1] == len(_PEARSON_SUMS):
         return _pearson(counts)
-    items = np.asarray(counts[..., 0] + counts[..., 1])
-    score = np.zeros(items.shape)
-    np.divide(2.0 * counts[..., 2], items, out=score, where=items > 0)
+    annotated = np.asarray(counts[..., 0])
+    score = np.full(annotated.shape, math.nan)
+    np.divide(2.0 * counts[..., 2], annotated + counts[..., 1], out=score, where=annotated > 0)
     return score
 
 
@@ -254,15 +279,25 @@ def _pearson(sums: NDArray[Any]) -> NDArray[np.float64]:
     n = np.maximum(n, 1)
     spread_x, spread_y = xx - x * x / n, yy - y * y / n
     varies = (spread_x > _FLAT * xx) & (spread_y > _FLAT * yy)
-    correlation = np.zeros(varies.shape)
+    correlation = np.full(varies.shape, math.nan)
     scale = np.sqrt(np.where(varies, spread_x * spread_y, 1.0))
     np.divide(xy - x * y / n, scale, out=correlation, where=varies)
     return np.clip(correlation, -1.0, 1.0)
 
 
-def percent_sign(score_name: str) -> str:
-    """What follows a hundred times that score: nothing where it is a correlation, which is no share."""
-    return "" if score_name == PEARSON else "%"
+def percent_sign(score_names: Iterable[str]) -> str:
+    """What follows a hundred times a score, or a mean of scores, by these names: nothing where one of them is
+    a correlation, which is no share.
+    """
+    return "" if PEARSON in score_names else "%"
+
+
+def score_text(score: float | None, *score_names: str) -> str:
+    """A score, or a mean of scores, by these names, for people: `89.79%`; of a correlation a hundred times
+    it, `89.79`; a dash where it is undefined.
+    """
+    text = percent(score)
+    return text if score is None or math.isnan(score) else text + percent_sign(score_names)
 
 
 def rarer_half_f1(report: Mapping[str, Mapping[str, float]]) -> float | None:
@@ -277,16 +312,23 @@ def rarer_half_f1(report: Mapping[str, Mapping[str, float]]) -> float | None:
     return math.fsum(report[label]["f1"] for label in rarer) / len(rarer) if rarer else None
 
 
+def report_rows(report: Mapping[str, Mapping[str, float]]) -> Report:
+    """The rows of a TaskScore's report. Of what is not annotated precision, recall and F1 are undefined."""
+    undefined = dict.fromkeys(REPORT_NUMBERS[:3], math.nan)
+    return {label: {**row} if row["support"] else {**row, **undefined} for label, row in report.items()}
+
+
 def averages(score: Any) -> dict[str, dict[str, float]]:
     """Precision, recall and F1 in [0, 1] and support of a TaskScore or a stored score, by `micro`, `macro`
     and `weighted`: the last rows of scikit-learn's and seqeval's classification_report. Empty without report.
 
     `micro` counts all labels (span types) together, `macro` is their plain mean, `weighted` their mean
     weighted by support. For plain labels micro is the accuracy, since each word has exactly one label.
+    What is not annotated has no figure and counts in no mean; theirs count it as 0 in `macro`.
     """
-    rows: list[Mapping[str, float]] = list(score.report.values())
-    if not rows:
+    if not score.report:
         return {}
+    rows = [row for row in score.report.values() if row["support"]]
     support = sum(row["support"] for row in rows)
     is_spans = score.f1_conll is not None
     micro = (score.precision, score.recall, score.f1_conll) if is_spans else (score.accuracy,) * 3
@@ -297,7 +339,7 @@ def averages(score: Any) -> dict[str, dict[str, float]]:
         rows_by_average[name] = {
             number: math.fsum(row[number] * weight for row, weight in zip(rows, weights, strict=True)) / total
             if total
-            else 0.0
+            else math.nan
             for number in REPORT_NUMBERS[:3]
         } | {"support": support}
     return rows_by_average

@@ -98,7 +98,7 @@ class _Words:
 
 @torch.no_grad()
 def _words(train: SplitData, features: FeatureTables, labels: int, heads: Sequence[Tensor]) -> _Words:
-    table, numbers = features.table(*train.subwords), torch.from_numpy(train.labels[:, 0])
+    table, numbers = features.table(*train.subwords, for_training=True), torch.from_numpy(train.labels[:, 0])
     places = torch.from_numpy(train.text.first_places)
     known = torch.nonzero(numbers >= 0)[:_MOST_WORDS, 0]
     states, gold = table[places[known].to(table.device)].cpu().double(), numbers[known]

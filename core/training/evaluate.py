@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ from numpy.typing import NDArray
 
 from core.config import RunConfig
 from core.encoding.batches import AT_ONCE, IGNORED
+from core.models.encoders.transformer import in_float32
 from core.models.tagger import MultiTaskTagger
 from core.records import SplitResult, TaskFacts, TaskScore
 from core.tasks import KINDS, Kind
+from core.tasks.scores import PlainScore
 from core.tasks.spans import Gold, labels_by_sentence
 from core.training.data import SplitData
 
@@ -31,25 +34,29 @@ class Predicted:
 
 @torch.inference_mode()
 def predict(model: MultiTaskTagger, split: SplitData, device: torch.device) -> Predicted:
-    """The most probable label of every word for every task: each word belongs to exactly one window."""
+    """The most probable label of every word for every task: each word belongs to exactly one window.
+
+    Computed in float32, as the saved model tags.
+    """
     model.eval()
     tasks = model.tasks
     number = torch.int64 if split.batches.scores is None else torch.float64
     numbers = torch.full((len(split.labels), tasks), -1, dtype=number, device=device)
     sums = torch.zeros(tasks, dtype=torch.float64, device=device)
     counts = torch.zeros(tasks, dtype=torch.int64, device=device)
-    for cpu_batch in split.batches.by_length(AT_ONCE[device.type]):
-        batch = cpu_batch.to(device)
-        logits = model(batch)
-        batch_sums, batch_counts = model.losses(logits, batch)
-        sums += batch_sums
-        counts += batch_counts
-        best = model.best(logits, batch).to(number)
-        if batch.tasks is None:
-            numbers[batch.words] = best
-        else:  # each word as read for its task
-            read_for = batch.tasks.repeat_interleave(cpu_batch.counts.to(device))
-            numbers[batch.words, read_for] = best.gather(1, read_for[:, None])[:, 0]
+    with in_float32(model):
+        for cpu_batch in split.batches.by_length(AT_ONCE[device.type]):
+            batch = cpu_batch.to(device)
+            logits = model(batch)
+            batch_sums, batch_counts = model.losses(logits, batch)
+            sums += batch_sums
+            counts += batch_counts
+            best = model.best(logits, batch).to(number)
+            if batch.tasks is None:
+                numbers[batch.words] = best
+            else:  # each word as read for its task
+                read_for = batch.tasks.repeat_interleave(cpu_batch.counts.to(device))
+                numbers[batch.words, read_for] = best.gather(1, read_for[:, None])[:, 0]
     losses = torch.where(counts > 0, sums / counts, torch.nan)
     return Predicted(numbers.cpu().numpy(), losses.cpu().numpy())
 
@@ -74,6 +81,13 @@ class _Column:
         numbers: NDArray[Any] = predicted.numbers[self.words, self.index]
         return numbers if self.kind.is_number else numbers.astype(np.int64)
 
+    def perfect_score(self, plain_score: PlainScore) -> TaskScore:
+        """The score of the gold labels themselves."""
+        gold, own = self.gold, self.gold.numbers
+        if self.kind.is_number:
+            own = np.array(list(map(float, gold.names)))[own]
+        return self.kind.score(self.task.name, gold, own, plain_score, details=False)
+
 
 class Scorer:
     """Scores predictions of one split, task by task, over the sentences that each task is annotated on.
@@ -88,6 +102,25 @@ class Scorer:
         self._columns = [
             _column(split, index, task) for index, task in enumerate(facts) if not task.auxiliary
         ]
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether the split is annotated for any task."""
+        return any(len(column.words) for column in self._columns)
+
+    @property
+    def has_defined(self) -> bool:
+        """Whether a task's score is not undefined whatever is predicted."""
+        return len(self.undefined) < len(self._columns)
+
+    @cached_property
+    def undefined(self) -> Mapping[str, str]:
+        """By task why its score on this split is undefined, whatever is predicted, even the gold labels."""
+        perfect = {column.task.name: column.perfect_score(self._plain_score) for column in self._columns}
+        where = f"the {self._name} split"
+        return {
+            task: score.undefined_because(where) for task, score in perfect.items() if not score.is_defined
+        }
 
     def headlines(self, predicted: Predicted) -> tuple[TaskScore, ...]:
         """Each task's score without details: enough for an epoch's curve."""

@@ -40,12 +40,13 @@ from core.models.word_model import word_encoder
 from core.mrn.alignments import LabelCounts, align, alignment_facts
 from core.mrn.priors import NoPrior, Prior, PriorSettings, make_prior
 from core.paths import cache_dir
-from core.records import Note, RunFacts, Sink, TaskFacts
+from core.records import Note, RunFacts, SelectBy, Sink, TaskFacts
 from core.registry import FROZEN, FULL, reads_words
 from core.training.added import added
 from core.training.data import SplitData, encode_corpus, task_facts
+from core.training.evaluate import Scorer
 from core.training.trainable import check_trainable
-from core.wording import plural
+from core.wording import all_of, plural
 
 _BETAS = (0.9, 0.999)
 _EPSILON = 1e-8
@@ -113,6 +114,7 @@ class TrainingRun:
     device: torch.device
     tokenizer: Tokenizer
     splits: Mapping[str, SplitData]
+    scorers: Mapping[str, Scorer]
     model: MultiTaskTagger
     prior: Prior
     optimiser: torch.optim.Optimizer
@@ -138,10 +140,11 @@ class TrainingRun:
         here on torch uses the run's own number of threads.
         """
         for name, split in self.splits.items():
-            if self.features is None or self.features.has(*split.subwords):
+            trains = name == "train"
+            if self.features is None or self.features.has(*split.subwords, for_training=trains):
                 continue
             sink(Note(f"Computing the {self.features.what()} of {len(split.sentences):,} {name} sentences."))
-            if not self.features.compute(*split.subwords, should_stop):
+            if not self.features.compute(*split.subwords, should_stop, for_training=trains):
                 return False
         if self.features is not None:
             self.features.release()
@@ -157,7 +160,7 @@ class TrainingRun:
         """That split, with cached states of it looked up from now on."""
         data = self.splits[split]
         if self.features is not None:
-            table = self.features.table(*data.subwords)
+            table = self.features.table(*data.subwords, for_training=split == "train")
             if self.frozen is not None:
                 self.frozen.table = table
             elif data.batches.context is None:
@@ -218,6 +221,8 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         if base_heads is None
         else added(config, corpus, splits["train"], tasks[0], model, base_heads, features)
     )
+    scorers = {name: Scorer(config, name, splits[name], tasks) for name in ("dev", "test") if name in splits}
+    selected_by, undefined_notes = _epoch_choice(config, scorers)
     facts = RunFacts(
         device=str(device),
         precision="bf16" if half else "fp32",
@@ -230,15 +235,23 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         steps_per_epoch=steps_per_epoch,
         features=encoder.features,
         dev_from_train=corpus.dev_from_train,
-        selected_by=config.select_by if "dev" in splits else "last",
+        selected_by=selected_by,
         planted=corpus.planted and corpus.planted(config.tasks),
         text_hash=corpus.text_hash,
         feats_sentences="all",
         sizes={name: (len(split.sentences), words_of(split.sentences)) for name, split in splits.items()},
         hardware=hardware_name(device),
+        readings=corpus.readings,
         parameters=weights + (0 if base is None else base.fixed_parameters),
         trained_parameters=weights - fixed_weights,
-        notes=(*corpus.notes, *encoder_notes, *text_notes, *config_warnings(config), *alignment_notes),
+        notes=(
+            *corpus.notes,
+            *encoder_notes,
+            *text_notes,
+            *config_warnings(config),
+            *undefined_notes,
+            *alignment_notes,
+        ),
         **relation_facts,
     )
     return TrainingRun(
@@ -247,6 +260,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         device,
         tokenizer,
         splits,
+        scorers,
         model,
         prior,
         optimiser,
@@ -260,6 +274,27 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         else torch.tensor(config.task_weights, device=device),
         base_heads=base_heads,
     )
+
+
+def _epoch_choice(config: RunConfig, scorers: Mapping[str, Scorer]) -> tuple[SelectBy, tuple[str, ...]]:
+    """By what the epoch is chosen, and notes on scores that the gold labels leave undefined."""
+    notes = [
+        f"{task}: its {split} score is undefined: {reason}."
+        for split, scorer in scorers.items()
+        for task, reason in scorer.undefined.items()
+    ]
+    dev = scorers.get("dev")
+    if dev is None or not dev.has_labels:
+        return "last", tuple(notes)
+    if config.select_by != "score" or not dev.undefined:
+        return config.select_by, tuple(notes)
+    if dev.has_defined:
+        notes.append(
+            f"The epoch is chosen by the dev scores of the tasks other than {all_of([*dev.undefined])}."
+        )
+        return "score", tuple(notes)
+    notes.append("No dev score is defined, so the epoch with the lowest dev loss is chosen.")
+    return "loss", tuple(notes)
 
 
 @lru_cache(maxsize=2)

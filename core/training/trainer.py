@@ -24,6 +24,7 @@ from core.training.setup import TrainingRun, set_up, update_steps
 from core.training.step_log import Measured, StepLog
 from core.wording import plural
 
+_CONSTANT = "in each one a task's predicted numbers are all the same"
 _VANISHED = 1e-6
 """Fraction of the total loss under which a penalty no longer does anything."""
 
@@ -63,7 +64,7 @@ def train(
     updates = frozenset(steps := update_steps(config, run.splits["train"].batches.per_part))
     probes = Probes(run, steps, sink, log)
     memory = StepMemory(config.batch_size, config.batch_tokens, run.optimiser, gauge_of(run.device))
-    dev = _scorer(run, "dev") if "dev" in run.splits else None
+    dev = run.scorers.get("dev")
     chosen = partial(best_epoch, by=run.facts.selected_by, epochs=config.epochs)
     best_on_dev: Predicted | None = None
 
@@ -100,10 +101,17 @@ def train(
     best = chosen(progress.history)
     if best is None:
         raise NotFinite("No epoch could be scored on the development sentences: its losses are not numbers.")
+    if run.facts.selected_by == "score" and all(math.isnan(epoch.score) for epoch in progress.history):
+        sink(
+            Note(
+                f"No epoch has a mean dev score: {_CONSTANT}. Epoch {best} has the lowest dev loss.",
+                progress.step,
+            )
+        )
     states.restore_best(progress, best)
     if dev is not None:  # a run that was resumed after its best epoch predicts again
         sink(dev.result(best_on_dev or predict(run.model, run.enter("dev"), run.device), best))
-    sink(_scorer(run, "test").result(predict(run.model, run.enter("test"), run.device), best))
+    sink(run.scorers["test"].result(predict(run.model, run.enter("test"), run.device), best))
     checkpoint.publish()
     sink(memory.usage(log.seconds))
     return Outcome(False, best, progress.step)
@@ -126,10 +134,6 @@ def train_step(run: TrainingRun, batch: Batch) -> Measured:
     return losses, counts, penalty, total
 
 
-def _scorer(run: TrainingRun, split: str) -> Scorer:
-    return Scorer(run.config, split, run.splits[split], run.facts.tasks)
-
-
 def _end_epoch(
     run: TrainingRun, dev: Scorer | None, progress: Progress, log: StepLog, sink: Sink
 ) -> Predicted | None:
@@ -140,13 +144,19 @@ def _end_epoch(
     if dev is not None:
         predicted = predict(run.model, run.enter("dev"), run.device)
         losses = dict(zip([task.name for task in run.facts.tasks], predicted.losses.tolist(), strict=True))
+        headlines = dev.headlines(predicted)
+        # Of tasks whose score the gold labels allow: NaN where one of these has none in this epoch.
+        scores = {task.task: task.score for task in headlines if task.task not in dev.undefined}
         # A task that no development sentence is annotated for does not count.
-        scored = [(task, losses[task.task]) for task in dev.headlines(predicted) if task.tokens]
-        values = {(task.task, "score"): task.score for task, _ in scored}
-        values |= {(task.task, "loss"): loss for task, loss in scored}
-        mean = sum(task.score for task, _ in scored) / len(scored)
-        loss = sum(loss for _, loss in scored) / len(scored)
-        values |= {(TOTAL, "score"): mean, (TOTAL, "loss"): loss}
+        losses = {task.task: losses[task.task] for task in headlines if task.tokens}
+        mean, loss = (sum(of.values()) / len(of) if of else math.nan for of in (scores, losses))
+        named = {"score": scores | {TOTAL: mean}, "loss": losses | {TOTAL: loss}}
+        values = {
+            (task, name): value
+            for name, of in named.items()
+            for task, value in of.items()
+            if name == "loss" or not math.isnan(value)
+        }
         sink(EpochMetrics(progress.step, epoch, log.seconds, values))
     progress.history.append(DevMetrics(epoch, mean, loss))
     if progress.learns_relations and log.last_penalty <= _VANISHED * log.last_loss:

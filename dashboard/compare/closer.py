@@ -65,18 +65,19 @@ _LOOKS = {
     "mistakes": "Mistakes",
     "per seed": "Per seed",
 }
+_LOOKS_WITHOUT_SCORES = {"differences": "Differences"}
 
 
 def closer_look(table: ResultTable, compared: Scope, deltas: list[Difference], a: str, b: str) -> None:
     """The choice of view and task, and the view. `deltas` are those from the baseline `b`."""
     row_a, row_b = table.row(a), table.row(b)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        look = segments("View", _LOOKS, key="closer")
+        look = segments("View", _LOOKS if table.scored_tasks else _LOOKS_WITHOUT_SCORES, key="closer")
         if look != "differences":
             # By default the last shared task: spans are most telling, and stand last in most corpora.
-            shared = [task for task in table.tasks if task in row_a.cells and task in row_b.cells]
-            names = {task: option(task) for task in table.tasks}
-            task = segments("Task", names, key="task", default=(shared or table.tasks)[-1])
+            shared = [task for task in table.scored_tasks if task in row_a.cells and task in row_b.cells]
+            names = {task: option(task) for task in table.scored_tasks}
+            task = segments("Task", names, key="task", default=(shared or table.scored_tasks)[-1])
     if look == "differences":
         difference_view(table, compared, deltas, b)
     elif look == "per class":
@@ -89,7 +90,7 @@ def closer_look(table: ResultTable, compared: Scope, deltas: list[Difference], a
 
 def _per_class(table: ResultTable, task: str, a: ResultRow, b: ResultRow) -> None:
     if task not in a.cells or task not in b.cells:
-        st.caption(f"Only one of the two was trained on {escape(task)}.")
+        st.caption(f"Only one of the two has a score on {escape(task)}.")
         return
     ids = [*a.cells[task].run_ids.values(), *b.cells[task].run_ids.values()]
     scores = resources.store().scores(ids, table.split)
@@ -437,8 +438,8 @@ def _per_seed(table: ResultTable, task: str) -> None:
         column_config={"seed": number("Seed", width=60, pinned=True), **columns},
         alt=f"Scores on {task} in percent, a line per seed, a column per configuration",
     )
+    percent = ", in percent" * bool(percent_sign([table.scored_by[task]]))
     st.caption(
-        f"{escape(task)}, {escape(table.score_names[task])}"
-        f"{', in percent' * bool(percent_sign(table.scored_by[task]))}. A thin line is a seed, the thick one "
+        f"{escape(task)}, {escape(table.score_names[task])}{percent}. A thin line is a seed, the thick one "
         "their mean. If all thin lines slope the same way, every seed agrees."
     )

@@ -17,7 +17,7 @@ from core.evaluation.statistics import randomisation_test
 from core.store.records import StoredScore
 from core.tasks import Kind
 from core.tasks.confusion import NOTHING, OTHER_WORDS, Confusion, summed
-from core.tasks.scores import Counts, sentence_counts
+from core.tasks.scores import Counts, report_rows, sentence_counts
 from core.wording import points
 from dashboard.compare.views import Tested
 from jobs.reports.table import ResultCell
@@ -33,7 +33,7 @@ DETAIL = tuple(f"{number} {letter}" for number in ("P", "R", "±") for letter in
 
 def reports(cell: ResultCell, task: str, scores: Iterable[StoredScore]) -> dict[int, Report]:
     """Each seed's report on that task."""
-    by_run = {score.run_id: score.report for score in scores if score.task == task}
+    by_run = {score.run_id: report_rows(score.report) for score in scores if score.task == task}
     return {seed: by_run[run_id] for seed, run_id in cell.run_ids.items() if by_run.get(run_id)}
 
 
@@ -41,14 +41,14 @@ def classes(a: Mapping[int, Report], b: Mapping[int, Report]) -> pd.DataFrame:
     """A row per label that either configuration has, the most annotated first, in percent: F1 of both, means
     over seeds; its difference, A − B, paired by seed, with half of its 95% interval; `DETAIL` (precision,
     recall, SD of F1); p over seeds, corrected for all labels (Holm), in [0, 1]. Seeds in which a label was
-    neither annotated nor predicted do not count for it.
+    not annotated do not count for it; one that is never annotated has no figures.
     """
     lines = pd.DataFrame(
         {"Label": label, "side": letter, "seed": seed, **numbers}
         for letter, side in (("A", a), ("B", b))
         for seed, report in side.items()
         for label, numbers in report.items()
-    ).dropna()
+    )
     if lines.empty:
         return lines
     lines = lines.rename(columns={name: title for title, name in _NUMBERS.items()})
@@ -69,7 +69,7 @@ def classes(a: Mapping[int, Report], b: Mapping[int, Report]) -> pd.DataFrame:
 
 
 def _f1(lines: pd.DataFrame, side: str) -> dict[int, float]:
-    return dict(lines[lines["side"] == side].set_index("seed")["F1"])
+    return dict(lines[lines["side"] == side].set_index("seed")["F1"].dropna())
 
 
 # Mistakes

@@ -127,7 +127,7 @@ def differences(table: ResultTable, baseline: str) -> list[Difference]:
 def headline(a: str, b: str, answers: Sequence[Difference], quoted: Callable[[str], str] = str) -> str:
     """The verdicts in one sentence. `quoted` escapes names and tasks, which come from users."""
     if not answers:
-        return f"{quoted(a)} and {quoted(b)} share no task."
+        return f"{quoted(a)} and {quoted(b)} have no score on a common task."
     tasks: dict[str, list[str]] = defaultdict(list)
     for delta in answers:
         points = f" ({signed_points(delta.mean)})" if delta.verdict in (HIGHER, LOWER) else ""
@@ -149,7 +149,8 @@ def missing_seeds(rows: Sequence[ResultRow], configs: Mapping[int, RunConfig]) -
     # By row and tasks, since STL has a run for each task: the newest description, and the seeds there are.
     known: dict[tuple[str, tuple[str, ...]], dict[int, RunConfig]] = defaultdict(dict)
     for row in rows:
-        for run_id in sorted(run_id for cell in row.cells.values() for run_id in cell.run_ids.values()):
+        scored = (cell.run_ids.values() for cell in row.cells.values())
+        for run_id in sorted(itertools.chain(*scored, *row.undefined.values())):
             known[row.key, configs[run_id].tasks][configs[run_id].seed] = configs[run_id]
     wanted = set().union(*known.values())
     if len(wanted) < _FEW and all(by_seed.keys() == wanted for by_seed in known.values()):

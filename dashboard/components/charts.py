@@ -7,6 +7,7 @@ plotly.js-cartesian-dist-min as it is, under its MIT licence, beside it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
@@ -21,6 +22,9 @@ _PLOTLY = "plotly-cartesian-4.1.1.min.js"
 
 
 Event = Mapping[str, Any]
+Mount = Callable[..., Any]
+"""Draws a component: `key`, `data`, and `on`, by event what is called with what it carries."""
+_NO_EVENTS: Mapping[str, Callable[[Any], None]] = {}
 
 
 def read_asset(name: str) -> str:
@@ -36,6 +40,28 @@ def script(*names: str) -> str:
 def plotly_url() -> str:
     """Where the browser finds Plotly, relative to the page: Streamlit serves `dashboard/static` there."""
     return f"app/static/{_PLOTLY}"
+
+
+def component_key(key: str) -> str:
+    """The key under which Streamlit keeps a component, whatever names of users are part of `key`; no two keys
+    get the same one. It holds no `__`, which Streamlit puts between a key and the name of an event.
+    """
+    # Single underscores between other characters stay, as our own keys have them.
+    return re.sub("%|(?<![^_])_|_(?![^_])", lambda found: f"%{ord(found[0]):X}", key)
+
+
+def component(name: str, *, html: str | None = None, css: str | None = None, js: str, **look: Any) -> Mount:
+    """A component of this name, to be called for each place on a page where it stands."""
+    mount: Any = st.components.v2.component(name, html=html, css=css, js=js, **look)
+
+    def draw(
+        *, key: str, data: Any, on: Mapping[str, Callable[[Any], None]] = _NO_EVENTS, **look: Any
+    ) -> Any:
+        key = component_key(key)
+        callbacks = {f"on_{event}_change": _callback(key, event, then) for event, then in on.items()}
+        return mount(key=key, data=data, **callbacks, **look)
+
+    return draw
 
 
 def _callback(key: str, name: str, then: Callable[[Any], None]) -> Callable[[], None]:
@@ -82,19 +108,18 @@ _MATRIX = f"""
   <div class="unseen" aria-live="polite"></div>
 </div>
 """
-_component = st.components.v2.component
-_mount_chart = _component(
+_mount_chart = component(
     "mrnlab_chart", css=read_asset("chart.css"), js=script("chart.js"), isolate_styles=False
 )
-_mount_legend = _component(
+_mount_legend = component(
     "mrnlab_curve_legend",
     html='<div id="root" class="legend" tabindex="-1"></div>',
     css=read_asset("curves.css"),
     js=script("curve_legend.js"),
 )
 _MATRIX_SCRIPT = script("picture.js", "matrix_picture.js", "matrix.js")
-_mount_matrix = _component("mrnlab_matrix", html=_MATRIX, css=read_asset("matrix.css"), js=_MATRIX_SCRIPT)
-_mount_matrix_feed = _component("mrnlab_matrix_feed", js=_MATRIX_SCRIPT)
+_mount_matrix = component("mrnlab_matrix", html=_MATRIX, css=read_asset("matrix.css"), js=_MATRIX_SCRIPT)
+_mount_matrix_feed = component("mrnlab_matrix_feed", js=_MATRIX_SCRIPT)
 
 
 @dataclass(frozen=True)
@@ -172,8 +197,7 @@ def chart(
             "window": zoom.window if zoom else None,
             "save": asdict(picture) if picture else None,
         },
-        on_clicked_change=lambda: None,
-        on_zoomed_change=_callback(key, "zoomed", zoomed),
+        on={"clicked": lambda _: None, "zoomed": zoomed},
     )
     clicked = result.clicked
     return Click(float(clicked["x"]), float(clicked["y"]), int(clicked["curve"])) if clicked else None
@@ -208,7 +232,7 @@ def curve_legend(
     _mount_legend(
         key=key,
         data={"columns": list(columns), "rows": [asdict(row) for row in rows], "runsDrawn": runs_drawn},
-        on_hidden_change=_callback(key, "hidden", lambda keys: changed([str(row) for row in keys])),
+        on={"hidden": lambda keys: changed([str(row) for row in keys])},
     )
 
 
@@ -222,8 +246,7 @@ def matrix_player(
     with the row and column of a clicked cell, `zoom` with the corner of the part to show (or `whole`), both
     in the order drawn.
     """
-    events: dict[str, Any] = {f"on_{name}_change": _callback(key, name, then) for name, then in on.items()}
-    _mount_matrix(key=key, data=frame, **events)
+    _mount_matrix(key=key, data=frame, on=on)
     # Takes no room on the page (style.css).
     with st.container(key=f"{key}_numbers"):
         _mount_matrix_feed(key=f"{key}_feed", data=numbers)

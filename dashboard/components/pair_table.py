@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-import streamlit as st
+from dashboard.components.charts import Event, component, read_asset, script
 
-from dashboard.components.charts import Event, read_asset, script
-
-_mount = st.components.v2.component(
+_mount = component(
     "mrnlab_pair_table",
     html='<div id="root"></div>',
     css=read_asset("pair_table.css"),
@@ -61,9 +59,7 @@ def pair_table(
 ) -> None:
     """Draw the table; `clicked` gets row and column of a clicked cell before the page runs again."""
 
-    def click() -> None:
-        event: Event | None = st.session_state[key].get("cell")
-        if event is not None:
-            clicked(int(event["row"]), int(event["column"]))
+    def click(event: Event) -> None:
+        clicked(int(event["row"]), int(event["column"]))
 
-    _mount(key=key, data=asdict(table) | {"chosen": chosen}, on_cell_change=click)
+    _mount(key=key, data=asdict(table) | {"chosen": chosen}, on={"cell": click})

@@ -14,14 +14,14 @@ import streamlit as st
 from core.tasks import KINDS
 from core.tasks.spans import spans
 from core.wording import plural
-from dashboard.components.charts import read_asset, script
+from dashboard.components.charts import component, read_asset, script
 from dashboard.text import coloured, escape
 
 MOST_WORDS = 600
 """The words of one sentence that are drawn: a browser needs seconds for thousands."""
 _MOST_OF_A_TEXT = 120
 
-_mount = st.components.v2.component(
+_mount = component(
     "mrnlab_sentence",
     html='<div id="root"></div>',
     css=read_asset("sentence.css"),

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-import streamlit as st
+from dashboard.components.charts import component, read_asset, script
 
-from dashboard.components.charts import read_asset, script
-
-_mount = st.components.v2.component(
+_mount = component(
     "mrnlab_text_answers",
     html='<div id="root"></div>',
     css=read_asset("text_answers.css"),

@@ -11,10 +11,11 @@ import pandas as pd
 import streamlit as st
 
 from core.config.fields import comma_list
-from core.corpora import CATALOGUE, CorpusSummary, Task, detect_columns, save_upload, summarise
+from core.corpora import CATALOGUE, CorpusSummary, Task, save_upload, summarise
 from core.corpora.catalogue import find_folder, is_local, offered
 from core.corpora.derived import KINDS as DERIVED
-from core.corpora.loading import bases_of, recipe_of, tasks_of
+from core.corpora.loading import bases_of, proposed_columns, recipe_of, tasks_of
+from core.corpora.reading import guessed
 from core.corpora.types import Sentence, Split
 from core.corpora.uploads import MOST_MEGABYTES, delete_upload, uploads
 from core.errors import ConfigError, CorpusError
@@ -49,6 +50,7 @@ from dashboard.launch.charts import numbers_by_split, spread_chart
 from dashboard.shared import actions, resources
 from dashboard.shared.downloads import data_table
 from dashboard.shared.newcomers import fold
+from dashboard.shared.readings import show_reading
 from dashboard.text import coloured, escape
 from dashboard.theme import colours, order_tasks
 from jobs.queue.control import Answer
@@ -129,7 +131,8 @@ def _own() -> ChosenData:
             return ChosenData("", None, (), None, None)
         corpora = corpora_of(path)
         if corpora == [path] and recipe_of(path) is None:
-            return _summarised(path, _columns(path), ())
+            columns, is_guess = _columns(path)
+            return _summarised(path, columns, (), is_guess=is_guess)
         bases = {base for corpus in corpora for base in bases_of(corpus)}
         columns = _columns_of_bases(path, bases)
         tasks = {corpus: tasks_of(corpus, columns) for corpus in corpora}
@@ -202,7 +205,8 @@ def _earlier_upload() -> str | None:
 def _sentences(path: str) -> str:
     """How many sentences, texts or pairs an upload has, which never changes."""
     try:
-        summary = summarise(path, None)
+        proposal = proposed_columns(path)
+        summary = summarise(path, None if proposal is None else proposal.columns)  # as it is chosen
     except CorpusError:
         return "cannot be read"
     return f"{sum(split.sentences for split in summary.splits.values()):,} {examples_of(summary)}"
@@ -259,7 +263,7 @@ def _folder() -> str | None:
 def _columns_of_bases(path: str, bases: Collection[str]) -> tuple[str, ...] | None:
     """The columns of the folders that a corpus is derived from; asked only where there are CoNLL files."""
     folders = [find_folder(base) for base in bases if base not in CATALOGUE]
-    if not any(folder is not None and detect_columns(folder) is not None for folder in folders):
+    if not any(folder is not None and proposed_columns(str(folder)) is not None for folder in folders):
         return None
     text = st.text_input(
         "Columns of its files, from left to right",
@@ -274,18 +278,20 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(comma_list(text))
 
 
-def _columns(path: str) -> tuple[str, ...] | None:
-    """The columns of CoNLL files, proposed from their content and confirmed by the reader; of others None."""
-    proposal = detect_columns(path)
+def _columns(path: str) -> tuple[tuple[str, ...] | None, bool]:
+    """The columns of CoNLL files, proposed from their content and confirmed by the reader; of others None.
+    Also whether they are still as they were guessed.
+    """
+    proposal = proposed_columns(path)
     if proposal is None:
-        return None
+        return None, False
     st.session_state.setdefault(columns_key(path), ", ".join(proposal.columns))
     text = st.text_input(
         "Columns, from left to right",
-        placeholder=f"named by what is in them: {', '.join(proposal.columns)}",
+        placeholder=f"guessed by what is in them: {', '.join(proposal.columns)}",
         key=columns_key(path),
         persist_state="session",
-        help="One of them is tokens. A name that begins with \\_ is read over.",
+        help="One of them is tokens. A column whose name begins with \\_ is skipped.",
     )
     names = _names(text)
     data_table(
@@ -296,10 +302,12 @@ def _columns(path: str) -> tuple[str, ...] | None:
         },
         alt="First words of the training file, column by column",
     )
-    return names or None
+    return names or None, proposal.guessed and names in ((), proposal.columns)
 
 
-def _summarised(name: str, columns: tuple[str, ...] | None, tasks: tuple[str, ...]) -> ChosenData:
+def _summarised(
+    name: str, columns: tuple[str, ...] | None, tasks: tuple[str, ...], *, is_guess: bool = False
+) -> ChosenData:
     try:
         with st.spinner("Reading the corpus"):
             summary = summarise(name, columns)
@@ -308,8 +316,11 @@ def _summarised(name: str, columns: tuple[str, ...] | None, tasks: tuple[str, ..
     sizes = [f"{size.sentences:,} {split}" for split, size in summary.splits.items()]
     words = sum(size.tokens for size in summary.splits.values())
     st.caption(f"{all_of(sizes)} {examples_of(summary)}, {words:,} words.")
+    readings = summary.readings if name not in CATALOGUE else ()
+    shown = set().union(*(show_reading(guessed(read) if is_guess else read) for read in readings))
     for note in summary.notes:
-        st.caption(f":material/info: {escape(note)}")
+        if note not in shown:
+            st.caption(f":material/info: {escape(note)}")
     return ChosenData(name, columns, tuple(task.name for task in summary.tasks), summary, None)
 
 

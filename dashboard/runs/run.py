@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from core.config import FIELD_HELP
+from core.corpora.reading import stored_readings
 from core.paths import own_log
 from core.store import Store
 from core.store.records import ACTIVE, Run, RunState, StoredScore
@@ -20,6 +21,8 @@ from dashboard.runs.bar import run_actions
 from dashboard.runs.dev_curves import show_dev_curves
 from dashboard.shared import actions
 from dashboard.shared.downloads import copy_table, data_table, show_table
+from dashboard.shared.newcomers import fold
+from dashboard.shared.readings import show_reading
 from dashboard.shared.run_views import ended_early, fraction_done, log_tail, progress_text
 from dashboard.shared.selection import segments
 from dashboard.shared.states import problem, state_badge
@@ -28,10 +31,15 @@ from dashboard.theme import STATES
 from jobs.queue import control
 from jobs.queue.remedies import Advice, advice
 from jobs.reports.naming import survival_text, value_text
-from jobs.reports.render import REPORT_COLUMNS, report_records, report_sheet
-from jobs.reports.table import SCORE_NAMES
+from jobs.reports.render import NOT_ANNOTATED, REPORT_COLUMNS, report_records, report_sheet
+from jobs.reports.table import SCORE_NAMES, undefined_notes
 
 _MOST_LABELS = 16
+_KEPT = {
+    "score": "The best epoch on dev is {}.",
+    "loss": "The epoch with the lowest dev loss is {}.",
+    "last": "The last epoch, {}, is kept.",
+}
 
 
 def run_in_full(store: Store, run_id: int) -> None:
@@ -110,13 +118,13 @@ def _scores(store: Store, run: Run) -> None:
         if not scores:
             _no_scores(run)
         else:
-            kept = ""
-            if run.best_epoch is not None:
-                last = run.facts.get("selected_by", run.config.select_by) == "last"
-                kept = " The last epoch, {}, is kept." if last else " The best epoch on dev is {}."
-            st.caption(f"Scores in percent.{kept.format(run.best_epoch)}")
+            selected_by = run.facts.get("selected_by", run.config.select_by)
+            kept = "" if run.best_epoch is None else f" {_KEPT[selected_by].format(run.best_epoch)}"
+            st.caption(f"Scores in percent.{kept}")
             rows = pd.DataFrame(score_rows(run, scores))
             data_table(rows, alt="Scores of this run by task and split")
+            for note in undefined_notes(scores):
+                st.caption(f":material/info: {escape(note)}")
         if tasks := run.facts.get("tasks", ()):
             st.caption("What training sees of each task.")
             localized = st.column_config.NumberColumn(format="localized")
@@ -126,6 +134,13 @@ def _scores(store: Store, run: Run) -> None:
         with st.container(gap="xsmall"):
             for note in run.facts.get("notes", ()):
                 st.caption(f":material/info: {escape(note)}")
+        if readings := stored_readings(run.facts):
+
+            def show_readings() -> None:
+                for reading in readings:
+                    show_reading(reading)
+
+            fold(show_readings, key="run_readings", label="How the corpus was read")
     right.table(_facts(run), border="horizontal")
 
 
@@ -231,11 +246,10 @@ def _by_label(store: Store, run: Run) -> None:
     with st.container(height=520 if len(score.report) > _MOST_LABELS else "content", border=False):
         show_table(replace(sheet, blocks=sheet.blocks[::-1]), alt=alt)
     support = int(averages(score)["micro"]["support"])
-    st.caption(
-        f"In percent, over {plural(support, 'annotated span')}. Counted as conlleval does."
-        if kind.has_spans
-        else f"In percent, over {plural(support, kind.item)}. The micro average is the accuracy here."
-    )
+    counted = "Counted as conlleval does." if kind.has_spans else "The micro average is the accuracy here."
+    missing = NOT_ANNOTATED * any(not row["support"] for row in score.report.values())
+    items = plural(support, "annotated span" if kind.has_spans else kind.item)
+    st.caption(f"In percent, over {items}. {counted}{missing}")
 
 
 def _configuration(_store: Store, run: Run) -> None:

@@ -307,7 +307,10 @@ def _columns(table: Table, split: str, picked: set[int], key: str) -> dict[str, 
         columns[f"{task}, {split}"] = _Column(
             [None if score is None else 100 * score.mean for score in scores],
             config.Column(label, help=means, width=max(112 if grouped else 84, 20 + 7 * len(label))),
-            [_score_text(score, line) for score, line in zip(scores, lines, strict=True)],
+            [
+                _score_text(score, line, undefined=(split, task) in line.undefined)
+                for score, line in zip(scores, lines, strict=True)
+            ],
             table.best(split, task),
         )
     if grouped:
@@ -345,10 +348,10 @@ def _in_turn(texts: Iterable[str]) -> Callable[[object], str]:
     return lambda _: next(turn)
 
 
-def _score_text(score: MeanSD | None, line: Line) -> str:
-    """Mean ± SD in percent; the number of seeds if not all have a score."""
+def _score_text(score: MeanSD | None, line: Line, *, undefined: bool) -> str:
+    """Mean ± SD in percent; the number of seeds if not all have a score. A dash where all are undefined."""
     if score is None:
-        return ""
+        return "–" * undefined
     spread = spread_text(score.sd and 100 * score.sd)
     return " ".join(filter(None, (percent(score.mean), spread, f"({score.n})" * (score.n < line.seeds))))
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -47,7 +48,8 @@ class Line:
     """The runs of one configuration that were found (STL: of all its tasks), or one run (`run` is its id).
 
     `cells` has, by column, the text of what tells it from the other lines of its table; `by_seed`, by split
-    and task, the scores in [0, 1], of one run in progress those of its last epoch. `counted` runs make the
+    and task, the scores in [0, 1], of one run in progress those of its last epoch, `undefined` of what scores
+    are undefined. `counted` runs make the
     means (`one_per_seed`), of which `seeds` are of one task. `done` and `seconds` are means, `priority` the
     highest of the queued runs.
     """
@@ -61,6 +63,7 @@ class Line:
     states: tuple[tuple[RunState, int], ...]
     done: float
     by_seed: Mapping[tuple[str, str], Mapping[int, float]]
+    undefined: Collection[tuple[str, str]]
     seconds: float | None
     newest: datetime
     keywords: tuple[str, ...]
@@ -91,7 +94,7 @@ class Table:
 
     def split(self, wanted: str) -> str:
         """The split whose scores are shown: the other one where this corpus has only those."""
-        scored = {split for line in self.lines for split, _ in line.scores}
+        scored = {split for line in self.lines for split, _ in (*line.by_seed, *line.undefined)}
         return wanted if wanted in scored or not scored else min(scored)
 
     def best(self, split: str, task: str) -> set[int]:
@@ -212,10 +215,13 @@ def _line(
     """The line of a configuration, with means over the runs `counted`, or of one run."""
     states = Counter(run.state for run in row)
     values: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+    undefined: set[tuple[str, str]] = set()
     for run in counted:
         for key, value in scores.get(run.id, {}).items():
-            if value == value:  # a NaN is no score
+            if math.isfinite(value):
                 values[key][run.config.seed] = value
+            else:
+                undefined.add(key)
     times = [run.seconds for run in counted if run.seconds is not None]
     return Line(
         run=row[0].id if is_run else None,
@@ -227,6 +233,7 @@ def _line(
         states=tuple((state, states[state]) for state in RunState if states[state]),
         done=fmean(map(fraction_done, row)),
         by_seed=values,
+        undefined=undefined,
         seconds=fmean(times) if times else None,
         newest=max(run.created_at for run in row),
         keywords=tuple(sorted({word for run in row for word in run.keywords})),

@@ -11,7 +11,7 @@ import streamlit as st
 
 from core.evaluation.comparison import HIGHER, LOWER, UNDECIDED
 from core.plain_text import spreadsheet_cell
-from dashboard.components.charts import read_asset, script
+from dashboard.components.charts import component, read_asset, script
 from dashboard.text import escape
 from jobs.reports.render import QUOTED, Markup, Sheet, cell_texts, csv_text, latex, markdown
 
@@ -72,7 +72,7 @@ _ICON = '<svg viewBox="0 0 24 24" aria-hidden="true"><path d="{}" /></svg>'
 _SHEETS = _ICON.format("M15 3H3v14h2V5h10zm6 4H7v14h14zm-2 12H9V9h10z")
 _ARROW = _ICON.format("M7 10l5 5 5-5z")
 # Streamlit's own copy button is that of a block of code.
-_mount_copy = st.components.v2.component(
+_mount_copy = component(
     "mrnlab_copy",
     html=f"""
 <div class="copy">

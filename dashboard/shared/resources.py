@@ -47,7 +47,7 @@ BY_RUN: dict[str | type[Any], Callable[[Any], Any]] = {Run: _identity}
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _open(url: str) -> Store:
-    return Store.open(url, patience_s=PATIENCE_S)
+    return Store.open(url, patience_s=PATIENCE_S, shared=True)
 
 
 def store() -> Store:

@@ -11,6 +11,7 @@ from core.store.records import Run, RunState
 from core.wording import duration, plural
 from dashboard.theme import order_tasks
 from jobs.engines import default_engine
+from jobs.engines.local import standing_still
 from jobs.queue.estimates import eta
 
 _LOG_BYTES = 16_384
@@ -85,6 +86,8 @@ def why_it_waits(store: Store, run: Run) -> str:
             "No worker is alive: one starts within seconds while a page is open, or by `mrnlab worker` in a "
             "terminal."
         )
+    if holders := standing_still(store):
+        return f"It waits for a worker. {holders[0]}"
     before = store.ahead_of(run.id)
     if not before:
         return "It is next when a worker is free."

@@ -134,3 +134,7 @@ def _scores(rows: Sequence[Marked]) -> None:
         },
         alt="Score and mistakes by kind of each run on each task",
     )
+    for note in dict.fromkeys(
+        f"{row.task} is undefined: {row.why_undefined}." for row in rows if row.why_undefined
+    ):
+        st.caption(escape(note))

@@ -16,7 +16,7 @@ import streamlit as st
 
 from core.corpora.folder import EXTENSIONS
 from core.corpora.readers import GivenFile
-from core.corpora.text_files import ENDINGS, PAIR, TEXT, holds_texts, read_asked
+from core.corpora.text_files import ENDINGS, holds_texts, is_text_column, read_asked
 from core.corpora.types import Sentence
 from core.records import TaskScore
 from core.tagging import (
@@ -204,7 +204,7 @@ def _show(result: FileAnswers, file: ReadFile, run_id: int, schemes: Mapping[str
     lines = text.split("\n")[file.whole :]
     rows = [line.split("\t") for line in islice(filter(None, lines), _MOST_ROWS)]
     # Columns with a task's name may have any; those of texts get the room.
-    wide = {name: st.column_config.TextColumn(width="large") for name in columns if name in (*TEXT, *PAIR)}
+    wide = {name: st.column_config.TextColumn(width="large") for name in columns if is_text_column(name)}
     frame = pd.DataFrame(rows, columns=list(columns))
     data_table(frame, height="auto", column_config=wide, alt="The answers, a row each")
     if (total := sum(map(bool, lines))) > _MOST_ROWS:
@@ -232,3 +232,6 @@ def _score_table(scores: Sequence[TaskScore], schemes: Mapping[str, str]) -> Non
         alt="Scores against the gold labels of the file, a line per task",
     )
     st.caption("By the scorer of training, on what has gold labels of the task.")
+    for score in scores:
+        if not score.is_defined:
+            st.caption(escape(f"{score.task} is undefined: {score.undefined_because('the file')}."))

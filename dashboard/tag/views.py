@@ -239,7 +239,7 @@ def about_confidence(chosen_systems: Sequence[System]) -> str:
 
 @dataclass(frozen=True)
 class Marked:
-    """How one system did on one task: its score and its mistakes by kind."""
+    """How one system did on one task: its score, or why that is undefined, and its mistakes by kind."""
 
     who: str
     task: str
@@ -247,6 +247,7 @@ class Marked:
     score: float
     words: int
     kinds: Mapping[str, int]
+    why_undefined: str = ""
 
 
 def marked(
@@ -266,7 +267,8 @@ def marked(
                         mistake.kind for mistake in KINDS[scheme].mistakes(sentence.labels[task], guess)
                     )
             kinds = {kind: counts[kind] for kind in MISTAKE_KINDS if counts[kind]}
-            rows.append(Marked(answer.who, task, score.score_name, score.score, score.tokens, kinds))
+            why = "" if score.is_defined else score.undefined_because("the text")
+            rows.append(Marked(answer.who, task, score.score_name, score.score, score.tokens, kinds, why))
     return rows
 
 

@@ -7,6 +7,7 @@ from core.paths import keep_private
 # Each module adds its verbs to the app.
 from jobs.cli import (  # noqa: F401
     control,
+    corpus,
     laboratory,
     launch,
     listing,

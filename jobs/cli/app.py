@@ -6,12 +6,11 @@ import contextlib
 import errno
 import os
 import platform
-import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperGroup
@@ -20,7 +19,7 @@ from core import __version__
 from core.config.sweep import whole_number
 from core.errors import MRNLabError
 from core.paths import home
-from core.plain_text import shortened, without_passwords
+from core.plain_text import message_text, shortened, without_passwords
 from core.store import Store
 from jobs.cli.output import say, tell
 from jobs.engines import ENGINES
@@ -28,9 +27,12 @@ from jobs.engines import ENGINES
 # In the order of a run's life, which is also the order of the help.
 _READING = ["runs", "show", "metrics", "results", "appendix", "relations", "tag"]
 _CHANGING = ["stop", "priority", "resume", "retry", "archive", "restore", "keyword", "delete"]
-_ASKING = ["launch", "study", "transfer"]
+_ASKING = ["corpus", "launch", "study", "transfer"]
 _KEEPING = ["export", "import", "backup", "queue", "worker", "dashboard", "doctor"]
 _VERBS = [*_ASKING, *_READING, *_CHANGING, *_KEEPING]
+
+
+_Choice = TypeVar("_Choice", bound=str)
 
 
 class _Verbs(TyperGroup):
@@ -59,14 +61,15 @@ def _reported_errors() -> Iterator[None]:
         is_missing = error.errno == errno.ENOENT and Path(place).is_relative_to(home())
         if error.errno not in _REFUSALS and not is_missing:
             raise
-        tell(
-            f"'{place}' cannot be read or written: {error.strerror}." if place else f"{error.strerror}.",
-            err=True,
-        )
+        refused = f"'{place}' cannot be read or written: " if place else ""
+        tell(message_text(f"{refused}{error.strerror}."), err=True)
         raise typer.Exit(2) from None
     except MRNLabError as error:
-        tell(_LONG_WORD.sub(lambda word: shortened(word[0], 200), str(error)), err=True)
+        tell(str(error), err=True)
         raise typer.Exit(2) from None
+    except _UsageError as error:
+        error.message = message_text(error.message)
+        raise
 
 
 _REFUSALS = frozenset(
@@ -77,8 +80,8 @@ _REFUSALS = frozenset(
 )
 """What the system answers where a user's place cannot be used; other numbers are a fault of the program."""
 
-# Longer than any path, number or URL that is meant.
-_LONG_WORD = re.compile(r"\S{500,}")
+# Of the errors of a call that is not as its help says, typer names one alone.
+_UsageError: Any = typer.BadParameter.__base__
 
 
 def _check_encoding(arguments: Sequence[str]) -> None:
@@ -87,7 +90,7 @@ def _check_encoding(arguments: Sequence[str]) -> None:
         shown = argument.encode(errors="backslashreplace").decode()
         if shown != argument:
             raise MRNLabError(
-                f"The argument '{without_passwords(shown)}' is not UTF-8; write it in UTF-8, and give a file "
+                f"The argument '{shown}' is not UTF-8; write it in UTF-8, and give a file "
                 "with such a name another one."
             )
 
@@ -105,6 +108,18 @@ def whole(name: str, least: int, most: int = 2**31 - 1) -> Callable[[str | int],
                 f"{name}: '{shortened(str(text))}' is not a whole number from {least:,} to {most:,}."
             )
         return number
+
+    return read
+
+
+def one_of(name: str, choices: Iterable[_Choice]) -> Callable[[str], _Choice]:
+    """A reader of the option of that name, which is one of these. It raises MRNLabError for others."""
+    known = {str(choice): choice for choice in choices}
+
+    def read(text: str) -> _Choice:
+        if text not in known:
+            raise MRNLabError(f"{name}: '{shortened(text)}' is not one of {', '.join(known)}.")
+        return known[text]
 
     return read
 
@@ -149,16 +164,16 @@ def _choose(
 ) -> None:
     """Keeps the global options for the verb."""
     if engine is not None:
-        if engine not in ENGINES:
-            raise MRNLabError(f"--engine: '{engine}' is not one of {', '.join(ENGINES)}.")
-        os.environ["MRNLAB_ENGINE"] = engine  # what this command starts uses it too
+        os.environ["MRNLAB_ENGINE"] = one_of("--engine", ENGINES)(
+            engine
+        )  # what this command starts uses it too
     ctx.obj = db
 
 
 @contextlib.contextmanager
 def opened_store(ctx: typer.Context) -> Iterator[Store]:
     """The chosen store, closed at the end of the block."""
-    with contextlib.closing(Store.open(ctx.obj)) as store:
+    with contextlib.closing(Store.open(ctx.obj, shared=True)) as store:
         yield store
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from core.recording.owner import hostname
 from core.store import ACTIVE, Run, RunState, Store
 from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, opened_store, whole
 from jobs.cli.output import print_json, print_table, say, tell
+from jobs.engines.local import standing_still
 from jobs.queue import control
 from jobs.queue.control import PRIORITIES, Answer
 from jobs.worker.maintenance import resume_lost
@@ -145,6 +147,7 @@ def queue(
         training = store.runs(states={RunState.RUNNING, RunState.CANCELLING}, with_facts=False)
         waiting = store.runs(states={RunState.QUEUED}, with_facts=False)
         paused_since, drained = store.paused_since(), store.drained()
+        holders = standing_still(store) if waiting else []
     waiting.sort(key=lambda run: (-run.priority, run.id))
     first = waiting[:limit]
     trained_rows = list(map(_trained_row, training))
@@ -156,6 +159,7 @@ def queue(
                 "paused_since": paused_since and paused_since.isoformat(),
                 "drained": {host: since.isoformat() for host, since in drained.items()},
                 "training": [dict(zip(names, row, strict=True)) for row in trained_rows],
+                "standing_still": [dataclasses.asdict(holder) for holder in holders],
                 "waiting_in_all": len(waiting),
                 "waiting": [{name: getattr(run, name) for name in waiting_names} for run in first],
             }
@@ -176,6 +180,8 @@ def queue(
         tell(f"Queued: {len(waiting):,}{rest}")
         rows = [(run.id, run.priority, run.attempt, run.sweep, run.waiting_for) for run in first]
         print_table(("run", "priority", "attempt", "sweep", "waits for"), rows)
+    for holder in holders:
+        tell(f"{holder} `mrnlab doctor --fix` ends it now.")
 
 
 def _trained_row(run: Run) -> tuple[Any, ...]:

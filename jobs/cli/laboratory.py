@@ -15,6 +15,7 @@ from core.errors import MRNLabError
 from core.paths import database_url
 from core.plain_text import without_passwords
 from core.store import back_up
+from core.store.engine import check_shared, parse_url
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
 from jobs.cli.output import print_json, say, tell
 from jobs.queue.doctor import Examination, Finding, Fix, Severity, examine
@@ -106,6 +107,7 @@ def worker(ctx: typer.Context) -> None:
     """
     from jobs.worker.supervisor import main as work
 
+    check_shared(parse_url(ctx.obj or database_url()))
     hang_limit()  # the supervisor would end at once where it is wrong
     os.environ.setdefault("MRNLAB_LINGER_S", "2")  # then the terminal is given back
     raise typer.Exit(work([], ctx.obj))
@@ -116,6 +118,7 @@ def dashboard(ctx: typer.Context) -> None:
     """Start the dashboard in this terminal. Options of Streamlit pass through, as --server.port 8600."""
     if ctx.obj is not None:
         os.environ["MRNLAB_DB"] = ctx.obj
+    check_shared(parse_url(database_url()))
     say(f"Store: {without_passwords(database_url())}")  # Streamlit tells the address
     script = Path(__file__).parents[2] / "dashboard" / "app.py"
     os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", str(script), *ctx.args])

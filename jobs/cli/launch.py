@@ -14,12 +14,15 @@ from core.config.task_groups import GROUPINGS
 from core.errors import ConfigError
 from core.recording.placed import placed
 from core.store import ENDED, Run, RunState, Store
-from core.wording import all_of, duration, percent, plural, which_runs
-from jobs.cli.app import JSON_OPTION, app, opened_store, whole
+from core.tasks.scores import score_text
+from core.wording import all_of, duration, plural, which_runs
+from jobs.cli.app import JSON_OPTION, app, one_of, opened_store, whole
+from jobs.cli.corpus import say_readings
 from jobs.cli.output import print_json, print_table, run_document, say, tell
 from jobs.queue.control import MOST_RETRIES, PRIORITIES
 from jobs.queue.estimates import Cost, cost, eta
 from jobs.queue.sweeps import sweep as sweep_over
+from jobs.reports.table import undefined_notes
 from jobs.worker.maintenance import QueueMaintenance
 
 _POLL_S = 0.5
@@ -153,6 +156,17 @@ def launch(
     from jobs.queue.submit import submit, submit_missing
 
     notes = _tasks_taken(configs) if tasks is None and task_groups is None else []
+
+    def show_check(found: Sequence[str]) -> None:
+        """Prints how the corpora were read, and the notes, before a run is queued."""
+        printed = say_readings(configs)
+        notes.extend(found)
+        new = [note for note in notes if note not in printed]
+        for note in new[:_MOST_NOTES]:
+            say(note)
+        if len(new) > _MOST_NOTES:
+            say(f"{plural(len(new) - _MOST_NOTES, 'more note')} of this kind; --json has all.")
+
     with opened_store(ctx) as store:
         if dry_run:
             price = _cost(store, configs, reuse=reuse)
@@ -164,16 +178,12 @@ def launch(
             return
         if reuse:
             ids, used = submit_missing(
-                store, configs, sweep, priority=priority, retries=retries, tell=notes.append
+                store, configs, sweep, priority=priority, retries=retries, tell=show_check
             )
         else:
-            ids = submit(store, configs, sweep, priority=priority, retries=retries, tell=notes.append)
+            ids = submit(store, configs, sweep, priority=priority, retries=retries, tell=show_check)
             used = []
         queued = [run_id for run_id in ids if run_id not in set(used)]
-        for note in notes[:_MOST_NOTES]:
-            say(note)
-        if len(notes) > _MOST_NOTES:
-            say(f"{plural(len(notes) - _MOST_NOTES, 'more note')} of this kind; --json has all.")
         if used:
             say(f"Uses {which_runs(used)}, there already.")
         say(f"Queued {which_runs(queued)}." if queued else "Nothing is left to queue.")
@@ -255,9 +265,7 @@ def _settings(pairs: list[str]) -> dict[str, str]:
 def _preset(name: str | None) -> dict[str, Any]:
     if name is None:
         return {}
-    if name not in PRESETS:
-        raise ConfigError("preset", f"--preset: '{name}' is not one of {', '.join(PRESETS)}.")
-    return PRESETS[name]
+    return PRESETS[one_of("--preset", PRESETS)(name)]
 
 
 def _documents(store: Store, ids: list[int]) -> list[dict[str, Any]]:
@@ -273,9 +281,13 @@ def _print_scores(store: Store, ids: list[int]) -> None:
     for run in sorted(store.runs(ids=ids), key=lambda run: run.id):
         scores = {score.task: score for score in store.scores([run.id], "test")}
         by_task = ", ".join(
-            f"{task} {percent(scores[task].score)}%" for task in run.config.tasks if task in scores
+            f"{task} {score_text(scores[task].score, scores[task].score_name)}"
+            for task in run.config.tasks
+            if task in scores
         )
         failed = "" if run.error is None else run.error.message
         took = "" if run.seconds is None else duration(run.seconds)
         rows.append((run.id, run.state.word, run.config.paradigm, run.config.seed, took, by_task or failed))
     print_table(("run", "state", "paradigm", "seed", "time", "test scores"), rows)
+    for note in undefined_notes(store.scores(ids, "test", with_reports=False)):
+        say(note)

@@ -13,7 +13,7 @@ from core.paths import own_log
 from core.registry import FULL
 from core.store import MetricKey, Run, RunState, StoredScore
 from core.tasks import kind_of
-from core.tasks.scores import percent_sign
+from core.tasks.scores import score_text
 from core.wording import duration, percent
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store, whole
 from jobs.cli.output import print_json, print_rows, print_table, run_document, say, tell
@@ -59,10 +59,15 @@ def runs(
             say(_nothing_listed(state, filtered=archived or filter_ is not None))
             return
         rows = [
-            (*_cells(run), f"{percent(best[run.id])}%" if run.id in best else "", ",".join(run.keywords))
+            (*_cells(run), _mean_text(run, best[run.id]) if run.id in best else "", ",".join(run.keywords))
             for run in matching
         ]
         print_table(_HEADERS, rows)
+
+
+def _mean_text(run: Run, mean: float) -> str:
+    """A mean of scores of a run's tasks."""
+    return score_text(mean, *(task["score_name"] for task in run.facts.get("tasks", ())))
 
 
 def _nothing_listed(state: str | None, *, filtered: bool) -> str:
@@ -143,6 +148,10 @@ def show(
         )
         if alignment := shown.facts.get("alignment"):
             tell(f"\nAlignment {alignment}: {shown.facts.get('alignment_reason') or 'as asked'}.")
+        if notes := shown.facts.get("notes", ()):
+            tell("")
+        for note in notes:
+            tell(note)
         if scores:
             tell("")
             print_table(("split", "task", "score", "by", "epoch", "beside"), _score_rows(shown, scores))
@@ -163,7 +172,9 @@ def _score_rows(run: Run, scores: Sequence[StoredScore]) -> list[tuple[object, .
             for name, value in secondary.items()
             if value is not None and name.lower() != score.score_name
         )
-        headline = percent(score.score) + percent_sign(score.score_name)
+        headline = score_text(score.score, score.score_name)
+        if not score.is_defined:
+            beside = f"undefined: {score.reason}" + (f"; {beside}" if beside else "")
         rows.append((score.split, score.task, headline, score.score_name, score.epoch, beside))
     return rows
 

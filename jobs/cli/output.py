@@ -19,7 +19,7 @@ from core.errors import MRNLabError
 from core.plain_text import terminal_text
 from core.store import Run, StoredScore
 from core.tasks.scores import averages
-from jobs.reports.render import Part, Sheet, aligned, csv_lines, latex, markdown, plain
+from jobs.reports.render import Heading, Items, Part, Sheet, aligned, csv_lines, latex, markdown, plain
 
 WIDTH = 110
 
@@ -135,13 +135,18 @@ def print_report(parts: Iterable[Part], form: str = "") -> None:
     for part in parts:
         if not is_heading:
             tell()
-        is_heading = isinstance(part, str) and part.startswith("#")
+        is_heading = isinstance(part, Heading)
         if isinstance(part, Sheet):
             if part.caption:
                 say(part.captioned("*"))
             tell(plain(part))
+        elif isinstance(part, Heading):
+            tell(" ".join(part.text.split()))
+        elif isinstance(part, Items):
+            for line in part.lines:
+                tell(textwrap.fill(line, WIDTH, initial_indent="- "))
         elif isinstance(part, str):
-            tell(part.lstrip("# ") if is_heading else textwrap.fill(part, WIDTH))
+            tell(textwrap.fill(part, WIDTH))
         else:
             tell("\n".join(part.lines))
 

@@ -21,7 +21,7 @@ from core.mrn.relations import (
 from core.plain_text import shortened
 from core.records import RELATION_METRICS, TOTAL, statistics_at
 from core.store import MetricKey, Run, SnapshotKey, Store
-from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
+from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, one_of, opened_store
 from jobs.cli.output import hand_out, print_json, print_table, say, tell
 from jobs.reports.render import csv_lines
 from jobs.reports.transfer import run_embeddings
@@ -121,8 +121,7 @@ def relations(
 
     With `--mode embedding`: how alike the task embeddings of a run are, MTL or MRN, as cosines.
     """
-    if mode not in _MODES:
-        raise MRNLabError(f"--mode: '{mode}' is not one of {', '.join(_MODES)}.")
+    one_of("--mode", _MODES)(mode)
     number = None if step == "last" else whole_number(step)
     if step != "last" and number is None:
         raise MRNLabError(f"--step: '{shortened(step)}' is neither a step's number nor 'last'.")

@@ -11,7 +11,7 @@ import typer
 from core.errors import MRNLabError
 from core.store import RunState, Store
 from core.wording import which_runs
-from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, opened_store, run_number
+from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, one_of, opened_store, run_number
 from jobs.cli.output import hand_out, print_json, print_report, say
 from jobs.reports.render import (
     COST_COLUMNS,
@@ -43,7 +43,15 @@ def results(
         list[int] | None,
         typer.Argument(metavar="[RUN...]", help="Only these runs (default: all).", parser=run_number),
     ] = None,
-    format_: Annotated[_Format, typer.Option("--format", help="How the table is written.")] = _Format.TABLE,
+    format_: Annotated[
+        _Format,
+        typer.Option(
+            "--format",
+            metavar="|".join(_Format),
+            help="How the table is written.",
+            parser=one_of("--format", _Format),
+        ),
+    ] = _Format.TABLE,
     split: Annotated[str, typer.Option(help="dev or test.")] = "test",
     by_label: Annotated[
         bool,
@@ -70,8 +78,7 @@ def results(
     A table per corpus and share of it. CSV and JSON have a row per configuration and task, scores in [0, 1].
     With --by-label a table per run and task, by label or span type.
     """
-    if split not in ("dev", "test"):
-        raise MRNLabError(f"--split: '{split}' is not one of dev, test.")
+    one_of("--split", ("dev", "test"))(split)
     if by_label:
         _by_label(ctx, run or [], split, format_, json_=json_)
         return
@@ -105,7 +112,15 @@ class _Written(StrEnum):
 def print_appendix(
     ctx: typer.Context,
     run: Annotated[list[int], RUNS_ARGUMENT],
-    format_: Annotated[_Written, typer.Option("--format", help="How it is written.")] = _Written.LATEX,
+    format_: Annotated[
+        _Written,
+        typer.Option(
+            "--format",
+            metavar="|".join(_Written),
+            help="How it is written.",
+            parser=one_of("--format", _Written),
+        ),
+    ] = _Written.LATEX,
 ) -> None:
     """Print the reproducibility appendix of a paper on these finished runs.
 

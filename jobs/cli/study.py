@@ -20,7 +20,7 @@ from core.store import Run, Store
 from core.studies import STUDIES, Study
 from core.studies.study import Layout, Planned
 from core.wording import duration, plural
-from jobs.cli.app import JSON_OPTION, app, opened_store, whole
+from jobs.cli.app import JSON_OPTION, app, one_of, opened_store, whole
 from jobs.cli.output import WIDTH, hand_out, print_json, print_report, print_table, say, tell
 from jobs.reports.naming import differing
 from jobs.reports.render import Part, csv_files
@@ -178,7 +178,12 @@ def study(
     ] = False,
     report_: Annotated[
         _Report | None,
-        typer.Option("--report", help="Run nothing; print what the finished runs say."),
+        typer.Option(
+            "--report",
+            metavar="|".join(_Report),
+            help="Run nothing; print what the finished runs say.",
+            parser=one_of("--report", _Report),
+        ),
     ] = None,
     tables: Annotated[
         Path | None,

@@ -17,8 +17,9 @@ from core.records import TextAnswer
 from core.store import Run
 from core.tagging import Tagger
 from core.tasks import KINDS, reading
-from core.wording import all_of, first_of, percent, plural
-from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
+from core.tasks.scores import TaskScore, score_text
+from core.wording import all_of, first_of, plural
+from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, one_of, opened_store
 from jobs.cli.output import hand_out, print_json, print_table, say
 
 _FORMATS = ("conll", "json")
@@ -63,8 +64,7 @@ def tag(
     """Tag a sentence, a text, a pair of texts or a file with every task of a finished run."""
     if (sentence or second) and file is not None:
         raise MRNLabError("Give either a sentence or --file FILE, not both.")
-    if format_ not in _FORMATS:
-        raise MRNLabError(f"--format: '{format_}' is not one of {', '.join(_FORMATS)}.")
+    one_of("--format", _FORMATS)(format_)
     with opened_store(ctx) as store:
         chosen = store.run(run)
     if chosen.checkpoint is None:
@@ -150,9 +150,7 @@ def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence:
     from core.corpora.text_files import holds_texts
     from core.tagging import column_names, conll_text, given_scores, load_tagger, tag_in_parts
 
-    known_layout = next((known for known in LAYOUTS if known == layout), None)
-    if layout and known_layout is None:
-        raise MRNLabError(f"--layout: '{layout}' is not one of {', '.join(LAYOUTS)}.")
+    known_layout = one_of("--layout", LAYOUTS)(layout) if layout else None
     content = read_bytes(given_path(file))
     assert run.checkpoint is not None
     tagger = load_tagger(own_checkpoint(run.checkpoint))
@@ -197,7 +195,16 @@ def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence:
     for note in tagger.notes:
         say(note)
     for score in given_scores(given.sentences[: len(kept)], kept, words, run.config.pos_score):
-        say(f"{score.task}: {score.score_name} {100 * score.score:.2f}% on {score.tokens:,} words.")
+        say(_score_line(score, "word"))
+
+
+def _score_line(score: TaskScore, item: str) -> str:
+    """A score against the gold labels of a file, over how many items."""
+    count = plural(score.tokens, item)
+    if not score.is_defined:
+        why = score.undefined_because("the file")
+        return f"{score.task}: {score.score_name} is undefined on {count}: {why}."
+    return f"{score.task}: {score.score_name} {score_text(score.score, score.score_name)} on {count}."
 
 
 def _texts(run: Run, tagger: Tagger, file: GivenFile, confidence: bool, json_: bool) -> None:
@@ -233,6 +240,4 @@ def _texts(run: Run, tagger: Tagger, file: GivenFile, confidence: bool, json_: b
     say(f"{plural(len(asked.texts), 'row')}; columns: {', '.join(rows[0])}.")
     hand_out(tab_separated(rows))
     for score in scores:
-        items = KINDS[tagger.schemes[score.task]].items
-        count = plural(score.tokens, items.removesuffix("s"))
-        say(f"{score.task}: {score.score_name} {percent(score.score)}% on {count}.")
+        say(_score_line(score, KINDS[tagger.schemes[score.task]].item))

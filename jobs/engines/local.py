@@ -26,12 +26,14 @@ from core.store import Owner, Store
 from jobs.engines import trained_runs
 from jobs.worker.idle import linger_seconds, starts_ahead
 from jobs.worker.liveness import hang_limit
-from jobs.worker.process import is_alive
-from jobs.worker.standstill import workers_folder
+from jobs.worker.process import is_alive, kill
+from jobs.worker.standstill import START_S, ProgressFile, Standstill, workers_folder
 from jobs.worker.supervisor import DETACHED
 
 _NVIDIA_SMI_TIMEOUT_S = 10
-# How long a new worker tries: longer than another needs to let go of a slot.
+# A worker without a run moves several times a second, but not while it imports torch.
+_STANDS_STILL_S = 30.0
+# How long a new worker tries: longer than another needs to let go of a slot, or to die.
 _SLOT_PATIENCE_S = 1.0
 # GPU devices of NVIDIA's driver, WSL and AMD's driver.
 _GPU_PLACES = (Path("/dev/nvidiactl"), Path("/dev/dxg"), Path("/dev/kfd"))
@@ -125,9 +127,10 @@ def free_slot(store_url: str, patience_s: float = _SLOT_PATIENCE_S) -> Iterator[
     """Hold a free slot while the block runs; None where all are taken.
 
     The system releases the lock of a slot however its process ends. The holder is written beside the lock,
-    so that others need not touch the lock to look.
+    so that others need not touch the lock to look; from then on it counts as one that moves.
     """
     folder = workers_folder(store_url)
+    progress = ProgressFile(store_url, this_process())
     deadline = time.monotonic() + patience_s
     while True:
         for number in range(slot_count()):
@@ -141,8 +144,10 @@ def free_slot(store_url: str, patience_s: float = _SLOT_PATIENCE_S) -> Iterator[
                 partial = card.with_suffix(f".{os.getpid()}")
                 partial.write_text(json.dumps(dataclasses.asdict(this_process())))
                 partial.replace(card)
+                progress.touch()
                 yield Slot(number)
             finally:
+                progress.remove()
                 card.unlink(missing_ok=True)
                 lock.release()
             return
@@ -152,10 +157,49 @@ def free_slot(store_url: str, patience_s: float = _SLOT_PATIENCE_S) -> Iterator[
         time.sleep(0.05)
 
 
+@dataclasses.dataclass(frozen=True)
+class IdleHolder:
+    """A worker that holds a slot, trains nothing and has not moved for so many seconds, by the wall clock."""
+
+    slot: int
+    owner: Owner
+    still_s: float
+
+    def __str__(self) -> str:
+        return (
+            f"The worker in slot {self.slot} (process {self.owner.pid}) has no run and has not moved for "
+            f"{self.still_s:,.0f} s. A worker is ended after {hang_limit():,.0f} s without progress "
+            "(MRNLAB_HANG_S)."
+        )
+
+
+def standing_still(store: Store) -> list[IdleHolder]:
+    """The workers of this machine that may hang before they take a run, so that runs wait for their slots.
+
+    Raises StoreError.
+    """
+    holders = [
+        IdleHolder(slot, owner, ProgressFile(store.url, owner).untouched_s())
+        for slot, owner in taken_slots(store.url).items()
+    ]
+    holders = [holder for holder in holders if holder.still_s > _STANDS_STILL_S]
+    busy = {run.owner for run in trained_runs(store)} if holders else set()
+    return [holder for holder in holders if holder.owner not in busy]
+
+
+def end_hung(store: Store, owner: Owner, after_s: float) -> bool:
+    """End a worker that has not moved for so long; whether its process is gone."""
+    ProgressFile(store.url, owner).give_up(after_s)
+    if not kill(owner):
+        return False
+    deadline = time.monotonic() + _SLOT_PATIENCE_S
+    while is_alive(owner) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not is_alive(owner)
+
+
 # The folder that holds our packages: `python -m` looks there first.
 _ROOT = Path(__file__).resolve().parents[2]
-# A worker starts within this time, even on a busy machine.
-_START_PATIENCE_S = 60.0
 
 
 class LocalEngine:
@@ -172,27 +216,31 @@ class LocalEngine:
         self._clock = clock
         self._waiting_since: float | None = None
         self._children: list[subprocess.Popen[bytes]] = []
+        self._standstills: dict[Owner, Standstill] = {}
         self._lock = threading.Lock()
 
     def ensure_workers(self, store: Store) -> int:
         """Starts workers while runs may be claimed here and slots are free; returns how many it started.
 
+        One that holds a slot without a run and hangs is ended: its own supervisor may have died.
         Raises MRNLabError where no process can be started or a setting is wrong; the runs stay queued then.
         """
         with self._lock:
             hang_limit(), linger_seconds()  # a worker would end at once where one is wrong
+            holders = taken_slots(store.url).values()
+            # Read before the queue is read: a run that is claimed in between is counted nowhere.
+            busy = {run.owner for run in trained_runs(store)} if holders else set()
+            self._end_hung(store, [owner for owner in holders if owner not in busy])
             if not store.claimable(hostname()):
                 self._waiting_since = None
                 return 0
-            # Read before the queue is read again: a run that is claimed in between is counted nowhere.
-            busy = {run.owner for run in trained_runs(store)}
             # A child that has not taken its slot yet counts too; one that has is counted once.
             live = len(self._live(store))
             idle = live - sum(owner in busy for owner in taken_slots(store.url).values())
             waiting = store.claimable(hostname())
             if self._waiting_since is None:
                 self._waiting_since = self._clock()
-            elif self._clock() - self._waiting_since > _START_PATIENCE_S:
+            elif self._clock() - self._waiting_since > START_S:
                 idle = 0  # those that could have taken a run by now are not relied on
             started = max(0, min(waiting - idle, slot_count() - live))
             for _ in range(started):
@@ -209,6 +257,16 @@ class LocalEngine:
         """How many workers of this store are alive on this machine."""
         with self._lock:
             return len(self._live(store))
+
+    def _end_hung(self, store: Store, idle: Sequence[Owner]) -> None:
+        self._standstills = {
+            owner: self._standstills.get(owner) or Standstill(ProgressFile(store.url, owner), self._clock)
+            for owner in idle
+        }
+        hang_s = hang_limit()
+        for owner, standstill in self._standstills.items():
+            if standstill.is_hung(hang_s):
+                end_hung(store, owner, hang_s)
 
     def _live(self, store: Store) -> set[int]:
         # Polling also reaps: a finished child that nobody asks for stays a zombie.

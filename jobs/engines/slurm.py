@@ -22,7 +22,7 @@ import submitit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from submitit.helpers import DelayedSubmission
 
-from core.errors import LossCause, MRNLabError, WorkerLost
+from core.errors import LossCause, MRNLabError, WorkerLost, first_problem
 from core.paths import given_path, home
 from core.store import Run, RunState, Store
 from jobs.engines import handed_on, make_worker, sqlite_problem, trained_runs
@@ -142,9 +142,7 @@ class SlurmSettings(BaseModel):
         except OSError as error:
             raise MRNLabError(f"The settings for Slurm {path} cannot be read: {error.strerror}.") from error
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            raise MRNLabError(f"{path}: {where}: {first['msg']}.") from error
+            raise MRNLabError(f"{path}: {first_problem(error)}.") from error
         except (ValueError, TypeError) as error:
             raise MRNLabError(f"{path} is not a TOML file: {error}.") from error
 

@@ -21,9 +21,9 @@ from core.paths import given_path, own_checkpoint
 from core.registry import ENCODERS, reads_words
 from core.store import Run, RunState, Store
 from core.store.exchange import RunRecord
-from core.tasks import KINDS, Kind, reading
-from core.tasks.scores import PEARSON
-from core.wording import duration, first_of, percent, plural
+from core.tasks import KINDS, reading
+from core.tasks.scores import PEARSON, score_text
+from core.wording import duration, first_of, plural
 from jobs.exchange.format import CHECKPOINT, FORMAT, RunFile, write_tables
 from jobs.reports.naming import corpus_name, description_lines, short_name
 
@@ -205,7 +205,7 @@ def _scores(record: RunRecord, schemes: Mapping[str, str]) -> list[dict[str, Any
         sentences, _ = record.predictions.get(("test", task), ((), ()))
         row: dict[str, Any] = {"task": saved, "name": name, "sentences": f"{len(sentences):,}"}
         row["dev"], row["test"] = (
-            "–" if score is None else _figure(score.score, kind) for score in (dev, test)
+            "–" if score is None else score_text(score.score, name) for score in (dev, test)
         )
         rows.append(row | {"over": "–" if test is None else plural(test.tokens, kind.item)})
     return rows
@@ -214,11 +214,6 @@ def _scores(record: RunRecord, schemes: Mapping[str, str]) -> list[dict[str, Any
 def _saved_name(run: Run, task: str) -> str:
     """The task's name in the model: one that was added to a run may have its corpus's there too."""
     return task if run.config.added_to is None else str(run.facts["related"][-1])
-
-
-def _figure(score: float, kind: Kind) -> str:
-    """A correlation as one, other scores in percent."""
-    return f"{score:.4f}" if kind.is_number else f"{percent(score)}%"
 
 
 def _task_type(schemes: Mapping[str, str], *tasks: str) -> str:
@@ -262,6 +257,6 @@ def _metadata(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> M
                 metric_value=round(score.score, 6),
             )
             for score in record.scores
-            if score.split == "test"
+            if score.split == "test" and score.is_defined
         ],
     )

@@ -5,7 +5,6 @@ TABLES says what each column may hold. A table from elsewhere is checked against
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from collections import defaultdict
@@ -22,12 +21,12 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, V
 
 from core import __version__
 from core.config import RunConfig
-from core.errors import ConfigError
+from core.errors import ConfigError, first_problem
 from core.mrn.relations import related_tasks
 from core.records import TOTAL, RunFacts
 from core.store import MetricKey, MetricSeries, Run, RunEvent, RunState, StoredScore
 from core.store.exchange import RunRecord
-from core.store.results import Labels
+from core.store.results import Labels, score_row, stored_score
 from core.store.schema import EVENT_KINDS, FACTOR_TYPES
 from core.store.snapshot_codec import check
 
@@ -254,7 +253,6 @@ class _Column:
 _INTEGER, _REAL, _TEXT = pa.int64(), pa.float64(), pa.string()
 _COUNT, _SECONDS, _NUMBER = _Column(_INTEGER, 2**31 - 1), _Column(_REAL, 1e10), _Column(_REAL)
 _SHARE, _MAYBE_SHARE = _Column(_REAL, 1), _Column(_REAL, 1, may_be_missing=True)
-_CORRELATION = _Column(_REAL, 1, least=-1)
 _MAYBE_CORRELATION = _Column(_REAL, 1, may_be_missing=True, least=-1)
 _NAME, _BLOB, _LABELS = _Column(_TEXT, 200), _Column(pa.binary()), _Column(pa.list_(_TEXT), 1000)
 _SPLIT = _Column(_TEXT, 5, ("train", "dev", "test"))
@@ -267,7 +265,7 @@ TABLES: Mapping[str, Mapping[str, _Column]] = {
     # The report of labels is a JSON object.
     "scores.parquet": {
         **{"split": _SPLIT, "epoch": _COUNT, "task": _NAME, "score_name": _Column(_TEXT, 40)},
-        **{"score": _CORRELATION, "accuracy": _MAYBE_SHARE},
+        **{"score": _MAYBE_CORRELATION, "accuracy": _MAYBE_SHARE},
         **{"precision": _MAYBE_SHARE, "recall": _MAYBE_SHARE},
         **{"f1_conll": _MAYBE_SHARE, "f1_strict": _MAYBE_SHARE, "seqeval_f1": _MAYBE_SHARE},
         **{"tokens": _COUNT, "report": _Column(_TEXT, math.inf), "spearman": _MAYBE_CORRELATION},
@@ -303,10 +301,7 @@ def write_tables(record: RunRecord, folder: Path) -> None:
     for part in ("step", "epoch", "seconds", "value"):
         columns[part] = np.concatenate([getattr(curve, part) for curve in curves]) if curves else []
     rows: dict[str, list[dict[str, Any]]] = {
-        "scores.parquet": [
-            dataclasses.asdict(score) | {"report": json.dumps(score.report, ensure_ascii=False)}
-            for score in record.scores
-        ],
+        "scores.parquet": [score_row(score) for score in record.scores],
         "predictions.parquet": [
             {"split": split, "task": task, "sentence": sentence, "gold": gold, "predicted": predicted}
             for (split, task), labels in record.predictions.items()
@@ -331,18 +326,11 @@ def read_export(folder: Path) -> tuple[RunFile, RunRecord]:
         part = "run.json"
         return file, file.record(tables)
     except ValidationError as error:
-        raise ValueError(f"{part} is not as an export has it ({_first_problem(error)})") from error
+        raise ValueError(f"{part} is not as an export has it ({first_problem(error)})") from error
     except OSError as error:
         raise ValueError(f"it has no {part}") from error
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{part} is not as an export has it ({error})") from error
-
-
-def _first_problem(error: ValidationError) -> str:
-    """Where the first thing is that is wrong, and what; in one line."""
-    first = error.errors()[0]
-    where = ".".join(map(str, first["loc"])) or "it"
-    return f"{where[:200]}: {' '.join(first['msg'].split())[:300]}"
 
 
 def _table(path: Path) -> pa.Table:
@@ -402,7 +390,7 @@ def _scores(table: pa.Table) -> list[StoredScore]:
         raise ValueError("a task has two scores on one split")
     for row in rows:
         _REPORT.validate_json(row["report"], strict=True)
-    return [StoredScore(run_id=0, **row | {"report": json.loads(row["report"])}) for row in rows]
+    return [stored_score(row | {"run_id": 0}) for row in rows]
 
 
 def _predictions(table: pa.Table) -> dict[tuple[str, str], tuple[Labels, Labels]]:

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from core.corpora.readers import MOST_CHARACTERS, read_lines
-from core.errors import MRNLabError
+from core.errors import MRNLabError, first_problem
 from core.evaluation.costs import run_cost
 from core.paths import given_path, written_whole
 from core.store import Run, Store, StoredScore
@@ -31,7 +31,7 @@ from core.store.exchange import RunRecord
 from jobs.exchange.format import RunFile
 
 COLUMNS = ("configuration", "seed", "dev", "test", "seconds", "scores", "run")
-"""`dev` and `test` are means over the tasks with words there, in percent; `scores` and `run` are JSON."""
+"""`dev` and `test` are means over the tasks with a defined score, in percent; `scores` and `run` are JSON."""
 
 _FACTS_OF_LABELS = ("label_names", "label_owners", "meet", "impossible", "cooccurrence")
 """Large facts that only pages on covariances read."""
@@ -73,7 +73,7 @@ class RunTable:
                 try:
                     record = _record_of(row)
                 except _IS_NO_RUN as error:
-                    reason = " ".join(str(error).split())[:300]
+                    reason = first_problem(error) if isinstance(error, ValidationError) else str(error)
                     problem = f"{self.path}: the row of configuration {key[0]}, seed {key[1]}, is no run"
                     raise MRNLabError(f"{problem} ({reason}). Nothing was added.") from error
                 self._finished[key] = record.run.finished_at
@@ -170,12 +170,17 @@ def _row_of(store: Store, run_id: int) -> dict[str, str]:
 
 def _record_of(row: dict[str, str]) -> RunRecord:
     """Raises one of _IS_NO_RUN where the row describes no run that finished."""
-    scores = [_with_every_figure(score) for score in _SCORES.validate_json(row["scores"])]
+    stored = [
+        each | {"score": math.nan if each["score"] is None else each["score"]}
+        for each in json.loads(row["scores"])
+    ]
+    scores = [_with_every_figure(score) for score in _SCORES.validate_python(stored)]
     record = RunFile.read(row["run"].encode()).record(
         {"curves": (), "scores": scores, "predictions": {}, "snapshots": ()}
     )
     run = record.run
-    if (row["configuration"], row["seed"]) != (run.configuration_id, str(run.config.seed)):
+    own = {run.configuration_id, run.config.configuration_id}
+    if own != {row["configuration"]} or row["seed"] != str(run.config.seed):
         raise ValueError("its configuration or seed is another one than its description's")
     if run.finished_at is None:
         raise ValueError("it did not finish")
@@ -193,7 +198,8 @@ def _plain(score: StoredScore) -> dict[str, Any]:
         label: {name: round(figures[name], _DIGITS) for name in _OF_LABELS}
         for label, figures in of_test.items()
     }
-    return dataclasses.asdict(score) | {"report": report}
+    score_or_none = score.score if score.is_defined else None
+    return dataclasses.asdict(score) | {"score": score_or_none, "report": report}
 
 
 def _with_every_figure(score: StoredScore) -> StoredScore:
@@ -204,5 +210,5 @@ def _with_every_figure(score: StoredScore) -> StoredScore:
 
 
 def _mean_percent(scores: Iterable[StoredScore], split: str) -> str:
-    of_split = [score.score for score in scores if score.split == split and score.tokens]
+    of_split = [score.score for score in scores if score.split == split and score.is_defined]
     return f"{100 * math.fsum(of_split) / len(of_split):.2f}" if of_split else ""

@@ -160,8 +160,8 @@ def delete(store: Store, ids: Iterable[int]) -> list[Answer]:
         store.run(run_id)
         forget_run(run_id)
         store.delete_runs([run_id])
-        _remove_checkpoint(run_id)
-        log_path(run_id).unlink(missing_ok=True)
+        if stays := _removed((*_checkpoints(run_id), log_path(run_id))):
+            return f"is deleted, with its scores, but files stay that cannot be removed: {', '.join(stays)}."
         return "is deleted, with its scores, its checkpoint and its log."
 
     return _each(ids, act)
@@ -171,7 +171,11 @@ def _restart(store: Store, run_id: int) -> None:
     with store.transaction():  # until it ends no worker can claim the run and write a new checkpoint
         _check_restartable(run_id, store.state(run_id))
         store.requeue(run_id)
-        _remove_checkpoint(run_id)
+        if stays := _removed(_checkpoints(run_id)):
+            raise MRNLabError(
+                f"Run {run_id} cannot start from its beginning: its checkpoint cannot be removed: "
+                f"{', '.join(stays)}."
+            )
 
 
 def _check_restartable(run_id: int, state: RunState) -> None:
@@ -179,9 +183,20 @@ def _check_restartable(run_id: int, state: RunState) -> None:
         raise IllegalMove(run_id, state, "restart")
 
 
-def _remove_checkpoint(run_id: int) -> None:
-    for folder in _checkpoints(run_id):
-        shutil.rmtree(folder, ignore_errors=True)
+def _removed(paths: Iterable[Path]) -> list[str]:
+    """Removes files and folders, as far as that is possible; those that stay, with the reasons."""
+    stays = []
+    for path in paths:
+        try:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            shutil.rmtree(path, ignore_errors=True)  # what can be of it
+            if path.exists():
+                stays.append(f"{path} ({error.strerror})")
+    return stays
 
 
 def _checkpoints(run_id: int) -> list[Path]:

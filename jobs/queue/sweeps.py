@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from core.config import RunConfig
+from core.config import RunConfig, default_value
 from core.config.fields import CONTEXT_FIELDS, attribute_name, comma_list
 from core.config.sweep import alternatives, check_number, expand, text_of
 from core.config.task_groups import HINT, TASK_GROUPS, task_groups
@@ -41,14 +41,15 @@ def launch_options(fields: Mapping[str, Sequence[Any]]) -> list[tuple[str, str]]
 def launch_command(config: RunConfig, tasks: Sequence[str], seeds: Sequence[int]) -> str:
     """The command that makes runs of this configuration on these tasks, or uses those that are there."""
     context = {name: getattr(config, attribute_name(name)) for name in (*CONTEXT_FIELDS, "alignment")}
-    plain = RunConfig.build(**{"corpus": config.corpus, "tasks": config.tasks, **context}).values()
     fields: dict[str, Sequence[Any]] = {"corpus": [config.corpus], "tasks": tasks}
     if config.columns is not None:
         fields["columns"] = config.columns
     fields |= {"paradigm": [config.paradigm], "seed": seeds}
     fields |= {name: [value] for name, value in context.items() if value and name != "paradigm"}
     for name, value in config.values().items():
-        if name not in fields and name not in context and value != plain[name]:
+        attribute = attribute_name(name)
+        is_set = getattr(config, attribute) != default_value(config, attribute)
+        if is_set and name not in fields and name not in context:
             fields[name] = value if isinstance(value, list | tuple) else [value]
     words = itertools.chain.from_iterable(launch_options(fields))
     return shlex.join(["mrnlab", "launch", *words, "--reuse"])

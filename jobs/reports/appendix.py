@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from statistics import fmean
 
 from core.config import FIELD_HELP, RunConfig, comparison_values
@@ -12,7 +13,7 @@ from core.store import Run, RunState, Store
 from core.wording import all_of, duration, plural
 from jobs.queue.sweeps import launch_command
 from jobs.reports.naming import cost_cells, has_field, is_default, value_text
-from jobs.reports.render import Code, Part, Sheet, score_entry
+from jobs.reports.render import Code, Heading, Part, Sheet, score_entry
 from jobs.reports.table import RESOLVED, ResultRow, ResultTable, Setting, settings, tabulate
 
 NOT_RECORDED = "not recorded"
@@ -34,18 +35,18 @@ def appendix(store: Store, run_ids: Sequence[int]) -> list[Part]:
             split: tabulate(of_setting, scores, split, conditions=conditions) for split in ("dev", "test")
         }
         rows = tables["test"].rows or tables["dev"].rows
-        parts += [f"## Data: {setting.name}", _data(of_setting, setting)]
+        parts += [Heading(f"Data: {setting.name}"), _data(of_setting, setting)]
         if setting.note:
             parts.append(setting.note)
-        parts += [f"## Results: {setting.name}", _scores(tables, setting), _costs(rows, by_id, setting)]
+        parts += [Heading(f"Results: {setting.name}"), _scores(tables, setting), _costs(rows, by_id, setting)]
         for row in rows:
             of_row = [by_id[run_id] for run_id in row.run_ids]
             parts += [
-                f"## Hyperparameters: {row.name}",
+                Heading(f"Hyperparameters: {row.name}"),
                 _fields(row, _tried(store, row.config)),
             ]
             parts.append(_commands(of_row))
-    return [*parts, "## Software", _versions(runs)]
+    return [*parts, Heading("Software"), _versions(runs)]
 
 
 def _data(runs: Sequence[Run], setting: Setting) -> Sheet:
@@ -135,7 +136,7 @@ def _tried(store: Store, config: RunConfig) -> dict[str, dict[str, float]]:
             field = differ[0] if differ else ""
             of_run[run.id] = field, value_text(values.get(field))
     dev: dict[str, dict[str, list[float]]] = {}
-    for score in store.scores(list(of_run), "dev", with_reports=False):
+    for score in filter(attrgetter("is_defined"), store.scores(list(of_run), "dev", with_reports=False)):
         field, value = of_run[score.run_id]
         dev.setdefault(field, {}).setdefault(value, []).append(score.score)
     same = [score for scores in dev.pop("", {}).values() for score in scores]

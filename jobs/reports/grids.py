@@ -19,7 +19,7 @@ from core.transfer.formulas import PUBLISHED, Learned, Published, learn
 from core.transfer.grid import COLUMNS, FACTORS, PlantedTasks, bands, cells, factors, figure_3
 from core.transfer.predictors import Floats
 from core.wording import capitalised, plural, spread_text
-from jobs.reports.render import Entry, Part, Sheet, mean_entry
+from jobs.reports.render import Code, Entry, Heading, Items, Part, Sheet, mean_entry
 from jobs.reports.studies import StudyRuns, task_correlations
 
 _FEWEST = 20  # cells from which formulas are learned
@@ -152,21 +152,22 @@ def grid_report(study: Study, runs: GridRuns) -> Iterator[Part]:
     """The answer, then what was planted, then each grid with its formulas."""
     table, planted = runs.table(), runs.planted()
     learned = _learned(table)
-    yield "## The answer"
-    if planted is not None:
-        yield _planted_answer(planted)
+    yield Heading("The answer")
+    answers = [] if planted is None else [_planted_answer(planted)]
     for part, formulas in learned.items():
         chosen = formulas.chosen
-        yield (
-            f"- {capitalised(part)} data: F1 ≈ `{chosen.text()}`. MSE {chosen.test_mse:.1f} on "
+        answers.append(
+            f"{capitalised(part)} data: F1 ≈ {chosen.text()}. MSE {chosen.test_mse:.1f} on "
             f"{plural(formulas.test_rows, 'held-out cell')}; a linear fit has {formulas.linear_mse:.1f}, the "
             f"mean {formulas.constant_mse:.1f}."
         )
+    if answers:
+        yield Items(tuple(answers))
     if planted is not None:
-        yield "## Planted relations"
+        yield Heading("Planted relations")
         yield _planted_table(planted)
     for part in [name for name in FACTORS if name in set(table["part"])]:
-        yield f"## {capitalised(part)} data"
+        yield Heading(f"{capitalised(part)} data")
         number = plural(len(cells(table[table["part"] == part])), "cell")
         yield f"{number}. F1 in percent, mean ± SD over all else that varies (runs):"
         for factor in ("n_ner", "n_syn", "T", "alpha"):
@@ -175,10 +176,10 @@ def grid_report(study: Study, runs: GridRuns) -> Iterator[Part]:
         if part in learned:
             yield from _formulas(part, learned[part])
         if (published := published_sheet(table, part)) is not None:
-            yield f"### Published formulas on this table ({part})"
+            yield Heading(f"Published formulas on this table ({part})", 3)
             yield published
     if ARCHITECTURES in set(table["part"]):
-        yield "## Architectures"
+        yield Heading("Architectures")
         yield "F1 in percent, mean ± SD (seeds), by α; the first column is NER alone:"
         yield architectures_sheet(table[table["part"] == ARCHITECTURES])
     yield study.protocol
@@ -195,7 +196,7 @@ def _planted_answer(planted: PlantedTasks) -> str:
     if planted.learned is not None:
         learned = "; with MRN's learned task correlation: {} ({})".format(*ranks(planted.learned))
     return (
-        f"- Rank correlation of planted AMI with measured gains: {rank} (means over {seeds}; {in_seeds} in "
+        f"Rank correlation of planted AMI with measured gains: {rank} (means over {seeds}; {in_seeds} in "
         f"single ones){learned}."
     )
 
@@ -226,7 +227,7 @@ def _band_table(table: pd.DataFrame, part: str, factor: str) -> Sheet:
 
 
 def _formulas(part: str, learned: Learned) -> Iterator[Part]:
-    yield f"### Formulas learned on {part} data"
+    yield Heading(f"Formulas learned on {part} data", 3)
     yield Sheet.of(
         ("formula", "length", "MSE, fitted", "MSE, held out"),
         [
@@ -237,8 +238,9 @@ def _formulas(part: str, learned: Learned) -> Iterator[Part]:
     yield (
         f"Fitted on {plural(learned.train_rows, 'cell')}, judged on {learned.test_rows} others. There a "
         f"linear fit has {learned.linear_mse:.1f} and the mean {learned.constant_mse:.1f}. Length counts "
-        f"operators, functions, factors and constants. In LaTeX: ${learned.chosen.latex()}$"
+        f"operators, functions, factors and constants. The chosen one in LaTeX:"
     )
+    yield Code((learned.chosen.latex(),))
 
 
 def architectures_sheet(table: pd.DataFrame) -> Sheet:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
 
-from core.config import OWNED, RunConfig, applicable_fields, comparison_values
+from core.config import OWNED, RunConfig, applicable_fields, comparison_values, default_value
 from core.config.fields import CONTEXT_FIELDS, attribute_name, public_name
 from core.corpora.derived import is_derived
 from core.evaluation.costs import Cost
@@ -230,13 +230,10 @@ def _applicable(context: tuple[Any, ...]) -> frozenset[str]:
     return applicable_fields(*context)
 
 
-@lru_cache(maxsize=4096)
 def is_default(config: RunConfig, field: str) -> bool:
     """Whether a field has the value that it takes by itself in such a run."""
     name = attribute_name(field)
-    if field not in _CONDITIONAL:
-        return bool(getattr(config, name) == RunConfig.model_fields[name].default)
-    return bool(getattr(config.with_(**{name: None}), name) == getattr(config, name))
+    return bool(getattr(config, name) == default_value(config, name))
 
 
 COST_HEAD = ("parameters", "trained", "peak memory", "time per seed")

@@ -28,7 +28,7 @@ from core.transfer.predictors import (
 from core.wording import all_of, duration, first_of, plural, signed_points, spread_text
 from jobs.reports.evidence import Evidence, evidence
 from jobs.reports.naming import corpus_name
-from jobs.reports.render import QUOTED, Entry, Part, Sheet, difference_entry, mean_entry
+from jobs.reports.render import QUOTED, Entry, Heading, Part, Sheet, difference_entry, mean_entry
 from jobs.reports.transfer import PairGroup, pair_groups
 
 _COEFFICIENTS = 15
@@ -56,18 +56,18 @@ def pairs_of(store: Store, study: Study, layouts: Sequence[Layout]) -> dict[str,
 
 
 def pairs_report(title: str, group: PairGroup, known: Evidence, names: Mapping[str, str]) -> Iterator[Part]:
-    """The headings (Markdown's), paragraphs and tables of one part. `names` are the tasks' titles."""
+    """The headings, paragraphs and tables of one part. `names` are the tasks' titles."""
     gains = group.gains
-    yield f"## {title}"
+    yield Heading(title)
     yield f"{answer(gains, names)} {_extremes(gains, names)}"
-    yield "### Gains"
+    yield Heading("Gains", 3)
     yield _matrix(gains, names)
     yield (
         "MTL of the two tasks less STL of the main one (row), beside the auxiliary task (column): points of "
         "the main task's test score, paired by seed, with the 95% interval of each pair by itself (Student's "
         "t). Bold: it gains or loses, by p corrected for the auxiliary tasks of a main task (Holm)."
     )
-    yield "### What predicts the gain"
+    yield Heading("What predicts the gain", 3)
     yield predictors_sheet(known.judgements, with_published=True)
     yield (
         "Accuracy, F1 of the class “gain”, ROC AUC and Spearman's rank correlation with the gain. "
@@ -89,11 +89,11 @@ def pairs_report(title: str, group: PairGroup, known: Evidence, names: Mapping[s
         if features.notes:
             yield f"{names.get(task, task)}: {' '.join(features.notes)}"
     if known.coefficients:
-        yield "### Coefficients of all features"
+        yield Heading("Coefficients of all features", 3)
         yield coefficients_sheet(known.coefficients)
     is_complete = len(gains.pairs) == len(gains.tasks) * (len(gains.tasks) - 1)
     if is_complete and len(gains.tasks) <= MOST_TASKS:
-        yield "### Groups"
+        yield Heading("Groups", 3)
         yield _groups(gains, names)
 
 

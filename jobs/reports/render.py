@@ -1,7 +1,7 @@
 """Tables and reports as values, and one renderer of them for each format.
 
-A report is a sequence of parts: headings and paragraphs (Markdown, as `## Data`), tables, commands. A page
-shows a table by `dashboard.shared.downloads.show_table`.
+A report is a sequence of parts: headings, paragraphs, lists, tables, code. All their texts are plain: each
+format escapes them. A page shows a table by `dashboard.shared.downloads.show_table`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,8 +23,8 @@ from core.plain_text import spreadsheet_cell, terminal_text
 from core.store import Run, StoredScore
 from core.studies.published import CITATION, Published, matching
 from core.tasks import kind_of
-from core.tasks.scores import REPORT_NUMBERS, averages
-from core.wording import signed_points, spread_text
+from core.tasks.scores import REPORT_NUMBERS, averages, percent_sign, report_rows
+from core.wording import percent, signed_points, spread_text
 from jobs.reports.naming import COST_HEAD, cost_cells, run_name
 from jobs.reports.table import ResultTable
 
@@ -90,14 +91,35 @@ class Sheet:
 
 
 @dataclass(frozen=True)
-class Code:
-    """Commands to copy, a line each."""
+class Heading:
+    """The title of a section (level 2) or of a part of one (3). `name` stands in brackets behind it."""
+
+    title: str
+    level: int = 2
+    name: str = ""
+
+    @property
+    def text(self) -> str:
+        """Title and name."""
+        return f"{self.title} ({self.name})" if self.name else self.title
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list of sentences."""
 
     lines: tuple[str, ...]
 
 
-Part = str | Sheet | Code
-"""A part of a report."""
+@dataclass(frozen=True)
+class Code:
+    """Commands or formulas to copy."""
+
+    lines: tuple[str, ...]
+
+
+Part = str | Heading | Items | Sheet | Code
+"""A part of a report; a `str` is a paragraph."""
 
 
 def mean_entry(
@@ -109,9 +131,10 @@ def mean_entry(
     return Entry(mean, spread_text(sd, digits), bold, values.n, unit=unit)
 
 
-def score_entry(scores: MeanSD | None, *, bold: bool = False) -> Entry | None:
-    """A score in percent."""
-    return None if scores is None else mean_entry(scores, scale=100, bold=bold, unit="%")
+def score_entry(scores: MeanSD | None, *score_names: str, bold: bool = False) -> Entry | None:
+    """A hundred times a score by that name, or a mean of scores by these."""
+    sign = percent_sign(score_names)
+    return None if scores is None else mean_entry(scores, scale=100, bold=bold, unit=sign)
 
 
 def difference_entry(difference: Comparison | None, *, bold: bool = False) -> Entry | None:
@@ -129,9 +152,9 @@ def score_sheet(table: ResultTable, setting: str, *, cost: bool = False) -> Shee
     The number of seeds stands in the caption where it is the same everywhere.
     """
     counts = {cell.summary.n for row in table.rows for cell in row.cells.values()}
-    alike = len(counts) == 1
+    alike = len(counts) <= 1
     over = "mean ± standard deviation over seeds (their number)"
-    if alike:
+    if counts and alike:
         (count,) = counts
         over = "one seed" if count == 1 else f"mean ± standard deviation over {count} seeds"
     caption = f"{setting}, {table.split} split, in percent: {over}."
@@ -144,7 +167,9 @@ def score_sheet(table: ResultTable, setting: str, *, cost: bool = False) -> Shee
         lines = []
         for row in rows:
             scores = [
-                score_entry(row.cells[task].summary, bold=(row.key, task) in table.bold)
+                score_entry(
+                    row.cells[task].summary, table.scored_by[task], bold=(row.key, task) in table.bold
+                )
                 if task in row.cells
                 else None
                 for task in table.tasks
@@ -195,14 +220,21 @@ COST_COLUMNS = ("models", "parameters", "trained_parameters", "peak_memory", "de
 """What a configuration costs: its models' weights, bytes, the kinds of device, seconds per seed."""
 
 
+_NO_SCORE = {"mean": None, "sd": None, "n": 0, "low": None, "high": None}
+
+
 def score_records(table: ResultTable, *, cost: bool = False) -> list[dict[str, object]]:
-    """A record of SCORE_COLUMNS per configuration and task, scores in [0, 1]; with COST_COLUMNS on demand."""
+    """A record of SCORE_COLUMNS per configuration and task, scores in [0, 1]; with COST_COLUMNS on demand.
+
+    The mean is None where all scores are undefined.
+    """
     records = []
     for row in table.rows:
         for task in table.tasks:
-            if task not in row.cells:
+            if task not in row.cells and task not in row.undefined:
                 continue
-            cell, chosen = row.cells[task], row.conditions.alignment
+            cell, chosen = row.cells.get(task), row.conditions.alignment
+            runs = row.undefined[task] if cell is None else cell.run_ids.values()
             record = {
                 "corpus": row.config.corpus,
                 "fraction": row.config.fraction,
@@ -212,11 +244,11 @@ def score_records(table: ResultTable, *, cost: bool = False) -> list[dict[str, o
                 "task": task,
                 "split": table.split,
                 "score_name": table.scored_by[task],
-                **dataclasses.asdict(cell.summary),
+                **(_NO_SCORE if cell is None else dataclasses.asdict(cell.summary)),
                 "best": (row.key, task) in table.bold,
                 "precision": row.conditions.precision,
                 "text": row.conditions.text,
-                "runs": " ".join(map(str, cell.run_ids.values())),
+                "runs": " ".join(map(str, runs)),
                 "auto_alignment": [chosen] if chosen and row.config.alignment == "auto" else [],
             }
             records.append(record | (_cost_record(row.cost) if cost else {}))
@@ -230,6 +262,10 @@ def _cost_record(cost: Cost | None) -> dict[str, object]:
     return dict(zip(COST_COLUMNS, values, strict=True))
 
 
+NOT_ANNOTATED = " Dashes: not annotated, so undefined, and in no average."
+"""What dashes in a report mean."""
+
+
 def report_sheet(run: Run, score: StoredScore) -> Sheet:
     """One run's labels of one task, and their averages, in percent. Support counts what is annotated."""
     kind = kind_of(run.facts, score.task, score.score_name)
@@ -237,18 +273,21 @@ def report_sheet(run: Run, score: StoredScore) -> Sheet:
     return Sheet(
         (kind.row_title, "Precision", "Recall", "F1", "Support"),
         (
-            Block("", tuple((label, _report_entries(row)) for label, row in score.report.items())),
+            Block(
+                "", tuple((label, _report_entries(row)) for label, row in report_rows(score.report).items())
+            ),
             Block(
                 "", tuple((f"{name} average", _report_entries(row)) for name, row in averages(score).items())
             ),
         ),
-        f"{score.task} of run {run_name(run)}, {score.split} {kind.examples}, in percent by {of}.",
+        f"{score.task} of run {run_name(run)}, {score.split} {kind.examples}, in percent by {of}."
+        + NOT_ANNOTATED * any(not row["support"] for row in score.report.values()),
     )
 
 
 def _report_entries(row: Mapping[str, float]) -> tuple[Entry, ...]:
     return (
-        *(Entry(f"{100 * row[number]:.2f}") for number in REPORT_NUMBERS[:3]),
+        *(Entry(percent(row[number])) for number in REPORT_NUMBERS[:3]),
         Entry(f"{row['support']:.0f}"),
     )
 
@@ -257,12 +296,16 @@ REPORT_COLUMNS = ("run", "task", "split", "row", "label", *REPORT_NUMBERS)
 
 
 def report_records(run: Run, score: StoredScore) -> list[dict[str, object]]:
-    """A record of REPORT_COLUMNS per label and average, scores in [0, 1]. `row` is label, type or average."""
+    """A record of REPORT_COLUMNS per label and average, scores in [0, 1], None where undefined.
+
+    `row` is label, type or average.
+    """
     title = kind_of(run.facts, score.task, score.score_name).row_title.lower()
-    rows = [(title, label, row) for label, row in score.report.items()]
+    rows = [(title, label, row) for label, row in report_rows(score.report).items()]
     rows += [("average", name, row) for name, row in averages(score).items()]
     return [
-        {"run": run.id, "task": score.task, "split": score.split, "row": name, "label": label, **row}
+        {"run": run.id, "task": score.task, "split": score.split, "row": name, "label": label}
+        | {number: None if math.isnan(value) else value for number, value in row.items()}
         for name, label, row in rows
     ]
 
@@ -323,7 +366,7 @@ def _verdict(entry: Entry) -> str:
 def csv_files(name: str, parts: Iterable[Part]) -> Iterator[tuple[str, str]]:
     """The tables of a report as CSV files: each file's name and text.
 
-    A file is named after the headings above the table, or after the name in brackets that ends the last one.
+    A file is named after the headings above the table, or after the name in brackets of the last one.
     """
     part = heading = ""
     used: Counter[str] = Counter()
@@ -332,13 +375,11 @@ def csv_files(name: str, parts: Iterable[Part]) -> Iterator[tuple[str, str]]:
             stem = f"{name}-{heading}" if heading else name
             used[stem] += 1
             yield f"{stem}{f'-{used[stem]}' if used[stem] > 1 else ''}.csv", sheet_csv(each)
-        elif isinstance(each, str) and each.startswith("##"):
-            level, _, title = each.partition(" ")
-            code = re.search(r"\(`([^`]+)`\)$", title)
-            if level == "##":
-                part = heading = _slug(title)
+        elif isinstance(each, Heading):
+            if each.level == 2:
+                part = heading = _slug(each.title)
             else:
-                heading = _slug(code[1]) if code else f"{part}-{_slug(title)}"
+                heading = _slug(each.name) or f"{part}-{_slug(each.title)}"
 
 
 def _slug(text: str) -> str:
@@ -390,14 +431,15 @@ _PLAIN = Markup(str, "{}*", "–", {HIGHER: "**{}**", LOWER: "*{}*"})
 
 def aligned(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Columns aligned by spaces: numbers to the right, words to the left. Harmless on a terminal."""
-    cells = [
-        ["" if cell is None else terminal_text(str(cell)).replace("\n", " ") for cell in row] for row in rows
+    first, *cells = [
+        ["" if cell is None else terminal_text(str(cell)).replace("\n", " ") for cell in row]
+        for row in (head, *rows)
     ]
-    columns = list(zip(head, *cells, strict=True))
+    columns = list(zip(first, *cells, strict=True))
     widths = [max(map(len, column)) for column in columns]
     right = [bool(cells) and all(_is_number(cell) or not cell for cell in column[1:]) for column in columns]
     lines = []
-    for row in [list(head), *cells]:
+    for row in (first, *cells):
         padded = [
             cell.rjust(width) if number else cell.ljust(width)
             for cell, width, number in zip(row, widths, right, strict=True)
@@ -428,9 +470,17 @@ def plain(sheet: Sheet) -> str:
 def markdown(part: Part) -> str:
     """A part of a report as GitHub and most editors read it, the caption of a table below."""
     if isinstance(part, Code):
-        return "\n".join(["```", *part.lines, "```"])
+        code = terminal_text("\n".join(part.lines))
+        # Longer than any in the code, which therefore cannot end the block.
+        fence = "`" * max(3, *(len(marks) + 1 for marks in re.findall("`+", code)), 0)
+        return f"{fence}\n{code}\n{fence}"
+    if isinstance(part, Heading):
+        name = f" ({_escaped(part.name)})" if part.name else ""
+        return f"{'#' * part.level} {_escaped(part.title)}{name}"
+    if isinstance(part, Items):
+        return "\n".join(f"- {_block(line)}" for line in part.lines)
     if isinstance(part, str):
-        return part
+        return _block(part)
 
     def line(cells: Iterable[str]) -> str:
         return f"| {' | '.join(cells)} |"
@@ -441,11 +491,27 @@ def markdown(part: Part) -> str:
         if block.title:
             lines.append(line([f"*{_escaped(block.title)}*", *("" for _ in part.head[1:])]))
         lines += [line(cells) for cells in cell_texts(part, block, _MARKDOWN)]
-    return "\n".join([*lines, *(["", _escaped(part.captioned())] if part.caption else [])])
+    return "\n".join([*lines, *(["", _block(part.captioned())] if part.caption else [])])
+
+
+# What Markdown, or a dialect of it, reads as markup anywhere, and at the beginning of a block: a quotation, a
+# list or a rule.
+_MARKS = re.compile(r"[\\|*`<\[_$~#]|&(?=[#\w]+;)")
+_BEGINNING = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=>|[+-](?:[\s-]|$)))")
 
 
 def _escaped(text: str) -> str:
-    return "".join(f"\\{mark}" if mark in "\\|*`<[_$~" else mark for mark in " ".join(text.split()))
+    return _MARKS.sub(r"\\\g<0>", _on_one_line(text))
+
+
+def _block(text: str) -> str:
+    """Plain text as a block of Markdown."""
+    return _BEGINNING.sub(r"\1\\", _escaped(text))
+
+
+def _on_one_line(text: str) -> str:
+    """The text without line ends, its control characters shown: LaTeX refuses them, and editors hide some."""
+    return terminal_text(" ".join(text.split()))
 
 
 _MARKDOWN = Markup(_escaped, "**{}**", "–", {LOWER: "*{}*"})
@@ -463,20 +529,35 @@ _LATEX = str.maketrans(
 
 def tex(text: str) -> str:
     """Plain text as LaTeX on one line."""
-    return " ".join(text.split()).translate(_LATEX)
+    return _on_one_line(text).translate(_LATEX)
 
 
 _TEX = Markup(tex, r"\textbf{{{}}}", "--", {LOWER: r"\emph{{{}}}"})
+
+_LATEX_CODE = _LATEX | str.maketrans({"'": r"\textquotesingle{}", "`": r"\textasciigrave{}", "–": "–"})
+
+
+def _tex_code(text: str) -> str:
+    """Code as LaTeX in typewriter letters. Not verbatim, which a text that stands in it can end."""
+    code = terminal_text(text).expandtabs().translate(_LATEX_CODE)
+    code = re.sub(r"([-,])(?=\1)", r"\1{}", code)  # some fonts make one mark of two
+    return re.sub(r"(?<=[ \n]) ", r"\\ ", code).replace("\n", "\\\\{}\n")
 
 
 def latex(part: Part) -> str:
     r"""A part of a report; of a table an environment with booktabs' rules: needs \usepackage{booktabs}."""
     if isinstance(part, Code):
-        return "\n".join([r"\begin{verbatim}", *part.lines, r"\end{verbatim}"])
+        return "\n".join(
+            [r"\begin{flushleft}\ttfamily", _tex_code("\n".join(part.lines)), r"\end{flushleft}"]
+        )
+    if isinstance(part, Heading):
+        return rf"\{'sub' * (part.level - 1)}section*{{{tex(part.text)}}}"
+    if isinstance(part, Items):
+        return "\n".join(
+            [r"\begin{itemize}", *(rf"  \item{{}} {tex(line)}" for line in part.lines), r"\end{itemize}"]
+        )
     if isinstance(part, str):
-        level = len(part) - len(part.lstrip("#"))
-        title = rf"\{'sub' * (level - 1)}section*{{{tex(part.lstrip('# '))}}}"
-        return title if level else tex(part)
+        return tex(part)
 
     def row(cells: Iterable[str]) -> str:
         line = " & ".join(cells)

@@ -19,6 +19,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from core.config import RunConfig
 from core.config.fields import comma_list
 from core.errors import ConfigError, MRNLabError
@@ -396,11 +398,13 @@ def start_study(store: Store, version: Version) -> list[str]:
     at_end = queue.at_end(runs.look())
     if at_end and not queue.well:
         raise MRNLabError(" ".join(notes))
-    if follower(store, version.study) is None:
-        command = [sys.executable, "-c", "from jobs.cli import main; main()", *version.arguments()]
-        child = start(command, store)
-        _followers[:] = [other for other in _followers if other.poll() is None] + [child]
-        _follower_card(store, version.study).write_text(json.dumps(dataclasses.asdict(process(child.pid))))
+    card = _follower_card(store, version.study)
+    with FileLock(card.with_suffix(".lock")):  # two pages may start it at once
+        if follower(store, version.study) is None:
+            command = [sys.executable, "-c", "from jobs.cli import main; main()", *version.arguments()]
+            child = start(command, store)
+            _followers[:] = [other for other in _followers if other.poll() is None] + [child]
+            card.write_text(json.dumps(dataclasses.asdict(process(child.pid))))
     return [] if queue.well else notes
 
 
@@ -464,7 +468,10 @@ class _StudyQueue:
             self._layouts.remove(layout)
             self.well = False
             return False
-        self._store.add_runs(new, sweep_name(layout))
+        with self._store.queueing_alone():
+            now = self._runs.look()  # another command or page may have queued them meanwhile
+            known = {*now.failed, *now.active, *now.succeeded}
+            self._store.add_runs([run for run in new if run not in known], sweep_name(layout))
         return True
 
     def _tell_stages(self, layout: Layout, progress: Progress, *, at_end: bool) -> None:
@@ -481,14 +488,15 @@ class _StudyQueue:
             for family, arm in chosen.items():
                 if arm is not None:
                     mean = dev_mean(arm, study.search_seeds_of(setting), setting.targets, progress.dev)
-                    score = percent(mean) if mean is None else f"{percent(mean)}%"
-                    choices.append(f"{family} {layout.families[family].describe(arm.values)} ({score})")
+                    choices.append(
+                        f"{family} {layout.families[family].describe(arm.values)} ({percent(mean)})"
+                    )
             self._tell_once(f"{setting.name}: dev chose {', '.join(choices)}.")
         if at_end:
             self._ended.add(setting.name)
             result = next(result for result in self._runs.results() if result.setting.name == setting.name)
             scores = [
-                f"{outcome.family.name} {percent(outcome.scores[MEAN].mean)}%"
+                f"{outcome.family.name} {percent(outcome.scores[MEAN].mean)}"
                 + (f" ({outcome.differences[MEAN].verdict})" if MEAN in outcome.differences else "")
                 for outcome in result.outcomes
                 if MEAN in outcome.scores

@@ -16,6 +16,8 @@ from jobs.reports.naming import COST_HEAD, cost_cells
 from jobs.reports.render import (
     QUOTED,
     Entry,
+    Heading,
+    Items,
     Part,
     Sheet,
     csv_text,
@@ -37,12 +39,12 @@ def report(study: Study, results: Sequence[Result]) -> Iterator[Part]:
     """
     known = [result for result in results if any(outcome.differences for outcome in result.outcomes)]
     if known:
-        yield "## The answer"
-        yield from (f"- {result.setting.title}: {answer(result)}" for result in known)
+        yield Heading("The answer")
+        yield Items(tuple(f"{result.setting.title}: {answer(result)}" for result in known))
     for part in dict.fromkeys(result.setting.part for result in results):
         of_part = [result for result in results if result.setting.part == part]
         view = table_view(study, part, of_part)
-        yield f"## {view.paper.title if view else capitalised(part)}"
+        yield Heading(view.paper.title if view else capitalised(part))
         if view is not None:
             yield paper_sheet(view)
             yield from filter(None, [view.summary])
@@ -51,7 +53,7 @@ def report(study: Study, results: Sequence[Result]) -> Iterator[Part]:
         if study.by_task:
             yield from _tables_by_task(study, of_part)
         for result in of_part:
-            yield f"### {result.setting.title} (`{result.setting.name}`)"
+            yield Heading(result.setting.title, 3, result.setting.name)
             yield setting_sheet(result)
             if any(outcome.dev_curve for outcome in result.outcomes):
                 yield "Mean over tasks of the development sentences, by epoch:"
@@ -131,7 +133,7 @@ def _tables_by_task(study: Study, results: Sequence[Result]) -> Iterator[Part]:
                     _, _, interval = f"{difference.in_points} {difference.verdict}".partition(" ")
                     row[place] = Entry(signed_points(difference.mean), interval, unit="points")
         if len(having) > 1 and rows:
-            yield f"### {task} beside other tasks, less {study.family(study.reference).title}"
+            yield Heading(f"{task} beside other tasks, less {study.family(study.reference).title}", 3)
             head = ["family", *(result.setting.title for result in having)]
             yield Sheet.of(head, [(title, *row) for title, row in rows.items()])
 

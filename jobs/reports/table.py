@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -137,6 +136,8 @@ class ResultRow:
     """What the scores of its runs depend on beside the description, as far as that is known."""
     dev: float
     """Mean dev score over tasks and seeds: what a configuration may be picked by without looking at test."""
+    undefined: Mapping[str, tuple[int, ...]]
+    """By task the runs whose score on it is undefined."""
     cost: Cost | None = None
     """Known where the runs came with their facts, and told their usage."""
 
@@ -149,7 +150,8 @@ class ResultRow:
 @dataclass(frozen=True)
 class ResultTable:
     """Rows in the order of the papers: family by family, in each STL, MTL, MRN. Columns are tasks;
-    `scored_by` tells by what each is scored, as the store has it.
+    `scored_by` tells by what each is scored, as the store has it. A row has no cell of a task of which all
+    its scores are undefined.
     """
 
     split: str
@@ -157,7 +159,7 @@ class ResultTable:
     scored_by: Mapping[str, str]
     rows: tuple[ResultRow, ...]
     notes: tuple[str, ...] = ()
-    """Why runs of one description are in several rows."""
+    """Why runs of one description are in several rows, and which scores are undefined."""
 
     @cached_property
     def comparisons(self) -> Mapping[str, Mapping[tuple[str, str], Comparison]]:
@@ -177,6 +179,11 @@ class ResultTable:
     def score_names(self) -> dict[str, str]:
         """By what each task is scored, in words."""
         return {task: SCORE_NAMES.get(name, name) for task, name in self.scored_by.items()}
+
+    @property
+    def scored_tasks(self) -> list[str]:
+        """The tasks with a defined score in some row."""
+        return [task for task in self.tasks if any(task in row.cells for row in self.rows)]
 
     def row(self, key: str) -> ResultRow:
         """The row of that key (KeyError where there is none)."""
@@ -255,18 +262,16 @@ def tabulate(
 
     STL's single-task runs of otherwise equal configurations make one row. Where a configuration was trained
     more than once with a seed, the latest counts: the same seed again is no further sample. A score that is
-    no number is left out. `tasks` gives the order of the columns; without it, that of the runs. Runs of one
-    description for which `auto` stood for several things (by `conditions`) make a row for each, and a note
-    says so.
+    undefined counts in no cell, and a note says so. `tasks` gives the order of the columns; without it, that
+    of the runs. Runs of one description for which `auto` stood for several things (by `conditions`) make a
+    row for each, and a note says so.
     """
     by_run: dict[int, dict[str, StoredScore]] = defaultdict(dict)
     dev: dict[int, list[float]] = defaultdict(list)
     for score in scores:
-        if not math.isfinite(score.score):
-            continue
         if score.split == split:
             by_run[score.run_id][score.task] = score
-        if score.split == "dev":
+        if score.split == "dev" and score.is_defined:
             dev[score.run_id].append(score.score)
     parts: dict[str, list[Run]] = defaultdict(list)
     resolved: dict[str, str] = {}
@@ -280,9 +285,11 @@ def tabulate(
                 resolved[part] = texts[run.id]
     rows = _named([_row(part, of, by_run, dev, conditions or {}) for part, of in parts.items()], resolved)
     order = _task_order(runs) if tasks is None else tasks
-    shown = tuple(task for task in order if any(task in row.cells for row in rows))
+    scored = {task for of_run in by_run.values() for task in of_run}
+    shown = tuple(task for task in order if task in scored)
+    undefined = undefined_notes(score for run in ordered for score in by_run[run.id].values())
     scored_by = {score.task: score.score_name for of_run in by_run.values() for score in of_run.values()}
-    return ResultTable(split, shown, scored_by, tuple(rows), _notes(rows, resolved))
+    return ResultTable(split, shown, scored_by, tuple(rows), (*_notes(rows, resolved), *undefined))
 
 
 def _resolved_texts(runs: Sequence[Run], conditions: Mapping[int, Conditions]) -> dict[int, str]:
@@ -313,6 +320,10 @@ def _row(
     costs: dict[int, list[Cost | None]] = defaultdict(list)
     for seed, run_id in sorted(counted):
         costs[seed].append(run_cost(by_id[run_id].facts))
+    defined = {
+        task: {seed: run_id for seed, run_id in sorted(of.items()) if by_run[run_id][task].is_defined}
+        for task, of in latest.items()
+    }
     on_dev = [score for _, run_id in counted for score in dev.get(run_id, ())]
     known = [conditions[run_id] for _, run_id in counted if run_id in conditions]
     shared = (next(filter(None, map(of, known)), None) for of in (_TEXT, *RESOLVED.values()))
@@ -324,12 +335,30 @@ def _row(
         config=runs[0].config,
         run_ids=tuple(by_id),
         cells={
-            task: ResultCell({seed: by_run[of[seed]][task].score for seed in of}, of)
-            for task, of in ((task, dict(sorted(of.items()))) for task, of in latest.items())
+            task: ResultCell({seed: by_run[run_id][task].score for seed, run_id in of.items()}, of)
+            for task, of in defined.items()
+            if of
         },
         conditions=Conditions(*shared),
         dev=sum(on_dev) / len(on_dev) if on_dev else float("-inf"),
+        undefined={
+            task: tuple(run_id for run_id in of.values() if not by_run[run_id][task].is_defined)
+            for task, of in latest.items()
+            if len(of) > len(defined[task])
+        },
         cost=cost_of(costs.values()),
+    )
+
+
+def undefined_notes(scores: Iterable[StoredScore]) -> tuple[str, ...]:
+    """A sentence for each task and reason for which scores of runs are undefined."""
+    runs: dict[tuple[str, str], set[int]] = defaultdict(set)
+    for score in scores:
+        if not score.is_defined:
+            runs[score.task, score.reason].add(score.run_id)
+    return tuple(
+        f"The score of {task} is undefined in {which_runs(sorted(of))}, and counts in no mean: {reason}."
+        for (task, reason), of in runs.items()
     )
 
 

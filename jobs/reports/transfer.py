@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -73,7 +72,7 @@ def pair_groups(store: Store, order: Sequence[str] = ()) -> list[PairGroup]:
     known = up_to_date(store, [run for runs in of_pairs.values() for run in runs], any_precision=True)
     scores: dict[int, dict[str, float]] = {run.id: {} for run in known}
     for score in store.scores(list(scores), "test", with_reports=False):
-        if math.isfinite(score.score):
+        if score.is_defined:
             scores[score.run_id][score.task] = score.score
     groups = []
     for key, runs in of_pairs.items():

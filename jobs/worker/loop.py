@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -31,8 +31,7 @@ from core.recording.placed import trained_here
 from core.recording.sink import StoreSink
 from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Saved, Sink, SplitResult
 from core.store import ErrorInfo, Owner, Run, RunState, Store
-from core.tasks.scores import percent_sign
-from core.wording import percent
+from core.tasks.scores import score_text
 from jobs.engines.local import Slot, free_slot
 from jobs.reports.naming import description_lines
 from jobs.worker.idle import linger_seconds, preload, release_memory, starts_ahead
@@ -227,16 +226,20 @@ def _goes_on_from(run: Run) -> str:
 
 def _logged(sink: Sink) -> Sink:
     """A sink that logs the events worth a line, and passes every event on."""
+    score_names: dict[str, str] = {}
 
     def log_and_pass_on(event: Event) -> None:
-        for line in _log_lines(event):
+        if isinstance(event, RunFacts):
+            score_names.update({task.name: task.score_name for task in event.tasks})
+        for line in _log_lines(event, score_names):
             _run_log.info("%s", line)
         sink(event)
 
     return log_and_pass_on
 
 
-def _log_lines(event: Event) -> list[str]:
+def _log_lines(event: Event, score_names: Mapping[str, str]) -> list[str]:
+    """What is logged of an event; `score_names` by task."""
     match event:
         case RunFacts():
             tasks = ", ".join(f"{task.name} ({len(task.labels)} labels)" for task in event.tasks)
@@ -250,14 +253,17 @@ def _log_lines(event: Event) -> list[str]:
         case EpochMetrics():
             scores = {task: value for (task, name), value in event.values.items() if name == "score"}
             mean = scores.pop(TOTAL, None)
-            listed = ", ".join(f"{task} {percent(value)}%" for task, value in scores.items())
-            return [
-                f"Epoch {event.epoch} after {event.seconds:.1f} s (step {event.step:,}): dev scores {listed}"
-                + ("." if mean is None else f", mean {percent(mean)}%.")
-            ]
+            parts = [f"{task} {score_text(value, score_names[task])}" for task, value in scores.items()]
+            if mean is not None:
+                parts.append(f"mean {score_text(mean, *(score_names[task] for task in scores))}")
+            of_dev = (
+                f"dev scores {', '.join(parts)}" if parts else f"dev loss {event.values[TOTAL, 'loss']:.4f}"
+            )
+            return [f"Epoch {event.epoch} after {event.seconds:.1f} s (step {event.step:,}): {of_dev}."]
         case SplitResult():
             listed = ", ".join(
-                f"{score.task} {score.score_name} {percent(score.score)}{percent_sign(score.score_name)}"
+                f"{score.task} {score.score_name} "
+                + (score_text(score.score, score.score_name) if score.is_defined else "undefined")
                 for score in event.scores
             )
             return [f"Best epoch {event.epoch} on {event.split}: {listed}."]
@@ -272,8 +278,14 @@ def _log_lines(event: Event) -> list[str]:
 
 def _worker_in(store: Store, slot: Slot) -> Worker:
     _log.info("Worker in slot %d.", slot.number)
+    progress = ProgressFile(store.url, this_process())
+
+    def is_needed() -> bool:
+        progress.touch()
+        return store.claimable(hostname()) > 0
+
     if starts_ahead():
-        preload(is_needed=lambda: store.claimable(hostname()) > 0)
+        preload(is_needed)
     return Worker(store, this_process(), device=slot.device)
 
 

@@ -132,13 +132,13 @@ def _supervise(worker: psutil.Process, module: str, url: str | None, signals: _S
         try:
             owner = process(worker.pid)
         except psutil.NoSuchProcess:
-            return Store.open(url)
+            return Store.open(url, shared=True)
         progress = ProgressFile(parse_url(url or database_url()).render_as_string(hide_password=False), owner)
         with ended_if_hung(owner, progress, hang_s, look_s):
             while True:
                 lives = is_alive(owner)
                 try:
-                    return Store.open(url)
+                    return Store.open(url, shared=True)
                 except StoreBusy:
                     if not lives:
                         raise

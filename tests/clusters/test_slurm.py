@@ -162,8 +162,8 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("workers = 0", r"slurm\.toml: workers: .*greater than or equal to 1"),
-            ("walltime = 5", r"slurm\.toml: walltime: Extra inputs"),
+            ("workers = 0", r"slurm\.toml: workers must be at least 1, not 0\."),
+            ("walltime = 5", r"slurm\.toml: walltime is not known here\."),
             ("workers =", r"slurm\.toml is not a TOML file"),
         ],
     )

@@ -96,6 +96,31 @@ def test_a_change_of_another_waits_for_the_whole_of_ours(url: str) -> None:
     second.close()
 
 
+def test_what_one_finds_missing_and_adds_another_finds(url: str) -> None:
+    """Looking and adding are one step: the second launch of the same run waits, and then finds it."""
+    first, second = Store.open(url), Store.open(url)
+    entered, looked = threading.Event(), threading.Event()
+    found: list[int] = []
+
+    def other() -> None:
+        entered.wait()
+        with second.queueing_alone():
+            found.append(len(second.runs()))
+            looked.set()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    with first.queueing_alone():
+        assert first.runs() == []
+        entered.set()
+        assert not looked.wait(0.2), "another looked before ours was added"
+        first.add_runs([config()])
+    thread.join()
+    assert found == [1]
+    first.close()
+    second.close()
+
+
 def test_a_read_sees_one_moment(url: str) -> None:
     first, second = Store.open(url), Store.open(url)
     run_id, gone = claimed(first), first.add_runs([config(seed=2)])[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,21 @@ import pytest
 from sqlalchemy import inspect, text
 
 from core.errors import StoreError
+from core.records import SplitResult
 from core.store import MetricKey, RunState, Store
 from core.store.migrations import HEAD
+from core.tasks import score_task
 from tests.assets.make_store import ASSETS
-from tests.making import OWNER, config
+from tests.making import OWNER, claimed, config
 
 # What takes a store of the present schema back to an earlier revision.
 _BACK = {
-    "0004": (),
+    "0005": (),
+    "0004": tuple(
+        f"ALTER TABLE scores {change}"
+        for name in ("score", "accuracy")
+        for change in (f"DROP COLUMN {name}", f"ADD COLUMN {name} DOUBLE PRECISION DEFAULT 0 NOT NULL")
+    ),
     "0003": ("ALTER TABLE scores DROP COLUMN spearman",),
     "0002": (
         "DROP TABLE settings",
@@ -70,6 +78,44 @@ def test_an_older_store_becomes_a_new_one(url: str, revision: str) -> None:
         *(run_id, config(), 0, 0, None, "", ()),
     )
     assert store.add_runs([config(seed=2)]) == [run.id + 1]
+    store.close()
+
+
+_REPORT = '{"PER": {"precision": 0.0, "recall": 0.0, "f1": 0.0, "support": %d}}'
+
+
+@pytest.mark.parametrize(
+    ("tokens", "report", "is_defined"),
+    [(0, "{}", False), (3, "{}", False), (3, _REPORT % 0, False), (3, _REPORT % 20, True)],
+)
+def test_a_score_that_was_0_of_0_becomes_undefined(
+    tmp_path: Path, tokens: int, report: str, is_defined: bool
+) -> None:
+    old = tmp_path / "runs.db"
+    old.write_bytes((ASSETS / "store-0004.db").read_bytes())
+    connected = sqlite3.connect(old)
+    with connected:
+        connected.execute("UPDATE scores SET score = 0, f1_conll = 0, score_name = 'f1_conll'")
+        connected.execute("UPDATE scores SET tokens = ?, report = ?", (tokens, report))
+        connected.execute("DELETE FROM predictions WHERE split = 'dev'")  # as of a run of a study's record
+    connected.close()
+    store = Store.open(f"sqlite:///{old}")
+    assert {score.is_defined for score in store.scores(split="test")} == {is_defined}
+    assert {score.is_defined for score in store.scores(split="dev")} == {tokens > 0}
+    assert store.mean_scores("test") == ({1: 0.0} if is_defined else {})
+    store.close()
+
+
+def test_an_undefined_score_is_stored_as_such(url: str) -> None:
+    store = Store.open(url)
+    run_id = claimed(store)
+    blind = score_task("ner", "iob2", [["O", "O"]], [["O", "B-PER"]])
+    store.add_result(run_id, SplitResult("test", 1, (blind,), {"ner": [["O", "O"]]}, {"ner": [["O", "O"]]}))
+    (stored,) = store.scores([run_id])
+    assert (stored.is_defined, stored.f1_conll, stored.recall, stored.accuracy) == (False, None, None, 0.5)
+    assert stored.undefined_because("the test split") == "the test split has no span of this task"
+    assert not store.mean_scores("test")
+    assert not store.configuration_scores("test", "ner")
     store.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import json
 import pickle
@@ -71,6 +72,17 @@ class App(AppTest):
         super()._run(*arguments, **options)
         assert not self.exception, [raised.value for raised in self.exception]
         return self
+
+
+def page_names() -> list[str]:
+    """The pages of the navigation by their names in the address, as `dashboard/main.py` lists them."""
+    tree = ast.parse(APP.read_text(encoding="utf-8"))
+    (listed,) = (
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_PAGES"
+    )
+    return [name.lower() for name in ast.literal_eval(listed)]
 
 
 @functools.cache

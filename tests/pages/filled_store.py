@@ -117,6 +117,17 @@ def fill_pairs(url: str | None = None, seeds: Sequence[int] = (1, 2, 3)) -> list
         ]
 
 
+def fill_added(url: str | None = None) -> list[int]:
+    """Adds two finished runs that add a task to runs 1 and 2 of a store; returns them."""
+    clock = Clock(time.time() - 3600)
+    store = Store.open(url, clock=clock)
+    with contextlib.closing(store), store.transaction():
+        return [
+            _finished(store, clock, _build("mrn", ("ner",), 1, prior="predicted", added_to=run))
+            for run in ("1", "2")
+        ]
+
+
 def _build(paradigm: str, tasks: Sequence[str], seed: int, **more: object) -> RunConfig:
     values = {"corpus": "demo", "encoder": "minilm", "encoder_training": "frozen", "epochs": 8, **more}
     return RunConfig.build(paradigm=paradigm, tasks=tuple(tasks), seed=seed, **values)
@@ -239,7 +250,7 @@ def _train(
             scores[TOTAL, "score"] = float(np.mean(list(scores.values())))
             batch.append(EpochMetrics(step, epoch, seconds, scores))
     store.add_metrics(run_id, batch)
-    if config.paradigm == "mrn":
+    if config.paradigm == "mrn" and config.added_to is None:
         for step in np.unique(np.linspace(1, total, 20).astype(int)):
             if step <= upto:
                 snapshot = _snapshot(config, int(step), step / total)

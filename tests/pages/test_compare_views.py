@@ -112,11 +112,40 @@ class TestTable:
         """A score that is not a number, and a seed that was trained again."""
         (first, second), _ = tabled({config("mtl"): 0.5, config("mtl", seed=2): 0.5})
         scores = [score(first.id, "ner", math.nan), score(first.id, "pos", 0.9)]
-        assert tabulate([first], scores, "test", TASKS).tasks == ("pos",)
+        table = tabulate([first], scores, "test", TASKS)
+        (row,) = table.rows
+        assert (table.tasks, table.scored_tasks, row.undefined) == (TASKS, ["pos"], {"ner": (first.id,)})
+        assert table.notes == (
+            f"The score of ner is undefined in run {first.id}, and counts in no mean: the test split has "
+            "no span of this task.",
+        )
+        assert markdown(score_sheet(table, "toy")).splitlines()[2].endswith("| 90.00 | – |")
+        assert [record["mean"] for record in score_records(table)] == [0.9, None]
         again = replace(second, config=first.config)
         table = tabulate([first, again], [score(first.id, "ner", 0.5), score(again.id, "ner", 0.7)], "test")
         (row,) = table.rows
         assert (row.cells["ner"].by_seed, row.cells["ner"].run_ids) == ({1: 0.7}, {1: again.id})
+
+    def test_an_undefined_score_decides_nothing(self) -> None:
+        """Of two configurations one has undefined scores: with zeros in their place it would be lower."""
+        runs, _ = tabled({config(paradigm, seed): 0.5 for paradigm in ("mtl", "mrn") for seed in (1, 2, 3)})
+        scores = [
+            score(run.id, "ner", 0.9 + run.config.seed / 100 if run.config.paradigm == "mtl" else math.nan)
+            for run in runs
+        ]
+        table = tabulate(runs, scores, "test", TASKS)
+        assert [len(row.cells) for row in table.rows] == [1, 0]
+        mtl, mrn = table.rows
+        assert views.answers(table, mrn.key, mtl.key) == []
+        assert not table.bold
+        assert "no score on a common task" in views.headline(mrn.name, mtl.name, [])
+        assert views.missing_seeds(table.rows, {run.id: run.config for run in runs}) == []
+        # With a defined score of one seed in common, that seed alone counts.
+        first = next(run for run in runs if run.config.paradigm == "mrn")
+        of_one = [s for s in scores if s.run_id != first.id] + [score(first.id, "ner", 0.5)]
+        table = tabulate(runs, of_one, "test", TASKS)
+        (delta,) = views.answers(table, mrn.key, mtl.key)
+        assert (delta.seeds, delta.is_decided) == (1, False)
 
     def test_what_auto_stood_for_makes_rows_of_their_own(self) -> None:
         """Runs of one description in two precisions; of a third run it is not known."""

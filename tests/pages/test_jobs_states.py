@@ -215,6 +215,20 @@ def test_a_launch_into_a_locked_store_is_a_sentence(
     assert store.paused_since() is None
 
 
+def test_a_laboratory_that_is_not_there_is_made(
+    open_page: Open, laboratory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = laboratory / "new" / "one"
+    monkeypatch.setenv("MRNLAB_HOME", str(folder))
+    assert "cannot be opened" not in words(open_page("runs"))
+    assert (folder / "runs.db").is_file()
+
+
+def test_a_store_in_memory_is_a_sentence(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MRNLAB_DB", "sqlite:///:memory:")
+    assert "name a file: sqlite:///runs.db" in words(open_page("runs"))
+
+
 def test_a_deleted_store_is_a_sentence(open_page: Open, filled: Filled, laboratory: Path) -> None:
     app = open_page("runs", order="Each run")
     away = (laboratory / "runs.db").rename(laboratory / "away.db")

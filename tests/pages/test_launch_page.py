@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.config import RunConfig
 from core.corpora import save_upload
+from core.corpora.readers import Source, read_table
 from core.corpora.uploads import uploads
 from core.store import RunState, Store
 from dashboard.launch.plan import launch_warnings
@@ -488,3 +489,22 @@ def test_the_card_of_pairs_prices_every_pair(open_page: Open) -> None:
     app.button(key="fill_in_pairs").click().run()
     assert heading(app).startswith("This makes 30 runs")
     assert query(app)["task_groups"] == "pairs"
+
+
+def test_an_upload_is_in_memory_once_and_read_no_more_when_the_page_runs_again(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def counted(source: Source, *arguments: Any, **options: Any) -> Any:
+        if source.name.endswith(".conll"):  # not the demo corpus
+            read.append(source.name)
+        return read_table(source, *arguments, **options)
+
+    monkeypatch.setattr("core.corpora.folder.read_table", counted)
+    app = upload(own_data(open_page("launch")), train__conll=_TRAIN * 7, test__conll=_TEST)
+    assert "14 train and 1 test sentences" in words(app)
+    # To check it, to name its columns, and to keep it.
+    assert read == ["train.conll", "test.conll", "train.conll", "train.conll", "test.conll"]
+    app.run()
+    assert len(read) == 5

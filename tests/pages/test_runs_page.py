@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 
 import numpy as np
 import pandas as pd
@@ -140,7 +141,7 @@ def test_one_run_has_a_page_of_its_own(open_page: Open, finished: Filled) -> Non
 def report_by_label(app: AppTest) -> pd.DataFrame:
     """The report that is shown, in percent."""
     (shown,) = app.table
-    frame = shown.value.map(lambda text: float(text.replace("\\", "")))
+    frame = shown.value.map(lambda text: math.nan if text == "–" else float(text.replace("\\", "")))
     return frame.set_axis([name.replace("\u00a0", " ") for name in frame.index])
 
 
@@ -163,8 +164,28 @@ def test_the_report_of_a_run_with_dev_scores_alone(open_page: Open) -> None:
     run_id = claimed(store)
     score = score_task("ner", "iob2", [["B-PER", "O"]], [["B-PER", "B-LOC"]])
     store.add_result(run_id, SplitResult("dev", 1, (score,), {}, {}))
-    report = report_by_label(open_page("run", id=str(run_id), run_part="By label", report_split="test"))
-    assert list(report["Precision"])[:3] == [50.0, 50.0, 100.0]
+    app = open_page("run", id=str(run_id), run_part="By label", report_split="test")
+    report = report_by_label(app)
+    assert list(report["Precision"])[:3] == [50.0, 100.0, 100.0]
+    assert report.loc["LOC"].isna().tolist() == [True, True, True, False]
+    assert "not annotated, so undefined" in words(app)
+
+
+def test_an_undefined_score_is_a_dash_with_a_reason(open_page: Open) -> None:
+    store = Store.open()
+    run_id = claimed(store)
+    for split in ("dev", "test"):
+        blind = score_task("ner", "iob2", [["O", "O"]], [["O", "B-PER"]])
+        store.add_result(run_id, SplitResult(split, 1, (blind,), {}, {}))
+    app = open_page("run", id=str(run_id))
+    (shown,) = (frame.value for frame in app.dataframe if "Value" in frame.value.columns)
+    assert shown["Value"].tolist() == ["–", "–"]
+    for split in ("dev", "test"):
+        assert f"undefined in run {run_id}, and counts in no mean: the {split} split has no span" in words(
+            app
+        )
+    lines = listed(open_page("runs"))
+    assert lines["ner, test"].isna().all()
 
 
 def test_a_run_without_scores_has_no_report(open_page: Open) -> None:

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import Open, page_names, words
 from tests.pages.filled_store import Filled
-
-PAGES = ("launch", "runs", "curves", "compare", "studies", "transfer", "relations", "tag")
 
 # What a page says of a run in that state, once the run is chosen.
 SAID = {
@@ -63,7 +61,7 @@ def test_a_state_is_told(page: str, state: str, open_page: Open, filled: Filled)
     assert _sidebar(app) == ["1 in progress, 2 queued"]
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", page_names())
 def test_a_file_that_is_no_store_is_a_sentence(page: str, open_page: Open, laboratory: Path) -> None:
     (laboratory / "runs.db").write_bytes(b"something else " * 300)
     text = words(open_page(page))

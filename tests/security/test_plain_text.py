@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from core.corpora.types import Sentence
+from core.errors import FIELD, ConfigError, MRNLabError
 from core.mrn.alignments.mapping import parse_mapping, template
 from core.paths import log_path
-from core.plain_text import spreadsheet_cell, terminal_text, unguarded_cell
+from core.plain_text import shortened, spreadsheet_cell, terminal_text, unguarded_cell
 from core.tagging import TextAnswer, tab_separated, text_table
 from jobs.cli.app import app
 from jobs.reports.render import Block, Entry, Sheet, csv_text, latex, markdown
@@ -107,3 +108,19 @@ def test_tables_to_paste_hold_no_markup() -> None:
     assert "\\write" not in written
     assert "^^" not in written
     assert r"\%\$\#\_\&\textasciitilde{}\{\}\textbackslash{}" in written
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("postgresql://me:PW@host/db?sslpassword=PW", "postgresql://me:***@host/db?sslpassword=***"),
+        ("There is no corpus 'apart:/data/a?tokens=300'.", "There is no corpus 'apart:/data/a?tokens=300'."),
+        (f"'{'9' * 6000}' is no number.", f"'{'9' * 100}… (6,000 characters)' is no number."),
+        (f"no '{'ab, ' * 900}'; name one.", f"no '{'ab, ' * 25}… (3,600 characters)'; name one."),
+    ],
+)
+def test_a_message_has_no_password_and_no_long_value(text: str, shown: str) -> None:
+    assert str(MRNLabError(text)) == shown
+    assert ConfigError("corpus", f"{FIELD}: {text}").sentence("Corpus") == f"Corpus: {shown}"
+    assert len(str(MRNLabError("word " * 5000))) < 2000
+    assert "hunter2" not in shortened(f"postgresql+psycopg://mrnlab:hunter2@{'h' * 60}/db")

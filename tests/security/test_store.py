@@ -153,6 +153,24 @@ def test_no_message_holds_a_password() -> None:
             assert printed.exit_code == 2
             assert len(printed.stderr.splitlines()) == 1
             assert "s3cretW0rd" not in printed.output
+    url = f"postgresql+psycopg://mrnlab:s3cretW0rd@{'h' * 40}:5432/laboratory"
+    for arguments in (
+        ["--engine", url, "runs"],
+        *([verb, url] for verb in ("show", "results", "study", "import", "runs", "stop")),
+        *(["metrics", "1", url], ["results", "--format", url], [url]),
+        *(
+            ["launch", "--corpus", "demo", "--set", text]
+            for text in (url, f"encoder={url}", f"{url}=1", f"lr={url}")
+        ),
+        *(
+            ["launch", "--corpus", "demo", option, url]
+            for option in ("--tasks", "--seeds", "--lambda", "--preset")
+        ),
+        ["launch", "--corpus", url],
+    ):
+        printed = CliRunner().invoke(app, arguments, catch_exceptions=False)
+        assert printed.exit_code == 2, arguments
+        assert "s3cret" not in printed.output, arguments
     text = "Call: --db postgresql://me:s3%20cret@h/db; refused 's3 cret', password=other and sslpassword=more"
     shown = without_passwords(text, "postgresql://me:s3%20cret@h/db")
     assert shown == "Call: --db postgresql://me:***@h/db; refused '***', password=*** and sslpassword=***"

@@ -205,3 +205,9 @@ def test_no_html_from_text() -> None:
         assert not re.search(
             "innerHTML|outerHTML|insertAdjacentHTML|document.write", script.read_text(encoding="utf-8")
         )
+
+
+def test_components_are_mounted_in_one_place() -> None:
+    """Which makes their keys, so that no name on a page breaks the ids that Streamlit makes of them."""
+    users = [path for path in SOURCES["dashboard"] if "components.v2" in path.read_text(encoding="utf-8")]
+    assert users == [ROOT / "dashboard" / "components" / "charts.py"]

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, get_args
 
 import pytest
+from pydantic import BaseModel, Field, ValidationError
+from pydantic_core.core_schema import ErrorType
 
-from core.config import FIELD_HELP, LEARNABLE, RunConfig, applicable_fields, config_warnings
-from core.errors import ConfigError
+from core.config import (
+    FIELD_HELP,
+    LEARNABLE,
+    OWNED,
+    RunConfig,
+    applicable_fields,
+    config_warnings,
+    default_value,
+)
+from core.errors import _WRONG, ConfigError, first_problem
 from core.mrn import alignments, priors
 from core.mrn.relations import MODES
 from core.registry import ALIGNMENTS, PRIORS
@@ -222,3 +232,43 @@ def test_stored_descriptions_come_out_as_they_went_in(corpus: str) -> None:
     for wrong in ("-1", "1.5", "01", "2147483648", "1e3x", '"x"'):
         _, problem = parse_config(config.to_json().replace(f'"seed":{seed}', f'"seed":{wrong}'))
         assert problem is not None, wrong
+
+
+@pytest.mark.parametrize("paradigm", ["stl", "mtl", "mrn"])
+@pytest.mark.parametrize("encoder", ["minilm", "minilm+bilstm", "bilstm", "lstm-d", "sc-lstm"])
+@pytest.mark.parametrize("training", ["full", "frozen", "top:2"])
+@pytest.mark.parametrize("prior", [None, "map", "paper"])
+def test_a_default_is_what_a_field_takes_when_it_is_unset(
+    paradigm: str, encoder: str, training: str, prior: str | None
+) -> None:
+    """Without building the changed run, which may not be a valid one."""
+    values = BASE | {"tasks": ("pos",) if paradigm == "stl" else ("pos", "ner"), "paradigm": paradigm}
+    context = {"encoder": encoder, "prior": prior if paradigm == "mrn" else None}
+    context |= {"encoder_training": training if encoder.startswith("minilm") else "full"}
+    config = RunConfig.build(**values | context)
+    for name in OWNED:
+        if OWNED[name].is_conditional:
+            assert default_value(config, name) == getattr(config.with_(**{name: None}), name), name
+        else:
+            assert default_value(config, name) == RunConfig.model_fields[name].default
+
+
+def test_what_is_wrong_is_said_in_our_words() -> None:
+    """Whatever pydantic finds wrong; what it calls its findings is spelt as it spells them."""
+    assert set(_WRONG) <= set(get_args(ErrorType))
+
+    class Data(BaseModel):
+        name: str = Field(max_length=3)
+        number: Annotated[int, Field(ge=1)]
+        others: tuple[str, ...] = ()
+
+    for values, sentence in (
+        ({"number": 1}, "name is missing"),
+        ({"name": "abcd", "number": 1}, "name must have at most 3 characters, not 'abcd'"),
+        ({"name": "a", "number": 0}, "number must be at least 1, not 0"),
+        ({"name": "a", "number": "9" * 6000}, "number has too many digits"),
+        ({"name": "a", "number": 1, "others": ["b", 3]}, "others.1 must be text, not 3"),
+    ):
+        with pytest.raises(ValidationError) as refused:
+            Data.model_validate(values)
+        assert first_problem(refused.value).startswith(sentence)

@@ -178,12 +178,21 @@ def test_a_column_of_free_text_is_no_label(tmp_path: Path, monkeypatch: pytest.M
     [
         (ROWS, "tokens pos chunk ner"),
         ("a\tO\nb\tO\n", "tokens ner"),
-        ("1 a NN\n2 b VB\n\n1 c NN\n", "pos tokens pos2"),
+        ("1 a NN\n2 b VB\n\n1 c NN\n", "_id tokens pos"),
         ("B-ACTOR tom\nI-ACTOR hanks\nO films\nO of\n", "ner tokens"),
         ("a B-PER B-LOC\nb O O\nc O O\n", "tokens ner ner2"),
         ("a I-NP I-PER\nb I-VP O\nc I-NP O\n", "tokens chunk ner"),
         ("a I-.. X\nb '' Y\nc ( X\n", "tokens pos pos2"),
-        ("".join(f"W{n} w{n // 2} {'NN' if n % 2 else 'VB'}\n" for n in range(600)), "tokens _other pos"),
+        (
+            "".join(f"W{n * 7 % 600} w{n // 2} {'NN' if n % 2 else 'VB'}\n" for n in range(600)),
+            "tokens _other pos",
+        ),
+        (
+            "d-1 0-3 Mara PER _ -\nd-1 4-9 Quill PER _ -\nd-1 10-14 left O _ -\n",
+            "_id _id2 tokens ner _empty _empty2",
+        ),
+        ("(S(NP* a (PER*)\n*) b *\n(VP*)) c *\n", "_parse tokens ner"),
+        ("a O 0\nb GOOD 1\nc O 0\n", "tokens ner labels"),
     ],
 )
 def test_columns_are_named_by_content(tmp_path: Path, rows: str, names: str) -> None:

@@ -35,7 +35,9 @@ def test_the_ending_says_how_a_text_is_read(
     given = read_given(text.encode(), name, TASKS, **options)
     assert [" ".join(sentence.tokens) for sentence in given.sentences] == sentences
     assert given.gold == (tuple(TASKS) if "NNP" in text else ())
-    assert given.notes == (("pasted: 1 -DOCSTART- line left out.",) if "DOC" in text else ())
+    assert given.notes == (
+        ("Left out, document marks: 1 in pasted (line 1: '-DOCSTART-\tX\tO\tO').",) if "DOC" in text else ()
+    )
 
 
 _TEXT = "text, a sentence a line"
@@ -79,7 +81,7 @@ def test_the_kind_of_a_text_file_is_detected(read_as: str, text: str) -> None:
 def test_columns_that_are_not_the_tasks_in_order_are_named_by_what_is_in_them() -> None:
     text = b"1 Anna NNP S-PER\n2 Lee NNP O\n\n1 A NNP B-PER\n2 B NNP E-PER\n"
     three = {"pos": "plain", "ner": "iob2"}
-    assert read_given(text, "x.conll", three).read_as == "columns: 1 pos, 2 word, 3 skipped, 4 ner"
+    assert read_given(text, "x.conll", three).read_as == "columns: 1 skipped, 2 word, 3 skipped, 4 ner"
     given = read_given(text, "x.conll", three, columns=("_", "tokens", "_pos", "ner"))
     labels = [{"ner": ("B-PER", "O")}, {"ner": ("B-PER", "I-PER")}]  # spans in any notation become IOB2
     assert [sentence.labels for sentence in given.sentences] == labels
@@ -93,7 +95,11 @@ def test_columns_that_are_not_the_tasks_in_order_are_named_by_what_is_in_them() 
         (b"", None, "x.txt is empty"),
         (b"a NN\n", ("tokens", "what"), "There is no task 'what' here"),
         (b"a NN\n", ("_", "ner"), "must be named 'tokens'"),
-        (b"a NN\n", ("tokens", "ner"), "sentence 1: 'NN' is no label of spans, which ner has"),
+        (
+            b"a NN\n",
+            ("tokens", "ner"),
+            "line 1: 'NN' is no label of spans, which ner has; write O, or B- or I-",
+        ),
         (b"a NN NN\n", ("tokens", "ner", "ner"), "Two columns are named 'ner'"),
     ],
 )

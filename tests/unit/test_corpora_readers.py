@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.corpora.readers import named, read_conllu, read_table
+from core.corpora.readers import left_out_notes, named, read_conllu, read_table
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 
@@ -21,7 +21,8 @@ def written(tmp_path: Path, content: str | bytes, name: str = "train.conll") -> 
 
 
 def read_columns(path: Path, columns: tuple[str, ...]) -> tuple[tuple[Sentence, ...], tuple[str, ...]]:
-    return named(read_table(path, columns), columns, path.name)
+    table = read_table(path, columns)
+    return named(table, columns, path), tuple(left_out_notes({path.name: table}))
 
 
 @pytest.mark.parametrize(
@@ -49,9 +50,10 @@ def test_words_and_labels_by_sentence(tmp_path: Path, content: str) -> None:
             "word NN B-NP O\n" * 16 + "word NN B-NP\nword NN B-NP O\n",
             ", line 17: expected 4 columns (tokens, pos, chunk, ner) separated by spaces, but found 3.",
         ),
-        ("a\tNN\tB-NP\tO\n   \nb\tNN\tB-NP\tO\n", "line 2: holds nothing but spaces or tabs"),
-        ("a\tNN\tB-NP\tO\n\t\t\t\n", "line 2: holds nothing but"),
-        ("a\tNN\t\tO\n", "line 1: column 3 is empty."),
+        ("a\tNN\tO\tO\n\tNN\tO\tO\n", "line 2: column 1 is empty."),
+        ("a NN B-NP O\n\t NN B-NP O\n", "line 2: holds a tab, and the columns of this file are separated by"),
+        ("a NN B-NP O\rb NN B-NP O\nc NN B-NP O\n", "line 1: has a carriage return inside"),
+        ("a NN B-NP O\n\n#tag NN O\n", "line 3: expected 4 columns"),
         ("a\tNN\tB-NP\tO\nb NN B-NP O\n", "separated by tabs, but found 1"),
         ("-DOCSTART- -X- -X- O\n\n", "must hold at least one"),
         (TWO_SENTENCES.encode("utf-16"), "line 1: is UTF-16, not UTF-8"),
@@ -82,7 +84,7 @@ def test_columns_that_are_skipped_and_words_of_odd_characters(tmp_path: Path) ->
     (sentence,), notes = read_columns(written(tmp_path, content), ("tokens", "_lemma", "_", "ner"))
     assert sentence.tokens == ("10\u00a0000", "\u2028", "#")
     assert sentence.labels == {"ner": ("O", "O", "O")}
-    assert notes == ("train.conll: 1 -DOCSTART- line left out.",)
+    assert notes == ("Left out, document marks: 1 in train.conll (line 1: '-DOCSTART- -X- -X- O').",)
 
 
 def conllu_row(number: str, form: str, upos: str = "NOUN", xpos: str = "NN") -> str:
@@ -119,7 +121,6 @@ def test_an_underscore_of_conllu_is_a_label_only_among_labels(tmp_path: Path) ->
     [
         (conllu_row("1", "a") + "2\tb\t_\tNOUN\n", "line 2: expected 10 columns of CoNLL-U .* found 4"),
         (conllu_row("1", "a") + conllu_row("3", "b"), "line 2: expected word number 2 .* found '3'"),
-        (conllu_row("1", "a") + "  \n" + conllu_row("1", "b"), "line 2: holds nothing but spaces"),
         (conllu_row("1", "a") + conllu_row("2", ""), "line 2: column 2 is empty"),
         ("# only a comment\n", "holds no sentence"),
     ],

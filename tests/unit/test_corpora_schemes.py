@@ -8,7 +8,7 @@ from core.corpora.assembly import assemble, findings
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 from core.tasks import KINDS
-from core.tasks.schemes import convert, notation, violations
+from core.tasks.schemes import OddLabel, read_column, violations
 
 
 def column(*sentences: str) -> list[tuple[str, ...]]:
@@ -27,18 +27,65 @@ def column(*sentences: str) -> list[tuple[str, ...]]:
         (("I-PER O",) * 200 + ("B-PER O",), "IOB1", "B-PER O"),
         (("S-PER B-LOC I-LOC E-LOC O",), "IOBES", "B-PER B-LOC I-LOC I-LOC O"),
         (("U-PER B-LOC L-LOC",), "BILOU", "B-PER B-LOC I-LOC"),
-        (("NN S- E-",), "plain", None),
-        (("O O O",), "plain", None),
-        (("I-.. O NN",), "plain", None),
-        (("'' ( -LRB- B",), "plain", None),
-        (("B- O",), "plain", None),
+        (("B-LOC M-LOC E-LOC O S-LOC",), "BMES", "B-LOC I-LOC I-LOC O B-LOC"),
+        (("E-PER E-PER O", "I-LOC E-LOC O"), "IOE", "B-PER B-PER O"),
+        (("I-PER E-PER I-PER O", "I-LOC I-LOC"), "IOE", "B-PER I-PER B-PER O"),
+        (("B_PER I_PER O",), "IOB2", "B-PER I-PER O"),
+        (("PER-B PER-I O",), "IOB2", "B-PER I-PER O"),
+        (("b-per i-per o",), "IOB2", "B-per I-per O"),
+        (("B I O B",), "IOB2", "B-_ I-_ O B-_"),
+        (("B M E S",), "BMES", "B-_ I-_ I-_ B-_"),
+        (("PER PER O LOC",), "IO", "B-PER I-PER O B-LOC"),
+        (("(PER* *) * (LOC*)",), "IOB2", "B-PER I-PER O B-LOC"),
+        (("NN S- E-",), None, None),
+        (("O O O",), None, None),
+        (("I-.. O NN",), None, None),
+        (("'' ( -LRB- B",), None, None),
+        (("B- O",), None, None),
+        (("NN O VB",), None, None),  # tags of words, one of them O
+        (("N O V A",), None, None),
+        (("S M L",), None, None),
     ],
 )
-def test_notation_and_conversion_to_iob2(sentences: tuple[str, ...], scheme: str, iob2: str | None) -> None:
+def test_what_nearly_all_labels_are_decides(
+    sentences: tuple[str, ...], scheme: str | None, iob2: str | None
+) -> None:
     """Whole spans in every scheme are a property (tests/properties/test_evaluation_properties.py)."""
-    labels = column(*sentences)
-    assert notation(labels) == scheme
-    assert convert(labels, scheme)[0] == tuple((iob2 or sentences[0]).split())
+    read = read_column({"train": column(*sentences)})
+    assert (read and read.schemes["train"]) == scheme
+    if read is not None:
+        assert read.labels["train"][0] == tuple((iob2 or sentences[0]).split())
+
+
+@pytest.mark.parametrize(
+    ("sentences", "label", "meaning"),
+    [
+        (("B-PER I-PER O B-LOC I_LOC",), "I_LOC", ("I-LOC",)),
+        (("B-PER I-PER 0",), "0", ("O",)),
+        (("B I 0",), "0", ("O",)),
+        (("B-PER PER O I-PER",), "PER", ("B-PER", "I-PER")),
+        (("B_PER I_PER O B-LOC B_LOC I_LOC",), "B-LOC", ("B_LOC",)),
+        (("B-PER I-PER - B-LOC",), "-", ("O",)),
+        (("B-PER I-PER _",), "_", ("O",)),
+        (("B-PER O",) * 50 + ("NN O",), "NN", ()),
+    ],
+)
+def test_an_odd_label_among_spans_is_refused_with_its_likely_meaning(
+    sentences: tuple[str, ...], label: str, meaning: tuple[str, ...]
+) -> None:
+    rows = column(*sentences)
+    with pytest.raises(OddLabel) as raised:
+        read_column({"train": rows})
+    odd = raised.value
+    assert (odd.label, odd.meaning) == (label, meaning)
+    assert rows[odd.sentence][odd.word] == label
+
+
+def test_a_sentence_with_a_word_without_a_label_is_not_annotated() -> None:
+    read = read_column({"train": column("B-PER _ O", "O B-LOC"), "test": column("_ _")})
+    assert read is not None
+    assert read.labels == {"train": [None, ("O", "B-LOC")], "test": [None]}
+    assert read.unannotated == {"train": 1, "test": 2}
 
 
 def test_violations_are_i_labels_that_continue_nothing() -> None:
@@ -60,10 +107,7 @@ def test_a_corpus_is_converted_once_with_a_note() -> None:
     corpus = assemble("c", {"train": train, "test": [sentence("d", ner="I-LOC")]})
     assert [sentence.labels["ner"] for sentence in corpus.train] == [("B-PER", "B-PER"), ("O",)]
     assert corpus.test[0].labels["ner"] == ("B-LOC",)
-    assert corpus.notes == (
-        "ner is written in IOB1 in the train split; converted to IOB2.",
-        "ner is written in IOB1 in the test split; converted to IOB2.",
-    )
+    assert corpus.notes == ("ner: written in IOB1 in the train and test splits; converted to IOB2.",)
     assert corpus.task("ner").illegal == {"train": 0, "test": 0}
 
 
@@ -88,7 +132,9 @@ def test_refused_corpora() -> None:
     with pytest.raises(CorpusError, match="c has words but no labels"):
         assemble("c", {"train": [sentence("a")], "test": [sentence("b")]})
     test = [sentence("a", ner="O"), sentence("b", ner="PER")]
-    with pytest.raises(CorpusError, match="c, test split, sentence 2: the ner label 'PER' is not O, B-"):
+    with pytest.raises(
+        CorpusError, match="c, test split, sentence 2: 'PER' among 1 span labels; write B-PER or I-PER"
+    ):
         assemble("c", {"train": [sentence("a", ner="B-PER")], "test": test})
 
 

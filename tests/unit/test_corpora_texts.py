@@ -120,9 +120,17 @@ class TestFiles:
             ("a.tsv", "text\tlabel\na\t\u00e9\n".encode("latin-1"), "line 2: byte 0xe9 at position 3 is not"),
             ("a.tsv", f"text\tlabel\n{'a ' * 50_001}\t1\n", "line 2: has 100,004 characters and the most is"),
             ("a.tsv", "text\tlabel\na\0b\t1\n", "line 2: text holds a zero byte"),
-            ("a.tsv", "sentence\tlabel\na\t1\n", "line 1: expected a column text, .*are sentence, label"),
-            ("a.tsv", "text1\tlabel\na\t1\n", "line 1: expected a column text, or text1 and text2"),
-            ("a.tsv", "text\ttext1\ttext2\tlabel\na\tb\tc\t1\n", "line 1: expected a column text, or text1"),
+            (
+                "a.tsv",
+                "phrase\tlabel\na\t1\n",
+                "line 1: expected a column text or sentence, .*are phrase, label",
+            ),
+            ("a.tsv", "text1\tlabel\na\t1\n", "line 1: expected a column text or sentence"),
+            (
+                "a.tsv",
+                "text\ttext1\ttext2\tlabel\na\tb\tc\t1\n",
+                "line 1: expected a column text or sentence",
+            ),
             ("a.tsv", "text\tid\na\t1\n", "line 1: expected a column of labels beside text, such as label"),
             ("a.tsv", "text\tx\tx\na\t1\t1\n", "line 1: two columns are named 'x'"),
             ("a.tsv", "text\tx,y\na\t1\n", "line 1: the name 'x,y' of a column has a comma"),
@@ -142,7 +150,7 @@ class TestFiles:
             ("a.csv", 'text,label\n"' + ("a" * 40_000 + "\n") * 4 + '",1\n', "line 2: a quoted field is not"),
             ("a.csv", 'text,label\na,"1\n2"\n', "line 2: label holds a line end"),
             ("a.csv", "text,label\na\rb,1\n", "line 2: has a carriage return inside"),
-            ("a.csv", "text;label\na;1\n", "line 1: expected a column text, .*are text;label"),
+            ("a.csv", "text;label\na;1\n", "line 1: expected a column text or sentence, .*are text;label"),
             ("a.jsonl", f"{_JSON}\n[1]\n", "line 2: is no JSON object; expected one"),
             ("a.jsonl", f'{_JSON}\n{{"text": "b"\n', r"line 2: is no JSON \(Expecting ',' del"),
             ("a.jsonl", f"{_JSON}\n\n{{}}\n", r"line 2: is no JSON \(Expecting value\)"),
@@ -264,7 +272,7 @@ def test_asked_texts_have_gold_of_tasks_of_their_name_or_of_the_only_one_that_fi
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("word\tmood\na\tgood\n", "expected a column text, or text1 and text2"),
+        ("word\tmood\na\tgood\n", "expected a column text or sentence"),
         ("text\tmood\tmood\na\tgood\tbad\n", "two columns are named 'mood'"),
         ("text1\ttext2\talike\na\tb\t?\n", r"line 2: alike must be a number, not '\?'"),
         ("text\tmood\n \tgood\n", "line 2: text is empty"),

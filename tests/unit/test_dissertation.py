@@ -261,7 +261,7 @@ class TestReport:
         assert "| 90.84 ± 0.00 (5) | 90.82 ± 0.11, ours within |" in mrn
         assert "| BERT (STL) | 324.0M | 324.0M | 2.00 GB (cuda) | 3 min |" in lines
         assert STUDY.protocol in text
-        assert "|our mean − published mean| ≤ published SD" in text
+        assert r"\|our mean − published mean\| ≤ published SD" in text
 
     def test_the_settings_of_a_table_stand_together_whatever_their_order(self) -> None:
         results = [result(STUDY, name, scores=PRINTED) for name in ("table1", "table2", "table1-roberta")]

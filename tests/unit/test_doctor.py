@@ -6,9 +6,11 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -18,13 +20,16 @@ from typer.testing import CliRunner, Result
 
 from core.checkpoints import Checkpoint
 from core.checkpoints.shared_storage import Artefacts, shared_artefacts
+from core.errors import LossCause
 from core.paths import checkpoint_dir, home
-from core.recording.owner import hostname, process
+from core.recording.owner import hostname, process, this_process
 from core.store import Owner, RunState, Store
+from dashboard.shared.run_views import why_it_waits
 from jobs.cli import app
-from jobs.engines.local import LocalEngine, gpu_count
+from jobs.engines.local import LocalEngine, free_slot, gpu_count, taken_slots
 from jobs.queue import doctor
 from jobs.queue.doctor import Finding, Severity, examine, of_store
+from jobs.worker.standstill import ProgressFile, workers_folder
 from tests.making import OWNER, claimed, config
 from tests.supervised import wait_for
 
@@ -83,7 +88,7 @@ def test_a_healthy_laboratory(store: Store) -> None:
     assert examined() == []
     with examine() as examination:
         facts = examination.facts
-    assert (facts["runs"], facts["rows"]["runs"], facts["revision"]) == ({"succeeded": 1}, 1, "0004")
+    assert (facts["runs"], facts["rows"]["runs"], facts["revision"]) == ({"succeeded": 1}, 1, "0005")
 
 
 class TestInstallation:
@@ -223,6 +228,38 @@ class TestQueue:
                     child.kill()
             wait_for(lambda: engine.live_workers(store) == 0)
 
+    def test_a_worker_that_hangs_before_its_first_run(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It holds the only slot, and no supervisor watches it."""
+        engine = LocalEngine([sys.executable, "-c", ""])
+        monkeypatch.setattr("jobs.queue.doctor.default_engine", lambda: engine)
+        program = (
+            "import signal\nfrom core.store import Store\nfrom jobs.engines.local import free_slot\n"
+            "with free_slot(Store.open().url): signal.pause()"
+        )
+        worker = subprocess.Popen([sys.executable, "-c", program], cwd=_ROOT)
+        try:
+            wait_for(lambda: len(taken_slots(store.url)) == 1)
+            store.add_runs([config(seed=seed) for seed in (1, 2)])
+            assert messages("queue") == []
+            (moved,) = workers_folder(store.url).glob("progress-*")
+            os.utime(moved, (time.time() - 3600,) * 2)
+            still = f"The worker in slot 0 (process {worker.pid}) has no run and has not moved for 3,6"
+            (message,) = messages("queue")
+            assert message.startswith("2 runs may wait for a worker that hangs. " + still)
+            assert still in CliRunner().invoke(app, ["queue"]).stdout
+            (row,) = json.loads(CliRunner().invoke(app, ["queue", "--json"]).stdout)["standing_still"]
+            assert (row["slot"], row["owner"]["pid"]) == (0, worker.pid)
+            assert still in why_it_waits(store, store.run(2))
+            (done,) = apply_fixes("queue")
+            assert done == f"Process {worker.pid} is ended, and another takes its place."
+            assert worker.wait() == -signal.SIGKILL
+            wait_for(lambda: engine.live_workers(store) == 0)
+        finally:
+            worker.kill()
+            worker.wait()
+
     def test_a_pause_and_a_drained_machine_stay(self, store: Store) -> None:
         store.add_runs([config()])
         store.pause_queue()
@@ -236,6 +273,32 @@ class TestQueue:
         store.unpause_queue()
         store.undrain(hostname())
         assert "no worker is alive" in messages("queue")[0]
+
+    def test_what_a_worker_and_its_supervisor_left_when_both_died(self, store: Store, dead: Owner) -> None:
+        left, used = ProgressFile(store.url, OWNER), ProgressFile(store.url, this_process())
+        with free_slot(store.url):
+            for progress in (left, used):
+                progress.touch()
+            (message,) = messages("workers")
+            assert "1 file of workers that have ended" in message
+            assert apply_fixes("workers") == ["Removed 1 file."]
+            assert messages("workers") == []
+            assert left.touched_at() is None
+            assert used.touched_at() is not None
+
+    def test_the_reason_why_a_run_was_given_up_is_removed_once_it_is_on_record(
+        self, store: Store, dead: Owner
+    ) -> None:
+        store.add_runs([config()])
+        run = store.claim(dead, due_in=15)
+        assert run is not None
+        ProgressFile(store.url, dead).give_up(7)
+        assert apply_fixes("workers") == ["Removed 0 files."]
+        apply_fixes("queue")
+        assert apply_fixes("workers") == ["Removed 1 file."]
+        error = store.run(run.id).error
+        assert error is not None
+        assert error.type == LossCause.HUNG
 
 
 def call(*arguments: str) -> Result:

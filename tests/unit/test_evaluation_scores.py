@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from scipy import stats
 
 from core.evaluation.statistics import MeanSD, PairedDifference, paired_difference, summary
 from core.tasks import score_task
-from core.tasks.scores import averages
+from core.tasks.scores import averages, report_rows, score_of_counts, score_text, sentence_counts
 from core.tasks.spans import Span, spans
 
 # Gold and predicted labels of a sentence. Property tests hold every score to seqeval's.
@@ -65,7 +67,70 @@ class TestPlain:
 @pytest.mark.parametrize("scheme", ["iob2", "plain"])
 def test_nothing_scores_nothing(scheme: str, sentences: list[list[str]]) -> None:
     score = score_task("t", scheme, sentences, sentences)
-    assert (score.score, score.accuracy, score.tokens, score.report) == (0.0, 0.0, 0, {})
+    assert [score.score, score.accuracy] == pytest.approx([math.nan] * 2, nan_ok=True)
+    assert (score.tokens, score.report, score.is_defined) == (0, {}, False)
+    assert score.undefined_because("the file") == "the file has no label of this task"
+
+
+SPANS, NUMBERS = "has no span of this task", "are all the same"
+
+
+@pytest.mark.parametrize(
+    ("scheme", "gold", "predicted", "why"),
+    [
+        ("iob2", [["O", "O"]], [["O", "O"]], SPANS),
+        ("iob2", [["O", "O"]], [["B-A", "O"]], SPANS),  # what is predicted says nothing of recall
+        ("iob2", [["B-A", "O"]], [["O", "O"]], None),  # none is found: 0, as seqeval has it
+        ("iob2", [["B-A", "O"]], [["O", "B-A"]], None),
+        ("score", [["1"], ["1"]], [["1"], ["2"]], NUMBERS),
+        ("score", [["1"], ["2"]], [["1.5"], ["1.5"]], NUMBERS),
+        ("score", [["1"]], [["1"]], NUMBERS),
+        ("text", [["a"], ["b"]], [["b"], ["a"]], None),
+    ],
+)
+def test_a_score_that_is_0_of_0_is_undefined(
+    scheme: str, gold: list[list[str]], predicted: list[list[str]], why: str | None
+) -> None:
+    score = score_task("t", scheme, gold, predicted)
+    assert score.is_defined is (why is None)
+    of_counts = score_of_counts(sentence_counts(score.score_name, gold, predicted).sum(axis=0))
+    assert of_counts == pytest.approx(score.score, nan_ok=True)
+    if why is None:
+        assert score.score == 0
+    else:
+        assert why in score.undefined_because("the dev split")
+        beside = (score.precision, score.recall, score.f1_strict, score.spearman)
+        assert all(value is None or np.isnan(value) for value in beside)
+
+
+def test_what_is_not_annotated_has_no_figure_and_counts_in_no_mean() -> None:
+    gold, predicted = [["a", "a", "b", "b"]], [["a", "c", "b", "a"]]
+    score = score_task("t", "plain", gold, predicted)
+    rows = report_rows(score.report)
+    assert [np.isnan([row["precision"], row["recall"], row["f1"]]).sum() for row in rows.values()] == [
+        0,
+        0,
+        3,
+    ]
+    macro = averages(score)["macro"]
+    assert macro["f1"] == pytest.approx((score.report["a"]["f1"] + score.report["b"]["f1"]) / 2)
+    assert macro["recall"] == pytest.approx(0.5)
+    of_spans = score_task("t", "iob2", [["O"]], [["B-A"]])
+    assert np.isnan(averages(of_spans)["macro"]["f1"])
+
+
+@pytest.mark.parametrize(
+    ("score", "names", "text"),
+    [
+        (0.8979, ["f1_conll"], "89.79%"),
+        (0.8979, ["pearson"], "89.79"),
+        (0.5, ["accuracy", "pearson"], "50.00"),
+        (float("nan"), ["f1_conll"], "–"),
+        (None, ["pearson"], "–"),
+    ],
+)
+def test_a_score_in_words(score: float | None, names: list[str], text: str) -> None:
+    assert score_text(score, *names) == text
 
 
 def test_numbers_are_plain_python_numbers() -> None:

@@ -4,8 +4,11 @@ if none had been.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ from core.errors import LossCause
 from core.paths import checkpoint_dir, log_path
 from core.store import MetricKey, RunState, Store
 from jobs.worker.liveness import reap
+from tests import soak
 from tests.benchmarks._loops import random_bert
 from tests.cut_off import Workers, workers
 from tests.supervised import wait_for
@@ -143,3 +147,28 @@ def test_a_worker_that_was_only_asleep_leaves_the_files_of_its_successor(
             log = log_path(run_id).read_text()
             assert f"no longer belongs to process {first} " in log
             assert "Traceback" not in log
+
+
+@pytest.mark.parametrize(
+    ("found", "problem"),
+    [
+        ({}, {"lost": 2}),
+        ({("metrics", 1): (0.5,), ("metrics", 2): (0.25,), ("metrics", 3): (0.1,)}, {"doubled": 1}),
+        ({("metrics", 1): (0.5,), ("metrics", 2): (0.25000000000000006,)}, {"different": 1}),
+        ({("metrics", 1): (0.5,), ("metrics", 2): (0.25,)}, {}),
+    ],
+)
+def test_what_a_soak_counts(found: soak.Rows, problem: dict[str, int]) -> None:
+    counted = soak.compared({("metrics", 1): (0.5,), ("metrics", 2): (0.25,)}, found)
+    assert {name: number for name in soak.PROBLEMS if (number := counted[name])} == problem
+
+
+@pytest.mark.slow
+def test_a_soak_loses_nothing() -> None:
+    """Each fault once, beside launches from two processes at a time."""
+    command = [sys.executable, "-m", "tests.soak", "--quick"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    counted = json.loads(ended.stdout.splitlines()[-1])
+    assert counted["faults"] >= len(soak.FAULTS) - 2  # one takes a minute, and one needs a disk that may fill
+    assert counted["rows_found"] == counted["rows_expected"] > 0

@@ -123,10 +123,12 @@ def test_with_nothing_trained_a_run_sees_the_states_of_the_frozen_encoder(encode
     assert top.facts.trained_parameters == layer + (frozen.facts.trained_parameters or 0)
 
 
+def _lazy(encoder: Path, *, half: bool = False, top: int = 1) -> LazyTransformer:
+    return LazyTransformer(str(encoder), half=half, device=torch.device("cpu"), top=top)
+
+
 def _tables(encoder: Path, home: Path, *, half: bool = False, top: int = 1) -> FeatureTables:
-    device = torch.device("cpu")
-    lazy = LazyTransformer(str(encoder), half=half, device=device, top=top)
-    return FeatureTables(lazy, 0, home, device)
+    return FeatureTables(_lazy(encoder, half=half, top=top), 0, home, torch.device("cpu"))
 
 
 def test_a_table_is_used_for_the_same_weights_layer_precision_and_text_alone(tmp_path: Path) -> None:
@@ -134,26 +136,38 @@ def test_a_table_is_used_for_the_same_weights_layer_precision_and_text_alone(tmp
     tokenizer = load_tokenizer(str(encoder))
     text, other = (encode([words.split()], tokenizer, 32) for words in ("EU rejects lamb .", "lamb call"))
     first = _tables(encoder, tmp_path)
-    assert not first.has(text, "text")
-    assert first.compute(text, "text")
-    assert first.table(text, "text").dtype == torch.float16
+    assert not first.has(text, "text", for_training=True)
+    assert first.compute(text, "text", for_training=True)
+    assert first.table(text, "text", for_training=True).dtype == torch.float16
     again = _tables(encoder, tmp_path)
-    assert again.has(text, "text")
-    assert torch.equal(again.table(text, "text"), first.table(text, "text"))
+    assert again.has(text, "text", for_training=True)
+    assert torch.equal(
+        again.table(text, "text", for_training=True), first.table(text, "text", for_training=True)
+    )
 
-    assert not again.has(other, "other")
-    assert not _tables(encoder, tmp_path).has(other, "text"), "a table of another size under the same name"
-    assert not _tables(encoder, tmp_path, half=True).has(text, "text")
-    assert not _tables(encoder, tmp_path, top=0).has(text, "text"), "the states of the last layer"
+    exact = again.table(text, "text", for_training=False)
+    assert exact.dtype == torch.float32
+    half = _tables(encoder, tmp_path, half=True)
+    assert half.has(text, "text", for_training=False), "in float32 whatever the precision of the training"
+    assert torch.equal(half.table(text, "text", for_training=False), exact)
+
+    assert not again.has(other, "other", for_training=True)
+    assert not _tables(encoder, tmp_path).has(other, "text", for_training=True), (
+        "a table of another size under the same name"
+    )
+    assert not _tables(encoder, tmp_path, half=True).has(text, "text", for_training=True)
+    assert not _tables(encoder, tmp_path, top=0).has(text, "text", for_training=True), (
+        "the states of the last layer"
+    )
     weights = load_file(encoder / "model.safetensors")
     weights["encoder.layer.0.output.dense.bias"] += 0.01
     save_file(weights, encoder / "model.safetensors", metadata={"format": "pt"})
-    assert not _tables(encoder, tmp_path).has(text, "text")
+    assert not _tables(encoder, tmp_path).has(text, "text", for_training=True)
     # Numbers of another type, as a file of another version might hold.
     (file,) = tmp_path.glob("*-below1-text.npy")
     np.save(file, np.load(file).astype(np.float32))
-    file.rename(tmp_path / f"{_tables(encoder, tmp_path).fingerprint}-below1-text.npy")
-    assert not _tables(encoder, tmp_path).has(text, "text")
+    file.rename(tmp_path / f"{_lazy(encoder).fingerprint}-below1-text.npy")
+    assert not _tables(encoder, tmp_path).has(text, "text", for_training=True)
 
 
 @torch.no_grad()
@@ -162,7 +176,7 @@ def test_the_table_holds_the_states_below_the_trained_layers(tmp_path: Path) -> 
     tokenizer = load_tokenizer(str(encoder))
     text = encode([["EU", "unwanted", "lamb"], ["a"]], tokenizer, 32)
     lookup = FrozenFeatures(16)
-    lookup.table = _tables(encoder, tmp_path).table(text, "text")
+    lookup.table = _tables(encoder, tmp_path).table(text, "text", for_training=True)
     given = next(Batches(text, np.zeros((4, 1), dtype=np.int64), 2, tokenizer.pad).by_length())
     inner = AutoModel.from_pretrained(encoder)
     states = inner(given.ids, given.mask, output_hidden_states=True).hidden_states[1]

@@ -28,10 +28,10 @@ from jobs.worker import standstill
 from jobs.worker.liveness import reap
 from jobs.worker.maintenance import QueueMaintenance
 from jobs.worker.process import ProcessStatus, describe_exit, is_alive, process_status
-from jobs.worker.standstill import workers_folder
+from jobs.worker.standstill import ProgressFile, Standstill, workers_folder
 from tests.making import Clock, config
 from tests.patience import PATIENCE_S
-from tests.small_training import HANGS, STOPPED_IN_A_COMMIT, STOPPED_IN_A_WRITE
+from tests.small_training import HANGS, STOP_ONE, STOPPED_IN_A_COMMIT, STOPPED_IN_A_WRITE
 from tests.supervised import (
     FOREVER,
     SMALL_WORKER,
@@ -402,6 +402,47 @@ def test_a_hung_worker_is_ended(store: Store, engine: LocalEngine, monkeypatch: 
         assert loss_of(store, run_id).message.endswith(HUNG_FOR_3_S)
     wait_for(lambda: not any(map(is_alive, owners.values())))
     wait_for(lambda: store.state(waiting) is RunState.SUCCEEDED)
+
+
+@pytest.mark.parametrize("is_supervised", [True, False])
+def test_a_worker_that_hangs_before_its_first_run_is_ended(
+    store: Store, engine: LocalEngine, laboratory: Path, monkeypatch: pytest.MonkeyPatch, is_supervised: bool
+) -> None:
+    """By its supervisor, or by whoever looks after the queue where the supervisor has died."""
+    monkeypatch.setenv("MRNLAB_HANG_S", "3")
+    marker = laboratory / "stop one"
+    marker.touch()
+    monkeypatch.setenv(STOP_ONE, str(marker))
+    *python, supervisor, module = SMALL_WORKER
+    stopped = local.start((*python, supervisor, module) if is_supervised else (*python, module), store)
+    wait_for(lambda: len(taken_slots(store.url)) == 1 and not marker.exists())
+    (owner,) = taken_slots(store.url).values()
+    (waiting,) = store.add_runs([config(epochs=1)])
+    if not is_supervised:
+        wait_for(lambda: stopped.poll() is None and engine.ensure_workers(store) > 0)
+    wait_for(lambda: store.state(waiting) is RunState.SUCCEEDED)
+    assert not is_alive(owner)
+    stopped.wait(timeout=PATIENCE_S)
+
+
+def test_a_worker_may_take_a_minute_to_its_first_move(store: Store) -> None:
+    """Its imports may take long on a busy machine, and nothing can be touched meanwhile."""
+    clock = Clock(0.0)
+    progress = ProgressFile(store.url, this_process())
+    watched = Standstill(progress, clock)
+
+    def hung_after(looks: int) -> list[bool]:
+        found = []
+        for _ in range(looks):
+            clock.now += 10
+            found.append(watched.is_hung(3.0))
+        return found
+
+    assert hung_after(7) == [False] * 6 + [True]
+    progress.touch()
+    assert hung_after(2) == [False, True]
+    progress.remove()
+    assert hung_after(8) == [False] * 7 + [True]
 
 
 @pytest.mark.parametrize("seed", [STOPPED_IN_A_WRITE, STOPPED_IN_A_COMMIT])

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import threading
 from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from core.config import RunConfig
 from core.errors import MRNLabError, TrainingError
 from core.store import RunState, Store
 from core.studies import STUDIES, Setting
-from jobs.reports.studies import Outstanding, StudyRuns, Version, follow, laid_out, outstanding
+from jobs.queue.submit import check
+from jobs.reports import studies
+from jobs.reports.studies import Outstanding, StudyRuns, Version, follow, laid_out, outstanding, start_study
 from jobs.worker import maintenance
+from tests.making import NoWorkers
 from tests.small_training import Ended
 from tests.studying import Workers, finished, scored, setting, study, train
 
@@ -56,6 +66,27 @@ class TestFollow:
         with pytest.raises(KeyboardInterrupt):
             terminal.follow(sleep=interrupted, engine=Workers(at_once=1))
         assert 0 < len(store.runs()) < ALL
+        assert terminal.follow()
+        assert len(store.runs()) == ALL
+        assert set(terminal.descriptions().values()) == {1}
+
+    def test_started_twice_at_once_it_queues_each_run_once(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Another command queues the same runs while ours checks them."""
+        terminal, other = Terminal(store), Terminal(store)
+
+        def interrupted(_seconds: float) -> None:
+            raise KeyboardInterrupt
+
+        def check_meanwhile(configs: list[RunConfig]) -> tuple[str, ...]:
+            monkeypatch.setattr(studies, "check", check)
+            with pytest.raises(KeyboardInterrupt):
+                other.follow(engine=NoWorkers(), sleep=interrupted)
+            assert store.counts()[RunState.QUEUED] > 0
+            return check(configs)
+
+        monkeypatch.setattr(studies, "check", check_meanwhile)
         assert terminal.follow()
         assert len(store.runs()) == ALL
         assert set(terminal.descriptions().values()) == {1}
@@ -163,6 +194,24 @@ class TestOutstanding:
         finished(store, terminal.layouts[0].arms["mrn"][0].runs[1][0])
         left, *_ = terminal.outstanding()
         assert (left.search, left.done, left.runs) == (5, 1, 16)
+
+
+def test_two_pages_that_start_a_study_leave_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(STUDIES, "toy", study())
+    both, started = threading.Barrier(2), []
+
+    def start(command: Sequence[str], _store: Store) -> SimpleNamespace:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(timeout=1)  # where both come here, neither has seen the other's
+        started.append(command)
+        return SimpleNamespace(pid=os.getpid(), poll=lambda: None)
+
+    monkeypatch.setattr(studies, "start", start)
+    with contextlib.closing(Store.open()) as store, ThreadPoolExecutor(2) as pages:
+        assert list(pages.map(lambda version: start_study(store, version), [Version("toy")] * 2)) == [[], []]
+        assert len(started) == 1
+        queued = [run.config for run in store.runs()]
+        assert len(queued) == len(set(queued)) > 0
 
 
 def test_the_affordable_settings_of_regimes_are_two_parts() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -119,7 +119,7 @@ def test_what_is_queued(store: Store, corpus: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(corpus.parent)
     engine, notes = NoWorkers(), list[str]()
     configs = [conll_config(Path("corpus")), conll_config(corpus, fraction=0.5)]
-    ids = submit(store, configs, "two", engine=engine, tell=notes.append)
+    ids = submit(store, configs, "two", engine=engine, tell=notes.extend)
     assert [store.run(run_id).config.corpus for run_id in ids] == [str(corpus)] * 2
     assert {run.sweep for run in store.runs()} == {"two"}
     assert engine.asked == 1
@@ -135,7 +135,7 @@ def test_a_mapping_is_kept_as_it_was(
     notes: list[str] = []
 
     def submitted(config: RunConfig) -> RunConfig:
-        (run_id,) = submit(store, [config], engine=NoWorkers(), tell=notes.append)
+        (run_id,) = submit(store, [config], engine=NoWorkers(), tell=notes.extend)
         return store.run(run_id).config
 
     run = submitted(conll_config(corpus, alignment="mapping:labels.csv"))
@@ -241,6 +241,40 @@ def test_only_what_is_missing_is_queued_in_the_order_asked_for(store: Store) -> 
     assert len(store.runs()) == 4
     assert submit_missing(store, wanted, engine=NoWorkers()) == (ids, ids)
     assert len(store.runs()) == 4
+
+
+def test_a_launch_at_the_same_time_is_found(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another queues the same while ours are checked, which takes as long as a corpus is read."""
+    wanted = [config(seed=seed) for seed in (1, 2, 3)]
+    others: list[int] = []
+
+    def check_meanwhile(runs: Sequence[RunConfig]) -> tuple[str, ...]:
+        monkeypatch.setattr(submission, "check", check)
+        others.extend(submit_missing(store, wanted[:2], engine=NoWorkers())[0])
+        return check(runs)
+
+    monkeypatch.setattr(submission, "check", check_meanwhile)
+    ids, used = submit_missing(store, wanted, engine=NoWorkers())
+    assert (ids[:2], used) == (others, others)
+    assert len(store.runs()) == 3
+
+
+def test_a_run_that_fails_meanwhile_is_checked_and_queued_anew(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained, wanted = claimed(store), [config(), config(seed=2)]
+    lots: list[list[int]] = []
+
+    def check_meanwhile(runs: Sequence[RunConfig]) -> tuple[str, ...]:
+        lots.append([run.seed for run in runs])
+        if store.state(trained) is RunState.RUNNING:
+            store.finish(trained, RunState.FAILED)
+        return check(runs)
+
+    monkeypatch.setattr(submission, "check", check_meanwhile)
+    assert submit_missing(store, wanted, engine=NoWorkers())[1] == []
+    assert lots == [[2], [1]]
+    assert len(store.runs()) == 3
 
 
 def finished_on(store: Store, wanted: RunConfig, **facts: Any) -> int:

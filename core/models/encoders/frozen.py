@@ -49,17 +49,14 @@ class FeatureTables:
     Files are keyed by the encoder's weights and precision, by the layers left out and by the text, so that
     any run over the same encoder and sentences finds them, and need not compute them. The heads of a frozen
     encoder read float32; layers that are trained read float16, which costs no score (docs/performance.md).
+
+    Those are the states `for_training`. Others are what a saved model computes, to be scored as it tags:
+    computed in float32, and kept so.
     """
 
     def __init__(self, encoder: LazyTransformer, pad: int, cache: Path, device: torch.device) -> None:
         self._encoder, self._pad, self._cache, self._device = encoder, pad, cache, device
-        self._type = np.dtype(np.float16 if encoder.top else np.float32)
-        self._tables: dict[str, Tensor] = {}
-
-    @property
-    def fingerprint(self) -> str:
-        """Hash of the weights and precision of the encoder."""
-        return self._encoder.fingerprint
+        self._tables: dict[tuple[str, bool], Tensor] = {}
 
     def what(self) -> str:
         """What is computed, as notes call it."""
@@ -71,53 +68,68 @@ class FeatureTables:
         """Forget the encoder, once all states are computed."""
         self._encoder.release()
 
-    def table(self, text: EncodedText, text_key: str) -> Tensor:
+    def table(self, text: EncodedText, text_key: str, *, for_training: bool) -> Tensor:
         """This text's states (S, D) on the device; computed now where they are missing."""
-        if not self.has(text, text_key):
-            self.compute(text, text_key)
-        return self._tables[text_key]
+        if not self.has(text, text_key, for_training=for_training):
+            self.compute(text, text_key, for_training=for_training)
+        return self._tables[text_key, for_training]
 
-    def has(self, text: EncodedText, text_key: str) -> bool:
+    def has(self, text: EncodedText, text_key: str, *, for_training: bool) -> bool:
         """Whether this text's states are in memory, or on disk from an earlier run."""
-        if text_key not in self._tables:
-            table = _read(self._path(text_key), (len(text.ids), self._encoder.features), self._type)
+        if (text_key, for_training) not in self._tables:
+            shape = len(text.ids), self._encoder.features
+            table = _read(self._path(text_key, for_training), shape, self._type(for_training))
             if table is None:
                 return False
-            self._keep(text_key, table)
+            self._keep(text_key, for_training, table)
         return True
 
     def compute(
-        self, text: EncodedText, text_key: str, should_stop: Callable[[], bool] = lambda: False
+        self,
+        text: EncodedText,
+        text_key: str,
+        should_stop: Callable[[], bool] = lambda: False,
+        *,
+        for_training: bool,
     ) -> bool:
         """Compute this text's states and keep them; False, and nothing kept, where it was told to stop.
 
         `should_stop` is asked before each batch. Raises NoRoom where the disk has none for them.
         """
-        table = self._states(text, should_stop)
+        table = self._states(text, should_stop, for_training)
         if table is None:
             return False
         values = table.numpy()
-        place = written_whole(self._path(text_key), values.nbytes, "The cache of features")
+        place = written_whole(self._path(text_key, for_training), values.nbytes, "The cache of features")
         with place as path, path.open("wb") as file:
             # Not by `np.save`, whose error on a full disk lacks the system's number.
             np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(values))
             file.write(values.data)
-        self._keep(text_key, table)
+        self._keep(text_key, for_training, table)
         return True
 
-    def _keep(self, text_key: str, table: Tensor) -> None:
+    def _keep(self, text_key: str, for_training: bool, table: Tensor) -> None:
         """On the device at once: splits change twice an epoch, tables need not move again."""
-        self._tables[text_key] = table.to(self._device)
+        self._tables[text_key, for_training] = table.to(self._device)
 
-    def _path(self, text_key: str) -> Path:
-        below = f"below{self._encoder.top}-" if self._encoder.top else ""
-        return self._cache / f"{self._encoder.fingerprint}-{below}{text_key}.npy"
+    def _type(self, for_training: bool) -> np.dtype[Any]:
+        return np.dtype(np.float16 if self._encoder.top and for_training else np.float32)
+
+    def _path(self, text_key: str, for_training: bool) -> Path:
+        known, below = self._encoder, ""
+        if known.top:
+            below = f"below{known.top}-" if for_training else f"below{known.top}-exact-"
+        fingerprint = known.fingerprint if for_training else known.exact_fingerprint
+        return self._cache / f"{fingerprint}-{below}{text_key}.npy"
 
     @torch.no_grad()
-    def _states(self, text: EncodedText, should_stop: Callable[[], bool]) -> Tensor | None:
+    def _states(
+        self, text: EncodedText, should_stop: Callable[[], bool], for_training: bool
+    ) -> Tensor | None:
         encoder = self._encoder.load()
+        encoder.half_precision = self._encoder.half and for_training
         device = next(encoder.parameters()).device
-        table = torch.from_numpy(np.zeros((len(text.ids), self._encoder.features), self._type))
+        table = torch.from_numpy(np.zeros((len(text.ids), self._encoder.features), self._type(for_training)))
         no_labels = np.full((len(text.firsts), 0), IGNORED, dtype=np.int64)
         for batch in Batches(text, no_labels, 1, self._pad).by_length(AT_ONCE[device.type]):
             if should_stop():

@@ -14,10 +14,10 @@ from core.errors import EncoderError
 from core.models.encoders import Encoder
 from core.models.encoders.fast_bert import Places, through_layers
 from core.models.encoders.frozen import CachedTransformer
-from core.models.encoders.transformer import load_transformer, precision
+from core.models.encoders.transformer import HalfPrecision, load_transformer, precision
 
 
-class TopLayers(nn.Module):
+class TopLayers(HalfPrecision):
     """The last layers of a transformer of BERT's family, over the states (B, L, D) that `below` gives.
 
     Layers read real subwords alone, on every device. `heads` is their number of attention heads; they compute

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,7 +36,32 @@ PooledBy = Literal["cls", "mean"]
 _POOLING = "1_Pooling/config.json"
 
 
-class Transformer(nn.Module):
+class HalfPrecision(nn.Module):
+    """What computes in bfloat16 where `half_precision` is true, with weights in float32."""
+
+    half_precision: bool
+
+
+@contextmanager
+def in_float32(model: nn.Module) -> Iterator[None]:
+    """Compute in float32 whatever precision the model trains in.
+
+    A saved model tags so; a run's scores are then those of its saved model.
+    """
+    halved = [part for part in model.modules() if isinstance(part, HalfPrecision) and part.half_precision]
+    tf32 = torch.backends.cudnn.allow_tf32  # which a GPU's LSTMs would use
+    torch.backends.cudnn.allow_tf32 = False
+    for part in halved:
+        part.half_precision = False
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.allow_tf32 = tf32
+        for part in halved:
+            part.half_precision = True
+
+
+class Transformer(HalfPrecision):
     """The last hidden states of a Transformers model, computed in bfloat16 where `half` is true.
 
     BERT's family is computed without padding on a CPU (core.models.encoders.fast_bert). Other models, and a
@@ -180,9 +207,9 @@ def _file(source: str, name: str) -> Path:
         return Path(name)
 
 
-_KNOWN: dict[tuple[str | None, bool], tuple[int, str, int]] = {}
+_KNOWN: dict[tuple[str | None, bool], tuple[int, str, str, int]] = {}
 """By files and precision of an encoder, what runs must know even where the cache has all of its features:
-their number, the fingerprint, how many weights.
+their number, the fingerprint, that in float32, how many weights.
 """
 
 
@@ -190,27 +217,29 @@ class LazyTransformer:
     """A pre-trained encoder, or the layers of it below its last `top` ones, that is loaded only when its
     weights are needed.
 
-    `features`, `parameters` and the `fingerprint` of its weights and precision are remembered for as long as
-    the encoder's files have the same signature, so that a worker reads these once and not for each of a
-    thousand runs: they are those of the whole encoder. Raises as `load_transformer`, and ConfigError where
-    the encoder has no such last layers.
+    `features`, `parameters` and the `fingerprint` of its weights and precision (`exact_fingerprint`: that in
+    float32) are remembered for as long as the encoder's files have the same signature, so that a worker
+    reads these once and not for each of a thousand runs: they are those of the whole encoder. Raises as
+    `load_transformer`, and ConfigError where the encoder has no such last layers.
     """
 
     def __init__(self, encoder: str, *, half: bool, device: torch.device, top: int = 0) -> None:
-        self._encoder, self._half, self._device, self.top = encoder, half, device, top
+        self._encoder, self.half, self._device, self.top = encoder, half, device, top
         self._loaded: Transformer | None = None
         self._layers = nn.ModuleList()
         files = signature(locate(encoder))
         if files is None or (files, half) not in _KNOWN:
             loaded = load_transformer(encoder, half=half)
-            _KNOWN[files, half] = loaded.features, _fingerprint(loaded), weight_count(loaded)
+            exact = _fingerprint(loaded, half=False)
+            fingerprint = _fingerprint(loaded, half=True) if half else exact
+            _KNOWN[files, half] = loaded.features, fingerprint, exact, weight_count(loaded)
             self._keep(loaded)
-        self.features, self.fingerprint, self.parameters = _KNOWN[files, half]
+        self.features, self.fingerprint, self.exact_fingerprint, self.parameters = _KNOWN[files, half]
 
     def load(self) -> Transformer:
         """The encoder on the device, in evaluation mode; in memory from then on."""
         if self._loaded is None:
-            self._keep(load_transformer(self._encoder, half=self._half))
+            self._keep(load_transformer(self._encoder, half=self.half))
         assert self._loaded is not None
         return self._loaded
 
@@ -234,9 +263,9 @@ class LazyTransformer:
         self._loaded = loaded.to(self._device).eval()
 
 
-def _fingerprint(encoder: Transformer) -> str:
+def _fingerprint(encoder: Transformer, *, half: bool) -> str:
     """Hash of an encoder's weights and of the precision that it computes in."""
-    digest = hashlib.sha256(str(encoder.half_precision).encode())
+    digest = hashlib.sha256(str(half).encode())
     for name, value in encoder.inner.state_dict().items():
         digest.update(name.encode())
         digest.update(value.detach().cpu().contiguous().view(torch.uint8).numpy().data)

@@ -53,6 +53,26 @@ class TestBadInput:
         (corpus / "train.conll").write_text("EU B-ORG X\nIt O\n")
         assert f"{corpus / 'train.conll'}, line 2: expected 3 col" in lab.refusal(*launch_arguments(corpus))
 
+    @pytest.mark.parametrize("value", ["9" * 6000, ", ".join(["abcdefgh"] * 700)])
+    @pytest.mark.parametrize(
+        "call",
+        [
+            *(("show", ""), ("runs", ""), ("results", "--format", ""), ("", ""), ("import", "")),
+            *(("--engine", "", "runs"), ("study", ""), ("study", "priors", "--report", "")),
+            *(("launch", "--corpus", ""), ("launch", "--corpus", "demo", "--set", "", "--tasks", "pos,ner")),
+            *(("launch", "--corpus", "demo", option, "") for option in ("--preset", "--encoder", "--tasks")),
+            ("tag", "1", "--layout", "", "--file", "f"),
+        ],
+    )
+    def test_a_long_value_is_not_echoed_whole(
+        self, lab: Laboratory, call: tuple[str, ...], value: str
+    ) -> None:
+        lab.finished()
+        refused = lab.call(*(word or value for word in call))
+        assert refused.exit_code == 2
+        assert 0 < len(refused.output) < 2500
+        assert "Value error" not in refused.output
+
     @pytest.mark.parametrize("number", [str(2**63), "9" * 5000, "-1", "1_0", " 1", "\u0661", "1.0", "one"])
     def test_what_is_no_number_of_a_run(self, lab: Laboratory, number: str) -> None:
         assert "is not the number of a run" in lab.refusal("show", "--", number)
@@ -84,6 +104,15 @@ class TestBadInput:
             (("--db", f"sqlite:///{'a' * 300}", "runs"), "too long for the name of a file"),
             (("--db", "sqlite:///a.db?timeout=x", "runs"), "check its URL"),
             (("--db", "sqlite+aiosqlite:///a.db", "runs"), "driver that is not installed"),
+            *(
+                (("--db", url, *verb), "name a file: sqlite:///runs.db")
+                for url in (
+                    *("sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite+pysqlite:///:memory:"),
+                    *("sqlite://?timeout=1", "sqlite:///file::memory:?cache=shared&uri=true"),
+                    *("sqlite:///file:x?mode=memory&uri=true", "sqlite:///file:/x?vfs=memdb&uri=true"),
+                )
+                for verb in (("launch", "--corpus", "demo", "--wait"), ("runs",), ("worker",))
+            ),
         ],
     )
     def test_what_cannot_be(

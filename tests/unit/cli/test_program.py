@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import subprocess
 import sys
 from pathlib import Path
@@ -108,6 +109,22 @@ class TestControl:
         assert not folder.exists()
         assert not log_path(run_id).exists()
         assert "no run" in lab.refusal("delete", str(run_id))
+
+    def test_a_checkpoint_that_stays_is_told(self, lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A delete names it, and a run that would find the old states does not start again."""
+
+        def refuse(*_arguments: object, **_options: object) -> None:
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+        deleted, restarted = lab.finished(), claimed(lab.store, RunState.FAILED)
+        folders = [checkpoint_dir(run_id) for run_id in (deleted, restarted)]
+        for folder in folders:
+            folder.mkdir(parents=True)
+            (folder / "weights").write_text("")
+        monkeypatch.setattr("os.rmdir", refuse)
+        assert f"{folders[0]} (Permission denied)" in lab.answer("delete", str(deleted))
+        assert f"{folders[1]} (Permission denied)" in lab.refusal("retry", str(restarted))
+        assert [run.id for run in lab.store.runs()] == [restarted]
 
 
 def run_python(program: str, *arguments: str) -> str:

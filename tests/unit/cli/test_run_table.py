@@ -179,11 +179,12 @@ def test_a_table_that_cannot_be_read_is_refused_with_its_line(lab: Laboratory, t
         ("run,score\n", f"{table}, line 1: the columns must be {', '.join(COLUMNS)}."),
         (f"{head}\na,1\n", f"{table}, line 2: a row has {len(COLUMNS)} values."),
         (f"{head}\n{'0' * 12}{first[12:]}\n", "its configuration or seed is another one"),
+        (f"{head}\n{first.replace(first[:12], '0' * 12)}\n", "its configuration or seed is another one"),
         (f"{head}\n{unknown_paradigm}\n", "paradigm must be"),
         (f"{'a' * 140_000},{head}\n", "line 1: has 140,"),
         (f"{head}\n{'a' * 140_000},{first}\n", "line 2: has "),
         (f'{head}\n"{"a" * 80_000}\n{"a" * 80_000}",1\n', "is not CSV (field larger than field limit"),
-        (f"{head}\na\rb,1,2,3,4,5,6\n", f"{table}, line 2: is not CSV (new-line"),
+        (f"{head}\na\rb,1,2,3,4,5,6\n", f"{table}, line 2: has a carriage return inside"),
         (f"{head}\n{'a' * 12},1,2,3,4,[],{'[' * 50_000}\n", "is no run"),
         ("", f"{table} is empty"),
     ):

@@ -1,0 +1,156 @@
+"""Which column of a CoNLL file holds what: the words, the labels of a task, or what is to be skipped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from itertools import chain, pairwise
+
+from core.corpora.readers import IGNORED, TOKENS, Source, Table
+from core.errors import CorpusError
+from core.tasks.schemes import NOT_ANNOTATED, Notation, notation
+
+_CHUNK_TYPES = frozenset(["NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP"])
+# A column with more kinds of values than this, and one for every few words, holds lemmas or the like.
+_MOST_LABELS = 200
+_WORDS_PER_LABEL = 10
+_NOTHING = frozenset([*NOT_ANNOTATED, "-", "*"])
+# What stands for the words that a column says nothing of: it holds no parts of speech.
+_OUTSIDE = frozenset("Oo0-_*")
+_TREE = re.compile(r"[^*]*\*\)*")
+_DIGITS = re.compile(r"\d+")
+_NUMBER = re.compile(r"\d+([-:.,]\d+)*")
+# What separates names on the command line and in the form, and control characters.
+_NOT_IN_NAMES = re.compile("[,;\x00-\x20]+")
+
+
+@dataclass(frozen=True)
+class ColumnProposal:
+    """A name for each column, from left to right, and the first sentence's rows to check them by.
+
+    A name that begins with `_` is a column to skip (lemmas). `guessed`: names are guesses by what the columns
+    hold; else the file's header has them.
+    """
+
+    columns: tuple[str, ...]
+    sample: tuple[tuple[str, ...], ...]
+    guessed: bool
+
+
+def propose(table: Table, source: Source) -> ColumnProposal:
+    """The names of a table's columns, with the rows of its first sentence. Raises as `name_columns`."""
+    names = name_columns(table, source)
+    return ColumnProposal(names, tuple(zip(*table.sentences[0], strict=True)), table.header is None)
+
+
+def name_columns(table: Table, source: Source) -> tuple[str, ...]:
+    """A name for each column, from left to right: the header's, else by what is in it. One is `tokens`.
+
+    Raises CorpusError where no column holds labels.
+    """
+    if table.width < 2:
+        raise CorpusError(
+            f"{source}, line {table.starts[0]}: has one column; expected words and at least one column of "
+            "labels."
+        )
+    columns = [table.column(place) for place in range(table.width)]
+    values = [set(chain.from_iterable(column)) for column in columns]
+    notations = [notation(column) for column in columns]
+    names = [_name(*of_column) for of_column in zip(columns, values, notations, strict=True)]
+    words = _words(table.header, names, values, notations)
+    names[words] = TOKENS
+    if table.header is not None:
+        names = [
+            name if place == words else _header_name(header, name)
+            for place, (header, name) in enumerate(zip(table.header, names, strict=True))
+        ]
+    names = [
+        name if name not in names[:place] else f"{name}{names[:place].count(name) + 1}"
+        for place, name in enumerate(names)
+    ]
+    if all(name == TOKENS or name.startswith(IGNORED) for name in names):
+        raise CorpusError(
+            f"{source}: no column holds labels ({', '.join(names)}); name the columns from left to right."
+        )
+    return tuple(names)
+
+
+def _words(
+    header: Sequence[str] | None,
+    names: Sequence[str],
+    values: Sequence[Set[str]],
+    notations: Sequence[Notation | None],
+) -> int:
+    """The place of the column of words: the header's, else the one with the most different values."""
+    if header is not None:
+        return header.index(TOKENS)
+    kinds = [
+        len(of_column)
+        * (name not in ("_id", "_empty", "_parse") and (found is None or found.is_bare))
+        * (not all(map(_NUMBER.fullmatch, of_column)))
+        for of_column, name, found in zip(values, names, notations, strict=True)
+    ]
+    return kinds.index(max(kinds))
+
+
+def _name(column: Sequence[Sequence[str]], values: Set[str], found: Notation | None) -> str:
+    """What a column of labels is called; a name that begins with `_` where it holds none."""
+    if found is not None:
+        types = {type_ for row in column for _, type_ in found.parts(row) if type_}
+        return "chunk" if len(types & _CHUNK_TYPES) * 2 >= len(types) else "ner"
+    if values == {"O"}:
+        return "ner"
+    if values <= _NOTHING:
+        return "_empty"
+    if is_numbering(column):
+        return "_id"
+    if any(value.startswith("(") for value in values) and all(map(_TREE.fullmatch, values)):
+        return "_parse"
+    size = sum(map(len, column))
+    if len(values) > max(_MOST_LABELS, size / _WORDS_PER_LABEL):
+        return "_other"
+    is_of_sentences = all(len(set(row)) == 1 for row in column) and any(len(row) > 1 for row in column)
+    return "labels" if values & _OUTSIDE or is_of_sentences else "pos"
+
+
+def _header_name(header: str, name: str) -> str:
+    cleaned = _NOT_IN_NAMES.sub("-", header).strip("-")
+    return f"{IGNORED}{cleaned}" if name.startswith(IGNORED) else cleaned or name
+
+
+def is_numbering(column: Sequence[Sequence[str]]) -> bool:
+    """Whether the values number words, sentences or characters: in each sentence they grow, or in each they
+    stay the same; where every sentence has one word, they are different numbers.
+    """
+    rows = [row for row in column if len(row) > 1]
+    if not rows:
+        values = [value for row in column for value in row]
+        return len(set(values)) == len(values) > 1 and all(map(_NUMBER.fullmatch, values))
+    grows = stays = True
+    for row in rows:
+        shapes = {_DIGITS.sub("#", value) for value in row}
+        if len(shapes) > 1 or "#" not in next(iter(shapes)):
+            return False
+        numbers = [tuple(map(int, _DIGITS.findall(value))) for value in row]
+        grows &= all(before < after for before, after in pairwise(numbers))
+        stays &= len(set(numbers)) == 1
+    return grows or stays
+
+
+def check_names(columns: Sequence[str], tasks: Sequence[str] | None = None) -> None:
+    """Raises CorpusError unless one column is named `tokens` and no name stands twice; where `tasks` are
+    given, each other name must be of those. Names of skipped columns are free.
+    """
+    if TOKENS not in columns:
+        raise CorpusError(f"One of the columns must be named '{TOKENS}'; they are {', '.join(columns)}.")
+    for name in columns:
+        if name.startswith(IGNORED):
+            continue
+        if tasks is not None and name not in (TOKENS, *tasks):
+            raise CorpusError(
+                f"There is no task '{name}' here; name a column {', '.join((TOKENS, *tasks))}, or begin its "
+                f"name with '{IGNORED}' to skip it."
+            )
+        if columns.count(name) > 1:
+            raise CorpusError(f"Two columns are named '{name}'; give each a name of its own.")

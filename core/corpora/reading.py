@@ -1,0 +1,194 @@
+"""The reading report: what each column of a corpus was taken for, and what was converted or left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, Literal
+
+from core.plain_text import shortened
+from core.tasks.schemes import NOT_ANNOTATED, Column, SpanColumn, Split
+from core.wording import all_of, plural
+
+Taken = Literal["words", "spans", "labels", "text", "text label", "pair label", "number", "skipped"]
+TAKEN: dict[Taken, str] = {
+    "words": "words",
+    "spans": "spans of words",
+    "labels": "labels of words",
+    "text": "text",
+    "text label": "label of a text",
+    "pair label": "label of a pair",
+    "number": "number of a pair",
+    "skipped": "skipped",
+}
+"""What a column may be taken for, as pages and terminal say it."""
+
+_EXAMPLES = 3
+_LONGEST_EXAMPLE = 40
+
+
+@dataclass(frozen=True)
+class ColumnReading:
+    """What a column was taken for.
+
+    name      of the task, `tokens`, or of a column that is skipped
+    guessed   the name is a guess by what the column holds
+    labels    how many different labels it has, as they are written; None where it has none
+    spans     how many spans there are in all splits; None where it holds none
+    examples  at most three values
+    notes     what was converted, counted or left out, a sentence each
+    doubts    what looks wrong, a sentence each
+    """
+
+    name: str
+    taken: Taken
+    guessed: bool = False
+    labels: int | None = None
+    spans: int | None = None
+    examples: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def taken_for(self) -> str:
+        """`spans of words: 12 of 3 labels`, as pages and terminal say it."""
+        counts = [] if self.spans is None else [plural(self.spans, "span")]
+        counts += [] if self.labels is None else [plural(self.labels, "label")]
+        return ": ".join(filter(None, (TAKEN[self.taken], ", ".join(counts))))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was understood of the files of one corpus.
+
+    files    by split, the name of its file; empty where there are none, as on the Hub
+    layout   how they are laid out: `CoNLL columns separated by tabs`
+    columns  from left to right
+    notes    what was left out of the files, a sentence each
+    """
+
+    corpus: str
+    files: Mapping[str, str]
+    layout: str
+    columns: tuple[ColumnReading, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """`my-corpus, CoNLL columns separated by tabs: train.conll (train), test.conll (test)`."""
+        files = ", ".join(f"{file} ({split})" for split, file in self.files.items())
+        return ": ".join(filter(None, (", ".join(filter(None, (self.corpus, self.layout))), files)))
+
+    @property
+    def all_notes(self) -> tuple[str, ...]:
+        """What was left out or converted, and what looks wrong, with the names of the columns."""
+        return (*self.notes, *chain.from_iterable(map(column_notes, self.columns)))
+
+
+def column_notes(column: ColumnReading) -> list[str]:
+    """The notes and doubts on a column, each with its name."""
+    return [f"{column.name}: {note}" for note in (*column.notes, *column.doubts)]
+
+
+def stored_readings(facts: Mapping[str, Any]) -> list[Reading]:
+    """The readings in a run's stored facts; none of runs of earlier versions."""
+    return [
+        Reading(**reading | {"columns": tuple(ColumnReading(**column) for column in reading["columns"])})
+        for reading in facts.get("readings", ())
+    ]
+
+
+def reading_rows(reading: Reading) -> list[dict[str, str]]:
+    """A row for each column, for a table: its name, what it was taken for, and examples."""
+    return [
+        {
+            "Name": f"{column.name} (guessed)" if column.guessed else column.name,
+            "Read as": column.taken_for,
+            "Examples": ", ".join(column.examples),
+        }
+        for column in reading.columns
+    ]
+
+
+def values_shown(values: Iterable[str]) -> tuple[str, ...]:
+    """The first three different values, shortened."""
+    first = list(dict.fromkeys(value for value in values if value))[:_EXAMPLES]
+    return tuple(shortened(value, _LONGEST_EXAMPLE) for value in first)
+
+
+def read_spans(name: str, written: Mapping[Split, Column], column: SpanColumn[Split]) -> ColumnReading:
+    """The reading of a column of spans. `written` has its labels by split, as they stand in the files."""
+    counts = Counter(chain.from_iterable(chain(*written.values())))
+    notes = []
+    by_scheme: dict[str, list[Split]] = {}
+    for split, scheme in column.schemes.items():
+        if set(chain.from_iterable(written[split])) - {"O", *NOT_ANNOTATED}:
+            by_scheme.setdefault(scheme, []).append(split)
+    for scheme, splits in by_scheme.items():
+        as_written = "" if column.spelling in ("B-X", "X", "B") else f" as {column.spelling}"
+        if scheme == "IOB2" and not as_written:
+            continue
+        where = f"{all_of(splits)} {'split' if len(splits) == 1 else 'splits'}"
+        notes.append(f"written in {scheme}{as_written} in the {where}; converted to IOB2.")
+    if column.spelling == "B-X" and any(label[0].islower() for label in counts if label):
+        notes.append("prefixes in lower case were converted to upper case.")
+    if column.spelling == "B":
+        notes.append("spans have no type; it is shown as _.")
+    if column.spelling == "X":
+        notes.append("types stand alone, without B- and I-: adjacent spans of one type count as one.")
+    if irregular := _by_split(column.irregular):
+        notes.append(
+            f"labels that continue no span or leave one open: {irregular}; read as seqeval reads them."
+        )
+    if unannotated := _by_split(column.unannotated):
+        lacking = sum(row is None for row in chain(*column.labels.values()))
+        notes.append(
+            f"words without a label: {unannotated}. {plural(lacking, 'sentence')} with such words "
+            f"{'is' if lacking == 1 else 'are'} not annotated for it."
+        )
+    rows = (row for row in chain(*column.labels.values()) if row is not None)
+    converted = Counter(chain.from_iterable(rows))
+    spans = sum(count for label, count in converted.items() if label.startswith("B-"))
+    types = sorted({label[2:] for label in converted if label != "O"})
+    labels = Counter({label: count for label, count in counts.items() if label not in NOT_ANNOTATED})
+    return ColumnReading(
+        name, "spans", labels=len(labels), spans=spans, examples=_most_frequent(labels), notes=tuple(notes),
+        doubts=tuple(_case_doubts(types)),
+    )  # fmt: skip
+
+
+def read_labels(name: str, taken: Taken, written: Mapping[Split, Column]) -> ColumnReading:
+    """The reading of a column of labels or numbers. `written` has them by split."""
+    counts = Counter(chain.from_iterable(chain(*written.values())))
+    doubts = _case_doubts(counts) if taken != "number" else []
+    if taken == "labels" and len(counts) > 1 and counts["O"] * 2 > sum(counts.values()):
+        doubts.append(
+            "more than half of its labels are O, and the others are not read as spans: it is scored by "
+            "accuracy. Write B- or I- and a type where spans are meant."
+        )
+    labels = None if taken == "number" else len(counts)
+    return ColumnReading(name, taken, labels=labels, examples=_most_frequent(counts), doubts=tuple(doubts))
+
+
+def guessed(reading: Reading) -> Reading:
+    """The same reading, where the names of columns are guesses."""
+    return replace(reading, columns=tuple(replace(column, guessed=True) for column in reading.columns))
+
+
+def _by_split(counts: Mapping[Split, int]) -> str:
+    return ", ".join(f"{count:,} in {split}" for split, count in counts.items() if count)
+
+
+def _most_frequent(counts: Counter[str]) -> tuple[str, ...]:
+    return values_shown([label for label, _ in counts.most_common(_EXAMPLES + 1) if label != "O"] or counts)
+
+
+def _case_doubts(labels: Iterable[str]) -> list[str]:
+    """A sentence on labels that differ by nothing but upper and lower case."""
+    written: dict[str, list[str]] = {}
+    for label in labels:
+        written.setdefault(label.casefold(), []).append(label)
+    alike = [sorted(names) for names in written.values() if len(names) > 1]
+    return [f"labels differ only in case: {all_of(names)}." for names in alike[:_EXAMPLES]]

@@ -1,0 +1,20 @@
+"""The reading report of a corpus, on Launch before a run and on a run's page."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.corpora.reading import Reading, column_notes, reading_rows
+from dashboard.shared.downloads import data_table
+from dashboard.text import escape
+
+
+def show_reading(reading: Reading) -> set[str]:
+    """Shows what each column was taken for, and the notes on it. Returns these notes."""
+    st.caption(escape(reading.title))
+    data_table(reading_rows(reading), alt=f"What each column of {reading.corpus} was taken for")
+    for column in reading.columns:
+        for icon, notes in (("info", column.notes), ("warning", column.doubts)):
+            for note in notes:
+                st.caption(f":material/{icon}: {escape(f'{column.name}: {note}')}")
+    return {note for column in reading.columns for note in column_notes(column)}

@@ -1,0 +1,180 @@
+"""Runs that are not like the others: each costs a sentence, never a page or a list.
+
+Runs that add a task, runs whose description or facts no longer hold, and names that mean something elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
+from typer.testing import CliRunner
+
+from core.store import Store
+from dashboard.components.charts import component_key
+from jobs.cli import app as program
+from tests.making import corpus_folder
+from tests.pages.conftest import Open, figures, page_names, sent
+from tests.pages.filled_store import TASKS, Filled, fill_added, fill_pairs
+
+
+def answer(*arguments: str) -> str:
+    """Standard output of a verb that must succeed."""
+    result = CliRunner().invoke(program, list(arguments), catch_exceptions=False)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def problems(app: AppTest) -> list[str]:
+    """What the page says in place of a part that could not be drawn."""
+    return [warning.value for warning in app.warning if warning.icon == ":material/error:"]
+
+
+@pytest.mark.parametrize("page", [*page_names(), "run"])
+def test_runs_that_add_a_task_are_on_every_page(page: str, open_page: Open, finished: Filled) -> None:
+    added = fill_added()
+    chosen = ",".join(map(str, (*added, *finished.mrn[:2])))
+    app = open_page(page, **({"id": str(added[0])} if page == "run" else {"run": chosen}))
+    assert problems(app) == []
+    names = {
+        "compare": [option for box in app.selectbox for option in box.options],
+        "curves": [row["name"] for row in sent(app, "runsDrawn").get("rows", ())],
+    }
+    for end in (" · added to 1", " · added to 2"):
+        assert page not in names or any(name.endswith(end) for name in names[page])
+
+
+def test_runs_that_add_a_task_are_in_reports(finished: Filled) -> None:
+    added = [str(run) for run in fill_added()]
+    table = answer("results")
+    assert "added to 1" in table
+    assert "added to 2" in table
+    for form in ("latex", "markdown"):
+        assert "--added-to 2" in answer("appendix", *added, str(finished.mrn[0]), "--format", form)
+
+
+# Names that mean something to Streamlit, Markdown, Plotly, paths, addresses or the store
+
+
+_PIECES = (
+    *("__", "_", "-", "$$", "%", "%5F", ":", "::", ".", "/", "\\", " ", "'", '"', "`", "*", "~", "|", "&"),
+    *(
+        "#",
+        "?",
+        "=",
+        "+",
+        "@",
+        "^",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        "{0}",
+        "<b>",
+        "é",
+        "ß",
+        "💥",
+        "名",
+        "\u202e",
+    ),
+    *(
+        "None",
+        "total",
+        "nan",
+        "0",
+        "test",
+        "dev",
+        "score",
+        "loss",
+        "a",
+        "b",
+        "www.a.b",
+        ":material/add:",
+        "x" * 80,
+    ),
+)
+
+
+def hostile_names(seed: str, count: int) -> list[str]:
+    """Names that a column of a corpus may have: not blank at an end, and not beginning with `_`."""
+    draw, names = random.Random(seed), dict[str, None]()
+    while len(names) < count:
+        name = "".join(draw.choices(_PIECES, k=draw.randint(1, 4))).strip()
+        if name and not name.startswith("_"):
+            names[name] = None
+    return list(names)
+
+
+def rename(tasks: Sequence[str]) -> None:
+    """Gives the tasks of a filled store these names, wherever they stand."""
+    store = Store.open()
+    with store.transaction() as connection:
+        for old, new in zip(TASKS, tasks, strict=True):
+            for table in ("metric_keys", "scores", "predictions"):
+                connection.exec_driver_sql(f"UPDATE {table} SET task = ? WHERE task = ?", (new, old))
+            for table, column in (("runs", "config"), ("facts", "facts")):
+                connection.exec_driver_sql(
+                    f"UPDATE {table} SET {column} = replace({column}, ?, ?)",
+                    (json.dumps(old), json.dumps(new, ensure_ascii=False)),
+                )
+    store.close()
+
+
+_LOOKS: Mapping[str, Sequence[Mapping[str, str]]] = {
+    "runs": ({}, {"order": "runs"}),
+    "curves": ({}, {"seeds": "lines"}),
+    "compare": tuple({"closer": look} for look in ("differences", "per class", "mistakes", "per seed")),
+    "run": ({}, {"run_part": "By label"}),
+}
+"""The looks at a page that show names of tasks, as its address has them."""
+_CHARTS = {"curves": "curve_small_", "run": "dev_"}
+"""The keys of charts of which each task has one."""
+
+
+@pytest.mark.parametrize("page", [*page_names(), "run"])
+def test_any_name_of_a_task_is_on_every_page(page: str, open_page: Open, finished: Filled) -> None:
+    if page == "transfer":
+        fill_pairs()
+    rename(["a__b", *hostile_names(page, 2)])
+    chosen = (
+        {"id": str(finished.mrn[0])} if page == "run" else {"run": ",".join(map(str, finished.finished[:6]))}
+    )
+    for look in _LOOKS.get(page, ({},)):
+        app = open_page(page, **chosen, **look)
+        assert problems(app) == []
+        if page in _CHARTS and look != {"run_part": "By label"}:
+            assert len(figures(app, _CHARTS[page])) == len(TASKS)
+
+
+def test_any_name_of_a_column_is_on_launch(open_page: Open, tmp_path: Path) -> None:
+    names = ["a__b", *hostile_names("launch", 3), "c__score"]
+    rows = [("text1", "text2", *names), *(("a b", "c", *"xxxx", number) for number in "123")]
+    text = "".join("\t".join(row) + "\n" for row in rows)
+    folder = corpus_folder(tmp_path / "texts", {"train.tsv": text, "test.tsv": text})
+    app = open_page("launch", corpus=folder)
+    app.session_state["launch_more_data"] = True
+    app.run()
+    assert problems(app) == []
+    assert len(figures(app, "launch_numbers_c__score")) == 1
+    assert len(app.tabs) == len(names)
+
+
+@given(st.text(), st.text())
+def test_a_key_of_a_component_can_be_told_from_what_streamlit_adds(key: str, other: str) -> None:
+    made = component_key(key)
+    assert "__" not in f"{made}_"
+    assert "__" not in f"_{made}"
+    assert (made == component_key(other)) == (key == other)
+
+
+@pytest.mark.parametrize("key", ["chart", "curve_small_ner", "dev_pos"])
+def test_a_plain_key_stays_as_it_is(key: str) -> None:
+    assert component_key(key) == key

@@ -1,0 +1,254 @@
+"""Files that nobody here made: each kind is read right, or refused in a sentence.
+
+There is a table for words and one for texts. `tag` reads the same text as training does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from core.corpora import load, save_upload, summarise
+from core.corpora.free_text import read_given
+from core.corpora.reading import column_notes, stored_readings
+from core.errors import CorpusError
+from tests.making import corpus_folder
+
+Rows = list[list[str]]
+
+# Each case: the file, its words by sentence, the labels of its last column by sentence, and a note on it.
+WORDS: dict[str, tuple[str, Rows, Rows, str]] = {
+    "comment of the columns' width": (
+        "# sent_id = 1\nAda NN I-NP B-PER\nran VB I-VP O\n\n# sent_id = 2\nBo NN I-NP B-PER\n",
+        [["Ada", "ran"], ["Bo"]],
+        [["B-PER", "O"], ["B-PER"]],
+        "Left out, comments: 2 in train.conll (the first on line 1: '# sent_id = 1')",
+    ),
+    "comment whose fields are no labels": (
+        "# text Ada ran\nAda NN I-NP B-PER\nran VB I-VP O\n\nBo NN I-NP B-PER\n",
+        [["Ada", "ran"], ["Bo"]],
+        [["B-PER", "O"], ["B-PER"]],
+        "Left out, comments: 1 in train.conll (line 1: '# text Ada ran')",
+    ),
+    "the word #": (
+        "Ada NN O\nran VB O\n\n# NN O\n5 VB B-NUM\n",
+        [["Ada", "ran"], ["#", "5"]],
+        [["O", "O"], ["O", "B-NUM"]],
+        "",
+    ),
+    "a hashtag": ("#fun\tO\nAda\tB-PER\n", [["#fun", "Ada"]], [["O", "B-PER"]], ""),
+    "comment with a tab above spaces": (
+        "# id 7\tdomain=news\nAda _ _ B-PER\nran _ _ O\n",
+        [["Ada", "ran"]],
+        [["B-PER", "O"]],
+        "Left out, comments: 1 in train.conll",
+    ),
+    "comment above numbered words": (
+        "#\thttp://example.org\n1\tAda\tB-PER\n2\tran\tO\n",
+        [["Ada", "ran"]],
+        [["B-PER", "O"]],
+        "Left out, comments: 1 in train.conll",
+    ),
+    "documents of CoNLL-2012": (
+        "#begin document (d); part 000\nd 0 0 Ada NN (S(NP*) - (PER*)\nd 0 1 ran VB (VP*) run *\n\n"
+        "d 0 0 Bo NN (S*) - (PER*\nd 0 1 Li NN *) - *)\n#end document\n",
+        [["Ada", "ran"], ["Bo", "Li"]],
+        [["B-PER", "O"], ["B-PER", "I-PER"]],
+        "Left out, document marks: 2 in train.conll (the first on line 1: '#begin document (d); part 000')",
+    ),
+    "DOCSTART with spaces above tabs": (
+        "-DOCSTART- -X- -X- O\n\nAda\tNN\tB-PER\nran\tVB\tO\n",
+        [["Ada", "ran"]],
+        [["B-PER", "O"]],
+        "Left out, document marks: 1 in train.conll (line 1: '-DOCSTART- -X- -X- O')",
+    ),
+    "numbered DOCSTART": ("1 -DOCSTART- O\n\n1 Ada B-PER\n2 ran O\n", [["Ada", "ran"]], [["B-PER", "O"]], ""),
+    "header": (
+        "token\tner\nAda\tB-PER\nran\tO\n", [["Ada", "ran"]], [["B-PER", "O"]], "Left out, header lines: 1",
+    ),
+    "header with an empty line": (
+        "Word Tag\n\nAda B-PER\nran O\n", [["Ada", "ran"]], [["B-PER", "O"]], "Left out, header lines: 1",
+    ),
+    "header in another language": (
+        "Wort\tNER\nAda\tB-PER\nran\tO\n", [["Ada", "ran"]], [["B-PER", "O"]], "Left out, header lines: 1",
+    ),
+    "numbers of one word each": ("1\tAda\tB-PER\n\n2\tran\tO\n", [["Ada"], ["ran"]], [["B-PER"], ["O"]], ""),
+    "lines of tabs": (
+        "Ada\tB-PER\n\t\nran\tO\n \t \nBo\tB-PER\n",
+        [["Ada"], ["ran"], ["Bo"]],
+        [["B-PER"], ["O"], ["B-PER"]],
+        "Left out, lines of spaces or tabs: 2 in train.conll (the first on line 2)",
+    ),
+    "carriage returns": (
+        "Ada B-PER\rran O\r\rBo B-PER\r", [["Ada", "ran"], ["Bo"]], [["B-PER", "O"], ["B-PER"]], "",
+    ),
+    "two carriage returns": ("Ada B-PER\r\r\nran O\r\r\n", [["Ada", "ran"]], [["B-PER", "O"]], ""),
+    "byte order mark": ("\ufeffAda B-PER\nran O\n", [["Ada", "ran"]], [["B-PER", "O"]], ""),
+    "first word text": (
+        "text\tO\nmessage\tO\n\nAda\tB-PER\n",
+        [["text", "message"], ["Ada"]],
+        [["O", "O"], ["B-PER"]],
+        "",
+    ),
+    "BMES": ("Old B-LOC\nMill M-LOC\nCross E-LOC\nTarn S-LOC\n", [["Old", "Mill", "Cross", "Tarn"]],
+             [["B-LOC", "I-LOC", "I-LOC", "B-LOC"]], "ner: written in BMES"),
+    "underscore": ("Ada B_PER\nLi I_PER\nran O\n", [["Ada", "Li", "ran"]], [["B-PER", "I-PER", "O"]],
+                   "ner: written in IOB2 as B_X"),
+    "en dash": ("Ada B–PER\nLi I–PER\nran O\n", [["Ada", "Li", "ran"]], [["B-PER", "I-PER", "O"]], "as B–X"),
+    "lower case without a type": ("Ada b\nLi i\nran o\n", [["Ada", "Li", "ran"]], [["B-_", "I-_", "O"]],
+                                  "no type"),
+    "suffix": ("Ada PER-B\nLi PER-I\nran O\n", [["Ada", "Li", "ran"]], [["B-PER", "I-PER", "O"]], "as X-B"),
+    "lower case": ("Ada b-per\nLi i-per\nran o\n", [["Ada", "Li", "ran"]], [["B-per", "I-per", "O"]],
+                   "prefixes in lower case"),
+    "without a type": ("Ada B\nLi I\nran O\n", [["Ada", "Li", "ran"]], [["B-_", "I-_", "O"]], "have no type"),
+    "bare types": ("Ada PER\nLi PER\nran O\n", [["Ada", "Li", "ran"]], [["B-PER", "I-PER", "O"]],
+                   "written in IO in"),
+    "IOE2": ("Ada E-PER\nLi E-PER\nran O\n", [["Ada", "Li", "ran"]], [["B-PER", "B-PER", "O"]],
+             "written in IOE"),
+    "irregular IOBES": (
+        "A S-PER\nB I-PER\nC O\nD B-PER\nE E-PER\nF I-PER\n",
+        [list("ABCDEF")],
+        [["B-PER", "B-PER", "O", "B-PER", "I-PER", "B-PER"]],
+        "labels that continue no span or leave one open: 2 in train",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WORDS)
+def test_words_are_read_right(case: str, tmp_path: Path) -> None:
+    text, words, labels, note = WORDS[case]
+    files = dict.fromkeys(("train.conll", "test.conll"), text)
+    corpus = load(corpus_folder(tmp_path / "mine", files))
+    task = corpus.tasks[-1]
+    assert task.name == {"Word Tag": "Tag", "Wort\tNER": "NER"}.get(text.split("\n")[0], "ner")
+    assert task.scheme == "iob2"
+    for split in (corpus.train, corpus.test):
+        assert [list(sentence.tokens) for sentence in split] == words
+        assert [list(sentence.labels[task.name]) for sentence in split] == labels
+    assert any(note in shown for shown in corpus.notes) or not note
+    # What is tagged, and scored against its gold labels, is read by the same reader.
+    given = read_given(text.encode(), "given.conll", {task.name: "iob2"})
+    assert [list(sentence.tokens) for sentence in given.sentences] == words
+    assert [list(sentence.labels[task.name]) for sentence in given.sentences] == labels
+    assert len([note for note in given.notes if note.startswith("Left out")]) == len(
+        [note for note in corpus.notes if note.startswith("Left out")]
+    )
+    upload = load(str(save_upload({name: content.encode() for name, content in files.items()}, "mine")))
+    assert upload.text_hash == corpus.text_hash
+
+
+REFUSED = {
+    "one label in another spelling": (
+        "Ada B-PER\nLi I-PER\nran O\nElm B-LOC\nBay I_LOC\n",
+        "line 5: 'I_LOC' among 6 span labels; write I-LOC.",
+    ),
+    "zero for O": ("Ada B-PER\nLi I-PER\nran 0\n", "line 3: '0' among 4 span labels; write O."),
+    "a bare type": (
+        "Ada B-PER\nLi I-PER\nran O\nElm PER\n",
+        "line 4: 'PER' among 4 span labels; write B-PER or I-PER.",
+    ),
+    "nobody wrote O": ("Ada B-PER\nran _\n", "line 2: '_' among 2 span labels; write O."),
+    "an unknown header": ("Mot Nature\nAda B-PER\nran O\n", "If this line names the columns, delete it."),
+    "a tab among spaces": ("Ada B-PER\n\t O\n", "line 2: holds a tab"),
+    "a carriage return inside": ("Ada B-PER\rran O\nBo O\n", "line 1: has a carriage return inside"),
+    "a hashtag without a label": ("Ada B-PER\n\n#fun\n", "line 3: expected 2 columns"),
+    "texts without known names": ("phrase\tmark\nA warm one\t1\nA dull one\t0\n", "is a text and no word"),
+    "texts without names": (
+        "s1\t1\t*\tThey walk it often .\ns1\t0\t*\tThey walk often it .\n",
+        "is a text and no word",
+    ),
+    "no labels": ("1\tAda\n2\tran\n", "no column holds labels (_id, tokens)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_read_right_is_refused(case: str, tmp_path: Path) -> None:
+    text, problem = REFUSED[case]
+    folder = corpus_folder(tmp_path / "mine", dict.fromkeys(("train.tsv", "test.tsv"), text))
+    with pytest.raises(CorpusError) as raised:
+        load(folder)
+    assert str(raised.value).startswith(f"{folder}/train.tsv")
+    assert problem in str(raised.value)
+
+
+TEXTS = {
+    "GLUE's SST-2": ("sentence\tlabel\na warm film .\t1\na dull one .\t0\n", ["mine"], "a warm film .", None),
+    "GLUE's STS-B": (
+        "index\tsentence1\tsentence2\tscore\n0\ta dog runs\ta dog ran\t4.8\n1\ta cat\ta man\t0.2\n",
+        ["mine"], "a dog runs", "a dog ran",
+    ),
+    "GLUE's MRPC": (
+        "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t7\t8\tHe ran .\tHe left .\n0\t9\t3\tNo\tNo\n",
+        ["Quality"], "He ran .", "He left .",
+    ),
+    "GLUE's QQP": (
+        "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n1\t2\t3\tWho ran ?\tWho left ?\t0\n",
+        ["is_duplicate"], "Who ran ?", "Who left ?",
+    ),
+    "premise and hypothesis": (
+        "premise\thypothesis\tlabel\nHe ran .\tHe moved .\tyes\nHe ran .\tHe slept .\tno\n",
+        ["mine"], "He ran .", "He moved .",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TEXTS)
+def test_texts_are_read_under_the_names_that_people_use(case: str, tmp_path: Path) -> None:
+    text, tasks, first, second = TEXTS[case]
+    corpus = load(corpus_folder(tmp_path / "mine", dict.fromkeys(("train.tsv", "test.tsv"), text)))
+    assert [task.name for task in corpus.tasks] == tasks
+    assert " ".join(corpus.train[0].tokens) == first
+    assert (None if second is None else second.split()) == (
+        corpus.train[0].second and list(corpus.train[0].second)
+    )
+
+
+def test_a_file_whose_ending_is_not_read_is_named(tmp_path: Path) -> None:
+    files = dict.fromkeys(("train.conll", "x.dev.conll", "x.test.annotated"), "Ada B-PER\nran O\n")
+    notes = load(corpus_folder(tmp_path / "mine", files)).notes
+    assert notes[0].startswith("x.test.annotated was left out: files that end in '.annotated' are not read.")
+    assert notes[1] == "There is no test file: x.dev.conll is the test split."
+
+
+def test_spaces_and_features_without_a_value_of_conllu(tmp_path: Path) -> None:
+    rows = (
+        "1\tAda\t_\tVERB \t_\tNumberSing\t0\troot\t_\t_\n2\tran\t_\tVERB\t_\tTense=Past\t1\tobj\t_\t_\n \t\n"
+    )
+    corpus = load(corpus_folder(tmp_path / "mine", dict.fromkeys(("train.conllu", "test.conllu"), rows)))
+    assert corpus.train[0].labels["upos"] == ("VERB", "VERB")
+    assert (
+        "a feature without a value, which is left out (the first on line 1: 'NumberSing')" in corpus.notes[0]
+    )
+
+
+def test_words_without_a_label_are_counted_and_not_learned(tmp_path: Path) -> None:
+    text = "Ada\tB-PER\nran\t_\n\nBo\tB-PER\nleft\tO\n\nCy\t\nsat\tO\n"
+    corpus = load(corpus_folder(tmp_path / "mine", dict.fromkeys(("train.conll", "test.conll"), text)))
+    assert ["ner" in sentence.labels for sentence in corpus.train] == [False, True, False]
+    note = "ner: words without a label: 2 in train, 2 in test. 4 sentences with such words are not annotated"
+    assert any(shown.startswith(note) for shown in corpus.notes)
+
+
+def test_the_report_says_what_each_column_was_taken_for(tmp_path: Path) -> None:
+    text = "1 Ada NN PER x\n2 Li NN PER x\n3 ran VB O x\n\n1 Bo nn ORG x\n2 fell VB O x\n"
+    summary = summarise(corpus_folder(tmp_path / "mine", dict.fromkeys(("train.conll", "test.conll"), text)))
+    (reading,) = summary.readings
+    assert reading.layout == "CoNLL columns separated by spaces"
+    assert reading.files == {"train": "train.conll", "test": "test.conll"}
+    shown = [(column.name, column.taken_for, column.guessed) for column in reading.columns]
+    assert shown == [
+        ("_id", "skipped", True),
+        ("tokens", "words", True),
+        ("pos", "labels of words: 3 labels", True),
+        ("ner", "spans of words: 4 spans, 3 labels", True),
+        ("labels", "labels of words: 1 label", True),
+    ]
+    assert reading.columns[1].examples == ("Ada", "Li", "ran")
+    assert reading.columns[2].doubts == ("labels differ only in case: NN and nn.",)
+    assert "adjacent spans of one type count as one" in " ".join(column_notes(reading.columns[3]))
+    stored = json.loads(json.dumps({"readings": [dataclasses.asdict(reading)]}))
+    (again,) = stored_readings(stored)
+    assert [column.taken_for for column in again.columns] == [column.taken_for for column in reading.columns]
