@@ -121,7 +121,7 @@ _HOMES = (
 _STREAMS = (">/dev/full", ">&-", "2>/dev/full", "2>&-", "<&-", ">/dev/full 2>&1", "<&- >&- 2>&-", "| true")
 
 _FIELDS = _words("device learn dropout batch_size snapshots shrinkage seed lr_heads head x")
-# By parameter: values that are well and values that are not. Those of _PLACES are written to.
+# By parameter, or verb and parameter: values that are well and values that are not.
 _PLAUSIBLE: dict[str, tuple[str, ...]] = {
     "run": RUNS,
     "priority": ("1", "-5"),
@@ -148,16 +148,20 @@ _PLAUSIBLE: dict[str, tuple[str, ...]] = {
     "sweep": ("toy", "mine"),
     "state": ("queued,running", "succeeded"),
     "filter_": ("paradigm:mtl", "ner", "created<2d"),
-    "name": ("loss", "score", *STUDIES),
+    "metrics.name": ("loss", "score"),
+    "study.name": (*STUDIES,),
     "task": ("ner", "total"),
-    "split": ("dev", "test", "train"),
+    "split": ("dev", "test"),
     "mode": ("task", "class", "feature"),
-    "format_": ("table", "csv", "markdown", "latex", "json", "conll"),
+    "format_": ("markdown", "latex"),
+    "tag.format_": ("json", "conll"),
     "report_": ("table", "markdown", "latex", "curves", "csv", "json"),
     "part": ("table 1", "merit"),
     "record": ("record.csv", "new.csv", "link.csv"),
     "tables": ("tables",),
-    "folder": ("exported", "new"),
+    "folder": ("new", "out/new"),
+    "import.folder": ("exported",),
+    "corpus.folder": ("demo", "toy"),
     "target": ("backup.db",),
     "sentence": ("German lamb .",),
     "second": ("German call .",),
@@ -201,33 +205,40 @@ class Call:
 
 
 def calls(seed: int) -> Iterator[Call]:
-    """Calls without end, the same for a seed."""
+    """Calls without end, the same for a seed. Most have one kind of odd thing, so that they get far."""
     from jobs.cli import app
 
     draw = random.Random(seed)
     verbs = sorted(_verbs(typer.main.get_command(app)))
     # In proportion to what may be asked of them.
     weights = [2 + len(parameters) for _, parameters in verbs]
+    variables = sorted({*SETTINGS} - {"MRNLAB_HOME", "MRNLAB_SUPERVISOR"})
     while True:
         ((path, parameters),) = draw.choices(verbs, weights)
+        (odd,) = draw.choices(
+            ("values", "streams", "home", "database", "engine", "setting", "verb"), _WEIGHTS
+        )
         arguments: list[str] = []
-        if draw.random() < 0.08:
+        if odd == "database":
             arguments += ["--db", draw.choice(_URLS)]
-        if draw.random() < 0.05:
+        if odd == "engine":
             arguments += ["--engine", draw.choice(("local", "ray", "slurm", *_WORDS))]
-        arguments += path if draw.random() > 0.01 else [draw.choice(_WORDS)]
-        arguments += _drawn(draw, parameters)
+        arguments += path if odd != "verb" else [draw.choice(_WORDS)]
+        arguments += _drawn(draw, path[-1], parameters, 0.5 if odd == "values" else 0.02)
         settings = {}
-        if draw.random() < 0.1:
-            variable = draw.choice(sorted({*SETTINGS} - {"MRNLAB_HOME", "MRNLAB_SUPERVISOR"}))
+        if odd == "setting":
+            variable = draw.choice(variables)
             values = _URLS if variable == "MRNLAB_DB" else (*_NUMBERS, *_PLACES)
             settings[variable] = draw.choice(values)
         yield Call(
             tuple(arguments),
-            draw.choice(_HOMES) if draw.random() < 0.25 else "",
+            draw.choice(_HOMES) if odd == "home" else "",
             tuple(settings.items()),
-            draw.choice(_STREAMS) if draw.random() < 0.25 else "",
+            draw.choice(_STREAMS) if odd == "streams" else "",
         )
+
+
+_WEIGHTS = (10, 4, 3, 2, 1, 2, 0.3)
 
 
 def _verbs(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
@@ -237,31 +248,36 @@ def _verbs(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
         yield from _verbs(verb, (*path, name))
 
 
-def _drawn(draw: random.Random, parameters: Sequence[Any]) -> Iterator[str]:
-    """Options, then arguments: what is required, and about three others."""
+def _drawn(draw: random.Random, verb: str, parameters: Sequence[Any], hostile: float) -> list[str]:
+    """Options, then arguments: what is required, and about three others; a share of `hostile` values."""
     share = 3 / max(len(parameters), 6)
     given: list[str] = []
     positional: list[str] = []
     for parameter in parameters:
         # A corpus is what most of a launch is checked against.
-        if not parameter.required and draw.random() > (0.7 if parameter.name == "corpus" else share):
+        if not parameter.required and draw.random() > (0.8 if parameter.name == "corpus" else share):
             continue
         is_argument = parameter.param_type_name == "argument"
-        values = [] if getattr(parameter, "is_flag", False) else [_value(draw, parameter.name)]
-        if parameter.nargs == -1 and draw.random() < 0.3:
-            values.append(_value(draw, parameter.name))
+        count = (
+            0
+            if getattr(parameter, "is_flag", False)
+            else draw.choice((1, 1, 2))
+            if parameter.nargs < 0
+            else 1
+        )
+        values = [_value(draw, verb, parameter.name, hostile) for _ in range(count)]
         (positional if is_argument else given).extend(values if is_argument else [parameter.opts[0], *values])
-    if draw.random() < 0.02:
+    if draw.random() < hostile / 20:
         given.append(f"--{draw.choice(_WORDS)}")
     if positional and draw.random() < 0.7:
         positional.insert(0, "--")
-    return iter([*given, *positional])
+    return [*given, *positional]
 
 
-def _value(draw: random.Random, name: str) -> str:
-    if draw.random() < 0.6:
-        return draw.choice(_PLAUSIBLE.get(name, _WORDS))
-    return draw.choice(_HOSTILE.get(name, _WORDS))
+def _value(draw: random.Random, verb: str, name: str, hostile: float) -> str:
+    if draw.random() < hostile:
+        return draw.choice(_HOSTILE.get(name, _WORDS))
+    return draw.choice(_PLAUSIBLE.get(f"{verb}.{name}") or _PLAUSIBLE.get(name) or _WORDS)
 
 
 def make_template(folder: Path) -> None:

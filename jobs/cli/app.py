@@ -61,10 +61,8 @@ def _reported_errors() -> Iterator[None]:
         is_missing = error.errno == errno.ENOENT and Path(place).is_relative_to(home())
         if error.errno not in _REFUSALS and not is_missing:
             raise
-        tell(
-            f"'{place}' cannot be read or written: {error.strerror}." if place else f"{error.strerror}.",
-            err=True,
-        )
+        refused = f"'{place}' cannot be read or written: " if place else ""
+        tell(message_text(f"{refused}{error.strerror}."), err=True)
         raise typer.Exit(2) from None
     except MRNLabError as error:
         tell(str(error), err=True)
