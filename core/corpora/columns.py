@@ -25,6 +25,14 @@ _NUMBER = re.compile(r"\d+([-:.,]\d+)*")
 _NOT_IN_NAMES = re.compile("[,;\x00-\x20]+")
 
 
+CONLLU = ".conllu"
+
+
+def is_conllu(file_name: str) -> bool:
+    """Whether a file of that name is CoNLL-U."""
+    return file_name.lower().endswith(CONLLU)
+
+
 @dataclass(frozen=True)
 class ColumnProposal:
     """A name for each column, from left to right, and the first sentence's rows to check them by.
@@ -114,9 +122,19 @@ def _name(column: Sequence[Sequence[str]], values: Set[str], found: Notation | N
     return "labels" if values & _OUTSIDE or is_of_sentences else "pos"
 
 
+def is_skipped(column: Sequence[Sequence[str]]) -> bool:
+    """Whether a column, sentence by sentence, holds no labels by what is in it: numbers of words, lemmas."""
+    return _name(column, set(chain.from_iterable(column)), notation(column)).startswith(IGNORED)
+
+
+def cleaned(name: str) -> str:
+    """A column's name without what separates names on the command line; empty where nothing is left."""
+    return _NOT_IN_NAMES.sub("-", name).strip("-")
+
+
 def _header_name(header: str, name: str) -> str:
-    cleaned = _NOT_IN_NAMES.sub("-", header).strip("-")
-    return f"{IGNORED}{cleaned}" if name.startswith(IGNORED) else cleaned or name
+    header = cleaned(header)
+    return f"{IGNORED}{header}" if name.startswith(IGNORED) else header or name
 
 
 def is_numbering(column: Sequence[Sequence[str]]) -> bool:

@@ -15,8 +15,7 @@ from functools import cache
 from itertools import groupby
 from typing import Literal
 
-from core.corpora.columns import check_names, is_numbering, name_columns
-from core.corpora.folder import is_conllu
+from core.corpora.columns import check_names, is_conllu, is_numbering, name_columns
 from core.corpora.readers import (
     CONLLU_WIDTH,
     IGNORED,

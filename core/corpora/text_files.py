@@ -97,16 +97,26 @@ def holds_texts(source: Source) -> bool:
     ending = Path(source.name).suffix.lower()
     if ending != TSV:
         return ending in _ROWS
+    lines = re.split("\r\n|\n|\r", beginning(source))
+    return _are_texts([line.split("\t") for line in lines])
+
+
+def beginning(source: Source, most: int = _MOST_SEEN) -> str:
+    """The text of the first bytes of a file; empty where it cannot be read, of which its reader says why."""
     if isinstance(source, GivenFile):
-        beginning = source.content[:_MOST_SEEN]
+        seen = source.content[:most]
     else:
         try:
             with opened(source) as file:
-                beginning = file.read(_MOST_SEEN)
+                seen = file.read(most)
         except OSError:
-            return False  # the reader says what is wrong
-    lines = re.split("\r\n|\n|\r", beginning.decode("utf-8-sig", errors="replace"))
-    return _are_texts([line.split("\t") for line in lines])
+            return ""
+    return seen.decode("utf-8-sig", errors="replace")
+
+
+def is_left_out(name: str) -> bool:
+    """Whether a column of that name holds numbers of rows or the like."""
+    return _LEFT_OUT.fullmatch(name) is not None
 
 
 def is_text_column(name: str) -> bool:
@@ -270,7 +280,7 @@ def _jsonl(source: Source, lines: Sequence[str]) -> Iterator[Row]:
     names: list[str] = []
     for number, line in enumerate(lines, start=1):
         with _line(source, number):
-            values = _json_object(line)
+            values = json_object(line)
             names = names or list(values)
             for has, lacks, what in ((names, values, "has no"), (values, names, "has also")):
                 for name in has:
@@ -282,7 +292,23 @@ def _jsonl(source: Source, lines: Sequence[str]) -> Iterator[Row]:
         yield number, [values[name] for name in names]
 
 
-def _json_object(line: str) -> dict[str, Any]:
+def json_object(line: str, example: str = '{"text": "…", "label": "…"}') -> dict[str, Any]:
+    """The object that a line of JSONL holds. Raises ValueError where it holds none."""
+    try:
+        values = json_value(line)
+    except (ValueError, RecursionError) as error:
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+        raise ValueError(f"is no JSON ({reason}); expected an object such as {example}.") from error
+    if not isinstance(values, dict):
+        raise ValueError(f"is no JSON object; expected one such as {example}.")
+    return values
+
+
+def json_value(text: str) -> Any:
+    """The value of a JSON text. Raises ValueError where it is none or has a key twice, RecursionError where
+    it is nested too deep.
+    """
+
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         values = dict(pairs)
         if len(values) < len(pairs):
@@ -296,17 +322,8 @@ def _json_object(line: str) -> dict[str, Any]:
     def no_number(text: str) -> NoReturn:
         raise ValueError(f"{text} is no JSON")
 
-    try:
-        values = json.loads(line, object_pairs_hook=unique, parse_constant=no_number, parse_float=as_written)
-    except (ValueError, RecursionError) as error:
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-        raise ValueError(f"is no JSON ({reason}); expected an object such as {_EXAMPLE}.") from error
-    if not isinstance(values, dict):
-        raise ValueError(f"is no JSON object; expected one such as {_EXAMPLE}.")
-    return values
+    return json.loads(text, object_pairs_hook=unique, parse_constant=no_number, parse_float=as_written)
 
-
-_EXAMPLE = '{"text": "…", "label": "…"}'
 
 _ROWS = {TSV: _tsv, CSV: _csv, ".jsonl": _jsonl}
 
@@ -320,9 +337,7 @@ ENDINGS = tuple(_ROWS)
 def _columns(names: tuple[str, ...], training: Columns | None) -> Columns:
     texts = _text_columns(names)
     tasks = [
-        name
-        for name in names
-        if name not in texts and not _LEFT_OUT.fullmatch(name) and not name.startswith(IGNORED)
+        name for name in names if name not in texts and not is_left_out(name) and not name.startswith(IGNORED)
     ]
     _check_names(names, (*texts, *tasks))
     if unfit := [name for name in tasks if _NOT_IN_NAMES.search(name)]:
@@ -394,7 +409,7 @@ def _words(name: str, value: Any) -> tuple[str, ...]:
         raise ValueError(f"{name} is not a text.")
     if len(value) > MOST_CHARACTERS:
         raise ValueError(f"{name} has {len(value):,} characters and the most is {MOST_CHARACTERS:,}.")
-    _check_characters(name, value)
+    check_characters(name, value)
     words = tuple(map(intern, value.split()))
     if not words:
         raise ValueError(f"{name} is empty; write a text, or delete the row.")
@@ -410,7 +425,7 @@ def _label(name: str, value: Any, scheme: Scheme) -> str:
     label = value.strip()
     if not label:
         raise ValueError(f"{name} is empty; write a label, or delete the row.")
-    _check_characters(name, label)
+    check_characters(name, label)
     if any(character < " " for character in label):
         raise ValueError(f"{name} holds a line end or another control character.")
     if KINDS[scheme].is_number:
@@ -422,7 +437,7 @@ def _label(name: str, value: Any, scheme: Scheme) -> str:
     return intern(label)
 
 
-def _check_characters(name: str, text: str) -> None:
+def check_characters(name: str, text: str) -> None:
     """Refuses what no tokenizer takes."""
     if "\0" in text:
         raise ValueError(f"{name} holds a zero byte; save the file as UTF-8 text.")

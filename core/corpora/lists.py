@@ -1,0 +1,389 @@
+"""The reader of lists of words: JSON, JSONL, Parquet and Arrow files whose rows are sentences.
+
+A row has its words in `tokens` or `words`, and in a column for each task a list of labels, as long as that of
+the words. Labels are strings, or numbers where the file has their names. Errors name the file and the row.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain, count
+from pathlib import Path
+from sys import intern
+from types import MappingProxyType
+from typing import Any
+
+from core.corpora.assembly import assemble
+from core.corpora.columns import cleaned, is_skipped
+from core.corpora.readers import IGNORED, OTHER_COLUMNS, TOKENS, GivenFile, Source, read_bytes, read_lines
+from core.corpora.reading import ColumnReading, values_shown
+from core.corpora.text_files import beginning, check_characters, is_left_out, json_object, json_value
+from core.corpora.types import Corpus, Sentence, Split
+from core.errors import CorpusError
+from core.plain_text import shortened
+from core.wording import all_of, plural
+
+_JSON, _JSONL = ".json", ".jsonl"
+_ARROW = {".parquet": "Parquet", ".arrow": "Arrow", ".feather": "Feather"}
+
+ENDINGS = (_JSON, *_ARROW)
+"""The endings of files that hold nothing but lists. JSONL may hold texts too: its first row tells."""
+
+_WORDS = (TOKENS, "words")
+_TASK_SUFFIX = "_tags"
+_NAMES_SUFFIX = "_names"
+# The first row of JSONL must lie within so many bytes to tell what the file holds.
+_MOST_SEEN = 500_000
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Records:
+    """What a file holds: how it is laid out, its rows with the places to name in errors, and the names of
+    labels that are numbers, by column.
+    """
+
+    layout: str
+    rows: Iterator[tuple[str, Record]]
+    names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The columns of a file: that of the words, those of labels, each with the names of its numbers, and an
+    example of each that is left out.
+    """
+
+    words: str
+    labels: Mapping[str, Sequence[str]]
+    left_out: Mapping[str, str]
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """All of them."""
+        return frozenset([self.words, *self.labels, *self.left_out])
+
+    def tasks(self) -> dict[str, str]:
+        """The task of each column of labels: `ner` of `ner_tags`."""
+        short = {column: column.removesuffix(_TASK_SUFFIX) or column for column in self.labels}
+        uses = Counter(short.values())
+        return {column: cleaned(task if uses[task] == 1 else column) for column, task in short.items()}
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The sentences of a file, with their places."""
+
+    layout: str
+    columns: _Columns
+    sentences: Sequence[Sentence]
+    places: Sequence[str]
+    wordless: int
+
+
+def holds_lists(source: Source) -> bool:
+    """Whether a file holds lists of words: by its ending, or of JSONL by its first row."""
+    ending = Path(source.name).suffix.lower()
+    if ending != _JSONL:
+        return ending in ENDINGS
+    first, _, _ = beginning(source, _MOST_SEEN).lstrip().partition("\n")
+    try:
+        return _words_column(json_object(first)) is not None
+    except ValueError:
+        return False  # the reader of texts says what is wrong
+
+
+def read_lists(
+    files: Mapping[Split, Source],
+    name: str,
+    tag_lists: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    notes: Sequence[str] = (),
+) -> Corpus:
+    """The corpus of these files, training first. Raises CorpusError with file, row and what was expected."""
+    notes = list(notes)
+    read: dict[Split, _Rows] = {}
+    training: _Columns | None = None
+    for split, file in files.items():
+        read[split] = found = _read(file, training)
+        training = training or found.columns
+        if found.wordless:
+            notes.append(f"{file.name}: {plural(found.wordless, 'row')} without words left out.")
+    assert training is not None
+    tasks = training.tasks()
+    of_training = read["train"].sentences
+    skipped = {
+        task: values_shown(chain.from_iterable(column))
+        for task in tasks.values()
+        if is_skipped(column := [s.labels[task] for s in of_training if task in s.labels])
+    }
+    left_out = {column: values_shown([example]) for column, example in training.left_out.items()} | skipped
+    if left_out:
+        notes.append(f"Columns left out: {', '.join(left_out)}.")
+    splits = {split: [_without(s, skipped) for s in rows.sentences] for split, rows in read.items()}
+
+    def place(split: Split, sentence: int, word: int) -> str:
+        return f"{files[split]}, {read[split].places[sentence]}, word {word + 1}"
+
+    corpus = assemble(name, splits, notes, tag_lists, place=place)
+    (reading,) = corpus.readings
+    words = values_shown(word for sentence in corpus.train[:50] for word in sentence.tokens)
+    columns = (
+        ColumnReading(TOKENS, "words", examples=words),
+        *reading.columns,
+        *(ColumnReading(column, "skipped", examples=examples) for column, examples in left_out.items()),
+    )
+    layout = all_of(list(dict.fromkeys(rows.layout for rows in read.values())))
+    return replace(corpus, readings=(replace(reading, columns=columns, layout=layout),))
+
+
+def _without(sentence: Sentence, skipped: Iterable[str]) -> Sentence:
+    labels = {task: labels for task, labels in sentence.labels.items() if task not in skipped}
+    return replace(sentence, labels=labels)
+
+
+def _read(source: Source, training: _Columns | None) -> _Rows:
+    """The sentences of a file, whose columns must be those of the training file."""
+    records = _records(source)
+    columns: _Columns | None = None
+    tasks: dict[str, str] = {}
+    sentences, places = [], []
+    wordless = 0
+    for place, record in records.rows:
+        with _at(source, place):
+            if columns is None:
+                columns = _columns(record, records.names, training)
+                tasks = columns.tasks()
+            sentence = _sentence(record, columns, tasks)
+        if sentence is None:
+            wordless += 1
+            continue
+        sentences.append(sentence)
+        places.append(place)
+    if columns is None or not sentences:
+        raise CorpusError(f"{source} holds no sentence; it must hold at least one.")
+    return _Rows(records.layout, columns, sentences, places, wordless)
+
+
+@contextmanager
+def _at(source: Source, place: str) -> Iterator[None]:
+    """Around what reads that row: a ValueError, which says what is wrong with it, becomes a CorpusError."""
+    try:
+        yield
+    except ValueError as error:
+        raise CorpusError(f"{source}, {place}: {error}") from None
+
+
+def _records(source: Source) -> _Records:
+    ending = Path(source.name).suffix.lower()
+    readers: dict[str, Callable[[Source], _Records]] = {_JSON: _json, _JSONL: _jsonl}
+    return readers.get(ending, _arrow)(source)
+
+
+def _content(source: Source) -> bytes:
+    return source.content if isinstance(source, GivenFile) else read_bytes(source)
+
+
+def _jsonl(source: Source) -> _Records:
+    def rows() -> Iterator[tuple[str, Record]]:
+        lines = read_lines(source)
+        while not lines[-1].strip():
+            lines.pop()
+        for number, line in enumerate(lines, start=1):
+            with _at(source, f"line {number}"):
+                record = json_object(line, _EXAMPLE)
+            yield f"line {number}", record
+
+    return _Records("JSONL lists", rows())
+
+
+def _json(source: Source) -> _Records:
+    try:
+        text = _content(source).removeprefix(codecs.BOM_UTF8).decode("utf-8")
+        value = json_value(text)
+    except UnicodeDecodeError as error:
+        raise CorpusError(
+            f"{source}: byte 0x{error.object[error.start]:02x} at position {error.start + 1} is not UTF-8; "
+            "save the file as UTF-8."
+        ) from None
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data":  # an object a line, as datasets writes files of this ending too
+            return _jsonl(source)
+        raise CorpusError(f"{source}, line {error.lineno}: is no JSON ({error.msg}).") from None
+    except (ValueError, RecursionError) as error:
+        raise CorpusError(f"{source} is no JSON ({error}).") from None
+    if isinstance(value, dict):
+        value = value["data"] if isinstance(value.get("data"), list) else [value]
+    if not isinstance(value, list):
+        raise CorpusError(f"{source}: expected a list of objects such as {_EXAMPLE}.")
+
+    def rows() -> Iterator[tuple[str, Record]]:
+        for number, record in enumerate(value, start=1):
+            if not isinstance(record, dict):
+                raise CorpusError(f"{source}, row {number}: expected an object such as {_EXAMPLE}.")
+            yield f"row {number}", record
+
+    return _Records("JSON lists", rows())
+
+
+_EXAMPLE = '{"tokens": ["…"], "ner_tags": ["…"]}'
+
+
+def _arrow(source: Source) -> _Records:
+    """The rows of a Parquet, Arrow or Feather file. Numbers have the names that `datasets` stored."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kind = _ARROW[Path(source.name).suffix.lower()]
+    content = _content(source)
+
+    @contextmanager
+    def readable() -> Iterator[None]:
+        try:
+            yield
+        except (pa.ArrowException, OSError) as error:
+            reason = shortened(str(error).partition("\n")[0])
+            raise CorpusError(f"{source} cannot be read as {kind} ({reason}); write it anew.") from None
+
+    with readable():
+        if kind == "Parquet":
+            file = pq.ParquetFile(pa.BufferReader(content))
+            schema, batches = file.schema_arrow, file.iter_batches()
+        elif content.startswith(b"ARROW1"):
+            whole = pa.ipc.open_file(pa.BufferReader(content))
+            schema = whole.schema
+            batches = map(whole.get_batch, range(whole.num_record_batches))
+        else:
+            stream = pa.ipc.open_stream(pa.BufferReader(content))
+            schema, batches = stream.schema, iter(stream)
+
+    def rows() -> Iterator[tuple[str, Record]]:
+        numbers = count(1)
+        while True:
+            with readable():
+                if (batch := next(batches, None)) is None:
+                    return
+                records = batch.to_pylist()
+            for record in records:
+                yield f"row {next(numbers)}", record
+
+    return _Records(f"{kind} lists", rows(), _stored_names((schema.metadata or {}).get(b"huggingface", b"")))
+
+
+def _stored_names(metadata: bytes) -> dict[str, Sequence[str]]:
+    """The names of the numbers in each column, as `datasets` stores its ClassLabels beside the schema."""
+    try:
+        features = json.loads(metadata)["info"]["features"]
+    except (ValueError, KeyError, TypeError):
+        return {}  # of another writer
+    names = {}
+    for column, feature in features.items():
+        of_items = feature[0] if isinstance(feature, list) else feature.get("feature", feature)
+        if isinstance(of_items, dict) and isinstance(of_items.get("names"), list):
+            names[column] = of_items["names"]
+    return names
+
+
+# What is wrong with a row is a ValueError from here on: `_at` adds the file and the place.
+
+
+def _words_column(record: Record) -> str | None:
+    """The column of words; None where no column holds a list of them."""
+    return next((name for name in _WORDS if _is_list(record.get(name), str)), None)
+
+
+def _is_list(value: Any, kind: type | tuple[type, ...]) -> bool:
+    return isinstance(value, list) and all(isinstance(item, kind) for item in value)
+
+
+def _columns(record: Record, names: Mapping[str, Sequence[str]], training: _Columns | None) -> _Columns:
+    """What the columns are by the first row of a file. Names of numbers may stand in the training file."""
+    words = _words_column(record)
+    if words is None:
+        raise ValueError(
+            f"expected a list of words in {' or '.join(_WORDS)}, but the columns are "
+            f"{shortened(', '.join(record))}."
+        )
+    known = {} if training is None else training.labels
+    labels: dict[str, Sequence[str]] = {}
+    left_out = {}
+    for column, value in record.items():
+        if column == words or _names_numbers(column, record):
+            continue
+        is_named_other = is_left_out(column) or column in OTHER_COLUMNS or column.startswith(IGNORED)
+        if column in known or (_is_list(value, (str, int)) and not is_named_other):
+            beside = record.get(f"{column}{_NAMES_SUFFIX}")
+            labels[column] = beside or names.get(column) or known.get(column, ())
+        else:
+            left_out[column] = json.dumps(value, ensure_ascii=False, default=str)
+    if not labels:
+        raise ValueError(
+            f"expected a list of labels beside {words}, such as ner_tags, but the columns are "
+            f"{shortened(', '.join(record))}."
+        )
+    if missing := [column for column in known if column not in labels]:
+        raise ValueError(f"has no {missing[0]}, which the training file has.")
+    if training is not None and (more := [column for column in labels if column not in known]):
+        raise ValueError(
+            f"has a column {more[0]}, which the training file has not; begin its name with {IGNORED} to skip "
+            "it."
+        )
+    return _Columns(words, labels, left_out)
+
+
+def _names_numbers(column: str, record: Record) -> bool:
+    """Whether a column has the names of another column's numbers."""
+    return column.endswith(_NAMES_SUFFIX) and column.removesuffix(_NAMES_SUFFIX) in record
+
+
+def _sentence(record: Record, columns: _Columns, tasks: Mapping[str, str]) -> Sentence | None:
+    """The sentence of a row; None where it has no words."""
+    for column in record.keys() - columns.known:
+        if isinstance(record[column], list) and not _names_numbers(column, record):
+            raise ValueError(f"has also {shortened(column)}; every row needs the columns of the first.")
+    words = record.get(columns.words)
+    if not _is_list(words, str):
+        raise ValueError(f"{columns.words} must be a list of words.")
+    assert isinstance(words, list)
+    for number, word in enumerate(words, start=1):
+        check_characters(columns.words, word)
+        if not word.strip():
+            raise ValueError(f"word {number} of {columns.words} is empty.")
+    labels = {}
+    for column, names in columns.labels.items():
+        if column not in record:
+            raise ValueError(f"has no {column}; write null where a row has no labels of it.")
+        if (values := record[column]) is None:
+            continue
+        if not isinstance(values, list) or len(values) != len(words):
+            found = plural(len(values), "label") if isinstance(values, list) else "no list"
+            raise ValueError(
+                f"{column} has {found}, and {columns.words} {plural(len(words), 'word')}; both need one for "
+                f"each word. A column whose name begins with {IGNORED} is skipped."
+            )
+        labels[tasks[column]] = tuple(_label(column, value, names) for value in values)
+    return Sentence(tuple(map(intern, words)), labels) if words else None
+
+
+def _label(column: str, value: Any, names: Sequence[str]) -> str:
+    """A label as it is written, or the name of its number."""
+    if type(value) is int:
+        if not names:
+            raise ValueError(
+                f"{column} holds numbers, and their names are not in the file. Write the names as labels, or "
+                f'add the list of names, in JSON as "{column}{_NAMES_SUFFIX}" to the first row, in Parquet '
+                "and Arrow as a ClassLabel of datasets. A column whose name begins with _ is skipped."
+            )
+        if not 0 <= value < len(names):
+            raise ValueError(f"{column} has the number {value}, and {plural(len(names), 'name')}.")
+        value = names[value]
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{column} has a label that is empty or no text: {shortened(json.dumps(value))}.")
+    check_characters(column, value)
+    return intern(value)

@@ -1,0 +1,174 @@
+"""Files as people have them: lists of words, spans of characters, a word a line with a sentence number."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+from core.corpora import Corpus, load, save_upload
+from core.errors import CorpusError
+
+Rows = list[dict[str, Any]]
+
+TOKENS = [["Ada", "ran"], ["Bo"]]
+NAMES = ["O", "B-PER", "I-PER"]
+NAMED = [{"tokens": ["Ada", "ran"], "ner_tags": ["B-PER", "O"]}, {"tokens": ["Bo"], "ner_tags": ["B-PER"]}]
+NUMBERED = [{"tokens": ["Ada", "ran"], "ner_tags": [1, 0]}, {"tokens": ["Bo"], "ner_tags": [1]}]
+FEATURE = {"feature": {"names": NAMES, "_type": "ClassLabel"}, "_type": "List"}
+
+
+def lines(rows: Rows) -> bytes:
+    return "\n".join(json.dumps(row) for row in rows).encode()
+
+
+def table(rows: Rows, feature: Any = None) -> pa.Table:
+    made = pa.Table.from_pylist(rows)
+    if feature is None:
+        return made
+    return made.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": feature}})})
+
+
+def parquet(rows: Rows, feature: Any = None) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table(rows, feature), sink)
+    return bytes(sink.getvalue())
+
+
+def feather(rows: Rows, feature: Any = None) -> bytes:
+    sink = pa.BufferOutputStream()
+    pyarrow.feather.write_feather(table(rows, feature), sink)
+    return bytes(sink.getvalue())
+
+
+def stream(rows: Rows, feature: Any = None) -> bytes:
+    sink, data = pa.BufferOutputStream(), table(rows, feature)
+    with pa.ipc.new_stream(sink, data.schema) as writer:
+        writer.write_table(data)
+    return bytes(sink.getvalue())
+
+
+def loaded(folder: Path, ending: str, content: bytes, test: bytes | None = None) -> Corpus:
+    folder.mkdir(exist_ok=True)
+    (folder / f"train{ending}").write_bytes(content)
+    (folder / f"test{ending}").write_bytes(content if test is None else test)
+    return load(str(folder))
+
+
+# Each case: ending, content, the words, the labels of `ner` (or of the only task), and how it is laid out.
+READ: dict[str, tuple[str, bytes, list[list[str]], list[list[str]], str]] = {
+    name: (ending, content, TOKENS, [["B-PER", "O"], ["B-PER"]], layout)
+    for name, (ending, content, layout) in {
+        "array": (".json", json.dumps(NAMED).encode(), "JSON lists"),
+        "array of many lines": (".json", json.dumps(NAMED, indent=1).encode(), "JSON lists"),
+        "data": (".json", json.dumps({"version": "1", "data": NAMED}).encode(), "JSON lists"),
+        "json of lines": (".json", lines(NAMED), "JSONL lists"),
+        "jsonl": (".jsonl", lines(NAMED) + b"\n", "JSONL lists"),
+        "words": (".jsonl", lines(NAMED).replace(b"tokens", b"words"), "JSONL lists"),
+        "byte order mark": (".jsonl", b"\xef\xbb\xbf" + lines(NAMED), "JSONL lists"),
+        "names beside": (
+            ".jsonl", lines([NUMBERED[0] | {"ner_tags_names": NAMES}, NUMBERED[1]]), "JSONL lists",
+        ),
+        "ids and texts": (
+            ".jsonl", lines([{"id": "0", "text": "a", **row, "_x": [1]} for row in NAMED]), "JSONL lists",
+        ),
+        "parquet": (".parquet", parquet(NAMED), "Parquet lists"),
+        "parquet of datasets": (".parquet", parquet(NUMBERED, {"ner_tags": FEATURE}), "Parquet lists"),
+        "older datasets": (
+            ".parquet", parquet(NUMBERED, {"ner_tags": [{"names": NAMES, "_type": "ClassLabel"}]}),
+            "Parquet lists",
+        ),
+        "feather": (".feather", feather(NUMBERED, {"ner_tags": FEATURE}), "Feather lists"),
+        "arrow file": (".arrow", feather(NAMED), "Arrow lists"),
+        "arrow stream": (".arrow", stream(NUMBERED, {"ner_tags": FEATURE}), "Arrow lists"),
+    }.items()
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", READ)
+def test_each_format_is_read_alike_from_a_folder_and_as_an_upload(case: str, tmp_path: Path) -> None:
+    ending, content, words, labels, layout = READ[case]
+    corpus = loaded(tmp_path / "mine", ending, content)
+    assert [task.name for task in corpus.tasks] == ["ner"]
+    for split in (corpus.train, corpus.test):
+        assert [list(sentence.tokens) for sentence in split] == words
+        assert [list(sentence.labels["ner"]) for sentence in split] == labels
+    (reading,) = corpus.readings
+    assert reading.layout == layout
+    assert dict(reading.files) == {"train": f"train{ending}", "test": f"test{ending}"}
+    read = {column.name: column for column in reading.columns}
+    assert read["tokens"].examples[:2] == tuple(words[0][:2])
+    assert read["ner"].taken == "spans"
+    upload = save_upload({f"{split}{ending}": content for split in ("train", "test")}, "mine")
+    assert load(str(upload)).text_hash == corpus.text_hash
+
+
+def test_columns_beside_the_labels_are_skipped_and_told(tmp_path: Path) -> None:
+    rows: Rows = [
+        {"id": [0, 1], "n": ["1", "2"], "intent": "go", "tokens": ["a", "b"], "pos": ["X", "Y"], "ner": None},
+        {"id": [0, 1], "n": ["1", "2"], "intent": "go", "tokens": ["c", "d"], "pos": None, "ner": None},
+        {"id": [], "n": [], "intent": "go", "tokens": [], "pos": [], "ner": []},
+    ]
+    corpus = loaded(tmp_path / "mine", ".jsonl", lines(rows))
+    assert [(dict(s.labels), len(s.tokens)) for s in corpus.train] == [({"pos": ("X", "Y")}, 2), ({}, 2)]
+    (reading,) = corpus.readings
+    assert [column.name for column in reading.columns if column.taken == "skipped"] == [
+        "id", "intent", "ner", "n",
+    ]  # fmt: skip
+    assert "Columns left out: id, intent, ner, n." in corpus.notes
+    assert "train.jsonl: 1 row without words left out." in corpus.notes
+
+
+def test_names_in_the_training_file_are_those_of_the_others_too(tmp_path: Path) -> None:
+    first = [NUMBERED[0] | {"ner_tags_names": NAMES}, NUMBERED[1]]
+    corpus = loaded(tmp_path / "mine", ".json", json.dumps(first).encode(), json.dumps(NUMBERED).encode())
+    assert corpus.test == corpus.train
+
+
+_ROW = {"tokens": ["Ada", "ran"], "ner_tags": ["B-PER", "O"]}
+
+
+@pytest.mark.parametrize(
+    ("ending", "content", "expected"),
+    [
+        (".jsonl", lines(NUMBERED), "line 1: ner_tags holds numbers, and their names are not in the file"),
+        (".parquet", parquet(NUMBERED), "row 1: ner_tags holds numbers, and their names"),
+        (".parquet", parquet([_ROW, {"tokens": ["Bo"], "ner_tags": []}]), "row 2: ner_tags has 0 labels"),
+        (".jsonl", lines([_ROW, {"tokens": ["Bo"]}]), "line 2: has no ner_tags; write null"),
+        (".jsonl", lines([_ROW, _ROW | {"pos": ["X", "Y"]}]), "line 2: has also pos; every row"),
+        (".json", json.dumps([_ROW, {"tokens": "Bo", "ner_tags": []}]).encode(), "row 2: tokens must be"),
+        (".json", json.dumps([_ROW, 3]).encode(), "row 2: expected an object such as"),
+        (".json", b'[{"tokens": ["a"],]', "line 1: is no JSON"),
+        (".json", b"[" * 50_000, "train.json is no JSON"),
+        (".json", b'"a"', "train.json: expected a list of objects"),
+        (".json", b'["\xff"]', "train.json: byte 0xff at position 3 is not UTF-8"),
+        (".json", b"[]", "train.json holds no sentence"),
+        (".json", b'[{"text": "a", "label": "b"}]', "row 1: expected a list of words in tokens"),
+        (".jsonl", lines([_ROW, _ROW | {"ner_tags": ["B-PER", 3]}]), "line 2: ner_tags holds numbers"),
+        (".jsonl", lines([_ROW, _ROW | {"ner_tags": ["B-PER", None]}]), "line 2: ner_tags has a label"),
+        (".jsonl", lines([_ROW, _ROW | {"tokens": ["Ada", " "]}]), "line 2: word 2 of tokens is empty"),
+        (".jsonl", lines([{"tokens": ["Ada"], "id": 1}]), "line 1: expected a list of labels beside tokens"),
+        (".jsonl", lines([_ROW, _ROW | {"ner_tags": ["O", "I_PER"]}] * 30), "line 2, word 2: 'I_PER'"),
+        (".jsonl", lines([{"tokens": ["a"], "x": [5], "x_names": ["A"]}]), "x has the number 5"),
+        (".parquet", b"PAR1 and no more", "train.parquet cannot be read as Parquet"),
+        (".arrow", b"ARROW1 and no more", "train.arrow cannot be read as Arrow"),
+        (".feather", parquet(NAMED)[:80], "train.feather cannot be read as Feather"),
+    ],
+)  # fmt: skip
+def test_a_row_that_cannot_be_read_is_named(
+    ending: str, content: bytes, expected: str, tmp_path: Path
+) -> None:
+    with pytest.raises(CorpusError) as raised:
+        loaded(tmp_path / "mine", ending, content)
+    assert expected in str(raised.value)
+    assert f"train{ending}" in str(raised.value)
+
+
+def test_texts_in_jsonl_are_read_as_before(tmp_path: Path) -> None:
+    corpus = loaded(tmp_path / "mine", ".jsonl", lines([{"text": "a b", "label": "x"}]))
+    assert [task.scheme for task in corpus.tasks] == ["text"]
