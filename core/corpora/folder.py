@@ -118,7 +118,7 @@ _FORMATS: dict[Format, str] = {
     "columns": "CoNLL columns",
     "conllu": "CoNLL-U",
     "texts": "texts in named columns",
-    "lists": "lists of words",
+    "lists": "lists of words or spans",
 }
 
 

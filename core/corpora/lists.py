@@ -1,4 +1,4 @@
-"""The reader of lists of words: JSON, JSONL, Parquet and Arrow files whose rows are sentences.
+"""The reader of files of records: JSON, JSONL, Parquet and Arrow whose rows are sentences.
 
 A row has its words in `tokens` or `words`, and in a column for each task a list of labels, as long as that of
 the words. Labels are strings, or numbers where the file has their names. Errors name the file and the row.
@@ -6,53 +6,38 @@ the words. Labels are strings, or numbers where the file has their names. Errors
 
 from __future__ import annotations
 
-import codecs
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path
 from sys import intern
 from types import MappingProxyType
 from typing import Any
 
 from core.corpora.assembly import assemble
+from core.corpora.char_spans import Counted, sentences_of, span_notes, tool_of
 from core.corpora.columns import cleaned, is_skipped
-from core.corpora.readers import IGNORED, OTHER_COLUMNS, TOKENS, GivenFile, Source, read_bytes, read_lines
+from core.corpora.readers import IGNORED, OTHER_COLUMNS, TOKENS, Source
 from core.corpora.reading import ColumnReading, values_shown
-from core.corpora.text_files import beginning, check_characters, is_left_out, json_object, json_value
+from core.corpora.records import ARROW, JSON, JSONL, Record, Records, read_records
+from core.corpora.text_files import at, beginning, check_characters, is_left_out, json_object
 from core.corpora.types import Corpus, Sentence, Split
 from core.errors import CorpusError
 from core.plain_text import shortened
 from core.wording import all_of, plural
 
-_JSON, _JSONL = ".json", ".jsonl"
-_ARROW = {".parquet": "Parquet", ".arrow": "Arrow", ".feather": "Feather"}
-
-ENDINGS = (_JSON, *_ARROW)
+ENDINGS = (JSON, *ARROW)
 """The endings of files that hold nothing but lists. JSONL may hold texts too: its first row tells."""
 
+_SPANS = " spans"
 _WORDS = (TOKENS, "words")
 _TASK_SUFFIX = "_tags"
 _NAMES_SUFFIX = "_names"
 # The first row of JSONL must lie within so many bytes to tell what the file holds.
 _MOST_SEEN = 500_000
-
-Record = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class _Records:
-    """What a file holds: how it is laid out, its rows with the places to name in errors, and the names of
-    labels that are numbers, by column.
-    """
-
-    layout: str
-    rows: Iterator[tuple[str, Record]]
-    names: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -86,18 +71,20 @@ class _Rows:
     sentences: Sequence[Sentence]
     places: Sequence[str]
     wordless: int
+    counts: Counter[Counted]
 
 
 def holds_lists(source: Source) -> bool:
     """Whether a file holds lists of words: by its ending, or of JSONL by its first row."""
     ending = Path(source.name).suffix.lower()
-    if ending != _JSONL:
+    if ending != JSONL:
         return ending in ENDINGS
     first, _, _ = beginning(source, _MOST_SEEN).lstrip().partition("\n")
     try:
-        return _words_column(json_object(first)) is not None
+        row = json_object(first)
     except ValueError:
         return False  # the reader of texts says what is wrong
+    return _words_column(row) is not None or tool_of(row) is not None
 
 
 def read_lists(
@@ -115,6 +102,9 @@ def read_lists(
         training = training or found.columns
         if found.wordless:
             notes.append(f"{file.name}: {plural(found.wordless, 'row')} without words left out.")
+        if unannotated := found.counts["not annotated"]:
+            rows = plural(unannotated, "row")
+            notes.append(f"{file.name}: {rows} that nobody annotated or accepted left out.")
     assert training is not None
     tasks = training.tasks()
     of_training = read["train"].sentences
@@ -134,13 +124,16 @@ def read_lists(
     corpus = assemble(name, splits, notes, tag_lists, place=place)
     (reading,) = corpus.readings
     words = values_shown(word for sentence in corpus.train[:50] for word in sentence.tokens)
+    of_spans = span_notes({split: rows.counts for split, rows in read.items()})
+    layout = all_of(list(dict.fromkeys(rows.layout for rows in read.values())))
+    is_guess = layout.endswith(_SPANS)  # the name of the task
     columns = (
         ColumnReading(TOKENS, "words", examples=words),
-        *reading.columns,
+        *(replace(each, guessed=is_guess, notes=(*each.notes, *of_spans)) for each in reading.columns),
         *(ColumnReading(column, "skipped", examples=examples) for column, examples in left_out.items()),
     )
-    layout = all_of(list(dict.fromkeys(rows.layout for rows in read.values())))
-    return replace(corpus, readings=(replace(reading, columns=columns, layout=layout),))
+    reading = replace(reading, columns=columns, layout=layout)
+    return replace(corpus, readings=(reading,), notes=reading.all_notes)
 
 
 def _without(sentence: Sentence, skipped: Iterable[str]) -> Sentence:
@@ -150,13 +143,14 @@ def _without(sentence: Sentence, skipped: Iterable[str]) -> Sentence:
 
 def _read(source: Source, training: _Columns | None) -> _Rows:
     """The sentences of a file, whose columns must be those of the training file."""
-    records = _records(source)
+    counts: Counter[Counted] = Counter()
+    records = _records(source, counts)
     columns: _Columns | None = None
     tasks: dict[str, str] = {}
     sentences, places = [], []
     wordless = 0
     for place, record in records.rows:
-        with _at(source, place):
+        with at(source, place):
             if columns is None:
                 columns = _columns(record, records.names, training)
                 tasks = columns.tasks()
@@ -168,129 +162,31 @@ def _read(source: Source, training: _Columns | None) -> _Rows:
         places.append(place)
     if columns is None or not sentences:
         raise CorpusError(f"{source} holds no sentence; it must hold at least one.")
-    return _Rows(records.layout, columns, sentences, places, wordless)
+    return _Rows(records.layout, columns, sentences, places, wordless, counts)
 
 
-@contextmanager
-def _at(source: Source, place: str) -> Iterator[None]:
-    """Around what reads that row: a ValueError, which says what is wrong with it, becomes a CorpusError."""
-    try:
-        yield
-    except ValueError as error:
-        raise CorpusError(f"{source}, {place}: {error}") from None
+def _records(source: Source, counts: Counter[Counted]) -> Records:
+    """The rows of a file. Those with spans of characters become rows of words; what is done to spans is added
+    to `counts` as they are read.
+    """
+    records = read_records(source)
+    if (first := next(records.rows, None)) is None:
+        return records
+    rows = chain([first], records.rows)
+    tool = tool_of(first[1]) if _words_column(first[1]) is None else None
+    if tool is None:
+        return replace(records, rows=rows)
+
+    def sentences() -> Iterator[tuple[str, Record]]:
+        for place, record in rows:
+            with at(source, place):
+                found = list(sentences_of(record, counts))
+            yield from ((place, sentence) for sentence in found)
+
+    return Records(f"{tool}{_SPANS}", sentences())
 
 
-def _records(source: Source) -> _Records:
-    ending = Path(source.name).suffix.lower()
-    readers: dict[str, Callable[[Source], _Records]] = {_JSON: _json, _JSONL: _jsonl}
-    return readers.get(ending, _arrow)(source)
-
-
-def _content(source: Source) -> bytes:
-    return source.content if isinstance(source, GivenFile) else read_bytes(source)
-
-
-def _jsonl(source: Source) -> _Records:
-    def rows() -> Iterator[tuple[str, Record]]:
-        lines = read_lines(source)
-        while not lines[-1].strip():
-            lines.pop()
-        for number, line in enumerate(lines, start=1):
-            with _at(source, f"line {number}"):
-                record = json_object(line, _EXAMPLE)
-            yield f"line {number}", record
-
-    return _Records("JSONL lists", rows())
-
-
-def _json(source: Source) -> _Records:
-    try:
-        text = _content(source).removeprefix(codecs.BOM_UTF8).decode("utf-8")
-        value = json_value(text)
-    except UnicodeDecodeError as error:
-        raise CorpusError(
-            f"{source}: byte 0x{error.object[error.start]:02x} at position {error.start + 1} is not UTF-8; "
-            "save the file as UTF-8."
-        ) from None
-    except json.JSONDecodeError as error:
-        if error.msg == "Extra data":  # an object a line, as datasets writes files of this ending too
-            return _jsonl(source)
-        raise CorpusError(f"{source}, line {error.lineno}: is no JSON ({error.msg}).") from None
-    except (ValueError, RecursionError) as error:
-        raise CorpusError(f"{source} is no JSON ({error}).") from None
-    if isinstance(value, dict):
-        value = value["data"] if isinstance(value.get("data"), list) else [value]
-    if not isinstance(value, list):
-        raise CorpusError(f"{source}: expected a list of objects such as {_EXAMPLE}.")
-
-    def rows() -> Iterator[tuple[str, Record]]:
-        for number, record in enumerate(value, start=1):
-            if not isinstance(record, dict):
-                raise CorpusError(f"{source}, row {number}: expected an object such as {_EXAMPLE}.")
-            yield f"row {number}", record
-
-    return _Records("JSON lists", rows())
-
-
-_EXAMPLE = '{"tokens": ["…"], "ner_tags": ["…"]}'
-
-
-def _arrow(source: Source) -> _Records:
-    """The rows of a Parquet, Arrow or Feather file. Numbers have the names that `datasets` stored."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    kind = _ARROW[Path(source.name).suffix.lower()]
-    content = _content(source)
-
-    @contextmanager
-    def readable() -> Iterator[None]:
-        try:
-            yield
-        except (pa.ArrowException, OSError) as error:
-            reason = shortened(str(error).partition("\n")[0])
-            raise CorpusError(f"{source} cannot be read as {kind} ({reason}); write it anew.") from None
-
-    with readable():
-        if kind == "Parquet":
-            file = pq.ParquetFile(pa.BufferReader(content))
-            schema, batches = file.schema_arrow, file.iter_batches()
-        elif content.startswith(b"ARROW1"):
-            whole = pa.ipc.open_file(pa.BufferReader(content))
-            schema = whole.schema
-            batches = map(whole.get_batch, range(whole.num_record_batches))
-        else:
-            stream = pa.ipc.open_stream(pa.BufferReader(content))
-            schema, batches = stream.schema, iter(stream)
-
-    def rows() -> Iterator[tuple[str, Record]]:
-        numbers = count(1)
-        while True:
-            with readable():
-                if (batch := next(batches, None)) is None:
-                    return
-                records = batch.to_pylist()
-            for record in records:
-                yield f"row {next(numbers)}", record
-
-    return _Records(f"{kind} lists", rows(), _stored_names((schema.metadata or {}).get(b"huggingface", b"")))
-
-
-def _stored_names(metadata: bytes) -> dict[str, Sequence[str]]:
-    """The names of the numbers in each column, as `datasets` stores its ClassLabels beside the schema."""
-    try:
-        features = json.loads(metadata)["info"]["features"]
-    except (ValueError, KeyError, TypeError):
-        return {}  # of another writer
-    names = {}
-    for column, feature in features.items():
-        of_items = feature[0] if isinstance(feature, list) else feature.get("feature", feature)
-        if isinstance(of_items, dict) and isinstance(of_items.get("names"), list):
-            names[column] = of_items["names"]
-    return names
-
-
-# What is wrong with a row is a ValueError from here on: `_at` adds the file and the place.
+# What is wrong with a row is a ValueError from here on: `at` adds the file and the place.
 
 
 def _words_column(record: Record) -> str | None:

@@ -16,7 +16,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -231,12 +231,18 @@ def _refuse(source: Source, line: int, problem: str) -> NoReturn:
 
 
 @contextmanager
-def _line(source: Source, number: int) -> Iterator[None]:
-    """Around what reads that line: a ValueError, which says what is wrong with it, becomes a CorpusError."""
+def at(source: Source, place: str) -> Iterator[None]:
+    """Around what reads that line or row: a ValueError, which says what is wrong with it, becomes a
+    CorpusError.
+    """
     try:
         yield
     except ValueError as error:
-        raise CorpusError(f"{source}, line {number}: {error}") from None
+        raise CorpusError(f"{source}, {place}: {error}") from None
+
+
+def _line(source: Source, number: int) -> AbstractContextManager[None]:
+    return at(source, f"line {number}")
 
 
 def _tsv(source: Source, lines: Sequence[str]) -> Iterator[Row]:

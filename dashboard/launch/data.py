@@ -153,8 +153,8 @@ def _uploaded() -> str | None:
     """The folder of the files in the field, or of an earlier upload. Raises CorpusError."""
     name = st.text_input("Name", value="my-corpus", key="launch_own_name", persist_state="session")
     files = st.file_uploader(
-        "Files named train, dev and test: CoNLL columns, CoNLL-U, lists of words as JSON, JSONL or Parquet, "
-        "or texts as TSV, CSV or JSONL",
+        "Files named train, dev and test: CoNLL columns, CoNLL-U, lists of words or spans as JSON, "
+        "JSONL or Parquet, or texts as TSV, CSV or JSONL",
         accept_multiple_files=True,
         max_upload_size=MOST_MEGABYTES,
         key="launch_own_files",

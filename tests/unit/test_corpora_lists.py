@@ -108,6 +108,104 @@ def test_each_format_is_read_alike_from_a_folder_and_as_an_upload(case: str, tmp
     assert load(str(upload)).text_hash == corpus.text_hash
 
 
+# The text of each tool's export; "New York" is one span, its parts lie in it, and "da" is part of a word.
+TEXT = "Ada saw New York. Bo ran."
+_SPANS = [[0, 3, "PER"], [8, 16, "LOC"], [12, 16, "CITY"], [18, 20, "PER"]]
+_DICTS = [dict(zip(("start", "end", "label"), span, strict=True)) for span in _SPANS]
+_VALUES = [{"start": start, "end": end, "labels": [kind]} for start, end, kind in _SPANS]
+_OFFSETS = [{"label": kind, "start_offset": start, "end_offset": end} for start, end, kind in _SPANS]
+_TASK = {
+    "id": 1,
+    "data": {"text": TEXT},
+    "annotations": [
+        {"was_cancelled": True, "result": []},
+        {
+            "result": [
+                *({"value": value} for value in _VALUES),
+                {"value": {"choices": ["x"]}},
+                {"type": "relation"},
+            ]
+        },
+        {"result": []},
+    ],
+}
+SPANS: dict[str, tuple[str, Rows, str]] = {
+    "doccano": (".jsonl", [{"id": 1, "text": TEXT, "label": _SPANS, "Comments": []}], "doccano"),
+    "doccano, labels": (".jsonl", [{"text": TEXT, "labels": _SPANS}], "doccano"),
+    "doccano, entities": (
+        ".jsonl",
+        [{"text": TEXT, "entities": _OFFSETS}],
+        "doccano",
+    ),
+    "doccano, json": (".json", [{"text": TEXT, "label": _SPANS}], "doccano"),
+    "prodigy": (".jsonl", [{"text": TEXT, "spans": _DICTS, "answer": "accept"}], "Prodigy"),
+    "label studio": (".json", [_TASK], "Label Studio"),
+    "json-min": (".json", [{"id": 1, "text": TEXT, "label": _VALUES}], "Label Studio JSON-MIN"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SPANS)
+def test_spans_of_characters_become_labels_of_words(case: str, tmp_path: Path) -> None:
+    ending, rows, tool = SPANS[case]
+    content = json.dumps(rows).encode() if ending == ".json" else lines(rows)
+    corpus = loaded(tmp_path / "mine", ending, content)
+    assert [(" ".join(s.tokens), " ".join(s.labels["ner"])) for s in corpus.train] == [
+        ("Ada saw New York .", "B-PER O B-LOC I-LOC O"),
+        ("Bo ran .", "B-PER O O"),
+    ]
+    (reading,) = corpus.readings
+    assert reading.layout == f"{tool} spans"
+    assert [(column.name, column.guessed) for column in reading.columns] == [("tokens", False), ("ner", True)]
+    note = "spans that overlap a longer one or lie in it: 1 in train, 1 in test; left out."
+    assert f"ner: {note}" in corpus.notes
+    assert any("further annotations: 1 in train" in note for note in corpus.notes) == (rows == [_TASK])
+
+
+def _doccano(text: str, *spans: list[Any]) -> Rows:
+    return [{"text": text, "label": list(spans)}]
+
+
+_TOKENS = [{"text": "don't", "start": 0, "end": 5}, {"text": " ", "start": 5, "end": 6}]
+
+
+@pytest.mark.parametrize(
+    ("rows", "words", "labels", "note"),
+    [
+        (_doccano("Ada ran", [1, 5, "X"]), "Ada ran", "B-X I-X", "inside a word: 1 in train, 1 in test"),
+        (_doccano("Ada ran", [0, 4, "X"]), "Ada ran", "B-X O", ""),
+        (_doccano("Ada  ran", [4, 5, "X"], [3, 3, "X"]), "Ada ran", "O O", "that hold no word: 2 in train"),
+        (_doccano("a b c", [0, 3, "X"], [2, 5, "Y"]), "a b c", "B-X I-X O", "lie in it: 1 in train"),
+        (_doccano("a b c", [0, 3, "X"], [0, 3, "X"]), "a b c", "B-X I-X O", ""),
+        (_doccano("Go. Up. On.", [0, 7, "X"]), "Go . Up .|On .", "B-X I-X I-X I-X|O O", ""),
+        (_doccano("so\u00adft x", [0, 5, "First name"]), "soft x", "B-First name O", ""),
+        (_doccano("Ada's", [0, 3, "X"]), "Ada 's", "B-X O", ""),
+        (
+            [{"text": "don't ", "tokens": _TOKENS, "spans": [{"start": 0, "end": 5, "label": "X"}]}],
+            "don't", "B-X", "",
+        ),
+        (
+            [
+                {"text": "a b", "spans": [{"start": 0, "end": 1, "label": "X"}]},
+                {"text": "c", "spans": [], "answer": "reject"},
+            ],
+            "a b", "B-X O", "train.jsonl: 1 row that nobody annotated or accepted left out.",
+        ),
+        (
+            [{"text": "\U0001f600 Bo", "label": [{"start": 3, "end": 5, "text": "Bo", "labels": ["X"]}]}],
+            "\U0001f600 Bo", "O B-X", "count UTF-16 units: 1 in train",
+        ),
+    ],
+)  # fmt: skip
+def test_spans_that_do_not_fit_are_converted_and_counted(
+    rows: Rows, words: str, labels: str, note: str, tmp_path: Path
+) -> None:
+    corpus = loaded(tmp_path / "mine", ".jsonl", lines(rows))
+    assert "|".join(" ".join(sentence.tokens) for sentence in corpus.train) == words
+    assert "|".join(" ".join(sentence.labels["ner"]) for sentence in corpus.train) == labels
+    told = [text for text in corpus.notes if "spans that" in text or "spans whose" in text or "row" in text]
+    assert note in " ".join(told) if note else not told
+
+
 def test_columns_beside_the_labels_are_skipped_and_told(tmp_path: Path) -> None:
     rows: Rows = [
         {"id": [0, 1], "n": ["1", "2"], "intent": "go", "tokens": ["a", "b"], "pos": ["X", "Y"], "ner": None},
@@ -155,6 +253,13 @@ _ROW = {"tokens": ["Ada", "ran"], "ner_tags": ["B-PER", "O"]}
         (".jsonl", lines([{"tokens": ["Ada"], "id": 1}]), "line 1: expected a list of labels beside tokens"),
         (".jsonl", lines([_ROW, _ROW | {"ner_tags": ["O", "I_PER"]}] * 30), "line 2, word 2: 'I_PER'"),
         (".jsonl", lines([{"tokens": ["a"], "x": [5], "x_names": ["A"]}]), "x has the number 5"),
+        (".jsonl", lines(_doccano("a") + _doccano("a", [0, 2, "X"])), "line 2: a span is from 0 to 2"),
+        (".jsonl", lines(_doccano("a") + _doccano("a", [0, 1])), "line 2: expected a span with start"),
+        (".jsonl", lines(_doccano("a") + _doccano("a", ["0", 1, "X"])), "line 2: expected a span with start"),
+        (".jsonl", lines(_doccano("a") + _doccano("a", [0, 1, " "])), "line 2: the span from 0 to 1 has no"),
+        (".jsonl", lines([*_doccano("a"), {"label": []}]), "line 2: expected the text in text"),
+        (".jsonl", lines([*_doccano("a"), {"text": "a", "label": "X"}]), "line 2: label must be"),
+        (".json", json.dumps([_TASK, {"data": {}, "annotations": [{}]}]).encode(), "row 2: expected the"),
         (".parquet", b"PAR1 and no more", "train.parquet cannot be read as Parquet"),
         (".arrow", b"ARROW1 and no more", "train.arrow cannot be read as Arrow"),
         (".feather", parquet(NAMED)[:80], "train.feather cannot be read as Feather"),
