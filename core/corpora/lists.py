@@ -1,4 +1,4 @@
-"""The reader of files of records: JSON, JSONL, Parquet and Arrow whose rows are sentences.
+"""The reader of files of records: JSON, JSONL, Parquet, Arrow and CSV whose rows are sentences.
 
 A row has its words in `tokens` or `words`, and in a column for each task a list of labels, as long as that of
 the words. Labels are strings, or numbers where the file has their names. Errors name the file and the row.
@@ -22,15 +22,15 @@ from core.corpora.char_spans import Counted, sentences_of, span_notes, tool_of
 from core.corpora.columns import cleaned, is_skipped
 from core.corpora.readers import IGNORED, OTHER_COLUMNS, TOKENS, Source
 from core.corpora.reading import ColumnReading, values_shown
-from core.corpora.records import ARROW, JSON, JSONL, Record, Records, read_records
-from core.corpora.text_files import at, beginning, check_characters, is_left_out, json_object
+from core.corpora.records import ARROW, JSON, JSONL, Record, Records, numbers_sentences, read_records
+from core.corpora.text_files import CSV, at, beginning, check_characters, is_left_out, json_object
 from core.corpora.types import Corpus, Sentence, Split
 from core.errors import CorpusError
 from core.plain_text import shortened
 from core.wording import all_of, plural
 
 ENDINGS = (JSON, *ARROW)
-"""The endings of files that hold nothing but lists. JSONL may hold texts too: its first row tells."""
+"""The endings of files that hold nothing but lists. CSV and JSONL may hold texts too."""
 
 _SPANS = " spans"
 _WORDS = (TOKENS, "words")
@@ -75,8 +75,10 @@ class _Rows:
 
 
 def holds_lists(source: Source) -> bool:
-    """Whether a file holds lists of words: by its ending, or of JSONL by its first row."""
+    """Whether a file holds lists of words: by its ending, or of CSV and JSONL by its first row."""
     ending = Path(source.name).suffix.lower()
+    if ending == CSV:
+        return numbers_sentences(source)
     if ending != JSONL:
         return ending in ENDINGS
     first, _, _ = beginning(source, _MOST_SEEN).lstrip().partition("\n")
@@ -115,7 +117,7 @@ def read_lists(
     }
     left_out = {column: values_shown([example]) for column, example in training.left_out.items()} | skipped
     if left_out:
-        notes.append(f"Columns left out: {', '.join(left_out)}.")
+        notes.append(f"Columns left out: {', '.join(column or 'one without a name' for column in left_out)}.")
     splits = {split: [_without(s, skipped) for s in rows.sentences] for split, rows in read.items()}
 
     def place(split: Split, sentence: int, word: int) -> str:

@@ -1,12 +1,15 @@
-"""The rows of JSON, JSONL, Parquet and Arrow files as objects, each with its place. Errors name both.
+"""The rows of JSON, JSONL, Parquet, Arrow and CSV files as objects, each with its place. Errors name both.
 
-JSON is a list of objects, alone or in `data`.
+JSON is a list of objects, alone or in `data`. CSV has a word a line and a column that numbers the sentences:
+an object of it is a sentence, as in the other formats.
 """
 
 from __future__ import annotations
 
 import codecs
+import csv
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,8 +17,19 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from core.corpora.readers import GivenFile, Source, read_bytes, read_lines
-from core.corpora.text_files import at, json_object, json_value
+from core.corpora.readers import IGNORED, TOKENS, GivenFile, Source, read_bytes, read_lines
+from core.corpora.text_files import (
+    CSV,
+    WORD_NAMES,
+    at,
+    beginning,
+    check_names,
+    is_left_out,
+    is_text_column,
+    json_object,
+    json_value,
+    read_rows,
+)
 from core.errors import CorpusError
 from core.plain_text import shortened
 
@@ -149,7 +163,63 @@ def _stored_names(metadata: bytes) -> dict[str, Sequence[str]]:
     return names
 
 
+_SENTENCE = re.compile(r"sent(ence)?s?[ _.-]?(#|id|idx|index|no|nr|num|number)", re.IGNORECASE)
+
+
+def numbers_sentences(source: Source) -> bool:
+    """Whether a CSV file has a word a line: its first line names columns of sentence numbers and of words."""
+    header = [name.strip() for name in next(csv.reader(beginning(source).splitlines()), ())]
+    has_words = not WORD_NAMES.isdisjoint(map(str.lower, header))
+    return has_words and any(map(_SENTENCE.fullmatch, header)) and not any(map(is_text_column, header))
+
+
+def _csv(source: Source) -> Records:
+    """The sentences of a file with a word a line. The number of a sentence stands at its first word or at
+    each.
+    """
+    names, lines = read_rows(source)
+    numbering = next(place for place, name in enumerate(names) if _SENTENCE.fullmatch(name))
+    words = next(place for place, name in enumerate(names) if name.lower() in WORD_NAMES)
+    needed = [
+        place for place, name in enumerate(names) if not (is_left_out(name) or name.startswith(IGNORED))
+    ]
+
+    with at(source, "line 1"):
+        check_names(names, [names[place] for place in needed])
+
+    def sentence(rows: Sequence[Sequence[str]]) -> Record:
+        columns = zip(names, zip(*rows, strict=True), strict=True)
+        record: Record = {name: list(column) for name, column in columns}
+        return record | {TOKENS: record.pop(names[words]), names[numbering]: rows[0][numbering]}
+
+    def sentences() -> Iterator[tuple[str, Record]]:
+        seen: set[str] = set()
+        current, start = "", 0
+        rows: list[Sequence[str]] = []
+        for line, values in lines:
+            with at(source, f"line {line}"):
+                number = values[numbering].strip() or current
+                if not number:
+                    raise ValueError(f"{names[numbering]} is empty; the first word of a sentence needs it.")
+                if number != current and number in seen:
+                    raise ValueError(f"{number} goes on after another sentence; put its words together.")
+                for place in needed:
+                    if place != numbering and not values[place].strip():
+                        raise ValueError(f"{names[place]} is empty.")
+            if number != current:
+                if rows:
+                    yield f"line {start}", sentence(rows)
+                seen.add(number)
+                current, start, rows = number, line, []
+            rows.append(values)
+        if rows:
+            yield f"line {start}", sentence(rows)
+
+    return Records("CSV of a word a line", sentences())
+
+
 _READERS: dict[str, Callable[[Source], Records]] = {
+    CSV: _csv,
     JSON: _json,
     JSONL: _jsonl,
     **dict.fromkeys(ARROW, _arrow),

@@ -50,8 +50,8 @@ CSV, TSV = ".csv", ".tsv"
 """TSV is the ending of files whose first line tells whether they hold texts or the words of CoNLL columns."""
 
 _LEFT_OUT = re.compile(r"|(.*[\W_])?(id|idx|index)|(q|pair|prompt|gu|u)id\d?|.*_parse", re.IGNORECASE)
-# The names that tell a column of words, whose file holds no texts.
-_OF_WORDS = frozenset(["token", "tokens", "word", "words", "form"])
+WORD_NAMES = frozenset(["token", "tokens", "word", "words", "form"])
+"""The names that tell a column of words, whose file holds no texts."""
 _MOST_SEEN = 65_536
 _LABEL, _SCORE = "label", "score"
 # What separates names on the command line and in the form, and control characters.
@@ -132,7 +132,7 @@ def _are_texts(rows: Sequence[Sequence[str]]) -> bool:
     """
     names = [name.strip().lower() for name in rows[0]]
     first = next((place for place, name in enumerate(names) if is_text_column(name)), None)
-    if len(names) < 2 or first is None or not _OF_WORDS.isdisjoint(names):
+    if len(names) < 2 or first is None or not WORD_NAMES.isdisjoint(names):
         return False
     others = [row for row in rows[1:] if len(row) == len(names)]
     if any(" " in row[first].strip() for row in others):
@@ -153,7 +153,7 @@ def read_texts(
     `corpus` is what the task of a column `label` or `score` is called. Raises CorpusError with file, line and
     what was expected.
     """
-    names, rows = _read(source)
+    names, rows = read_rows(source)
     with _line(source, 1):
         columns = _columns(tuple(names), training)
     return _sentences(source, rows, columns, columns.tasks(corpus)), columns
@@ -180,7 +180,7 @@ def read_asked(source: Source, schemes: Mapping[str, str]) -> AskedTexts:
     A column named as a task of the run holds gold labels of it, empty where a row has none. So does `label`
     or `score`, where the run has one such task. Raises CorpusError as `read_texts`.
     """
-    names, rows = _read(source)
+    names, rows = read_rows(source)
     with _line(source, 1):
         texts = _text_columns(names)
     reads = "text" if len(texts) == 1 else "pair"
@@ -193,13 +193,13 @@ def read_asked(source: Source, schemes: Mapping[str, str]) -> AskedTexts:
     given: dict[str, Scheme] = {name: known[task].scheme for name, task in tasks.items()}
     columns = Columns(tuple(names), texts, given)
     with _line(source, 1):
-        _check_names(names, (*texts, *given))
+        check_names(names, (*texts, *given))
     sentences = _sentences(source, rows, columns, tasks, unlabelled=True)
     return AskedTexts(sentences, tuple(filter(None, columns.left_out)))
 
 
-def _read(source: Source) -> tuple[Sequence[str], Iterator[Row]]:
-    """The names of the columns, and the rows."""
+def read_rows(source: Source) -> tuple[Sequence[str], Iterator[Row]]:
+    """The names of the columns, and the rows. Raises CorpusError with file, line and what was expected."""
     ending = Path(source.name).suffix.lower()
     lines = read_lines(source, carriage_returns=ending == CSV)
     while lines and not lines[-1]:
@@ -345,7 +345,7 @@ def _columns(names: tuple[str, ...], training: Columns | None) -> Columns:
     tasks = [
         name for name in names if name not in texts and not is_left_out(name) and not name.startswith(IGNORED)
     ]
-    _check_names(names, (*texts, *tasks))
+    check_names(names, (*texts, *tasks))
     if unfit := [name for name in tasks if _NOT_IN_NAMES.search(name)]:
         raise ValueError(f"the name '{_short(unfit[0])}' of a column has a comma or the like; change it.")
     if not tasks:
@@ -378,7 +378,7 @@ def _text_columns(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names[lower.index(name)] for name in texts)
 
 
-def _check_names(names: Sequence[str], read: Sequence[str]) -> None:
+def check_names(names: Sequence[str], read: Sequence[str]) -> None:
     """Refuses two columns of one name that are read."""
     if twice := [name for name in read if names.count(name) > 1]:
         raise ValueError(f"two columns are named '{_short(twice[0])}'; give each a name of its own.")

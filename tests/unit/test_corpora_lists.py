@@ -77,6 +77,13 @@ READ: dict[str, tuple[str, bytes, list[list[str]], list[list[str]], str]] = {
         "ids and texts": (
             ".jsonl", lines([{"id": "0", "text": "a", **row, "_x": [1]} for row in NAMED]), "JSONL lists",
         ),
+        "number on the first word": (
+            ".csv", b"Sentence #,Word,ner\n1,Ada,B-PER\n,ran,O\n2,Bo,B-PER\n", "CSV of a word a line",
+        ),
+        "number on each word": (
+            ".csv", b",Word,sentence_id,_x,ner\r\n0,Ada,1,,B-PER\r\n1,ran,1,,O\r\n2,Bo,2,,B-PER\r\n",
+            "CSV of a word a line",
+        ),
         "parquet": (".parquet", parquet(NAMED), "Parquet lists"),
         "parquet of datasets": (".parquet", parquet(NUMBERED, {"ner_tags": FEATURE}), "Parquet lists"),
         "older datasets": (
@@ -260,6 +267,14 @@ _ROW = {"tokens": ["Ada", "ran"], "ner_tags": ["B-PER", "O"]}
         (".jsonl", lines([*_doccano("a"), {"label": []}]), "line 2: expected the text in text"),
         (".jsonl", lines([*_doccano("a"), {"text": "a", "label": "X"}]), "line 2: label must be"),
         (".json", json.dumps([_TASK, {"data": {}, "annotations": [{}]}]).encode(), "row 2: expected the"),
+        (".csv", b"sent_id,word,pos\n,a,X\n", "line 2: sent_id is empty; the first word"),
+        (".csv", b"sent_id,word,pos\n1,a,X\n2,b,X\n1,c,X\n", "line 4: 1 goes on after another sentence"),
+        (".csv", b"sent_id,word,pos\n1,a,X\n,,X\n", "line 3: word is empty"),
+        (".csv", b"sent_id,word,pos\n1,a,X\n,b,\n", "line 3: pos is empty"),
+        (".csv", b"sent_id,word,pos,pos\n1,a,X,Y\n", "line 1: two columns are named 'pos'"),
+        (".csv", b"sent_id,word\n1,a\n", "line 2: expected a list of labels beside tokens"),
+        (".csv", b"sent_id,word,pos\n1,a\n", "line 2: expected 3 columns"),
+        (".csv", b"sent_id,word,pos\n", "train.csv holds no sentence"),
         (".parquet", b"PAR1 and no more", "train.parquet cannot be read as Parquet"),
         (".arrow", b"ARROW1 and no more", "train.arrow cannot be read as Arrow"),
         (".feather", parquet(NAMED)[:80], "train.feather cannot be read as Feather"),
@@ -274,6 +289,24 @@ def test_a_row_that_cannot_be_read_is_named(
     assert f"train{ending}" in str(raised.value)
 
 
-def test_texts_in_jsonl_are_read_as_before(tmp_path: Path) -> None:
-    corpus = loaded(tmp_path / "mine", ".jsonl", lines([{"text": "a b", "label": "x"}]))
-    assert [task.scheme for task in corpus.tasks] == ["text"]
+def test_a_word_a_line_has_a_task_for_each_column(tmp_path: Path) -> None:
+    quote = '""""'
+    text = f"Sentence #,Word,POS,Tag\nSentence: 1,London,NNP,B-geo\n,{quote},{quote},O\n"
+    corpus = loaded(tmp_path / "mine", ".csv", text.encode())
+    (sentence,) = corpus.train
+    assert sentence.tokens == ("London", '"')
+    assert dict(sentence.labels) == {"POS": ("NNP", '"'), "Tag": ("B-geo", "O")}
+
+
+@pytest.mark.parametrize(
+    ("ending", "content"),
+    [
+        (".jsonl", lines([{"text": "a b", "label": "x"}])),
+        (".jsonl", lines([{"text": "a b", "label": "x", "_spans": [[0, 1, "y"]]}])),
+        (".csv", b"sentence,word,label\na b,a,x\n"),
+        (".csv", b"sent_id,word,text,label\n1,a,a b,x\n"),
+    ],
+)
+def test_texts_are_read_as_before(ending: str, content: bytes, tmp_path: Path) -> None:
+    corpus = loaded(tmp_path / "mine", ending, content)
+    assert {task.scheme for task in corpus.tasks} == {"text"}
