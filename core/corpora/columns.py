@@ -15,7 +15,7 @@ _CHUNK_TYPES = frozenset(["NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJ
 # A column with more kinds of values than this, and one for every few words, holds lemmas or the like.
 _MOST_LABELS = 200
 _WORDS_PER_LABEL = 10
-_NOTHING = frozenset([*NOT_ANNOTATED, "-", "*"])
+_NOTHING = frozenset([*NOT_ANNOTATED, "-", "*", "-X-"])
 # What stands for the words that a column says nothing of: it holds no parts of speech.
 _OUTSIDE = frozenset("Oo0-_*")
 _TREE = re.compile(r"[^*]*\*\)*")

@@ -22,7 +22,16 @@ from core.corpora.char_spans import Counted, sentences_of, span_notes, tool_of
 from core.corpora.columns import cleaned, is_skipped
 from core.corpora.readers import IGNORED, OTHER_COLUMNS, TOKENS, Source
 from core.corpora.reading import ColumnReading, values_shown
-from core.corpora.records import ARROW, JSON, JSONL, Record, Records, numbers_sentences, read_records
+from core.corpora.records import (
+    ARROW,
+    JSON,
+    JSONL,
+    Record,
+    Records,
+    is_list_of,
+    numbers_sentences,
+    read_records,
+)
 from core.corpora.text_files import CSV, at, beginning, check_characters, is_left_out, json_object
 from core.corpora.types import Corpus, Sentence, Split
 from core.errors import CorpusError
@@ -193,11 +202,7 @@ def _records(source: Source, counts: Counter[Counted]) -> Records:
 
 def _words_column(record: Record) -> str | None:
     """The column of words; None where no column holds a list of them."""
-    return next((name for name in _WORDS if _is_list(record.get(name), str)), None)
-
-
-def _is_list(value: Any, kind: type | tuple[type, ...]) -> bool:
-    return isinstance(value, list) and all(isinstance(item, kind) for item in value)
+    return next((name for name in _WORDS if is_list_of(record.get(name), str)), None)
 
 
 def _columns(record: Record, names: Mapping[str, Sequence[str]], training: _Columns | None) -> _Columns:
@@ -215,8 +220,14 @@ def _columns(record: Record, names: Mapping[str, Sequence[str]], training: _Colu
         if column == words or _names_numbers(column, record):
             continue
         is_named_other = is_left_out(column) or column in OTHER_COLUMNS or column.startswith(IGNORED)
-        if column in known or (_is_list(value, (str, int)) and not is_named_other):
+        # A list of another length is of something else, unless its name is surely that of labels.
+        is_list = is_list_of(value, (str, int)) and (
+            len(value) == len(record[words]) or column.endswith(_TASK_SUFFIX)
+        )
+        if column in known or (is_list and not is_named_other):
             beside = record.get(f"{column}{_NAMES_SUFFIX}")
+            if beside is not None and not is_list_of(beside, str):
+                raise ValueError(f"{column}{_NAMES_SUFFIX} must be a list of names.")
             labels[column] = beside or names.get(column) or known.get(column, ())
         else:
             left_out[column] = json.dumps(value, ensure_ascii=False, default=str)
@@ -246,7 +257,7 @@ def _sentence(record: Record, columns: _Columns, tasks: Mapping[str, str]) -> Se
         if isinstance(record[column], list) and not _names_numbers(column, record):
             raise ValueError(f"has also {shortened(column)}; every row needs the columns of the first.")
     words = record.get(columns.words)
-    if not _is_list(words, str):
+    if not is_list_of(words, str):
         raise ValueError(f"{columns.words} must be a list of words.")
     assert isinstance(words, list)
     for number, word in enumerate(words, start=1):

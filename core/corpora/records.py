@@ -51,6 +51,11 @@ class Records:
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
+def is_list_of(value: Any, kind: type | tuple[type, ...]) -> bool:
+    """Whether a value is a list of nothing but that."""
+    return isinstance(value, list) and all(isinstance(item, kind) for item in value)
+
+
 def read_records(source: Source) -> Records:
     """The rows of a file, one after another; its ending tells the format.
 
@@ -153,12 +158,14 @@ def _stored_names(metadata: bytes) -> dict[str, Sequence[str]]:
     """The names of the numbers in each column, as `datasets` stores its ClassLabels beside the schema."""
     try:
         features = json.loads(metadata)["info"]["features"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return {}  # of another writer
     names = {}
-    for column, feature in features.items():
-        of_items = feature[0] if isinstance(feature, list) else feature.get("feature", feature)
-        if isinstance(of_items, dict) and isinstance(of_items.get("names"), list):
+    for column, feature in features.items() if isinstance(features, dict) else ():
+        of_items = feature[0] if isinstance(feature, list) and feature else feature
+        if isinstance(of_items, dict):
+            of_items = of_items.get("feature", of_items)
+        if isinstance(of_items, dict) and is_list_of(of_items.get("names"), str):
             names[column] = of_items["names"]
     return names
 

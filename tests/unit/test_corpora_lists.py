@@ -74,6 +74,13 @@ READ: dict[str, tuple[str, bytes, list[list[str]], list[list[str]], str]] = {
         "names beside": (
             ".jsonl", lines([NUMBERED[0] | {"ner_tags_names": NAMES}, NUMBERED[1]]), "JSONL lists",
         ),
+        "a list of something else": (
+            ".jsonl", lines([{"spans": ["a"] * 3, **NAMED[0]}, {"spans": [], **NAMED[1]}]), "JSONL lists",
+        ),
+        "label studio's CoNLL": (
+            ".conll", b"-DOCSTART- -X- O\nAda -X- _ B-PER\nran -X- _ O\n\nBo -X- _ B-PER\n",
+            "CoNLL columns separated by spaces",
+        ),
         "ids and texts": (
             ".jsonl", lines([{"id": "0", "text": "a", **row, "_x": [1]} for row in NAMED]), "JSONL lists",
         ),
@@ -243,6 +250,7 @@ _ROW = {"tokens": ["Ada", "ran"], "ner_tags": ["B-PER", "O"]}
     [
         (".jsonl", lines(NUMBERED), "line 1: ner_tags holds numbers, and their names are not in the file"),
         (".parquet", parquet(NUMBERED), "row 1: ner_tags holds numbers, and their names"),
+        (".jsonl", lines([{"tokens": ["Bo"], "ner_tags": []}]), "line 1: ner_tags has 0 labels"),
         (".parquet", parquet([_ROW, {"tokens": ["Bo"], "ner_tags": []}]), "row 2: ner_tags has 0 labels"),
         (".jsonl", lines([_ROW, {"tokens": ["Bo"]}]), "line 2: has no ner_tags; write null"),
         (".jsonl", lines([_ROW, _ROW | {"pos": ["X", "Y"]}]), "line 2: has also pos; every row"),
@@ -275,6 +283,7 @@ _ROW = {"tokens": ["Ada", "ran"], "ner_tags": ["B-PER", "O"]}
         (".csv", b"sent_id,word\n1,a\n", "line 2: expected a list of labels beside tokens"),
         (".csv", b"sent_id,word,pos\n1,a\n", "line 2: expected 3 columns"),
         (".csv", b"sent_id,word,pos\n", "train.csv holds no sentence"),
+        (".jsonl", lines([{"tokens": ["a"], "x": [0], "x_names": "A"}]), "x_names must be a list of names"),
         (".parquet", b"PAR1 and no more", "train.parquet cannot be read as Parquet"),
         (".arrow", b"ARROW1 and no more", "train.arrow cannot be read as Arrow"),
         (".feather", parquet(NAMED)[:80], "train.feather cannot be read as Feather"),
@@ -287,6 +296,16 @@ def test_a_row_that_cannot_be_read_is_named(
         loaded(tmp_path / "mine", ending, content)
     assert expected in str(raised.value)
     assert f"train{ending}" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "features",
+    [[], {"ner_tags": []}, {"ner_tags": "List"}, {"ner_tags": {"feature": 1}}, {"ner_tags": {"names": [1]}}],
+)
+def test_metadata_of_another_form_names_nothing(features: Any, tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="row 1: ner_tags holds numbers"):
+        loaded(tmp_path / "mine", ".parquet", parquet(NUMBERED, features))
+    assert loaded(tmp_path / "named", ".parquet", parquet(NAMED, features)).train
 
 
 def test_a_word_a_line_has_a_task_for_each_column(tmp_path: Path) -> None:
