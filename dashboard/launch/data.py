@@ -61,7 +61,7 @@ GREY = "#8A939B"
 _SAVED = "launch_own_saved"
 _LABELS_HEIGHT = 246
 _UPLOADS_HEIGHT = 220
-_OWN_HELP = "CoNLL columns, CoNLL-U, or texts and pairs. Nothing leaves this machine."
+_OWN_HELP = "CoNLL, lists of words, spans of annotation tools, texts and pairs. Nothing leaves this machine."
 
 
 @dataclass(frozen=True)
