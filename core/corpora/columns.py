@@ -15,7 +15,7 @@ _CHUNK_TYPES = frozenset(["NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJ
 # A column with more kinds of values than this, and one for every few words, holds lemmas or the like.
 _MOST_LABELS = 200
 _WORDS_PER_LABEL = 10
-_NOTHING = frozenset([*NOT_ANNOTATED, "-", "*"])
+_NOTHING = frozenset([*NOT_ANNOTATED, "-", "*", "-X-"])
 # What stands for the words that a column says nothing of: it holds no parts of speech.
 _OUTSIDE = frozenset("Oo0-_*")
 _TREE = re.compile(r"[^*]*\*\)*")
@@ -23,6 +23,14 @@ _DIGITS = re.compile(r"\d+")
 _NUMBER = re.compile(r"\d+([-:.,]\d+)*")
 # What separates names on the command line and in the form, and control characters.
 _NOT_IN_NAMES = re.compile("[,;\x00-\x20]+")
+
+
+CONLLU = ".conllu"
+
+
+def is_conllu(file_name: str) -> bool:
+    """Whether a file of that name is CoNLL-U."""
+    return file_name.lower().endswith(CONLLU)
 
 
 @dataclass(frozen=True)
@@ -114,9 +122,19 @@ def _name(column: Sequence[Sequence[str]], values: Set[str], found: Notation | N
     return "labels" if values & _OUTSIDE or is_of_sentences else "pos"
 
 
+def is_skipped(column: Sequence[Sequence[str]]) -> bool:
+    """Whether a column, sentence by sentence, holds no labels by what is in it: numbers of words, lemmas."""
+    return _name(column, set(chain.from_iterable(column)), notation(column)).startswith(IGNORED)
+
+
+def cleaned(name: str) -> str:
+    """A column's name without what separates names on the command line; empty where nothing is left."""
+    return _NOT_IN_NAMES.sub("-", name).strip("-")
+
+
 def _header_name(header: str, name: str) -> str:
-    cleaned = _NOT_IN_NAMES.sub("-", header).strip("-")
-    return f"{IGNORED}{cleaned}" if name.startswith(IGNORED) else cleaned or name
+    header = cleaned(header)
+    return f"{IGNORED}{header}" if name.startswith(IGNORED) else header or name
 
 
 def is_numbering(column: Sequence[Sequence[str]]) -> bool:

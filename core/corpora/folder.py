@@ -10,8 +10,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
+from core.corpora import lists, text_files
 from core.corpora.assembly import SPLITS, assemble
-from core.corpora.columns import ColumnProposal, check_names, name_columns, propose
+from core.corpora.columns import CONLLU, ColumnProposal, check_names, is_conllu, name_columns, propose
+from core.corpora.lists import holds_lists, read_lists
 from core.corpora.readers import (
     FEATURE,
     TOKENS,
@@ -23,16 +25,17 @@ from core.corpora.readers import (
     read_table,
 )
 from core.corpora.reading import ColumnReading, guessed, values_shown
-from core.corpora.text_files import ENDINGS, Columns, holds_texts, read_texts
+from core.corpora.text_files import Columns, holds_texts, read_texts
 from core.corpora.types import Corpus, Scheme, Sentence, Split
 from core.errors import CorpusError
 from core.paths import upload_dir
 from core.plain_text import shortened
 from core.wording import all_of
 
-CONLLU = ".conllu"
 EXTENSIONS = (".conll", ".txt", ".tsv", ".iob", ".iob1", ".iob2", ".bio", ".col", CONLLU)
 """The endings by which a file is taken for annotated words."""
+READ_ENDINGS = (*EXTENSIONS, *text_files.ENDINGS, *lists.ENDINGS)
+"""The endings of all files that are read."""
 
 _SPLIT_WORDS: dict[str, Split] = {
     **dict.fromkeys(("train", "training"), "train"),
@@ -48,7 +51,7 @@ def split_of(file_name: str) -> Split | None:
     """
     path = Path(file_name)
     ending = path.suffix.lower()
-    known = ending in (*EXTENSIONS, *ENDINGS)
+    known = ending in READ_ENDINGS
     if file_name.startswith(".") or not (known or ending.lstrip(".") in ("", *_SPLIT_WORDS)):
         return None
     return _split_in(path.name.lower().removesuffix(ending if known else ""))
@@ -110,16 +113,12 @@ def splits_of(names: Iterable[str], place: str) -> dict[Split, str]:
     return {split: files[split] for split in SPLITS if split in files}
 
 
-def is_conllu(file_name: str) -> bool:
-    """Whether a file of that name is CoNLL-U."""
-    return file_name.lower().endswith(CONLLU)
-
-
-Format = Literal["columns", "conllu", "texts"]
+Format = Literal["columns", "conllu", "texts", "lists"]
 _FORMATS: dict[Format, str] = {
     "columns": "CoNLL columns",
     "conllu": "CoNLL-U",
     "texts": "texts in named columns",
+    "lists": "lists of words or spans",
 }
 
 
@@ -135,7 +134,9 @@ def format_of(files: Iterable[Source], place: str) -> Format:
 
 
 def _format(file: Source) -> Format:
-    return "conllu" if is_conllu(file.name) else "texts" if holds_texts(file) else "columns"
+    if is_conllu(file.name):
+        return "conllu"
+    return "lists" if holds_lists(file) else "texts" if holds_texts(file) else "columns"
 
 
 def detect_columns(path: str | Path) -> ColumnProposal | None:
@@ -194,6 +195,8 @@ def read_splits(
         notes.append(f"There is no test file: {files['test'].name} is the test split.")
     if format_ == "texts":
         corpus = _read_texts(files, name, text_task, notes)
+    elif format_ == "lists":
+        corpus = read_lists(files, name, tag_lists, notes)
     elif format_ == "conllu":
         corpus = _read_conllu(files, name, notes)
     else:

@@ -13,10 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from core.corpora.columns import check_names, is_numbering, name_columns
-from core.corpora.folder import is_conllu
+from core.corpora.columns import check_names, is_conllu, is_numbering, name_columns
 from core.corpora.readers import (
     CONLLU_WIDTH,
     IGNORED,
@@ -80,6 +79,29 @@ def split_sentences(text: str) -> list[list[str]]:
     """
     pieces = [piece for line in _joined_lines(_INVISIBLE.sub("", text)) for piece in _cut(line)]
     return [words for words in map(split_words, pieces) if words]
+
+
+class PlacedWord(NamedTuple):
+    """A word and its place: the characters of the text from `start` up to, not including, `end`."""
+
+    word: str
+    start: int
+    end: int
+
+
+def placed_sentences(text: str) -> list[list[PlacedWord]]:
+    """The sentences of `split_sentences`, with the place of each word in the text."""
+    kept = [place for place, mark in enumerate(text) if not _INVISIBLE.match(mark)]
+    seen = _INVISIBLE.sub("", text)
+    end = 0
+
+    def placed(word: str) -> PlacedWord:
+        nonlocal end
+        start = seen.index(word, end)
+        end = start + len(word)
+        return PlacedWord(word, kept[start], kept[end - 1] + 1)
+
+    return [list(map(placed, words)) for words in split_sentences(text)]
 
 
 def split_words(text: str) -> list[str]:

@@ -16,7 +16,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -50,8 +50,8 @@ CSV, TSV = ".csv", ".tsv"
 """TSV is the ending of files whose first line tells whether they hold texts or the words of CoNLL columns."""
 
 _LEFT_OUT = re.compile(r"|(.*[\W_])?(id|idx|index)|(q|pair|prompt|gu|u)id\d?|.*_parse", re.IGNORECASE)
-# The names that tell a column of words, whose file holds no texts.
-_OF_WORDS = frozenset(["token", "tokens", "word", "words", "form"])
+WORD_NAMES = frozenset(["token", "tokens", "word", "words", "form"])
+"""The names that tell a column of words, whose file holds no texts."""
 _MOST_SEEN = 65_536
 _LABEL, _SCORE = "label", "score"
 # What separates names on the command line and in the form, and control characters.
@@ -97,16 +97,26 @@ def holds_texts(source: Source) -> bool:
     ending = Path(source.name).suffix.lower()
     if ending != TSV:
         return ending in _ROWS
+    lines = re.split("\r\n|\n|\r", beginning(source))
+    return _are_texts([line.split("\t") for line in lines])
+
+
+def beginning(source: Source, most: int = _MOST_SEEN) -> str:
+    """The text of the first bytes of a file; empty where it cannot be read, of which its reader says why."""
     if isinstance(source, GivenFile):
-        beginning = source.content[:_MOST_SEEN]
+        seen = source.content[:most]
     else:
         try:
             with opened(source) as file:
-                beginning = file.read(_MOST_SEEN)
+                seen = file.read(most)
         except OSError:
-            return False  # the reader says what is wrong
-    lines = re.split("\r\n|\n|\r", beginning.decode("utf-8-sig", errors="replace"))
-    return _are_texts([line.split("\t") for line in lines])
+            return ""
+    return seen.decode("utf-8-sig", errors="replace")
+
+
+def is_left_out(name: str) -> bool:
+    """Whether a column of that name holds numbers of rows or the like."""
+    return _LEFT_OUT.fullmatch(name) is not None
 
 
 def is_text_column(name: str) -> bool:
@@ -122,7 +132,7 @@ def _are_texts(rows: Sequence[Sequence[str]]) -> bool:
     """
     names = [name.strip().lower() for name in rows[0]]
     first = next((place for place, name in enumerate(names) if is_text_column(name)), None)
-    if len(names) < 2 or first is None or not _OF_WORDS.isdisjoint(names):
+    if len(names) < 2 or first is None or not WORD_NAMES.isdisjoint(names):
         return False
     others = [row for row in rows[1:] if len(row) == len(names)]
     if any(" " in row[first].strip() for row in others):
@@ -143,7 +153,7 @@ def read_texts(
     `corpus` is what the task of a column `label` or `score` is called. Raises CorpusError with file, line and
     what was expected.
     """
-    names, rows = _read(source)
+    names, rows = read_rows(source)
     with _line(source, 1):
         columns = _columns(tuple(names), training)
     return _sentences(source, rows, columns, columns.tasks(corpus)), columns
@@ -170,7 +180,7 @@ def read_asked(source: Source, schemes: Mapping[str, str]) -> AskedTexts:
     A column named as a task of the run holds gold labels of it, empty where a row has none. So does `label`
     or `score`, where the run has one such task. Raises CorpusError as `read_texts`.
     """
-    names, rows = _read(source)
+    names, rows = read_rows(source)
     with _line(source, 1):
         texts = _text_columns(names)
     reads = "text" if len(texts) == 1 else "pair"
@@ -183,13 +193,13 @@ def read_asked(source: Source, schemes: Mapping[str, str]) -> AskedTexts:
     given: dict[str, Scheme] = {name: known[task].scheme for name, task in tasks.items()}
     columns = Columns(tuple(names), texts, given)
     with _line(source, 1):
-        _check_names(names, (*texts, *given))
+        check_names(names, (*texts, *given))
     sentences = _sentences(source, rows, columns, tasks, unlabelled=True)
     return AskedTexts(sentences, tuple(filter(None, columns.left_out)))
 
 
-def _read(source: Source) -> tuple[Sequence[str], Iterator[Row]]:
-    """The names of the columns, and the rows."""
+def read_rows(source: Source) -> tuple[Sequence[str], Iterator[Row]]:
+    """The names of the columns, and the rows. Raises CorpusError with file, line and what was expected."""
     ending = Path(source.name).suffix.lower()
     lines = read_lines(source, carriage_returns=ending == CSV)
     while lines and not lines[-1]:
@@ -221,12 +231,18 @@ def _refuse(source: Source, line: int, problem: str) -> NoReturn:
 
 
 @contextmanager
-def _line(source: Source, number: int) -> Iterator[None]:
-    """Around what reads that line: a ValueError, which says what is wrong with it, becomes a CorpusError."""
+def at(source: Source, place: str) -> Iterator[None]:
+    """Around what reads that line or row: a ValueError, which says what is wrong with it, becomes a
+    CorpusError.
+    """
     try:
         yield
     except ValueError as error:
-        raise CorpusError(f"{source}, line {number}: {error}") from None
+        raise CorpusError(f"{source}, {place}: {error}") from None
+
+
+def _line(source: Source, number: int) -> AbstractContextManager[None]:
+    return at(source, f"line {number}")
 
 
 def _tsv(source: Source, lines: Sequence[str]) -> Iterator[Row]:
@@ -270,7 +286,7 @@ def _jsonl(source: Source, lines: Sequence[str]) -> Iterator[Row]:
     names: list[str] = []
     for number, line in enumerate(lines, start=1):
         with _line(source, number):
-            values = _json_object(line)
+            values = json_object(line)
             names = names or list(values)
             for has, lacks, what in ((names, values, "has no"), (values, names, "has also")):
                 for name in has:
@@ -282,7 +298,23 @@ def _jsonl(source: Source, lines: Sequence[str]) -> Iterator[Row]:
         yield number, [values[name] for name in names]
 
 
-def _json_object(line: str) -> dict[str, Any]:
+def json_object(line: str, example: str = '{"text": "…", "label": "…"}') -> dict[str, Any]:
+    """The object that a line of JSONL holds. Raises ValueError where it holds none."""
+    try:
+        values = json_value(line)
+    except (ValueError, RecursionError) as error:
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+        raise ValueError(f"is no JSON ({reason}); expected an object such as {example}.") from error
+    if not isinstance(values, dict):
+        raise ValueError(f"is no JSON object; expected one such as {example}.")
+    return values
+
+
+def json_value(text: str) -> Any:
+    """The value of a JSON text. Raises ValueError where it is none or has a key twice, RecursionError where
+    it is nested too deep.
+    """
+
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         values = dict(pairs)
         if len(values) < len(pairs):
@@ -296,17 +328,8 @@ def _json_object(line: str) -> dict[str, Any]:
     def no_number(text: str) -> NoReturn:
         raise ValueError(f"{text} is no JSON")
 
-    try:
-        values = json.loads(line, object_pairs_hook=unique, parse_constant=no_number, parse_float=as_written)
-    except (ValueError, RecursionError) as error:
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-        raise ValueError(f"is no JSON ({reason}); expected an object such as {_EXAMPLE}.") from error
-    if not isinstance(values, dict):
-        raise ValueError(f"is no JSON object; expected one such as {_EXAMPLE}.")
-    return values
+    return json.loads(text, object_pairs_hook=unique, parse_constant=no_number, parse_float=as_written)
 
-
-_EXAMPLE = '{"text": "…", "label": "…"}'
 
 _ROWS = {TSV: _tsv, CSV: _csv, ".jsonl": _jsonl}
 
@@ -320,11 +343,9 @@ ENDINGS = tuple(_ROWS)
 def _columns(names: tuple[str, ...], training: Columns | None) -> Columns:
     texts = _text_columns(names)
     tasks = [
-        name
-        for name in names
-        if name not in texts and not _LEFT_OUT.fullmatch(name) and not name.startswith(IGNORED)
+        name for name in names if name not in texts and not is_left_out(name) and not name.startswith(IGNORED)
     ]
-    _check_names(names, (*texts, *tasks))
+    check_names(names, (*texts, *tasks))
     if unfit := [name for name in tasks if _NOT_IN_NAMES.search(name)]:
         raise ValueError(f"the name '{_short(unfit[0])}' of a column has a comma or the like; change it.")
     if not tasks:
@@ -357,7 +378,7 @@ def _text_columns(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names[lower.index(name)] for name in texts)
 
 
-def _check_names(names: Sequence[str], read: Sequence[str]) -> None:
+def check_names(names: Sequence[str], read: Sequence[str]) -> None:
     """Refuses two columns of one name that are read."""
     if twice := [name for name in read if names.count(name) > 1]:
         raise ValueError(f"two columns are named '{_short(twice[0])}'; give each a name of its own.")
@@ -394,7 +415,7 @@ def _words(name: str, value: Any) -> tuple[str, ...]:
         raise ValueError(f"{name} is not a text.")
     if len(value) > MOST_CHARACTERS:
         raise ValueError(f"{name} has {len(value):,} characters and the most is {MOST_CHARACTERS:,}.")
-    _check_characters(name, value)
+    check_characters(name, value)
     words = tuple(map(intern, value.split()))
     if not words:
         raise ValueError(f"{name} is empty; write a text, or delete the row.")
@@ -410,7 +431,7 @@ def _label(name: str, value: Any, scheme: Scheme) -> str:
     label = value.strip()
     if not label:
         raise ValueError(f"{name} is empty; write a label, or delete the row.")
-    _check_characters(name, label)
+    check_characters(name, label)
     if any(character < " " for character in label):
         raise ValueError(f"{name} holds a line end or another control character.")
     if KINDS[scheme].is_number:
@@ -422,7 +443,7 @@ def _label(name: str, value: Any, scheme: Scheme) -> str:
     return intern(label)
 
 
-def _check_characters(name: str, text: str) -> None:
+def check_characters(name: str, text: str) -> None:
     """Refuses what no tokenizer takes."""
     if "\0" in text:
         raise ValueError(f"{name} holds a zero byte; save the file as UTF-8 text.")

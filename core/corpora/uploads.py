@@ -16,9 +16,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from core.corpora.folder import EXTENSIONS, find_splits, read_splits, split_of, splits_of
+from core.corpora.folder import READ_ENDINGS, find_splits, read_splits, split_of, splits_of
 from core.corpora.readers import GivenFile
-from core.corpora.text_files import ENDINGS
 from core.corpora.types import Split
 from core.errors import CorpusError
 from core.paths import upload_dir
@@ -100,7 +99,7 @@ def _write(folder: Path, splits: Mapping[Split, GivenFile]) -> None:
 
 def _ending(base: str) -> str:
     ending = Path(base).suffix.lower()
-    return ending if ending in (*EXTENSIONS, *ENDINGS) else ".conll"
+    return ending if ending in READ_ENDINGS else ".conll"
 
 
 def _slug(name: str) -> str:

@@ -61,7 +61,7 @@ GREY = "#8A939B"
 _SAVED = "launch_own_saved"
 _LABELS_HEIGHT = 246
 _UPLOADS_HEIGHT = 220
-_OWN_HELP = "CoNLL columns, CoNLL-U, or texts and pairs. Nothing leaves this machine."
+_OWN_HELP = "CoNLL, lists of words, spans of annotation tools, texts and pairs. Nothing leaves this machine."
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,8 @@ def _uploaded() -> str | None:
     """The folder of the files in the field, or of an earlier upload. Raises CorpusError."""
     name = st.text_input("Name", value="my-corpus", key="launch_own_name", persist_state="session")
     files = st.file_uploader(
-        "Files named train, dev and test: CoNLL columns, CoNLL-U, or texts as TSV, CSV or JSONL",
+        "Files named train, dev and test: CoNLL columns, CoNLL-U, lists of words or spans as JSON, "
+        "JSONL or Parquet, or texts as TSV, CSV or JSONL",
         accept_multiple_files=True,
         max_upload_size=MOST_MEGABYTES,
         key="launch_own_files",

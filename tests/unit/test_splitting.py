@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.corpora.free_text import given_sentences, has_unspaced_script, split_sentences, split_words
+from core.corpora.free_text import (
+    given_sentences,
+    has_unspaced_script,
+    placed_sentences,
+    split_sentences,
+    split_words,
+)
 
 
 @pytest.mark.parametrize(
@@ -72,3 +78,16 @@ def test_nothing_that_can_be_seen_is_lost(text: str) -> None:
     assert "".join(kept.split()) == "".join(
         mark for mark in text if mark not in unseen and not mark.isspace()
     )
+
+
+@given(st.text() | st.text(alphabet="aB.' \n\u00ad\u200b@\U0001f600", max_size=30))
+def test_words_stand_at_their_places(text: str) -> None:
+    sentences = placed_sentences(text)
+    assert [[word.word for word in words] for words in sentences] == split_sentences(text)
+    end = 0
+    for word in (word for words in sentences for word in words):
+        assert end <= word.start < word.end
+        assert split_sentences(text[end : word.start]) == []  # nothing that can be seen lies between
+        seen = [mark for mark in text[word.start : word.end] if split_words(mark)]
+        assert "".join(seen) == "".join(word.word.split())
+        end = word.end

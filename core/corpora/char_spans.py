@@ -1,0 +1,184 @@
+"""Spans of characters, as annotation tools export them, to labels of words.
+
+doccano writes `text` and `label: [[start, end, type]]`, Prodigy `text` and `spans: [{start, end, label}]`,
+Label Studio `data.text` and `annotations[0].result[*].value`, in JSON-MIN `text` and
+`label: [{start, end, labels}]`. The text is split into words. A span that begins or ends inside a word is
+widened to it. Of spans that overlap or lie in each other the longest is kept.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, pairwise
+from typing import Any, Literal, NamedTuple
+
+from core.corpora.free_text import PlacedWord, placed_sentences
+from core.corpora.readers import TOKENS
+from core.corpora.types import Split
+from core.wording import plural
+
+TASK = "ner"
+"""The name of the task: a guess."""
+
+_KEYS = ("label", "labels", "entities")
+Counted = Literal[
+    "widened", "overlapping", "without words", "in UTF-16", "further annotations", "not annotated"
+]
+_NOTES: dict[Counted, str] = {
+    "widened": "spans that begin or end inside a word: {}; widened to whole words.",
+    "overlapping": "spans that overlap a longer one or lie in it: {}; left out.",
+    "without words": "spans that hold no word: {}; left out.",
+    "in UTF-16": "spans whose places count UTF-16 units: {}; converted to characters.",
+    "further annotations": "further annotations: {}; the first of each text is read.",
+}
+
+
+class _Span(NamedTuple):
+    """The characters from `start` up to, not including, `end`, and the type."""
+
+    start: int
+    end: int
+    type: str
+
+
+def tool_of(record: Mapping[str, Any]) -> str | None:
+    """The tool that writes rows like this one; None where it holds no spans of characters."""
+    if isinstance(record.get("data"), dict) and isinstance(record.get("annotations"), list):
+        return "Label Studio"
+    if not isinstance(record.get("text"), str):
+        return None
+    if _are_spans(record.get("spans")) and not isinstance(record.get("label"), str):
+        return "Prodigy"
+    key = next((key for key in _KEYS if key in record), "")
+    if not _are_spans(record.get(key)):
+        return None
+    is_of_label_studio = any(isinstance(item, dict) and "labels" in item for item in record[key])
+    return "Label Studio JSON-MIN" if is_of_label_studio else "doccano"
+
+
+def _are_spans(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, (list, dict)) for item in value)
+
+
+def sentences_of(record: Mapping[str, Any], counts: Counter[Counted]) -> Iterator[dict[str, list[str]]]:
+    """The sentences of a row: words and, as `ner`, their labels. What was converted or left out is added to
+    `counts`. A sentence does not end inside a span. Raises ValueError for what cannot be read.
+    """
+    data = record["data"] if isinstance(record.get("data"), dict) else record
+    items = _items(record, counts)
+    if items is None:
+        counts["not annotated"] += 1
+        return
+    text = data.get("text")
+    if not isinstance(text, str):
+        raise ValueError("expected the text in text, and there is none.")
+    spans = [span for item in items for span in _spans(item, text, counts)]
+    given = record.get(TOKENS)
+    sentences = placed_sentences(text) if given is None else [_given_words(given)]
+    words = list(chain.from_iterable(sentences))
+    ranges = _ranges(words, spans, counts)
+    labels = ["O"] * len(words)
+    inside = set()
+    for first, end, type_ in ranges:
+        labels[first:end] = [f"B-{type_}"] + [f"I-{type_}"] * (end - first - 1)
+        inside |= set(range(first + 1, end))
+    ends = [0]
+    for sentence in sentences:
+        ends.append(ends[-1] + len(sentence))
+    borders = [0, *(end for end in ends[1:-1] if end not in inside), len(words)]
+    for first, end in pairwise(borders):
+        yield {TOKENS: [word.word for word in words[first:end]], TASK: labels[first:end]}
+
+
+def span_notes(counts: Mapping[Split, Counter[Counted]]) -> list[str]:
+    """A sentence for each thing that was done to spans."""
+    by_kind = {
+        kind: ", ".join(f"{count[kind]:,} in {split}" for split, count in counts.items() if count[kind])
+        for kind in _NOTES
+    }
+    return [note.format(by_kind[kind]) for kind, note in _NOTES.items() if by_kind[kind]]
+
+
+def _items(record: Mapping[str, Any], counts: Counter[Counted]) -> Sequence[Any] | None:
+    """The spans of a row as they are written; None where the row is not annotated, or not accepted."""
+    if "annotations" in record:
+        finished = [each for each in _dicts(record["annotations"]) if not each.get("was_cancelled")]
+        if not finished:
+            return None
+        counts["further annotations"] += len(finished) - 1
+        values = [result.get("value") for result in _dicts(finished[0].get("result"))]
+        return [value for value in values if isinstance(value, dict) and "labels" in value]
+    if record.get("answer", "accept") != "accept":
+        return None
+    key = next((key for key in ("spans", *_KEYS) if record.get(key) is not None), "")
+    items = record.get(key, [])
+    if not _are_spans(items):
+        raise ValueError(f"{key} must be a list of spans.")
+    assert isinstance(items, list)
+    return items
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _spans(item: Any, text: str, counts: Counter[Counted]) -> Iterator[_Span]:
+    """The spans that an item stands for: one for each of its labels."""
+    if isinstance(item, dict):
+        start, end = item.get("start", item.get("start_offset")), item.get("end", item.get("end_offset"))
+        types = item.get("labels", [item.get("label")])
+    else:
+        start, end, *types = item if len(item) == 3 else (None, None)
+    if type(start) is not int or type(end) is not int or not isinstance(types, list):
+        raise ValueError(
+            "expected a span with start, end and a label, where start and end are whole numbers."
+        )
+    quoted = item.get("text") if isinstance(item, dict) else None
+    if isinstance(quoted, str) and text[start:end] != quoted:
+        units = text.encode("utf-16-le", "surrogatepass")
+        if units[2 * start : 2 * end] == quoted.encode("utf-16-le", "surrogatepass"):
+            counts["in UTF-16"] += 1
+            start = len(units[: 2 * start].decode("utf-16-le", "surrogatepass"))
+            end = start + len(quoted)
+    if not 0 <= start <= end <= len(text):
+        raise ValueError(f"a span is from {start} to {end}, and text has {plural(len(text), 'character')}.")
+    for type_ in types:
+        if not isinstance(type_, str) or not type_.strip():
+            raise ValueError(f"the span from {start} to {end} has no label.")
+        yield _Span(start, end, type_.strip())
+
+
+def _given_words(tokens: Any) -> list[PlacedWord]:
+    """The words that the tool split the text into."""
+    if not isinstance(tokens, list) or not all(isinstance(token, dict) for token in tokens):
+        raise ValueError(f"{TOKENS} must be a list of objects with text, start and end.")
+    words = [PlacedWord(token.get("text"), token.get("start"), token.get("end")) for token in tokens]
+    if not all(isinstance(w.word, str) and type(w.start) is type(w.end) is int for w in words):
+        raise ValueError(f"{TOKENS} must be a list of objects with text, start and end.")
+    return [word for word in words if word.word.strip()]
+
+
+def _ranges(
+    words: Sequence[PlacedWord], spans: Sequence[_Span], counts: Counter[Counted]
+) -> list[tuple[int, int, str]]:
+    """The words of each span that is kept, from the first up to, not including, the last, and its type."""
+    starts, ends = [word.start for word in words], [word.end for word in words]
+    lengths: dict[tuple[int, int, str], int] = {}
+    for span in spans:
+        first, last = bisect_right(ends, span.start), bisect_left(starts, span.end)
+        if first >= last:
+            counts["without words"] += 1
+            continue
+        counts["widened"] += starts[first] < span.start or ends[last - 1] > span.end
+        lengths.setdefault((first, last, span.type), span.end - span.start)
+    taken = bytearray(len(words))
+    kept = []
+    for first, last, type_ in sorted(lengths, key=lambda each: (each[0] - each[1], -lengths[each], each)):
+        if any(taken[first:last]):
+            counts["overlapping"] += 1
+            continue
+        taken[first:last] = b"\1" * (last - first)
+        kept.append((first, last, type_))
+    return kept

@@ -1,0 +1,298 @@
+"""The reader of files of records: JSON, JSONL, Parquet, Arrow and CSV whose rows are sentences.
+
+A row has its words in `tokens` or `words`, and in a column for each task a list of labels, as long as that of
+the words. Labels are strings, or numbers where the file has their names. Errors name the file and the row.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from sys import intern
+from types import MappingProxyType
+from typing import Any
+
+from core.corpora.assembly import assemble
+from core.corpora.char_spans import Counted, sentences_of, span_notes, tool_of
+from core.corpora.columns import cleaned, is_skipped
+from core.corpora.readers import IGNORED, OTHER_COLUMNS, TOKENS, Source
+from core.corpora.reading import ColumnReading, values_shown
+from core.corpora.records import (
+    ARROW,
+    JSON,
+    JSONL,
+    Record,
+    Records,
+    is_list_of,
+    numbers_sentences,
+    read_records,
+)
+from core.corpora.text_files import CSV, at, beginning, check_characters, is_left_out, json_object
+from core.corpora.types import Corpus, Sentence, Split
+from core.errors import CorpusError
+from core.plain_text import shortened
+from core.wording import all_of, plural
+
+ENDINGS = (JSON, *ARROW)
+"""The endings of files that hold nothing but lists. CSV and JSONL may hold texts too."""
+
+_SPANS = " spans"
+_WORDS = (TOKENS, "words")
+_TASK_SUFFIX = "_tags"
+_NAMES_SUFFIX = "_names"
+# The first row of JSONL must lie within so many bytes to tell what the file holds.
+_MOST_SEEN = 500_000
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The columns of a file: that of the words, those of labels, each with the names of its numbers, and an
+    example of each that is left out.
+    """
+
+    words: str
+    labels: Mapping[str, Sequence[str]]
+    left_out: Mapping[str, str]
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """All of them."""
+        return frozenset([self.words, *self.labels, *self.left_out])
+
+    def tasks(self) -> dict[str, str]:
+        """The task of each column of labels: `ner` of `ner_tags`."""
+        short = {column: column.removesuffix(_TASK_SUFFIX) or column for column in self.labels}
+        uses = Counter(short.values())
+        return {column: cleaned(task if uses[task] == 1 else column) for column, task in short.items()}
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The sentences of a file, with their places."""
+
+    layout: str
+    columns: _Columns
+    sentences: Sequence[Sentence]
+    places: Sequence[str]
+    wordless: int
+    counts: Counter[Counted]
+
+
+def holds_lists(source: Source) -> bool:
+    """Whether a file holds lists of words: by its ending, or of CSV and JSONL by its first row."""
+    ending = Path(source.name).suffix.lower()
+    if ending == CSV:
+        return numbers_sentences(source)
+    if ending != JSONL:
+        return ending in ENDINGS
+    first, _, _ = beginning(source, _MOST_SEEN).lstrip().partition("\n")
+    try:
+        row = json_object(first)
+    except ValueError:
+        return False  # the reader of texts says what is wrong
+    return _words_column(row) is not None or tool_of(row) is not None
+
+
+def read_lists(
+    files: Mapping[Split, Source],
+    name: str,
+    tag_lists: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    notes: Sequence[str] = (),
+) -> Corpus:
+    """The corpus of these files, training first. Raises CorpusError with file, row and what was expected."""
+    notes = list(notes)
+    read: dict[Split, _Rows] = {}
+    training: _Columns | None = None
+    for split, file in files.items():
+        read[split] = found = _read(file, training)
+        training = training or found.columns
+        if found.wordless:
+            notes.append(f"{file.name}: {plural(found.wordless, 'row')} without words left out.")
+        if unannotated := found.counts["not annotated"]:
+            rows = plural(unannotated, "row")
+            notes.append(f"{file.name}: {rows} that nobody annotated or accepted left out.")
+    assert training is not None
+    tasks = training.tasks()
+    of_training = read["train"].sentences
+    skipped = {
+        task: values_shown(chain.from_iterable(column))
+        for task in tasks.values()
+        if is_skipped(column := [s.labels[task] for s in of_training if task in s.labels])
+    }
+    left_out = {column: values_shown([example]) for column, example in training.left_out.items()} | skipped
+    if left_out:
+        notes.append(f"Columns left out: {', '.join(column or 'one without a name' for column in left_out)}.")
+    splits = {split: [_without(s, skipped) for s in rows.sentences] for split, rows in read.items()}
+
+    def place(split: Split, sentence: int, word: int) -> str:
+        return f"{files[split]}, {read[split].places[sentence]}, word {word + 1}"
+
+    corpus = assemble(name, splits, notes, tag_lists, place=place)
+    (reading,) = corpus.readings
+    words = values_shown(word for sentence in corpus.train[:50] for word in sentence.tokens)
+    of_spans = span_notes({split: rows.counts for split, rows in read.items()})
+    layout = all_of(list(dict.fromkeys(rows.layout for rows in read.values())))
+    is_guess = layout.endswith(_SPANS)  # the name of the task
+    columns = (
+        ColumnReading(TOKENS, "words", examples=words),
+        *(replace(each, guessed=is_guess, notes=(*each.notes, *of_spans)) for each in reading.columns),
+        *(ColumnReading(column, "skipped", examples=examples) for column, examples in left_out.items()),
+    )
+    reading = replace(reading, columns=columns, layout=layout)
+    return replace(corpus, readings=(reading,), notes=reading.all_notes)
+
+
+def _without(sentence: Sentence, skipped: Iterable[str]) -> Sentence:
+    labels = {task: labels for task, labels in sentence.labels.items() if task not in skipped}
+    return replace(sentence, labels=labels)
+
+
+def _read(source: Source, training: _Columns | None) -> _Rows:
+    """The sentences of a file, whose columns must be those of the training file."""
+    counts: Counter[Counted] = Counter()
+    records = _records(source, counts)
+    columns: _Columns | None = None
+    tasks: dict[str, str] = {}
+    sentences, places = [], []
+    wordless = 0
+    for place, record in records.rows:
+        with at(source, place):
+            if columns is None:
+                columns = _columns(record, records.names, training)
+                tasks = columns.tasks()
+            sentence = _sentence(record, columns, tasks)
+        if sentence is None:
+            wordless += 1
+            continue
+        sentences.append(sentence)
+        places.append(place)
+    if columns is None or not sentences:
+        raise CorpusError(f"{source} holds no sentence; it must hold at least one.")
+    return _Rows(records.layout, columns, sentences, places, wordless, counts)
+
+
+def _records(source: Source, counts: Counter[Counted]) -> Records:
+    """The rows of a file. Those with spans of characters become rows of words; what is done to spans is added
+    to `counts` as they are read.
+    """
+    records = read_records(source)
+    if (first := next(records.rows, None)) is None:
+        return records
+    rows = chain([first], records.rows)
+    tool = tool_of(first[1]) if _words_column(first[1]) is None else None
+    if tool is None:
+        return replace(records, rows=rows)
+
+    def sentences() -> Iterator[tuple[str, Record]]:
+        for place, record in rows:
+            with at(source, place):
+                found = list(sentences_of(record, counts))
+            yield from ((place, sentence) for sentence in found)
+
+    return Records(f"{tool}{_SPANS}", sentences())
+
+
+# What is wrong with a row is a ValueError from here on: `at` adds the file and the place.
+
+
+def _words_column(record: Record) -> str | None:
+    """The column of words; None where no column holds a list of them."""
+    return next((name for name in _WORDS if is_list_of(record.get(name), str)), None)
+
+
+def _columns(record: Record, names: Mapping[str, Sequence[str]], training: _Columns | None) -> _Columns:
+    """What the columns are by the first row of a file. Names of numbers may stand in the training file."""
+    words = _words_column(record)
+    if words is None:
+        raise ValueError(
+            f"expected a list of words in {' or '.join(_WORDS)}, but the columns are "
+            f"{shortened(', '.join(record))}."
+        )
+    known = {} if training is None else training.labels
+    labels: dict[str, Sequence[str]] = {}
+    left_out = {}
+    for column, value in record.items():
+        if column == words or _names_numbers(column, record):
+            continue
+        is_named_other = is_left_out(column) or column in OTHER_COLUMNS or column.startswith(IGNORED)
+        # A list of another length is of something else, unless its name is surely that of labels.
+        is_list = is_list_of(value, (str, int)) and (
+            len(value) == len(record[words]) or column.endswith(_TASK_SUFFIX)
+        )
+        if column in known or (is_list and not is_named_other):
+            beside = record.get(f"{column}{_NAMES_SUFFIX}")
+            if beside is not None and not is_list_of(beside, str):
+                raise ValueError(f"{column}{_NAMES_SUFFIX} must be a list of names.")
+            labels[column] = beside or names.get(column) or known.get(column, ())
+        else:
+            left_out[column] = json.dumps(value, ensure_ascii=False, default=str)
+    if not labels:
+        raise ValueError(
+            f"expected a list of labels beside {words}, such as ner_tags, but the columns are "
+            f"{shortened(', '.join(record))}."
+        )
+    if missing := [column for column in known if column not in labels]:
+        raise ValueError(f"has no {missing[0]}, which the training file has.")
+    if training is not None and (more := [column for column in labels if column not in known]):
+        raise ValueError(
+            f"has a column {more[0]}, which the training file has not; begin its name with {IGNORED} to skip "
+            "it."
+        )
+    return _Columns(words, labels, left_out)
+
+
+def _names_numbers(column: str, record: Record) -> bool:
+    """Whether a column has the names of another column's numbers."""
+    return column.endswith(_NAMES_SUFFIX) and column.removesuffix(_NAMES_SUFFIX) in record
+
+
+def _sentence(record: Record, columns: _Columns, tasks: Mapping[str, str]) -> Sentence | None:
+    """The sentence of a row; None where it has no words."""
+    for column in record.keys() - columns.known:
+        if isinstance(record[column], list) and not _names_numbers(column, record):
+            raise ValueError(f"has also {shortened(column)}; every row needs the columns of the first.")
+    words = record.get(columns.words)
+    if not is_list_of(words, str):
+        raise ValueError(f"{columns.words} must be a list of words.")
+    assert isinstance(words, list)
+    for number, word in enumerate(words, start=1):
+        check_characters(columns.words, word)
+        if not word.strip():
+            raise ValueError(f"word {number} of {columns.words} is empty.")
+    labels = {}
+    for column, names in columns.labels.items():
+        if column not in record:
+            raise ValueError(f"has no {column}; write null where a row has no labels of it.")
+        if (values := record[column]) is None:
+            continue
+        if not isinstance(values, list) or len(values) != len(words):
+            found = plural(len(values), "label") if isinstance(values, list) else "no list"
+            raise ValueError(
+                f"{column} has {found}, and {columns.words} {plural(len(words), 'word')}; both need one for "
+                f"each word. A column whose name begins with {IGNORED} is skipped."
+            )
+        labels[tasks[column]] = tuple(_label(column, value, names) for value in values)
+    return Sentence(tuple(map(intern, words)), labels) if words else None
+
+
+def _label(column: str, value: Any, names: Sequence[str]) -> str:
+    """A label as it is written, or the name of its number."""
+    if type(value) is int:
+        if not names:
+            raise ValueError(
+                f"{column} holds numbers, and their names are not in the file. Write the names as labels, or "
+                f'add the list of names, in JSON as "{column}{_NAMES_SUFFIX}" to the first row, in Parquet '
+                "and Arrow as a ClassLabel of datasets. A column whose name begins with _ is skipped."
+            )
+        if not 0 <= value < len(names):
+            raise ValueError(f"{column} has the number {value}, and {plural(len(names), 'name')}.")
+        value = names[value]
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{column} has a label that is empty or no text: {shortened(json.dumps(value))}.")
+    check_characters(column, value)
+    return intern(value)

@@ -1,0 +1,233 @@
+"""The rows of JSON, JSONL, Parquet, Arrow and CSV files as objects, each with its place. Errors name both.
+
+JSON is a list of objects, alone or in `data`. CSV has a word a line and a column that numbers the sentences:
+an object of it is a sentence, as in the other formats.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from core.corpora.readers import IGNORED, TOKENS, GivenFile, Source, read_bytes, read_lines
+from core.corpora.text_files import (
+    CSV,
+    WORD_NAMES,
+    at,
+    beginning,
+    check_names,
+    is_left_out,
+    is_text_column,
+    json_object,
+    json_value,
+    read_rows,
+)
+from core.errors import CorpusError
+from core.plain_text import shortened
+
+JSON, JSONL = ".json", ".jsonl"
+ARROW = {".parquet": "Parquet", ".arrow": "Arrow", ".feather": "Feather"}
+"""The formats of Arrow's files, by ending."""
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Records:
+    """What a file holds: how it is laid out, its rows with the places to name in errors, and the names of
+    labels that are numbers, by column.
+    """
+
+    layout: str
+    rows: Iterator[tuple[str, Record]]
+    names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+def is_list_of(value: Any, kind: type | tuple[type, ...]) -> bool:
+    """Whether a value is a list of nothing but that."""
+    return isinstance(value, list) and all(isinstance(item, kind) for item in value)
+
+
+def read_records(source: Source) -> Records:
+    """The rows of a file, one after another; its ending tells the format.
+
+    Raises CorpusError, at once or where a row is asked for.
+    """
+    return _READERS[Path(source.name).suffix.lower()](source)
+
+
+def _content(source: Source) -> bytes:
+    return source.content if isinstance(source, GivenFile) else read_bytes(source)
+
+
+def _jsonl(source: Source) -> Records:
+    def rows() -> Iterator[tuple[str, Record]]:
+        lines = read_lines(source)
+        while not lines[-1].strip():
+            lines.pop()
+        for number, line in enumerate(lines, start=1):
+            with at(source, f"line {number}"):
+                record = json_object(line, _EXAMPLE)
+            yield f"line {number}", record
+
+    return Records("JSONL lists", rows())
+
+
+def _json(source: Source) -> Records:
+    try:
+        text = _content(source).removeprefix(codecs.BOM_UTF8).decode("utf-8")
+        value = json_value(text)
+    except UnicodeDecodeError as error:
+        raise CorpusError(
+            f"{source}: byte 0x{error.object[error.start]:02x} at position {error.start + 1} is not UTF-8; "
+            "save the file as UTF-8."
+        ) from None
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data":  # an object a line, as datasets writes files of this ending too
+            return _jsonl(source)
+        raise CorpusError(f"{source}, line {error.lineno}: is no JSON ({error.msg}).") from None
+    except (ValueError, RecursionError) as error:
+        raise CorpusError(f"{source} is no JSON ({error}).") from None
+    if isinstance(value, dict):
+        value = value["data"] if isinstance(value.get("data"), list) else [value]
+    if not isinstance(value, list):
+        raise CorpusError(f"{source}: expected a list of objects such as {_EXAMPLE}.")
+
+    def rows() -> Iterator[tuple[str, Record]]:
+        for number, record in enumerate(value, start=1):
+            if not isinstance(record, dict):
+                raise CorpusError(f"{source}, row {number}: expected an object such as {_EXAMPLE}.")
+            yield f"row {number}", record
+
+    return Records("JSON lists", rows())
+
+
+_EXAMPLE = '{"tokens": ["…"], "ner_tags": ["…"]}'
+
+
+def _arrow(source: Source) -> Records:
+    """The rows of a Parquet, Arrow or Feather file. Numbers have the names that `datasets` stored."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kind = ARROW[Path(source.name).suffix.lower()]
+    content = _content(source)
+
+    @contextmanager
+    def readable() -> Iterator[None]:
+        try:
+            yield
+        except (pa.ArrowException, OSError) as error:
+            reason = shortened(str(error).partition("\n")[0])
+            raise CorpusError(f"{source} cannot be read as {kind} ({reason}); write it anew.") from None
+
+    with readable():
+        if kind == "Parquet":
+            file = pq.ParquetFile(pa.BufferReader(content))
+            schema, batches = file.schema_arrow, file.iter_batches()
+        elif content.startswith(b"ARROW1"):
+            whole = pa.ipc.open_file(pa.BufferReader(content))
+            schema = whole.schema
+            batches = map(whole.get_batch, range(whole.num_record_batches))
+        else:
+            stream = pa.ipc.open_stream(pa.BufferReader(content))
+            schema, batches = stream.schema, iter(stream)
+
+    def rows() -> Iterator[tuple[str, Record]]:
+        numbers = count(1)
+        while True:
+            with readable():
+                if (batch := next(batches, None)) is None:
+                    return
+                records = batch.to_pylist()
+            for record in records:
+                yield f"row {next(numbers)}", record
+
+    return Records(f"{kind} lists", rows(), _stored_names((schema.metadata or {}).get(b"huggingface", b"")))
+
+
+def _stored_names(metadata: bytes) -> dict[str, Sequence[str]]:
+    """The names of the numbers in each column, as `datasets` stores its ClassLabels beside the schema."""
+    try:
+        features = json.loads(metadata)["info"]["features"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return {}  # of another writer
+    names = {}
+    for column, feature in features.items() if isinstance(features, dict) else ():
+        of_items = feature[0] if isinstance(feature, list) and feature else feature
+        if isinstance(of_items, dict):
+            of_items = of_items.get("feature", of_items)
+        if isinstance(of_items, dict) and is_list_of(of_items.get("names"), str):
+            names[column] = of_items["names"]
+    return names
+
+
+_SENTENCE = re.compile(r"sent(ence)?s?[ _.-]?(#|id|idx|index|no|nr|num|number)", re.IGNORECASE)
+
+
+def numbers_sentences(source: Source) -> bool:
+    """Whether a CSV file has a word a line: its first line names columns of sentence numbers and of words."""
+    header = [name.strip() for name in next(csv.reader(beginning(source).splitlines()), ())]
+    has_words = not WORD_NAMES.isdisjoint(map(str.lower, header))
+    return has_words and any(map(_SENTENCE.fullmatch, header)) and not any(map(is_text_column, header))
+
+
+def _csv(source: Source) -> Records:
+    """The sentences of a file with a word a line. The number of a sentence stands at its first word or at
+    each.
+    """
+    names, lines = read_rows(source)
+    numbering = next(place for place, name in enumerate(names) if _SENTENCE.fullmatch(name))
+    words = next(place for place, name in enumerate(names) if name.lower() in WORD_NAMES)
+    needed = [
+        place for place, name in enumerate(names) if not (is_left_out(name) or name.startswith(IGNORED))
+    ]
+
+    with at(source, "line 1"):
+        check_names(names, [names[place] for place in needed])
+
+    def sentence(rows: Sequence[Sequence[str]]) -> Record:
+        columns = zip(names, zip(*rows, strict=True), strict=True)
+        record: Record = {name: list(column) for name, column in columns}
+        return record | {TOKENS: record.pop(names[words]), names[numbering]: rows[0][numbering]}
+
+    def sentences() -> Iterator[tuple[str, Record]]:
+        seen: set[str] = set()
+        current, start = "", 0
+        rows: list[Sequence[str]] = []
+        for line, values in lines:
+            with at(source, f"line {line}"):
+                number = values[numbering].strip() or current
+                if not number:
+                    raise ValueError(f"{names[numbering]} is empty; the first word of a sentence needs it.")
+                if number != current and number in seen:
+                    raise ValueError(f"{number} goes on after another sentence; put its words together.")
+                for place in needed:
+                    if place != numbering and not values[place].strip():
+                        raise ValueError(f"{names[place]} is empty.")
+            if number != current:
+                if rows:
+                    yield f"line {start}", sentence(rows)
+                seen.add(number)
+                current, start, rows = number, line, []
+            rows.append(values)
+        if rows:
+            yield f"line {start}", sentence(rows)
+
+    return Records("CSV of a word a line", sentences())
+
+
+_READERS: dict[str, Callable[[Source], Records]] = {
+    CSV: _csv,
+    JSON: _json,
+    JSONL: _jsonl,
+    **dict.fromkeys(ARROW, _arrow),
+}
