@@ -204,6 +204,7 @@ ELSEWHERE = {
     ("delete",): "below, since nothing is left to look at after it",
     ("worker",): "tests/unit/test_worker.py: it fails a run that it cannot read",
     ("dashboard",): "the pages above",
+    ("corpus",): "tests/unit/cli/test_corpus.py: it opens no store",
 }
 
 

@@ -475,6 +475,20 @@ def test_launch_takes_a_folder_or_a_derived_corpus(open_page: Open, tmp_path: Pa
     assert app.pills(key=f"launch_tasks_{derived}").value == ["ner", "sim-1", "sim-2"]
 
 
+def test_the_form_shows_what_each_column_was_taken_for(open_page: Open, tmp_path: Path) -> None:
+    files = dict.fromkeys(("train.conll", "test.conll"), "Anna S-PER NN\nsings O nn\n\n" * 3)
+    app = own_data(open_page("launch"), corpus_folder(tmp_path / "mine", files))
+
+    def names() -> list[str]:
+        return next(list(frame.value["Name"]) for frame in app.dataframe if "Read as" in frame.value.columns)
+
+    assert names() == ["tokens (guessed)", "ner (guessed)", "pos (guessed)"]
+    assert "written in IOBES in the train and test splits" in words(app)
+    assert "labels differ only in case: NN and nn" in words(app)
+    app.text_input(key=f"launch_columns_{tmp_path / 'mine'}").set_value("tokens,entity,_").run()
+    assert names() == ["tokens", "entity", "_"]
+
+
 def test_table_preset_fills_the_form(open_page: Open) -> None:
     app = open_page("launch")
     app.button(key="fill_Table 3").click().run()

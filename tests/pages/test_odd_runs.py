@@ -49,8 +49,8 @@ def test_runs_that_add_a_task_are_in_reports(finished: Filled) -> None:
     table = answer("results")
     assert "added to 1" in table
     assert "added to 2" in table
-    for form in ("latex", "markdown"):
-        assert "--added-to 2" in answer("appendix", *added, str(finished.mrn[0]), "--format", form)
+    for form, option in (("latex", "-{}-added-to 2"), ("markdown", "--added-to 2")):
+        assert option in answer("appendix", *added, str(finished.mrn[0]), "--format", form)
 
 
 # Names that mean something to Streamlit, Markdown, Plotly, paths, addresses or the store
