@@ -46,7 +46,6 @@ TYPELESS = "_"
 """The type of spans that are written without one, as seqeval calls it."""
 
 _OUTSIDE: Part = ("O", "")
-_IOB = re.compile(r"O|[BI]-.+")
 _SCHEMES = {
     "IOB": frozenset("BI"),
     "IOE": frozenset("IE"),
@@ -188,12 +187,6 @@ class OddLabel(ValueError):
 
     def __str__(self) -> str:
         return f"'{self.label}' among {self.span_labels:,} span labels; {self.advice}."
-
-
-def looks_like_spans(labels: Iterable[str]) -> bool:
-    """Whether all of these labels are O or B-/I- and a type, with at least one span among them."""
-    kinds = set(labels)
-    return kinds != {"O"} and bool(kinds) and all(map(_IOB.fullmatch, kinds))
 
 
 def notation(column: Column) -> Notation | None:
