@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -36,6 +36,11 @@ class _Format(StrEnum):
     LATEX = "latex"
 
 
+def _format_option(formats: type[StrEnum], about: str) -> Any:
+    """The option --format, which takes one of these formats."""
+    return typer.Option("--format", metavar="|".join(formats), help=about, parser=one_of("--format", formats))
+
+
 @app.command()
 def results(
     ctx: typer.Context,
@@ -45,12 +50,7 @@ def results(
     ] = None,
     format_: Annotated[
         _Format,
-        typer.Option(
-            "--format",
-            metavar="|".join(_Format),
-            help="How the table is written.",
-            parser=one_of("--format", _Format),
-        ),
+        _format_option(_Format, "How the table is written."),
     ] = _Format.TABLE,
     split: Annotated[str, typer.Option(help="dev or test.")] = "test",
     by_label: Annotated[
@@ -114,12 +114,7 @@ def print_appendix(
     run: Annotated[list[int], RUNS_ARGUMENT],
     format_: Annotated[
         _Written,
-        typer.Option(
-            "--format",
-            metavar="|".join(_Written),
-            help="How it is written.",
-            parser=one_of("--format", _Written),
-        ),
+        _format_option(_Written, "How it is written."),
     ] = _Written.LATEX,
 ) -> None:
     """Print the reproducibility appendix of a paper on these finished runs.
