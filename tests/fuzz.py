@@ -331,17 +331,16 @@ def prepare(call: Call, template: Path, folder: Path) -> dict[str, str]:
 def without_workers() -> Iterator[None]:
     """No worker and no dashboard is started: a process that ends at once takes their place."""
 
-    from jobs.engines import local
+    from jobs.worker import pool
+    from jobs.worker.start import start as really_start
 
-    really_start = local.start
-
-    def start(_command: Sequence[str], store: Store) -> subprocess.Popen[bytes]:
-        return really_start([sys.executable, "-c", ""], store)
+    def start(_command: Sequence[str], store_url: str) -> subprocess.Popen[bytes]:
+        return really_start([sys.executable, "-c", ""], store_url)
 
     def run_dashboard(*_arguments: object) -> None:
         raise SystemExit(0)
 
-    with patch.object(local, "start", start), patch("os.execv", run_dashboard):
+    with patch.object(pool, "start", start), patch("os.execv", run_dashboard):
         yield
 
 

@@ -24,8 +24,8 @@ from core.studies.study import Layout
 from dashboard.shared.run_views import tasks_in_order
 from dashboard.theme import TASK_COLOURS, colours
 from jobs.engines import default_engine
+from jobs.queue.maintenance import QueueMaintenance
 from jobs.reports.studies import Outstanding, Standing, StudyRuns, Version, outstanding, sweep_of
-from jobs.worker.maintenance import QueueMaintenance
 
 LIVE = 2.0
 """Seconds between two looks at what goes on."""

@@ -17,10 +17,10 @@ from core.tasks.scores import score_text
 from core.wording import duration, percent
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store, whole
 from jobs.cli.output import print_json, print_rows, print_table, run_document, say, tell
+from jobs.queue.maintenance import resume_lost
 from jobs.reports.filter import parse_filter
 from jobs.reports.naming import description, description_lines, value_text
 from jobs.worker.logs import tail
-from jobs.worker.maintenance import resume_lost
 
 _MEAN_DEV_SCORE = MetricKey("", "dev", "score")
 _HEADERS = (

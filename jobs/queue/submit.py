@@ -24,8 +24,8 @@ from core.registry import parse_alignment
 from core.store import Run, RunState, Store
 from core.training.trainable import check_trainable
 from jobs.engines import Engine, default_engine
-from jobs.engines.local import gpu_count, lacks
 from jobs.reports.table import UNKNOWN
+from jobs.worker.devices import gpu_count, lacks
 
 _SHARE_FIELDS = ("corpus", "columns", "fraction", "fraction_draw", "dev_sentences", "label_inventory")
 """The fields that, with the tasks and the seed, say which sentences and labels a run has."""

@@ -49,12 +49,13 @@ from core.studies.study import (
 from core.tasks.scores import rarer_half_f1
 from core.wording import percent
 from jobs.engines import Engine
-from jobs.engines.local import slot_count, start
 from jobs.queue import control
 from jobs.queue.estimates import costs
+from jobs.queue.maintenance import QueueMaintenance
 from jobs.queue.submit import check, up_to_date
-from jobs.worker.maintenance import QueueMaintenance
+from jobs.worker.devices import slot_count
 from jobs.worker.process import is_alive, kill
+from jobs.worker.start import start
 
 _POLL_S = 1.0
 # The next setting is queued while so many runs per slot still wait: no slot idles, and settings end in order.
@@ -402,7 +403,7 @@ def start_study(store: Store, version: Version) -> list[str]:
     with FileLock(card.with_suffix(".lock")):  # two pages may start it at once
         if follower(store, version.study) is None:
             command = [sys.executable, "-c", "from jobs.cli import main; main()", *version.arguments()]
-            child = start(command, store)
+            child = start(command, store.url)
             _followers[:] = [other for other in _followers if other.poll() is None] + [child]
             card.write_text(json.dumps(dataclasses.asdict(process(child.pid))))
     return [] if queue.well else notes

@@ -32,12 +32,12 @@ from core.recording.sink import StoreSink
 from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Saved, Sink, SplitResult
 from core.store import ErrorInfo, Owner, Run, RunState, Store
 from core.tasks.scores import score_text
-from jobs.engines.local import Slot, free_slot
 from jobs.reports.naming import description_lines
 from jobs.worker.idle import linger_seconds, preload, release_memory, starts_ahead
 from jobs.worker.logs import set_up_logging, to_log_file
+from jobs.worker.slots import Slot, free_slot
 from jobs.worker.standstill import ProgressFile
-from jobs.worker.supervisor import supervisor_watchdog
+from jobs.worker.watchdog import supervisor_watchdog
 
 if TYPE_CHECKING:
     from core.training.trainer import Outcome  # which imports torch

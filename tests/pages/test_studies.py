@@ -124,7 +124,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The commands left to processes of their own. This process, which lives, stands for each."""
     commands: list[list[str]] = []
 
-    def start(command: Sequence[str], _store: Store) -> SimpleNamespace:
+    def start(command: Sequence[str], _store_url: str) -> SimpleNamespace:
         commands.append(list(command[command.index("study") :]))
         return SimpleNamespace(pid=os.getpid(), poll=lambda: None)
 

@@ -20,10 +20,10 @@ from core.config import RunConfig
 from core.errors import MRNLabError, TrainingError
 from core.store import RunState, Store
 from core.studies import STUDIES, Setting
+from jobs.queue import maintenance
 from jobs.queue.submit import check
 from jobs.reports import studies
 from jobs.reports.studies import Outstanding, StudyRuns, Version, follow, laid_out, outstanding, start_study
-from jobs.worker import maintenance
 from tests.making import NoWorkers
 from tests.small_training import Ended
 from tests.studying import Workers, finished, scored, setting, study, train
@@ -200,7 +200,7 @@ def test_two_pages_that_start_a_study_leave_one_process(monkeypatch: pytest.Monk
     monkeypatch.setitem(STUDIES, "toy", study())
     both, started = threading.Barrier(2), []
 
-    def start(command: Sequence[str], _store: Store) -> SimpleNamespace:
+    def start(command: Sequence[str], _store_url: str) -> SimpleNamespace:
         with contextlib.suppress(threading.BrokenBarrierError):
             both.wait(timeout=1)  # where both come here, neither has seen the other's
         started.append(command)
