@@ -26,10 +26,10 @@ from dashboard.shared.states import problem
 from dashboard.text import escape
 from dashboard.theme import colours
 from dashboard.transfer.views import best_sentence, packaged_pairs, packaged_sentence, packaged_table
-from jobs.reports.evidence import Evidence
-from jobs.reports.pairs import coefficients_sheet, predictors_sheet
 from jobs.reports.render import Sheet
 from jobs.reports.transfer import PairGroup
+from jobs.studies.evidence import Evidence
+from jobs.studies.pairs import coefficients_sheet, predictors_sheet
 
 _SCHEMES = {"left": "Tasks left out", "folds": "Random folds"}
 _HOW = {

@@ -16,7 +16,7 @@ from core.studies import STUDIES
 from jobs.cli import study as verb
 from jobs.exchange import run_table
 from jobs.exchange.run_table import COLUMNS, RunTable
-from jobs.reports.studies import follow
+from jobs.studies.follow import follow
 from tests.making import config
 from tests.several import together
 from tests.studying import Workers, finished, setting, study
