@@ -197,7 +197,8 @@ def study(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A CSV file with a row a run. Its runs count as finished; each run that finishes is added.",
+            help="A CSV file (.csv or .csv.gz) with a row a run. Its runs count as finished; each run that "
+            "finishes is added.",
         ),
     ] = None,
     json_: Annotated[bool, JSON_OPTION] = False,
