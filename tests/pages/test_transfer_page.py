@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from core.config import RunConfig
+from core.evaluation.mistakes import errors
 from core.records import SplitResult
 from core.store import RunState, Store
 from core.store.records import MetricKey, MetricSeries
 from core.tasks.confusion import label_confusion
 from core.transfer.gains import measured_gains
 from core.transfer.predictors import LEFT_OUT, Judgement, Measure, packaged_study
-from dashboard.compare.closer_views import errors
 from dashboard.transfer import views
 from jobs.reports.pairs import answer
 from jobs.reports.transfer import pair_groups
