@@ -28,7 +28,7 @@ from dashboard.theme import colours
 from dashboard.transfer.views import best_sentence, packaged_pairs, packaged_sentence, packaged_table
 from jobs.reports.evidence import Evidence
 from jobs.reports.pairs import coefficients_sheet, predictors_sheet
-from jobs.reports.render import Sheet
+from jobs.reports.parts import Sheet
 from jobs.reports.transfer import PairGroup
 
 _SCHEMES = {"left": "Tasks left out", "folds": "Random folds"}
