@@ -107,7 +107,7 @@ def tag_file(chosen_systems: Sequence[System]) -> None:
         asked = read_asked(upload, schemes)
         check_texts(system.who, schemes, asked.texts, second_by="in a column text2 beside text1")
         file = ReadFile(upload.name, asked.texts, asked.gold, asked.left_out)
-    elif given := read_columns(upload.content, upload.name, has_words, is_file=True):
+    elif given := read_columns(upload.content, upload.name, has_words):
         file = ReadFile(upload.name, given.sentences, given.gold, read_as=given.read_as)
     else:
         return

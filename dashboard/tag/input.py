@@ -1,4 +1,4 @@
-"""What is tagged: a text or a pair, sentences with gold labels, or test sentences of the corpus."""
+"""What is tagged: a text or a pair, test sentences of the corpus, or a file."""
 
 from __future__ import annotations
 
@@ -29,16 +29,13 @@ from core.tagging import text_of
 from core.tasks.kinds import Reads
 from core.wording import plural
 from dashboard.shared.selection import choice, segments, set_parameter
-from dashboard.shared.states import empty, problem
-from dashboard.tag.models import (
-    is_here,
-    test_split,
-)
+from dashboard.shared.states import problem
+from dashboard.tag.models import is_here, test_split
 from dashboard.tag.views import ALL_SENTENCES, ANY_TASK, NO_TASK, System, matching
 from dashboard.text import escape
 from jobs.reports.naming import corpus_name
 
-TEXT, GOLD, TEST, FILE = "Text", "Gold labels", "Test sentences", "File"
+TEXT, TEST, FILE = "Text", "Test sentences", "File"
 
 MOST_WORDS = 600
 """Words drawn at once; longer texts are for files."""
@@ -50,22 +47,15 @@ _PLACEHOLDERS: dict[Reads, str] = {
     "text": "Type or paste a text, then Ctrl+Enter: A warm, funny film.",
     "pair": "The first text: A dog runs on the grass.",
 }
-_GOLD_EXAMPLE = "Anna NNP B-NP B-PER\nSmith NNP I-NP I-PER\nvisited VBD B-VP O\nParis NNP B-NP B-LOC\n. . O O"
 
 
-def input_kind(reads: Collection[Reads]) -> str:
-    """Which of the four it is. A link with gold labels opens where they are read; only words have columns of
-    them.
-    """
+def input_kind() -> str:
+    """The kind of input that is chosen."""
     _from_link("tag_text", "text")
     _from_link("tag_second", "second")
-    _from_link("tag_gold", "gold")
-    kinds = [TEXT, GOLD, TEST, FILE] if "words" in reads else [TEXT, TEST, FILE]
-    first = GOLD if "gold" in st.query_params and GOLD in kinds else TEXT
-    kind = segments("What to tag", {kind: kind for kind in kinds}, key="input", default=first)
-    for parameter, owner in (("text", TEXT), ("second", TEXT), ("split", TEXT), ("gold", GOLD)):
-        if kind != owner:
-            _to_link(parameter, "")
+    kind = segments("What to tag", {kind: kind for kind in (TEXT, TEST, FILE)}, key="input")
+    for parameter in ("text", "second", "split") if kind != TEXT else ():
+        _to_link(parameter, "")
     return kind
 
 
@@ -119,44 +109,18 @@ def text(reads: Collection[Reads]) -> list[Sentence]:
     return sentences
 
 
-def gold_text(schemes: Mapping[str, str]) -> list[Sentence]:
-    """Pasted CoNLL columns: words with their gold labels. `schemes`: that of each task."""
-    if not schemes:
-        return []
-    written = st.text_area(
-        "Words and gold labels in columns",
-        key="tag_gold",
-        height=200,
-        persist_state="session",
-        placeholder=_GOLD_EXAMPLE,
-        help="A word a line, its labels beside it after tabs or spaces; an empty line ends a sentence.",
-    )
-    _to_link("gold", written)
-    if not written.strip():
-        return []
-    given = read_columns(written.encode("utf-8", "replace"), "Pasted text", schemes)
-    if given is not None and not given.gold:
-        known = ", ".join(schemes)
-        problem(f"No column is named after a task of these runs ({known}), so nothing can be compared.")
-    return [] if given is None else list(given.sentences)
-
-
-def read_columns(
-    content: bytes, name: str, schemes: Mapping[str, str], *, is_file: bool = False
-) -> GivenText | None:
-    """The content, how it is read, and a way to read it otherwise; None where it cannot be read so."""
-    key = f"tag_{hashlib.sha256(content).hexdigest() if is_file else 'gold'}"
+def read_columns(content: bytes, name: str, schemes: Mapping[str, str]) -> GivenText | None:
+    """The content of a file, read as the reader of the page asks; None where it cannot be read so."""
+    key = f"tag_{hashlib.sha256(content).hexdigest()}"
     with st.container(horizontal=True, vertical_alignment="center"):
         summary = st.container(width="content")
         with st.popover("Change", icon=":material/tune:", type="tertiary"):
-            layout: Layout | None = None
-            if is_file:
-                layout = st.selectbox(
-                    "Read as",
-                    [None, *LAYOUTS],
-                    format_func=lambda layout: LAYOUTS[layout].capitalize() if layout else "As detected",
-                    key=f"{key}_layout",
-                )
+            layout: Layout | None = st.selectbox(
+                "Read as",
+                [None, *LAYOUTS],
+                format_func=lambda layout: LAYOUTS[layout].capitalize() if layout else "As detected",
+                key=f"{key}_layout",
+            )
             names = st.text_input(
                 "Columns, from left to right",
                 placeholder=", ".join((TOKENS, *schemes)),
@@ -260,11 +224,6 @@ def nothing_yet(kind: str, system: System, reads: Collection[Reads]) -> None:
                         args=(sample, second),
                         key=f"sample_{place}",
                     )
-    elif kind == GOLD:
-        empty(
-            "Paste words with gold labels",
-            "One word a line, its labels beside it. Errors are marked by kind.",
-        )
 
 
 _SPOKEN = ("words", "sentence")

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from core.transfer.gains import Gains, Pair
-from core.transfer.predictors import AFFINITY, ALL_FEATURES, AMI, CORRELATION, COSINE, PLANTED
+from core.transfer.predictors import ALL_FEATURES, AMI, CORRELATION, COSINE, PLANTED
 from dashboard.components.pair_table import PairTable
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_button, csv_file, data_table
@@ -20,7 +20,6 @@ GAIN, _PROBABILITY = "Measured gain", "Predicted probability of a gain"
 NUMBERS: Mapping[str, tuple[str, float, float | None, tuple[str, str]]] = {
     CORRELATION: ("an MRN run of all tasks over the same corpus", 0, 1, ("−1, opposed", "1, related")),
     COSINE: ("a joint run with affinity_every", 0, None, ("opposed", "alike")),
-    AFFINITY: ("a joint run with affinity_every", 0, None, ("raises its loss", "lowers its loss")),
     AMI: ("tasks that label the same words", 0, 1, ("", "1, the same labels")),
     PLANTED: ("simulated tasks", 0, 1, ("", "1, the same labels")),
     _PROBABILITY: ("features of all tasks", 0.5, 0.5, ("0", "1")),

@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from core.evaluation.mistakes import Errors, mistake_text, mistakes
 from core.store.records import MetricSeries
 from core.tasks.confusion import NOTHING
 from core.transfer.gains import Gain, Gains, Pair
 from core.transfer.predictors import Judgement
 from core.wording import all_of, duration, percent, plural, signed_points, spread_text, unsigned_zero
-from dashboard.compare.closer_views import Errors, mistake_text, mistakes
 from dashboard.components.pair_table import PairCell, PairRow, PairTable
 from dashboard.text import escape
 from jobs.reports.naming import corpus_name, encoder_title, field_text, fields_apart

@@ -32,8 +32,8 @@ def transfer(
     """Which task gains from which: MTL of pairs of tasks less STL of each.
 
     A group has the STL runs and the MTL runs of two tasks that are alike in all but tasks and seed; `mrnlab
-    launch --task-groups pairs --paradigm stl,mtl` makes one. Its report has the matrix of gains, what
-    predicts them, and the best groups of tasks.
+    launch --task-groups pairs --paradigm stl,mtl` makes one. Its report has the matrix of gains and what
+    predicts them.
     """
     if loss_log is not None:
         _loss_features(loss_log, json_=json_)

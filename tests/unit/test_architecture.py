@@ -124,6 +124,20 @@ def test_a_page_reaches_few_modules(page: str, most: int) -> None:
     assert len(reached) < most, sorted(reached)
 
 
+def test_no_page_imports_from_another() -> None:
+    """What two pages need is in `dashboard.shared`, which imports no page."""
+    pages = {path.parent.name for path in SOURCES["dashboard"] if path.name == "page.py"}
+    assert len(pages) > 5
+    wrong = {
+        (str(path.relative_to(ROOT)), node.module)
+        for path in SOURCES["dashboard"]
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dashboard.")
+        if (page := str(node.module).split(".")[1]) in pages and page != path.parent.name
+    }
+    assert not wrong
+
+
 def test_charts_and_queries_know_no_streamlit() -> None:
     parts = [
         path
