@@ -25,7 +25,7 @@ from core.tasks import KINDS, reading
 from core.tasks.scores import PEARSON, score_text
 from core.wording import duration, first_of, plural
 from jobs.exchange.format import CHECKPOINT, FORMAT, RunFile, write_tables
-from jobs.reports.naming import corpus_name, description_lines, short_name
+from jobs.reports.naming import corpus_name, short_name
 from jobs.reports.table import undefined_notes
 
 _TAKEN = ("checkpoint", "readme.md", "manifest.json", "run.json")
@@ -162,7 +162,7 @@ def _card(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> str:
         corpus=corpus_name(run.config),
         corpus_description=known.description if known else "",
         took="unknown time" if run.seconds is None else duration(run.seconds),
-        fields=description_lines(run),
+        fields=run.description_lines,
         unseen={task["name"]: sorted(set().union(*task.get("unseen", {}).values())) for task in tasks},
         over_words=reads_words(run.config.encoder),
         vectors_are_packaged=run.config.vectors == GLOVE,
