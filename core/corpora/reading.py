@@ -67,6 +67,7 @@ class Reading:
     layout   how they are laid out: `CoNLL columns separated by tabs`
     columns  from left to right
     notes    what was left out of the files, a sentence each
+    revision of a dataset, the commit that was read, or a hash of the files of a copy
     """
 
     corpus: str
@@ -74,6 +75,7 @@ class Reading:
     layout: str
     columns: tuple[ColumnReading, ...]
     notes: tuple[str, ...] = ()
+    revision: str = ""
 
     @property
     def title(self) -> str:
