@@ -181,7 +181,7 @@ def read_hub(name: str) -> Corpus:
     asked = HubName.read(name)
     wanted = _placed(asked)
     folder = wanted.folder
-    revision = wanted.revision if folder is None else _content_hash(folder)
+    revision = wanted.revision if folder is None else content_hash(folder)
     data, config = _from_hub(wanted) if folder is None else _from_folder(folder, wanted.config, revision)
     splits = _splits(asked, data)
     origin = asked.source if folder is None else f"copy in {asked.source}"
@@ -250,7 +250,7 @@ def _files(folder: Path) -> list[Path]:
     return [path for path in sorted(folder.rglob("*")) if path.is_file()]
 
 
-def _content_hash(folder: Path) -> str:
+def content_hash(folder: Path) -> str:
     """16 hexadecimal digits of SHA-256 over the names and contents of a copy's files."""
     digest = hashlib.sha256()
     for path in _files(folder):
@@ -272,7 +272,7 @@ def _from_folder(folder: Path, config: str, content: str) -> tuple[Mapping[str, 
             if not isinstance(saved, Dataset):
                 return saved, config or _DEFAULT
             return {str(saved.split or "train"): saved}, config or _DEFAULT
-    with _told(str(folder)), _quiet():
+    with _told(str(folder)), quiet():
         # `datasets` would take what it has kept of other files that the same card names.
         builder = _builder(str(folder), config, cache_dir=str(cache_dir("datasets") / content))
         for path in chain(*(builder.config.data_files or {}).values()):
@@ -387,7 +387,7 @@ def _from_hub(wanted: HubName) -> tuple[Mapping[str, Dataset], str]:
     from datasets.packaged_modules.cache.cache import Cache
 
     named = f"{wanted.source} in the revision {wanted.revision}"
-    with _told(named, _unreachable(named)), _quiet():
+    with _told(named, _unreachable(named)), quiet():
         for ready in _prepared(wanted.source, wanted.config, wanted.revision)[-1:]:
             config, version, commit = ready.parts[-3:]
             copy = Cache(
@@ -450,7 +450,7 @@ def _told(name: str, unreachable: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Without the progress bars of `datasets`: a worker's log is read by people."""
     from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
