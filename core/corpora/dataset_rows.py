@@ -416,7 +416,8 @@ def _column_readings(found: _Layout, corpus: Corpus, table: Dataset) -> Iterator
     for column in found.features:
         is_guess = column in found.guessed
         if column in found.tasks:
-            yield of_tasks[found.tasks[column]]
+            task = found.tasks[column]
+            yield replace(of_tasks[task], column=column if column != task else "")
         elif column == found.words:
             examples = values_shown(chain.from_iterable(filter(None, first[column])))
             yield ColumnReading(column, "words", guessed=is_guess, examples=examples)

@@ -43,7 +43,7 @@ _TABLES = ("parquet", "arrow", "csv", "json")
 """The builders of `datasets` that read tables. Others read images, archives or pickles."""
 _SAVED = ("dataset_dict.json", "state.json")
 """The files by which a folder of `save_to_disk` is told."""
-_TIMEOUT_S = 10.0
+_TIMEOUT_S = 5.0
 _MOST_NAMES = 20
 _DEFAULT = "default"
 """What `datasets` calls a configuration without a name."""

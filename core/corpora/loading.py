@@ -119,6 +119,16 @@ def _proposed(folder: str, files: tuple[str, ...]) -> ColumnProposal | None:
     return detect_columns(folder)
 
 
+def found_columns(name: str) -> tuple[str, ...]:
+    """The columns of a dataset that are read, as its name may say them. Raises CorpusError as `load`."""
+    (reading,) = summarise(name).readings
+    return tuple(
+        f"{column.column}:{column.name}" if column.column else column.name
+        for column in reading.columns
+        if column.taken != "skipped"
+    )
+
+
 def _key(columns: Sequence[str] | None) -> tuple[str, ...] | None:
     return None if columns is None else tuple(columns)
 
