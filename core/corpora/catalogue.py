@@ -72,7 +72,7 @@ def read_hub(name: str, repository: str, layout: HubTexts | None = None) -> Corp
     cached = Path(config.HF_DATASETS_CACHE) / repository.replace("/", "___") / (configuration or "")
     try:
         if not cached.is_dir():
-            _look_up_hub()
+            look_up_hub()
         data = load_dataset(repository, configuration, revision=_MAIN if layout else _REVISION)
     except RuntimeError as error:
         # A folder of the repository's name, in the current one, that is a script.
@@ -89,7 +89,7 @@ def read_hub(name: str, repository: str, layout: HubTexts | None = None) -> Corp
     return from_dataset(name, data) if layout is None else from_texts(name, data, layout)
 
 
-def _look_up_hub() -> None:
+def look_up_hub() -> None:
     """Raises OSError at once where the Hub's name is not found; `datasets` would try for half a minute."""
     from huggingface_hub import constants
 
