@@ -14,7 +14,13 @@ from core.corpora import Corpus, prepare
 from core.corpora.loading import Files, corpus_overlaps, files_of, read, text_known
 from core.corpora.preparation import check_scored
 from core.errors import FIELD, ConfigError, CorpusError, DeviceError, EncoderError, MRNLabError
-from core.models.sources import check_available, check_max_length, check_training
+from core.models.sources import (
+    check_available,
+    check_max_length,
+    check_training,
+    is_left_to_right,
+    left_to_right_note,
+)
 from core.models.trained_heads import trained_heads
 from core.models.word_vectors import check_vectors
 from core.mrn.alignments import choose
@@ -49,7 +55,8 @@ def check(configs: Sequence[RunConfig]) -> tuple[str, ...]:
         check_max_length(config)
     for config in {(config.encoder, config.encoder_training): config for config in configs}.values():
         check_training(config)
-    notes: dict[str, None] = {}
+    encoders = dict.fromkeys(config.encoder for config in configs)
+    notes = dict.fromkeys(map(left_to_right_note, filter(is_left_to_right, encoders)))
     labels: dict[_Share, dict[str, tuple[str, ...]]] = {}
     by_share: dict[_Share, list[RunConfig]] = defaultdict(list)
     for config in configs:
