@@ -21,7 +21,7 @@ from core.studies import STUDIES, Study
 from core.studies.study import SettingRuns, StudyRun
 from core.wording import duration, plural
 from jobs.cli.app import JSON_OPTION, app, one_of, opened_store, whole
-from jobs.cli.output import WIDTH, hand_out, print_json, print_report, print_table, say, tell
+from jobs.cli.output import WIDTH, log, print_json, print_report, print_table, print_text, write_document
 from jobs.reports.naming import differing
 from jobs.reports.parts import Part
 from jobs.reports.render import csv_files
@@ -40,7 +40,7 @@ def print_runs(study: Study, listing: Listed) -> None:
     titles = {setting.name: setting.title for setting in study.settings}
     for name, group in groupby(listing, key=lambda entry: entry[0].setting):
         runs = list(group)
-        tell(f"{name}: {titles[name]}")
+        print_text(f"{name}: {titles[name]}")
         rows = [
             (
                 study.method(planned.method).title,
@@ -54,7 +54,7 @@ def print_runs(study: Study, listing: Listed) -> None:
             )
         ]
         print_table(("method", "stage", "configuration", "seed", "state"), rows)
-        tell()
+        print_text()
 
 
 def print_plan(study: Study, plan: Sequence[SettingCounts], *, whole: bool = False) -> None:
@@ -83,9 +83,9 @@ def print_plan(study: Study, plan: Sequence[SettingCounts], *, whole: bool = Fal
         ],
     )
     if protocol:
-        tell("\n".join(["", *protocol, ""]))
+        print_text("\n".join(["", *protocol, ""]))
     if not whole:
-        tell("--runs lists every run, --json every run with all its fields.")
+        print_text("--runs lists every run, --json every run with all its fields.")
 
 
 def _time(settings: Sequence[SettingCounts]) -> str:
@@ -236,7 +236,7 @@ def study(
             table.check_writable()
     with opened_store(ctx) as store:
         if table is not None and (restored := table.restore(store)):
-            say(f"{plural(restored, 'run')} of {record} added to the store.")
+            log(f"{plural(restored, 'run')} of {record} added to the store.")
         if dry_run:
             by_state = StudyRuns(store, settings, may_read=False).look()
             plan = counts_by_setting(store, by_state)
@@ -251,9 +251,9 @@ def study(
         if report_ is None and tables is None:
             try:
                 keep = None if table is None else partial(table.add, store)
-                well = follow(store, settings, say, keep=keep)
+                well = follow(store, settings, log, keep=keep)
             except KeyboardInterrupt:
-                say("What is queued goes on in the background; the same command goes on with the study.")
+                log("What is queued goes on in the background; the same command goes on with the study.")
                 raise typer.Exit(130) from None
         _print_results(store, chosen, settings, _Report.JSON if json_ else report_, tables)
     if not well:
@@ -271,7 +271,7 @@ def _print_results(
 
         grid = GridRuns(store, settings)
         if form in (_Report.CSV, _Report.CURVES):
-            hand_out(table_csv(grid) if form is _Report.CSV else figure_csv(grid))
+            write_document(table_csv(grid) if form is _Report.CSV else figure_csv(grid))
             return
         document, parts = partial(grid_document, grid), grid_report(study, grid)
     elif study.pairs:
@@ -285,7 +285,7 @@ def _print_results(
     else:
         results = StudyRuns(store, settings).results()
         if form is _Report.CURVES:
-            hand_out(curves(results))
+            write_document(curves(results))
             return
         document, parts = partial(study_document, study, results), report(study, results)
     if tables is not None:
@@ -293,7 +293,7 @@ def _print_results(
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in csv_files(study.name, parts):
             (folder / name).write_text(text, encoding="utf-8")
-            tell(str(tables / name))
+            print_text(str(tables / name))
     elif form is _Report.JSON:
         print_json(document())
     else:
