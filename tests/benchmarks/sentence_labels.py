@@ -1,8 +1,8 @@
-"""What a label of each sentence costs beside those of its words: an epoch over `demo-intents` with and without.
+"""What a label of each sentence costs beside those of its words: an epoch of `demo-intents` with and without.
 
     python -m tests.benchmarks.sentence_labels
 
-One model of POS and slots and one of POS, slots and intent are trained on the same sentences, an epoch each in
+A model of POS and slots and one of POS, slots and intent are trained on the same sentences, an epoch each in
 turn. Prints JSON: seconds and processor seconds of an epoch of each, and their ratio, pair by pair; the last
 line has the medians (at most 1.1 is the goal).
 """
@@ -16,7 +16,7 @@ import torch
 
 from core.config import RunConfig
 from core.corpora import prepare
-from core.models.device import choose_device, make_deterministic
+from core.models.device import choose_device
 from core.training.setup import TrainingRun, set_up
 from core.training.trainer import train_step
 from tests.benchmarks._harness import alternate, arguments, laboratory, print_json, ratio, spread
