@@ -47,7 +47,8 @@ _LEFT_TO_RIGHT = frozenset(
     [
         "bloom", "cohere", "ctrl", "falcon", "gemma", "gemma2", "gemma3_text", "glm", "gpt2", "gpt_bigcode",
         "gpt_neo", "gpt_neox", "gptj", "granite", "llama", "mamba", "mistral", "mixtral", "mpt", "olmo",
-        "olmo2", "openai-gpt", "opt", "phi", "phi3", "qwen2", "qwen3", "smollm3", "stablelm", "starcoder2", "xglm",
+        "olmo2", "openai-gpt", "opt", "phi", "phi3", "qwen2", "qwen3", "smollm3", "stablelm", "starcoder2",
+        "xglm",
     ]
 )  # fmt: skip
 
