@@ -116,9 +116,9 @@ def _progress_bar(shown: bool) -> Iterator[Sink]:
         yield watch
 
 
-def _places(sentence: Sentence) -> list[dict[str, object]]:
-    """What each label is of: each word, or the whole text or pair."""
-    if not sentence.whole:
+def _places(sentence: Sentence, task: str) -> list[dict[str, object]]:
+    """What each label of a task is of: each word, or the whole text or pair."""
+    if not sentence.is_of_text(task):
         return [{"position": position, "word": word} for position, word in enumerate(sentence.tokens)]
     text, second = text_of(sentence)
     return [{"text": text} if second is None else {"text": text, "second": second}]
@@ -302,7 +302,7 @@ class StoredRun:
         for task, (gold, predicted) in stored.items():
             numbers = [number for number, sentence in enumerate(sentences) if task in sentence.labels]
             for number, *labels in zip(numbers, gold, predicted, strict=True):
-                places = _places(sentences[number])
+                places = _places(sentences[number], task)
                 for place, *values in zip(places, *labels, strict=True):
                     given = map(float, values) if KINDS[schemes[task]].is_number else values
                     rows.append(

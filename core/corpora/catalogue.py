@@ -188,7 +188,8 @@ def join(name: str, corpora: Sequence[Corpus], names: Mapping[str, Mapping[str, 
                 old = sentence.labels
                 labels = {new: old[task] for new, task in names[corpus.name].items() if task in old}
                 if labels:
-                    kept.append(replace(sentence, labels=labels, part=corpus.name))
+                    of_text = [new for new, task in names[corpus.name].items() if task in sentence.text_tasks]
+                    kept.append(replace(sentence, labels=labels, part=corpus.name, text_tasks=tuple(of_text)))
         return tuple(kept)
 
     tasks = [
@@ -301,6 +302,12 @@ CATALOGUE: dict[str, CorpusSpec] = {
             "demo-pos-a and demo-pos-b together: two tasks, each on sentences of its own.",
             tasks=("pos-a", "pos-b"),
             parts={"demo-pos-a": {"pos-a": "pos"}, "demo-pos-b": {"pos-b": "pos"}},
+        ),
+        CorpusSpec(
+            "demo-intents",
+            "1,350 requests of travellers made by MRN Lab: POS, slots, and the intent of each sentence.",
+            tasks=("pos", "slots", "intent"),
+            columns=("tokens", "pos", "slots"),
         ),
         CorpusSpec(
             "conll2003",

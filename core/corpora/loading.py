@@ -196,10 +196,12 @@ def overlaps(sentences: Sequence[Sentence], tasks: Sequence[str]) -> tuple[Overl
         for task in annotated:
             names = sentence.labels[task]
             labels[task].update(
-                [name for name in names if real_number(name) is None] if sentence.whole else names
+                [name for name in names if real_number(name) is None] if sentence.is_of_text(task) else names
             )
-        for pair in chain(combinations(annotated, 1), combinations(annotated, 2)):
-            words[pair] += sentence.items
+            words[task,] += len(names)
+        for a, b in combinations(annotated, 2):
+            if sentence.is_of_text(a) == sentence.is_of_text(b):
+                words[a, b] += len(sentence.labels[a])
 
     def share_of_names(task: str, other: str) -> float:
         inside = {label: number for label, number in labels[task].items() if label != "O"}

@@ -12,12 +12,15 @@ from core.plain_text import shortened
 from core.tasks.schemes import NOT_ANNOTATED, Column, SpanColumn, Split
 from core.wording import all_of, plural
 
-Taken = Literal["words", "spans", "labels", "text", "text label", "pair label", "number", "skipped"]
+Taken = Literal[
+    "words", "spans", "labels", "sentence label", "text", "text label", "pair label", "number", "skipped"
+]
 TAKEN: dict[Taken, str] = {
     "words": "words",
     "spans": "spans of words",
     "labels": "labels of words",
     "text": "text",
+    "sentence label": "label of a sentence",
     "text label": "label of a text",
     "pair label": "label of a pair",
     "number": "number of a pair",

@@ -188,8 +188,8 @@ def read_asked(source: Source, schemes: Mapping[str, str]) -> AskedTexts:
     names, rows = read_rows(source)
     with _line(source, 1):
         texts = text_columns(names)
-    reads = "text" if len(texts) == 1 else "pair"
-    known = {task: KINDS[scheme] for task, scheme in schemes.items() if KINDS[scheme].reads == reads}
+    reads = ("text", "sentence") if len(texts) == 1 else ("pair",)
+    known = {task: KINDS[scheme] for task, scheme in schemes.items() if KINDS[scheme].reads in reads}
     tasks = {name: name for name in names if name in known}
     for name in (_LABEL, _SCORE):
         fitting = [task for task, kind in known.items() if kind.is_number == (name == _SCORE)]

@@ -135,10 +135,10 @@ def _answers(
 
 
 def reads_of(chosen_systems: Sequence[System]) -> list[Reads]:
-    """What the tasks of these systems read, by their stored facts: words, texts, pairs."""
+    """What the tasks of these systems read, by their stored facts: words, sentences, texts, pairs."""
     runs = store().runs([run.id for system in chosen_systems for run in system.runs])
     found = {KINDS[task["scheme"]].reads for run in runs for task in run.facts.get("tasks", ())}
-    every: list[Reads] = ["words", "text", "pair"]
+    every: list[Reads] = ["words", "sentence", "text", "pair"]
     return [reads for reads in every if reads in found] or every[:1]
 
 

@@ -27,11 +27,10 @@ from core.mrn.alignments import choose
 from core.mrn.alignments.mapping import fit, read_mapping
 from core.recording.placed import placed, trained_here
 from core.registry import parse_alignment
-from core.store import Run, RunState, Store
+from core.store import Conditions, Run, RunState, Store
 from core.training.trainable import check_trainable
 from jobs.engines import Engine, default_engine
-from jobs.engines.local import gpu_count, lacks
-from jobs.reports.table import UNKNOWN
+from jobs.worker.devices import gpu_count, lacks
 
 _SHARE_FIELDS = ("corpus", "columns", "fraction", "fraction_draw", "dev_sentences", "label_inventory")
 """The fields that, with the tasks and the seed, say which sentences and labels a run has."""
@@ -214,7 +213,7 @@ def up_to_date(
     precisions = _precisions_now(store) if asks else {}
 
     def same(run: Run) -> bool:
-        known, config = conditions.get(run.id, UNKNOWN), run.config
+        known, config = conditions.get(run.id, Conditions()), run.config
         data = (config.corpus, config.columns)
         pairs = [(known.text, text_now(*data) if known.text else None)]
         if config.precision == "auto":
