@@ -26,8 +26,8 @@ from core.tasks.confusion import Confusion
 from dashboard.shared.run_views import tasks_in_order
 from dashboard.theme import TASK_COLOURS, colours
 from jobs.engines import default_engine
-from jobs.reports.studies import Outstanding, Standing, StudyRuns, Version, outstanding, sweep_of
-from jobs.worker.maintenance import QueueMaintenance
+from jobs.queue.maintenance import QueueMaintenance
+from jobs.studies.progress import Outstanding, Standing, StudyRuns, Version, outstanding, sweep_of
 
 LIVE = 2.0
 """Seconds between two looks at what goes on."""
@@ -167,7 +167,7 @@ def study_grid(version: Version) -> pd.DataFrame:
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _study_grid(url: str, version: Version, standing: Standing) -> pd.DataFrame:
-    from jobs.reports.grids import GridRuns
+    from jobs.studies.grids import GridRuns
 
     layouts, runs, lock = _study(url, version)
     with lock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from urllib.parse import quote
 
@@ -42,6 +43,7 @@ MOST_WORDS = 600
 _LONGEST_IN_LINK = 6000
 _PLACEHOLDERS: dict[Reads, str] = {
     "words": "Type or paste, then Ctrl+Enter: John Smith of the World Bank flew to Paris on Monday.",
+    "sentence": "Type or paste a sentence, then Ctrl+Enter: Book a table for two on Monday.",
     "text": "Type or paste a text, then Ctrl+Enter: A warm, funny film.",
     "pair": "The first text: A dog runs on the grass.",
 }
@@ -61,6 +63,7 @@ def text(reads: Collection[Reads]) -> list[Sentence]:
     """A free text as sentences of words, where runs have tasks on words, and as a whole, alone or with a
     second text, where they have tasks on those.
     """
+    is_split = not set(_SPOKEN).isdisjoint(reads)
     st.session_state.setdefault("tag_split", st.query_params.get("split") == "yes")
 
     def area(label: str, key: str, placeholder: str) -> str:
@@ -81,7 +84,7 @@ def text(reads: Collection[Reads]) -> list[Sentence]:
     split = False
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button("Tag", type="primary", icon=":material/sell:")
-        if "words" in reads:
+        if is_split:
             split = st.toggle(
                 "Already split into words",
                 key="tag_split",
@@ -93,7 +96,7 @@ def text(reads: Collection[Reads]) -> list[Sentence]:
     _to_link("second", second)
     _to_link("split", "yes" if split and written else "")
     sentences: list[Sentence] = []
-    if "words" in reads:
+    if is_split:
         words = given_sentences(written) if split else split_sentences(written)
         sentences += [Sentence(tuple(tokens), {}) for tokens in words]
         if not split and has_unspaced_script(written):
@@ -190,7 +193,7 @@ def bounded(sentences: Sequence[Sentence]) -> list[Sentence]:
             kept.append(sentence)
         elif room > 0:
             labels = {task: labels_of_task[:room] for task, labels_of_task in sentence.labels.items()}
-            kept.append(Sentence(sentence.tokens[:room], labels))
+            kept.append(replace(sentence, tokens=sentence.tokens[:room], labels=labels))
             room -= len(sentence.tokens)
     left_out = words - MOST_WORDS
     if left_out > 0:
@@ -223,11 +226,17 @@ def nothing_yet(kind: str, system: System, reads: Collection[Reads]) -> None:
                     )
 
 
+_SPOKEN = ("words", "sentence")
 _EXAMPLES: dict[Reads, list[tuple[str, str]]] = {
     "words": [
         ("John Smith of the World Bank flew to Paris on Monday .", ""),
         ("Boston beat Mexico City in London on Sunday .", ""),
         ("Angela Merkel visited the European Parliament , Reuters said .", ""),
+    ],
+    "sentence": [
+        ("Book a table for two on Monday .", ""),
+        ("What is the weather like in Rome ?", ""),
+        ("Cancel my flight to Paris .", ""),
     ],
     "text": [
         ("A warm , funny film .", ""),
@@ -254,23 +263,24 @@ def _samples(system: System, reads: Collection[Reads]) -> tuple[str, list[tuple[
     except MRNLabError:  # said where the reader asks for test sentences
         tested = []
     by_kind: list[list[tuple[str, str]]] = []
-    for kind in reads:
+    kinds = [kind for kind in reads if kind != "sentence" or "words" not in reads]
+    for kind in kinds:
         fitting = [checked.sentence for checked in tested if _is_sample(checked.sentence, kind)]
         # Those with the most different labels show the most.
         fitting.sort(key=lambda sentence: -sum(len(set(labels)) for labels in sentence.labels.values()))
         first = {next(iter(sentence.labels.values())): sentence for sentence in reversed(fitting)}
-        chosen = fitting if kind == "words" else list(first.values())
+        chosen = fitting if kind in _SPOKEN else list(first.values())
         by_kind.append([(text, second or "") for text, second in map(text_of, chosen)])
     mixed = [sample for column in zip_longest(*by_kind) for sample in column if sample is not None]
     if len(mixed) < _SAMPLES:
-        columns = zip(*(_EXAMPLES[kind] for kind in reads), strict=True)
+        columns = zip(*(_EXAMPLES[kind] for kind in kinds), strict=True)
         examples = [sample for column in columns for sample in column]
         return "these", examples[:_SAMPLES]
     return f"the test sentences of {escape(corpus_name(config))}", mixed[:_SAMPLES]
 
 
 def _is_sample(sentence: Sentence, kind: Reads) -> bool:
-    if kind == "words":
+    if kind in _SPOKEN:
         return (
             not sentence.whole
             and 5 <= len(sentence.tokens) <= 14

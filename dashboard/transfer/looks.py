@@ -19,8 +19,8 @@ from dashboard.shared.selection import segments
 from dashboard.text import escape
 from dashboard.theme import colours
 from dashboard.transfer.views import best_sentence, packaged_pairs, packaged_sentence, packaged_table
-from jobs.reports.evidence import Evidence
-from jobs.reports.pairs import coefficients_sheet, predictors_sheet
+from jobs.studies.evidence import Evidence
+from jobs.studies.pairs import coefficients_sheet, predictors_sheet
 
 _SCHEMES = {"left": "Tasks left out", "folds": "Random folds"}
 _HOW = {

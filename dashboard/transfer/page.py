@@ -16,7 +16,7 @@ from dashboard.transfer.pair import choose_pair, features_table, pair_detail, pi
 from dashboard.transfer.state import ask_for_evidence, evidence_of, finished_runs, groups, pick_group
 from dashboard.transfer.tables import GAIN, NUMBERS, all_pairs, shown_table
 from dashboard.transfer.views import best_pair, caution
-from jobs.reports.pairs import answer
+from jobs.studies.pairs import answer
 
 _UNITS = {"points": "Points", "relative": "Percent of STL"}
 _SHARES_NOTHING = (

@@ -13,7 +13,7 @@ from dashboard.components.pair_table import PairTable
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_button, csv_file, data_table
 from dashboard.transfer.views import gains_table, pairs_frame, value_table
-from jobs.reports.evidence import Evidence
+from jobs.studies.evidence import Evidence
 
 GAIN, _PROBABILITY = "Measured gain", "Predicted probability of a gain"
 # Where each number comes from, where none is known; the middle and the end of its scale; its ends in words.

@@ -21,8 +21,8 @@ from core.wording import all_of, duration, percent, plural, signed_points, sprea
 from dashboard.components.pair_table import PairCell, PairRow, PairTable
 from dashboard.text import escape
 from jobs.reports.naming import corpus_name, encoder_title, field_text, fields_apart
-from jobs.reports.pairs import amount_text, seeds_text
 from jobs.reports.transfer import PairGroup
+from jobs.studies.pairs import amount_text, seeds_text
 
 Floats = NDArray[np.float64]
 

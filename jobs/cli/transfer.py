@@ -38,9 +38,9 @@ def transfer(
     if loss_log is not None:
         _loss_features(loss_log, json_=json_)
         return
-    from jobs.reports.evidence import evidence
-    from jobs.reports.pairs import pairs_document, pairs_report
     from jobs.reports.transfer import pair_groups
+    from jobs.studies.evidence import evidence
+    from jobs.studies.pairs import pairs_document, pairs_report
 
     with opened_store(ctx) as store:
         known = {each.key: each for each in pair_groups(store)}

@@ -24,8 +24,8 @@ from core.tasks.confusion import label_confusion
 from core.transfer.gains import measured_gains
 from core.transfer.predictors import LEFT_OUT, Judgement, Measure, packaged_study
 from dashboard.transfer import views
-from jobs.reports.pairs import answer
 from jobs.reports.transfer import pair_groups
+from jobs.studies.pairs import answer
 from tests.making import OWNER, claimed, run_facts, split_result
 from tests.pages.conftest import Open, sent, words
 from tests.pages.filled_store import Filled, fill_pairs

@@ -20,7 +20,7 @@ from core.training.trainer import train
 from core.transfer.features import FEATURES
 from core.transfer.predictors import AMI, CORRELATION, COSINE
 from jobs.cli import study as verb
-from jobs.reports.studies import follow
+from jobs.studies.follow import follow
 from tests.studying import Workers
 from tests.unit.cli.conftest import Laboratory
 

@@ -25,10 +25,10 @@ from core.transfer.predictors import (
     Measure,
 )
 from core.wording import duration, first_of, plural, signed_points, spread_text
-from jobs.reports.evidence import Evidence, evidence
 from jobs.reports.naming import corpus_name
 from jobs.reports.render import QUOTED, Entry, Heading, Part, Sheet, difference_entry, mean_entry
 from jobs.reports.transfer import PairGroup, pair_groups
+from jobs.studies.evidence import Evidence, evidence
 
 _COEFFICIENTS = 15
 _MOST_NAMED = 3
