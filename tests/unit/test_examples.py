@@ -14,7 +14,9 @@ import torch
 
 from core.config import RunConfig
 from core.corpora import prepare
+from core.mrn.priors import PRIOR_CLASSES
 from core.mrn.relations import MODES
+from core.registry import PRIORS
 from core.training.setup import set_up, update_steps
 from core.training.trainer import train_step
 
@@ -98,3 +100,15 @@ def test_it_prints_the_learned_correlation(capsys: pytest.CaptureFixture[str]) -
     assert found is not None
     assert 0 < float(found[1]) < 1
     assert 0.3 < float(found[2]) < 1
+
+
+def test_a_prior_is_compared(
+    laboratory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for registry in (PRIORS, PRIOR_CLASSES):  # the example adds its prior to both
+        monkeypatch.setitem(registry, "common-mean", None)
+    example = runpy.run_path(str(EXAMPLES / "compare_a_prior.py"))
+    example["main"](seeds=(1, 2), epochs=2)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["pos-a", "pos-b"]
+    assert all(re.search(r"common-mean \d+\.\d\d, MRN \d+\.\d\d; .+, 2 seeds, p ", line) for line in lines)
