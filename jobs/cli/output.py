@@ -19,7 +19,8 @@ from core.errors import MRNLabError
 from core.plain_text import terminal_text
 from core.store import Run, StoredScore
 from core.tasks.scores import averages
-from jobs.reports.render import Heading, Items, Part, Sheet, aligned, csv_lines, latex, markdown, plain
+from jobs.reports.parts import Heading, Items, Part, Sheet
+from jobs.reports.render import aligned, csv_lines, latex, markdown, plain
 
 WIDTH = 110
 
