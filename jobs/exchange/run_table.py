@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from core.corpora.readers import MOST_CHARACTERS, read_lines
 from core.errors import MRNLabError, first_problem
@@ -28,7 +28,7 @@ from core.evaluation.costs import run_cost
 from core.paths import given_path, written_whole
 from core.store import Run, Store, StoredScore
 from core.store.exchange import RunRecord
-from jobs.exchange.format import RunFile
+from jobs.exchange.format import SCORES, RunFile, checked, score_columns, scores_of, table_of
 
 COLUMNS = ("configuration", "seed", "dev", "test", "seconds", "scores", "run")
 """`dev` and `test` are means over the tasks with a defined score, in percent; `scores` and `run` are JSON."""
@@ -38,7 +38,6 @@ _FACTS_OF_LABELS = ("label_names", "label_owners", "meet", "impossible", "cooccu
 _DIGITS = 6
 _IS_NO_RUN = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """What reading a row may raise, whatever stands in it."""
-_SCORES = TypeAdapter(tuple[StoredScore, ...])
 
 
 class RunTable:
@@ -170,11 +169,8 @@ def _row_of(store: Store, run_id: int) -> dict[str, str]:
 
 def _record_of(row: dict[str, str]) -> RunRecord:
     """Raises one of _IS_NO_RUN where the row describes no run that finished."""
-    stored = [
-        each | {"score": math.nan if each["score"] is None else each["score"]}
-        for each in json.loads(row["scores"])
-    ]
-    scores = [_with_every_figure(score) for score in _SCORES.validate_python(stored)]
+    rows = [each | {"report": json.dumps(each["report"])} for each in json.loads(row["scores"])]
+    scores = scores_of(checked(SCORES, table_of(SCORES, rows)))
     record = RunFile.read(row["run"].encode()).record(
         {"curves": (), "scores": scores, "predictions": {}, "snapshots": ()}
     )
@@ -192,21 +188,13 @@ _OF_LABELS = ("f1", "support")
 
 
 def _plain(score: StoredScore) -> dict[str, Any]:
-    """Its fields; the report by label of the test sentences alone."""
+    """Its columns; the report by label of the test sentences alone."""
     of_test = score.report if score.split == "test" else {}
     report = {
         label: {name: round(figures[name], _DIGITS) for name in _OF_LABELS}
         for label, figures in of_test.items()
     }
-    score_or_none = score.score if score.is_defined else None
-    return dataclasses.asdict(score) | {"score": score_or_none, "report": report}
-
-
-def _with_every_figure(score: StoredScore) -> StoredScore:
-    unknown = {"precision": math.nan, "recall": math.nan}
-    return dataclasses.replace(
-        score, report={label: unknown | {**figures} for label, figures in score.report.items()}
-    )
+    return score_columns(score) | {"report": report}
 
 
 def _mean_percent(scores: Iterable[StoredScore], split: str) -> str:
