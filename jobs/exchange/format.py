@@ -30,7 +30,6 @@ from core.store.results import Labels, score_row
 from core.store.schema import EVENT_KINDS, FACTOR_TYPES
 from core.store.snapshot_codec import check
 from core.tasks.scores import FIGURES, PEARSON
-from jobs.reports.naming import description
 
 FORMAT = 1
 SCORES = "scores.parquet"
@@ -101,7 +100,7 @@ class RunFile(BaseModel):
             made_by=f"mrnlab {__version__}",
             exported_at=at,
             run=run.id,
-            config=json.loads(run.config.to_json()) if run.stored_config is None else dict(description(run)),
+            config=json.loads(run.config.to_json()) if run.stored_config is None else dict(run.description),
             facts=dict(run.facts),
             tags=run.keywords,  # the format's name of keywords
             history=tuple(

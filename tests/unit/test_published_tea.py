@@ -20,7 +20,7 @@ from core.studies.study import DevScores, lay_out, next_runs
 from core.studies.task_embeddings import STUDY as TAGGERS
 from core.studies.tea import BASELINE_DECAY, FAMILIES, HEADS, RATES, STUDY, TASKS, WEIGHT_DECAYS
 from jobs.reports.render import sheet_csv
-from jobs.reports.study_report import paper_sheet, setting_sheet
+from jobs.studies.report import paper_sheet, setting_sheet
 from tests.unit.test_published_protocol import OF_MRN, assert_published
 
 # field, value, where the paper says so
