@@ -8,19 +8,22 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pandas as pd
 
 from core.config import FIELD_HELP, RunConfig, comparison_key
+from core.config.fields import comma_list
 from core.corpora import load, prepare
 from core.corpora.free_text import split_sentences
+from core.corpora.hub import HubName
 from core.corpora.types import Sentence, whole_text
+from core.corpora.uploads import save_dataset
 from core.errors import ConfigError, CorpusError, MRNLabError
 from core.evaluation.comparison import compare_rows
 from core.mrn.relations import MODES, row_names
@@ -33,7 +36,11 @@ from core.tasks import KINDS, reading
 from core.tasks.scores import report_rows, score_text
 
 if TYPE_CHECKING:
+    from datasets import Dataset
+
     from core.figures import Figure
+
+    Table: TypeAlias = pd.DataFrame | Dataset
 
 _PROGRESS = ["state", "sweep", "created_at", "seconds", "best_epoch"]
 _SCORES = [
@@ -46,12 +53,20 @@ _ALL = 1_000_000  # more labels than a task has
 _METRICS = ["run", "task", "split", "name", "step", "epoch", "seconds", "value"]
 
 
-def describe(corpus: str, **fields: Any) -> RunConfig:
+def describe(corpus: str | Table | Mapping[str, Table], *, name: str = "data", **fields: Any) -> RunConfig:
     """The description of one run. `fields` are those of RunConfig (`lambda_` for λ); without `tasks`, all
     tasks of the corpus.
 
+    `corpus` is the name of a corpus, or data: a `DatasetDict` of `datasets`, pandas DataFrames by split, or
+    one DataFrame, of which a tenth is the test split. Data are kept in the laboratory's folder `uploads`, and
+    called `name`; `columns` then says which to read, as in the name of a dataset (docs/corpora.md).
+
     Raises ConfigError naming the field that is wrong, CorpusError where the corpus cannot be read.
     """
+    if not isinstance(corpus, str):
+        columns = fields.pop("columns", None) or ()
+        chosen = comma_list(columns) if isinstance(columns, str) else columns
+        corpus = str(HubName(str(save_dataset(corpus, name)), columns=tuple(chosen)))
     if fields.get("tasks") is None:
         columns = fields.get("columns")
         names = columns.split(",") if isinstance(columns, str) else columns
@@ -101,9 +116,9 @@ def _progress_bar(shown: bool) -> Iterator[Sink]:
         yield watch
 
 
-def _places(sentence: Sentence) -> list[dict[str, object]]:
-    """What each label is of: each word, or the whole text or pair."""
-    if not sentence.whole:
+def _places(sentence: Sentence, task: str) -> list[dict[str, object]]:
+    """What each label of a task is of: each word, or the whole text or pair."""
+    if not sentence.is_of_text(task):
         return [{"position": position, "word": word} for position, word in enumerate(sentence.tokens)]
     text, second = text_of(sentence)
     return [{"text": text} if second is None else {"text": text, "second": second}]
@@ -287,7 +302,7 @@ class StoredRun:
         for task, (gold, predicted) in stored.items():
             numbers = [number for number, sentence in enumerate(sentences) if task in sentence.labels]
             for number, *labels in zip(numbers, gold, predicted, strict=True):
-                places = _places(sentences[number])
+                places = _places(sentences[number], task)
                 for place, *values in zip(places, *labels, strict=True):
                     given = map(float, values) if KINDS[schemes[task]].is_number else values
                     rows.append(

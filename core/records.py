@@ -55,8 +55,8 @@ TOTAL = ""
 class TaskFacts:
     """One task as this run sees it: labels in the order of the head's rows, and what the data holds.
 
-    An `auxiliary` task is annotated on training sentences only, and has no scores. `train_tokens` counts its
-    training words, texts or pairs. `scale` are the ends of the training scores of a task of numbers.
+    An `auxiliary` task is annotated on training sentences only, and has no scores. `train_tokens` counts what
+    has a label of it in training. `scale` are the ends of the training scores of a task of numbers.
     """
 
     name: str
@@ -198,17 +198,9 @@ class WordTag(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class TaggedSentence:
-    """The words and, for each task, one WordTag per word."""
-
-    tokens: tuple[str, ...]
-    tags: Mapping[str, tuple[WordTag, ...]]
-
-
-@dataclass(frozen=True, slots=True)
 class TextAnswer:
-    """One task's answer on a whole text or a pair: its label with the probabilities of the best labels in
-    falling order, or a number, which has none.
+    """One task's answer on a sentence, a text or a pair: its label with the probabilities of the best labels
+    in falling order, or a number, which has none.
 
     `shortened`: the text was too long, and its end was not read.
     """
@@ -216,6 +208,15 @@ class TextAnswer:
     value: str | float
     probabilities: tuple[tuple[str, float], ...] = ()
     shortened: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedSentence:
+    """The words, for each task on words one WordTag per word, and the answer of each task on sentences."""
+
+    tokens: tuple[str, ...]
+    tags: Mapping[str, tuple[WordTag, ...]]
+    answers: Mapping[str, TextAnswer] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

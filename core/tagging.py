@@ -39,7 +39,9 @@ def load_tagger(checkpoint: str | Path) -> Tagger:
 def joined(answers: Sequence[TaggedSentence]) -> TaggedSentence:
     """One sentence with the tasks of all these, as of the STL runs of one launch."""
     return TaggedSentence(
-        answers[0].tokens, {task: tags for answer in answers for task, tags in answer.tags.items()}
+        answers[0].tokens,
+        {task: tags for answer in answers for task, tags in answer.tags.items()},
+        {task: said for answer in answers for task, said in answer.answers.items()},
     )
 
 
@@ -85,7 +87,7 @@ def check_texts(run: str, schemes: Mapping[str, str], texts: Sequence[Sentence],
     """
     if any(not text.tokens or text.second == () for text in texts):
         raise MRNLabError("A text has no words; write some.")
-    of_texts, of_pairs = reading(schemes, "text"), reading(schemes, "pair")
+    of_texts, of_pairs = reading(schemes, "text", "sentence"), reading(schemes, "pair")
     paired = any(text.second is not None for text in texts)
     if not of_texts and not of_pairs:
         raise MRNLabError(f"{run} has no task on whole texts; it reads words ({all_of(list(schemes))}).")
@@ -150,12 +152,19 @@ def conll_text(
     """A word a line, tabs between the columns: the word, and of each task its gold label (where the text has
     any for the task; `_` in sentences that have none), the run's label and, if asked for, how sure it is.
 
-    `gold`: the tasks that the whole text has gold labels of, where these sentences are a part of it.
+    The same of tasks on sentences stands in comments before the sentence (`# intent: x`). `gold`: the tasks
+    that the whole text has gold labels of, where these sentences are a part of it.
     """
     if gold is None:
         gold = {task for sentence in sentences for task in sentence.labels}
     lines: list[str] = []
     for sentence, answer in zip(sentences, tagged, strict=True):
+        for task, said in answer.answers.items():
+            if task in sentence.labels:
+                lines.append(f"# {task}_gold: {sentence.labels[task][0]}")
+            lines.append(f"# {task}: {written(said.value)}")
+            if confidence:
+                lines.append(f"# {task}_confidence: {said.probabilities[0][1]:.4f}")
         for place, word in enumerate(sentence.tokens):
             row = [word]
             for task, tags in answer.tags.items():
@@ -194,7 +203,9 @@ def given_scores(
 
 
 def labels_of(answer: TaggedSentence | Answered, task: str) -> list[str]:
-    """A task's labels of the words of a sentence; its one answer on a text."""
+    """A task's labels of the words of a sentence; its one answer on a sentence or a text."""
     if isinstance(answer, TaggedSentence):
-        return [tag.label for tag in answer.tags[task]]
+        if task in answer.tags:
+            return [tag.label for tag in answer.tags[task]]
+        answer = answer.answers
     return [written(answer[task].value)]

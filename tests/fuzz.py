@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gzip
 import json
 import os
 import random
@@ -74,7 +75,7 @@ _PLACES = (
 _FILES = (
     *_PLACES,
     *_words("/ /dev/zero /dev/null /dev/full /dev/stdin /proc/self/mem /etc/passwd /etc/shadow . .. ~"),
-    *_words("long.csv nul.csv carriage.csv quoted.csv nested.csv other.csv"),
+    *_words("long.csv nul.csv carriage.csv quoted.csv nested.csv other.csv cut.csv.gz"),
 )
 _DERIVED_WORDS = """
 joined:demo joined: joined:+ joined:demo+demo joined:demo+ apart: apart:demo x:demo
@@ -157,7 +158,7 @@ _PLAUSIBLE: dict[str, tuple[str, ...]] = {
     "tag.format_": ("json", "conll"),
     "report_": ("table", "markdown", "latex", "curves", "csv", "json"),
     "part": ("table 1", "merit"),
-    "record": ("record.csv", "new.csv", "link.csv"),
+    "record": ("record.csv", "record.csv.gz", "new.csv", "link.csv"),
     "tables": ("tables",),
     "folder": ("new", "out/new"),
     "import.folder": ("exported",),
@@ -291,7 +292,8 @@ def make_template(folder: Path) -> None:
     shutil.copytree(folder / "home" / "toy", folder / "toy")
     shutil.copytree(folder / "home" / "encoder", folder / "encoder")
     shutil.copy(folder / "toy" / "test.conll", folder / "toy.conll")
-    record = (ROOT / "docs/studies/records/task-embeddings.csv").read_text(encoding="utf-8")
+    packed = (ROOT / "docs/studies/records/task-embeddings.csv.gz").read_bytes()
+    record = gzip.decompress(packed).decode()
     head, first = record.splitlines()[:2]
     contents = {
         "file": "a file",
@@ -303,12 +305,14 @@ def make_template(folder: Path) -> None:
         "nul.csv": f"{head}\n\0{first}\n",
         "carriage.csv": record.replace("\n", "\r"),
         "quoted.csv": f'{head}\n"{first}\n',
-        "nested.csv": f"{head}\na,1,2,3,4,[],{'[' * 90_000}\n",
+        "nested.csv": f"{head}\na,1,2,3,4,{{}},[],{'[' * 90_000}\n",
         "other.csv": "text,label\nGood .,good\n",
         "other.db": "no store",
     }
     for name, text in contents.items():
         (folder / name).write_text(text, encoding="utf-8", newline="")
+    (folder / "record.csv.gz").write_bytes(packed)
+    (folder / "cut.csv.gz").write_bytes(packed[: len(packed) // 2])
     (folder / "latin.txt").write_bytes("Müller kommt .".encode("latin-1"))
 
 
@@ -331,17 +335,16 @@ def prepare(call: Call, template: Path, folder: Path) -> dict[str, str]:
 def without_workers() -> Iterator[None]:
     """No worker and no dashboard is started: a process that ends at once takes their place."""
 
-    from jobs.engines import local
+    from jobs.worker import pool
+    from jobs.worker.start import start as really_start
 
-    really_start = local.start
-
-    def start(_command: Sequence[str], store: Store) -> subprocess.Popen[bytes]:
-        return really_start([sys.executable, "-c", ""], store)
+    def start(_command: Sequence[str], store_url: str) -> subprocess.Popen[bytes]:
+        return really_start([sys.executable, "-c", ""], store_url)
 
     def run_dashboard(*_arguments: object) -> None:
         raise SystemExit(0)
 
-    with patch.object(local, "start", start), patch("os.execv", run_dashboard):
+    with patch.object(pool, "start", start), patch("os.execv", run_dashboard):
         yield
 
 

@@ -28,8 +28,8 @@ from core.paths import home
 from core.recording.owner import this_process
 from core.records import Note, Sink
 from core.store import Store
-from jobs.engines.local import Slot
 from jobs.worker.loop import Worker, main
+from jobs.worker.slots import Slot
 from tests.making import epoch_metrics, run_facts, snapshot, split_result, step_metrics
 from tests.patience import PATIENCE_S
 

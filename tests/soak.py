@@ -38,10 +38,11 @@ from core.config import RunConfig
 from core.errors import MRNLabError
 from core.store import Run, RunState, Store
 from core.store.schema import metric_keys, metrics, predictions, scores, snapshots
-from jobs.engines.local import LocalEngine, taken_slots
+from jobs.engines.local import LocalEngine
 from jobs.queue import control
+from jobs.queue.maintenance import QueueMaintenance
 from jobs.queue.sweeps import launch_command
-from jobs.worker.maintenance import QueueMaintenance
+from jobs.worker.slots import taken_slots
 from tests.benchmarks._harness import arguments, laboratory, print_json
 from tests.patience import PATIENCE_S
 from tests.serving import ROOT

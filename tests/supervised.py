@@ -12,8 +12,9 @@ from contextlib import contextmanager, suppress
 import psutil
 
 from core.store import Owner, Store
-from jobs.engines.local import LocalEngine, taken_slots
+from jobs.engines.local import LocalEngine
 from jobs.worker.process import kill
+from jobs.worker.slots import taken_slots
 from tests.patience import PATIENCE_S
 
 FOREVER = 1000

@@ -385,14 +385,14 @@ class Optimisation(BaseModel):
         "steps",
         ge=1,
         le=100_000,
-        label="Measure affinity every",
+        label="Measure gradients every",
         when=shares_trained_layers,
         because="it compares what tasks do to layers that they share and train; STL has one task, and a "
         "frozen encoder without a BiLSTM trains no layer but the heads",
         before=None,
     )
-    """Training steps between two measurements of how the tasks' gradients agree and whose step lowers whose
-    loss (unset: none). They change nothing in the training but its time.
+    """Training steps between two measurements of how the tasks' gradients agree, as cosines (unset: none).
+    They change nothing in the training but its time.
     """
     patience: int | None = run_field(None, "epochs", ge=1, le=1000, before=None)
     """After how many epochs without a better one the training ends early (unset: it never does)."""

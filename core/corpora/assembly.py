@@ -24,6 +24,7 @@ MOST_LABELS = 10_000
 
 _TAKEN: dict[Scheme, Taken] = {
     "plain": "labels",
+    "sentence": "sentence label",
     "text": "text label",
     "pair": "pair label",
     "score": "number",

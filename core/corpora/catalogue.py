@@ -72,7 +72,7 @@ def read_hub(name: str, repository: str, layout: HubTexts | None = None) -> Corp
     cached = Path(config.HF_DATASETS_CACHE) / repository.replace("/", "___") / (configuration or "")
     try:
         if not cached.is_dir():
-            _look_up_hub()
+            look_up_hub()
         data = load_dataset(repository, configuration, revision=_MAIN if layout else _REVISION)
     except RuntimeError as error:
         # A folder of the repository's name, in the current one, that is a script.
@@ -89,7 +89,7 @@ def read_hub(name: str, repository: str, layout: HubTexts | None = None) -> Corp
     return from_dataset(name, data) if layout is None else from_texts(name, data, layout)
 
 
-def _look_up_hub() -> None:
+def look_up_hub() -> None:
     """Raises OSError at once where the Hub's name is not found; `datasets` would try for half a minute."""
     from huggingface_hub import constants
 
@@ -187,7 +187,8 @@ def join(name: str, corpora: Sequence[Corpus], names: Mapping[str, Mapping[str, 
                 old = sentence.labels
                 labels = {new: old[task] for new, task in names[corpus.name].items() if task in old}
                 if labels:
-                    kept.append(replace(sentence, labels=labels, part=corpus.name))
+                    of_text = [new for new, task in names[corpus.name].items() if task in sentence.text_tasks]
+                    kept.append(replace(sentence, labels=labels, part=corpus.name, text_tasks=tuple(of_text)))
         return tuple(kept)
 
     tasks = [
@@ -300,6 +301,12 @@ CATALOGUE: dict[str, CorpusSpec] = {
             "demo-pos-a and demo-pos-b together: two tasks, each on sentences of its own.",
             tasks=("pos-a", "pos-b"),
             parts={"demo-pos-a": {"pos-a": "pos"}, "demo-pos-b": {"pos-b": "pos"}},
+        ),
+        CorpusSpec(
+            "demo-intents",
+            "1,350 requests of travellers made by MRN Lab: POS, slots, and the intent of each sentence.",
+            tasks=("pos", "slots", "intent"),
+            columns=("tokens", "pos", "slots"),
         ),
         CorpusSpec(
             "conll2003",

@@ -25,6 +25,7 @@ from core.corpora.readers import (
     read_table,
 )
 from core.corpora.reading import ColumnReading, guessed, values_shown
+from core.corpora.sentence_labels import labels_of_comments
 from core.corpora.text_files import Columns, holds_texts, read_texts
 from core.corpora.types import Corpus, Scheme, Sentence, Split
 from core.errors import CorpusError
@@ -224,17 +225,19 @@ def _read_columns(
         how = "by what is in them" if is_guess else f"by the header of {files['train'].name}"
         notes.append(f"Columns were named {how}: {', '.join(columns)}.")
     splits: dict[Split, Sequence[Sentence]] = {}
+    of_sentences = labels_of_comments(tables["train"], columns)
     for split, file in files.items():
         table = tables["train"] if split == "train" else read_table(file, columns)
         _check_header(table, tables["train"], file)
         tables[split] = table
-        splits[split] = named(table, columns, file)
-    notes += left_out_notes({files[split].name: table for split, table in tables.items()})
+        splits[split] = named(table, columns, file, of_sentences)
+    notes += left_out_notes({files[split].name: table for split, table in tables.items()}, of_sentences)
 
     def place(split: Split, sentence: int, word: int) -> str:
         return f"{files[split]}, line {tables[split].starts[sentence] + word}"
 
-    corpus = assemble(name, splits, notes, tag_lists, place=place)
+    schemes: dict[str, Scheme] = dict.fromkeys(of_sentences, "sentence")
+    corpus = assemble(name, splits, notes, tag_lists, schemes, place)
     for column in (columns.index(task.name) for task in corpus.tasks if task.scheme == "plain"):
         for split in splits:
             if (line := tables[split].empty.get(column)) is not None:
@@ -265,6 +268,8 @@ def _with_columns(corpus: Corpus, columns: Sequence[str], table: Table, *, is_gu
             name, "words" if name == TOKENS else "skipped", examples=examples
         )
         read.append(column)
+    # Comments are found, not named: whether one labels sentences is a guess.
+    read += [replace(of_tasks[task.name], guessed=True) for task in corpus.tasks if task.scheme == "sentence"]
     separated = "tabs" if table.separator == "\t" else "spaces"
     layout = f"{_FORMATS['columns']} separated by {separated}"
     reading = replace(reading, columns=tuple(read), layout=layout)

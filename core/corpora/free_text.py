@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 from typing import Literal, NamedTuple
@@ -32,7 +32,7 @@ from core.corpora.readers import (
 )
 from core.corpora.types import Sentence
 from core.errors import CorpusError
-from core.tasks import KINDS
+from core.tasks import KINDS, reading
 from core.tasks.schemes import OddLabel, read_column
 
 # Rules of our own instead of pysbd 0.3.4: that drops characters it uses as marks inside (a property test here
@@ -308,10 +308,12 @@ def read_given(
 
     Without `layout` it is `layout_of`; a file whose `columns` are named holds columns. Columns without names
     are the words and, where there are as many, the tasks in order; else they are named by what is in them.
-    `schemes` has the kind of each task on words; gold labels of other tasks are left out.
+    `schemes` has the kind of each task on words or sentences; gold labels of other tasks are left out.
     Raises CorpusError: what is wrong, in which line, and what was expected.
     """
     file = GivenFile(name, content)
+    of_words = tuple(reading(schemes, "words"))
+    of_sentences = tuple(task for task in schemes if task not in of_words)
     if layout is None:
         layout = "columns" if columns and not is_conllu(name) else layout_of(file)
     if layout == "conllu":
@@ -323,11 +325,11 @@ def read_given(
     if layout == "words":
         columns = (TOKENS,)
     elif columns:
-        check_names(columns, tuple(schemes))
+        check_names(columns, of_words)
     table = read_table(file, columns)
-    names = tuple(columns or _names(table, file, tuple(schemes)))
-    sentences = _in_iob2(named(table, names, file), schemes, name, table.starts)
-    notes = tuple(left_out_notes({name: table}))
+    names = tuple(columns or _names(table, file, of_words))
+    sentences = _in_iob2(named(table, names, file, of_sentences), schemes, name, table.starts)
+    notes = tuple(left_out_notes({name: table}, of_sentences))
     return GivenText(sentences, notes, layout, names if layout == "columns" else ())
 
 
@@ -361,7 +363,7 @@ def _in_iob2(
         for number, labels in zip(numbers, column, strict=True):
             if labels is not None:
                 kept[number][task] = tuple(labels)
-    return tuple(Sentence(sentence.tokens, labels) for sentence, labels in zip(sentences, kept, strict=True))
+    return tuple(replace(sentence, labels=labels) for sentence, labels in zip(sentences, kept, strict=True))
 
 
 def _spans(

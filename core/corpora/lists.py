@@ -1,7 +1,8 @@
 """The reader of files of records: JSON, JSONL, Parquet, Arrow and CSV whose rows are sentences.
 
 A row has its words in `tokens` or `words`, and in a column for each task a list of labels, as long as that of
-the words. Labels are strings, or numbers where the file has their names. Errors name the file and the row.
+the words, or one label of the whole sentence. Labels are strings, or numbers where the file has their names.
+Errors name the file and the row.
 """
 
 from __future__ import annotations
@@ -32,8 +33,17 @@ from core.corpora.records import (
     numbers_sentences,
     read_records,
 )
-from core.corpora.text_files import CSV, at, beginning, check_characters, is_left_out, json_object
-from core.corpora.types import Corpus, Sentence, Split
+from core.corpora.sentence_labels import are_labels
+from core.corpora.text_files import (
+    CSV,
+    at,
+    beginning,
+    check_characters,
+    is_left_out,
+    is_text_column,
+    json_object,
+)
+from core.corpora.types import Corpus, Scheme, Sentence, Split
 from core.errors import CorpusError
 from core.plain_text import shortened
 from core.wording import all_of, plural
@@ -51,22 +61,24 @@ _MOST_SEEN = 500_000
 
 @dataclass(frozen=True)
 class _Columns:
-    """The columns of a file: that of the words, those of labels, each with the names of its numbers, and an
-    example of each that is left out.
+    """The columns of a file: of the words, of labels of words, and of what may label sentences, each
+    with the names of its numbers, and an example of each that is left out.
     """
 
     words: str
     labels: Mapping[str, Sequence[str]]
+    of_sentences: Mapping[str, Sequence[str]]
     left_out: Mapping[str, str]
 
     @cached_property
     def known(self) -> frozenset[str]:
         """All of them."""
-        return frozenset([self.words, *self.labels, *self.left_out])
+        return frozenset([self.words, *self.labels, *self.of_sentences, *self.left_out])
 
     def tasks(self) -> dict[str, str]:
         """The task of each column of labels: `ner` of `ner_tags`."""
-        short = {column: column.removesuffix(_TASK_SUFFIX) or column for column in self.labels}
+        labels = (*self.labels, *self.of_sentences)
+        short = {column: column.removesuffix(_TASK_SUFFIX) or column for column in labels}
         uses = Counter(short.values())
         return {column: cleaned(task if uses[task] == 1 else column) for column, task in short.items()}
 
@@ -119,10 +131,13 @@ def read_lists(
     assert training is not None
     tasks = training.tasks()
     of_training = read["train"].sentences
+    schemes: dict[str, Scheme] = {tasks[column]: "sentence" for column in training.of_sentences}
     skipped = {
-        task: values_shown(chain.from_iterable(column))
-        for task in tasks.values()
-        if is_skipped(column := [s.labels[task] for s in of_training if task in s.labels])
+        task: values_shown(chain.from_iterable(labels))
+        for column, task in tasks.items()
+        if not _holds_labels(
+            column, labels := [s.labels[task] for s in of_training if task in s.labels], schemes.get(task)
+        )
     }
     left_out = {column: values_shown([example]) for column, example in training.left_out.items()} | skipped
     if left_out:
@@ -132,7 +147,8 @@ def read_lists(
     def place(split: Split, sentence: int, word: int) -> str:
         return f"{files[split]}, {read[split].places[sentence]}, word {word + 1}"
 
-    corpus = assemble(name, splits, notes, tag_lists, place=place)
+    schemes = {task: scheme for task, scheme in schemes.items() if task not in skipped}
+    corpus = assemble(name, splits, notes, tag_lists, schemes, place)
     (reading,) = corpus.readings
     words = values_shown(word for sentence in corpus.train[:50] for word in sentence.tokens)
     of_spans = span_notes({split: rows.counts for split, rows in read.items()})
@@ -140,11 +156,25 @@ def read_lists(
     is_guess = layout.endswith(_SPANS)  # the name of the task
     columns = (
         ColumnReading(TOKENS, "words", examples=words),
-        *(replace(each, guessed=is_guess, notes=(*each.notes, *of_spans)) for each in reading.columns),
+        *(
+            replace(
+                each,
+                guessed=is_guess or each.name in schemes,
+                notes=each.notes if each.name in schemes else (*each.notes, *of_spans),
+            )
+            for each in reading.columns
+        ),
         *(ColumnReading(column, "skipped", examples=examples) for column, examples in left_out.items()),
     )
     reading = replace(reading, columns=columns, layout=layout)
     return replace(corpus, readings=(reading,), notes=reading.all_notes)
+
+
+def _holds_labels(column: str, labels: Sequence[Sequence[str]], scheme: Scheme | None) -> bool:
+    """Whether a column holds labels, by what is in it."""
+    if scheme == "sentence":
+        return are_labels(column, [label for (label,) in labels])
+    return not is_skipped(labels)
 
 
 def _without(sentence: Sentence, skipped: Iterable[str]) -> Sentence:
@@ -215,6 +245,7 @@ def _columns(record: Record, names: Mapping[str, Sequence[str]], training: _Colu
         )
     known = {} if training is None else training.labels
     labels: dict[str, Sequence[str]] = {}
+    of_sentences = {} if training is None else dict(training.of_sentences)
     left_out = {}
     for column, value in record.items():
         if column == words or _names_numbers(column, record):
@@ -229,9 +260,13 @@ def _columns(record: Record, names: Mapping[str, Sequence[str]], training: _Colu
             if beside is not None and not is_list_of(beside, str):
                 raise ValueError(f"{column}{_NAMES_SUFFIX} must be a list of names.")
             labels[column] = beside or names.get(column) or known.get(column, ())
+        elif column in of_sentences or (
+            training is None and not is_named_other and _may_label_sentences(column, value, names)
+        ):
+            of_sentences[column] = names.get(column) or of_sentences.get(column, ())
         else:
             left_out[column] = json.dumps(value, ensure_ascii=False, default=str)
-    if not labels:
+    if not labels and not of_sentences:
         raise ValueError(
             f"expected a list of labels beside {words}, such as ner_tags, but the columns are "
             f"{shortened(', '.join(record))}."
@@ -243,7 +278,12 @@ def _columns(record: Record, names: Mapping[str, Sequence[str]], training: _Colu
             f"has a column {more[0]}, which the training file has not; begin its name with {IGNORED} to skip "
             "it."
         )
-    return _Columns(words, labels, left_out)
+    return _Columns(words, labels, of_sentences, left_out)
+
+
+def _may_label_sentences(column: str, value: Any, names: Mapping[str, Sequence[str]]) -> bool:
+    """Whether the values of a column may be labels of sentences, by the first."""
+    return (isinstance(value, str) and not is_text_column(column)) or (type(value) is int and column in names)
 
 
 def _names_numbers(column: str, record: Record) -> bool:
@@ -277,7 +317,12 @@ def _sentence(record: Record, columns: _Columns, tasks: Mapping[str, str]) -> Se
                 f"each word. A column whose name begins with {IGNORED} is skipped."
             )
         labels[tasks[column]] = tuple(_label(column, value, names) for value in values)
-    return Sentence(tuple(map(intern, words)), labels) if words else None
+    for column, names in columns.of_sentences.items():
+        if (value := record.get(column)) not in (None, ""):
+            # Whether it is a label shows when all values are known: a text in a column like this is no error.
+            labels[tasks[column]] = (_label(column, value, names) if names else intern(str(value)),)
+    whole = tuple(tasks[column] for column in columns.of_sentences)
+    return Sentence(tuple(map(intern, words)), labels, text_tasks=whole) if words else None
 
 
 def _label(column: str, value: Any, names: Sequence[str]) -> str:

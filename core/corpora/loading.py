@@ -12,8 +12,9 @@ from functools import lru_cache
 from itertools import chain, combinations
 
 from core.config.sweep import real_number
+from core.corpora import hub
 from core.corpora.assembly import SPLITS, describe, findings, text_hash
-from core.corpora.catalogue import CATALOGUE, find_folder, fingerprint, join_all, locate
+from core.corpora.catalogue import CATALOGUE, find_folder, fingerprint, is_local, join_all, locate
 from core.corpora.columns import ColumnProposal
 from core.corpora.derived import Recipe, is_derived, recipe
 from core.corpora.described import keep_text_hash, kept_text_hash
@@ -43,7 +44,7 @@ def load(name: str, columns: Sequence[str] | None = None) -> Corpus:
 
 
 def recipe_of(name: str) -> Recipe | None:
-    """How the corpus of that name is derived; None for one of the catalogue and for a folder.
+    """How the corpus of that name is derived; None for one of the catalogue, for a dataset and for a folder.
 
     Raises CorpusError where the name says nothing that can be made.
     """
@@ -72,13 +73,16 @@ def auxiliary_tasks(name: str) -> tuple[str, ...]:
 
 
 def placed_name(name: str) -> str:
-    """The same corpus by a name that holds wherever one is: folders by their whole path.
+    """The same corpus by a name that holds wherever one is: folders by their whole path,
+    datasets with the commit that is read.
 
     Raises CorpusError where there is no such corpus.
     """
     made_by = recipe_of(name)
     if made_by is not None:
         return replace(made_by, bases=tuple(map(placed_name, made_by.bases))).name
+    if hub.is_hub(name):
+        return hub.placed(name)
     return name if name in CATALOGUE else str(locate(name).resolve())
 
 
@@ -100,7 +104,9 @@ def text_known(name: str, columns: Sequence[str] | None = None) -> str | None:
 
 
 def proposed_columns(path: str) -> ColumnProposal | None:
-    """As `detect_columns`; a folder is read anew only when its files change."""
+    """As `detect_columns`; a folder is read anew only when its files change. None for a dataset."""
+    if hub.is_hub(path):
+        return None
     if (folder := find_folder(path)) is None or not folder.is_dir():
         return detect_columns(path)
     place = str(folder.resolve())
@@ -113,6 +119,16 @@ def _proposed(folder: str, files: tuple[str, ...]) -> ColumnProposal | None:
     return detect_columns(folder)
 
 
+def found_columns(name: str) -> tuple[str, ...]:
+    """The columns of a dataset that are read, as its name may say them. Raises CorpusError as `load`."""
+    (reading,) = summarise(name).readings
+    return tuple(
+        f"{column.column}:{column.name}" if column.column else column.name
+        for column in reading.columns
+        if column.taken != "skipped"
+    )
+
+
 def _key(columns: Sequence[str] | None) -> tuple[str, ...] | None:
     return None if columns is None else tuple(columns)
 
@@ -123,7 +139,12 @@ Files = tuple[tuple[str, ...], ...]
 
 def files_of(name: str) -> Files:
     """The files that a corpus is read from. Raises CorpusError where there is none."""
-    return tuple(map(fingerprint, bases_of(name)))
+    return tuple(hub.fingerprint(base) if hub.is_hub(base) else fingerprint(base) for base in bases_of(name))
+
+
+def is_here(name: str) -> bool:
+    """Whether a corpus can be read without the network. Raises CorpusError as `recipe_of`."""
+    return all(hub.is_here(base) if hub.is_hub(base) else is_local(base) for base in bases_of(name))
 
 
 @lru_cache(maxsize=_KEPT)
@@ -131,7 +152,12 @@ def _read(bases: tuple[str, ...], columns: tuple[str, ...] | None, files: Files)
     """`files` are part of the cache's key, and change when the files do."""
     name, spec = bases[0], CATALOGUE.get(bases[0])
     if len(bases) > 1:
-        corpus = join_all([read(base, None if base in CATALOGUE else columns) for base in bases])
+        named = [None if base in CATALOGUE or hub.is_hub(base) else columns for base in bases]
+        corpus = join_all([read(base, names) for base, names in zip(bases, named, strict=True)])
+    elif hub.is_hub(name):
+        if columns is not None:
+            raise CorpusError(f"{name}: name its columns in its name, as ?columns=COLUMN,COLUMN:NAME.")
+        corpus = hub.read_hub(name)
     elif spec is None:
         corpus = read_folder(locate(name), columns)
     elif columns not in (None, spec.columns):
@@ -170,10 +196,12 @@ def overlaps(sentences: Sequence[Sentence], tasks: Sequence[str]) -> tuple[Overl
         for task in annotated:
             names = sentence.labels[task]
             labels[task].update(
-                [name for name in names if real_number(name) is None] if sentence.whole else names
+                [name for name in names if real_number(name) is None] if sentence.is_of_text(task) else names
             )
-        for pair in chain(combinations(annotated, 1), combinations(annotated, 2)):
-            words[pair] += sentence.items
+            words[task,] += len(names)
+        for a, b in combinations(annotated, 2):
+            if sentence.is_of_text(a) == sentence.is_of_text(b):
+                words[a, b] += len(sentence.labels[a])
 
     def share_of_names(task: str, other: str) -> float:
         inside = {label: number for label, number in labels[task].items() if label != "O"}

@@ -23,7 +23,7 @@ from functools import cache
 from itertools import chain, repeat
 from pathlib import Path
 from sys import intern
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from core.corpora.types import Sentence
 from core.errors import CorpusError
@@ -138,12 +138,14 @@ TOKENS = "tokens"
 IGNORED = "_"
 """Columns whose name begins with this are skipped."""
 
+HEADERS = "header lines"
 _DOCSTART = re.compile(r"[ \t]*(\d+[ \t]+)?-DOCSTART-([ \t]|$)", re.IGNORECASE)
 _MOST_COLUMNS = 200
 _BLANKS = " \t"
 # A line that may be a comment, one that surely is, and one that also ends a sentence.
 _COMMENT = re.compile(r"#+(\s|$)|#\s*[\w.-]+\s*[=:]|#(begin|end)\b")
-_METADATA = re.compile(r"#\s+\S+\s*=|#\S+\s+=\s")
+_METADATA = re.compile(r"#\s+\S+\s*=|#\S+\s+=\s|#+\s*[\w.-]+:\s")
+_LABEL = re.compile(r"#+\s*([\w.-]+):\s+(\S.*)")
 _DOCUMENT = re.compile(r"#\s*(begin|end) document\b")
 _WORD_NAMES = frozenset(["token", "tokens", "word", "words", "form", "forms", "wordform", "text"])
 _LABEL_NAMES = re.compile(
@@ -153,6 +155,20 @@ _LABEL_NAMES = re.compile(
 _SURELY_LABELS = re.compile(r"(.*_)?(tag|label|pos|ner|chunk)s?")
 # In so many rows, values of the first row that never occur again are likely to be names of columns.
 _ROWS_FOR_A_HEADER = 20
+
+
+class Comment(NamedTuple):
+    """A line before a sentence that is no word: the number of the sentence, the line, and what it says."""
+
+    sentence: int
+    line: int
+    text: str
+
+    @property
+    def label(self) -> tuple[str, str] | None:
+        """Its name and its value, as `intent` and `x` of `# intent: x`; None where it is of another form."""
+        parts = _LABEL.fullmatch(self.text.strip())
+        return None if parts is None else (parts[1], parts[2])
 
 
 @dataclass(frozen=True)
@@ -178,7 +194,8 @@ class Table:
     starts     the line of each sentence's first word
     separator  what stands between columns: a tab, or any number of spaces
     header     the names that the first line gives the columns, that of the words as `tokens`
-    left_out   the lines that are no words
+    comments   the lines that are comments
+    left_out   the other lines that are no words
     empty      by column, counted from 0, the line of its first empty field
     """
 
@@ -186,6 +203,7 @@ class Table:
     starts: Sequence[int]
     separator: str
     header: tuple[str, ...] | None
+    comments: Sequence[Comment]
     left_out: Sequence[LeftOut]
     empty: Mapping[int, int]
 
@@ -199,19 +217,28 @@ class Table:
         return [columns[place] for columns in self.sentences]
 
 
-def left_out_notes(tables: Mapping[str, Table]) -> list[str]:
-    """A sentence for each kind of line that was left out. `tables` has them by the names of their files."""
+def left_out_notes(tables: Mapping[str, Table], tasks: Collection[str] = ()) -> list[str]:
+    """A sentence for each kind of line that was left out. `tables` has them by the names of their files, and
+    comments label the sentences for these tasks.
+    """
     counted: dict[str, list[str]] = {}
     for file, table in tables.items():
-        for lines in table.left_out:
+        left_out = list(table.left_out)
+        if others := [each for each in table.comments if each.label is None or each.label[0] not in tasks]:
+            left_out.append(LeftOut("comments", len(others), others[0].line, others[0].text))
+        for lines in sorted(left_out, key=lambda lines: (lines.what == HEADERS, lines.line)):
             counted.setdefault(lines.what, []).append(lines.counted(file))
     return [f"Left out, {what}: {', '.join(files)}." for what, files in counted.items()]
 
 
-def named(table: Table, columns: Sequence[str], source: Source) -> tuple[Sentence, ...]:
-    """The sentences of a table whose columns have these names.
+def named(
+    table: Table, columns: Sequence[str], source: Source, of_sentences: Sequence[str] = ()
+) -> tuple[Sentence, ...]:
+    """The sentences of a table whose columns have these names. Comments of the names `of_sentences` label
+    them as a whole.
 
-    Raises CorpusError where a word is empty, and where a column holds texts.
+    Raises CorpusError where a word is empty, where a column holds texts, and where two comments of one name
+    stand before a sentence.
     """
     tokens = columns.index(TOKENS)
     if tokens in table.empty:
@@ -229,10 +256,34 @@ def named(table: Table, columns: Sequence[str], source: Source) -> tuple[Sentenc
         for place, name in enumerate(columns)
         if place != tokens and not name.startswith(IGNORED)
     ]
+    labels = _labels_of_comments(table, source, of_sentences)
     return tuple(
-        Sentence(sentence[tokens], {name: sentence[place] for name, place in tasks})
-        for sentence in table.sentences
+        Sentence(
+            sentence[tokens],
+            {name: sentence[place] for name, place in tasks} | labels.get(number, {}),
+            text_tasks=tuple(of_sentences),
+        )
+        for number, sentence in enumerate(table.sentences)
     )
+
+
+def _labels_of_comments(
+    table: Table, source: Source, tasks: Sequence[str]
+) -> dict[int, dict[str, tuple[str, ...]]]:
+    """By sentence, the labels that the comments before it have for these tasks."""
+    labels: dict[int, dict[str, tuple[str, ...]]] = {}
+    for comment in table.comments if tasks else ():
+        name, value = comment.label or ("", "")
+        if name not in tasks:
+            continue
+        of_sentence = labels.setdefault(comment.sentence, {})
+        if name in of_sentence:
+            raise CorpusError(
+                f"{source}, line {comment.line}: this is the second comment '{name}' before one sentence; "
+                "keep one of them."
+            )
+        of_sentence[name] = (intern(value),)
+    return labels
 
 
 def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
@@ -254,6 +305,7 @@ def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
     sentences: list[tuple[tuple[str, ...], ...]] = []
     starts: list[int] = []
     rows: list[tuple[str, ...]] = []
+    comments: list[Comment] = []
     left_out: dict[str, LeftOut] = {}
     empty: dict[int, int] = {}
     suspects: dict[int, str] = {}  # by sentence, a first row that may be a comment
@@ -277,7 +329,7 @@ def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
                 continue
             fields = _fields(line, separator)
             if not rows and _COMMENT.match(line) and (len(fields) != width or _METADATA.match(line)):
-                leave_out("comments", number, line)
+                comments.append(Comment(len(sentences), number, line))
                 continue
             if problem := _problem(line, fields, width, expectation, separator):
                 raise CorpusError(f"{source}, line {number}: {problem}")
@@ -296,19 +348,19 @@ def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
         seen = _values(known[line] for line in surely_words)
         for place, suspect in sorted(suspects.items(), reverse=True):
             if all(map(_is_new, known[suspect][1:], seen[1:] or repeat(()))):
-                leave_out("comments", starts[place], suspect)
-                _drop_first_row(sentences, starts, place)
+                comments.append(Comment(place, starts[place], suspect))
+                _drop_first_row(sentences, starts, comments, place)
     header = None
     if sentences:
         first_row: tuple[str, ...] = tuple(column[0] for column in sentences[0])
         words = _header(first_row, [fields for fields in known.values() if fields != first_row])
         if words is not None:
             header = tuple(TOKENS if place == words else name for place, name in enumerate(first_row))
-            leave_out("header lines", starts[0], separator.join(first_row))
-            _drop_first_row(sentences, starts, 0)
+            leave_out(HEADERS, starts[0], separator.join(first_row))
+            _drop_first_row(sentences, starts, comments, 0)
     if not sentences:
         raise CorpusError(f"{source} holds no sentence; it must hold at least one.")
-    return Table(sentences, starts, separator, header, tuple(left_out.values()), empty)
+    return Table(sentences, starts, separator, header, sorted(comments), tuple(left_out.values()), empty)
 
 
 def is_document_mark(line: str) -> bool:
@@ -347,12 +399,15 @@ def _is_new(value: str, seen: Container[str]) -> bool:
     return value not in seen
 
 
-def _drop_first_row(sentences: list[tuple[tuple[str, ...], ...]], starts: list[int], place: int) -> None:
+def _drop_first_row(
+    sentences: list[tuple[tuple[str, ...], ...]], starts: list[int], comments: list[Comment], place: int
+) -> None:
     """Drops the first word of a sentence, and the sentence where no other is left."""
     sentences[place] = tuple(column[1:] for column in sentences[place])
     starts[place] += 1
     if not sentences[place][0]:
         del sentences[place], starts[place]
+        comments[:] = [each._replace(sentence=each.sentence - (each.sentence > place)) for each in comments]
 
 
 def _header(first: Sequence[str], others: Collection[Sequence[str]]) -> int | None:

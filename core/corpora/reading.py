@@ -12,12 +12,15 @@ from core.plain_text import shortened
 from core.tasks.schemes import NOT_ANNOTATED, Column, SpanColumn, Split
 from core.wording import all_of, plural
 
-Taken = Literal["words", "spans", "labels", "text", "text label", "pair label", "number", "skipped"]
+Taken = Literal[
+    "words", "spans", "labels", "sentence label", "text", "text label", "pair label", "number", "skipped"
+]
 TAKEN: dict[Taken, str] = {
     "words": "words",
     "spans": "spans of words",
     "labels": "labels of words",
     "text": "text",
+    "sentence label": "label of a sentence",
     "text label": "label of a text",
     "pair label": "label of a pair",
     "number": "number of a pair",
@@ -34,6 +37,7 @@ class ColumnReading:
     """What a column was taken for.
 
     name      of the task, `tokens`, or of a column that is skipped
+    column    what the column itself is called, where it is a task by another name
     guessed   the name is a guess by what the column holds
     labels    how many different labels it has, as they are written; None where it has none
     spans     how many spans there are in all splits; None where it holds none
@@ -50,6 +54,13 @@ class ColumnReading:
     examples: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    column: str = ""
+
+    @property
+    def title(self) -> str:
+        """`ner (column ner_tags)`, `tag (guessed)`: the name, as pages and terminal say it."""
+        more = [f"column {self.column}"] * bool(self.column) + ["guessed"] * self.guessed
+        return f"{self.name} ({', '.join(more)})" if more else self.name
 
     @property
     def taken_for(self) -> str:
@@ -67,6 +78,7 @@ class Reading:
     layout   how they are laid out: `CoNLL columns separated by tabs`
     columns  from left to right
     notes    what was left out of the files, a sentence each
+    revision of a dataset, the commit that was read, or a hash of the files of a copy
     """
 
     corpus: str
@@ -74,6 +86,7 @@ class Reading:
     layout: str
     columns: tuple[ColumnReading, ...]
     notes: tuple[str, ...] = ()
+    revision: str = ""
 
     @property
     def title(self) -> str:
@@ -104,7 +117,7 @@ def reading_rows(reading: Reading) -> list[dict[str, str]]:
     """A row for each column, for a table: its name, what it was taken for, and examples."""
     return [
         {
-            "Name": f"{column.name} (guessed)" if column.guessed else column.name,
+            "Name": column.title,
             "Read as": column.taken_for,
             "Examples": ", ".join(column.examples),
         }

@@ -124,6 +124,11 @@ def is_text_column(name: str) -> bool:
     return name.lower() in _ALL_TEXTS
 
 
+def is_score(name: str) -> bool:
+    """Whether a column of that name holds numbers of pairs."""
+    return name == _SCORE or name.endswith(f"_{_SCORE}")
+
+
 def _are_texts(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first row of a TSV file names columns of texts.
 
@@ -182,9 +187,9 @@ def read_asked(source: Source, schemes: Mapping[str, str]) -> AskedTexts:
     """
     names, rows = read_rows(source)
     with _line(source, 1):
-        texts = _text_columns(names)
-    reads = "text" if len(texts) == 1 else "pair"
-    known = {task: KINDS[scheme] for task, scheme in schemes.items() if KINDS[scheme].reads == reads}
+        texts = text_columns(names)
+    reads = ("text", "sentence") if len(texts) == 1 else ("pair",)
+    known = {task: KINDS[scheme] for task, scheme in schemes.items() if KINDS[scheme].reads in reads}
     tasks = {name: name for name in names if name in known}
     for name in (_LABEL, _SCORE):
         fitting = [task for task, kind in known.items() if kind.is_number == (name == _SCORE)]
@@ -220,7 +225,7 @@ def _sentences(
     sentences = []
     for number, values in rows:
         with _line(source, number):
-            sentences.append(_sentence(values, columns, tasks, unlabelled=unlabelled))
+            sentences.append(text_sentence(values, columns, tasks, unlabelled=unlabelled))
     if not sentences:
         _refuse(source, 1, "names the columns, and no text follows; expected a text on each further line.")
     return tuple(sentences)
@@ -341,7 +346,7 @@ ENDINGS = tuple(_ROWS)
 
 
 def _columns(names: tuple[str, ...], training: Columns | None) -> Columns:
-    texts = _text_columns(names)
+    texts = text_columns(names)
     tasks = [
         name for name in names if name not in texts and not is_left_out(name) and not name.startswith(IGNORED)
     ]
@@ -350,7 +355,7 @@ def _columns(names: tuple[str, ...], training: Columns | None) -> Columns:
         raise ValueError(f"the name '{_short(unfit[0])}' of a column has a comma or the like; change it.")
     if not tasks:
         raise ValueError(f"expected a column of labels beside {all_of(texts)}, such as label; found none.")
-    numbers = [name for name in tasks if name == _SCORE or name.endswith(f"_{_SCORE}")]
+    numbers = list(filter(is_score, tasks))
     if numbers and len(texts) == 1:
         raise ValueError(
             f"the column {numbers[0]} would hold numbers of pairs, and there is one text; expected text1 and "
@@ -364,7 +369,7 @@ def _columns(names: tuple[str, ...], training: Columns | None) -> Columns:
     return columns
 
 
-def _text_columns(names: Sequence[str]) -> tuple[str, ...]:
+def text_columns(names: Sequence[str]) -> tuple[str, ...]:
     """The column of a text, or the two of a pair, as the file writes them."""
     lower = [name.lower() for name in names]
     single = [name for name in _TEXTS if name in lower]
@@ -396,9 +401,10 @@ def _check_like(columns: Columns, training: Columns) -> None:
         )
 
 
-def _sentence(
-    values: Sequence[Any], columns: Columns, tasks: Mapping[str, str], *, unlabelled: bool
+def text_sentence(
+    values: Sequence[Any], columns: Columns, tasks: Mapping[str, str], *, unlabelled: bool = False
 ) -> Sentence:
+    """The text or pair of a row, with its labels. Raises ValueError where a value is none of its column."""
     row = dict(zip(columns.names, values, strict=True))
     first, *second = (_words(name, row[name]) for name in columns.texts)
     labels = {

@@ -14,11 +14,12 @@ Split = Literal["train", "dev", "test"]
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """The words of a sentence and, for each task annotated on it, one label per word.
+    """The words of a sentence and, for each task annotated on it, one label per word or one for all of it.
 
-    part     the corpus it came from, where several were joined; empty elsewhere
-    whole    labels are of the whole text, one for each task; its words are what stands between spaces
-    second   the second text of a pair
+    part        the corpus it came from, where several were joined; empty elsewhere
+    whole       all labels are of the whole text; its words are what stands between spaces
+    second      the second text of a pair
+    text_tasks  of a sentence of words, the tasks that label it as a whole; some may have no label here
     """
 
     tokens: tuple[str, ...]
@@ -26,11 +27,27 @@ class Sentence:
     part: str = ""
     whole: bool = False
     second: tuple[str, ...] | None = None
+    text_tasks: tuple[str, ...] = ()
+
+    @property
+    def has_text_item(self) -> bool:
+        """Whether the sentence is read as a whole, beside its words."""
+        return not self.labels.keys().isdisjoint(self.text_tasks)
 
     @property
     def items(self) -> int:
-        """How many labels each task has here: one per word, or one for the whole text."""
-        return 1 if self.whole else len(self.tokens)
+        """How many items have labels: the words, and before them the sentence as a whole where it is read so;
+        or one whole text.
+        """
+        return 1 if self.whole else self.has_text_item + len(self.tokens)
+
+    def is_of_text(self, task: str) -> bool:
+        """Whether that task labels all of it, and not each word."""
+        return self.whole or task in self.text_tasks
+
+    def items_of(self, task: str) -> range:
+        """Which of the items that task labels."""
+        return range(1) if self.is_of_text(task) else range(int(self.has_text_item), self.items)
 
     @property
     def words(self) -> int:

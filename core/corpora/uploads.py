@@ -1,6 +1,6 @@
-"""Files that a researcher uploads, kept as a corpus folder of the laboratory.
+"""Files that a researcher uploads, and tables from a notebook, kept as a corpus folder of the laboratory.
 
-The folder's name ends in a hash of the content: the same upload is kept once, and a run's corpus never
+The folder's name ends in a hash of the content: the same content is kept once, and a run's corpus never
 changes under it. Nothing of an uploaded file's name becomes part of a path but its ending, and that only from
 a list.
 """
@@ -11,21 +11,29 @@ import hashlib
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from core.corpora.folder import READ_ENDINGS, find_splits, read_splits, split_of, splits_of
+from core.corpora.hub import content_hash, quiet
 from core.corpora.readers import GivenFile
+from core.corpora.sampling import stream
 from core.corpora.types import Split
 from core.errors import CorpusError
 from core.paths import upload_dir
+from core.plain_text import shortened
+
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 MOST_MEGABYTES = 200
 """The most an upload may hold in all: ten times the largest shared-task corpora."""
 
 _NAME_LENGTH = 60
+_SEED = 1
 
 
 def uploads() -> dict[Path, datetime]:
@@ -82,19 +90,78 @@ def save_upload(files: Mapping[str, bytes], name: str) -> Path:
     return folder
 
 
+def save_dataset(data: Any, name: str) -> Path:
+    """Stores the tables of a notebook, and returns the folder, which is a copy of a dataset.
+
+    `data` has a table for each split: those of a DatasetDict, or pandas DataFrames. Of a single table, a
+    tenth of the rows, drawn with seed 1, is the test split. Raises CorpusError where it is none of these.
+    """
+    from datasets import Dataset
+
+    if isinstance(data, Mapping):
+        tables = {str(split): _table(rows) for split, rows in data.items()}
+    else:
+        whole = _table(data)
+        test = sorted(stream(_SEED, "test", "").permutation(len(whole))[: max(1, len(whole) // 10)].tolist())
+        others = sorted(set(range(len(whole))).difference(test))
+        tables = {"train": whole.select(others), "test": whole.select(test)}
+    if unfit := [split for split in tables if not re.fullmatch(r"\w+", split)]:
+        raise CorpusError(f"'{unfit[0]}' cannot be the name of a split; use train, validation and test.")
+    with _beside() as folder, quiet():
+        for split, table in tables.items():
+            Dataset.to_parquet(table, folder / "data" / f"{split}-00000-of-00001.parquet")
+        kept = upload_dir() / f"{_slug(name)}-{content_hash(folder)[:8]}"
+        _move(folder, kept)
+    return kept
+
+
+def _table(rows: Any) -> Dataset:
+    """A table as one of `datasets`. Raises CorpusError where it is none."""
+    import pandas as pd
+    import pyarrow as pa
+    from datasets import Dataset
+
+    if isinstance(rows, Dataset):
+        return rows
+    if not isinstance(rows, pd.DataFrame):
+        raise CorpusError(
+            "Expected the name of a corpus, or a table for each split: a DatasetDict, or a dict of pandas "
+            f"DataFrames by train, validation and test; found {type(rows).__name__}."
+        )
+    codes = rows.select_dtypes("category")
+    rows = rows.astype({column: codes[column].cat.categories.dtype for column in codes})
+    try:
+        return Dataset.from_pandas(rows, preserve_index=False)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise CorpusError(
+            f"The table cannot be read ({shortened(str(error))}); each column needs values of one kind."
+        ) from None
+
+
+@contextmanager
+def _beside() -> Iterator[Path]:
+    """A folder to write an upload to, before it is moved in place; what is not moved is deleted."""
+    folder = Path(tempfile.mkdtemp(prefix=".upload-", dir=upload_dir()))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _move(folder: Path, kept: Path) -> None:
+    try:
+        folder.rename(kept)
+    except OSError:
+        if not kept.exists():  # else the same has been stored before, or meanwhile by another session
+            raise
+
+
 def _write(folder: Path, splits: Mapping[Split, GivenFile]) -> None:
     """All files or none: written beside, then moved in place."""
-    beside = Path(tempfile.mkdtemp(prefix=".upload-", dir=folder.parent))
-    try:
+    with _beside() as beside:
         for split, file in splits.items():
             (beside / f"{split}{_ending(file.name)}").write_bytes(file.content)
-        try:
-            beside.rename(folder)
-        except OSError:
-            if not folder.exists():  # else another session has stored the same upload meanwhile
-                raise
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        _move(beside, folder)
 
 
 def _ending(base: str) -> str:

@@ -47,6 +47,7 @@ class Batch:
     task               the only task whose logits are needed, that of a drawn batch; None: all are
     tasks (B,)         the task that each window is read for, where an encoder is told its task
     texts (m,)         which of the words are whole texts, or pairs of texts; None: none is
+    word_counts (B,)   how many others belong to each window, in the processor's memory; None: all
     pairs (m, 2)       their windows: that of the text or the first text, that of the second one or the same
     types (B, L)       1 in the second text of pairs that share a window, where the tokenizer has types
     scores (n, T)      the gold numbers, where a task has numbers and no labels
@@ -67,6 +68,7 @@ class Batch:
     task: int | None = None
     tasks: Tensor | None = None
     texts: Tensor | None = None
+    word_counts: Tensor | None = None
     pairs: Tensor | None = None
     types: Tensor | None = None
     scores: Tensor | None = None
@@ -79,7 +81,7 @@ class Batch:
         moved: dict[str, Any] = {
             name: tensor.pin_memory().to(device, non_blocking=True)
             for name, tensor in vars(self).items()
-            if isinstance(tensor, Tensor) and name not in ("lengths", "counts")
+            if isinstance(tensor, Tensor) and name not in ("lengths", "counts", "word_counts")
         }
         return replace(self, **moved)
 
@@ -339,11 +341,14 @@ def _texts_of(
     """The fields of a batch that only whole texts have."""
     if known is None or not known.whole[windows].any():
         return {}
-    window_of_word = np.repeat(np.arange(len(windows)), counts)
-    texts = np.flatnonzero(known.whole[windows][window_of_word])
-    first = window_of_word[texts]
+    is_first_text = known.whole[windows] & (counts > 0)  # no word belongs to the second text of a pair
+    first = np.flatnonzero(is_first_text)
     paired = np.append(known.follows[windows], False)[first + 1]
-    fields = {"texts": texts, "pairs": np.stack([first, first + paired], axis=1)}
+    fields = {
+        "texts": tokenizer.offsets(counts)[first],
+        "word_counts": counts - is_first_text,
+        "pairs": np.stack([first, first + paired], axis=1),
+    }
     types = mask & (np.arange(mask.shape[1]) >= known.second[windows][:, None])
     if types.any():
         fields["types"] = types.astype(np.int64)

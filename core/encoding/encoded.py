@@ -22,9 +22,9 @@ OVERLAP = 0.25
 
 @dataclass(frozen=True)
 class TextWindows:
-    """Of each of n windows: whether it holds a whole text, where in it subwords of the second type begin (its
-    length where it holds none), whether it is the second text of the pair in the window before, and whether
-    the text was too long and lost its end; (n,) each.
+    """Of each of n windows: whether its first item is a whole text, where in it subwords of the second type
+    begin (its length where it holds none), whether it is the second text of the pair in the window before,
+    and whether the text was too long and lost its end; (n,) each.
     """
 
     whole: NDArray[np.bool_]
@@ -78,11 +78,12 @@ _FORMAT = 1  # raise it when the arrays below change: old cache files are then l
 
 @dataclass(frozen=True)
 class EncodedText:
-    """n windows over N words of consecutive sentences. A whole text counts as one word.
+    """n windows over N words of consecutive sentences. A whole text counts as one word, as does a sentence
+    that is also read as a whole; it comes before its words, in its first window.
 
     ids (S,)        subwords of all windows one after the other, frames included
     offsets (n+1,)  window w has ids[offsets[w] : offsets[w+1]]
-    firsts (N,)     for each word, the place of its first subword within its window
+    firsts (N,)     for each word, the place of its first subword within its window; 0 for a whole text
     words (n+1,)    the words words[w] … words[w+1]−1 belong to window w
     sentences (s+1,) sentence k has words sentences[k] … sentences[k+1]−1
     texts           what is known of windows that hold whole texts; None where none does

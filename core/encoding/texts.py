@@ -1,13 +1,15 @@
 """Sentences of words and whole texts, encoded together: a text or a pair of texts is one word of EncodedText.
 
-A text is one window, cut off where it is too long. The two texts of a pair stand together in one window, with
-what the tokenizer puts between them, or apart in two windows, the second right behind the first.
+A sentence of words that is also read as a whole has one word more, in front. A text is one window, cut off
+where it is too long. The two texts of a pair stand together in one window, with what the tokenizer puts
+between them, or apart in two windows, the second right behind the first.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
@@ -46,8 +48,26 @@ def encode_sentences(
     `together` says whether a pair's texts share a window. `cache` is a folder for sentences of words, where
     they are kept. Raises ValueError where the frame leaves no room.
     """
-    if cache is not None and not any(sentence.whole for sentence in sentences):
-        return encode_cached([sentence.tokens for sentence in sentences], tokenizer, max_length, cache)
+    text, key = _encode_sentences(sentences, tokenizer, max_length, together=together, cache=cache)
+    is_read_whole = np.array([sentence.has_text_item for sentence in sentences], dtype=bool)
+    # The key is that of the windows, which stay the same: so do the cached states of a frozen encoder.
+    return (_with_text_items(text, is_read_whole) if is_read_whole.any() else text), key
+
+
+def _encode_sentences(
+    sentences: Sequence[Sentence],
+    tokenizer: Tokenizer,
+    max_length: int,
+    *,
+    together: bool,
+    cache: Path | None,
+) -> tuple[EncodedText, str]:
+    """As `encode_sentences`, with sentences of words read by their words alone."""
+    if not any(sentence.whole for sentence in sentences):
+        every = [sentence.tokens for sentence in sentences]
+        if cache is not None:
+            return encode_cached(every, tokenizer, max_length, cache)
+        return encode(every, tokenizer, max_length), text_key(every, tokenizer, max_length)
     parts: list[EncodedText] = []
     keys: list[str] = []
     for whole, group in groupby(sentences, key=lambda sentence: sentence.whole):
@@ -62,6 +82,28 @@ def encode_sentences(
         keys += [text_key(column, tokenizer, max_length) for column in (words, seconds)]
         keys.append(f"{whole}{together}")
     return _joined(parts), hashlib.sha256("".join(keys).encode()).hexdigest()[:32]
+
+
+def _with_text_items(text: EncodedText, is_read_whole: NDArray[np.bool_]) -> EncodedText:
+    """The same windows, where some of the s sentences of words (s,) are also read as a whole.
+
+    A sentence of several windows is represented by the first: its text has lost its end.
+    """
+    before = text.sentences[:-1][is_read_whole]  # the words that the new items precede
+    first_window = np.searchsorted(text.words, before, side="right") - 1
+    windows_of_sentence = np.bincount(text.sentence_of_window, minlength=len(is_read_whole))
+    begins = np.zeros(text.windows, dtype=bool)
+    begins[first_window] = True
+    known = text.texts or _no_texts(text)
+    shortened = known.shortened.copy()
+    shortened[first_window] = windows_of_sentence[is_read_whole] > 1
+    return replace(
+        text,
+        firsts=np.insert(text.firsts, before, 0),
+        words=text.words + offsets(begins.astype(np.int64)),
+        sentences=text.sentences + offsets(is_read_whole.astype(np.int64)),
+        texts=replace(known, whole=known.whole | begins, shortened=shortened),
+    )
 
 
 def _encode_texts(

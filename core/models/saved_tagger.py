@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 
 from core.config import RunConfig
+from core.corpora.free_text import split_words
 from core.corpora.types import Sentence, whole_text
 from core.encoding.batches import AT_ONCE, Batches
-from core.encoding.encoded import EncodedText, encode
+from core.encoding.encoded import EncodedText
 from core.encoding.texts import encode_sentences
 from core.encoding.tokenizer import Tokenizer
 from core.models.device import ALL_THREADS
@@ -53,33 +54,53 @@ class SavedTagger:
 
     @torch.inference_mode()
     def tag(self, sentences: Sequence[Sequence[str]], top: int = 3) -> list[TaggedSentence]:
-        """The labels of every word by the tasks on words, with the `top` most probable ones of each."""
-        words = [tuple(sentence) for sentence in sentences]
-        if not self._tasks("words"):
-            return [TaggedSentence(tokens, {}) for tokens in words]
-        cased = [sentence.tokens for sentence in self._truecased([Sentence(tokens, {}) for tokens in words])]
-        text = encode(cased, self.tokenizer, self.config.max_length)
-        batches = self._batches(text, "words")
+        """The labels of every word by the tasks on words, and the answers of the tasks on sentences, with the
+        `top` most probable labels of each.
+        """
+        tokens = [tuple(sentence) for sentence in sentences]
+        of_words, of_sentences = self._tasks("words"), self._tasks("sentence")
+        if not of_words and not of_sentences:
+            return [TaggedSentence(words, {}) for words in tokens]
+        whole = tuple(of_sentences)
+        asked = self._truecased(
+            [Sentence(words, dict.fromkeys(whole, ("",)), text_tasks=whole) for words in tokens]
+        )
+        text, _ = encode_sentences(asked, self.tokenizer, self.config.max_length, together=True, cache=None)
+        batches = self._batches(text, "words", "sentence")
         if self.context is not None:
             with _threads(1 if len(text.firsts) <= _FEW_WORDS else ALL_THREADS):
-                batches.context = self.context.read(cased, text)
-        by_task = {
-            task: _word_tags(self.labels[task], *highest)
-            for task, highest in self._best(text, batches, "words", top).items()
-        }
+                batches.context = self.context.read([sentence.tokens for sentence in asked], text)
+        best = self._best(text, batches, of_words | of_sentences, top)
         starts = text.sentences.tolist()
+        tags = {task: _word_tags(self.labels[task], *best[task]) for task in of_words}
+        answers: list[dict[str, TextAnswer]] = [{} for _ in tokens]
+        if text.texts is not None:
+            shortened = text.texts.shortened[text.texts.whole].tolist()
+            for task in of_sentences:
+                for place, item in enumerate(starts[:-1]):
+                    answers[place][task] = self._answer(
+                        task, *(of_items[item] for of_items in best[task]), shortened=shortened[place]
+                    )
         return [
-            TaggedSentence(tokens, {task: tuple(tags[start:end]) for task, tags in by_task.items()})
-            for tokens, start, end in zip(words, starts[:-1], starts[1:], strict=True)
+            TaggedSentence(
+                words,
+                {task: tuple(of_task[end - len(words) : end]) for task, of_task in tags.items()},
+                answer,
+            )
+            for words, end, answer in zip(tokens, starts[1:], answers, strict=True)
         ]
 
     @torch.inference_mode()
     def answer(self, texts: Sequence[tuple[str, str | None]], top: int = 10) -> list[dict[str, TextAnswer]]:
         """What the tasks on whole texts say of each text, and those on pairs of each pair.
 
-        Tasks on a text answer for the first text of a pair. Of labels the `top` most probable ones.
+        Tasks on a text answer for the first text of a pair, and tasks on sentences take it for one. Of labels
+        the `top` most probable ones.
         """
         answers: list[dict[str, TextAnswer]] = [{} for _ in texts]
+        if self._tasks("sentence"):
+            words = [split_words(text) for text, _ in texts]
+            answers = [dict(tagged.answers) for tagged in self.tag(words, top)]
         kinds: tuple[Reads, ...] = ("text", "pair")
         for reads in kinds:
             alone = reads == "text"
@@ -96,7 +117,8 @@ class SavedTagger:
             assert text.texts is not None  # whole texts have them
             begins = np.flatnonzero(~text.texts.follows)
             shortened = np.logical_or.reduceat(text.texts.shortened, begins).tolist()
-            for task, (probabilities, numbers) in self._best(text, batches, reads, top).items():
+            of_tasks = self._best(text, batches, self._tasks(reads), top)
+            for task, (probabilities, numbers) in of_tasks.items():
                 for row, place in enumerate(places):
                     answers[place][task] = self._answer(
                         task, probabilities[row], numbers[row], shortened=shortened[row]
@@ -110,29 +132,29 @@ class SavedTagger:
         return TextAnswer(labels[0], tuple(zip(labels, probabilities.tolist(), strict=True)), shortened)
 
     def _tasks(self, reads: Reads) -> dict[str, int]:
-        """The tasks that read words, texts or pairs, each with its number in the model."""
+        """The tasks that read words, sentences, texts or pairs, each with its number in the model."""
         return {
             task: number
             for number, (task, scheme) in enumerate(self.schemes.items())
             if KINDS[scheme].reads == reads
         }
 
-    def _batches(self, text: EncodedText, reads: Reads) -> Batches:
+    def _batches(self, text: EncodedText, *reads: Reads) -> Batches:
         asked = None
         if self.config.embeds_tasks:
             asked = np.zeros((text.windows, len(self.schemes)), dtype=bool)
-            asked[:, list(self._tasks(reads).values())] = True
+            for each in reads:
+                asked[:, list(self._tasks(each).values())] = True
         labels = np.zeros((len(text.firsts), len(self.schemes)), dtype=np.int64)
         return Batches(text, labels, 1, self.tokenizer.pad, asked=asked)
 
     def _best(
-        self, text: EncodedText, batches: Batches, reads: Reads, top: int
+        self, text: EncodedText, batches: Batches, tasks: Mapping[str, int], top: int
     ) -> dict[str, tuple[Tensor, Tensor]]:
         """By task the probabilities and numbers (N, top) of the best labels of each word or text; of numbers
-        these themselves. Never all labels' of a whole text.
+        these themselves. Never all labels' of a whole text. `tasks` have their numbers in the model.
         """
         count = len(text.firsts)
-        tasks = self._tasks(reads)
         best = {
             task: (torch.zeros(count, kept), torch.zeros(count, kept, dtype=torch.int64))
             for task, kept in ((task, min(top, len(self.labels[task]))) for task in tasks)

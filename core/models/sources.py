@@ -42,6 +42,15 @@ _NUMBERED_FROM_PADDING = frozenset(
         "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod",
     ]
 )  # fmt: skip
+# Model types whose attention sees what stands before a subword alone.
+_LEFT_TO_RIGHT = frozenset(
+    [
+        "bloom", "cohere", "ctrl", "falcon", "gemma", "gemma2", "gemma3_text", "glm", "gpt2", "gpt_bigcode",
+        "gpt_neo", "gpt_neox", "gptj", "granite", "llama", "mamba", "mistral", "mixtral", "mpt", "olmo",
+        "olmo2", "openai-gpt", "opt", "phi", "phi3", "qwen2", "qwen3", "smollm3", "stablelm", "starcoder2",
+        "xglm",
+    ]
+)  # fmt: skip
 
 
 def check_index(file: Path, name: str) -> None:
@@ -249,6 +258,22 @@ def laid_out_as_bert(config: Mapping[str, Any]) -> bool:
         and not config.get("is_decoder")
         and config.get("position_embedding_type", "absolute") == "absolute"
     )
+
+
+def left_to_right_note(encoder: str) -> str:
+    """A sentence on an encoder that reads left to right."""
+    return f"The encoder {base_name(encoder)} reads left to right: a word's state knows no word after it."
+
+
+def is_left_to_right(encoder: str) -> bool:
+    """Whether an encoder reads left to right, by its config.json; of one that was not downloaded yet, and of
+    a type that is not known here, only training finds out.
+    """
+    if reads_words(encoder):
+        return False
+    file = _file(locate(encoder), "config.json")
+    values = {} if file is None else _read_json(file, encoder)
+    return values.get("model_type") in _LEFT_TO_RIGHT and not values.get("use_bidirectional_attention")
 
 
 def check_training(config: RunConfig) -> None:

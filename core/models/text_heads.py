@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -125,18 +125,39 @@ class LabelOutput:
 
 @dataclass(frozen=True, eq=False)
 class ChainOutput:
-    """A CRF: the negative log-likelihood of a sentence's labels, and their best sequence."""
+    """A CRF: the negative log-likelihood of a sentence's labels, and their best sequence. A whole text is no
+    word of a sequence: its answer and its probabilities are 0.
+    """
 
     chain: LinearChain
 
     def loss(self, logits: Tensor, task: int, batch: Batch) -> Tensor:
-        return self.chain.loss(logits, batch.labels[:, task], batch.counts)
+        labels = batch.labels[:, task]
+        if batch.texts is None or batch.word_counts is None:
+            return self.chain.loss(logits, labels, batch.counts)
+        words = _words(batch)
+        return self.chain.loss(logits[words], labels[words], batch.word_counts)
 
     def best(self, logits: Tensor, batch: Batch) -> Tensor:
-        return self.chain.decode(logits, batch.counts)
+        return self._of_words(self.chain.decode, logits, batch)
 
     def probabilities(self, logits: Tensor, batch: Batch) -> Tensor:
-        return self.chain.marginals(logits, batch.counts)
+        return self._of_words(self.chain.marginals, logits, batch)
+
+    def _of_words(self, compute: Callable[[Tensor, Tensor], Tensor], logits: Tensor, batch: Batch) -> Tensor:
+        if batch.texts is None or batch.word_counts is None:
+            return compute(logits, batch.counts)
+        words = _words(batch)
+        answers = compute(logits[words], batch.word_counts)
+        return answers.new_zeros(len(logits), *answers.shape[1:]).index_copy(0, words, answers)
+
+
+def _words(batch: Batch) -> Tensor:
+    """(w,) which items of the batch are words of sentences and no whole texts."""
+    is_word = torch.ones(len(batch.labels), dtype=torch.bool, device=batch.labels.device)
+    if batch.texts is not None:
+        is_word[batch.texts] = False
+    return torch.nonzero(is_word)[:, 0]
 
 
 @dataclass(frozen=True)

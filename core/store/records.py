@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic_core import from_json
 
 from core.config import RunConfig
 from core.errors import MRNLabError
@@ -159,6 +160,28 @@ class Run:
     def problem(self) -> str | None:
         """Why the run cannot be compared with others: its description or its facts cannot be read."""
         return self.config_problem or self.facts_problem
+
+    @property
+    def description(self) -> Mapping[str, Any]:
+        """Every field of the run's description by its public name, as JSON has it. Of a description that no
+        longer holds, what is stored.
+        """
+        if self.stored_config is None:
+            return self.config.values()
+        try:
+            stored = from_json(self.stored_config)
+        except ValueError:
+            stored = self.stored_config
+        return stored if isinstance(stored, dict) else {"stored": stored}
+
+    @property
+    def description_lines(self) -> list[tuple[str, str]]:
+        """Field and value of all that the run's description sets, lists with commas."""
+        return [
+            (field, ",".join(map(str, value)) if isinstance(value, list) else str(value))
+            for field, value in self.description.items()
+            if value is not None
+        ]
 
     @property
     def archived(self) -> bool:

@@ -30,7 +30,7 @@ from core.tasks.scores import (
 )
 from core.tasks.spans import Gold, Ints, Labels, by_sentence, labels_by_sentence, numbered
 
-Reads = Literal["words", "text", "pair"]
+Reads = Literal["words", "sentence", "text", "pair"]
 Predictions = NDArray[Any]
 """What was predicted for N items: label numbers, or the numbers themselves."""
 
@@ -38,8 +38,8 @@ Predictions = NDArray[Any]
 class Kind(ABC):
     """What a kind of task is. `scheme` is its stored name.
 
-    reads       what has a label: each word of a sentence, a whole text, or a pair of texts
-    item        one of what is counted: word, text or pair; `items` is the plural
+    reads       what has a label: each word of a sentence, a whole sentence of words, a text, or two texts
+    item        one of what is counted: word, sentence, text or pair; `items` is the plural
     examples    what a corpus consists of, in the plural: sentences, texts or pairs
     has_spans   labels are IOB2 tags of spans
     is_number   what is predicted is a number and no label
@@ -175,6 +175,14 @@ class _TextTask(Kind):
         return {"Macro F1": averages(score).get("macro", {}).get("f1")}
 
 
+class SentenceLabels(_TextTask):
+    """Labels of sentences whose words may have labels too, as the intent of a request beside its slots."""
+
+    scheme = "sentence"
+    title = "Label of a sentence"
+    reads = "sentence"
+
+
 class TextLabels(_TextTask):
     scheme = "text"
     title = "Label of a text"
@@ -229,7 +237,8 @@ class PairScores(Kind):
 
 
 KINDS: dict[str, Kind] = {
-    kind.scheme: kind for kind in (Spans(), WordLabels(), TextLabels(), PairLabels(), PairScores())
+    kind.scheme: kind
+    for kind in (Spans(), WordLabels(), SentenceLabels(), TextLabels(), PairLabels(), PairScores())
 }
 """By stored name."""
 
@@ -243,7 +252,7 @@ def kind_of(facts: Mapping[str, Any], task: str, score_name: str) -> Kind:
 
 
 def reading(schemes: Mapping[str, str], *reads: Reads) -> dict[str, str]:
-    """Of these tasks, each with its stored kind, those that read words, texts or pairs, as asked."""
+    """Of these tasks, each with its stored kind, those that read what is asked for."""
     return {task: scheme for task, scheme in schemes.items() if KINDS[scheme].reads in reads}
 
 

@@ -27,7 +27,7 @@ from typing import Generic, Literal, TypeVar
 
 from core.wording import any_of
 
-Scheme = Literal["iob2", "plain", "text", "pair", "score"]
+Scheme = Literal["iob2", "plain", "sentence", "text", "pair", "score"]
 """The stored name of a kind of task."""
 
 Column = Sequence[Sequence[str]]

@@ -15,7 +15,7 @@ from core.corpora.types import Corpus, Sentence, Task
 from core.encoding.batches import IGNORED, Batches, EpochOrder
 from core.encoding.encoded import EncodedText, encode_cached
 from core.encoding.texts import encode_sentences
-from core.encoding.tokenizer import SubwordTokenizer, Tokenizer
+from core.encoding.tokenizer import SubwordTokenizer, Tokenizer, offsets, places
 from core.models.sources import longest_window
 from core.paths import cache_dir
 from core.records import TaskFacts
@@ -41,15 +41,23 @@ class SplitData:
 
 def label_numbers(sentences: Sequence[Sentence], tasks: Sequence[Task | TaskFacts]) -> NDArray[np.int64]:
     """(N, T) label numbers of all words (or whole texts), sentence after sentence; of numbers 0."""
-    lengths = np.fromiter((sentence.items for sentence in sentences), np.int64, len(sentences))
-    numbers = np.full((len(tasks), int(lengths.sum())), IGNORED)
+    total = sum(sentence.items for sentence in sentences)
+    numbers = np.full((len(tasks), total), IGNORED)
     for row, task in zip(numbers, tasks, strict=True):
         number = KINDS[task.scheme].number(task.labels)
-        columns = [sentence.labels.get(task.name) for sentence in sentences]
-        annotated = np.repeat([column is not None for column in columns], lengths)
+        columns = (sentence.labels.get(task.name) for sentence in sentences)
         rows = (number(label) for column in columns if column for label in column)
-        row[annotated] = np.fromiter((IGNORED if at is None else at for at in rows), np.int64)
+        items = labelled_items(sentences, task.name)
+        row[items] = np.fromiter((IGNORED if at is None else at for at in rows), np.int64)
     return numbers.T
+
+
+def labelled_items(sentences: Sequence[Sentence], task: str) -> NDArray[np.int64]:
+    """The numbers of the items that a task labels, of all words (or whole texts), sentence after sentence."""
+    begins = offsets(np.fromiter((sentence.items for sentence in sentences), np.int64, len(sentences)))
+    labelled = [s.items_of(task) if task in s.labels else range(0) for s in sentences]
+    starts = begins[:-1] + np.fromiter((items.start for items in labelled), np.int64, len(sentences))
+    return places(starts, np.fromiter(map(len, labelled), np.int64, len(sentences)))
 
 
 def _annotated(sentences: Sequence[Sentence], tasks: Sequence[Task]) -> NDArray[np.bool_]:
@@ -65,10 +73,9 @@ def _gold_numbers(
     if not of_numbers:
         return None
     scores = np.zeros((len(text.firsts), len(tasks)), dtype=np.float32)
-    annotated = np.repeat(_annotated(sentences, tasks), np.diff(text.sentences), axis=0)
     for place, task in of_numbers.items():
         columns = [sentence.labels.get(task.name) for sentence in sentences]
-        scores[annotated[:, place], place] = [float(column[0]) for column in columns if column]
+        scores[labelled_items(sentences, task.name), place] = [float(each[0]) for each in columns if each]
     return scores
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from core.records import SplitResult, TaskFacts, TaskScore
 from core.tasks import KINDS, Kind
 from core.tasks.scores import PlainScore
 from core.tasks.spans import Gold, labels_by_sentence
-from core.training.data import SplitData
+from core.training.data import SplitData, labelled_items
 
 
 @dataclass(frozen=True)
@@ -151,11 +152,10 @@ class Scorer:
 
 
 def _column(split: SplitData, index: int, task: TaskFacts) -> _Column:
-    annotated = [task.name in sentence.labels for sentence in split.sentences]
-    lengths = np.diff(split.text.sentences)
-    words = np.flatnonzero(np.repeat(annotated, lengths))
+    columns = [s.labels[task.name] for s in split.sentences if task.name in s.labels]
+    words = labelled_items(split.sentences, task.name)
     numbers, names = split.labels[words, index], task.labels
-    flat = [label for sentence in split.sentences for label in sentence.labels.get(task.name, ())]
+    flat = list(chain.from_iterable(columns))
     if KINDS[task.scheme].is_number:
         names = tuple(dict.fromkeys(flat))
         place = {name: number for number, name in enumerate(names)}
@@ -164,4 +164,6 @@ def _column(split: SplitData, index: int, task: TaskFacts) -> _Column:
         labels = [flat[place] for place in unseen.tolist()]
         names = (*names, *dict.fromkeys(labels))
         numbers[unseen] = list(map(names.index, labels))
-    return _Column(task, index, words, Gold(names, numbers, lengths[annotated]))
+    return _Column(
+        task, index, words, Gold(names, numbers, np.array(list(map(len, columns)), dtype=np.int64))
+    )

@@ -13,10 +13,10 @@ from typing import NamedTuple
 from core.encoding.batches import Batch
 from core.models.encoders.task_embedding import cosine_similarities, task_vectors
 from core.records import Event, Sink, Snapshot, StepMetrics, relation_metrics
-from core.training.affinity import measure_affinity
+from core.training.gradient_cosines import measure_gradient_cosines
 from core.training.setup import TrainingRun, snapshot_steps
 from core.training.step_log import StepLog
-from core.transfer.affinity import embedding_curve
+from core.transfer.cosines import embedding_curve
 
 _COSINES = 50
 """How often a run without snapshots measures its task embeddings: as often as MRN by default."""
@@ -55,15 +55,13 @@ class Probes:
         self._snapshots = snapshot_steps(updates, snapshots or 1)
         cosines = self._snapshots if snapshots else snapshot_steps(range(1, last + 1), _COSINES)
         self._after = ((self._snapshots, _relations), (cosines, _cosines))
-        self._affinity = range(every, last + 1, every) if every else ()
+        self._gradients = range(every, last + 1, every) if every else ()
 
     def before_step(self, step: int, batch: Batch) -> None:
-        """Measure, where it is due, how the gradients of tasks on the batch that the step trains agree, and
-        whose step lowers whose loss.
-        """
-        if step in self._affinity:
+        """Measure, where it is due, how the gradients of tasks agree on the batch that the step trains."""
+        if step in self._gradients:
             now = self._now(step)
-            if values := measure_affinity(self._run, batch, step):
+            if values := measure_gradient_cosines(self._run, batch, step):
                 self._sink(StepMetrics(*now, values))
 
     def after_step(self, step: int) -> None:

@@ -33,7 +33,14 @@ from core.models.encoders.frozen import FeatureTables, FrozenFeatures
 from core.models.encoders.partial import TopLayers
 from core.models.encoders.task_embedding import TaskEmbeddedTransformer, embed_tasks
 from core.models.encoders.transformer import LazyTransformer, PooledBy, load_transformer, text_pooling
-from core.models.sources import check_max_length, check_training, local_copy, locate, signature
+from core.models.sources import (
+    check_max_length,
+    check_training,
+    left_to_right_note,
+    local_copy,
+    locate,
+    signature,
+)
 from core.models.tagger import HeadTask, MultiTaskTagger, make_tagger
 from core.models.trained_heads import TrainedHeads, trained_heads
 from core.models.word_model import word_encoder
@@ -41,7 +48,7 @@ from core.mrn.alignments import LabelCounts, align, alignment_facts
 from core.mrn.priors import NoPrior, Prior, PriorSettings, make_prior
 from core.paths import cache_dir
 from core.records import Note, RunFacts, SelectBy, Sink, TaskFacts
-from core.registry import FROZEN, FULL, base_name, reads_words
+from core.registry import FROZEN, FULL, reads_words
 from core.training.added import added
 from core.training.data import SplitData, encode_corpus, task_facts
 from core.training.evaluate import Scorer
@@ -364,8 +371,7 @@ def _encoder(
     if config.bilstm_hidden is not None:
         encoder = BiLSTM(encoder, config.bilstm_hidden).to(device)
     if left_to_right:
-        name = base_name(config.encoder)
-        notes = (*notes, f"The encoder {name} reads left to right: a word's state knows no word after it.")
+        notes = (*notes, left_to_right_note(config.encoder))
     return encoder, left_to_right, notes
 
 

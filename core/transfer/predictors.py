@@ -46,7 +46,7 @@ CROSS_VALIDATION: Scheme = "cross-validation"
 LEFT_OUT: Scheme = "tasks left out"
 
 AMI, CORRELATION = "label AMI", "MRN's task correlation"
-COSINE, AFFINITY, PLANTED = "gradient cosine", "lookahead affinity", "planted AMI"
+COSINE, PLANTED = "gradient cosine", "planted AMI"
 """The predictors that are a single number for a pair."""
 ALL_FEATURES = "all features"
 

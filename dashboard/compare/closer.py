@@ -13,6 +13,7 @@ import streamlit as st
 
 from core.corpora.types import Sentence
 from core.errors import MRNLabError
+from core.evaluation.mistakes import Labels, errors, mistake_text, mistakes, sentences_with
 from core.store.records import Run
 from core.tasks import Kind
 from core.tasks.confusion import NOTHING
@@ -22,20 +23,15 @@ from dashboard.compare.answer import difference_view
 from dashboard.compare.charts import confusion_chart, deviation_chart, seeds_chart
 from dashboard.compare.closer_views import (
     DETAIL,
-    Labels,
     Matrix,
     classes,
-    errors,
     furthest,
     guesses,
     matrix,
     misses,
-    mistake_text,
-    mistakes,
-    places,
     reports,
 )
-from dashboard.compare.scope import Scope, confusions, examples, labels, task_kind
+from dashboard.compare.scope import Scope, examples, labels, task_kind
 from dashboard.compare.views import Difference, per_seed
 from dashboard.components.charts import chart
 from dashboard.components.sentence import (
@@ -188,7 +184,7 @@ def _mistakes(table: ResultTable, runs: Mapping[int, Run], task: str, a: ResultR
         _numbers(table, runs, task, kind, {"A": a, "B": b})
         return
     errors_a, errors_b = (
-        errors(confusions(_runs_of(row, task, runs), table.split, task, kind)) for row in (a, b)
+        errors(resources.confusions(_runs_of(row, task, runs), table.split, task, kind)) for row in (a, b)
     )
     if errors_a is None:
         st.caption(
@@ -275,7 +271,7 @@ def _examples(
     }
     st.markdown(f"**{escape(mistake_text(*mistake))}**")
     where = {
-        letter: list(islice(places(kind, *stored, mistake), _MOST_SENTENCES))
+        letter: list(islice(sentences_with(kind, *stored, mistake), _MOST_SENTENCES))
         for letter, stored in predictions.items()
     }
     letter = next((letter for letter, of_side in where.items() if of_side), None)

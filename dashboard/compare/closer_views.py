@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,17 +13,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from core.evaluation.comparison import compare_paired
+from core.evaluation.mistakes import Errors, Labels, mistake_text
 from core.evaluation.statistics import randomisation_test
 from core.store.records import StoredScore
-from core.tasks import Kind
-from core.tasks.confusion import NOTHING, OTHER_WORDS, Confusion, summed
+from core.tasks.confusion import NOTHING
 from core.tasks.scores import Counts, report_rows, sentence_counts
 from core.wording import points
 from dashboard.compare.views import Tested
 from jobs.reports.table import ResultCell
 
 Report = Mapping[str, Mapping[str, float]]
-Labels = Sequence[Sequence[str]]
 Floats = NDArray[np.float64]
 
 _NUMBERS = {"P": "precision", "R": "recall", "F1": "f1"}
@@ -76,26 +75,6 @@ def _f1(lines: pd.DataFrame, side: str) -> dict[int, float]:
 
 
 @dataclass(frozen=True)
-class Errors:
-    """The confusions of one configuration on one task, summed over its seeds."""
-
-    table: Confusion
-    seeds: int
-
-    def count(self, gold: str, predicted: str) -> float:
-        """How often `gold` was predicted as `predicted`, per seed."""
-        table = self.table
-        if gold not in table.gold or predicted not in table.predicted:
-            return 0.0
-        return float(table.counts[table.gold.index(gold), table.predicted.index(predicted)]) / self.seeds
-
-    def annotated(self, label: str) -> float:
-        """How often it is annotated, per seed."""
-        table = self.table
-        return float(table.counts[table.gold.index(label)].sum()) / self.seeds if label in table.gold else 0.0
-
-
-@dataclass(frozen=True)
 class Matrix:
     """Shares of what is annotated (rows), in percent, by what was predicted (columns); NaN on the diagonal.
     Predictions where nothing is annotated are shares of the annotated spans of the predicted type.
@@ -109,11 +88,6 @@ class Matrix:
     shares: Floats
     right: tuple[float, ...]
     words: tuple[tuple[str, ...], ...]
-
-
-def errors(parts: Sequence[Confusion]) -> Errors | None:
-    """The sum over seeds; None where no predictions are known."""
-    return Errors(summed(parts), len(parts)) if parts else None
 
 
 def matrix(errors: Errors) -> Matrix:
@@ -136,37 +110,6 @@ def matrix(errors: Errors) -> Matrix:
             shares[y, x] = share
         described.append(tuple(words))
     return Matrix(rows, columns, shares, tuple(right), tuple(described))
-
-
-def label_name(label: str, *, is_gold: bool) -> str:
-    """A row (gold) or a column of a confusion in words."""
-    return {NOTHING: "nothing there" if is_gold else "missed", OTHER_WORDS: "other words"}.get(label, label)
-
-
-def mistake_text(gold: str, predicted: str) -> str:
-    """A mistake in words: `PER → missed`."""
-    return f"{label_name(gold, is_gold=True)} → {label_name(predicted, is_gold=False)}"
-
-
-def mistakes(a: Errors, b: Errors | None) -> pd.DataFrame:
-    """Every mistake that either makes, the most frequent first: gold, predicted, and how often each of the
-    two makes it per seed (A, B).
-    """
-    whole = summed([a.table, *([b.table] if b else [])])
-    pairs = [(whole.gold[y], whole.predicted[x]) for y, x in zip(*np.nonzero(whole.counts), strict=True)]
-    counts = [(*pair, a.count(*pair), b.count(*pair) if b else 0.0) for pair in pairs if pair[0] != pair[1]]
-    counts.sort(key=lambda mistake: (-mistake[2] - mistake[3], mistake[0], mistake[1]))
-    return pd.DataFrame(counts, columns=["gold", "predicted", "A", "B"])
-
-
-def places(kind: Kind, gold: Labels, predicted: Labels, mistake: tuple[str, str]) -> Iterator[int]:
-    """The sentences in which this mistake is made, in their order."""
-    for place, (row, guess) in enumerate(zip(gold, predicted, strict=True)):
-        if list(row) == list(guess):
-            continue
-        confusion = kind.confusion([row], [guess])
-        if confusion is not None and Errors(confusion, 1).count(*mistake):
-            yield place
 
 
 # Numbers

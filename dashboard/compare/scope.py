@@ -15,11 +15,11 @@ import streamlit as st
 from core.config import RunConfig
 from core.corpora import prepare
 from core.corpora.types import Sentence
+from core.evaluation.mistakes import Labels
 from core.store.records import Run, RunState
-from core.tasks import KINDS, Kind, kind_of
-from core.tasks.confusion import Confusion
+from core.tasks import Kind, kind_of
 from core.wording import all_of, plural
-from dashboard.compare.closer_views import Counted, Labels, counted, tested
+from dashboard.compare.closer_views import Counted, counted, tested
 from dashboard.compare.views import Difference, Tested, run_pairs
 from dashboard.shared import resources
 from dashboard.shared.newcomers import try_it
@@ -162,18 +162,6 @@ def task_kind(table: ResultTable, task: str) -> Kind:
         run_id for row in table.rows if task in row.cells for run_id in row.cells[task].run_ids.values()
     )
     return kind_of(resources.store().run(run_id).facts, task, table.scored_by[task])
-
-
-def confusions(runs: Iterable[Run], split: str, task: str, kind: Kind) -> list[Confusion]:
-    """The confusions of each of these runs whose predictions are stored."""
-    parts = (_confusion(run, split, task, kind.scheme) for run in runs)
-    return [part for part in parts if part is not None]
-
-
-@st.cache_resource(max_entries=2000, show_spinner=False, hash_funcs=resources.BY_RUN)
-def _confusion(run: Run, split: str, task: str, scheme: str) -> Confusion | None:
-    stored = resources.store().predictions(run.id, split, task).get(task)
-    return None if stored is None else KINDS[scheme].confusion(*stored)
 
 
 @st.cache_resource(max_entries=24, show_spinner=False, hash_funcs=resources.BY_RUN)

@@ -192,7 +192,7 @@ function drawPanel(svg, defs, frame, panel, index, room, theme, identity) {
   const [width, height] = [room.cell * room.wide, room.cell * room.down]
   const group = draw(svg, "g")
   if (room.head) {
-    const scale = { correlation: "", cosine: "", difference: `own scale, ±${panel.limit}`, affinity: `own scale, ±${panel.limit}`, spread: `own scale, to ${panel.limit}` }[panel.scale]
+    const scale = { correlation: "", cosine: "", difference: `own scale, ±${panel.limit}`, spread: `own scale, to ${panel.limit}` }[panel.scale]
     const title = fitted(panel.title, room.each - 14 - measure(scale, 12, theme.family), 14, theme.family, 600)
     const head = draw(group, "text", { x, y: y + 14, "font-size": 14, "font-weight": 600, fill: theme.text }, title)
     if (title !== panel.title) draw(head, "title", {}, panel.title)

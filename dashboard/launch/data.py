@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -14,7 +15,8 @@ from core.config.fields import comma_list
 from core.corpora import CATALOGUE, CorpusSummary, Task, save_upload, summarise
 from core.corpora.catalogue import find_folder, is_local, offered
 from core.corpora.derived import KINDS as DERIVED
-from core.corpora.loading import bases_of, proposed_columns, recipe_of, tasks_of
+from core.corpora.hub import HubName, is_hub
+from core.corpora.loading import bases_of, found_columns, proposed_columns, recipe_of, tasks_of
 from core.corpora.reading import guessed
 from core.corpora.types import Sentence, Split
 from core.corpora.uploads import MOST_MEGABYTES, delete_upload, uploads
@@ -130,6 +132,8 @@ def _own() -> ChosenData:
         if path is None:
             return ChosenData("", None, (), None, None)
         corpora = corpora_of(path)
+        if corpora == [path] and is_hub(path) and recipe_of(path) is None:
+            return _summarised(_with_columns(path), None, ())
         if corpora == [path] and recipe_of(path) is None:
             columns, is_guess = _columns(path)
             return _summarised(path, columns, (), is_guess=is_guess)
@@ -245,7 +249,7 @@ def _delete(_store: Store, path: Path) -> list[Answer]:
 
 def _folder() -> str | None:
     path = st.text_input(
-        "Folder, or a corpus derived from others",
+        "Folder, dataset of the Hub, or corpus derived from others",
         placeholder="/path/to/a/folder with train, dev and test files",
         help="\n\n".join(
             f"**{escape(kind.name)}:** {escape(kind.description)}" for kind in DERIVED.values() if kind.name
@@ -254,7 +258,8 @@ def _folder() -> str | None:
         persist_state="session",
     )
     st.caption(
-        "A corpus can be derived from others, as `demo?train=100`, `joined:sst+sts`, "
+        "A dataset is `hub:OWNER/NAME`, as `hub:nyu-mll/glue?config=cola`. A corpus can be derived from "
+        "others, as `demo?train=100`, `joined:sst+sts`, "
         "`apart:demo?tokens=300` or `simulated:conll2003?task=ner&tasks=5`. Braces hold a list: "
         "`tasks={1|5}`."
     )
@@ -263,7 +268,7 @@ def _folder() -> str | None:
 
 def _columns_of_bases(path: str, bases: Collection[str]) -> tuple[str, ...] | None:
     """The columns of the folders that a corpus is derived from; asked only where there are CoNLL files."""
-    folders = [find_folder(base) for base in bases if base not in CATALOGUE]
+    folders = [find_folder(base) for base in bases if base not in CATALOGUE and not is_hub(base)]
     if not any(folder is not None and proposed_columns(str(folder)) is not None for folder in folders):
         return None
     text = st.text_input(
@@ -273,6 +278,24 @@ def _columns_of_bases(path: str, bases: Collection[str]) -> tuple[str, ...] | No
         persist_state="session",
     )
     return _names(text) or None
+
+
+def _with_columns(dataset: str) -> str:
+    """The name of a dataset with the columns to read, as they are found and may be changed here."""
+    asked = HubName.read(dataset)
+    found = asked.columns
+    with suppress(CorpusError):  # which is told below
+        found = found or found_columns(dataset)
+    st.session_state.setdefault(columns_key(dataset), ", ".join(found))
+    text = st.text_input(
+        "Columns to read",
+        placeholder=f"as they are found: {', '.join(found)}" if found else "",
+        key=columns_key(dataset),
+        persist_state="session",
+        help="COLUMN, or COLUMN:NAME, where NAME is tokens, text, text1, text2, score or the name of a task.",
+    )
+    names = _names(text)
+    return dataset if names in ((), found) else str(replace(asked, columns=names))
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -87,7 +87,7 @@ SELDOM = ("window", "shared_dense", "task_dense")
 NEEDED: tuple[str, ...] = tuple(name for name in _ASKED if name != "lambda")
 """The fields that must have a value where they are asked; the others take their default."""
 _OF_TEXTS = {
-    "pooling": {"text", "pair"},
+    "pooling": {"sentence", "text", "pair"},
     "pair_encoding": {"pair"},
     "pair_heads": {"pair"},
     "heads": {"words"},

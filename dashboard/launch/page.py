@@ -10,9 +10,10 @@ from dashboard.launch.draft import plan
 from dashboard.launch.form import form
 from dashboard.launch.paradigms import paradigms
 from dashboard.launch.plan import launch_plan
-from dashboard.launch.presets import QUESTIONS, TABLES, TRY_IT
+from dashboard.launch.presets import TABLES
 from dashboard.shared import resources
 from dashboard.shared.newcomers import launch_button
+from dashboard.shared.presets import QUESTIONS, TRY_IT
 from dashboard.shared.queue import held_banner
 from dashboard.shared.states import title
 

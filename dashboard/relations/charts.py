@@ -34,7 +34,7 @@ def player_numbers(picture: Picture, name: str, identity: str) -> bytes:
     blobs, panels, offset = [], [], 0
     for panel in picture.panels:
         steps, rows, columns = panel.values.shape
-        symmetric = picture.rows == picture.columns and panel.scale != "affinity"
+        symmetric = picture.rows == picture.columns
         values = panel.values[:, *np.triu_indices(rows)] if symmetric else panel.values.reshape(steps, -1)
         blob = _integers(values, panel.limit, dtype).tobytes()
         spread = panel.variances.astype("<f4").tobytes()

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from core.mrn.relations import Block, Relations, impossible_blocks
-from core.transfer.affinity import Affinities
 from dashboard.relations.views import (
     DIFFERENCE,
     Floats,
@@ -46,9 +45,9 @@ class Axis:
 class Panel:
     """One matrix at every step, (k, n, m), or (1, n, m) where it is constant.
 
-    `scale` is `correlation` or `cosine` (−1 to 1), `difference` or `affinity` (−limit to limit), or `spread`
-    (0 to limit). The alignment forces the `impossible` blocks to zero. `steps` are the panel's own, where it
-    has any. `variances` (k, n) are those of the rows over their mean; empty where the panel has none.
+    `scale` is `correlation` or `cosine` (−1 to 1), `difference` (−limit to limit), or `spread` (0 to limit).
+    The alignment forces the `impossible` blocks to zero. `steps` are the panel's own, where it has any.
+    `variances` (k, n) are those of the rows over their mean; empty where the panel has none.
     """
 
     title: str
@@ -91,10 +90,11 @@ def picture(
     order: Places,
     corner: Corner | None = None,
     gold: Floats | None = None,
-    measured: Affinities | None = None,
+    gradients: Floats | None = None,
 ) -> Picture:
     """The panels of a view. `names` are the runs', `order` the shared rows as drawn; `corner` is that of the
-    part of the features drawn, `gold` is (C, C) in the first run's own order, `measured` is of its tasks.
+    part of the features drawn, `gold` is (C, C) in the first run's own order, `gradients` (T, T) are the
+    cosines of its tasks.
     """
     drawn, size = shared.rows.at(order), len(order)
     most = size if mode != "feature" else _MOST_ALONE if view == "one" else _MOST_BESIDE
@@ -121,16 +121,10 @@ def picture(
             Panel("Gold labels", "correlation", 1.0, counted),
             _difference("Learned − gold", panels[0].values, counted, panels[0].impossible),
         ]
-    if measured is not None:
-        tasks = [measured.tasks.index(name) for name in drawn.names]
-        cosine, affinity = (
-            np.asarray(matrix[np.ix_(tasks, tasks)], dtype=np.float32)[None]
-            for matrix in (measured.cosine, 100 * measured.affinity)
-        )
-        panels += [
-            Panel("Gradient cosine", "correlation", 1.0, cosine),
-            Panel("Lookahead affinity, %", "affinity", _limit(affinity), affinity),
-        ]
+    if gradients is not None:
+        tasks = [trajectories[0].run.config.tasks.index(name) for name in drawn.names]
+        cosines = np.asarray(gradients[np.ix_(tasks, tasks)], dtype=np.float32)[None]
+        panels.append(Panel("Gradient cosine", "correlation", 1.0, cosines))
     if len(panels) == 1:
         panels = [replace(panels[0], title="")]
     return Picture(mode, rows, columns, tuple(panels))

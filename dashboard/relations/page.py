@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.launch.presets import SCARCE
 from dashboard.relations.notes import how_to_read
 from dashboard.relations.panels import draw, refresh_interval
 from dashboard.relations.state import mrn_runs, select
 from dashboard.shared.live import live
 from dashboard.shared.newcomers import try_it
+from dashboard.shared.presets import SCARCE
 from dashboard.shared.states import empty, title
 
 title("Relations", "What MRN learned: how tasks, labels and features relate, as correlations, over training.")

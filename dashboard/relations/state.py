@@ -33,7 +33,7 @@ from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import segments, switch
 from jobs.reports.naming import run_names
 from jobs.reports.table import one_per_seed, readable
-from jobs.reports.transfer import run_affinities, run_embeddings
+from jobs.reports.transfer import run_embeddings, run_gradients
 
 MODES = {"task": "Tasks", "label": "Labels", "feature": "Features"}
 EMBEDDING = "embedding"
@@ -108,8 +108,7 @@ def select(runs: Sequence[Run]) -> Selection:
             gradients = switch(
                 "Show gradients",
                 key="gradients",
-                help="Means over all measurements of the training: the cosine of two tasks' gradients, and "
-                "by how much a step on the column's loss lowers the row's.",
+                help="The cosine of two tasks' gradients, in the mean over all measurements of the training.",
             )
     return Selection(mode, view, order, gold, gradients, _run_ids(view, runs))
 
@@ -318,7 +317,7 @@ def _player_data(url: str, identity: str, _state: RelationsState, _corner: Corne
         order,
         _corner,
         gold_labels(_state.runs[0]) if selection.gold else None,
-        run_affinities(resources.store(), _state.runs[0]) if selection.gradients else None,
+        run_gradients(resources.store(), _state.runs[0]) if selection.gradients else None,
     )
     if selection.mode == EMBEDDING:
         shown = replace(shown, panels=tuple(map(_of_cosines, shown.panels)))

@@ -30,7 +30,7 @@ from dashboard.text import escape, option
 from dashboard.theme import STATES
 from jobs.queue import control
 from jobs.queue.remedies import Advice, advice
-from jobs.reports.naming import description, survival_text, value_text
+from jobs.reports.naming import survival_text, value_text
 from jobs.reports.render import NOT_ANNOTATED, REPORT_COLUMNS, report_records, report_sheet
 from jobs.reports.table import SCORE_NAMES, undefined_notes
 
@@ -265,7 +265,7 @@ def _configuration(_store: Store, run: Run) -> None:
             "Value": value_text(value),
             "Meaning": FIELD_HELP[name].description if name in FIELD_HELP else "",
         }
-        for name, value in description(run).items()
+        for name, value in run.description.items()
         if value is not None
     ]
     data_table(pd.DataFrame(records), alt="Every field of this run's configuration")

@@ -9,8 +9,8 @@ import streamlit as st
 
 from core.errors import MRNLabError
 from core.wording import plural
-from dashboard.launch.presets import TRY_IT, LaunchPreset
 from dashboard.shared import actions
+from dashboard.shared.presets import TRY_IT, LaunchPreset
 from dashboard.shared.selection import address_of
 from dashboard.shared.states import problem
 

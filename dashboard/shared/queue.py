@@ -14,10 +14,10 @@ from core.wording import ago, duration, plural
 from dashboard.shared import actions, resources
 from dashboard.shared.run_views import why_it_waits
 from dashboard.text import escape
-from jobs.engines.local import slot_count
 from jobs.queue import control
 from jobs.queue.control import Answer
 from jobs.queue.estimates import queue_left
+from jobs.worker.devices import slot_count
 
 
 @st.cache_data(ttl=30, max_entries=16, show_spinner=False)

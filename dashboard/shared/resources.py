@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,13 @@ from core.store.records import ACTIVE, MetricKey, MetricSeries, Run, RunState
 from core.studies import STUDIES, Study, load_study, may_change_encoder
 from core.studies.analysis import Result
 from core.studies.study import Layout
+from core.tasks import KINDS, Kind
+from core.tasks.confusion import Confusion
 from dashboard.shared.run_views import tasks_in_order
 from dashboard.theme import TASK_COLOURS, colours
 from jobs.engines import default_engine
-from jobs.reports.studies import Outstanding, Standing, StudyRuns, Version, outstanding, sweep_of
-from jobs.worker.maintenance import QueueMaintenance
+from jobs.queue.maintenance import QueueMaintenance
+from jobs.studies.progress import Outstanding, Standing, StudyRuns, Version, outstanding, sweep_of
 
 LIVE = 2.0
 """Seconds between two looks at what goes on."""
@@ -165,7 +167,7 @@ def study_grid(version: Version) -> pd.DataFrame:
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _study_grid(url: str, version: Version, standing: Standing) -> pd.DataFrame:
-    from jobs.reports.grids import GridRuns
+    from jobs.studies.grids import GridRuns
 
     layouts, runs, lock = _study(url, version)
     with lock:
@@ -209,6 +211,18 @@ def _study_encoders(url: str, name: str, newest: int, count: int) -> list[tuple[
         if run.sweep is not None and run.sweep.startswith(sweep_of(name)) and run.config_problem is None
     }
     return sorted(trained - studied)
+
+
+def confusions(runs: Iterable[Run], split: str, task: str, kind: Kind) -> list[Confusion]:
+    """The confusions of each of these runs whose predictions are stored."""
+    parts = (_confusion(run, split, task, kind.scheme) for run in runs)
+    return [part for part in parts if part is not None]
+
+
+@st.cache_resource(max_entries=2000, show_spinner=False, hash_funcs=BY_RUN)
+def _confusion(run: Run, split: str, task: str, scheme: str) -> Confusion | None:
+    stored = store().predictions(run.id, split, task).get(task)
+    return None if stored is None else KINDS[scheme].confusion(*stored)
 
 
 @st.cache_resource(max_entries=600, show_spinner=False, hash_funcs=BY_RUN)

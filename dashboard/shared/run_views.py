@@ -11,8 +11,8 @@ from core.store.records import Run, RunState
 from core.wording import duration, plural
 from dashboard.theme import order_tasks
 from jobs.engines import default_engine
-from jobs.engines.local import standing_still
 from jobs.queue.estimates import eta
+from jobs.worker.slots import standing_still
 
 _LOG_BYTES = 16_384
 

@@ -27,8 +27,9 @@ from dashboard.studies.charts import GRID_PANELS, grid_chart
 from dashboard.studies.views import failures, has_scores, sample_forest, study_forest
 from dashboard.text import escape
 from dashboard.theme import colours
-from jobs.reports.studies import Standing, Version, follower, start_study, stop_study
-from jobs.reports.study_report import cost_sheet, overview, paper_sheet, setting_sheet
+from jobs.studies.follow import follower, start_study, stop_study
+from jobs.studies.progress import Standing, Version
+from jobs.studies.report import cost_sheet, overview, paper_sheet, setting_sheet
 
 _PROBLEM = "study_problem"
 _PAGE = "studies/page.py"
@@ -240,7 +241,7 @@ def _paper(view: TableView, study: Study) -> None:
 def _grid(version: Version) -> None:
     """F1 of simulated tasks: the paper's Figure 3 from our cells, and the errors of its formulas there."""
     from core.transfer.grid import figure_3
-    from jobs.reports.grids import published_sheet
+    from jobs.studies.grids import published_sheet
 
     table = resources.study_grid(version)
     if len(points := figure_3(table)):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
 
 from core.corpora.types import Sentence
+from core.records import TextAnswer
+from core.tagging import written
 from core.tasks import reading
 from core.wording import all_of, percent, plural
 from dashboard.components.sentence import sentence
@@ -40,9 +42,43 @@ def show_answers(
     spoken = [given for given in sentences if not given.whole]
     if spoken and reading(schemes_of(answers), "words"):
         _lanes(chosen_systems, spoken, answers, seconds)
+    if spoken and (of_sentences := reading(schemes_of(answers), "sentence")):
+        _on_sentences(spoken, answers, of_sentences, chosen_systems)
     texts = [given for given in sentences if given.whole]
     for number, text in enumerate(texts):
         _on_text(text, number, answers, chosen_systems, is_shown=not spoken)
+
+
+def _on_sentences(
+    sentences: Sequence[Sentence],
+    answers: Sequence[Answer],
+    schemes: Mapping[str, str],
+    chosen_systems: Sequence[System],
+) -> None:
+    """What is said of sentences as a whole: of one sentence drawn, of several a row for each."""
+    if len(sentences) == 1:
+        _drawn(
+            sentences[0], [answer.sentences[0].answers for answer in answers], answers, schemes, "sentence"
+        )
+    else:
+        rows = [
+            {"Sentence": " ".join(sentence.tokens)}
+            | {f"{task}, gold": sentence.labels[task][0] for task in schemes if task in sentence.labels}
+            | {
+                f"{task}, {answer.who}" if len(answers) > 1 else task: written(said.value)
+                for task in schemes
+                for answer in answers
+                if (said := answer.sentences[number].answers.get(task)) is not None
+            }
+            for number, sentence in enumerate(sentences)
+        ]
+        data_table(
+            pd.DataFrame(rows),
+            column_config={"Sentence": st.column_config.TextColumn(width="large")},
+            alt="What the models say of each sentence",
+        )
+    for system, answer in zip(chosen_systems, answers, strict=True):
+        _about_length(system, [said for tagged in answer.sentences for said in tagged.answers.values()])
 
 
 def _on_text(
@@ -60,23 +96,40 @@ def _on_text(
     said = [{task: of[task] for task in schemes if task in of} for of in (a.texts[number] for a in answers)]
     if not any(said):
         return
-    with st.container(key=f"text_answers_{number}"):
-        text_answers(
-            [answer.who if len(answers) > 1 else "" for answer in answers],
-            task_answers(text, said, answers, resources.task_order()),
-            shown_texts(text) if is_shown else [],
-            about=text_disagreement(said, schemes),
-            key=f"answered_{number}",
-        )
+    _drawn(text, said, answers, schemes, str(number), shown_texts(text) if is_shown else [])
     missing = [] if is_shown or text.second is not None else list(reading(schemes, "pair"))
     if missing:
         reads = "reads" if len(missing) == 1 else "read"
         st.caption(f":material/info: {escape(all_of(missing))} {reads} pairs: write a second text above.")
     for system, of_system in zip(chosen_systems, said, strict=True):
-        if any(answer.shortened for answer in of_system.values()):
-            longest = system.runs[0].config.max_length
-            told = f"Longer than {system.who} reads (max_length {longest}): its end is left out."
-            st.caption(f":material/info: {escape(told)}")
+        _about_length(system, of_system.values())
+
+
+def _drawn(
+    text: Sentence,
+    said: Sequence[Mapping[str, TextAnswer]],
+    answers: Sequence[Answer],
+    schemes: Mapping[str, str],
+    key: str,
+    shown: Sequence[str] = (),
+) -> None:
+    """The answers of each system on a sentence, a text or a pair, below the texts that are `shown`."""
+    with st.container(key=f"text_answers_{key}"):
+        text_answers(
+            [answer.who if len(answers) > 1 else "" for answer in answers],
+            task_answers(text, said, answers, resources.task_order()),
+            shown,
+            about=text_disagreement(said, schemes),
+            key=f"answered_{key}",
+        )
+
+
+def _about_length(system: System, said: Iterable[TextAnswer]) -> None:
+    """A line where a text was longer than a system reads."""
+    if any(answer.shortened for answer in said):
+        longest = system.runs[0].config.max_length
+        text = f"Longer than {system.who} reads (max_length {longest}): its end is left out."
+        st.caption(f":material/info: {escape(text)}")
 
 
 def _lanes(

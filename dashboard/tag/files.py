@@ -90,7 +90,8 @@ def tag_file(chosen_systems: Sequence[System]) -> None:
             "Model", chosen_systems, format_func=lambda system: system.who, key="tag_file_system", width=460
         )
     schemes = schemes_of(answers([system], ())[0])
-    has_words, has_texts = reading(schemes, "words"), reading(schemes, "text", "pair")
+    has_words = reading(schemes, "words", "sentence")
+    has_texts = reading(schemes, "sentence", "text", "pair")
     uploaded = st.file_uploader(
         f"A file, up to {MOST_MEGABYTES} MB and {MOST_WORDS:,} words",
         type=[*dict.fromkeys([*(EXTENSIONS if has_words else ()), *(ENDINGS if has_texts else ())])],
@@ -106,7 +107,7 @@ def tag_file(chosen_systems: Sequence[System]) -> None:
         asked = read_asked(upload, schemes)
         check_texts(system.who, schemes, asked.texts, second_by="in a column text2 beside text1")
         file = ReadFile(upload.name, asked.texts, asked.gold, asked.left_out)
-    elif given := read_columns(upload.content, upload.name, has_words, is_file=True):
+    elif given := read_columns(upload.content, upload.name, has_words):
         file = ReadFile(upload.name, given.sentences, given.gold, read_as=given.read_as)
     else:
         return
@@ -176,7 +177,7 @@ def answer_file(
         scores = given_scores(file.sentences, answered, of_texts)
         return FileAnswers(tuple((table[0], tab_separated(table)) for table in tables), scores)
     tagged = collected(tag_in_parts(taggers, [sentence.tokens for sentence in file.sentences]))
-    of_words = reading(schemes, "words")
+    of_words, tasks = reading(schemes, "words"), reading(schemes, "words", "sentence")
     written = tuple(
         (
             column_names(list(of_words), file.gold, confidence=flag),
@@ -184,7 +185,7 @@ def answer_file(
         )
         for flag in (False, True)
     )
-    return FileAnswers(written, given_scores(file.sentences, tagged, of_words, plain_score))
+    return FileAnswers(written, given_scores(file.sentences, tagged, tasks, plain_score))
 
 
 def _show(result: FileAnswers, file: ReadFile, run_id: int, schemes: Mapping[str, str]) -> None:

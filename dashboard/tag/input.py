@@ -1,9 +1,10 @@
-"""What is tagged: a text or a pair, sentences with gold labels, or test sentences of the corpus."""
+"""What is tagged: a text or a pair, test sentences of the corpus, or a file."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from urllib.parse import quote
 
@@ -28,16 +29,13 @@ from core.tagging import text_of
 from core.tasks.kinds import Reads
 from core.wording import plural
 from dashboard.shared.selection import choice, segments, set_parameter
-from dashboard.shared.states import empty, problem
-from dashboard.tag.models import (
-    is_here,
-    test_split,
-)
+from dashboard.shared.states import problem
+from dashboard.tag.models import is_here, test_split
 from dashboard.tag.views import ALL_SENTENCES, ANY_TASK, NO_TASK, System, matching
 from dashboard.text import escape
 from jobs.reports.naming import corpus_name
 
-TEXT, GOLD, TEST, FILE = "Text", "Gold labels", "Test sentences", "File"
+TEXT, TEST, FILE = "Text", "Test sentences", "File"
 
 MOST_WORDS = 600
 """Words drawn at once; longer texts are for files."""
@@ -45,25 +43,19 @@ MOST_WORDS = 600
 _LONGEST_IN_LINK = 6000
 _PLACEHOLDERS: dict[Reads, str] = {
     "words": "Type or paste, then Ctrl+Enter: John Smith of the World Bank flew to Paris on Monday.",
+    "sentence": "Type or paste a sentence, then Ctrl+Enter: Book a table for two on Monday.",
     "text": "Type or paste a text, then Ctrl+Enter: A warm, funny film.",
     "pair": "The first text: A dog runs on the grass.",
 }
-_GOLD_EXAMPLE = "Anna NNP B-NP B-PER\nSmith NNP I-NP I-PER\nvisited VBD B-VP O\nParis NNP B-NP B-LOC\n. . O O"
 
 
-def input_kind(reads: Collection[Reads]) -> str:
-    """Which of the four it is. A link with gold labels opens where they are read; only words have columns of
-    them.
-    """
+def input_kind() -> str:
+    """The kind of input that is chosen."""
     _from_link("tag_text", "text")
     _from_link("tag_second", "second")
-    _from_link("tag_gold", "gold")
-    kinds = [TEXT, GOLD, TEST, FILE] if "words" in reads else [TEXT, TEST, FILE]
-    first = GOLD if "gold" in st.query_params and GOLD in kinds else TEXT
-    kind = segments("What to tag", {kind: kind for kind in kinds}, key="input", default=first)
-    for parameter, owner in (("text", TEXT), ("second", TEXT), ("split", TEXT), ("gold", GOLD)):
-        if kind != owner:
-            _to_link(parameter, "")
+    kind = segments("What to tag", {kind: kind for kind in (TEXT, TEST, FILE)}, key="input")
+    for parameter in ("text", "second", "split") if kind != TEXT else ():
+        _to_link(parameter, "")
     return kind
 
 
@@ -71,6 +63,7 @@ def text(reads: Collection[Reads]) -> list[Sentence]:
     """A free text as sentences of words, where runs have tasks on words, and as a whole, alone or with a
     second text, where they have tasks on those.
     """
+    is_split = not set(_SPOKEN).isdisjoint(reads)
     st.session_state.setdefault("tag_split", st.query_params.get("split") == "yes")
 
     def area(label: str, key: str, placeholder: str) -> str:
@@ -91,7 +84,7 @@ def text(reads: Collection[Reads]) -> list[Sentence]:
     split = False
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button("Tag", type="primary", icon=":material/sell:")
-        if "words" in reads:
+        if is_split:
             split = st.toggle(
                 "Already split into words",
                 key="tag_split",
@@ -103,7 +96,7 @@ def text(reads: Collection[Reads]) -> list[Sentence]:
     _to_link("second", second)
     _to_link("split", "yes" if split and written else "")
     sentences: list[Sentence] = []
-    if "words" in reads:
+    if is_split:
         words = given_sentences(written) if split else split_sentences(written)
         sentences += [Sentence(tuple(tokens), {}) for tokens in words]
         if not split and has_unspaced_script(written):
@@ -116,44 +109,18 @@ def text(reads: Collection[Reads]) -> list[Sentence]:
     return sentences
 
 
-def gold_text(schemes: Mapping[str, str]) -> list[Sentence]:
-    """Pasted CoNLL columns: words with their gold labels. `schemes`: that of each task."""
-    if not schemes:
-        return []
-    written = st.text_area(
-        "Words and gold labels in columns",
-        key="tag_gold",
-        height=200,
-        persist_state="session",
-        placeholder=_GOLD_EXAMPLE,
-        help="A word a line, its labels beside it after tabs or spaces; an empty line ends a sentence.",
-    )
-    _to_link("gold", written)
-    if not written.strip():
-        return []
-    given = read_columns(written.encode("utf-8", "replace"), "Pasted text", schemes)
-    if given is not None and not given.gold:
-        known = ", ".join(schemes)
-        problem(f"No column is named after a task of these runs ({known}), so nothing can be compared.")
-    return [] if given is None else list(given.sentences)
-
-
-def read_columns(
-    content: bytes, name: str, schemes: Mapping[str, str], *, is_file: bool = False
-) -> GivenText | None:
-    """The content, how it is read, and a way to read it otherwise; None where it cannot be read so."""
-    key = f"tag_{hashlib.sha256(content).hexdigest() if is_file else 'gold'}"
+def read_columns(content: bytes, name: str, schemes: Mapping[str, str]) -> GivenText | None:
+    """The content of a file, read as the reader of the page asks; None where it cannot be read so."""
+    key = f"tag_{hashlib.sha256(content).hexdigest()}"
     with st.container(horizontal=True, vertical_alignment="center"):
         summary = st.container(width="content")
         with st.popover("Change", icon=":material/tune:", type="tertiary"):
-            layout: Layout | None = None
-            if is_file:
-                layout = st.selectbox(
-                    "Read as",
-                    [None, *LAYOUTS],
-                    format_func=lambda layout: LAYOUTS[layout].capitalize() if layout else "As detected",
-                    key=f"{key}_layout",
-                )
+            layout: Layout | None = st.selectbox(
+                "Read as",
+                [None, *LAYOUTS],
+                format_func=lambda layout: LAYOUTS[layout].capitalize() if layout else "As detected",
+                key=f"{key}_layout",
+            )
             names = st.text_input(
                 "Columns, from left to right",
                 placeholder=", ".join((TOKENS, *schemes)),
@@ -226,7 +193,7 @@ def bounded(sentences: Sequence[Sentence]) -> list[Sentence]:
             kept.append(sentence)
         elif room > 0:
             labels = {task: labels_of_task[:room] for task, labels_of_task in sentence.labels.items()}
-            kept.append(Sentence(sentence.tokens[:room], labels))
+            kept.append(replace(sentence, tokens=sentence.tokens[:room], labels=labels))
             room -= len(sentence.tokens)
     left_out = words - MOST_WORDS
     if left_out > 0:
@@ -257,18 +224,19 @@ def nothing_yet(kind: str, system: System, reads: Collection[Reads]) -> None:
                         args=(sample, second),
                         key=f"sample_{place}",
                     )
-    elif kind == GOLD:
-        empty(
-            "Paste words with gold labels",
-            "One word a line, its labels beside it. Errors are marked by kind.",
-        )
 
 
+_SPOKEN = ("words", "sentence")
 _EXAMPLES: dict[Reads, list[tuple[str, str]]] = {
     "words": [
         ("John Smith of the World Bank flew to Paris on Monday .", ""),
         ("Boston beat Mexico City in London on Sunday .", ""),
         ("Angela Merkel visited the European Parliament , Reuters said .", ""),
+    ],
+    "sentence": [
+        ("Book a table for two on Monday .", ""),
+        ("What is the weather like in Rome ?", ""),
+        ("Cancel my flight to Paris .", ""),
     ],
     "text": [
         ("A warm , funny film .", ""),
@@ -295,23 +263,24 @@ def _samples(system: System, reads: Collection[Reads]) -> tuple[str, list[tuple[
     except MRNLabError:  # said where the reader asks for test sentences
         tested = []
     by_kind: list[list[tuple[str, str]]] = []
-    for kind in reads:
+    kinds = [kind for kind in reads if kind != "sentence" or "words" not in reads]
+    for kind in kinds:
         fitting = [checked.sentence for checked in tested if _is_sample(checked.sentence, kind)]
         # Those with the most different labels show the most.
         fitting.sort(key=lambda sentence: -sum(len(set(labels)) for labels in sentence.labels.values()))
         first = {next(iter(sentence.labels.values())): sentence for sentence in reversed(fitting)}
-        chosen = fitting if kind == "words" else list(first.values())
+        chosen = fitting if kind in _SPOKEN else list(first.values())
         by_kind.append([(text, second or "") for text, second in map(text_of, chosen)])
     mixed = [sample for column in zip_longest(*by_kind) for sample in column if sample is not None]
     if len(mixed) < _SAMPLES:
-        columns = zip(*(_EXAMPLES[kind] for kind in reads), strict=True)
+        columns = zip(*(_EXAMPLES[kind] for kind in kinds), strict=True)
         examples = [sample for column in columns for sample in column]
         return "these", examples[:_SAMPLES]
     return f"the test sentences of {escape(corpus_name(config))}", mixed[:_SAMPLES]
 
 
 def _is_sample(sentence: Sentence, kind: Reads) -> bool:
-    if kind == "words":
+    if kind in _SPOKEN:
         return (
             not sentence.whole
             and 5 <= len(sentence.tokens) <= 14

@@ -17,8 +17,7 @@ import streamlit as st
 
 from core.config import RunConfig
 from core.corpora import prepare
-from core.corpora.catalogue import is_local
-from core.corpora.loading import bases_of
+from core.corpora.loading import is_here as corpus_is_here
 from core.corpora.types import Sentence
 from core.paths import own_checkpoint
 from core.records import TextAnswer
@@ -136,10 +135,10 @@ def _answers(
 
 
 def reads_of(chosen_systems: Sequence[System]) -> list[Reads]:
-    """What the tasks of these systems read, by their stored facts: words, texts, pairs."""
+    """What the tasks of these systems read, by their stored facts: words, sentences, texts, pairs."""
     runs = store().runs([run.id for system in chosen_systems for run in system.runs])
     found = {KINDS[task["scheme"]].reads for run in runs for task in run.facts.get("tasks", ())}
-    every: list[Reads] = ["words", "text", "pair"]
+    every: list[Reads] = ["words", "sentence", "text", "pair"]
     return [reads for reads in every if reads in found] or every[:1]
 
 
@@ -147,7 +146,7 @@ def is_here(config: RunConfig) -> bool:
     """Whether the run's corpus can be read without the network. Raises CorpusError where its name means
     nothing.
     """
-    return all(map(is_local, bases_of(config.corpus)))
+    return corpus_is_here(config.corpus)
 
 
 def test_split(system: System) -> list[CheckedSentence]:

@@ -6,7 +6,6 @@ import streamlit as st
 
 from core.errors import MRNLabError
 from core.tagging import text_of
-from core.tasks import reading
 from dashboard.shared import resources
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.run_picker import pick_runs
@@ -16,7 +15,7 @@ from dashboard.tag import input
 from dashboard.tag.answers import show_answers
 from dashboard.tag.files import tag_file
 from dashboard.tag.models import answers, models, reads_of
-from dashboard.tag.views import MOST_SYSTEMS, System, first_choice, has_model, schemes_of, systems, why_not
+from dashboard.tag.views import MOST_SYSTEMS, System, first_choice, has_model, systems, why_not
 
 title(
     "Tag",
@@ -58,19 +57,14 @@ def ready() -> list[System]:
 
 
 reads = reads_of(chosen_systems)
-kind = input.input_kind(reads)
+kind = input.input_kind()
 
 
 @st.fragment
 def ask() -> None:
     """What is typed runs only this part of the page again."""
     try:
-        if kind == input.TEXT:
-            typed = input.text(reads)
-        elif kind == input.TEST:
-            typed = input.test_sentence(chosen_systems, first)
-        else:
-            typed = input.gold_text(reading(schemes_of(answers(ready(), ())[0]), "words"))
+        typed = input.text(reads) if kind == input.TEXT else input.test_sentence(chosen_systems, first)
         if not typed:
             input.nothing_yet(kind, chosen_systems[0], reads)
             return

@@ -38,7 +38,7 @@ def _task(
     paired: bool,
 ) -> TaskAnswers:
     kind = KINDS[schemes_of(answers)[task]]
-    of = "of the pair" if kind.reads == "pair" else "of the first text" if paired else "of the text"
+    of = "of the first text" if paired and kind.reads != "pair" else f"of the {kind.item}"
     gold = text.labels[task][0] if task in text.labels else ""
     given = [of_run.get(task) for of_run in said]
     if kind.is_number:

@@ -12,7 +12,7 @@ from core.config import comparison_key
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 from core.store.records import ACTIVE, Run, RunState
-from core.tagging import Answered, TaggedSentence, WordTag, given_scores
+from core.tagging import Answered, TaggedSentence, WordTag, given_scores, labels_of
 from core.tasks import KINDS, reading
 from core.tasks.confusion import (
     BOUNDARY,
@@ -256,12 +256,12 @@ def marked(
     """Scores and mistakes of each answer against the gold labels, task by task, by the scorer of training."""
     rows = []
     for answer in answers:
-        words = reading(answer.schemes, "words")
-        for score in given_scores(sentences, answer.sentences, words, plain_score):
+        tasks = reading(answer.schemes, "words", "sentence")
+        for score in given_scores(sentences, answer.sentences, tasks, plain_score):
             task, counts = score.task, Counter[str]()
             for sentence, tagged in zip(sentences, answer.sentences, strict=True):
                 if task in sentence.labels:
-                    guess = _labels(tagged.tags[task])
+                    guess = labels_of(tagged, task)
                     scheme = answer.schemes[task]
                     counts.update(
                         mistake.kind for mistake in KINDS[scheme].mistakes(sentence.labels[task], guess)
@@ -302,7 +302,7 @@ def checked(
     off: list[dict[str, float]] = [{} for _ in sentences]
     for task, (gold, predicted) in stored.items():
         annotated = [place for place, sentence in enumerate(sentences) if task in sentence.labels]
-        if [sentences[place].items for place in annotated] != [len(labels) for labels in gold]:
+        if [len(sentences[place].items_of(task)) for place in annotated] != [len(labels) for labels in gold]:
             raise CorpusError(
                 f"The test sentences of {task} are not those that the run was tested on; the corpus has "
                 "changed since. Train the run again to see its mistakes."

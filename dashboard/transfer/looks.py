@@ -1,35 +1,26 @@
-"""Looks on the Transfer page: what predicts gains, the best groups; or no pair yet."""
+"""Looks on the Transfer page: what predicts gains; or no pair yet."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
 
 import streamlit as st
 
-from core.errors import MRNLabError
 from core.studies import STUDIES
-from core.transfer.gains import Pair
-from core.transfer.grouping import best_grouping
 from core.transfer.predictors import (
     CROSS_VALIDATION,
     LEFT_OUT,
     packaged_study,
 )
-from core.wording import plural, signed_points
+from core.wording import plural
 from dashboard.components.pair_table import pair_table
-from dashboard.launch.draft import cloned, query_of
 from dashboard.shared.downloads import show_table
-from dashboard.shared.selection import choice, segments
-from dashboard.shared.states import problem
+from dashboard.shared.selection import segments
 from dashboard.text import escape
 from dashboard.theme import colours
 from dashboard.transfer.views import best_sentence, packaged_pairs, packaged_sentence, packaged_table
-from jobs.reports.evidence import Evidence
-from jobs.reports.pairs import coefficients_sheet, predictors_sheet
-from jobs.reports.render import Sheet
-from jobs.reports.transfer import PairGroup
+from jobs.studies.evidence import Evidence
+from jobs.studies.pairs import coefficients_sheet, predictors_sheet
 
 _SCHEMES = {"left": "Tasks left out", "folds": "Random folds"}
 _HOW = {
@@ -38,9 +29,6 @@ _HOW = {
     "folds": "5 random folds of the pairs, 100 times, as published; ± is the SD over repeats. The tasks of a "
     "tested pair were seen in other pairs, so a predictor that remembers which tasks gain does well.",
 }
-_FEW_MODELS = 3
-_MEASURED = "Measured gain"
-_EVEN = 0.5
 
 
 _PAIRS_OF_DEMO = {
@@ -125,63 +113,3 @@ def predictors(known: Evidence) -> None:
             "larger value goes with a gain. 95% intervals by a bootstrap over tasks. Reported: by Bingel and "
             "Søgaard (2017) on their tasks."
         )
-
-
-def groups_of_tasks(group: PairGroup, known: Evidence | None) -> None:
-    """The best partition for k models, by measured gains or by the probability of a gain that a predictor
-    gives each pair.
-    """
-    tasks = group.gains.tasks
-    by: dict[str, Mapping[Pair, float]] = {
-        _MEASURED: {pair: 100 * gain.mean for pair, gain in group.gains.pairs.items()}
-    }
-    for name, values in (known.probabilities if known else {}).items():
-        by[f"{name}, predicted"] = {pair: value - _EVEN for pair, value in values.items()}
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        fewest = min(_FEW_MODELS, len(tasks))
-        models = st.number_input(
-            "Models, at most", 1, len(tasks), fewest, key="k", bind="query-params", width=160
-        )
-        name = choice("By", by.keys(), key="by", width=300)
-    try:
-        grouping = best_grouping(tasks, by[name], int(models))
-    except MRNLabError as error:
-        problem(str(error))
-        return
-    if not any(by[name].values()):
-        st.caption("Every partition has the same sum: no group is better than another.")
-        return
-    is_measured = name == _MEASURED
-    amount = f"{signed_points(grouping.total / 100)} points in total over {plural(len(tasks), 'task')}"
-    st.markdown(
-        f"**{plural(len(grouping.groups), 'model')}**"
-        f"{', ' + amount if is_measured else ' by the chances of a gain'}: "
-        f"{'; '.join(escape(' + '.join(tasks)) for tasks in grouping.groups)}."
-    )
-    rows = []
-    for number, together in enumerate(grouping.groups, start=1):
-        for task in together:
-            gain, alone = grouping.gains[task], group.gains.alone.get(task)
-            text = signed_points(gain / 100) if is_measured else f"{gain + _EVEN * (len(together) > 1):.2f}"
-            rows.append((task, str(number), None if alone is None else f"{100 * alone.mean:.2f}", text))
-    head = ("Task", "Model", "STL", "Gain" if is_measured else "Chance")
-    show_table(Sheet.of(head, rows), alt="The tasks of each model and what each gains there")
-    chances = " By a predictor: the chance of a gain, from regressions that saw neither task, less one half."
-    st.caption(
-        "A task's gain in a group is the mean of its gains from each other task in it: an estimate, since "
-        "gains of three tasks together were not measured. The partition with the largest sum, among all; "
-        f"undecided gains count as they are.{'' if is_measured else chances}"
-    )
-    # As the pairs were trained; STL's runs are there already.
-    draft, _ = cloned([group.config])
-    seeds = sorted({seed for by_seed in group.beside for seed in by_seed})
-    draft = replace(
-        draft,
-        tasks=tasks,
-        task_groups="; ".join(map(",".join, grouping.groups)),
-        lists={**draft.lists, "paradigm": ("stl", "mtl"), "seed": ",".join(map(str, seeds))},
-    )
-    st.page_link(
-        "launch/page.py", label="Launch these groups", icon=":material/rocket_launch:",
-        query_params=query_of(draft),
-    )  # fmt: skip

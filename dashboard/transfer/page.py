@@ -1,4 +1,4 @@
-"""Transfer: which task helps which, measured, explained and predicted; which to train together."""
+"""Transfer: which task helps which, measured, explained and predicted."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dashboard.shared import resources
 from dashboard.shared.selection import choice, segments
 from dashboard.shared.states import title
 from dashboard.text import escape
-from dashboard.transfer.looks import groups_of_tasks, nothing_yet, predictors
+from dashboard.transfer.looks import nothing_yet, predictors
 from dashboard.transfer.pair import choose_pair, features_table, pair_detail, pick_pair
 from dashboard.transfer.state import ask_for_evidence, evidence_of, finished_runs, groups, pick_group
 from dashboard.transfer.tables import GAIN, NUMBERS, all_pairs, shown_table
 from dashboard.transfer.views import best_pair, caution
-from jobs.reports.pairs import answer
+from jobs.studies.pairs import answer
 
 _UNITS = {"points": "Points", "relative": "Percent of STL"}
 _SHARES_NOTHING = (
@@ -41,7 +41,7 @@ sentence.markdown(escape(answer(gains, relative=unit == "relative")))
 matrix = st.container()
 with st.container(horizontal=True, vertical_alignment="bottom"):
     pair = pick_pair(gains, best_pair(gains))
-    looks = {"pair": "This pair", "predictors": "Predictors", "groups": "Groups"}
+    looks = {"pair": "This pair", "predictors": "Predictors"}
     look = segments("Look at", looks, key="look")
 known = evidence_of(group, runs, needed=shown != GAIN or look == "predictors")
 with matrix:
@@ -69,5 +69,3 @@ if look == "pair":
         features_table(known, pair)
 elif look == "predictors" and known is not None:
     predictors(known)
-elif look == "groups":
-    groups_of_tasks(group, known)

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 
 import streamlit as st
 
+from core.evaluation.mistakes import errors
 from core.store.records import MetricKey, Run
 from core.tasks import kind_of
 from core.transfer.features import FEATURES
 from core.transfer.gains import Gain, Gains, Pair
 from core.wording import plural
-from dashboard.compare.closer_views import errors
-from dashboard.compare.scope import confusions
 from dashboard.components.charts import chart
 from dashboard.shared import resources
 from dashboard.shared.downloads import data_table, show_table
@@ -21,9 +20,9 @@ from dashboard.text import escape
 from dashboard.theme import TASK_COLOURS
 from dashboard.transfer.charts import loss_chart, seeds_chart
 from dashboard.transfer.views import changes, course, gain_sentence, label_sentence
-from jobs.reports.evidence import Evidence
 from jobs.reports.render import Sheet
 from jobs.reports.transfer import PairGroup
+from jobs.studies.evidence import Evidence
 
 _MOST_CHANGES = 10
 
@@ -110,7 +109,7 @@ def _changes(group: PairGroup, gain: Gain, runs: Mapping[int, Run]) -> None:
         st.caption("A number is missed by more or less: nothing is taken for anything else.")
         return
     stl, mtl = (
-        errors(confusions([runs[ids[seed]] for seed in gain.by_seed], "test", task, kind))
+        errors(resources.confusions([runs[ids[seed]] for seed in gain.by_seed], "test", task, kind))
         for ids in (alone, beside)
     )
     if stl is None or mtl is None or stl.seeds != mtl.seeds:

@@ -15,8 +15,8 @@ from dashboard.shared.selection import choice
 from dashboard.shared.states import problem
 from dashboard.text import escape
 from dashboard.transfer.views import group_names
-from jobs.reports.evidence import Evidence, evidence
 from jobs.reports.transfer import PairGroup, pair_groups
+from jobs.studies.evidence import Evidence, evidence
 
 _WANTED = "transfer_evidence_wanted"
 _Runs = tuple[tuple[int, int], ...]

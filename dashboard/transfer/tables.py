@@ -8,19 +8,18 @@ from typing import Any
 import streamlit as st
 
 from core.transfer.gains import Gains, Pair
-from core.transfer.predictors import AFFINITY, ALL_FEATURES, AMI, CORRELATION, COSINE, PLANTED
+from core.transfer.predictors import ALL_FEATURES, AMI, CORRELATION, COSINE, PLANTED
 from dashboard.components.pair_table import PairTable
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_button, csv_file, data_table
 from dashboard.transfer.views import gains_table, pairs_frame, value_table
-from jobs.reports.evidence import Evidence
+from jobs.studies.evidence import Evidence
 
 GAIN, _PROBABILITY = "Measured gain", "Predicted probability of a gain"
 # Where each number comes from, where none is known; the middle and the end of its scale; its ends in words.
 NUMBERS: Mapping[str, tuple[str, float, float | None, tuple[str, str]]] = {
     CORRELATION: ("an MRN run of all tasks over the same corpus", 0, 1, ("−1, opposed", "1, related")),
     COSINE: ("a joint run with affinity_every", 0, None, ("opposed", "alike")),
-    AFFINITY: ("a joint run with affinity_every", 0, None, ("raises its loss", "lowers its loss")),
     AMI: ("tasks that label the same words", 0, 1, ("", "1, the same labels")),
     PLANTED: ("simulated tasks", 0, 1, ("", "1, the same labels")),
     _PROBABILITY: ("features of all tasks", 0.5, 0.5, ("0", "1")),

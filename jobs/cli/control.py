@@ -16,10 +16,10 @@ from core.recording.owner import hostname
 from core.store import ACTIVE, Run, RunState, Store
 from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, opened_store, whole
 from jobs.cli.output import print_json, print_table, say, tell
-from jobs.engines.local import standing_still
 from jobs.queue import control
 from jobs.queue.control import PRIORITIES, Answer
-from jobs.worker.maintenance import resume_lost
+from jobs.queue.maintenance import resume_lost
+from jobs.worker.slots import standing_still
 
 
 def _answer(answers: Sequence[Answer]) -> None:

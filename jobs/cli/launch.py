@@ -21,9 +21,9 @@ from jobs.cli.corpus import say_readings
 from jobs.cli.output import print_json, print_table, run_document, say, tell
 from jobs.queue.control import MOST_RETRIES, PRIORITIES
 from jobs.queue.estimates import Cost, cost, eta
+from jobs.queue.maintenance import QueueMaintenance
 from jobs.queue.sweeps import sweep as sweep_over
 from jobs.reports.table import undefined_notes
-from jobs.worker.maintenance import QueueMaintenance
 
 _POLL_S = 0.5
 _MOST_NOTES = 20

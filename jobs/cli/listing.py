@@ -17,10 +17,10 @@ from core.tasks.scores import score_text
 from core.wording import duration, percent
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store, whole
 from jobs.cli.output import print_json, print_rows, print_table, run_document, say, tell
+from jobs.queue.maintenance import resume_lost
 from jobs.reports.filter import parse_filter
-from jobs.reports.naming import description, description_lines, value_text
+from jobs.reports.naming import value_text
 from jobs.worker.logs import tail
-from jobs.worker.maintenance import resume_lost
 
 _MEAN_DEV_SCORE = MetricKey("", "dev", "score")
 _HEADERS = (
@@ -106,7 +106,7 @@ def _cells(run: Run) -> tuple[object, ...]:
 
 def _described(run: Run) -> tuple[object, ...]:
     """Paradigm, λ, tasks, encoder, corpus and seed, of a description that no longer holds as stored."""
-    stored = description(run)
+    stored = run.description
     paradigm, tasks, encoder, training, corpus = (
         value_text(stored[name]) if name in stored else ""
         for name in ("paradigm", "tasks", "encoder", "encoder_training", "corpus")
@@ -137,7 +137,7 @@ def show(
                 for event in events
             ]
             document = run_document(shown, scores) | {
-                "config": dict(description(shown)),
+                "config": dict(shown.description),
                 "facts": dict(shown.facts),
                 "config_problem": shown.config_problem,
                 "facts_problem": shown.facts_problem,
@@ -164,7 +164,7 @@ def show(
             ("field", "value", "unit"),
             [
                 (field, value, FIELD_HELP[field].unit if field in FIELD_HELP else "")
-                for field, value in description_lines(shown)
+                for field, value in shown.description_lines
             ],
         )
         if alignment := shown.facts.get("alignment"):

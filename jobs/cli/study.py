@@ -24,8 +24,9 @@ from jobs.cli.app import JSON_OPTION, app, one_of, opened_store, whole
 from jobs.cli.output import WIDTH, hand_out, print_json, print_report, print_table, say, tell
 from jobs.reports.naming import differing
 from jobs.reports.render import Part, csv_files
-from jobs.reports.studies import Outstanding, StudyRuns, Version, follow, outstanding
-from jobs.reports.study_report import curves, report, study_document
+from jobs.studies.follow import follow
+from jobs.studies.progress import Outstanding, StudyRuns, Version, outstanding
+from jobs.studies.report import curves, report, study_document
 
 _MOST_LINES = 40
 """Of a dry run: what a terminal shows at once."""
@@ -196,7 +197,8 @@ def study(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A CSV file with a row a run. Its runs count as finished; each run that finishes is added.",
+            help="A CSV file (.csv or .csv.gz) with a row a run. Its runs count as finished; each run that "
+            "finishes is added.",
         ),
     ] = None,
     json_: Annotated[bool, JSON_OPTION] = False,
@@ -264,7 +266,7 @@ def _print_results(
     document: Callable[[], Any]
     parts: Iterable[Part]
     if study.by_relatedness:
-        from jobs.reports.grids import GridRuns, figure_csv, grid_document, grid_report, table_csv
+        from jobs.studies.grids import GridRuns, figure_csv, grid_document, grid_report, table_csv
 
         grid = GridRuns(store, layouts)
         if form in (_Report.CSV, _Report.CURVES):
@@ -272,7 +274,7 @@ def _print_results(
             return
         document, parts = partial(grid_document, grid), grid_report(study, grid)
     elif study.pairs:
-        from jobs.reports.pairs import pairs_document, pairs_of, pairs_report
+        from jobs.studies.pairs import pairs_document, pairs_of, pairs_report
 
         known = pairs_of(store, study, layouts)
         document = partial(dict, ((part, pairs_document(*of_part)) for part, of_part in known.items()))

@@ -85,7 +85,7 @@ def _sentence(run: Run, text: str, second: str | None, json_: bool) -> None:
 
     assert run.checkpoint is not None
     tagger = load_tagger(own_checkpoint(run.checkpoint))
-    words, whole = reading(tagger.schemes, "words"), reading(tagger.schemes, "text", "pair")
+    words, whole = reading(tagger.schemes, "words"), reading(tagger.schemes, "sentence", "text", "pair")
     asked = whole_text(text, second)
     if not words or second is not None:
         check_texts(f"Run {run.id}", tagger.schemes, [asked], second_by="with --second TEXT")
@@ -127,16 +127,22 @@ def _text_json(text: Sentence, answers: Mapping[str, TextAnswer]) -> dict[str, o
     from core.tagging import text_of
 
     first, second = text_of(text)
+    pair = {} if second is None else {"second": second}
+    return {"text": first} | pair | {"answers": {}} | _answers_json(answers)
+
+
+def _answers_json(answers: Mapping[str, TextAnswer]) -> dict[str, object]:
+    """The answers on a sentence, a text or a pair under `answers`; nothing where no task answers."""
     return (
-        {"text": first}
-        | ({} if second is None else {"second": second})
-        | {
+        {
             "answers": {
                 task: {"value": answer.value}
                 | ({"probabilities": dict(answer.probabilities)} if answer.probabilities else {})
                 for task, answer in answers.items()
             }
         }
+        if answers
+        else {}
     )
 
 
@@ -154,16 +160,16 @@ def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence:
     content = read_bytes(given_path(file))
     assert run.checkpoint is not None
     tagger = load_tagger(own_checkpoint(run.checkpoint))
-    words = reading(tagger.schemes, "words")
+    words, tasks = reading(tagger.schemes, "words"), reading(tagger.schemes, "words", "sentence")
     if not (columns or layout) and holds_texts(GivenFile(file.name, content)):
         _texts(run, tagger, GivenFile(str(file), content), confidence, json_)
         return
-    if not words:
+    if not tasks:
         raise MRNLabError(
             f"Run {run.id} reads whole texts; {file} must be a .tsv, .csv or .jsonl file with a column text, "
             "or text1 and text2."
         )
-    given = read_given(content, str(file), words, columns=columns, layout=known_layout)
+    given = read_given(content, str(file), tasks, columns=columns, layout=known_layout)
     say(f"{file.name} is read as {given.read_as}; --layout and --columns read it otherwise.")
     for note in given.notes:
         say(note)
@@ -178,10 +184,14 @@ def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence:
                 "tags": {task: _word_tags(tags) for task, tags in answer.tags.items()},
                 "gold": sentence.labels,
             }
+            | _answers_json(answer.answers)
             for sentence, answer in zip(given.sentences, tagged, strict=True)
         ]
-        scores = given_scores(given.sentences, tagged, words, run.config.pos_score)
-        scored = {score.task: {score.score_name: score.score, "words": score.tokens} for score in scores}
+        scores = given_scores(given.sentences, tagged, tasks, run.config.pos_score)
+        scored = {
+            score.task: {score.score_name: score.score, KINDS[tasks[score.task]].items: score.tokens}
+            for score in scores
+        }
         print_json({"run": run.id, "sentences": sentences, "scores": scored})
         return
     names = column_names(list(words), given.gold, confidence=confidence)
@@ -194,8 +204,8 @@ def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence:
         kept += part if given.gold else []
     for note in tagger.notes:
         say(note)
-    for score in given_scores(given.sentences[: len(kept)], kept, words, run.config.pos_score):
-        say(_score_line(score, "word"))
+    for score in given_scores(given.sentences[: len(kept)], kept, tasks, run.config.pos_score):
+        say(_score_line(score, KINDS[tasks[score.task]].item))
 
 
 def _score_line(score: TaskScore, item: str) -> str:

@@ -32,15 +32,15 @@ def transfer(
     """Which task gains from which: MTL of pairs of tasks less STL of each.
 
     A group has the STL runs and the MTL runs of two tasks that are alike in all but tasks and seed; `mrnlab
-    launch --task-groups pairs --paradigm stl,mtl` makes one. Its report has the matrix of gains, what
-    predicts them, and the best groups of tasks.
+    launch --task-groups pairs --paradigm stl,mtl` makes one. Its report has the matrix of gains and what
+    predicts them.
     """
     if loss_log is not None:
         _loss_features(loss_log, json_=json_)
         return
-    from jobs.reports.evidence import evidence
-    from jobs.reports.pairs import pairs_document, pairs_report
     from jobs.reports.transfer import pair_groups
+    from jobs.studies.evidence import evidence
+    from jobs.studies.pairs import pairs_document, pairs_report
 
     with opened_store(ctx) as store:
         known = {each.key: each for each in pair_groups(store)}

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from core.errors import MRNLabError
 from core.paths import home
 from core.recording.owner import this_process
-from core.store import Run, RunState, Store
+from core.store import Store
 
 ENGINES = {"local": "LocalEngine", "ray": "RayEngine", "slurm": "SlurmEngine"}
 """The class in the module of each name."""
@@ -81,13 +81,6 @@ def make_worker(class_name: str, store: Store, *, device: str, job: str) -> Any:
     module, _, name = class_name.partition(":")
     make = getattr(importlib.import_module(module), name)
     return make(store, this_process(), device=device, engine_job=job)
-
-
-def trained_runs(store: Store, job_prefix: str = "") -> list[Run]:
-    """The runs that are trained by jobs whose names (`Run.engine_job`) begin so; all by default."""
-    states = {RunState.RUNNING, RunState.CANCELLING}
-    runs = store.runs(states=states, archived=None, with_facts=False)
-    return [run for run in runs if (run.engine_job or "").startswith(job_prefix)]
 
 
 def sqlite_problem(url: str, machines: int, cluster: str) -> str | None:

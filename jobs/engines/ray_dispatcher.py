@@ -22,9 +22,9 @@ from ray.exceptions import NodeDiedError, RayError, RayTaskError, TaskCancelledE
 from core.errors import LossCause, RunNotFound, WorkerLost
 from core.settings import count
 from core.store import Run, RunState, Store
-from jobs.engines import handed_on, make_worker, sqlite_problem, trained_runs
+from jobs.engines import handed_on, make_worker, sqlite_problem
 from jobs.engines.ray import JOB, SCHEDULER
-from jobs.worker.liveness import GRACE_S, LivenessTracker, hang_limit, reap, record_loss
+from jobs.worker.liveness import GRACE_S, LivenessTracker, hang_limit, reap, record_loss, trained_runs
 from jobs.worker.logs import set_up_logging
 
 # How long the dispatcher waits between two looks at the store.

@@ -25,8 +25,8 @@ from submitit.helpers import DelayedSubmission
 from core.errors import LossCause, MRNLabError, WorkerLost, first_problem
 from core.paths import given_path, home
 from core.store import Run, RunState, Store
-from jobs.engines import handed_on, make_worker, sqlite_problem, trained_runs
-from jobs.worker.liveness import GRACE_S, LivenessTracker, record_loss
+from jobs.engines import handed_on, make_worker, sqlite_problem
+from jobs.worker.liveness import GRACE_S, LivenessTracker, record_loss, trained_runs
 from jobs.worker.logs import set_up_logging
 
 JOB = "slurm job "

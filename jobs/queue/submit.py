@@ -14,18 +14,23 @@ from core.corpora import Corpus, prepare
 from core.corpora.loading import Files, corpus_overlaps, files_of, read, text_known
 from core.corpora.preparation import check_scored
 from core.errors import FIELD, ConfigError, CorpusError, DeviceError, EncoderError, MRNLabError
-from core.models.sources import check_available, check_max_length, check_training
+from core.models.sources import (
+    check_available,
+    check_max_length,
+    check_training,
+    is_left_to_right,
+    left_to_right_note,
+)
 from core.models.trained_heads import trained_heads
 from core.models.word_vectors import check_vectors
 from core.mrn.alignments import choose
 from core.mrn.alignments.mapping import fit, read_mapping
 from core.recording.placed import placed, trained_here
 from core.registry import parse_alignment
-from core.store import Run, RunState, Store
+from core.store import Conditions, Run, RunState, Store
 from core.training.trainable import check_trainable
 from jobs.engines import Engine, default_engine
-from jobs.engines.local import gpu_count, lacks
-from jobs.reports.table import UNKNOWN
+from jobs.worker.devices import gpu_count, lacks
 
 _SHARE_FIELDS = ("corpus", "columns", "fraction", "fraction_draw", "dev_sentences", "label_inventory")
 """The fields that, with the tasks and the seed, say which sentences and labels a run has."""
@@ -50,7 +55,8 @@ def check(configs: Sequence[RunConfig]) -> tuple[str, ...]:
         check_max_length(config)
     for config in {(config.encoder, config.encoder_training): config for config in configs}.values():
         check_training(config)
-    notes: dict[str, None] = {}
+    encoders = dict.fromkeys(config.encoder for config in configs)
+    notes = dict.fromkeys(map(left_to_right_note, filter(is_left_to_right, encoders)))
     labels: dict[_Share, dict[str, tuple[str, ...]]] = {}
     by_share: dict[_Share, list[RunConfig]] = defaultdict(list)
     for config in configs:
@@ -207,7 +213,7 @@ def up_to_date(
     precisions = _precisions_now(store) if asks else {}
 
     def same(run: Run) -> bool:
-        known, config = conditions.get(run.id, UNKNOWN), run.config
+        known, config = conditions.get(run.id, Conditions()), run.config
         data = (config.corpus, config.columns)
         pairs = [(known.text, text_now(*data) if known.text else None)]
         if config.precision == "auto":

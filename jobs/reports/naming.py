@@ -6,12 +6,10 @@ Plain text: escape before Markdown.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
-
-from pydantic_core import from_json
 
 from core.config import OWNED, RunConfig, applicable_fields, comparison_values, default_value
 from core.config.fields import CONTEXT_FIELDS, attribute_name, public_name
@@ -257,28 +255,6 @@ def cost_cells(cost: Cost | None) -> tuple[str, str, str, str]:
 
 def _parameters(number_of: int) -> str:
     return f"{number_of / 1e6:.1f}M" if number_of >= 1e6 else f"{number_of:,}"
-
-
-def description(run: Run) -> Mapping[str, Any]:
-    """Every field of a run's description by its public name, as JSON has it. Of a description that no longer
-    holds, what is stored.
-    """
-    if run.stored_config is None:
-        return run.config.values()
-    try:
-        stored = from_json(run.stored_config)
-    except ValueError:
-        stored = run.stored_config
-    return stored if isinstance(stored, dict) else {"stored": stored}
-
-
-def description_lines(run: Run) -> list[tuple[str, str]]:
-    """Field and value of all that a run's description sets, lists with commas."""
-    return [
-        (field, ",".join(map(str, value)) if isinstance(value, list) else str(value))
-        for field, value in description(run).items()
-        if value is not None
-    ]
 
 
 def survival_text(run: Run) -> str:

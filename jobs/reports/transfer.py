@@ -1,4 +1,4 @@
-"""The gains and affinities of tasks, as the runs of the store tell them."""
+"""The gains of pairs of tasks and the cosines of their gradients and embeddings, from the runs of a store."""
 
 from __future__ import annotations
 
@@ -10,14 +10,7 @@ from numpy.typing import NDArray
 
 from core.config import RunConfig
 from core.store import MetricKey, Run, RunState, SnapshotKey, Store
-from core.transfer.affinity import (
-    Affinities,
-    Curve,
-    affinities,
-    affinity_curves,
-    cosine_matrix,
-    embedding_curves,
-)
+from core.transfer.cosines import Curve, NamesCurve, cosine_matrix, curves_of, embedding_curve, gradient_curve
 from core.transfer.gains import Gains, group_key, measured_gains
 from jobs.queue.submit import up_to_date
 from jobs.reports.table import one_per_seed
@@ -31,7 +24,7 @@ class PairGroup:
     """Runs that are alike in all but tasks, paradigm and seed: STL of tasks and MTL of pairs.
 
     `config` is one of them. `runs` has, by their tasks, those of one task and of two, and those of more that
-    measured affinities.
+    measured gradient cosines.
     """
 
     key: str
@@ -55,7 +48,7 @@ class PairGroup:
 
     @property
     def joint(self) -> list[int]:
-        """MTL of more tasks, with affinities."""
+        """MTL of more tasks, with gradient cosines."""
         return [run for tasks, runs in self.runs.items() if len(tasks) > 2 for run in runs.values()]
 
 
@@ -87,11 +80,15 @@ def pair_groups(store: Store, order: Sequence[str] = ()) -> list[PairGroup]:
     return sorted(groups, key=lambda group: -len(group.gains.pairs))
 
 
-def run_affinities(store: Store, run: Run) -> Affinities:
-    """What a run with `affinity_every` has measured so far; NaN where nothing."""
-    keys = [MetricKey(task, "train", name) for task, name in affinity_curves(run.config.tasks)]
-    curves = store.metrics_since({(run.id, key): -1 for key in keys})
-    return affinities(run.config.tasks, {(each.key.task, each.key.name): each.value for each in curves})
+def run_gradients(store: Store, run: Run) -> NDArray[np.float64]:
+    """The cosines (T, T) of the gradients of a run's tasks, in the mean over what it measured so far."""
+    curves = store.metrics_since({(run.id, key): -1 for key in _keys(gradient_curve, run.config.tasks)})
+    means = {
+        (curve.key.task, curve.key.name): float(known.mean())
+        for curve in curves
+        if len(known := curve.value[np.isfinite(curve.value)])
+    }
+    return cosine_matrix(gradient_curve, run.config.tasks, means)
 
 
 def run_embeddings(store: Store, run: Run) -> dict[SnapshotKey, NDArray[np.float64]]:
@@ -100,11 +97,17 @@ def run_embeddings(store: Store, run: Run) -> dict[SnapshotKey, NDArray[np.float
     Empty for a run without task embeddings, and for one that has not begun.
     """
     tasks = [task["name"] for task in run.facts.get("tasks", ())]
-    keys = [MetricKey(task, "train", name) for task, name in embedding_curves(tasks)]
     by_step: dict[SnapshotKey, dict[Curve, float]] = {}
-    for curve in store.metrics_since({(run.id, key): -1 for key in keys}):
+    for curve in store.metrics_since({(run.id, key): -1 for key in _keys(embedding_curve, tasks)}):
         for step, epoch, value in zip(
             curve.step.tolist(), curve.epoch.tolist(), curve.value.tolist(), strict=True
         ):
             by_step.setdefault(SnapshotKey(step, epoch), {})[curve.key.task, curve.key.name] = value
-    return {key: cosine_matrix(tasks, by_step[key]) for key in sorted(by_step, key=lambda key: key.step)}
+    return {
+        key: cosine_matrix(embedding_curve, tasks, by_step[key])
+        for key in sorted(by_step, key=lambda key: key.step)
+    }
+
+
+def _keys(curve: NamesCurve, tasks: Sequence[str]) -> list[MetricKey]:
+    return [MetricKey(task, "train", name) for task, name in curves_of(curve, tasks)]

@@ -30,7 +30,7 @@ _SILENCE_ELSEWHERE_S = DUE_IN_S + 30.0
 _SILENCE_BY_WALL_CLOCK_S = 3 * 3600.0
 _GRACE_BY_WALL_CLOCK_S = 180.0
 
-_TRAINED = (RunState.RUNNING, RunState.CANCELLING)
+_TRAINED = frozenset({RunState.RUNNING, RunState.CANCELLING})
 
 _log = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ def reap(
     An observer that stays passes its `tracker` and calls this every few seconds. Without one, only what is
     certain at one look is done. Raises StoreError, and MRNLabError where MRNLAB_HANG_S is invalid.
     """
-    runs = store.runs(states=set(_TRAINED), with_facts=False)
+    runs = store.runs(states=_TRAINED, with_facts=False)
     observed = tracker.observe(runs) if tracker is not None else None
     hang_s = hang_limit()
     lost = []
@@ -131,11 +131,17 @@ def reap(
     return lost
 
 
+def trained_runs(store: Store, job_prefix: str = "") -> list[Run]:
+    """The runs that are trained by jobs whose names (`Run.engine_job`) begin so; all by default."""
+    runs = store.runs(states=_TRAINED, archived=None, with_facts=False)
+    return [run for run in runs if (run.engine_job or "").startswith(job_prefix)]
+
+
 def abandoned(store: Store) -> list[int]:
     """The ids of the runs that `reap` would mark as lost at one look. Changes nothing."""
     return [
         run.id
-        for run in store.runs(states=set(_TRAINED), with_facts=False)
+        for run in store.runs(states=_TRAINED, with_facts=False)
         if run.owner is not None and _loss(store, run, process_status(run.owner), _observed_once(store, run))
     ]
 

@@ -32,12 +32,11 @@ from core.recording.sink import StoreSink
 from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Saved, Sink, SplitResult
 from core.store import ErrorInfo, Owner, Run, RunState, Store
 from core.tasks.scores import score_text
-from jobs.engines.local import Slot, free_slot
-from jobs.reports.naming import description_lines
 from jobs.worker.idle import linger_seconds, preload, release_memory, starts_ahead
 from jobs.worker.logs import set_up_logging, to_log_file
+from jobs.worker.slots import Slot, free_slot
 from jobs.worker.standstill import ProgressFile
-from jobs.worker.supervisor import supervisor_watchdog
+from jobs.worker.watchdog import supervisor_watchdog
 
 if TYPE_CHECKING:
     from core.training.trainer import Outcome  # which imports torch
@@ -129,7 +128,7 @@ class Worker:
         return True
 
     def _train_run(self, run: Run) -> None:
-        fields = "".join(f"\n  {field:<16}  {value}" for field, value in description_lines(run))
+        fields = "".join(f"\n  {field:<16}  {value}" for field, value in run.description_lines)
         _log.info("Run %d, attempt %d:%s", run.id, run.attempt, fields)
         stop = StopSignal()
 

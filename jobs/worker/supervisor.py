@@ -13,38 +13,26 @@ import contextlib
 import logging
 import os
 import signal
-import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import psutil
 
 from core.errors import MRNLabError
 from core.paths import keep_private
 from jobs.worker.logs import set_up_logging
+from jobs.worker.start import DETACHED, SUPERVISOR, SUPERVISOR_ID
 
 if TYPE_CHECKING:
     from core.store import Store
-
-DETACHED: dict[str, Any] = {"stdin": subprocess.DEVNULL, "start_new_session": True}
-"""Options of Popen: a session of its own, so that neither a terminal's Ctrl-C nor its end reaches it."""
-
-if sys.platform == "win32":  # start_new_session means nothing there
-    DETACHED["creationflags"] = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
-
-_SUPERVISOR = "MRNLAB_SUPERVISOR"  # tells a worker the process id of its supervisor
 
 _LOOK_S = 5.0
 # Workers that die one after another before they have claimed a run: torch cannot be imported, say.
 _MOST_FAILED_STARTS = 5
 _REST_S = 0.5
-# A worker looks so often whether its supervisor lives, and replaces it so often.
-_WATCH_S = 1.0
-_MOST_REPLACEMENTS = 5
 _PATIENCE_S = 260.0  # with a store that is away when an exit is to be recorded
 
 _log = logging.getLogger(__name__)
@@ -103,7 +91,7 @@ def main(arguments: Sequence[str] | None = None, url: str | None = None) -> int:
 
 
 def _start(module: str, url: str | None) -> psutil.Popen:
-    environment = {_SUPERVISOR: str(os.getpid())} | ({} if url is None else {"MRNLAB_DB": url})
+    environment = {SUPERVISOR_ID: str(os.getpid())} | ({} if url is None else {"MRNLAB_DB": url})
     return psutil.Popen([sys.executable, "-m", module], env=os.environ | environment, **DETACHED)
 
 
@@ -115,13 +103,12 @@ def _supervise(worker: psutil.Process, module: str, url: str | None, signals: _S
     from core.store import Store
     from core.store.database import retried
     from core.store.engine import parse_url
-    from jobs.engines.local import LocalEngine
-    from jobs.worker.liveness import LivenessTracker, hang_limit, record_worker_exit
-    from jobs.worker.maintenance import resume_lost
+    from jobs.worker.liveness import LivenessTracker, hang_limit, reap, record_worker_exit
+    from jobs.worker.pool import WorkerPool
     from jobs.worker.process import is_alive
     from jobs.worker.standstill import ProgressFile, ended_if_hung
 
-    engine = LocalEngine((sys.executable, "-m", "jobs.worker.supervisor", module))
+    pool = WorkerPool((*SUPERVISOR, module))
     tracker = LivenessTracker()
     hang_s = hang_limit()
     look_s = min(_LOOK_S, hang_s / 4)
@@ -146,7 +133,8 @@ def _supervise(worker: psutil.Process, module: str, url: str | None, signals: _S
     def look(store: Store) -> None:
         nonlocal last_problem
         try:
-            resume_lost(store, engine, tracker)
+            if reap(store, tracker):
+                pool.ensure_workers(store)
             last_problem = ""
         except MRNLabError as error:
             if str(error) != last_problem:  # once, not at every look
@@ -195,46 +183,6 @@ def _supervise(worker: psutil.Process, module: str, url: str | None, signals: _S
             time.sleep(_REST_S if failed_starts else 0)
             worker = _start(module, url)
             signals.pass_to(worker)
-
-
-@contextlib.contextmanager
-def supervisor_watchdog(store: Store) -> Iterator[None]:
-    """In a worker: while the block runs, its supervisor is replaced where that was killed.
-
-    Does nothing in a worker that was started without one.
-    """
-    parent = int(os.environ.get(_SUPERVISOR, 0))
-    if not parent:
-        yield
-        return
-    ended = threading.Event()
-    thread = threading.Thread(target=_watch, args=(store, parent, ended), name="watchdog", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-
-
-def _watch(store: Store, parent: int, ended: threading.Event) -> None:
-    from jobs.engines.local import start
-
-    module = sys.modules["__main__"].__spec__  # what `python -m` was given for this process
-    assert module is not None  # a supervisor starts modules
-    command = (sys.executable, "-m", "jobs.worker.supervisor", "--adopt", str(os.getpid()), module.name)
-    replacement: subprocess.Popen[bytes] | None = None
-    starts = 0
-    while starts < _MOST_REPLACEMENTS and not ended.wait(_WATCH_S):
-        if os.getppid() == parent if replacement is None else replacement.poll() is None:
-            continue
-        starts += 1
-        try:
-            replacement = start(command, store)
-        except MRNLabError as error:
-            _log.warning("The process that watched over this worker is gone. %s", error)
-        else:
-            _log.warning("The process that watched over this worker is gone; another does so now.")
 
 
 if __name__ == "__main__":

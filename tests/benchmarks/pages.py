@@ -33,7 +33,7 @@ from playwright.sync_api import BrowserContext
 from core.config import RunConfig
 from core.records import TOTAL, StepMetrics
 from core.store import Store
-from jobs.engines.local import free_slot
+from jobs.worker.slots import free_slot
 from tests.benchmarks._harness import arguments, laboratory, print_json, spread
 from tests.benchmarks._pages_store import Contents, adopt_running, fill_store
 from tests.benchmarks.startup import processor_seconds

@@ -14,7 +14,7 @@ from typing import Any
 
 from core.evaluation.statistics import paired_difference
 from core.store import Store
-from dashboard.launch.presets import SCARCE, TRY_IT, LaunchPreset
+from dashboard.shared.presets import SCARCE, TRY_IT, LaunchPreset
 from jobs.reports.table import ResultRow, tabulate
 from tests.benchmarks._harness import arguments, laboratory
 from tests.tiny import tiny_bert

@@ -17,7 +17,7 @@ from playwright.sync_api import Page
 
 from core.config import RunConfig
 from core.store import RunState, Store
-from dashboard.launch.presets import SCARCE, TRY_IT
+from dashboard.shared.presets import SCARCE, TRY_IT
 from tests.journeys.browser import browser_page, running_app, settle
 from tests.trained import train_runs
 

@@ -17,7 +17,6 @@ from tests.trained import copy_taggers
 pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 _RIGHT = "German J B-MISC\nlamb N I-MISC\nrejects V O\nEU N B-ORG\n. . O\n"
-_GOLD = _RIGHT.replace("EU N B-ORG", "EU N O").replace(". . O", ". . B-ORG")
 _EVIL = f"<script>window.hacked=1</script> <b> {'x' * 400} \u05e9\u05dc\u05d5\u05dd 我爱北京 👩‍👩‍👧 lamb"
 _ASK = (Path(__file__).parent / "everywhere.js").read_text(encoding="utf-8")
 
@@ -143,31 +142,21 @@ def test_a_sentence_is_copied_and_saved(lab: Laboratory, page: Page) -> None:
     expect(second.locator(".task")).to_have_count(2)
 
 
-def test_gold_labels_and_test_sentences(lab: Laboratory, page: Page) -> None:
-    page.goto(lab.link(run="1", gold=_GOLD))
-    _words(page).first.wait_for()
-    assert page.locator(".span .note").all_inner_texts() == ["invented", "missed"]
-    assert page.locator(".span.ghost").count() == 1
-    expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
-    page.evaluate(_ASK)
-    assert page.evaluate("() => mrnlab.faint()") == []
-    picture(page, "tag-gold")
+def test_test_sentences(lab: Laboratory, page: Page) -> None:
     page.goto(lab.link(run="2,1", input="Test sentences"))
     _words(page).first.wait_for()
     assert page.locator(".differs").count() > 0
+    page.evaluate(_ASK)
+    assert page.evaluate("() => mrnlab.faint()") == []
     picture(page, "tag-test-sentence")
     # A span over two lines is named on both.
-    page.set_viewport_size({"width": 700, "height": 900})
-    rows = [("EU" + "x" * 18, "B-ORG"), *[("y" * 20, "I-ORG")] * 4]
-    text = "\n".join(f"{word} N {label}" for word, label in rows)
-    page.goto(lab.link(run="1", gold=text))
+    page.set_viewport_size({"width": 240, "height": 900})
+    page.goto(lab.link(run="1", text="German lamb rejects EU ."))
     _words(page).first.wait_for()
-    lines = page.locator(".block .line").count()
-    assert lines > 1
-    gold = page.locator(".span", has_text="ORG").filter(has_not=page.locator(".note"))
-    labels = gold.locator(".type").all_inner_texts()
-    assert labels[0] == "ORG"
-    assert labels.count("… ORG") >= lines - 1
+    assert page.locator(".block .line").count() > 1
+    labels = page.locator(".span .type").all_inner_texts()
+    assert "MISC" in labels
+    assert "… MISC" in labels
 
 
 def test_a_file_is_tagged_and_scored(lab: Laboratory, page: Page) -> None:

@@ -1,4 +1,4 @@
-"""Transfer in a real browser: the matrix, a pair by click and by key, groups of tasks, on to Launch."""
+"""Transfer in a real browser: the matrix, a pair by click and by key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.pages.filled_store import Filled, fill_pairs
 pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 
-def test_from_the_matrix_to_a_launch_of_groups(
+def test_a_pair_by_click_and_by_key(
     filled_home: tuple[Path, Filled], page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with copied_laboratory(filled_home, tmp_path) as laboratory:
@@ -31,12 +31,3 @@ def test_from_the_matrix_to_a_launch_of_groups(
         page.keyboard.press("Enter")
         expect(page.get_by_text("ner beside chunk")).to_be_visible()
         picture(page, "transfer-pair")
-        page.get_by_role("radio", name="Groups").click()
-        models = page.get_by_label("Models, at most")
-        models.fill("1")
-        models.press("Enter")
-        expect(page.get_by_text("1 model", exact=False).first).to_be_visible()
-        picture(page, "transfer-groups")
-        page.get_by_role("link", name="Launch these groups").click()
-        expect(page.get_by_role("heading", level=1)).to_have_text("Launch")
-        page.wait_for_url(lambda address: "task_groups=" in address)

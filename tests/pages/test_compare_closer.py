@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.evaluation import mistakes
 from core.evaluation.statistics import paired_difference
 from core.tasks import KINDS
 from core.tasks.confusion import NOTHING
@@ -57,10 +58,10 @@ class TestClasses:
         assert {seed: report["PER"]["f1"] for seed, report in by_seed.items()} == {1: 0.1, 2: 0.2}
 
 
-def errors_of(scheme: str, gold: Labels, *predicted: Labels) -> closer_views.Errors:
+def errors_of(scheme: str, gold: Labels, *predicted: Labels) -> mistakes.Errors:
     """The mistakes of one configuration, whose seeds predicted these."""
     tables = [KINDS[scheme].confusion(gold, labels) for labels in predicted]
-    counted = closer_views.errors([table for table in tables if table is not None])
+    counted = mistakes.errors([table for table in tables if table is not None])
     assert counted is not None
     return counted
 
@@ -78,7 +79,7 @@ class TestMistakes:
         gold = [["NN"] * 4 + ["VB"] * 4]
         a = errors_of("plain", gold, [["NN"] * 4 + ["NN", "VB", "VB", "VB"]])
         b = errors_of("plain", gold, [["VB", "VB", "NN", "NN"] + ["VB"] * 4])
-        assert closer_views.mistakes(a, b).to_numpy().tolist() == [
+        assert mistakes.mistakes(a, b).to_numpy().tolist() == [
             ["NN", "VB", 0.0, 2.0],
             ["VB", "NN", 1.0, 0.0],
         ]
@@ -92,8 +93,8 @@ class TestMistakes:
         predicted = [[guess for _, guess in row] for row in made]
         for scheme in ("plain", "iob2"):
             whole = errors_of(scheme, gold, predicted)
-            for true, guess, count, _ in closer_views.mistakes(whole, None).itertuples(index=False):
-                where = list(closer_views.places(KINDS[scheme], gold, predicted, (true, guess)))
+            for true, guess, count, _ in mistakes.mistakes(whole, None).itertuples(index=False):
+                where = list(mistakes.sentences_with(KINDS[scheme], gold, predicted, (true, guess)))
                 assert where
                 # Sentence by sentence the same mistakes are counted as in the whole.
                 alone = [errors_of(scheme, [gold[at]], [predicted[at]]) for at in where]

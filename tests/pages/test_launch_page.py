@@ -489,6 +489,33 @@ def test_the_form_shows_what_each_column_was_taken_for(open_page: Open, tmp_path
     assert names() == ["tokens", "entity", "_"]
 
 
+def test_the_form_takes_a_dataset_and_other_columns_of_it(open_page: Open, tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    rows = {"tokens": [["Ada", "ran"]] * 4, "ner_tags": [["B-PER", "O"]] * 4, "tag": [["N", "V"]] * 4}
+    table = datasets.Dataset.from_dict(rows)
+    datasets.DatasetDict(train=table, test=table).save_to_disk(tmp_path / "mine")
+    name = f"hub:{tmp_path / 'mine'}"
+    app = own_data(open_page("launch"), name)
+
+    def names() -> list[str]:
+        return next(list(frame.value["Name"]) for frame in app.dataframe if "Read as" in frame.value.columns)
+
+    assert names() == ["tokens", "ner (column ner_tags)", "tag"]
+    columns = app.text_input(key=f"launch_columns_{name}")
+    assert columns.value == "tokens, ner_tags:ner, tag"
+    assert app.pills(key=f"launch_tasks_{name}").value == ["ner", "tag"]
+    columns.set_value("tokens, ner_tags:entity").run()
+    assert names() == ["tokens", "entity"]
+    chosen = f"{name}?columns=tokens,ner_tags:entity"
+    assert app.pills(key=f"launch_tasks_{chosen}").value == ["entity"]
+    assert query(app)["corpus"] == chosen
+    again = open_page("launch", **query(app))
+    assert again.text_input(key="launch_own_folder").value == chosen
+    assert not again.button(key="launch").disabled
+    app.text_input(key="launch_own_folder").set_value("hub:nowhere/at-all?config=").run()
+    assert "config is empty; give it a value, or leave it out" in words(app)
+
+
 def test_table_preset_fills_the_form(open_page: Open) -> None:
     app = open_page("launch")
     app.button(key="fill_Table 3").click().run()

@@ -13,7 +13,7 @@ from core.config.sweep import value_text
 from core.registry import WORD_ENCODERS
 from core.store import Store
 from dashboard.launch.draft import RARE, SELDOM, START, WHOLE, Draft, automatic, plan
-from dashboard.launch.presets import FINE_TUNE, NO_TRANSFORMER
+from dashboard.shared.presets import FINE_TUNE, NO_TRANSFORMER
 from tests.pages.conftest import Open, app_at, words
 
 _DEMO: dict[str, Any] = {"corpus": "demo", "tasks": ("pos", "chunk", "ner")}

@@ -14,7 +14,7 @@ from core.corpora.types import Planted
 from core.mrn.relations import Relations
 from core.records import RunFacts, Snapshot, StepMetrics
 from core.store import Store
-from core.transfer.affinity import affinity_curve, cosine_curve
+from core.transfer.cosines import gradient_curve
 from dashboard.relations.views import planted
 from dashboard.relations.views import relations as view_of
 from tests.making import claimed, relations, run_facts
@@ -113,19 +113,16 @@ def test_a_part_in_the_link_is_exact(open_page: Open, finished: Filled) -> None:
 
 
 def test_measured_gradients_beside(open_page: Open) -> None:
-    """The affinity is directed: a step on ner's loss, by column, lowers pos's, by row."""
     run = learned_run(of_tasks(np.eye(2)), affinity_every=5)
     assert len(shown(open_page("relations", run=str(run))).panels) == 1
     store = Store.open()
-    for step, value in ((5, 0.01), (10, 0.02)):
-        measured = {affinity_curve("pos", "ner"): value, cosine_curve("ner", "pos"): 0.25}
+    for step, value in ((5, 0.1), (10, 0.4)):
+        measured = {gradient_curve("ner", "pos"): value}
         store.add_metrics(run, [StepMetrics(step, 1.0, 1.0, measured)])
     store.close()
     seen = shown(open_page("relations", run=str(run), gradients="true"))
-    assert seen.titles == ["Learned", "Gradient cosine", "Lookahead affinity, %"]
-    _, cosine, affinity = seen.panels
-    np.testing.assert_allclose(cosine, [[[1, 0.25], [0.25, 1]]], atol=1e-4)
-    np.testing.assert_allclose(affinity, [[[math.nan, 1.5], [math.nan, math.nan]]], atol=1e-4)
+    assert seen.titles == ["Learned", "Gradient cosine"]
+    np.testing.assert_allclose(seen.panels[1], [[[1, 0.25], [0.25, 1]]], atol=1e-4)
 
 
 def test_gold_labels_beside(open_page: Open, finished: Filled) -> None:

@@ -27,8 +27,8 @@ from core.studies.dissertation import over
 from core.studies.study import DevScores, lay_out
 from dashboard.studies.views import failures, has_scores, study_forest
 from dashboard.theme import colours
-from jobs.reports import studies
-from jobs.reports.studies import follow, laid_out, sweep_name
+from jobs.studies.follow import follow
+from jobs.studies.progress import laid_out, sweep_name
 from tests.making import refuse_to_read, run_facts
 from tests.pages.conftest import Open, figures, labels, words
 from tests.studying import FAMILIES, Workers, finished, score_of, setting, study
@@ -124,11 +124,11 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The commands left to processes of their own. This process, which lives, stands for each."""
     commands: list[list[str]] = []
 
-    def start(command: Sequence[str], _store: Store) -> SimpleNamespace:
+    def start(command: Sequence[str], _store_url: str) -> SimpleNamespace:
         commands.append(list(command[command.index("study") :]))
         return SimpleNamespace(pid=os.getpid(), poll=lambda: None)
 
-    monkeypatch.setattr(studies, "start", start)
+    monkeypatch.setattr("jobs.studies.follow.start", start)
     return commands
 
 
@@ -199,7 +199,7 @@ class TestLaunch:
         self, page: Open, started: list[list[str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         killed: list[int] = []
-        monkeypatch.setattr(studies, "kill", lambda owner: killed.append(owner.pid))
+        monkeypatch.setattr("jobs.studies.follow.kill", lambda owner: killed.append(owner.pid))
         app = opened(page(), "toy_menu")
         app.checkbox(key="sure_toy").check().run()
         app.button(key="launch_toy").click().run()

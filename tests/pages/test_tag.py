@@ -11,11 +11,10 @@ from streamlit.testing.v1 import AppTest
 
 from core.store import RunState, Store
 from tests.making import OWNER, claimed
-from tests.pages.conftest import Open, sent, table, words
+from tests.pages.conftest import Open, sent, words
 from tests.trained import copy_taggers, toy_config
 
 SENTENCE = "German lamb rejects EU ."
-GOLD = "German J B-MISC\nlamb N I-MISC\nrejects V O\nEU N B-ORG\n. . O\n"
 
 
 @pytest.fixture
@@ -91,39 +90,24 @@ def test_runs_that_differ_are_outlined_and_counted(open_page: Open, trained: Pat
     assert sent(app, "blocks")["confidence"]
 
 
-def test_gold_labels_show_mistakes_by_kind(open_page: Open, trained: Path) -> None:
-    gold = GOLD.replace("EU N B-ORG", "EU N O").replace("lamb N I-MISC", "lamb N O")
-    gold = gold.replace("rejects V O", "rejects N B-ORG")
-    app = open_page("tag", run="1", gold=gold)
-    (block,) = drawn(app)
-    (true, guess) = lanes(block, "ner")
-    assert true["who"] == "gold"
-    assert texts(true) == ["MISC", "", "ORG", "", ""]
-    notes = [cell.get("note", "") for cell in guess["cells"]]
-    assert notes == ["boundary", "boundary", "missed", "invented", ""]
-    assert guess["cells"][2]["ghost"]
-    assert guess["cells"][3]["why"] == "Invented; gold: O"
-    (_, pos) = lanes(block, "pos")
-    assert [place for place in range(5) if pos["cells"][place].get("differs")] == [2]
-    counts = table(app, "Mistakes")
-    assert list(counts["Mistakes"]) == ["1 wrong label", "1 wrong boundary, 1 missed and 1 invented"]
-    assert list(counts["Score"]) == ["80.00", "0.00"]
-
-
-def test_pasted_columns_can_be_named_and_a_mistake_in_them_is_one_sentence(
+def test_a_mistake_in_a_file_is_one_sentence_and_its_columns_can_be_named(
     open_page: Open, trained: Path
 ) -> None:
-    app = open_page("tag", run="1", gold="German J B-MISC\nlamb N\n")
-    assert [warning.value.replace("\\", "") for warning in app.warning] == [
-        "Pasted text, line 2: expected 3 columns as on line 1 separated by spaces, but found 2."
-    ]
-    app = open_page("tag", run="1", gold="German JJ X X\nlamb NN X X\n")
+    app = open_page("tag", run="1", input="File")
+
+    def upload(content: bytes) -> None:
+        app.file_uploader(key="tag_file").upload("news.conll", content, "text/plain").run()
+
+    upload(b"German J B-MISC\nlamb N\n")
+    (warning,) = app.warning
+    assert "news.conll, line 2: expected 3 columns" in warning.value.replace("\\", "")
+    upload(b"German JJ X X\nlamb NN X X\n")
     assert "Read as columns: 1 word, 2 pos, 3 skipped, 4 skipped." in words(app).replace("\\", "")
     (columns,) = [field for field in app.text_input if field.label.startswith("Columns")]
     columns.set_value("tokens, _, _, _").run()
-    assert "nothing can be compared" in words(app)
+    assert "no gold labels" in words(app)
     columns.set_value("tokens, pos, _, _").run()
-    assert [lane["who"] for lane in lanes(drawn(app)[0], "pos")] == ["gold", "MTL"]
+    assert "gold labels of pos" in words(app)
 
 
 def test_a_test_sentence_that_was_wrong(open_page: Open, trained: Path) -> None:
@@ -159,11 +143,9 @@ def test_damaged_missing_and_unfinished(open_page: Open, trained: Path) -> None:
 
 
 def test_the_address_says_what_is_shown(open_page: Open, trained: Path) -> None:
-    app = open_page("tag", run="1", text=SENTENCE, gold=GOLD)
-    assert GOLD in app.query_params["gold"]
+    app = open_page("tag", run="1", text=SENTENCE, input="Test sentences")
     assert "text" not in app.query_params
     app.button_group(key="input").set_value("Text").run()
-    assert "gold" not in app.query_params
     assert app.text_area(key="tag_text").value == SENTENCE
     app.text_area(key="tag_text").set_value("EU " * 3000).run()
     assert "too long for a link" in words(app)

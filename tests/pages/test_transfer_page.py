@@ -1,4 +1,4 @@
-"""The Transfer page: gains of pairs, one pair in detail, groups of tasks; and what it shows, without it."""
+"""The Transfer page: gains of pairs, one pair in detail; and what it shows, without it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from core.config import RunConfig
+from core.evaluation.mistakes import errors
 from core.records import SplitResult
 from core.store import RunState, Store
 from core.store.records import MetricKey, MetricSeries
 from core.tasks.confusion import label_confusion
 from core.transfer.gains import measured_gains
 from core.transfer.predictors import LEFT_OUT, Judgement, Measure, packaged_study
-from dashboard.compare.closer_views import errors
 from dashboard.transfer import views
-from jobs.reports.pairs import answer
 from jobs.reports.transfer import pair_groups
+from jobs.studies.pairs import answer
 from tests.making import OWNER, claimed, run_facts, split_result
 from tests.pages.conftest import Open, sent, words
 from tests.pages.filled_store import Filled
@@ -200,8 +200,6 @@ def test_pairs_that_score_as_alone_have_no_winner_and_no_empty_table(open_page: 
         assert false not in text
     assert text.count("The same alone and beside the other task, counted over 2 seeds.") == 2
     assert not [frame for frame in app.dataframe if "Change" in frame.value.columns]
-    grouped = words(open_page("transfer", look="Groups", k="2"))
-    assert "Every partition has the same sum: no group is better than another." in grouped
 
 
 def test_predictors_without_a_judgement_are_no_table_of_dashes() -> None:
@@ -224,18 +222,8 @@ def test_predictors_without_a_judgement_are_no_table_of_dashes() -> None:
     assert (len(none.table), len(some.table)) == (0, 1)
 
 
-def test_groups_of_tasks_open_launch(open_page: Open, pairs: Filled) -> None:
-    app, _ = opened(open_page, look="Groups", k="2")
-    assert "2 models" in words(app) or "1 model" in words(app)
-    (link,) = [link for link in app.main.get("page_link") if "Launch" in link.proto.label]
-    assert "task_groups=pos" in link.proto.query_string
-    assert "paradigm=stl%2Cmtl" in link.proto.query_string
-    app.number_input(key="k").set_value(1).run()
-    assert "1 model" in words(app)
-
-
 def test_other_addresses_are_answered(open_page: Open, pairs: Filled) -> None:
-    app, _ = opened(open_page, main="nothing", aux="9", group="x", look="?", k="-1", by="a", unit="b")
+    app, _ = opened(open_page, main="nothing", aux="9", group="x", look="Groups", unit="b")
     assert "Of 6 ordered pairs" in words(app)
 
 

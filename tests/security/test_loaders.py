@@ -210,7 +210,7 @@ def test_a_script_in_place_of_a_corpus_is_not_run(
     folder.mkdir(parents=True)
     (folder / "conll2003.py").write_text(code)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("core.corpora.catalogue._look_up_hub", lambda: None)
+    monkeypatch.setattr("core.corpora.catalogue.look_up_hub", lambda: None)
     with pytest.raises(MRNLabError, match=r"scripts are never run|is not on this machine"):
         read_hub("conll2003", "eriktks/conll2003")
 

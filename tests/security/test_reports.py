@@ -23,8 +23,6 @@ from core.transfer.gains import measured_gains
 from core.transfer.predictors import CROSS_VALIDATION, LEFT_OUT, Judgement, Measure
 from jobs.cli.output import print_report
 from jobs.reports.appendix import appendix
-from jobs.reports.evidence import Evidence
-from jobs.reports.pairs import pairs_report
 from jobs.reports.render import (
     Block,
     Code,
@@ -39,9 +37,11 @@ from jobs.reports.render import (
     report_sheet,
     score_sheet,
 )
-from jobs.reports.study_report import report
 from jobs.reports.table import settings, tabulate
 from jobs.reports.transfer import PairGroup
+from jobs.studies.evidence import Evidence
+from jobs.studies.pairs import pairs_report
+from jobs.studies.report import report
 from tests.making import OWNER, claimed, run_facts, task_score
 from tests.security.hostile import MARKUP
 from tests.security.test_plain_text import FORMULAS

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
+from functools import cache
 from importlib.metadata import packages_distributions
 from itertools import chain
 from pathlib import Path
@@ -69,10 +70,14 @@ def test_every_imported_package_is_declared() -> None:
     assert {THROUGH.get(name, name) for name in named} <= declared
 
 
-def _core_imports() -> Iterator[tuple[str, str]]:
-    """(importer, imported) for every import between modules of core, lazy ones too, but for annotations."""
-    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in SOURCES["core"]}
-    known = {name.removesuffix(".__init__"): name for name in modules if name != "core.__init__"}
+@cache
+def _imports(package: str) -> frozenset[tuple[str, str]]:
+    """(importer, imported) for every import between modules of a package, in functions too, but for
+    annotations.
+    """
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in SOURCES[package]}
+    known = {name.removesuffix(".__init__"): name for name in modules if name != f"{package}.__init__"}
+    edges = set()
     for importer, path in modules.items():
         nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
         typing = [
@@ -87,18 +92,59 @@ def _core_imports() -> Iterator[tuple[str, str]]:
                 inner = [f"{node.module}.{alias.name}" for alias in node.names]
                 names = [name if name in known else node.module for name in inner]
             if node not in for_annotations:
-                yield from ((importer, known[name]) for name in names if name in known)
+                edges |= {(importer, known[name]) for name in names if name in known}
+    return frozenset(edges)
 
 
-@pytest.mark.parametrize("depth", [2, None], ids=["packages", "files"])
-def test_core_has_no_import_circle(depth: int | None) -> None:
+def _rooms(package: str) -> set[tuple[str, str]]:
+    """(importer, imported) for every import from one folder or file of a package to another."""
+    pairs = {(a.split(".")[1], b.split(".")[1]) for a, b in _imports(package)}
+    return {(a, b) for a, b in pairs if a != b}
+
+
+@pytest.mark.parametrize(
+    ("package", "depth"),
+    [("core", 2), ("core", None), ("jobs", 2), ("jobs", None), ("dashboard", None)],
+)
+def test_there_is_no_import_circle(package: str, depth: int | None) -> None:
     graph: dict[str, set[str]] = {}
-    for edge in _core_imports():
+    for edge in _imports(package):
         importer, imported = (".".join(name.split(".")[:depth]) for name in edge)
         if importer != imported:
             graph.setdefault(importer, set()).add(imported)
-    assert len(graph) > 10
+    assert len(graph) > 4
     list(graphlib.TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
+
+
+FLOORS = ({"cli"}, {"studies", "exchange"}, {"reports"}, {"queue"}, {"engines"}, {"worker"})
+"""The rooms of jobs, the highest first."""
+
+
+def test_jobs_import_downwards() -> None:
+    floor = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+    assert set(floor) == {path.parent.name for path in SOURCES["jobs"]} - {"jobs"}
+    assert not {(a, b) for a, b in _rooms("jobs") if floor[a] >= floor[b]}
+
+
+def test_the_picture_of_jobs_is_so() -> None:
+    """The arrows between its rooms in docs/architecture.md are the imports."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    picture = text.split("## The floors of jobs", 1)[1].split("```")[1]
+    lines = re.findall(r"(\w+) --> (.+)", picture)
+    assert {(a, b) for a, targets in lines for b in targets.split(" & ")} == _rooms("jobs")
+
+
+_YET_TO_MEND = {
+    *(("transfer", "compare"), ("transfer", "launch")),
+    *(("relations", "launch"), ("shared", "launch")),
+}
+
+
+def test_pages_do_not_import_each_other() -> None:
+    """Nor does what they share import one."""
+    pages = {path.parent.name for path in SOURCES["dashboard"] if path.name == "page.py"}
+    assert len(pages) > 6
+    assert {(a, b) for a, b in _rooms("dashboard") if b in pages} <= _YET_TO_MEND
 
 
 def _reached(module: str) -> set[str]:
@@ -122,6 +168,20 @@ def test_a_page_reaches_few_modules(page: str, most: int) -> None:
     reached = _reached(f"dashboard.{page}.page")
     assert "dashboard.shared.resources" in reached
     assert len(reached) < most, sorted(reached)
+
+
+def test_no_page_imports_from_another() -> None:
+    """What two pages need is in `dashboard.shared`, which imports no page."""
+    pages = {path.parent.name for path in SOURCES["dashboard"] if path.name == "page.py"}
+    assert len(pages) > 5
+    wrong = {
+        (str(path.relative_to(ROOT)), node.module)
+        for path in SOURCES["dashboard"]
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dashboard.")
+        if (page := str(node.module).split(".")[1]) in pages and page != path.parent.name
+    }
+    assert not wrong
 
 
 def test_charts_and_queries_know_no_streamlit() -> None:
@@ -166,7 +226,7 @@ def test_pages_import_nothing_heavy() -> None:
 def test_supervisors_and_waiting_workers_are_light() -> None:
     """A supervisor stays as long as its worker, and a worker imports torch with its first run."""
     heavy = (*HEAVY, "streamlit", "plotly", "ray", "submitit", "psycopg", "typer")
-    modules = ("jobs.worker.supervisor", "jobs.worker.maintenance", "jobs.worker.loop")
+    modules = ("jobs.worker.supervisor", "jobs.queue.maintenance", "jobs.worker.loop")
     assert _imported_with(modules, heavy) == []
     # The worker is to start before its supervisor imports the store.
     assert _imported_with(modules[:1], ("core.store",)) == []

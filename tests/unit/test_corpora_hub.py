@@ -129,7 +129,7 @@ def _pretend(monkeypatch: pytest.MonkeyPatch, data: Any) -> list[tuple[str, str 
         return data
 
     monkeypatch.setattr(datasets, "load_dataset", recorded)
-    monkeypatch.setattr("core.corpora.catalogue._look_up_hub", lambda: None)
+    monkeypatch.setattr("core.corpora.catalogue.look_up_hub", lambda: None)
     return requests
 
 

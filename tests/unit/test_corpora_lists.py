@@ -222,17 +222,17 @@ def test_spans_that_do_not_fit_are_converted_and_counted(
 
 def test_columns_beside_the_labels_are_skipped_and_told(tmp_path: Path) -> None:
     rows: Rows = [
-        {"id": [0, 1], "n": ["1", "2"], "intent": "go", "tokens": ["a", "b"], "pos": ["X", "Y"], "ner": None},
-        {"id": [0, 1], "n": ["1", "2"], "intent": "go", "tokens": ["c", "d"], "pos": None, "ner": None},
-        {"id": [], "n": [], "intent": "go", "tokens": [], "pos": [], "ner": []},
+        {"id": [0, 1], "n": ["1", "2"], "source": "go", "tokens": ["a", "b"], "pos": ["X", "Y"], "ner": None},
+        {"id": [0, 1], "n": ["1", "2"], "source": "go", "tokens": ["c", "d"], "pos": None, "ner": None},
+        {"id": [], "n": [], "source": "go", "tokens": [], "pos": [], "ner": []},
     ]
     corpus = loaded(tmp_path / "mine", ".jsonl", lines(rows))
     assert [(dict(s.labels), len(s.tokens)) for s in corpus.train] == [({"pos": ("X", "Y")}, 2), ({}, 2)]
     (reading,) = corpus.readings
     assert [column.name for column in reading.columns if column.taken == "skipped"] == [
-        "id", "intent", "ner", "n",
+        "id", "ner", "n", "source",
     ]  # fmt: skip
-    assert "Columns left out: id, intent, ner, n." in corpus.notes
+    assert "Columns left out: id, ner, n, source." in corpus.notes
     assert "train.jsonl: 1 row without words left out." in corpus.notes
 
 

@@ -17,7 +17,7 @@ from core.studies.dissertation import STUDY, over
 from core.studies.published import ABOVE, BELOW, TABLES, WITHIN, Published, matching
 from core.studies.study import DevScores, Planned, chosen_arm, lay_out, next_runs, planned
 from jobs.reports.render import markdown
-from jobs.reports.study_report import report
+from jobs.studies.report import report
 
 PUBLISHED = [cell for table in TABLES for cell in table.cells()]
 BY_NAME = {(cell.table, cell.encoder, cell.paradigm, cell.task, cell.fraction): cell for cell in PUBLISHED}

@@ -26,9 +26,11 @@ from core.recording.owner import hostname, process, this_process
 from core.store import Owner, RunState, Store
 from dashboard.shared.run_views import why_it_waits
 from jobs.cli import app
-from jobs.engines.local import LocalEngine, free_slot, gpu_count, taken_slots
+from jobs.engines.local import LocalEngine
 from jobs.queue import doctor
 from jobs.queue.doctor import Finding, Severity, examine, of_store
+from jobs.worker.devices import gpu_count
+from jobs.worker.slots import free_slot, taken_slots
 from jobs.worker.standstill import ProgressFile, workers_folder
 from tests.making import OWNER, claimed, config
 from tests.supervised import wait_for
@@ -122,7 +124,7 @@ class TestInstallation:
     def test_settings(self, name: str, value: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
         if name == "MRNLAB_RUNS_PER_GPU":  # it matters where there is a GPU
             monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-            monkeypatch.setattr("jobs.engines.local.gpu_count", lambda: 1)
+            monkeypatch.setattr("jobs.worker.devices.gpu_count", lambda: 1)
         assert list(doctor.check_settings()) == []
         monkeypatch.setenv(name, value)
         findings = list(doctor.check_settings())
@@ -235,7 +237,7 @@ class TestQueue:
         engine = LocalEngine([sys.executable, "-c", ""])
         monkeypatch.setattr("jobs.queue.doctor.default_engine", lambda: engine)
         program = (
-            "import signal\nfrom core.store import Store\nfrom jobs.engines.local import free_slot\n"
+            "import signal\nfrom core.store import Store\nfrom jobs.worker.slots import free_slot\n"
             "with free_slot(Store.open().url): signal.pause()"
         )
         worker = subprocess.Popen([sys.executable, "-c", program], cwd=_ROOT)

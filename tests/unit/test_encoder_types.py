@@ -23,8 +23,10 @@ from transformers import (
 from core.encoding.tokenizer import load_tokenizer
 from core.errors import EncoderError
 from core.models.model_io import load
+from core.models.sources import left_to_right_note
 from core.store import Store
 from jobs.exchange.export import export_run
+from jobs.queue.submit import check
 from tests.tiny_types import tiny_encoder, tiny_tokenizer
 from tests.trained import text_config, train_runs
 
@@ -71,11 +73,12 @@ def test_a_type_trains_tags_and_is_exported(
     config = text_config(
         tmp_path, encoder=str(encoder), encoder_training=training, epochs=1, device="cpu", **options
     )
+    assert (left_to_right_note(str(encoder)) in check([config])) == (model_type in LEFT_TO_RIGHT)
     (run,) = train_runs(store, [config])
     checkpoint = store.run(run).checkpoint
     assert checkpoint is not None
     notes = " ".join(store.run(run).facts["notes"])
-    assert ("reads left to right" in notes) == (model_type in LEFT_TO_RIGHT)
+    assert (left_to_right_note(str(encoder)) in notes) == (model_type in LEFT_TO_RIGHT)
     assert ("the mean over its subwords" in notes) == (model_type in WITHOUT_FIRST)
 
     tagger = load(Path(checkpoint))

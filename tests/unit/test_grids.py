@@ -23,10 +23,10 @@ from core.transfer.formulas import PUBLISHED, learn
 from core.transfer.grid import COLUMNS, PlantedTasks, bands, cells, factors, figure_3
 from core.transfer.predictors import rank_correlation
 from jobs.exchange.run_table import RunTable
-from jobs.reports import grids as report
-from jobs.reports.grids import GridRuns
 from jobs.reports.render import markdown
-from jobs.reports.studies import laid_out
+from jobs.studies import grids as report
+from jobs.studies.grids import GridRuns
+from jobs.studies.progress import laid_out
 from tests.trained import train_runs
 
 SETTINGS = ("planted", "balanced-n500-t1-a1", "balanced-n500-t2-a1", "unbalanced-n500-1500-t1-a0.2")

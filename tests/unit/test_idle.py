@@ -17,10 +17,10 @@ import pytest
 
 from core.errors import MRNLabError, StoreReplaced
 from core.store import ENDED, RunState, Store
-from jobs.engines.local import taken_slots
 from jobs.worker.idle import linger_seconds, preload, release_memory, starts_ahead
 from jobs.worker.loop import Worker
 from jobs.worker.process import is_alive
+from jobs.worker.slots import taken_slots
 from tests.making import OWNER, config
 from tests.supervised import FOREVER, freeze, owner_of, supervised, wait_for
 from tests.unit.test_worker import worker

@@ -10,17 +10,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
 import core
+from core.corpora import load
 from core.errors import ConfigError, CorpusError, MRNLabError, RunNotFound, StoreError, TrainingError
 from core.recording.foreground import train_here
 from core.records import Event, StepMetrics
 from core.store import RunState
 from jobs.worker.liveness import reap
 from tests.making import claimed, split_result
-from tests.trained import toy_config, train_runs
+from tests.trained import LEARNED, toy_config, train_runs
 from tests.unit.conftest import error_of
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -42,6 +44,53 @@ def test_a_description_has_all_tasks_unless_told() -> None:
     assert core.describe("demo").tasks == ("pos", "chunk", "ner")
     config = core.describe("demo", tasks="pos,ner", lambda_=0.5)
     assert (config.tasks, config.lambda_) == (("pos", "ner"), 0.5)
+
+
+def _words(sentences: int) -> pd.DataFrame:
+    tokens, tags = [["EU", "rejects", "lamb"], ["Bo", "ran"]], [["B-ORG", "O", "O"], ["B-PER", "O"]]
+    half = sentences // 2
+    return pd.DataFrame({"tokens": tokens * half, "ner_tags": tags * half, "id": range(2 * half)})
+
+
+def test_data_of_a_notebook_are_described_and_trained_on(laboratory: Path) -> None:
+    frames = {"train": _words(20), "dev": _words(4), "test": _words(4)}
+    config = core.describe(frames, **LEARNED, encoder="bilstm", paradigm="stl", device="cpu")
+    assert config.tasks == ("ner",)
+    (folder,) = (laboratory / "uploads").iterdir()
+    assert config.corpus == f"hub:{folder}"
+    run = core.train(config, progress=False)
+    assert run.scores().loc[("test", "ner"), "tokens"] == 10
+    assert core.describe(frames, tasks="ner", paradigm="stl").corpus == config.corpus
+    assert len(list((laboratory / "uploads").iterdir())) == 1
+    assert run.record.facts["readings"][0]["revision"]
+
+
+def test_data_may_be_a_dataset_dict_or_a_single_table(laboratory: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    features = datasets.Features(
+        {
+            "text": datasets.Value("string"),
+            "label": datasets.ClassLabel(names=["no", "yes"]),
+            "more": datasets.ClassLabel(names=["x", "y"]),
+        }
+    )
+    rows = {"text": ["it is so", "it is not"], "label": [1, 0], "more": [0, 1]}
+    table = datasets.Dataset.from_dict(rows, features=features)
+    given = datasets.DatasetDict(train=table, validation=table, test=table)
+    config = core.describe(given, name="So it is", columns="text,label", paradigm="stl")
+    corpus = load(config.corpus)
+    assert (corpus.name, config.tasks) == ("So-it-is", ("So-it-is",))
+    assert [sentence.labels["So-it-is"] for sentence in corpus.train] == [("yes",), ("no",)]
+    assert len(corpus.dev) == 2
+
+    frame = pd.DataFrame({"text": [f"text {n}" for n in range(40)], "label": pd.Categorical(["a", "b"] * 20)})
+    single = load(core.describe(frame, paradigm="stl").corpus)
+    assert (len(single.train), len(single.dev), len(single.test)) == (36, 0, 4)
+    assert {sentence.tokens[1] for sentence in (*single.train, *single.test)} == set(map(str, range(40)))
+    for wrong in (7, {"train": [1]}, {"a b": frame}, pd.DataFrame({"text": ["a", 1]})):
+        with pytest.raises(CorpusError):
+            core.describe(wrong)  # type: ignore[arg-type]
+    assert not list((laboratory / "uploads").glob(".*"))
 
 
 def test_a_run_without_a_laboratory(laboratory: Path) -> None:

@@ -20,7 +20,8 @@ from core.studies.study import DevScores, Layout, lay_out, next_runs, planned
 from core.training.trainer import train
 from jobs.exchange.run_table import RunTable
 from jobs.queue.submit import submit
-from jobs.reports.studies import StudyRuns, follow, laid_out
+from jobs.studies.follow import follow
+from jobs.studies.progress import StudyRuns, laid_out
 from tests.making import NoWorkers
 from tests.studying import Workers, finished
 from tests.trained import toy_config, train_runs

@@ -22,13 +22,15 @@ import pytest
 from core.errors import LossCause, MRNLabError
 from core.recording.owner import this_process
 from core.store import ENDED, ErrorInfo, MetricKey, RunState, Store
-from jobs.engines import local
-from jobs.engines.local import LocalEngine, free_slot, slot_count, taken_slots
-from jobs.worker import standstill
+from jobs.engines.local import LocalEngine
+from jobs.queue.maintenance import QueueMaintenance
+from jobs.worker import devices, standstill
+from jobs.worker.devices import slot_count
 from jobs.worker.liveness import reap
-from jobs.worker.maintenance import QueueMaintenance
 from jobs.worker.process import ProcessStatus, describe_exit, is_alive, process_status
+from jobs.worker.slots import Slot, free_slot, taken_slots
 from jobs.worker.standstill import ProgressFile, Standstill, workers_folder
+from jobs.worker.start import start
 from tests.making import Clock, config
 from tests.patience import PATIENCE_S
 from tests.small_training import HANGS, STOP_ONE, STOPPED_IN_A_COMMIT, STOPPED_IN_A_WRITE
@@ -199,19 +201,19 @@ def test_workers_that_find_nothing_to_do_are_started_ever_less_often(store: Stor
 
 
 def test_slots(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "gpu_count", lambda: 0)
+    monkeypatch.setattr(devices, "gpu_count", lambda: 0)
     assert slot_count() == 1
-    assert local.Slot(0).device == "auto"
-    monkeypatch.setattr(local, "gpu_count", lambda: 4)
+    assert Slot(0).device == "auto"
+    monkeypatch.setattr(devices, "gpu_count", lambda: 4)
     assert slot_count() == 4
-    assert local.Slot(2).device == "cuda:2"
+    assert Slot(2).device == "cuda:2"
     monkeypatch.setenv("MRNLAB_RUNS_PER_GPU", "3")
     assert slot_count() == 12
-    assert [local.Slot(number).device for number in (0, 2, 3, 11)] == ["cuda:0", "cuda:0", "cuda:1", "cuda:3"]
+    assert [Slot(number).device for number in (0, 2, 3, 11)] == ["cuda:0", "cuda:0", "cuda:1", "cuda:3"]
     monkeypatch.delenv("MRNLAB_RUNS_PER_GPU")
     monkeypatch.setenv("MRNLAB_SLOTS", "6")
     assert slot_count() == 6
-    assert local.Slot(5).device == "cuda:1"
+    assert Slot(5).device == "cuda:1"
     for name in ("MRNLAB_SLOTS", "MRNLAB_RUNS_PER_GPU"):
         for wrong in ("0", "-1", "many"):
             monkeypatch.setenv(name, wrong)
@@ -234,7 +236,7 @@ def test_gpus_are_counted_without_torch(tmp_path: Path, monkeypatch: pytest.Monk
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    count = local.gpu_count.__wrapped__
+    count = devices.gpu_count.__wrapped__
     assert count() == 2
     visible = {
         "1": 1, "0,1": 2, "1, 0": 2, "": 0, "-1": 0, "0,-1,1": 1, "7": 0, "0,7,1": 1, "0,0": 1,
@@ -286,9 +288,9 @@ def test_exits_in_words() -> None:
 def test_waiting_threads_of_workers_sleep_soon(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     environments: list[dict[str, str]] = []
     monkeypatch.setattr(subprocess, "Popen", lambda *_, env, **__: environments.append(env))
-    local.start(["worker"], store)
+    start(["worker"], store.url)
     monkeypatch.setenv("GOMP_SPINCOUNT", "7")
-    local.start(["worker"], store)
+    start(["worker"], store.url)
     assert [environment["GOMP_SPINCOUNT"] for environment in environments] == ["30000", "7"]
 
 
@@ -421,7 +423,7 @@ def test_a_worker_that_hangs_before_its_first_run_is_ended(
     marker.touch()
     monkeypatch.setenv(STOP_ONE, str(marker))
     *python, supervisor, module = SMALL_WORKER
-    stopped = local.start((*python, supervisor, module) if is_supervised else (*python, module), store)
+    stopped = start((*python, supervisor, module) if is_supervised else (*python, module), store.url)
     wait_for(lambda: len(taken_slots(store.url)) == 1 and not marker.exists())
     (owner,) = taken_slots(store.url).values()
     (waiting,) = store.add_runs([config(epochs=1)])
@@ -477,10 +479,10 @@ def test_a_supervisor_that_finds_the_store_locked_ends_the_worker(
     monkeypatch.setenv("MRNLAB_HANG_S", "3")
     (stopped,) = store.add_runs([config(epochs=FOREVER, seed=STOPPED_IN_A_COMMIT)])
     *python, _, module = SMALL_WORKER
-    worker = local.start((*python, module), store)
+    worker = start((*python, module), store.url)
     try:
         wait_for(lambda: psutil.Process(worker.pid).status() == psutil.STATUS_STOPPED)
-        supervisor = local.start((*SMALL_WORKER[:-1], "--adopt", str(worker.pid), module), store)
+        supervisor = start((*SMALL_WORKER[:-1], "--adopt", str(worker.pid), module), store.url)
         error = loss_of(store, stopped)
     finally:
         worker.kill()

@@ -20,10 +20,10 @@ from core.config import RunConfig
 from core.errors import MRNLabError, TrainingError
 from core.store import RunState, Store
 from core.studies import STUDIES, Setting
+from jobs.queue import maintenance
 from jobs.queue.submit import check
-from jobs.reports import studies
-from jobs.reports.studies import Outstanding, StudyRuns, Version, follow, laid_out, outstanding, start_study
-from jobs.worker import maintenance
+from jobs.studies.follow import follow, start_study
+from jobs.studies.progress import Outstanding, StudyRuns, Version, laid_out, outstanding
 from tests.making import NoWorkers
 from tests.small_training import Ended
 from tests.studying import Workers, finished, scored, setting, study, train
@@ -80,13 +80,13 @@ class TestFollow:
             raise KeyboardInterrupt
 
         def check_meanwhile(configs: list[RunConfig]) -> tuple[str, ...]:
-            monkeypatch.setattr(studies, "check", check)
+            monkeypatch.setattr("jobs.studies.follow.check", check)
             with pytest.raises(KeyboardInterrupt):
                 other.follow(engine=NoWorkers(), sleep=interrupted)
             assert store.counts()[RunState.QUEUED] > 0
             return check(configs)
 
-        monkeypatch.setattr(studies, "check", check_meanwhile)
+        monkeypatch.setattr("jobs.studies.follow.check", check_meanwhile)
         assert terminal.follow()
         assert len(store.runs()) == ALL
         assert set(terminal.descriptions().values()) == {1}
@@ -200,13 +200,13 @@ def test_two_pages_that_start_a_study_leave_one_process(monkeypatch: pytest.Monk
     monkeypatch.setitem(STUDIES, "toy", study())
     both, started = threading.Barrier(2), []
 
-    def start(command: Sequence[str], _store: Store) -> SimpleNamespace:
+    def start(command: Sequence[str], _store_url: str) -> SimpleNamespace:
         with contextlib.suppress(threading.BrokenBarrierError):
             both.wait(timeout=1)  # where both come here, neither has seen the other's
         started.append(command)
         return SimpleNamespace(pid=os.getpid(), poll=lambda: None)
 
-    monkeypatch.setattr(studies, "start", start)
+    monkeypatch.setattr("jobs.studies.follow.start", start)
     with contextlib.closing(Store.open()) as store, ThreadPoolExecutor(2) as pages:
         assert list(pages.map(lambda version: start_study(store, version), [Version("toy")] * 2)) == [[], []]
         assert len(started) == 1

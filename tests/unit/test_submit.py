@@ -17,10 +17,10 @@ from core.errors import ConfigError, CorpusError, DeviceError, EncoderError, MRN
 from core.models.device import choose_device
 from core.store import RunState, Store
 from jobs.engines import ENGINES, _engine, default_engine, sqlite_problem
-from jobs.engines.local import gpu_count
 from jobs.queue import submit as submission
 from jobs.queue.estimates import eta
 from jobs.queue.submit import check, same_runs, submit, submit_missing
+from jobs.worker.devices import gpu_count
 from tests.making import (
     OWNER,
     Clock,
@@ -72,7 +72,7 @@ class TestDevices:
     @pytest.fixture(autouse=True)
     def no_gpu(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-        monkeypatch.setattr("jobs.engines.local._GPU_PLACES", ())
+        monkeypatch.setattr("jobs.worker.devices._GPU_PLACES", ())
         gpu_count.cache_clear()
         yield
         gpu_count.cache_clear()

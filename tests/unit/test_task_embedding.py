@@ -39,7 +39,7 @@ from core.models.encoders.transformer import Transformer, load_transformer
 from core.models.tagger import Heads, MultiTaskTagger
 from core.models.task_folders import save_task_folders
 from core.records import TaskFacts
-from core.training.affinity import shared_weights
+from core.training.gradient_cosines import shared_weights
 from core.training.setup import part_of, set_up
 from tests.tiny import tiny_bert
 from tests.toys import config, corpus
@@ -384,7 +384,7 @@ def test_only_a_run_with_task_embeddings_reads_for_each_task(encoder: str, chang
     assert any(note.startswith("Task embeddings (attention) add ") for note in run.facts.notes)
     encoder_weights = [weight for name, weight in run.model.named_parameters() if part_of(name) == "encoder"]
     (vectors,) = (weight for name, weight in run.model.named_parameters() if "task_vectors" in name)
-    shared = [weight for weight, _ in shared_weights(run)]
+    shared = shared_weights(run)
     assert len(shared) == len(encoder_weights) - 1
     assert not any(weight is vectors for weight in shared)
 

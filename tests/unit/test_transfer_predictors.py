@@ -1,4 +1,4 @@
-"""Predictors of gain on data whose answer is known, against scikit-learn and scipy; and the best grouping."""
+"""Predictors of gain on data whose answer is known, against scikit-learn and scipy."""
 
 from __future__ import annotations
 
@@ -14,12 +14,9 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from core.errors import MRNLabError
 from core.transfer import predictors
 from core.transfer.features import FEATURES, Features
-from core.transfer.grouping import Grouping, best_grouping
 from core.transfer.predictors import (
-    AFFINITY,
     AMI,
     CORRELATION,
     COSINE,
@@ -64,7 +61,7 @@ def test_the_judgements_of_the_packaged_study_are_found_again() -> None:
     }
     numbers = {
         name: {(row["main"], row["aux"]): row[name] for row in study["pairs"] if row[name] is not None}
-        for name in (AMI, CORRELATION, COSINE, AFFINITY)
+        for name in (AMI, CORRELATION, COSINE)
     }
     predictors_of_pairs = [
         *baselines(pairs),
@@ -236,65 +233,6 @@ def test_predictors_of_the_paper_have_21_21_and_42_features() -> None:
 def test_pairs_need_finite_gains() -> None:
     with pytest.raises(ValueError, match="finite gain"):
         Pairs.of({("a", "b"): float("nan")})
-
-
-def _partitions(tasks: tuple[str, ...]) -> list[list[tuple[str, ...]]]:
-    if not tasks:
-        return [[]]
-    first, rest = tasks[0], _partitions(tasks[1:])
-    alone = [[(first,), *groups] for groups in rest]
-    joined = [
-        [*groups[:place], (first, *groups[place]), *groups[place + 1 :]]
-        for groups in rest
-        for place in range(len(groups))
-    ]
-    return alone + joined
-
-
-def _total(groups: list[tuple[str, ...]], gains: dict[tuple[str, str], float]) -> float:
-    return sum(
-        float(np.mean([gains[task, other] for other in group if other != task]))
-        for group in groups
-        if len(group) > 1
-        for task in group
-    )
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_grouping_is_the_best_of_all_partitions(seed: int) -> None:
-    tasks = TASKS[:6]
-    gains = dict(zip(permutations(tasks, 2), _numbers(seed).normal(size=30).tolist(), strict=True))
-    partitions = _partitions(tasks)
-    assert len(partitions) == 203
-    for models in range(1, 7):
-        few = [groups for groups in partitions if len(groups) <= models]
-        best = max(few, key=lambda groups: _total(groups, gains))
-        grouping = best_grouping(tasks, gains, models)
-        assert grouping.total == pytest.approx(_total(best, gains))
-        assert {frozenset(group) for group in grouping.groups} == {frozenset(group) for group in best}
-
-
-def test_of_equal_sums_the_one_of_fewer_models() -> None:
-    nothing = dict.fromkeys(permutations(TASKS[:4], 2), 0.0)
-    assert best_grouping(TASKS[:4], nothing, 4) == Grouping((TASKS[:4],), dict.fromkeys(TASKS[:4], 0.0))
-    loses = dict.fromkeys(permutations(TASKS[:3], 2), -1.0)
-    assert best_grouping(TASKS[:3], loses, 5).groups == (("t0",), ("t1",), ("t2",))
-
-
-def test_groups_with_unknown_gains_are_not_considered() -> None:
-    gains = {("t0", "t1"): 5.0, ("t1", "t0"): -1.0, ("t0", "t2"): 9.0, ("t2", "t0"): float("nan")}
-    grouping = best_grouping(TASKS[:3], gains, 3)
-    assert grouping.groups == (("t0", "t1"), ("t2",))
-    assert grouping.gains == {"t0": 5, "t1": -1, "t2": 0}
-    with pytest.raises(MRNLabError, match="every partition has a group with a pair of unknown gain"):
-        best_grouping(TASKS[:3], gains, 1)
-
-
-def test_the_search_says_its_limit() -> None:
-    with pytest.raises(MRNLabError, match="for up to 12 tasks, and these are 13; leave some out"):
-        best_grouping((*TASKS, "t12"), {}, 2)
-    with pytest.raises(MRNLabError, match="a task and a model"):
-        best_grouping(TASKS, {}, 0)
 
 
 def test_a_planted_gain_of_flat_main_tasks_beside_steep_ones_is_found() -> None:

@@ -10,7 +10,7 @@ from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.records import Event, RunFacts, SplitResult
-from core.tagging import TaggedSentence, load_tagger
+from core.tagging import TaggedSentence, labels_of, load_tagger
 from core.training.trainer import Outcome, train
 
 Kind = TypeVar("Kind")
@@ -50,7 +50,7 @@ def assert_tags_as_tested(run: ToyRun, corpus: Corpus) -> list[TaggedSentence]:
     """The saved model gives the test sentences the labels that the run gave them; what it says of them."""
     tagged = load_tagger(run.checkpoint).tag([sentence.tokens for sentence in corpus.test])
     for task, labels in run.test.predictions.items():
-        assert [[word.label for word in sentence.tags[task]] for sentence in tagged] == [
+        assert [labels_of(sentence, task) for sentence in tagged] == [
             list(of_sentence) for of_sentence in labels
         ]
     return tagged

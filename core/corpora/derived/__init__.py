@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from core.corpora.catalogue import find_folder
 from core.corpora.derived.kinds import Apart, Joined, Kind, Sampled
 from core.corpora.derived.simulated import Simulated
+from core.corpora.hub import OPTIONS, PREFIX, hub_name_in, is_hub
 from core.corpora.types import Corpus
 from core.errors import CorpusError
 
@@ -19,7 +20,7 @@ KINDS: dict[str, type[Kind]] = {kind.name: kind for kind in (Sampled, Apart, Sim
 
 
 # Two letters at least: C:\corpora is a folder.
-_NAME = re.compile(r"(?:(?P<kind>[a-z]{2,}):)?(?P<base>[^?]*)(?:\?(?P<options>.*))?", re.DOTALL)
+_NAME = re.compile(rf"(?:(?P<kind>(?!{PREFIX})[a-z]{{2,}}):)?(?P<rest>.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,11 @@ class Recipe:
     @property
     def name(self) -> str:
         """The name that says this."""
-        return (f"{self.kind.name}:" if self.kind.name else "") + "+".join(self.bases) + self.options_text
+        kind = f"{self.kind.name}:" if self.kind.name else ""
+        text = self.options_text
+        if "?" in self.bases[-1]:  # it has options of its own
+            text = text.replace("?", "&", 1)
+        return kind + "+".join(self.bases) + text
 
     def make(self, base: Corpus, seed: int) -> Corpus:
         """The corpus, drawn with that seed, labels not counted yet. Raises CorpusError."""
@@ -43,9 +48,42 @@ class Recipe:
 
 
 def is_derived(name: str) -> bool:
-    """Whether the name has a kind or options (a folder of that very name is for the caller to look for)."""
+    """Whether the name has a kind or options (a folder of that very name is for the caller to look for). The
+    options of a dataset are no such.
+    """
+    kind, bases, options = _parts(name)
+    return kind is not None or bool(options) or (len(bases) > 1 and any(map(is_hub, bases)))
+
+
+def _parts(name: str) -> tuple[str | None, tuple[str, ...], str]:
+    """The kind, the bases and the options, `?key=value&key=value`, of a name. A dataset keeps its own."""
     match = _NAME.fullmatch(name)
-    return match is not None and (match["kind"] is not None or match["options"] is not None)
+    assert match is not None
+    rest = match["rest"]
+    whole, mark, options = rest.partition("?")
+    # A folder may have a + in its name.
+    if not is_hub(rest) and find_folder(whole) is not None:
+        return match["kind"], (whole,), mark + options
+    bases = []
+    while True:
+        base, rest = hub_name_in(rest) if is_hub(rest) else _base_in(rest)
+        bases.append(base)
+        if not rest.startswith("+"):
+            break
+        rest = rest[1:]
+    if is_hub(bases[-1]) and rest:
+        pairs = rest[1:].split("&")
+        own = [pair for pair in pairs if pair.partition("=")[0] in OPTIONS]
+        for pair in own:
+            bases[-1] += f"{'&' if '?' in bases[-1] else '?'}{pair}"
+        others = [pair for pair in pairs if pair not in own]
+        rest = f"?{'&'.join(others)}" if others else ""
+    return match["kind"], tuple(bases), rest
+
+
+def _base_in(text: str) -> tuple[str, str]:
+    end = next((place for place, character in enumerate(text) if character in "+?"), len(text))
+    return text[:end], text[end:]
 
 
 def recipe(name: str) -> Recipe:
@@ -53,27 +91,24 @@ def recipe(name: str) -> Recipe:
 
     Raises CorpusError where there is no such kind or option, or a value is out of range.
     """
-    match = _NAME.fullmatch(name)
-    text = match["base"] if match is not None else ""
-    # A folder may have a + in its name.
-    bases = (text,) if find_folder(text) is not None else tuple(text.split("+"))
-    if match is None or not all(bases):
+    kind_name, bases, written = _parts(name)
+    if not all(bases):
         raise CorpusError(
             f"'{name}' names no corpus to derive from; write [KIND:]CORPUS[?key=value&key=value]."
         )
-    if (kind := KINDS.get(match["kind"] or "")) is None:
+    if (kind := KINDS.get(kind_name or "")) is None:
         known = ", ".join(filter(None, KINDS))
-        raise CorpusError(f"There is no kind of corpus '{match['kind']}'; the kinds are {known}.")
+        raise CorpusError(f"There is no kind of corpus '{kind_name}'; the kinds are {known}.")
     if kind is Joined and len(bases) < 2:
         raise CorpusError(f"'{name}' joins one corpus alone; name two or more, as joined:A+B.")
-    if match["options"] is None:
+    if not written:
         return Recipe(kind(), bases)
     options: dict[str, str] = {}
-    for pair in match["options"].split("&"):
+    for pair in written[1:].split("&"):
         key, _, value = pair.partition("=")
         if not key:
             raise CorpusError(f"{name}: an option has no name; write ?key=value&key=value.")
         if key in options:
             raise CorpusError(f"{name}: {key} is given twice; give it once.")
         options[key] = value
-    return Recipe(kind.read(name, options), bases, f"?{match['options']}")
+    return Recipe(kind.read(name, options), bases, written)

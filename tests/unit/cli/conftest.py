@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from core.store import RunState, Store
 from jobs.cli import app
-from jobs.engines import local
+from jobs.worker import pool
 from tests.making import OWNER, claimed, epoch_metrics, run_facts, snapshot, split_result, step_metrics
 
 
@@ -74,6 +74,6 @@ def lab(laboratory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Laborator
         made.started += 1
         return subprocess.Popen([sys.executable, "-c", ""])
 
-    monkeypatch.setattr(local, "start", count)
+    monkeypatch.setattr(pool, "start", count)
     yield made
     made.store.close()

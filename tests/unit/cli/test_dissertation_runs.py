@@ -12,7 +12,7 @@ from core.corpora import prepare
 from core.store import RunState
 from core.training.trainer import train
 from jobs.cli import study as verb
-from jobs.reports.studies import follow
+from jobs.studies.follow import follow
 from tests.studying import Workers
 from tests.tiny import tiny_bert
 from tests.unit.cli.conftest import Laboratory

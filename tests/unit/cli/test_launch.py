@@ -16,7 +16,7 @@ from core.errors import MRNLabError
 from core.store import RunState
 from jobs.cli import launch
 from jobs.cli.launch import wait_for_runs
-from jobs.worker import maintenance
+from jobs.queue import maintenance
 from tests.making import claimed
 from tests.unit.cli.conftest import Laboratory, launch_arguments
 

@@ -14,7 +14,7 @@ from sqlalchemy import text
 from core.mrn.relations import covariance_statistics
 from core.records import Snapshot, SplitResult, StepMetrics, Usage, relation_metrics
 from core.store import RunState
-from core.transfer.affinity import embedding_curve
+from core.transfer.cosines import embedding_curve
 from tests.making import OWNER, claimed, relations, run_facts, snapshot, split_result, task_score
 from tests.unit.cli.conftest import Laboratory
 

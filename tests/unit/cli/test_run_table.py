@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import gzip
+import io
 import json
 import os
+import re
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from core.store import Store
@@ -16,7 +21,7 @@ from core.studies import STUDIES
 from jobs.cli import study as verb
 from jobs.exchange import run_table
 from jobs.exchange.run_table import COLUMNS, RunTable
-from jobs.reports.studies import follow
+from jobs.studies.follow import follow
 from tests.making import config
 from tests.several import together
 from tests.studying import Workers, finished, setting, study
@@ -31,13 +36,32 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verb, "follow", partial(follow, engine=Workers(), sleep=lambda _: None))
 
 
+def _text(path: Path) -> str:
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+
+
 def _rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    return list(csv.DictReader(io.StringIO(_text(path), newline="")))
 
 
-def test_another_store_reports_the_same_and_trains_nothing(lab: Laboratory, tmp_path: Path) -> None:
-    table, other = tmp_path / "toy.csv", ("--db", f"sqlite:///{tmp_path / 'other.db'}")
+def _write_as_earlier(path: Path, rows: Sequence[dict[str, str]]) -> None:
+    """The rows as earlier versions wrote them: each has its description in `run`."""
+    described = {row["configuration"]: json.loads(row["description"]) for row in rows if row["description"]}
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, [name for name in COLUMNS if name != "description"])
+        writer.writeheader()
+        for row in rows:
+            config = described[row["configuration"]] | {"seed": int(row["seed"])}
+            run = json.dumps(json.loads(row["run"]) | {"config": config})
+            writer.writerow({name: row[name] for name in writer.fieldnames} | {"run": run})
+
+
+@pytest.mark.parametrize("name", ["toy.csv", "toy.csv.gz"])
+def test_another_store_reports_the_same_and_trains_nothing(
+    name: str, lab: Laboratory, tmp_path: Path
+) -> None:
+    table, other = tmp_path / name, ("--db", f"sqlite:///{tmp_path / 'other.db'}")
     limit = csv.field_size_limit()
     lab.answer("study", "toy", "--record", str(table))
     rows = _rows(table)
@@ -45,9 +69,10 @@ def test_another_store_reports_the_same_and_trains_nothing(lab: Laboratory, tmp_
     assert tuple(rows[0]) == COLUMNS
     assert len(rows) == ALL == len({(row["configuration"], row["seed"]) for row in rows})
     by_seed = {
-        json.loads(row["run"])["config"]["seed"]: (row["dev"], row["test"])
+        int(row["seed"]): (row["dev"], row["test"])
         for row in rows
-        if json.loads(row["run"])["config"].get("lambda") == 0.1
+        if row["configuration"]
+        in {described["configuration"] for described in rows if '"lambda":0.1,' in described["description"]}
     }
     assert by_seed == {1: ("71.20", "66.10"), 2: ("72.40", "67.20"), 3: ("73.60", "68.30")}
     report = lab.answer("study", "toy", "--report", "markdown")
@@ -59,6 +84,57 @@ def test_another_store_reports_the_same_and_trains_nothing(lab: Laboratory, tmp_
     assert (again.exit_code, table.read_bytes()) == (0, before)
     assert "added" not in again.stderr
     assert len(lab.json(*other, "runs")) == ALL
+
+
+def test_a_table_says_each_description_once_and_the_same_rows_are_the_same_bytes(
+    lab: Laboratory, tmp_path: Path
+) -> None:
+    table = tmp_path / "toy.csv.gz"
+    lab.answer("study", "toy", "--record", str(table))
+    rows = _rows(table)
+    described = [row["configuration"] for row in rows if row["description"]]
+    assert described == list(dict.fromkeys(row["configuration"] for row in rows))
+    assert 1 < len(described) < ALL
+    assert not any("config" in json.loads(row["run"]) for row in rows)
+    frame = pd.read_csv(table, dtype=str, keep_default_na=False)
+    assert frame.to_dict("records") == rows
+    assert table.read_bytes() == gzip.compress(_text(table).encode(), mtime=0)
+
+
+def test_a_table_of_an_earlier_version_is_read_and_added_to(lab: Laboratory, tmp_path: Path) -> None:
+    new, earlier = tmp_path / "new.csv", tmp_path / "earlier.csv"
+    lab.answer("study", "toy", "--record", str(new))
+    report = lab.answer("study", "toy", "--report", "markdown")
+    rows = _rows(new)
+    _write_as_earlier(earlier, rows[:5])
+    RunTable(earlier).add(lab.store, lab.store.runs())
+    assert {(row["configuration"], row["seed"]) for row in _rows(earlier)} == {
+        (row["configuration"], row["seed"]) for row in rows
+    }
+    _write_as_earlier(earlier, rows)
+    other = ("--db", f"sqlite:///{tmp_path / 'other.db'}")
+    assert lab.call(*other, "study", "toy", "--record", str(earlier), "--report", "markdown").stdout == report
+
+
+def test_a_compressed_table_that_cannot_be_unpacked_is_refused(
+    lab: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "toy.csv.gz"
+    lab.answer("study", "toy", "--setting", "small", "--seeds", "1", "--record", str(table))
+    whole = table.read_bytes()
+    for data, problem in (
+        (whole[: len(whole) // 2], "cannot be unpacked: Compressed file ended before"),
+        (whole[:-8] + bytes(8), "cannot be unpacked: CRC check failed"),
+        (b"configuration,seed", "cannot be unpacked: Not a gzipped file"),
+        (b"", "is empty"),
+    ):
+        table.write_bytes(data)
+        for more in ((), ("--dry-run",)):
+            assert f"{table} {problem}" in lab.refusal("study", "toy", "--record", str(table), *more)
+        assert table.read_bytes() == data
+    monkeypatch.setattr(run_table, "_MOST_BYTES", 1_000_000)
+    table.write_bytes(gzip.compress(bytes(2_000_000)))
+    assert f"{table} holds more than 1 MB" in lab.refusal("study", "toy", "--record", str(table), "--dry-run")
 
 
 def test_an_interrupted_study_keeps_what_has_finished(
@@ -174,6 +250,7 @@ def test_a_table_that_cannot_be_read_is_refused_with_its_line(lab: Laboratory, t
     table = tmp_path / "toy.csv"
     lab.answer("study", "toy", "--setting", "small", "--seeds", "1", "--record", str(table))
     head, first, *_ = table.read_text().splitlines()
+    undescribed = re.sub(r'"{""corpus.*?}",', ",", first, count=1)
     unknown_paradigm = first.replace('""paradigm"":""', '""paradigm"":""x')
     for text, problem in (
         ("run,score\n", f"{table}, line 1: the columns must be {', '.join(COLUMNS)}."),
@@ -184,8 +261,9 @@ def test_a_table_that_cannot_be_read_is_refused_with_its_line(lab: Laboratory, t
         (f"{'a' * 140_000},{head}\n", "line 1: has 140,"),
         (f"{head}\n{'a' * 140_000},{first}\n", "line 2: has "),
         (f'{head}\n"{"a" * 80_000}\n{"a" * 80_000}",1\n', "is not CSV (field larger than field limit"),
-        (f"{head}\na\rb,1,2,3,4,5,6\n", f"{table}, line 2: has a carriage return inside"),
-        (f"{head}\n{'a' * 12},1,2,3,4,[],{'[' * 50_000}\n", "is no run"),
+        (f"{head}\na\rb,1,2,3,4,5,6,7\n", f"{table}, line 2: has a carriage return inside"),
+        (f"{head}\n{'a' * 12},1,2,3,4,{{}},[],{'[' * 50_000}\n", "is no run"),
+        (f"{head}\n{undescribed}\n", "neither its row nor one above describes its configuration"),
         ("", f"{table} is empty"),
     ):
         table.write_text(text)

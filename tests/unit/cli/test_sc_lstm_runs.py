@@ -16,7 +16,7 @@ from core.studies import STUDIES
 from core.studies.sc_lstm import STUDY
 from core.training.trainer import train
 from jobs.cli import study as verb
-from jobs.reports.studies import follow
+from jobs.studies.follow import follow
 from tests.studying import Workers
 from tests.unit.cli.conftest import Laboratory
 

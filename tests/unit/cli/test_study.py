@@ -13,7 +13,8 @@ import pytest
 from core.corpora.loading import read
 from core.studies import STUDIES
 from jobs.cli import study as verb
-from jobs.reports.studies import follow, laid_out
+from jobs.studies.follow import follow
+from jobs.studies.progress import laid_out
 from tests.making import conll_folder, refuse_to_read, run_facts
 from tests.studying import Workers, finished, setting, study
 from tests.unit.cli.conftest import Laboratory

@@ -20,8 +20,8 @@ from core.transfer.grid import COLUMNS, FACTORS, PlantedTasks, bands, cells, fac
 from core.transfer.predictors import Floats
 from core.wording import capitalised, plural, spread_text
 from jobs.reports.render import Code, Entry, Heading, Items, Part, Sheet, mean_entry
-from jobs.reports.studies import StudyRuns, task_correlations
 from jobs.reports.table import readable
+from jobs.studies.progress import StudyRuns, task_correlations
 
 _FEWEST = 20  # cells from which formulas are learned
 _NAMES = {"n_ner": "n of NER", "n_syn": "n of others", "T": "T", "alpha": "α"}

@@ -1,4 +1,4 @@
-"""The report of a study of pairs: the matrix of gains, what predicts them, the best groups."""
+"""The report of a study of pairs: the matrix of gains, what predicts them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from core.studies import Study
 from core.studies.study import Layout
 from core.transfer.features import FEATURES
 from core.transfer.gains import GAINS, LOSES, Gain, Gains, group_key
-from core.transfer.grouping import MOST_TASKS, best_grouping
 from core.transfer.predictors import (
     CROSS_VALIDATION,
     LEFT_OUT,
@@ -25,14 +24,13 @@ from core.transfer.predictors import (
     Judgement,
     Measure,
 )
-from core.wording import all_of, duration, first_of, plural, signed_points, spread_text
-from jobs.reports.evidence import Evidence, evidence
+from core.wording import duration, first_of, plural, signed_points, spread_text
 from jobs.reports.naming import corpus_name
 from jobs.reports.render import QUOTED, Entry, Heading, Part, Sheet, difference_entry, mean_entry
 from jobs.reports.transfer import PairGroup, pair_groups
+from jobs.studies.evidence import Evidence, evidence
 
 _COEFFICIENTS = 15
-_MOST_MODELS = 4
 _MOST_NAMED = 3
 _VERBS = {
     GAINS: ("gains", "gain"),
@@ -91,10 +89,6 @@ def pairs_report(title: str, group: PairGroup, known: Evidence, names: Mapping[s
     if known.coefficients:
         yield Heading("Coefficients of all features", 3)
         yield coefficients_sheet(known.coefficients)
-    is_complete = len(gains.pairs) == len(gains.tasks) * (len(gains.tasks) - 1)
-    if is_complete and len(gains.tasks) <= MOST_TASKS:
-        yield Heading("Groups", 3)
-        yield _groups(gains, names)
 
 
 def answer(gains: Gains, names: Mapping[str, str] | None = None, *, relative: bool = False) -> str:
@@ -214,16 +208,6 @@ def coefficients_sheet(weights: Sequence[Coefficient]) -> Sheet:
         for role, _, feature in [weight.feature.partition(" ")]
     ]
     return Sheet.of(("feature", "weight", "reported"), rows)
-
-
-def _groups(gains: Gains, names: Mapping[str, str]) -> Sheet:
-    by_pair = {pair: 100 * gain.mean for pair, gain in gains.pairs.items()}
-    rows = []
-    for models in range(1, min(_MOST_MODELS, len(gains.tasks)) + 1):
-        best = best_grouping(gains.tasks, by_pair, models)
-        groups = "; ".join(all_of([names.get(task, task) for task in group]) for group in best.groups)
-        rows.append((str(models), f"{best.total:+.1f}", groups))
-    return Sheet.of(("models", "sum of gains", "groups"), rows)
 
 
 def pairs_document(group: PairGroup, known: Evidence) -> dict[str, Any]:

@@ -20,7 +20,6 @@ from core.store import MetricKey, Run, RunState, Store
 from core.transfer.features import Features, curve_features, data_features, label_ami
 from core.transfer.gains import Pair
 from core.transfer.predictors import (
-    AFFINITY,
     ALL_FEATURES,
     AMI,
     CORRELATION,
@@ -41,7 +40,7 @@ from core.transfer.predictors import (
     left_out_probabilities,
     single_number,
 )
-from jobs.reports.transfer import PairGroup, run_affinities
+from jobs.reports.transfer import PairGroup, run_gradients
 
 
 @dataclass(frozen=True)
@@ -78,8 +77,7 @@ def evidence(store: Store, group: PairGroup) -> Evidence:
         CORRELATION: _numbers(
             group, _mrn_runs(store, group), lambda run: store.relations(run.id)[1].correlation("task")
         ),
-        COSINE: _numbers(group, joint, lambda run: run_affinities(store, run).cosine),
-        AFFINITY: _numbers(group, joint, lambda run: run_affinities(store, run).affinity),
+        COSINE: _numbers(group, joint, lambda run: run_gradients(store, run)),
         PLANTED: _planted(store, group),
     }
     complete = Pairs.of(

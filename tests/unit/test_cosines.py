@@ -1,4 +1,4 @@
-"""Curves between tasks: gradient cosine, lookahead affinity and the cosine of task embeddings."""
+"""Curves of pairs of tasks: the cosines of their gradients and of their embeddings."""
 
 from __future__ import annotations
 
@@ -18,19 +18,11 @@ from core.encoding.batches import Batch
 from core.errors import ConfigError
 from core.records import StepMetrics
 from core.store import Store
-from core.training.affinity import compare, measure_affinity, shared_weights
+from core.training.gradient_cosines import gradient_cosines, measure_gradient_cosines, shared_weights
 from core.training.setup import TrainingRun, part_of, set_up
 from core.training.trainer import train_step
-from core.transfer.affinity import (
-    affinities,
-    affinity_curve,
-    affinity_curves,
-    cosine_curve,
-    cosine_matrix,
-    embedding_curve,
-    embedding_curves,
-)
-from jobs.reports.transfer import run_affinities
+from core.transfer.cosines import cosine_matrix, curves_of, embedding_curve, gradient_curve
+from jobs.reports.transfer import run_gradients
 from tests.making import config as stored_config
 from tests.toys import config, corpus, sentences
 from tests.unit.test_resuming import STEPS, Laboratory, toy
@@ -49,40 +41,35 @@ def begun(steps: int, data: Corpus | None = None, **changes: Any) -> tuple[Train
     return run, next(epoch)
 
 
-def by_hand(run: TrainingRun, batches: list[Batch]) -> tuple[np.ndarray, np.ndarray]:
-    """Each pair by itself, with an optimiser's steps and a state to go back to: cosine and Z."""
+def by_hand(run: TrainingRun, batches: list[Batch]) -> np.ndarray:
+    """The cosines, each pair of gradients by itself, as `backward` leaves them on the weights."""
     model, count = run.model, len(run.facts.tasks)
-    rates = {group["name"]: group["lr"] for group in run.optimiser.param_groups}
     shared = {
         name: weight
         for name, weight in model.named_parameters()
         if weight.requires_grad and part_of(name) != "heads" and ".gate_" not in name
     }
-    sgd = torch.optim.SGD([{"params": [shared[name]], "lr": rates[part_of(name)]} for name in shared], lr=0)
-
-    def loss(task: int) -> torch.Tensor:
-        batch = batches[task if len(batches) > 1 else 0]
-        sums, counts = model.losses(model(batch), batch)
-        return sums[task] / counts[task]
 
     def gradient(task: int) -> torch.Tensor:
         model.zero_grad()
-        torch.autograd.backward(loss(task))
+        batch = batches[task if len(batches) > 1 else 0]
+        sums, counts = model.losses(model(batch), batch)
+        torch.autograd.backward(sums[task] / counts[task])
         return torch.cat(
             [(w.new_zeros(w.shape) if w.grad is None else w.grad).flatten().double() for w in shared.values()]
         )
 
-    cosine, affinity = np.empty((count, count)), np.empty((count, count))
-    for i in range(count):
-        for j in range(count):
-            state = {name: value.clone() for name, value in model.state_dict().items()}
-            cosine[i, j] = torch.nn.functional.cosine_similarity(gradient(j), gradient(i), dim=0)
-            before = loss(j).item()
-            sgd.step()
-            affinity[j, i] = 1 - loss(j).item() / before
-            model.load_state_dict(state)
+    cosines = np.array(
+        [
+            [
+                float(torch.nn.functional.cosine_similarity(gradient(j), gradient(i), dim=0))
+                for j in range(count)
+            ]
+            for i in range(count)
+        ]
+    )
     model.zero_grad()
-    return cosine, affinity
+    return cosines
 
 
 @pytest.mark.parametrize(
@@ -104,10 +91,9 @@ def test_equal_to_a_loop_by_hand(changes: dict[str, Any], encoder: str) -> None:
     if batch.task is not None:
         batches = list(run.splits["train"].batches.one_of_each(np.random.default_rng(0)))
     run.model.eval()
-    measured = compare(run.model, shared_weights(run), batches)
-    for values, expected in zip(measured, by_hand(run, batches), strict=True):
-        np.testing.assert_allclose(values.numpy(), expected, atol=1e-6)
-        assert np.abs(expected - np.eye(2)).max() > 1e-3  # and not nothing
+    measured, expected = gradient_cosines(run.model, shared_weights(run), batches), by_hand(run, batches)
+    np.testing.assert_allclose(measured.numpy(), expected, atol=1e-6)
+    assert np.abs(expected - np.eye(2)).max() > 1e-3  # and not nothing
 
 
 def labelled(count: int) -> list[Sentence]:
@@ -121,19 +107,16 @@ def labelled(count: int) -> list[Sentence]:
     return made
 
 
-def test_a_twin_helps_more_than_a_task_with_shuffled_labels() -> None:
+def test_a_twin_agrees_more_than_a_task_with_shuffled_labels() -> None:
     names = ("pos", "twin", "shuffled")
     made = tuple(labelled(40))
     tasks = tuple(Task(name, "plain", (".", "J", "N", "T", "V")) for name in names)
     data = Corpus("toy", tasks, made, made, made)
     few: dict[str, Any] = _WORDS | {"encoder": "bilstm", "batch_size": 4}
     run, batch = begun(8, data, tasks=",".join(names), affinity_every=9, **few)
-    values = measure_affinity(run, batch, 9)
-    measured = affinities(names, {curve: [value] for curve, value in values.items()})
-    assert measured.cosine[0, 1] == pytest.approx(1, abs=1e-6)
-    assert measured.affinity[0, 1] == pytest.approx(measured.affinity[1, 0], abs=1e-6)
-    assert measured.affinity[0, 1] > max(0, measured.affinity[0, 2])
-    assert measured.cosine[0, 2] < 0.9
+    cosines = measure_gradient_cosines(run, batch, 9)
+    assert cosines[gradient_curve("pos", "twin")] == pytest.approx(1, abs=1e-6)
+    assert cosines[gradient_curve("pos", "shuffled")] < 0.9
 
 
 @pytest.mark.parametrize(
@@ -155,11 +138,13 @@ def test_the_training_is_bit_for_bit_that_of_a_run_without(
         runs[every] = Laboratory(toy(**described), tmp_path / str(every), corpus())
         runs[every].attempt()
     plain, measured = (lab.record.numbers for lab in runs.values())
-    curves = set(affinity_curves(("pos", "ner")))
+    curves = set(curves_of(gradient_curve, ("pos", "ner")))
     extra = {key: value for key, value in measured.items() if key[2] in curves}
     assert {key: value for key, value in measured.items() if key not in extra} == plain
     steps = STEPS * (2 if "draw_tasks" in changes else 1)
-    assert {step for _, step, _ in extra} == set(range(2, steps + 1, 2))
+    # Before a task's first step its head is zero, and so is its gradient.
+    at_steps = {step for _, step, _ in extra}
+    assert set(range(4, steps + 1, 2)) <= at_steps <= set(range(2, steps + 1, 2))
     weights = [
         {path.name: path.read_bytes() for path in (tmp_path / str(every)).rglob("*.safetensors")}
         for every in runs
@@ -169,12 +154,12 @@ def test_the_training_is_bit_for_bit_that_of_a_run_without(
 
 def test_zero_gradients_and_tasks_without_labels_have_no_value(encoder: str) -> None:
     run, batch = begun(0, encoder=encoder, affinity_every=1)
-    assert set(measure_affinity(run, batch, 1).values()) == {0.0}  # heads at zero: no gradient, no cosine
+    assert measure_gradient_cosines(run, batch, 1) == {}  # heads at zero: no gradient
     train_step(run, batch)
     run.model.train()
     half = sentences(20, 0, ("pos",)) + sentences(20, 1, ("ner",))
     run, batch = begun(3, corpus(train=half), encoder=encoder, affinity_every=4, batch_size=1)
-    assert measure_affinity(run, batch, 4) == {}
+    assert measure_gradient_cosines(run, batch, 4) == {}
 
 
 @pytest.mark.parametrize(
@@ -188,19 +173,18 @@ def test_refused_where_nothing_is_shared_and_trained(changes: dict[str, Any]) ->
     assert RunConfig.from_json(frozen.to_json()) == frozen
 
 
-def test_matrices_of_a_stored_run(store: Store) -> None:
+def test_the_matrix_of_a_stored_run(store: Store) -> None:
+    """Of an old run too, which measured lookahead affinities beside cosines."""
     tasks = ("b", "a", "c")
     (run,) = store.add_runs([stored_config(tasks=tasks)])
     values = {
-        1: {affinity_curve("b", "a"): 0.25, cosine_curve("b", "a"): 0.5, affinity_curve("a", "c"): -0.5},
-        2: {affinity_curve("b", "a"): 0.75, cosine_curve("a", "b"): 0.0, affinity_curve("a", "b"): math.nan},
+        1: {("a", "affinity from b"): 0.25, gradient_curve("b", "a"): 0.5},
+        2: {gradient_curve("a", "b"): 0.0, gradient_curve("a", "c"): math.nan},
     }
     store.add_metrics(run, [StepMetrics(step, step, step, of_step) for step, of_step in values.items()])
-    means = run_affinities(store, store.run(run))
-    assert means.tasks == tasks
     nan = math.nan
-    np.testing.assert_array_equal(means.affinity, [[nan, 0.5, nan], [nan, nan, -0.5], [nan, nan, nan]])
-    np.testing.assert_array_equal(means.cosine, [[1, 0.25, nan], [0.25, 1, nan], [nan, nan, 1]])
+    expected = [[1, 0.25, nan], [0.25, 1, nan], [nan, nan, 1]]
+    np.testing.assert_array_equal(run_gradients(store, store.run(run)), expected)
 
 
 def embedding_cosines(laboratory: Laboratory) -> dict[int, float]:
@@ -252,8 +236,10 @@ def test_embedding_cosines_are_evenly_spaced_and_of_the_last_step(
 
 def test_an_embedding_matrix_has_every_pair_once_in_any_order() -> None:
     tasks = ("b", "c", "a")
-    assert set(embedding_curves(tasks)) == {embedding_curve(*pair) for pair in combinations("abc", 2)}
+    assert set(curves_of(embedding_curve, tasks)) == {
+        embedding_curve(*pair) for pair in combinations("abc", 2)
+    }
     values = {embedding_curve("a", "b"): 0.5, embedding_curve("c", "b"): -0.25}
     nan = math.nan
     expected = [[1, -0.25, 0.5], [-0.25, 1, nan], [0.5, nan, 1]]
-    np.testing.assert_array_equal(cosine_matrix(tasks, values), expected)
+    np.testing.assert_array_equal(cosine_matrix(embedding_curve, tasks, values), expected)

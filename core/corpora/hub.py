@@ -1,0 +1,463 @@
+"""Any dataset of the Hugging Face Hub by its name, `hub:OWNER/NAME?config=…&revision=…`, or a local copy.
+
+A copy is a folder that `save_to_disk` wrote, or one of data files with its card, in place of OWNER/NAME. Read
+with `datasets`, which runs no script; only files of tables are opened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from core.corpora.catalogue import find_folder, look_up_hub
+from core.corpora.dataset_rows import corpus_of
+from core.corpora.folder import corpus_name, split_of
+from core.corpora.types import Corpus, Split
+from core.errors import CorpusError
+from core.paths import OUTSIDE, cache_dir, first_outside, may_read
+from core.plain_text import shortened
+from core.wording import all_of, first_of
+
+if TYPE_CHECKING:
+    from datasets import Dataset, DatasetBuilder
+
+PREFIX = "hub:"
+OPTIONS = ("config", "revision", "splits", "columns")
+"""The options of such a name, which stand right behind it."""
+
+_OPTION = re.compile(rf"(?:{'|'.join(OPTIONS)})=[^&+?]*")
+_REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
+_COMMIT = re.compile("[0-9a-f]{40}")
+_TABLES = ("parquet", "arrow", "csv", "json")
+"""The builders of `datasets` that read tables. Others read images, archives or pickles."""
+_SAVED = ("dataset_dict.json", "state.json")
+"""The files by which a folder of `save_to_disk` is told."""
+_TIMEOUT_S = 5.0
+_MOST_NAMES = 20
+_DEFAULT = "default"
+"""What `datasets` calls a configuration without a name."""
+_PARQUET = "refs/convert/parquet"
+"""The revision that the Hub makes itself: the same data without code."""
+
+
+@dataclass(frozen=True)
+class HubName:
+    """What the name of a dataset says.
+
+    source     OWNER/NAME, or the folder of a copy
+    config     its configuration; empty for the one that is its default
+    revision   a branch, a tag or a commit; empty for the newest
+    splits     the names of its training, dev and test split, or of training and test, where not as they tell;
+               `train[:90%]` is a part
+    columns    those to read, `COLUMN` or `COLUMN:NAME`; empty for all that are understood
+    """
+
+    source: str
+    config: str = ""
+    revision: str = ""
+    splits: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, name: str) -> HubName:
+        """What a name says. Raises CorpusError where an option is none or is given twice."""
+        source, _, text = name.removeprefix(PREFIX).partition("?")
+        if not source.strip():
+            raise CorpusError(f"'{name}' names no dataset; write {PREFIX}OWNER/NAME.")
+        values: dict[str, Any] = {}
+        for option in text.split("&") if text else ():
+            key, _, value = option.partition("=")
+            if key not in OPTIONS:
+                raise CorpusError(f"{name}: a dataset has no option '{key}'; it has {', '.join(OPTIONS)}.")
+            if key in values:
+                raise CorpusError(f"{name}: {key} is given twice; give it once.")
+            parts = tuple(part.strip() for part in value.split(","))
+            if not all(parts):
+                raise CorpusError(f"{name}: {key} is empty; give it a value, or leave it out.")
+            values[key] = parts if key in ("splits", "columns") else value.strip()
+        if len(values.get("splits", "12")) not in (2, 3):
+            raise CorpusError(f"{name}: splits must name two or three, as splits=train,validation,test.")
+        return cls(source.strip(), **values)
+
+    def __str__(self) -> str:
+        given = {each.name: getattr(self, each.name) for each in fields(self)[1:]}
+        texts = [
+            f"{key}={value if isinstance(value, str) else ','.join(value)}"
+            for key, value in given.items()
+            if value
+        ]
+        return f"{PREFIX}{self.source}{'?' * bool(texts)}{'&'.join(texts)}"
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of a copy; None where the Hub has the dataset."""
+        return find_folder(self.source)
+
+    @property
+    def corpus(self) -> str:
+        """What the corpus is called: as the dataset, and its configuration where one is given."""
+        folder = self.folder
+        name = self.source.rpartition("/")[2] if folder is None else corpus_name(folder)
+        return "-".join(filter(None, (name, self.config if self.config != name else "")))
+
+
+def is_hub(name: str) -> bool:
+    """Whether a corpus's name is that of a dataset."""
+    return name.startswith(PREFIX)
+
+
+def hub_name_in(text: str) -> tuple[str, str]:
+    """The name of a dataset that a text begins with, its own options with it, and what is left of the text:
+    options of others begin with `?` as ever.
+    """
+    end = re.compile(r"[^?+]*").match(text)
+    assert end is not None
+    base, rest = text[: end.end()], text[end.end() :]
+    while rest[:1] in ("?", "&") and (option := _OPTION.match(rest, 1)):
+        base, rest = f"{base}{'&' if '?' in base else '?'}{option[0]}", rest[option.end() :]
+    return base, f"?{rest[1:]}" if rest.startswith("&") else rest
+
+
+def placed(name: str) -> str:
+    """The same dataset by a name that holds wherever and whenever it is read: a copy by its whole path, one
+    of the Hub with its configuration and the commit that its revision is now.
+
+    Raises CorpusError as `read_hub`.
+    """
+    return str(_placed(HubName.read(name)))
+
+
+def _placed(wanted: HubName) -> HubName:
+    if (folder := wanted.folder) is not None:
+        return replace(wanted, source=str(folder.resolve()))
+    if not _REPOSITORY.fullmatch(wanted.source):
+        raise CorpusError(
+            f"'{shortened(wanted.source)}' is neither a folder here nor a dataset's name; write "
+            f"{PREFIX}OWNER/NAME, as {PREFIX}nyu-mll/glue?config=cola."
+        )
+    if _COMMIT.fullmatch(wanted.revision):
+        return wanted
+    commit, default = _newest(wanted.source, wanted.config, wanted.revision)
+    return replace(wanted, revision=commit, config=wanted.config or default)
+
+
+def is_here(name: str) -> bool:
+    """Whether a dataset can be read without the network."""
+    wanted = HubName.read(name)
+    is_pinned = _COMMIT.fullmatch(wanted.revision) is not None
+    return wanted.folder is not None or (
+        is_pinned and bool(_prepared(wanted.source, wanted.config, wanted.revision))
+    )
+
+
+def fingerprint(name: str) -> tuple[str, ...]:
+    """What changes with the content of a dataset: the files of a copy, or the commit.
+
+    Raises CorpusError as `read_hub`.
+    """
+    wanted = _placed(HubName.read(name))
+    if (folder := wanted.folder) is None:
+        return (wanted.revision,)
+    return tuple(f"{path}:{path.stat().st_size}:{path.stat().st_mtime_ns}" for path in _files(folder))
+
+
+def read_hub(name: str) -> Corpus:
+    """The corpus of a dataset.
+
+    Raises CorpusError in one sentence: where there is no such dataset, configuration, split or column, where
+    it is a script or no table, and where it is neither here nor can be reached.
+    """
+    asked = HubName.read(name)
+    wanted = _placed(asked)
+    folder = wanted.folder
+    revision = wanted.revision if folder is None else content_hash(folder)
+    data, config = _from_hub(wanted) if folder is None else _from_folder(folder, wanted.config, revision)
+    splits = _splits(asked, data)
+    origin = asked.source if folder is None else f"copy in {asked.source}"
+    about = (
+        f"dataset {origin}",
+        f"configuration {config}" if config != _DEFAULT else "",
+        f"{'revision' if folder is None else 'fingerprint'} {revision}",
+    )
+    return corpus_of(asked.corpus, splits, asked.columns, ", ".join(filter(None, about)), revision)
+
+
+def _splits(asked: HubName, data: Mapping[str, Dataset]) -> dict[Split, tuple[str, Dataset]]:
+    """The tables of the splits, each with its name there. Where none is the test split, that of dev is."""
+    if asked.splits:
+        order: tuple[Split, ...] = ("train", "dev", "test") if len(asked.splits) == 3 else ("train", "test")
+        return {
+            split: (title, _part(asked, title, data))
+            for split, title in zip(order, asked.splits, strict=True)
+        }
+    choose = f"choose them as splits=TRAIN,DEV,TEST; there are {all_of(list(data))}"
+    found: dict[Split, tuple[str, Dataset]] = {}
+    for title, table in data.items():
+        if (split := split_of(title)) is None:
+            continue
+        if split in found:
+            raise CorpusError(
+                f"{asked.corpus}: both {found[split][0]} and {title} could be the {split} split; {choose}."
+            )
+        found[split] = title, table
+    if "test" not in found and "dev" in found:
+        found["test"] = found.pop("dev")
+    for needed in ("train", "test"):
+        if needed not in found:
+            raise CorpusError(
+                f"{asked.corpus} has no {needed} split; {choose}. train[:90%] and train[90%:] are "
+                "parts of one."
+            )
+    return found
+
+
+def _part(asked: HubName, title: str, data: Mapping[str, Dataset]) -> Dataset:
+    """A split, or the part of one that `title` says as `datasets` writes it."""
+    from datasets import ReadInstruction, concatenate_datasets
+
+    try:
+        parts = ReadInstruction.from_spec(title).to_absolute(
+            {name: len(table) for name, table in data.items()}
+        )
+    except (ValueError, AssertionError):
+        raise CorpusError(
+            f"{asked.corpus} has no split '{shortened(title)}'; there are {all_of(list(data))}, and parts of "
+            "them, as train[:90%]."
+        ) from None
+    return concatenate_datasets([data[part.splitname].select(range(part.from_, part.to)) for part in parts])
+
+
+# Copies.
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files of a copy. Raises CorpusError where one may not be read."""
+    if outside := first_outside(folder):
+        raise CorpusError(f"{outside} {OUTSIDE}")
+    if not folder.is_dir():
+        raise CorpusError(f"{folder} is a file; name the folder of a dataset.")
+    return [path for path in sorted(folder.rglob("*")) if path.is_file()]
+
+
+def content_hash(folder: Path) -> str:
+    """16 hexadecimal digits of SHA-256 over the names and contents of a copy's files."""
+    digest = hashlib.sha256()
+    for path in _files(folder):
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{content}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _from_folder(folder: Path, config: str, content: str) -> tuple[Mapping[str, Dataset], str]:
+    """The tables of a copy with this hash, and the name of their configuration."""
+    from datasets import Dataset, load_from_disk
+
+    for place in (folder / config, folder) if config else (folder,):
+        if any((place / file).is_file() for file in _SAVED):
+            _check_saved(place)
+            with _told(str(folder)):
+                saved = load_from_disk(str(place))
+            if not isinstance(saved, Dataset):
+                return saved, config or _DEFAULT
+            return {str(saved.split or "train"): saved}, config or _DEFAULT
+    with _told(str(folder)), quiet():
+        # `datasets` would take what it has kept of other files that the same card names.
+        builder = _builder(str(folder), config, cache_dir=str(cache_dir("datasets") / content))
+        for path in chain(*(builder.config.data_files or {}).values()):
+            if not Path(path).is_relative_to(folder) or not may_read(path):
+                raise CorpusError(
+                    f"The card of {folder} names a file outside of it, which is not read: {path}."
+                )
+        builder.download_and_prepare()
+        return builder.as_dataset(), builder.config.name
+
+
+def _check_saved(place: Path) -> None:
+    """Raises CorpusError where a folder of `save_to_disk` leads to files elsewhere."""
+    for state in (place / "state.json", *place.glob("*/state.json")):
+        if not state.is_file():
+            continue
+        try:
+            names = [each["filename"] for each in json.loads(state.read_text("utf-8"))["_data_files"]]
+        except (OSError, ValueError, KeyError, TypeError):
+            raise CorpusError(f"{state} cannot be read; save the dataset anew.") from None
+        if any(Path(str(name)).name != name for name in names):
+            raise CorpusError(f"{state} names a file outside of its folder, which is not read.")
+
+
+# The Hub.
+
+
+@lru_cache(maxsize=256)
+def _newest(repository: str, config: str, revision: str) -> tuple[str, str]:
+    """The commit that a revision is now, and the configuration that is its default, empty where none has a
+    name; without the Hub those of the newest copy on this machine.
+
+    Raises CorpusError where there is no such dataset or revision, where it is a script, and where neither is
+    to be had.
+    """
+    from huggingface_hub import constants, get_token
+
+    named = f"{repository}{f' in the revision {revision}' if revision else ''}"
+    url = f"{constants.ENDPOINT}/api/datasets/{repository}/revision/{quote(revision or 'main', safe='')}"
+    token = get_token()
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    try:
+        if constants.HF_HUB_OFFLINE:
+            raise ConnectionError("HF_HUB_OFFLINE")
+        # Asked once and directly: the Hub's client would try again for half a minute without a network.
+        with urllib.request.urlopen(
+            urllib.request.Request(url, headers=headers), timeout=_TIMEOUT_S
+        ) as answer:
+            about = json.load(answer)
+        commit, files = str(about["sha"]), [str(file["rfilename"]) for file in about.get("siblings", ())]
+        default = _default_config(about.get("cardData") or {})
+    except urllib.error.HTTPError as error:
+        raise CorpusError(
+            f"The Hugging Face Hub does not offer the dataset {named} (it answers {error.code}). Check the "
+            "name, and log in to the Hub if it is private or gated."
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        copies = [] if revision else _prepared(repository, config or "*")
+        if copies and len({copy.parts[-3] for copy in copies}) == 1:
+            return copies[-1].name, copies[-1].parts[-3].removesuffix(_DEFAULT)
+        raise CorpusError(_unreachable(named)) from None
+    script = f"{repository.rpartition('/')[2]}.py"
+    if script in files:
+        raise CorpusError(_is_script(repository, script))
+    return commit, default
+
+
+def _default_config(card: Mapping[str, Any]) -> str:
+    """The configuration that a dataset's card makes the default; empty where it names none."""
+    configs = card.get("configs") or card.get("dataset_info") or ()
+    configs = [configs] if isinstance(configs, dict) else configs
+    names = [str(each.get("config_name", _DEFAULT)) for each in configs]
+    marked = [name for name, each in zip(names, configs, strict=True) if each.get("default")]
+    chosen = next(iter(marked), names[0] if len(names) == 1 else "")
+    return chosen.removesuffix(_DEFAULT)
+
+
+def _unreachable(repository: str) -> str:
+    return (
+        f"The dataset {repository} is not on this machine and the Hugging Face Hub cannot be reached; name "
+        f"the folder of a copy, as {PREFIX}/path/to/copy (written by save_to_disk, or data files with their "
+        "card)."
+    )
+
+
+def _is_script(repository: str, script: str) -> str:
+    return (
+        f"The dataset {repository} is a script ({script}), and scripts are never run; read the copy that the "
+        f"Hub made of its data, with the option revision={_PARQUET}."
+    )
+
+
+def _prepared(repository: str, config: str, commit: str = "*") -> list[Path]:
+    """The folders of `datasets` that hold this dataset ready to be read, the newest last."""
+    from datasets import config as settings
+    from datasets.naming import camelcase_to_snakecase
+
+    owner, _, name = repository.rpartition("/")
+    root = Path(settings.HF_DATASETS_CACHE) / f"{owner}___{camelcase_to_snakecase(name)}"
+    whole = [
+        path
+        for path in root.glob(f"{config or _DEFAULT}/*/{commit}")
+        if _COMMIT.fullmatch(path.name) and (path / "dataset_info.json").is_file()
+    ]
+    return sorted(whole, key=lambda path: path.stat().st_mtime)
+
+
+def _from_hub(wanted: HubName) -> tuple[Mapping[str, Dataset], str]:
+    """The tables of a commit, and the name of their configuration. What was read once is read without the
+    Hub.
+    """
+    from datasets.packaged_modules.cache.cache import Cache
+
+    named = f"{wanted.source} in the revision {wanted.revision}"
+    with _told(named, _unreachable(named)), quiet():
+        for ready in _prepared(wanted.source, wanted.config, wanted.revision)[-1:]:
+            config, version, commit = ready.parts[-3:]
+            copy = Cache(
+                dataset_name=wanted.source.rpartition("/")[2],
+                repo_id=wanted.source,
+                config_name=config,
+                version=version,
+                hash=commit,
+            )
+            return copy.as_dataset(), config
+        look_up_hub()
+        builder = _builder(wanted.source, wanted.config, wanted.revision)
+        # Without the network, `datasets` takes whatever revision it has read last.
+        if builder.hash != wanted.revision:
+            raise CorpusError(_unreachable(named))
+        builder.download_and_prepare()
+        return builder.as_dataset(), builder.config.name
+
+
+def _builder(
+    source: str, config: str, revision: str | None = None, cache_dir: str | None = None
+) -> DatasetBuilder:
+    """What reads the files of a dataset. Raises CorpusError where it is a script, has no such configuration,
+    or is no table; else as `datasets`.
+    """
+    from datasets import get_dataset_config_names, load_dataset_builder
+
+    try:
+        builder = load_dataset_builder(source, config or None, cache_dir=cache_dir, revision=revision)
+    except RuntimeError:
+        raise CorpusError(_is_script(source, f"{Path(source).name}.py")) from None
+    except ValueError:
+        names = get_dataset_config_names(source, revision=revision)
+        if config in names or (not config and len(names) < 2):
+            raise
+        has = f"no configuration '{shortened(config)}'" if config else "several configurations"
+        raise CorpusError(
+            f"The dataset {source} has {has}; name one as config=NAME: {first_of(names, _MOST_NAMES)}."
+        ) from None
+    if builder.name not in _TABLES:
+        raise CorpusError(
+            f"The dataset {source} holds files of the kind {builder.name}; those of {all_of(list(_TABLES))} "
+            "are read."
+        )
+    return builder
+
+
+@contextmanager
+def _told(name: str, unreachable: str = "") -> Iterator[None]:
+    """Around `datasets`: what it raises becomes a CorpusError."""
+    from datasets.exceptions import DatasetNotFoundError, DatasetsError
+
+    try:
+        yield
+    except (DatasetsError, ValueError, OSError) as error:
+        if unreachable and isinstance(error, OSError) and not isinstance(error, DatasetNotFoundError):
+            raise CorpusError(unreachable) from error
+        reason = shortened(str(error).partition("\n")[0])
+        raise CorpusError(f"The dataset {name} cannot be read ({reason}).") from error
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the progress bars of `datasets`: a worker's log is read by people."""
+    from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+
+    was_disabled = are_progress_bars_disabled()
+    disable_progress_bars()
+    try:
+        yield
+    finally:
+        if not was_disabled:
+            enable_progress_bars()

@@ -1,0 +1,226 @@
+"""Runs a study to its end: queues the runs that are missing, waits, and goes on to the next stage.
+
+The runs of a study are ordinary runs of the store, found by their description, whoever launched them. All
+that is known of a study is in the store, so one that was killed goes on where it was.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from core.config import RunConfig
+from core.errors import MRNLabError
+from core.paths import cache_dir
+from core.recording.owner import process
+from core.store import ACTIVE, Run, RunState, Store
+from core.store.records import Owner
+from core.studies.analysis import MEAN
+from core.studies.study import (
+    Layout,
+    chosen_arm,
+    dev_mean,
+    next_runs,
+)
+from core.wording import percent
+from jobs.engines import Engine
+from jobs.queue import control
+from jobs.queue.maintenance import QueueMaintenance
+from jobs.queue.submit import check
+from jobs.studies.progress import Progress, StudyRuns, Version, sweep_name, sweep_of
+from jobs.worker.devices import slot_count
+from jobs.worker.process import is_alive, kill
+from jobs.worker.start import start
+
+_POLL_S = 1.0
+# The next setting is queued while so many runs per slot still wait: no slot idles, and settings end in order.
+_WAITING_PER_SLOT = 4
+# A run whose worker died is queued again, but not for ever: it may be the run that kills it.
+_MOST_ATTEMPTS = 3
+
+
+def follow(
+    store: Store,
+    layouts: Sequence[Layout],
+    tell: Callable[[str], object],
+    *,
+    keep: Callable[[Iterable[Run]], None] | None = None,
+    engine: Engine | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> bool:
+    """Queues what is missing and waits until every setting is at its end; whether all went well.
+
+    `keep` is given the study's finished runs whenever there is a new one.
+
+    Failed runs are reported once; lost and cancelled runs are queued again. A setting that cannot be run here
+    (no corpus, say) is reported and left out. Raises MRNLabError where no worker can be started.
+    """
+    runs = StudyRuns(store, layouts)
+    _resume(store, runs, engine)
+    queue = _StudyQueue(store, runs, layouts, tell)
+    maintenance = QueueMaintenance(store, engine)
+    seen: Progress | None = None
+    while True:
+        progress = runs.look()
+        if progress is not seen:
+            seen = progress
+            if keep is not None:
+                keep(progress.succeeded.values())
+            if queue.at_end(progress):
+                return queue.well and not progress.failed
+        maintenance.look()
+        maintenance.check_starts()
+        sleep(_POLL_S)
+
+
+def _resume(store: Store, runs: StudyRuns, engine: Engine | None = None) -> None:
+    """Queue again what was stopped or lost."""
+    ended = runs.look().failed.values()
+    control.resume(store, [run.id for run in ended if run.state is not RunState.FAILED], engine)
+
+
+_followers: list[Any] = []  # kept, so that each is reaped once it has ended
+
+
+def _follower_card(store: Store, study: str) -> Path:
+    return cache_dir("studies") / f"{hashlib.sha256(store.url.encode()).hexdigest()[:12]}-{study}.json"
+
+
+def follower(store: Store, study: str) -> Owner | None:
+    """The process that `start_study` has left to follow this study, while it lives."""
+    try:
+        owner = Owner(**json.loads(_follower_card(store, study).read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+    return owner if is_alive(owner) else None
+
+
+def start_study(store: Store, version: Version) -> list[str]:
+    """Queue the first runs that are missing, and leave the others to a process of its own: `mrnlab study`.
+
+    Returns what is left out, a sentence each. Raises MRNLabError where nothing of it can be run here.
+    """
+    layouts, notes = version.layouts(), list[str]()
+    runs = StudyRuns(store, layouts)
+    _resume(store, runs)
+    queue = _StudyQueue(store, runs, layouts, notes.append)
+    at_end = queue.at_end(runs.look())
+    if at_end and not queue.well:
+        raise MRNLabError(" ".join(notes))
+    card = _follower_card(store, version.study)
+    with FileLock(card.with_suffix(".lock")):  # two pages may start it at once
+        if follower(store, version.study) is None:
+            command = [sys.executable, "-c", "from jobs.cli import main; main()", *version.arguments()]
+            child = start(command, store.url)
+            _followers[:] = [other for other in _followers if other.poll() is None] + [child]
+            card.write_text(json.dumps(dataclasses.asdict(process(child.pid))))
+    return [] if queue.well else notes
+
+
+def stop_study(store: Store, study: str) -> list[control.Answer]:
+    """End the process that follows the study, and stop the study's runs that wait or train."""
+    if (owner := follower(store, study)) is not None:
+        kill(owner)
+    active = store.runs(states=ACTIVE, with_facts=False)
+    return control.stop(store, [run.id for run in active if (run.sweep or "").startswith(sweep_of(study))])
+
+
+class _StudyQueue:
+    """Queues the runs of settings, and tells each stage once."""
+
+    def __init__(
+        self, store: Store, runs: StudyRuns, layouts: Sequence[Layout], tell: Callable[[str], object]
+    ) -> None:
+        self._store, self._runs, self._tell = store, runs, tell
+        self._layouts = list(layouts)
+        self._checked: set[str] = set()
+        self._messages: set[str] = set()
+        self._ended: set[str] = set()
+        self.well = True
+
+    def at_end(self, progress: Progress) -> bool:
+        """Queues what may be queued now; whether nothing is left to run."""
+        lost = [run for run in progress.failed.values() if run.state is RunState.LOST]
+        if again := [run.id for run in lost if run.attempt < _MOST_ATTEMPTS]:
+            control.resume(self._store, again)
+            return False
+        for run in progress.failed.values():
+            why = "" if run.error is None else f": {run.error.message}"
+            self._tell_once(
+                f"Run {run.id} ({run.sweep or 'no sweep'}) {run.state.word}{why} `mrnlab retry {run.id}` "
+                "tries it again."
+            )
+        waiting = sum(run.state is RunState.QUEUED for run in progress.active.values())
+        room = _WAITING_PER_SLOT * slot_count() - waiting
+        known = set(progress.active)
+        is_left = False
+        for layout in list(self._layouts):
+            due = next_runs(layout, progress.dev, progress.failed)
+            self._tell_stages(layout, progress, at_end=not due)
+            new = [run for run in due if run not in known]
+            if new and room > 0 and not self._queue(layout, new):
+                continue
+            is_left = is_left or bool(due)
+            known |= set(new)
+            room -= len(new)
+        return not is_left
+
+    def _queue(self, layout: Layout, new: Sequence[RunConfig]) -> bool:
+        """Whether these runs could be queued. Before its first, all of a setting are checked."""
+        name = layout.setting.name
+        try:
+            if name not in self._checked:
+                check(list(layout.runs()))
+                self._checked.add(name)
+        except MRNLabError as error:
+            self._tell(f"{name} is left out: {error}")
+            self._layouts.remove(layout)
+            self.well = False
+            return False
+        with self._store.queueing_alone():
+            now = self._runs.look()  # another command or page may have queued them meanwhile
+            known = {*now.failed, *now.active, *now.succeeded}
+            self._store.add_runs([run for run in new if run not in known], sweep_name(layout))
+        return True
+
+    def _tell_stages(self, layout: Layout, progress: Progress, *, at_end: bool) -> None:
+        study, setting = layout.study, layout.setting
+        if setting.name in self._ended:
+            return
+        chosen = {
+            family: chosen_arm(layout, family, progress.dev, progress.failed)
+            for family, arms in layout.arms.items()
+            if len(arms) > 1
+        }
+        if chosen and all(chosen.values()):
+            choices = []
+            for family, arm in chosen.items():
+                if arm is not None:
+                    mean = dev_mean(arm, study.search_seeds_of(setting), setting.targets, progress.dev)
+                    choices.append(
+                        f"{family} {layout.families[family].describe(arm.values)} ({percent(mean)})"
+                    )
+            self._tell_once(f"{setting.name}: dev chose {', '.join(choices)}.")
+        if at_end:
+            self._ended.add(setting.name)
+            result = next(result for result in self._runs.results() if result.setting.name == setting.name)
+            scores = [
+                f"{outcome.family.name} {percent(outcome.scores[MEAN].mean)}"
+                + (f" ({outcome.differences[MEAN].verdict})" if MEAN in outcome.differences else "")
+                for outcome in result.outcomes
+                if MEAN in outcome.scores
+            ]
+            self._tell_once(f"{setting.name} is done: {', '.join(scores) or 'no family has a score'}.")
+
+    def _tell_once(self, message: str) -> None:
+        if message not in self._messages:
+            self._messages.add(message)
+            self._tell(message)

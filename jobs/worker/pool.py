@@ -1,0 +1,95 @@
+"""The workers of this machine: how many live, and whether others are to be started."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+import psutil
+
+from core.recording.owner import hostname
+from core.store import Owner, Store
+from jobs.worker.devices import slot_count
+from jobs.worker.idle import linger_seconds, starts_ahead
+from jobs.worker.liveness import hang_limit, trained_runs
+from jobs.worker.slots import end_hung, taken_slots
+from jobs.worker.standstill import START_S, ProgressFile, Standstill
+from jobs.worker.start import SUPERVISOR, start
+
+
+class WorkerPool:
+    """Starts supervised workers. Two dashboards that do so at once start a worker too many at worst."""
+
+    def __init__(
+        self,
+        command: Sequence[str] = SUPERVISOR,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._command = command
+        self._clock = clock
+        self._waiting_since: float | None = None
+        self._children: list[subprocess.Popen[bytes]] = []
+        self._standstills: dict[Owner, Standstill] = {}
+        self._lock = threading.Lock()
+
+    def ensure_workers(self, store: Store) -> int:
+        """Starts workers while runs may be claimed here and slots are free; returns how many it started.
+
+        One that holds a slot without a run and hangs is ended: its own supervisor may have died.
+        Raises MRNLabError where no process can be started or a setting is wrong; the runs stay queued then.
+        """
+        with self._lock:
+            hang_limit(), linger_seconds()  # a worker would end at once where one is wrong
+            holders = taken_slots(store.url).values()
+            # Read before the queue is read: a run that is claimed in between is counted nowhere.
+            busy = {run.owner for run in trained_runs(store)} if holders else set()
+            self._end_hung(store, [owner for owner in holders if owner not in busy])
+            if not store.claimable(hostname()):
+                self._waiting_since = None
+                return 0
+            # A child that has not taken its slot yet counts too; one that has is counted once.
+            live = len(self._live(store))
+            idle = live - sum(owner in busy for owner in taken_slots(store.url).values())
+            waiting = store.claimable(hostname())
+            if self._waiting_since is None:
+                self._waiting_since = self._clock()
+            elif self._clock() - self._waiting_since > START_S:
+                idle = 0  # those that could have taken a run by now are not relied on
+            started = max(0, min(waiting - idle, slot_count() - live))
+            for _ in range(started):
+                self._children.append(start(self._command, store.url))
+            return started
+
+    def expect_run(self, store: Store) -> None:
+        """Starts a worker where none is alive and workers wait for runs long enough."""
+        with self._lock:
+            if starts_ahead() and not self._live(store):
+                self._children.append(start(self._command, store.url))
+
+    def live_workers(self, store: Store) -> int:
+        """How many workers of this store are alive on this machine."""
+        with self._lock:
+            return len(self._live(store))
+
+    def _end_hung(self, store: Store, idle: Sequence[Owner]) -> None:
+        self._standstills = {
+            owner: self._standstills.get(owner) or Standstill(ProgressFile(store.url, owner), self._clock)
+            for owner in idle
+        }
+        hang_s = hang_limit()
+        for owner, standstill in self._standstills.items():
+            if standstill.is_hung(hang_s):
+                end_hung(store, owner, hang_s)
+
+    def _live(self, store: Store) -> set[int]:
+        # Polling also reaps: a finished child that nobody asks for stays a zombie.
+        self._children = [child for child in self._children if child.poll() is None]
+        live = {child.pid for child in self._children}
+        for owner in taken_slots(store.url).values():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                parent = psutil.Process(owner.pid).ppid()
+                live.add(parent if parent in live else owner.pid)  # a supervisor counts for its worker
+        return live

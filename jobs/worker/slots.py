@@ -1,0 +1,124 @@
+"""The slots of this machine: each worker holds one while it lives."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import time
+from collections.abc import Iterator
+
+from filelock import FileLock, Timeout
+
+from core.recording.owner import this_process
+from core.store import Owner, Store
+from jobs.worker.devices import slot_count, slot_device
+from jobs.worker.liveness import hang_limit, trained_runs
+from jobs.worker.process import is_alive, kill
+from jobs.worker.standstill import ProgressFile, workers_folder
+
+# A worker without a run moves several times a second, but not while it imports torch.
+_STANDS_STILL_S = 30.0
+# How long a new worker tries: longer than another needs to let go of a slot, or to die.
+_SLOT_PATIENCE_S = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Slot:
+    """A place for one worker. `device` is what a run with device `auto` gets there, always the same."""
+
+    number: int
+
+    @property
+    def device(self) -> str:
+        return slot_device(self.number)
+
+
+def taken_slots(store_url: str) -> dict[int, Owner]:
+    """The slots of this store's workers on this machine, each with the living process that holds it."""
+    taken = {}
+    for path in sorted(workers_folder(store_url).glob("slot-*.json")):
+        try:
+            owner = Owner(**json.loads(path.read_text()))
+        except (OSError, ValueError, TypeError):
+            continue  # just being written, or just removed
+        if is_alive(owner):
+            taken[int(path.stem.removeprefix("slot-"))] = owner
+    return taken
+
+
+@contextlib.contextmanager
+def free_slot(store_url: str, patience_s: float = _SLOT_PATIENCE_S) -> Iterator[Slot | None]:
+    """Hold a free slot while the block runs; None where all are taken.
+
+    The system releases the lock of a slot however its process ends. The holder is written beside the lock,
+    so that others need not touch the lock to look; from then on it counts as one that moves.
+    """
+    folder = workers_folder(store_url)
+    progress = ProgressFile(store_url, this_process())
+    deadline = time.monotonic() + patience_s
+    while True:
+        for number in range(slot_count()):
+            lock = FileLock(folder / f"slot-{number}.lock")
+            try:
+                lock.acquire(blocking=False)
+            except Timeout:
+                continue
+            card = folder / f"slot-{number}.json"
+            try:
+                partial = card.with_suffix(f".{os.getpid()}")
+                partial.write_text(json.dumps(dataclasses.asdict(this_process())))
+                partial.replace(card)
+                progress.touch()
+                yield Slot(number)
+            finally:
+                progress.remove()
+                card.unlink(missing_ok=True)
+                lock.release()
+            return
+        if time.monotonic() >= deadline:
+            yield None
+            return
+        time.sleep(0.05)
+
+
+@dataclasses.dataclass(frozen=True)
+class IdleHolder:
+    """A worker that holds a slot, trains nothing and has not moved for so many seconds, by the wall clock."""
+
+    slot: int
+    owner: Owner
+    still_s: float
+
+    def __str__(self) -> str:
+        return (
+            f"The worker in slot {self.slot} (process {self.owner.pid}) has no run and has not moved for "
+            f"{self.still_s:,.0f} s. A worker is ended after {hang_limit():,.0f} s without progress "
+            "(MRNLAB_HANG_S)."
+        )
+
+
+def standing_still(store: Store) -> list[IdleHolder]:
+    """The workers of this machine that may hang before they take a run, so that runs wait for their slots.
+
+    Raises StoreError.
+    """
+    holders = [
+        IdleHolder(slot, owner, ProgressFile(store.url, owner).untouched_s())
+        for slot, owner in taken_slots(store.url).items()
+    ]
+    holders = [holder for holder in holders if holder.still_s > _STANDS_STILL_S]
+    busy = {run.owner for run in trained_runs(store)} if holders else set()
+    return [holder for holder in holders if holder.owner not in busy]
+
+
+def end_hung(store: Store, owner: Owner, after_s: float) -> bool:
+    """End a worker that has not moved for so long; whether its process is gone."""
+    ProgressFile(store.url, owner).give_up(after_s)
+    if not kill(owner):
+        return False
+    deadline = time.monotonic() + _SLOT_PATIENCE_S
+    while is_alive(owner) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not is_alive(owner)
