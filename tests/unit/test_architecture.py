@@ -134,6 +134,13 @@ def test_the_picture_of_jobs_is_so() -> None:
     assert {(a, b) for a, targets in lines for b in targets.split(" & ")} == _rooms("jobs")
 
 
+def test_pages_do_not_import_each_other() -> None:
+    """Nor does what they share import one."""
+    pages = {path.parent.name for path in SOURCES["dashboard"] if path.name == "page.py"}
+    assert len(pages) > 6
+    assert not {(a, b) for a, b in _rooms("dashboard") if b in pages}
+
+
 def _reached(module: str) -> set[str]:
     """The modules of the dashboard that a module imports, itself among them, directly or not."""
     reached, waiting = set(), [module]
@@ -155,13 +162,6 @@ def test_a_page_reaches_few_modules(page: str, most: int) -> None:
     reached = _reached(f"dashboard.{page}.page")
     assert "dashboard.shared.resources" in reached
     assert len(reached) < most, sorted(reached)
-
-
-def test_no_page_imports_from_another() -> None:
-    """What two pages need is in `dashboard.shared`, which imports no page."""
-    pages = {path.parent.name for path in SOURCES["dashboard"] if path.name == "page.py"}
-    assert len(pages) > 5
-    assert not {(a, b) for a, b in _rooms("dashboard") if b in pages}
 
 
 def test_charts_and_queries_know_no_streamlit() -> None:
