@@ -90,7 +90,7 @@ def test_a_healthy_laboratory(store: Store) -> None:
     assert examined() == []
     with examine() as examination:
         facts = examination.facts
-    assert (facts["runs"], facts["rows"]["runs"], facts["revision"]) == ({"succeeded": 1}, 1, "0005")
+    assert (facts["runs"], facts["rows"]["runs"], facts["revision"]) == ({"succeeded": 1}, 1, "0006")
 
 
 class TestInstallation:
