@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -45,6 +45,7 @@ _SAVED = ("dataset_dict.json", "state.json")
 """The files by which a folder of `save_to_disk` is told."""
 _TIMEOUT_S = 5.0
 _MOST_NAMES = 20
+_MOST_FILES = 20_000
 _DEFAULT = "default"
 """What `datasets` calls a configuration without a name."""
 _PARQUET = "refs/convert/parquet"
@@ -201,7 +202,7 @@ def _splits(asked: HubName, data: Mapping[str, Dataset]) -> dict[Split, tuple[st
             split: (title, _part(asked, title, data))
             for split, title in zip(order, asked.splits, strict=True)
         }
-    choose = f"choose them as splits=TRAIN,DEV,TEST; there are {all_of(list(data))}"
+    choose = f"choose them as splits=TRAIN,DEV,TEST; its splits are {all_of(list(data))}"
     found: dict[Split, tuple[str, Dataset]] = {}
     for title, table in data.items():
         if (split := split_of(title)) is None:
@@ -232,8 +233,8 @@ def _part(asked: HubName, title: str, data: Mapping[str, Dataset]) -> Dataset:
         )
     except (ValueError, AssertionError):
         raise CorpusError(
-            f"{asked.corpus} has no split '{shortened(title)}'; there are {all_of(list(data))}, and parts of "
-            "them, as train[:90%]."
+            f"{asked.corpus} has no split '{shortened(title)}'; its splits are {all_of(list(data))}, and "
+            "parts of them, as train[:90%]."
         ) from None
     return concatenate_datasets([data[part.splitname].select(range(part.from_, part.to)) for part in parts])
 
@@ -242,12 +243,15 @@ def _part(asked: HubName, title: str, data: Mapping[str, Dataset]) -> Dataset:
 
 
 def _files(folder: Path) -> list[Path]:
-    """The files of a copy. Raises CorpusError where one may not be read."""
-    if outside := first_outside(folder):
-        raise CorpusError(f"{outside} {OUTSIDE}")
+    """The files of a copy. Raises CorpusError where that is no folder of one, or one may not be read."""
     if not folder.is_dir():
         raise CorpusError(f"{folder} is a file; name the folder of a dataset.")
-    return [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    found = list(islice(folder.rglob("*"), _MOST_FILES + 1))
+    if len(found) > _MOST_FILES:
+        raise CorpusError(f"{folder} holds more than {_MOST_FILES:,} files; name the folder of one dataset.")
+    if outside := first_outside(folder):
+        raise CorpusError(f"{outside} {OUTSIDE}")
+    return [path for path in sorted(found) if path.is_file()]
 
 
 def content_hash(folder: Path) -> str:

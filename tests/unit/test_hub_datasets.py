@@ -257,7 +257,10 @@ def test_a_test_split_without_gold_gives_way_to_dev(tmp_path: Path) -> None:
         ("?config=sst2", "has no configuration 'sst2'; name one as config=NAME: cola, stsb, mnli"),
         ("?config=mnli", "both validation_matched and validation_mismatched could be the dev split"),
         ("?config=cola&splits=train", "splits must name two or three"),
-        ("?config=cola&splits=train,dev,test", "has no split 'dev'; there are train, validation and test"),
+        (
+            "?config=cola&splits=train,dev,test",
+            "has no split 'dev'; its splits are train, validation and test",
+        ),
         ("?config=cola&columns=sentence,mark", "has no column 'mark'; its columns are sentence, label, idx"),
         ("?config=cola&columns=sentence:a,label:a", "no name twice"),
         ("?config=cola&columns=", "columns is empty"),
@@ -426,6 +429,34 @@ def test_nothing_outside_of_a_copy_is_read(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("MRNLAB_HOME", str(tmp_path / "home"))
     with pytest.raises(CorpusError, match="neither a folder here nor"):
         load(f"hub:{saved}")
+
+
+def test_a_copy_may_hold_csv_or_json_and_one_table_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "train.csv").write_text("text,label\nit works,yes\nit fails,no\n,no\nit may,\n")
+    with pytest.raises(
+        CorpusError, match=r"mine has no test split; .*; its splits are train\. train\[:90%\] and"
+    ):
+        load(f"hub:{folder}")
+    corpus = load(f"hub:{folder}?splits=train,train[:50%]")
+    assert [sentence.labels["mine"] for sentence in corpus.train] == [("yes",), ("no",)]
+    assert len(corpus.test) == 2
+    assert "train: 1 row without words left out." in corpus.notes
+    assert "train: 1 row without labels left out." in corpus.notes
+    rows = [{"tokens": ["Ada"], "ner_tags": ["B-PER"]}, {"tokens": ["ran"], "ner_tags": ["O"]}]
+    folder = tmp_path / "lines"
+    folder.mkdir()
+    for split in ("train", "dev", "test"):
+        (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert [len(load(f"hub:{folder}").split(split)) for split in ("train", "dev", "test")] == [2, 2, 2]
+    monkeypatch.setattr(hub, "_MOST_FILES", 2)
+    with pytest.raises(CorpusError, match="holds more than 2 files"):
+        load(f"hub:{folder}")
+    with pytest.raises(CorpusError, match=r"train.csv is a file"):
+        load(f"hub:{tmp_path}/mine/train.csv")
 
 
 def test_scripts_and_other_files_are_refused(tmp_path: Path) -> None:
