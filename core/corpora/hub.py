@@ -45,7 +45,7 @@ _SAVED = ("dataset_dict.json", "state.json")
 """The files by which a folder of `save_to_disk` is told."""
 _TIMEOUT_S = 5.0
 _MOST_NAMES = 20
-_MOST_FILES = 20_000
+_MOST_FILES = 5_000
 _DEFAULT = "default"
 """What `datasets` calls a configuration without a name."""
 _PARQUET = "refs/convert/parquet"

@@ -410,27 +410,6 @@ def test_a_copy_is_read_anew_where_its_files_change(tmp_path: Path) -> None:
     assert before.readings[0].revision != after.readings[0].revision
 
 
-def test_nothing_outside_of_a_copy_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    secret = tmp_path / "secret.csv"
-    secret.write_text("text,label\na b,x\nc d,y\n")
-    folder = tmp_path / "mine"
-    folder.mkdir()
-    lines = ["---", "configs:", "- config_name: default", f"  data_files: {secret}", "---"]
-    (folder / "README.md").write_text("\n".join(lines))
-    with pytest.raises(CorpusError, match="names a file outside of it"):
-        load(f"hub:{folder}")
-    saved = as_saved(tmp_path / "saved", {"": WNUT_17})
-    state = json.loads((saved / "train" / "state.json").read_text())
-    state["_data_files"][0]["filename"] = "../../secret.arrow"
-    (saved / "train" / "state.json").write_text(json.dumps(state))
-    with pytest.raises(CorpusError, match="names a file outside of its folder"):
-        load(f"hub:{saved}")
-    monkeypatch.setenv("MRNLAB_DATA_ROOTS", str(tmp_path / "allowed"))
-    monkeypatch.setenv("MRNLAB_HOME", str(tmp_path / "home"))
-    with pytest.raises(CorpusError, match="neither a folder here nor"):
-        load(f"hub:{saved}")
-
-
 def test_a_copy_may_hold_csv_or_json_and_one_table_in_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -457,26 +436,6 @@ def test_a_copy_may_hold_csv_or_json_and_one_table_in_parts(
         load(f"hub:{folder}")
     with pytest.raises(CorpusError, match=r"train.csv is a file"):
         load(f"hub:{tmp_path}/mine/train.csv")
-
-
-def test_scripts_and_other_files_are_refused(tmp_path: Path) -> None:
-    script = tmp_path / "mine"
-    script.mkdir()
-    (script / "mine.py").write_text("raise SystemExit")
-    with pytest.raises(CorpusError, match=r"is a script \(mine.py\).*revision=refs/convert/parquet"):
-        load(f"hub:{script}")
-    texts = tmp_path / "notes"
-    texts.mkdir()
-    for split in ("train", "test"):
-        (texts / f"{split}.txt").write_text("some words\n")
-    with pytest.raises(
-        CorpusError, match="holds files of the kind text; those of parquet, arrow, csv and json"
-    ):
-        load(f"hub:{texts}")
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    with pytest.raises(CorpusError, match="cannot be read"):
-        load(f"hub:{empty}")
 
 
 # The Hub, by what it once answered.
