@@ -70,7 +70,7 @@ def test_a_run_taken_in_is_the_same_run(outwards: bool, store: Store, other: Sto
     source, target = (store, other) if outwards else (other, store)
     left = source.record(finished(source))
     target.add_runs([left.run.config])  # so that numbers differ
-    taken = target.take_in(left, "Imported.")
+    taken = target.import_record(left, "Imported.")
     right = target.record(taken)
     assert taken != left.run.id
     assert len(left.curves) == 6
@@ -88,7 +88,7 @@ def test_a_run_taken_in_is_the_same_run(outwards: bool, store: Store, other: Sto
 def test_a_run_is_known_again_by_what_it_is(store: Store, other: Store) -> None:
     first, second = (store.run(finished(store, seed=seed)) for seed in (1, 2))
     assert other.same_run(first) is None
-    ids = [other.take_in(store.record(first.id), "Imported.") for _ in range(2)]
+    ids = [other.import_record(store.record(first.id), "Imported.") for _ in range(2)]
     known = other.same_run(first)
     assert known is not None
     assert known.id == ids[-1]
@@ -102,10 +102,10 @@ def test_nothing_is_half_taken_in(store: Store, other: Store) -> None:
     record = store.record(finished(store))
     twice = dataclasses.replace(record, snapshots=[*record.snapshots, record.snapshots[0]])
     with pytest.raises(IntegrityError):
-        other.take_in(twice, "Imported.")
+        other.import_record(twice, "Imported.")
     assert other.runs() == []
     assert other.metric_keys([1]) == []
-    other.take_in(record, "Imported.")  # and the store's memory of keys was not spoilt
+    other.import_record(record, "Imported.")  # and the store's memory of keys was not spoilt
     assert_same(record, other.record(other.runs()[0].id))
 
 

@@ -301,6 +301,6 @@ def test_chosen_runs_are_carried_to_the_next_page(open_page: Open, finished: Fil
 def test_an_imported_run(open_page: Open) -> None:
     """Of another laboratory, which no worker here has trained."""
     with contextlib.closing(Store.open("sqlite://")) as elsewhere, contextlib.closing(Store.open()) as store:
-        run = str(store.take_in(elsewhere.record(exchanged(elsewhere)), "Imported."))
+        run = str(store.import_record(elsewhere.record(exchanged(elsewhere)), "Imported."))
     assert "Succeeded" in words(open_page("run", id=run))
     assert "**pos** and **ner** over training" in words(open_page("relations", run=run))

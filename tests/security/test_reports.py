@@ -93,12 +93,12 @@ def pairs_of(_store: Store, text: str) -> Iterable[Part]:
 def study_of(_store: Store, text: str) -> Iterable[Part]:
     study = replace(STUDY, protocol=text)
     found = result(study, "table1", scores=PRINTED)
-    families = [replace(each, family=replace(each.family, title=text)) for each in found.outcomes[:1]]
+    methods = [replace(each, method=replace(each.method, title=text)) for each in found.outcomes[:1]]
     return report(
         study,
         [
             replace(
-                found, setting=replace(found.setting, title=text), outcomes=(*families, *found.outcomes[1:])
+                found, setting=replace(found.setting, title=text), outcomes=(*methods, *found.outcomes[1:])
             )
         ],
     )
