@@ -19,7 +19,7 @@ from core.studies.published import MOU_TABLE_5_4
 from core.studies.study import DevScores, lay_out, next_runs
 from core.studies.task_embeddings import STUDY as TAGGERS
 from core.studies.tea import BASELINE_DECAY, FAMILIES, HEADS, RATES, STUDY, TASKS, WEIGHT_DECAYS
-from tests.unit.test_published_protocol import OF_MRN, assert_published
+from tests.unit.published import OF_MRN, assert_published
 
 # field, value, where the paper says so
 PUBLISHED: list[tuple[str, Any, str]] = [
