@@ -16,10 +16,10 @@ from core.tasks import score_task
 from dashboard.runs.dev_curves import dev_curves
 from dashboard.runs.table import EXAMPLES
 from dashboard.shared import resources
-from tests.contracts.test_exchange import finished as exchanged
 from tests.making import OWNER, claimed, config, run_facts
 from tests.pages.conftest import Open, figures, labels, press, table, words
 from tests.pages.filled_store import Filled
+from tests.recorded_runs import finished as exchanged
 
 
 def listed(app: AppTest) -> pd.DataFrame:

@@ -28,8 +28,8 @@ from core.store import RunState, Store
 from core.tagging import TaggedSentence, load_tagger
 from jobs.exchange import Exported, export_run, import_run
 from jobs.exchange.export import _datasets
-from tests.contracts.test_exchange import assert_same
 from tests.making import OWNER, claimed
+from tests.recorded_runs import assert_same
 from tests.trained import toy_config, train_runs
 
 _SENTENCE = ["German", "lamb", "rejects", "EU", "."]
