@@ -33,7 +33,7 @@ from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Sink, StepM
 from core.store import Run, Store
 from core.tagging import Tagger, check_texts, load_tagger, text_of
 from core.tasks import KINDS, reading
-from core.tasks.scores import report_rows, score_text
+from core.tasks.scores import FIGURES, report_rows, score_text
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -43,10 +43,7 @@ if TYPE_CHECKING:
     Table: TypeAlias = pd.DataFrame | Dataset
 
 _PROGRESS = ["state", "sweep", "created_at", "seconds", "best_epoch"]
-_SCORES = [
-    *("score_name", "score", "accuracy", "precision", "recall"),
-    *("f1_conll", "f1_strict", "seqeval_f1", "spearman"),
-]
+_SCORES = ["score_name", "score", *FIGURES, "tokens"]
 _VALUES = ("gold", "predicted")
 _PREDICTED = ["task", "sentence", "position", "word", "text", "second", *_VALUES]
 _ALL = 1_000_000  # more labels than a task has
@@ -158,10 +155,11 @@ class Laboratory:
         """Scores of these runs (of all) by run, split and task: shares in [0, 1]. `score` is the headline,
         NaN where it is undefined.
         """
-        scores = self.store.scores(run_ids, with_reports=False)
+        scores = self.store.scores(run_ids, with_reports=False, with_figures=True)
         keys = [(score.run_id, score.split, score.task) for score in scores]
         index = pd.MultiIndex.from_tuples(keys, names=["run", "split", "task"])
-        return pd.DataFrame([asdict(score) for score in scores], index=index, columns=[*_SCORES, "tokens"])
+        rows = [asdict(score) | dict(score.figures) for score in scores]
+        return pd.DataFrame(rows, index=index, columns=_SCORES)
 
     def metrics(self, run_ids: Collection[int]) -> pd.DataFrame:
         """Every point of every curve of these runs, a row each. The task `""` is the whole."""

@@ -150,12 +150,7 @@ def task_score(task: str, score: float, **values: Any) -> TaskScore:
         "task": task,
         "score_name": "accuracy",
         "score": score,
-        "accuracy": score,
-        "precision": None,
-        "recall": None,
-        "f1_conll": None,
-        "f1_strict": None,
-        "seqeval_f1": 0.5,
+        "figures": {"accuracy": score, "seqeval_f1": 0.5},
         "tokens": 3,
         "report": {"NN": {"precision": 1.0, "recall": 0.5, "f1": math.nan, "support": 2}},
     }

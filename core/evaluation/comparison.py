@@ -76,10 +76,12 @@ class Comparison:
     @property
     def in_points(self) -> str:
         """`+1.20 [+0.40, +2.00]`: the difference and its interval in points."""
-        if self.interval is None:
-            return signed_points(self.mean)
-        low, high = self.interval
-        return f"{signed_points(self.mean)} [{signed_points(low)}, {signed_points(high)}]"
+        return f"{signed_points(self.mean)} {self.interval_in_points}".rstrip()
+
+    @property
+    def interval_in_points(self) -> str:
+        """`[+0.40, +2.00]`; empty without interval."""
+        return "" if self.interval is None else f"[{', '.join(map(signed_points, self.interval))}]"
 
     @property
     def remark(self) -> str:

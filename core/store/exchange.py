@@ -11,15 +11,17 @@ from sqlalchemy import insert, select
 
 from core.store.metrics import Metrics
 from core.store.records import MetricSeries, Run, RunEvent, RunState, StoredScore
-from core.store.results import Labels, Results, prediction_rows, score_row
+from core.store.results import Labels, Results, figure_rows, prediction_rows, score_row
 from core.store.runs import Runs
-from core.store.schema import events, facts, predictions, runs, scores, snapshots
+from core.store.schema import events, facts, figures, predictions, runs, scores, snapshots
 
 _ROUNDING_S = 1e-5  # times are stored as floats, and exported with microseconds
 # Columns of a run that it keeps in another store. The configuration id too: an older version may have hashed
 # fewer fields.
 _KEPT = ("configuration_id", "sweep", "attempt", "step", "total_steps", "epoch", "best_epoch", "note")
 _KEPT_TIMES = ("created_at", "started_at", "finished_at", "progress_at")
+KEPT = (*_KEPT, *_KEPT_TIMES)
+"""The fields of a run that it keeps as they are wherever it goes."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,11 @@ class Exchange(Runs, Metrics, Results):
             rows: dict[Any, list[dict[str, Any]]] = {
                 events: history,
                 facts: [of_run | {"facts": json.dumps(run.facts, ensure_ascii=False)}],
-                scores: [score_row(score) | of_run for score in record.scores],
+                scores: [
+                    score_row(score) | of_run | {"split": score.split, "epoch": score.epoch}
+                    for score in record.scores
+                ],
+                figures: [row for score in record.scores for row in figure_rows(score, run_id, score.split)],
                 predictions: prediction_rows(run_id, record.predictions),
                 snapshots: [{**snapshot, **of_run} for snapshot in record.snapshots],
             }

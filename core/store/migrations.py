@@ -7,8 +7,10 @@ from sqlalchemy import Connection, Engine, func, inspect, select, text
 from core.errors import StoreError
 from core.store.schema import metadata, versions
 
-HEAD = "0005"
+HEAD = "0006"
 """The present revision. A new store is made at it; `_STEPS` bring older ones to it."""
+
+_FIGURES_0006 = ("accuracy", "precision", "recall", "f1_conll", "f1_strict", "seqeval_f1", "spearman")
 
 # Columns are added, tables never rebuilt: SQLite would first drop the rows, and all that depend on them.
 # SQL that SQLite and PostgreSQL both take.
@@ -45,6 +47,21 @@ _STEPS: dict[str, tuple[str, ...]] = {
         "ALTER TABLE scores DROP COLUMN accuracy",
         "ALTER TABLE scores RENAME COLUMN new_score TO score",
         "ALTER TABLE scores RENAME COLUMN new_accuracy TO accuracy",
+    ),
+    # The figures beside the headline become rows. A correlation never had an accuracy: 0 was stored.
+    "0006": (
+        "CREATE TABLE figures (run_id INTEGER NOT NULL, split VARCHAR(10) NOT NULL, "
+        "task VARCHAR(200) NOT NULL, name VARCHAR(40) NOT NULL, value DOUBLE PRECISION NOT NULL, "
+        "CONSTRAINT pk_figures PRIMARY KEY (run_id, split, task, name), "
+        "CONSTRAINT fk_figures_run_id FOREIGN KEY(run_id) REFERENCES runs (id) ON DELETE CASCADE, "
+        "CONSTRAINT ck_figures_split CHECK (split IN ('train', 'dev', 'test')))",
+        *(
+            f"INSERT INTO figures (run_id, split, task, name, value) "  # noqa: S608 (our own names)
+            f"SELECT run_id, split, task, '{name}', {name} FROM scores "
+            f"WHERE {name} IS NOT NULL AND NOT ('{name}' = 'accuracy' AND score_name = 'pearson')"
+            for name in _FIGURES_0006
+        ),
+        *(f"ALTER TABLE scores DROP COLUMN {name}" for name in _FIGURES_0006),
     ),
 }
 # Any number that no other program on the same database would use.

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import func, literal, select
+from sqlalchemy import Connection, Table, delete, func, literal, select
 
 from core.errors import StoreError
 from core.mrn.relations import Relations
 from core.records import Snapshot, SplitResult, TaskScore
 from core.store.database import Database, in_chunks
 from core.store.records import Owner, SnapshotKey, StoredScore
-from core.store.schema import predictions, runs, scores, snapshots
+from core.store.schema import figures, predictions, runs, scores, snapshots
 from core.store.snapshot_codec import decode, encode
-from core.tasks.scores import PEARSON
 
 Labels = Sequence[Sequence[str]]
 
-_SCORE_FIELDS = tuple(field.name for field in dataclasses.fields(StoredScore))
+_Key = tuple[int, str, str]
 
 
 class Results(Database):
@@ -41,26 +40,60 @@ class Results(Database):
             self.guard(connection, run_id, owner)
             scored = [score_row(score) | split for score in result.scores]
             self.insert(connection, scores, scored, replace=True)
+            former = (figures.c.run_id == run_id, figures.c.split == result.split)
+            tasks = [score.task for score in result.scores]
+            connection.execute(delete(figures).where(*former, figures.c.task.in_(tasks)))
+            named = [row for score in result.scores for row in figure_rows(score, run_id, result.split)]
+            self.insert(connection, figures, named)
             self.insert(connection, predictions, prediction_rows(run_id, labels), replace=True)
 
     def scores(
-        self, run_ids: Collection[int] | None = None, split: str | None = None, *, with_reports: bool = True
+        self,
+        run_ids: Collection[int] | None = None,
+        split: str | None = None,
+        *,
+        with_reports: bool = True,
+        with_figures: bool | None = None,
     ) -> list[StoredScore]:
         """Scores of these runs (default: of all) on one split (default: on all), by run, split and task.
 
         `with_reports`: whether `StoredScore.report` is filled; those of thousands of runs are megabytes.
+        `with_figures`: whether `StoredScore.figures` is (default: as `with_reports`).
         """
-        report = scores.c.report if with_reports else literal("{}").label("report")
-        statement = select(*(report if name == "report" else scores.c[name] for name in _SCORE_FIELDS))
-        if split is not None:
-            statement = statement.where(scores.c.split == split)
-        parts: Iterable[Any] = [statement]
-        if run_ids is not None:
-            parts = (statement.where(scores.c.run_id.in_(chunk)) for chunk in in_chunks(run_ids))
+        chunks = [None] if run_ids is None else list(in_chunks(run_ids))
+        report = scores.c.report if with_reports else literal("{}")
+        columns = (
+            scores.c[name] for name in ("run_id", "split", "task", "epoch", "score_name", "score", "tokens")
+        )
+
+        def read(connection: Connection, table: Table, *chosen: Any) -> Iterator[Any]:
+            statement = select(*chosen)
+            if split is not None:
+                statement = statement.where(table.c.split == split)
+            for chunk in chunks:
+                part = statement if chunk is None else statement.where(table.c.run_id.in_(chunk))
+                yield from connection.execute(part)
+
+        named: dict[_Key, dict[str, float]] = defaultdict(dict)
         with self.transaction(write=False) as connection:
-            rows = [row for part in parts for row in connection.execute(part).mappings()]
-        stored = [stored_score(dict(row)) for row in rows]
-        return sorted(stored, key=lambda score: (score.run_id, score.split, score.task))
+            rows = sorted(read(connection, scores, *columns, report))
+            if with_reports if with_figures is None else with_figures:
+                for run_id, of_split, task, name, value in read(connection, figures, *figures.c):
+                    named[run_id, of_split, task][name] = value
+        return [
+            StoredScore(
+                run_id=run_id,
+                split=of_split,
+                task=task,
+                epoch=epoch,
+                score_name=score_name,
+                score=math.nan if score is None else score,
+                tokens=tokens,
+                figures=named.get((run_id, of_split, task), {}),
+                report=json.loads(text) if with_reports else {},
+            )
+            for run_id, of_split, task, epoch, score_name, score, tokens, text in rows
+        ]
 
     def mean_scores(self, split: str, task: str | None = None) -> dict[int, float]:
         """The score of every run that has one on this split: of this task, or the mean over its tasks.
@@ -130,22 +163,20 @@ class Results(Database):
 
 
 def score_row(score: TaskScore) -> dict[str, Any]:
-    """The columns of a score; what is undefined is None. So is a score over no words, which earlier versions
-    wrote as 0.
-    """
-    row = dataclasses.asdict(score) | {"report": json.dumps(score.report, ensure_ascii=False)}
-    undefined = {name for name, value in row.items() if isinstance(value, float) and math.isnan(value)}
-    return row | dict.fromkeys(undefined | (set() if score.tokens else {"score", "accuracy"}))
+    """The columns of a score; what is undefined is None."""
+    row = {name: getattr(score, name) for name in ("task", "score_name", "tokens")}
+    report = json.dumps(score.report, ensure_ascii=False)
+    return row | {"score": score.score if score.is_defined else None, "report": report}
 
 
-def stored_score(row: Mapping[str, Any]) -> StoredScore:
-    """The score of these columns."""
-    values = {**row, "report": json.loads(row["report"])}
-    if row["score"] is None:
-        values["score"] = math.nan
-    if row["score_name"] == PEARSON:  # earlier versions wrote 0
-        values["accuracy"] = None
-    return StoredScore(**values)
+def figure_rows(score: TaskScore, run_id: int, split: str) -> list[dict[str, Any]]:
+    """The rows of a score's defined figures."""
+    of_task = {"run_id": run_id, "split": split, "task": score.task}
+    return [
+        of_task | {"name": name, "value": value}
+        for name, value in score.figures.items()
+        if math.isfinite(value)
+    ]
 
 
 def prediction_rows(

@@ -147,11 +147,22 @@ scores = Table(
     Column("task", String(200), primary_key=True),
     Column("epoch", Integer, nullable=False),
     Column("score_name", String(40), nullable=False),
-    # A score that is undefined is NULL, as is one that tasks of that kind do not have.
-    *_columns(Double, "score", "accuracy", "precision", "recall"),
-    *_columns(Double, "f1_conll", "f1_strict", "seqeval_f1", "spearman"),
+    # NULL where it is undefined.
+    Column("score", Double),
     Column("tokens", Integer, nullable=False),
     Column("report", Text, nullable=False),
+    _one_of("split", ("train", "dev", "test"), "split"),
+)
+
+# The scores beside the headline (`core.tasks.scores.FIGURES`), a row each; none where it is undefined.
+figures = Table(
+    "figures",
+    metadata,
+    _run_id(primary_key=True),
+    Column("split", String(10), primary_key=True),
+    Column("task", String(200), primary_key=True),
+    Column("name", String(40), primary_key=True),
+    Column("value", Double, nullable=False),
     _one_of("split", ("train", "dev", "test"), "split"),
 )
 

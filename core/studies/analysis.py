@@ -42,6 +42,8 @@ class FinalScores:
     relations: Callable[[RunConfig], Floats | None] = lambda _: None
     dev_curves: Mapping[RunConfig, Mapping[int, Mapping[str, float]]] = field(default_factory=dict)
     costs: Mapping[RunConfig, Cost | None] = field(default_factory=dict)
+    score_names: Mapping[str, str] = field(default_factory=dict)
+    """By task the name of its headline score, where known."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class Outcome:
     the mean over pairs, summed up over seeds. `published` has the published figure for each target, where the
     family was trained and scored as there. `cost` is for one seed, summed over the models of STL. `dev_curve`
     is the mean over targets on the development sentences after each epoch, summed up over seeds.
+    `score_names` has the name of each target's headline score, where known.
     """
 
     family: Family
@@ -65,6 +68,7 @@ class Outcome:
     learned: MeanSD | None = None
     cost: Cost | None = None
     dev_curve: Mapping[int, MeanSD] = field(default_factory=dict)
+    score_names: Mapping[str, str] = field(default_factory=dict)
     differences: dict[str, Comparison] = field(default_factory=dict)
     from_base: dict[str, Comparison] = field(default_factory=dict)
 
@@ -72,6 +76,11 @@ class Outcome:
     def scores(self) -> dict[str, MeanSD]:
         """Per target, and for their mean, the scores summed up over seeds."""
         return {target: summary(scores.values()) for target, scores in self.by_seed.items()}
+
+    def measures(self, target: str) -> tuple[str, ...]:
+        """The names of the headline scores of a target, or of all where it is their mean."""
+        names = self.score_names.values() if target == MEAN else [self.score_names.get(target, "")]
+        return tuple(filter(None, names))
 
     @property
     def chosen(self) -> str:
@@ -161,6 +170,7 @@ def _outcome(
         summary(learned) if learned else None,
         cost_of([test.costs.get(run) for run in runs] for runs in arm.runs.values()),
         _dev_curve(arm.runs, targets, test.dev_curves),
+        {target: test.score_names[target] for target in targets if target in test.score_names},
     )
 
 

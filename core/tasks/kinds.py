@@ -19,6 +19,7 @@ from core.tasks.confusion import (
 )
 from core.tasks.schemes import Column, Scheme, span_order, violations
 from core.tasks.scores import (
+    FIGURES,
     PEARSON,
     Floats,
     PlainScore,
@@ -43,6 +44,7 @@ class Kind(ABC):
     examples    what a corpus consists of, in the plural: sentences, texts or pairs
     has_spans   labels are IOB2 tags of spans
     is_number   what is predicted is a number and no label
+    secondary   the names of the figures that are shown beside the headline
     """
 
     scheme: ClassVar[Scheme]
@@ -50,6 +52,7 @@ class Kind(ABC):
     reads: ClassVar[Reads] = "words"
     has_spans: ClassVar[bool] = False
     is_number: ClassVar[bool] = False
+    secondary: ClassVar[tuple[str, ...]] = ()
 
     @property
     def item(self) -> str:
@@ -94,9 +97,9 @@ class Kind(ABC):
     ) -> TaskScore:
         """The scores of predictions (N,) for the N items of `gold`. Without `details` only the headline."""
 
-    @abstractmethod
-    def secondary_scores(self, score: Any) -> dict[str, float | None]:
-        """Scores shown next to the headline of a TaskScore or a stored score, by name."""
+    def secondary_scores(self, score: TaskScore) -> dict[str, float | None]:
+        """The scores that are shown beside the headline, by title."""
+        return {FIGURES[name].title: score.figure(name) for name in self.secondary}
 
     def read(self, gold: Labels, predicted: Labels) -> tuple[Gold, Predictions]:
         """Labels of sentences, gold and predicted, as `score` takes them. Raises ValueError for lengths that
@@ -121,6 +124,7 @@ class Spans(Kind):
     scheme = "iob2"
     title = "Spans"
     has_spans = True
+    secondary = ("precision", "recall", "f1_strict", "accuracy")
 
     def score_name(self, plain_score: PlainScore = "accuracy") -> str:
         return "f1_conll"
@@ -136,10 +140,6 @@ class Spans(Kind):
     ) -> TaskScore:
         return span_score(task, gold, predicted, details=details)
 
-    def secondary_scores(self, score: Any) -> dict[str, float | None]:
-        strict = {"Strict F1": score.f1_strict}
-        return {"Precision": score.precision, "Recall": score.recall} | strict | {"Accuracy": score.accuracy}
-
     def confusion(self, gold: Labels, predicted: Labels) -> Confusion:
         return span_confusion(gold, predicted)
 
@@ -150,6 +150,7 @@ class Spans(Kind):
 class WordLabels(Kind):
     scheme = "plain"
     title = "Labels of words"
+    secondary = ("precision", "recall", "accuracy")
 
     def score_name(self, plain_score: PlainScore = "accuracy") -> str:
         return plain_score
@@ -158,9 +159,6 @@ class WordLabels(Kind):
         self, task: str, gold: Gold, predicted: Ints, plain_score: PlainScore, *, details: bool
     ) -> TaskScore:
         return label_score(task, gold, predicted, plain_score=plain_score, details=details)
-
-    def secondary_scores(self, score: Any) -> dict[str, float | None]:
-        return {"Precision": score.precision, "Recall": score.recall, "Accuracy": score.accuracy}
 
 
 class _TextTask(Kind):
@@ -171,7 +169,7 @@ class _TextTask(Kind):
     ) -> TaskScore:
         return label_score(task, gold, predicted, details=details)
 
-    def secondary_scores(self, score: Any) -> dict[str, float | None]:
+    def secondary_scores(self, score: TaskScore) -> dict[str, float | None]:
         return {"Macro F1": averages(score).get("macro", {}).get("f1")}
 
 
@@ -200,6 +198,7 @@ class PairScores(Kind):
     title = "Number of a pair of texts"
     reads = "pair"
     is_number = True
+    secondary = ("spearman",)
 
     def score_name(self, plain_score: PlainScore = "accuracy") -> str:
         return PEARSON
@@ -218,9 +217,6 @@ class PairScores(Kind):
         self, task: str, gold: Gold, predicted: Floats, plain_score: PlainScore, *, details: bool
     ) -> TaskScore:
         return number_score(task, np.array(list(map(float, gold.names)))[gold.numbers], predicted)
-
-    def secondary_scores(self, score: Any) -> dict[str, float | None]:
-        return {"Spearman": score.spearman}
 
     def read(self, gold: Labels, predicted: Labels) -> tuple[Gold, Predictions]:
         known, _ = numbered(gold, predicted)

@@ -39,6 +39,26 @@ from core.wording import percent
 
 PEARSON = "pearson"
 """The headline score of numbers."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A score that is kept beside the headline: the title of its column, and its range up to 1."""
+
+    title: str
+    least: float = 0.0
+
+
+FIGURES: Mapping[str, Figure] = {
+    "accuracy": Figure("Accuracy"),
+    "precision": Figure("Precision"),
+    "recall": Figure("Recall"),
+    "f1_conll": Figure("F1"),
+    "f1_strict": Figure("Strict F1"),
+    "seqeval_f1": Figure("seqeval F1"),
+    "spearman": Figure("Spearman", least=-1.0),
+}
+"""By stored name. Store, exports, records, JSON and pages take every figure from here."""
 PlainScore = Literal["accuracy", "seqeval_f1"]
 Report = dict[str, dict[str, float]]
 Floats = NDArray[np.float64]
@@ -49,7 +69,7 @@ _AVERAGES = ("micro avg", "macro avg", "weighted avg")
 
 @dataclass(frozen=True)
 class TaskScore:
-    """The scores of one task on one split. None where the kind of task has no such score.
+    """The scores of one task on one split: the headline, and `figures` of those that its kind has, by name.
 
     `score_name` names the headline: `f1_conll` for spans, `accuracy` or `seqeval_f1` for labels, `pearson`
     for numbers. Shares are in [0, 1], correlations in [-1, 1]. `tokens` counts the words, texts or pairs that
@@ -61,14 +81,12 @@ class TaskScore:
     score_name: str
     score: float
     tokens: int
-    accuracy: float | None = None
-    precision: float | None = None
-    recall: float | None = None
-    f1_conll: float | None = None
-    f1_strict: float | None = None
-    seqeval_f1: float | None = None
-    spearman: float | None = None
+    figures: Mapping[str, float] = field(default_factory=dict)
     report: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def figure(self, name: str) -> float | None:
+        """The figure of that name (one of FIGURES); None where this kind of task has none."""
+        return self.figures.get(name)
 
     @property
     def is_defined(self) -> bool:
@@ -96,63 +114,43 @@ def span_score(task: str, gold: Gold, predicted: Ints, *, details: bool) -> Task
     types, *spans = span_pair(gold, predicted)
     counts = span_counts(types, *spans)
     precision, recall, f1_conll = _defined_f1(*counts.sum(axis=0).tolist())
-    f1_strict, report = None, {}
+    figures = {
+        "accuracy": _accuracy(gold, predicted),
+        "precision": precision,
+        "recall": recall,
+        "f1_conll": f1_conll,
+    }
+    report: Report = {}
     if details:
         strict = span_counts(*span_pair(gold, predicted, strict=True))
-        f1_strict = _defined_f1(*strict.sum(axis=0).tolist())[2]
+        figures["f1_strict"] = _defined_f1(*strict.sum(axis=0).tolist())[2]
         if find_spec("seqeval") is None:  # a bare GPU machine: the same figures
             report = counted_report(types, counts)
         elif counts.any():
             report = _span_report(gold, predicted)
-    return TaskScore(
-        task=task,
-        score_name="f1_conll",
-        score=f1_conll,
-        accuracy=_accuracy(gold, predicted),
-        precision=precision,
-        recall=recall,
-        f1_conll=f1_conll,
-        f1_strict=f1_strict,
-        tokens=len(predicted),
-        report=report,
-    )
+    return TaskScore(task, "f1_conll", f1_conll, len(predicted), figures, report)
 
 
 def label_score(
     task: str, gold: Gold, predicted: Ints, *, plain_score: PlainScore = "accuracy", details: bool
 ) -> TaskScore:
     """The accuracy of labels, or seqeval's F1 where `plain_score` asks for it. See `span_score`."""
-    accuracy = _accuracy(gold, predicted)
-    precision = recall = seqeval_f1 = None
+    figures = {"accuracy": _accuracy(gold, predicted)}
     if details or plain_score == "seqeval_f1":
-        precision, recall, seqeval_f1 = _seqeval(gold, predicted)
-        if plain_score == "accuracy":
-            precision = recall = None
-    headlines = {"accuracy": accuracy, "seqeval_f1": seqeval_f1}
-    headline = headlines[plain_score]
-    assert headline is not None  # computed above
-    return TaskScore(
-        task=task,
-        score_name=plain_score,
-        score=headline,
-        accuracy=accuracy,
-        precision=precision,
-        recall=recall,
-        seqeval_f1=seqeval_f1,
-        tokens=len(predicted),
-        report=_label_report(gold, predicted) if details else {},
-    )
+        precision, recall, figures["seqeval_f1"] = _seqeval(gold, predicted)
+        if plain_score == "seqeval_f1":
+            figures |= {"precision": precision, "recall": recall}
+    report = _label_report(gold, predicted) if details else {}
+    return TaskScore(task, plain_score, figures[plain_score], len(predicted), figures, report)
 
 
 def number_score(task: str, gold: Floats, predicted: Floats) -> TaskScore:
     """Pearson's correlation of predicted numbers (N,) with the gold ones, and Spearman's beside it."""
-    return TaskScore(
-        task=task,
-        score_name=PEARSON,
-        score=float(score_of_counts(_products(gold, predicted).sum(axis=0))),
-        tokens=len(predicted),
-        spearman=float(score_of_counts(_products(_ranks(gold), _ranks(predicted)).sum(axis=0))),
+    pearson, spearman = (
+        float(score_of_counts(_products(*pair).sum(axis=0)))
+        for pair in ((gold, predicted), (_ranks(gold), _ranks(predicted)))
     )
+    return TaskScore(task, PEARSON, pearson, len(predicted), {"spearman": spearman})
 
 
 def _defined_f1(gold: int, predicted: int, both: int) -> tuple[float, float, float]:
@@ -318,7 +316,7 @@ def report_rows(report: Mapping[str, Mapping[str, float]]) -> Report:
     return {label: {**row} if row["support"] else {**row, **undefined} for label, row in report.items()}
 
 
-def averages(score: Any) -> dict[str, dict[str, float]]:
+def averages(score: TaskScore) -> dict[str, dict[str, float]]:
     """Precision, recall and F1 in [0, 1] and support of a TaskScore or a stored score, by `micro`, `macro`
     and `weighted`: the last rows of scikit-learn's and seqeval's classification_report. Empty without report.
 
@@ -331,8 +329,8 @@ def averages(score: Any) -> dict[str, dict[str, float]]:
     rows = [row for row in score.report.values() if row["support"]]
     support = sum(row["support"] for row in rows)
     is_spans = score.score_name == "f1_conll"
-    micro = (score.precision, score.recall, score.f1_conll) if is_spans else (score.accuracy,) * 3
-    numbers = (*(math.nan if value is None else value for value in micro), support)
+    micro = ("precision", "recall", "f1_conll") if is_spans else ("accuracy",) * 3
+    numbers = (*(score.figures.get(name, math.nan) for name in micro), support)
     rows_by_average = {"micro": dict(zip(REPORT_NUMBERS, numbers, strict=True))}
     for name, weights in (("macro", [1.0] * len(rows)), ("weighted", [row["support"] for row in rows])):
         total = sum(weights)

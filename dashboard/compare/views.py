@@ -17,9 +17,9 @@ from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED, Com
 from core.evaluation.statistics import Randomised, holm
 from core.figures import Forest, Mark
 from core.registry import ONE_STACK, reads_words
-from core.wording import all_of, p_text, signed_points
+from core.wording import all_of, signed_points
 from jobs.reports.naming import confounds
-from jobs.reports.render import Entry, Sheet, difference_entry
+from jobs.reports.parts import Entry, Sheet, difference_entry, p_entry
 from jobs.reports.table import ResultRow, ResultTable
 
 Tested = Randomised | str
@@ -324,10 +324,12 @@ def difference_sheet(
     """A line per configuration and task, with remarks beside the verdicts where asked for."""
     lines = []
     for delta in differences:
-        p_values = (p_text(p_value) or None for p_value in (delta.p, delta.p_sentences))
-        points = difference_entry(delta, bold=True)
-        verdict = Entry(delta.verdict, f"({delta.remark})" if remarks and delta.remark else "")
-        lines.append((delta.row.name, delta.task, points, verdict, str(delta.seeds), *p_values))
+        p_values = map(p_entry, (delta.p, delta.p_sentences))
+        verdict = f"{delta.verdict} ({delta.remark})" if remarks and delta.remark else delta.verdict
+        seeds = Entry(delta.seeds, form="d")
+        lines.append(
+            (delta.row.name, delta.task, difference_entry(delta, bold=True), verdict, seeds, *p_values)
+        )
     sheet = Sheet.of(
         ("Configuration", "Task", "Difference, 95% interval", "Verdict", "Seeds", "p seeds", "p sentences"),
         lines,

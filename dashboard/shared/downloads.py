@@ -13,14 +13,16 @@ from core.evaluation.comparison import HIGHER, LOWER, UNDECIDED
 from core.plain_text import spreadsheet_cell
 from dashboard.components.charts import component, read_asset, script
 from dashboard.text import escape
-from jobs.reports.render import QUOTED, Markup, Sheet, cell_texts, csv_text, latex, markdown
+from jobs.reports.parts import Sheet
+from jobs.reports.render import Markup, cell_texts, csv_text, latex, markdown
 
 _FIXED = "\u00a0"  # a space that does not break, so that a cell stays on one line
 _MARKUP = Markup(
     escape,
     "**{}**",
     "",
-    {HIGHER: ":red[**{}**]", LOWER: ":blue[**{}**]", UNDECIDED: ":gray[{}]", QUOTED: ":gray[{}]"},
+    {HIGHER: ":red[**{}**]", LOWER: ":blue[**{}**]", UNDECIDED: ":gray[{}]"},
+    ":gray[{}]",
     ":small[:gray[({})]]",
 )
 
@@ -35,7 +37,7 @@ def show_table(sheet: Sheet, *, alt: str, columns_first: bool = False) -> None:
             lines.append([f"**{escape(block.title)}**", *("" for _ in sheet.head[1:])])
         texts = cell_texts(replace(sheet, hides_n=False), block, _MARKUP)
         for (_, entries), (name, *cells) in zip(block.rows, texts, strict=True):
-            is_quoted = {entry.tone for entry in entries if entry} == {QUOTED}
+            is_quoted = {entry.is_quoted for entry in entries if entry} == {True}
             lines.append([f":gray[{name}]" if is_quoted else name, *cells])
     frame = pd.DataFrame(
         [[cell.replace(" ", _FIXED) for cell in cells] for _, *cells in lines],

@@ -203,7 +203,8 @@ def _show(result: FileAnswers, file: ReadFile, run_id: int, schemes: Mapping[str
         on_click="ignore",
     )
     lines = text.split("\n")[file.whole :]
-    rows = [line.split("\t") for line in islice(filter(None, lines), _MOST_ROWS)]
+    cells = [line.split("\t") for line in islice(filter(None, lines), _MOST_ROWS)]
+    rows = [[*row, *[""] * (len(columns) - len(row))] for row in cells]  # a comment is a row of one cell
     # Columns with a task's name may have any; those of texts get the room.
     wide = {name: st.column_config.TextColumn(width="large") for name in columns if is_text_column(name)}
     frame = pd.DataFrame(rows, columns=list(columns))
@@ -216,8 +217,10 @@ def _score_table(scores: Sequence[TaskScore], schemes: Mapping[str, str]) -> Non
     """A row per task, with what it is counted over; nothing where there are no scores."""
     if not scores:
         return
-    spans = any(score.precision is not None for score in scores)
-    spearman = any(score.spearman is not None for score in scores)
+    beside = {score.task: KINDS[schemes[score.task]].secondary_scores(score) for score in scores}
+    titles = dict.fromkeys(
+        name for of_task in beside.values() for name, value in of_task.items() if value is not None
+    )
     data_table(
         pd.DataFrame(
             {
@@ -225,8 +228,7 @@ def _score_table(scores: Sequence[TaskScore], schemes: Mapping[str, str]) -> Non
                 "Score": percent(score.score),
                 "Measure": SCORE_NAMES.get(score.score_name, score.score_name),
             }
-            | ({"Precision": percent(score.precision), "Recall": percent(score.recall)} if spans else {})
-            | ({"Spearman": percent(score.spearman)} if spearman else {})
+            | {title: percent(beside[score.task].get(title)) for title in titles}
             | {"Over": plural(score.tokens, KINDS[schemes[score.task]].items.removesuffix("s"))}
             for score in scores
         ),

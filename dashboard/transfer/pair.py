@@ -20,7 +20,7 @@ from dashboard.text import escape
 from dashboard.theme import TASK_COLOURS
 from dashboard.transfer.charts import loss_chart, seeds_chart
 from dashboard.transfer.views import changes, course, gain_sentence, label_sentence
-from jobs.reports.render import Sheet
+from jobs.reports.parts import Sheet
 from jobs.reports.transfer import PairGroup
 from jobs.studies.evidence import Evidence
 

@@ -69,9 +69,8 @@ def gain_sentence(gain: Gain, unit: str) -> str:
     if gain.is_equal:
         return f"{pair} has the same score as alone on every seed: {percent(gain.alone)}, {seeds}."
     verdict = gain.word if gain.is_decided else f"is {gain.word}"
-    _, _, interval = gain.in_points.partition(" ")
     amount = amount_text(gain, relative=unit == "relative")
-    interval = f", 95% interval {interval} points" if interval else ""
+    interval = gain.interval_in_points and f", 95% interval {gain.interval_in_points} points"
     return (
         f"{pair} {verdict}: {amount}{escape(interval)}; "
         f"{percent(gain.alone)} alone, {percent(gain.alone + gain.mean)} beside it, {seeds}."

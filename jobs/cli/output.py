@@ -18,8 +18,9 @@ import typer
 from core.errors import MRNLabError
 from core.plain_text import terminal_text
 from core.store import Run, StoredScore
-from core.tasks.scores import averages
-from jobs.reports.render import Heading, Items, Part, Sheet, aligned, csv_lines, latex, markdown, plain
+from core.tasks.scores import FIGURES, averages
+from jobs.reports.parts import Heading, Items, Part, Sheet
+from jobs.reports.render import aligned, csv_lines, latex, markdown, plain
 
 WIDTH = 110
 
@@ -161,10 +162,6 @@ def print_rows(headers: Sequence[str], rows: Sequence[Sequence[object]], *, csv:
         print_table(headers, rows)
 
 
-_SCORE_FIELDS = (
-    *("score", "score_name", "accuracy", "precision", "recall"),
-    *("f1_conll", "f1_strict", "seqeval_f1", "spearman"),
-)
 _RUN_FIELDS = (*("note", "archived", "attempt", "step", "total_steps", "epoch", "best_epoch", "seconds"),)
 
 
@@ -173,7 +170,8 @@ def run_document(run: Run, scores: Iterable[StoredScore]) -> dict[str, Any]:
     by_split: dict[str, dict[str, Any]] = {"dev": {}, "test": {}}
     for score in scores:
         by_task = by_split.setdefault(score.split, {})
-        values = {name: getattr(score, name) for name in _SCORE_FIELDS}
+        values = {"score": score.score, "score_name": score.score_name}
+        values |= dict.fromkeys(FIGURES) | dict(score.figures)
         by_task[score.task] = values | {"macro_f1": averages(score).get("macro", {}).get("f1")}
     return {
         "id": run.id,

@@ -23,7 +23,8 @@ from core.wording import duration, plural
 from jobs.cli.app import JSON_OPTION, app, one_of, opened_store, whole
 from jobs.cli.output import WIDTH, hand_out, print_json, print_report, print_table, say, tell
 from jobs.reports.naming import differing
-from jobs.reports.render import Part, csv_files
+from jobs.reports.parts import Part
+from jobs.reports.render import csv_files
 from jobs.studies.follow import follow
 from jobs.studies.progress import Outstanding, StudyRuns, Version, outstanding
 from jobs.studies.report import curves, report, study_document

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,22 +25,19 @@ from core.errors import ConfigError, first_problem
 from core.mrn.relations import related_tasks
 from core.records import TOTAL, RunFacts
 from core.store import MetricKey, MetricSeries, Run, RunEvent, RunState, StoredScore
-from core.store.exchange import RunRecord
-from core.store.results import Labels, score_row, stored_score
+from core.store.exchange import KEPT, RunRecord
+from core.store.results import Labels, score_row
 from core.store.schema import EVENT_KINDS, FACTOR_TYPES
 from core.store.snapshot_codec import check
+from core.tasks.scores import FIGURES, PEARSON
 
 FORMAT = 1
+SCORES = "scores.parquet"
 CHECKPOINT = "checkpoint"
 """The folder of an export that holds the run's own checkpoint."""
 MOST_BYTES = 4 * 1024**3
 """Of one table, unpacked."""
 
-# What travels of a run as it stands.
-_SAME = (
-    *("configuration_id", "sweep", "attempt", "created_at", "started_at", "finished_at", "progress_at"),
-    *("step", "total_steps", "epoch", "best_epoch", "note"),
-)
 _CLOCKS_DIFFER = timedelta(days=1)  # a clock that is wrong by up to a day is not held against a run
 _LARGEST = 2**53  # every whole number up to here is a float too
 
@@ -116,7 +113,7 @@ class RunFile(BaseModel):
             ),
             folders=dict(folders),
             no_folders_because=no_folders_because,
-            **{name: getattr(run, name) for name in _SAME},
+            **{name: getattr(run, name) for name in KEPT},
         )
 
     @classmethod
@@ -145,7 +142,7 @@ class RunFile(BaseModel):
             config = RunConfig.stored(self.config)
         except ConfigError as error:
             raise ValueError(f"its description does not hold here: {error}") from error
-        values: dict[str, Any] = {name: getattr(self, name) for name in _SAME} | {"keywords": self.tags}
+        values: dict[str, Any] = {name: getattr(self, name) for name in KEPT} | {"keywords": self.tags}
         # What belongs to one laboratory.
         values |= dict.fromkeys(("owner", "heartbeat_at", "heartbeat_due", "checkpoint", "log", "error"))
         run = Run(id=self.run, config=config, state=RunState.SUCCEEDED, facts=self.facts, **values)
@@ -252,8 +249,11 @@ class _Column:
 
 _INTEGER, _REAL, _TEXT = pa.int64(), pa.float64(), pa.string()
 _COUNT, _SECONDS, _NUMBER = _Column(_INTEGER, 2**31 - 1), _Column(_REAL, 1e10), _Column(_REAL)
-_SHARE, _MAYBE_SHARE = _Column(_REAL, 1), _Column(_REAL, 1, may_be_missing=True)
-_MAYBE_CORRELATION = _Column(_REAL, 1, may_be_missing=True, least=-1)
+_SCORE = _Column(_REAL, 1, may_be_missing=True, least=-1)
+_FIGURES = {
+    name: _Column(_REAL, 1, may_be_missing=True, least=figure.least) for name, figure in FIGURES.items()
+}
+"""Columns that may be absent: other versions have other figures."""
 _NAME, _BLOB, _LABELS = _Column(_TEXT, 200), _Column(pa.binary()), _Column(pa.list_(_TEXT), 1000)
 _SPLIT = _Column(_TEXT, 5, ("train", "dev", "test"))
 _CURVE = ("task", "split", "name")
@@ -263,12 +263,9 @@ TABLES: Mapping[str, Mapping[str, _Column]] = {
         **{"step": _COUNT, "epoch": _SECONDS, "seconds": _SECONDS, "value": _NUMBER},
     },
     # The report of labels is a JSON object.
-    "scores.parquet": {
+    SCORES: {
         **{"split": _SPLIT, "epoch": _COUNT, "task": _NAME, "score_name": _Column(_TEXT, 40)},
-        **{"score": _MAYBE_CORRELATION, "accuracy": _MAYBE_SHARE},
-        **{"precision": _MAYBE_SHARE, "recall": _MAYBE_SHARE},
-        **{"f1_conll": _MAYBE_SHARE, "f1_strict": _MAYBE_SHARE, "seqeval_f1": _MAYBE_SHARE},
-        **{"tokens": _COUNT, "report": _Column(_TEXT, math.inf), "spearman": _MAYBE_CORRELATION},
+        **{"score": _SCORE, "tokens": _COUNT, "report": _Column(_TEXT, math.inf), **_FIGURES},
     },
     # Labels only: the words belong to whoever made the corpus.
     "predictions.parquet": {
@@ -284,12 +281,13 @@ TABLES: Mapping[str, Mapping[str, _Column]] = {
 }
 
 
-_LATER = ("spearman",)
-"""Columns that exports of earlier versions lack; they may be missing."""
-
-
 def _schema(name: str) -> pa.Schema:
     return pa.schema({part: column.type for part, column in TABLES[name].items()})
+
+
+def table_of(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """These rows as the table of that name. Raises ValueError or TypeError for a value of another type."""
+    return pa.Table.from_pylist(rows, schema=_schema(name))
 
 
 def write_tables(record: RunRecord, folder: Path) -> None:
@@ -301,7 +299,7 @@ def write_tables(record: RunRecord, folder: Path) -> None:
     for part in ("step", "epoch", "seconds", "value"):
         columns[part] = np.concatenate([getattr(curve, part) for curve in curves]) if curves else []
     rows: dict[str, list[dict[str, Any]]] = {
-        "scores.parquet": [score_row(score) for score in record.scores],
+        SCORES: [score_columns(score) for score in record.scores],
         "predictions.parquet": [
             {"split": split, "task": task, "sentence": sentence, "gold": gold, "predicted": predicted}
             for (split, task), labels in record.predictions.items()
@@ -309,7 +307,7 @@ def write_tables(record: RunRecord, folder: Path) -> None:
         ],
         "snapshots.parquet": [dict(snapshot) for snapshot in record.snapshots],
     }
-    tables = {name: pa.Table.from_pylist(of_table, schema=_schema(name)) for name, of_table in rows.items()}
+    tables = {name: table_of(name, of_table) for name, of_table in rows.items()}
     tables["metrics.parquet"] = pa.table(columns, schema=_schema("metrics.parquet"))
     for name, table in tables.items():
         pq.write_table(table, folder / name, compression="zstd")
@@ -341,20 +339,24 @@ def _table(path: Path) -> pa.Table:
             if sum(group.total_byte_size for group in groups) > MOST_BYTES:
                 raise ValueError("it unpacks to more than any run records")
             # Compared before a row is read, so that no kind of value comes in that we do not write.
-            found, expected = file.schema_arrow.remove_metadata(), _schema(path.name)
-            later = [name for name in _LATER if name in expected.names and name not in found.names]
-            for name in later:
-                expected = expected.remove(expected.get_field_index(name))
-            if not found.equals(expected):
+            found, columns = file.schema_arrow, TABLES[path.name]
+            absent = [name for name in columns if name in _FIGURES and name not in found.names]
+            types = {name: column.type for name, column in columns.items() if name not in absent}
+            if len(found) != len(types) or dict(zip(found.names, found.types, strict=True)) != types:
                 raise ValueError("its columns are not those of such a table")
             table = file.read().combine_chunks()
-            for name in later:
+            for name in absent:
                 table = table.append_column(name, pa.nulls(len(table), TABLES[path.name][name].type))
     except pa.ArrowException as error:
         raise ValueError(f"it cannot be read ({str(error).splitlines()[0]})") from error
-    for name, column in TABLES[path.name].items():
-        for chunk in table[name].chunks:
-            column.check(name, chunk)
+    return checked(path.name, table)
+
+
+def checked(name: str, table: pa.Table) -> pa.Table:
+    """The table. Raises ValueError for the first value that its column cannot hold."""
+    for part, column in TABLES[name].items():
+        for chunk in table[part].chunks:
+            column.check(part, chunk)
     return table
 
 
@@ -373,10 +375,10 @@ def _check_ascending(steps: Any, what: str) -> None:
 
 
 class _ReportLine(BaseModel):
-    """A line of a score's report, for a span type or a label."""
+    """A line of a score's report, for a span type or a label. A record leaves precision and recall out."""
 
-    precision: _Share
-    recall: _Share
+    precision: _Share | None = None
+    recall: _Share | None = None
     f1: _Share
     support: Annotated[float, Field(ge=0, lt=2**31)]
 
@@ -384,13 +386,32 @@ class _ReportLine(BaseModel):
 _REPORT = TypeAdapter(dict[Annotated[str, Field(max_length=1000)], _ReportLine])
 
 
-def _scores(table: pa.Table) -> list[StoredScore]:
+def score_columns(score: StoredScore) -> dict[str, Any]:
+    """The columns of a score: what is undefined is None, or without a column."""
+    figures = {name: value for name, value in score.figures.items() if math.isfinite(value)}
+    return score_row(score) | {"split": score.split, "epoch": score.epoch, **figures}
+
+
+def scores_of(table: pa.Table) -> list[StoredScore]:
+    """The scores in a checked table. Raises ValueError where they contradict each other.
+
+    Earlier versions wrote 0 for the score of no words, and for the accuracy of a correlation.
+    """
     rows = table.to_pylist()
     if len({(row["split"], row["task"]) for row in rows}) < len(rows):
         raise ValueError("a task has two scores on one split")
+    scores = []
     for row in rows:
         _REPORT.validate_json(row["report"], strict=True)
-    return [stored_score(row | {"run_id": 0}) for row in rows]
+        unknown = {"precision": math.nan, "recall": math.nan}
+        row["report"] = {label: unknown | line for label, line in json.loads(row["report"]).items()}
+        figures = {name: value for name in FIGURES if (value := row.pop(name)) is not None}
+        if row["score_name"] == PEARSON or not row["tokens"]:
+            figures.pop("accuracy", None)
+        is_defined = row["tokens"] and row["score"] is not None
+        row["score"] = row["score"] if is_defined else math.nan
+        scores.append(StoredScore(run_id=0, figures=figures, **row))
+    return scores
 
 
 def _predictions(table: pa.Table) -> dict[tuple[str, str], tuple[Labels, Labels]]:
@@ -415,7 +436,7 @@ def _snapshots(table: pa.Table) -> list[dict[str, Any]]:
 # The field of a RunRecord that each table holds, and what reads it.
 _READERS: Mapping[str, tuple[str, Callable[[pa.Table], Any]]] = {
     "metrics.parquet": ("curves", _curves),
-    "scores.parquet": ("scores", _scores),
+    SCORES: ("scores", scores_of),
     "predictions.parquet": ("predictions", _predictions),
     "snapshots.parquet": ("snapshots", _snapshots),
 }

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from core.corpora.readers import MOST_CHARACTERS, GivenFile, Source, read_bytes, read_lines
 from core.errors import MRNLabError, first_problem
@@ -30,7 +30,7 @@ from core.evaluation.costs import run_cost
 from core.paths import given_path, written_whole
 from core.store import Run, Store, StoredScore
 from core.store.exchange import RunRecord
-from jobs.exchange.format import RunFile
+from jobs.exchange.format import SCORES, RunFile, checked, score_columns, scores_of, table_of
 
 COLUMNS = ("configuration", "seed", "dev", "test", "seconds", "description", "scores", "run")
 """`dev` and `test` are means over the tasks with a defined score, in percent. `description`, `scores` and
@@ -46,7 +46,6 @@ _MOST_BYTES = 500_000_000
 """The most that a compressed file may hold: a hundred times the records of the largest studies."""
 _IS_NO_RUN = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """What reading a row may raise, whatever stands in it."""
-_SCORES = TypeAdapter(tuple[StoredScore, ...])
 
 
 class RunTable:
@@ -212,11 +211,8 @@ def _row_of(store: Store, run_id: int) -> dict[str, str]:
 
 def _record_of(row: dict[str, str]) -> RunRecord:
     """Raises one of _IS_NO_RUN where the row describes no run that finished."""
-    stored = [
-        each | {"score": math.nan if each["score"] is None else each["score"]}
-        for each in json.loads(row["scores"])
-    ]
-    scores = [_with_every_figure(score) for score in _SCORES.validate_python(stored)]
+    rows = [each | {"report": json.dumps(each["report"])} for each in json.loads(row["scores"])]
+    scores = scores_of(checked(SCORES, table_of(SCORES, rows)))
     values = json.loads(row["run"])
     if "config" not in values:  # a row of an earlier version has it
         if not row["description"]:
@@ -239,21 +235,13 @@ _OF_LABELS = ("f1", "support")
 
 
 def _plain(score: StoredScore) -> dict[str, Any]:
-    """Its fields; the report by label of the test sentences alone."""
+    """Its columns; the report by label of the test sentences alone."""
     of_test = score.report if score.split == "test" else {}
     report = {
         label: {name: round(figures[name], _DIGITS) for name in _OF_LABELS}
         for label, figures in of_test.items()
     }
-    score_or_none = score.score if score.is_defined else None
-    return dataclasses.asdict(score) | {"score": score_or_none, "report": report}
-
-
-def _with_every_figure(score: StoredScore) -> StoredScore:
-    unknown = {"precision": math.nan, "recall": math.nan}
-    return dataclasses.replace(
-        score, report={label: unknown | {**figures} for label, figures in score.report.items()}
-    )
+    return score_columns(score) | {"report": report}
 
 
 def _mean_percent(scores: Iterable[StoredScore], split: str) -> str:

@@ -44,7 +44,7 @@ def advice(run: Run, history: Sequence[RunEvent] = ()) -> Advice | None:
         return None
     cause = _cause(run)
     happened = _happened(run, history)
-    if run.saved_step and f"step {run.saved_step:,}." not in (run.error.message if run.error else ""):
+    if run.saved_step and (run.error is None or run.error.type not in _SAYS_STEP):
         happened = f"{happened} Its state is saved at step {run.saved_step:,}."
     before, clone = cause.change(run)
     name, size = _batch(run)
@@ -236,6 +236,8 @@ _CAUSES: Mapping[str, _Cause] = {
     )),
 }
 # fmt: on
+_SAYS_STEP = ("WorkerTerminated",)
+"""The types of errors whose message says from which step the run can be resumed."""
 _SIGNALS: Mapping[int, _Cause] = {
     signal.SIGTERM: _TERMINATED,
     signal.SIGINT: _TERMINATED,

@@ -12,8 +12,8 @@ from core.errors import MRNLabError
 from core.store import Run, RunState, Store
 from core.wording import all_of, duration, plural
 from jobs.queue.sweeps import launch_command
-from jobs.reports.naming import cost_cells, has_field, is_default, value_text
-from jobs.reports.render import Code, Heading, Part, Sheet, score_entry
+from jobs.reports.naming import has_field, is_default, value_text
+from jobs.reports.parts import Code, Entry, Heading, Part, Sheet, cost_entries, score_entry
 from jobs.reports.table import (
     RESOLVED,
     ResultRow,
@@ -67,16 +67,16 @@ def _data(runs: Sequence[Run], setting: Setting) -> Sheet:
     """The splits with their sizes, and the tasks with their labels."""
     facts = next((run.facts for run in reversed(runs) if run.facts.get("sizes")), runs[-1].facts)
     sizes: Mapping[str, Sequence[int]] = facts.get("sizes", {})
-    splits: list[tuple[str | None, ...]] = [
-        (split, f"{sentences:,} sentences", f"{words:,} words", None)
+    splits: list[tuple[str | Entry | None, ...]] = [
+        (split, _counted(sentences, "sentences"), _counted(words, "words"), None)
         for split, (sentences, words) in sizes.items()
     ]
     tasks = [
         (
             name,
-            f"{task['train_sentences']:,} training sentences",
-            f"{task['train_tokens']:,} labelled",
-            plural(len(task["labels"]), "label"),
+            _counted(task["train_sentences"], "training sentences"),
+            _counted(task["train_tokens"], "labelled"),
+            Entry(len(task["labels"]), form=lambda labels: plural(int(labels), "label")),
         )
         for name, task in {task["name"]: task for run in runs for task in run.facts.get("tasks", ())}.items()
     ]
@@ -89,9 +89,14 @@ def _data(runs: Sequence[Run], setting: Setting) -> Sheet:
     )
 
 
+def _counted(number: int, noun: str) -> Entry:
+    return Entry(number, form=lambda value: f"{value:,} {noun}")
+
+
 def _scores(tables: Mapping[str, ResultTable], setting: Setting) -> Sheet:
     """Dev beside test scores of every task."""
     tasks = list(dict.fromkeys(task for table in tables.values() for task in table.tasks))
+    scored_by = {task: name for table in tables.values() for task, name in table.scored_by.items()}
     names = {row.key: row.name for table in tables.values() for row in table.rows}
     cells = {
         (split, row.key, task): cell
@@ -101,8 +106,18 @@ def _scores(tables: Mapping[str, ResultTable], setting: Setting) -> Sheet:
     }
     rows = []
     for key, name in names.items():
-        of_row = [cells.get((split, key, task)) for task in tasks for split in ("dev", "test")]
-        rows.append((name, *(score_entry(cell.summary if cell else None) for cell in of_row)))
+        rows.append(
+            (
+                name,
+                *(
+                    score_entry(cell.summary, scored_by[task])
+                    if (cell := cells.get((split, key, task)))
+                    else None
+                    for task in tasks
+                    for split in ("dev", "test")
+                ),
+            )
+        )
     measures = {task: name for table in tables.values() for task, name in table.score_names.items()}
     head = [f"{task} {split} ({measures.get(task, '')})" for task in tasks for split in ("dev", "test")]
     return Sheet.of(
@@ -117,7 +132,7 @@ def _costs(rows: Iterable[ResultRow], runs: Mapping[int, Run], setting: Setting)
     lines = []
     for row in rows:
         of_row = [runs[run_id] for run_id in row.run_ids]
-        costs = (NOT_RECORDED if text == "–" else text for text in cost_cells(row.cost))
+        costs = (entry if entry.is_defined else NOT_RECORDED for entry in cost_entries(row.cost))
         parameters, trained, memory, seconds = costs
         hardware = {_hardware(run) for run in of_row}
         seeds = seeds_typed(run.config.seed for run in of_row)

@@ -1,4 +1,4 @@
-"""Names of runs and configurations and their costs in words: the same on the pages and at the terminal.
+"""Names of runs and configurations: the same on the pages and at the terminal.
 
 Plain text: escape before Markdown.
 """
@@ -14,10 +14,9 @@ from typing import Any
 from core.config import OWNED, RunConfig, applicable_fields, comparison_values, default_value
 from core.config.fields import CONTEXT_FIELDS, attribute_name, public_name
 from core.corpora.derived import is_derived
-from core.evaluation.costs import Cost
 from core.registry import FULL, reads_words
 from core.store import Run, RunState
-from core.wording import duration, number, plural
+from core.wording import number, plural
 
 UNREADABLE = "made by another version"
 """What stands for the name of a run whose description cannot be read."""
@@ -239,22 +238,6 @@ def is_default(config: RunConfig, field: str) -> bool:
     """Whether a field has the value that it takes by itself in such a run."""
     name = attribute_name(field)
     return bool(getattr(config, name) == default_value(config, name))
-
-
-COST_HEAD = ("parameters", "trained", "peak memory", "time per seed")
-"""The columns of `cost_cells`."""
-
-
-def cost_cells(cost: Cost | None) -> tuple[str, str, str, str]:
-    """Parameters, those trained, peak memory and time of a configuration; a dash for what is not known."""
-    if cost is None:
-        return "–", "–", "–", "–"
-    memory = "–" if cost.memory is None else f"{cost.memory / 2**30:.2f} GB ({', '.join(cost.devices)})"
-    return _parameters(cost.parameters), _parameters(cost.trained), memory, duration(cost.seconds)
-
-
-def _parameters(number_of: int) -> str:
-    return f"{number_of / 1e6:.1f}M" if number_of >= 1e6 else f"{number_of:,}"
 
 
 def survival_text(run: Run) -> str:

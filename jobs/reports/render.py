@@ -1,149 +1,44 @@
-"""Tables and reports as values, and one renderer of them for each format.
+"""The tables of results, and one renderer of the parts of a report (`jobs.reports.parts`) for each format.
 
-A report is a sequence of parts: headings, paragraphs, lists, tables, code. All their texts are plain: each
-format escapes them. A page shows a table by `dashboard.shared.downloads.show_table`.
+All texts of parts are plain: each format escapes them.
 """
 
 from __future__ import annotations
 
 import csv
-import dataclasses
 import io
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from itertools import zip_longest
 
-from core.evaluation.comparison import HIGHER, LOWER, Comparison
+from core.evaluation.comparison import HIGHER, LOWER
 from core.evaluation.costs import COST_NOTE, Cost
-from core.evaluation.statistics import MeanSD
 from core.plain_text import spreadsheet_cell, terminal_text
 from core.store import Run, StoredScore
 from core.studies.published import CITATION, Published, matching
 from core.tasks import kind_of
-from core.tasks.scores import REPORT_NUMBERS, averages, percent_sign, report_rows
-from core.wording import percent, signed_points, spread_text
-from jobs.reports.naming import COST_HEAD, cost_cells, run_name
+from core.tasks.scores import REPORT_NUMBERS, averages, report_rows
+from jobs.reports.naming import run_name
+from jobs.reports.parts import (
+    COST_HEAD,
+    Block,
+    Code,
+    Entry,
+    Heading,
+    Items,
+    Part,
+    Sheet,
+    cost_entries,
+    published_entry,
+    score_entry,
+)
 from jobs.reports.table import ResultTable
 
 BEST = "higher than each other row: p over the seeds that both have, corrected for all pairs of rows (Holm)."
 """What a bold score means."""
-QUOTED = "quoted"
-"""The tone of a figure that others have published."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A cell: its text, and what stands beside it, never bold: a spread or an interval, and the number of
-    seeds. Plain text. `tone` is the verdict on a difference where the table marks verdicts, or QUOTED. `unit`
-    goes to the head of a CSV file.
-    """
-
-    text: str
-    beside: str = ""
-    bold: bool = False
-    n: int | None = None
-    tone: str = ""
-    unit: str = ""
-
-
-Row = tuple[str, tuple[Entry | None, ...]]
-"""Its name and its cells; None where there is nothing to show."""
-
-
-@dataclass(frozen=True)
-class Block:
-    """Rows that stand together under a title, which may be empty."""
-
-    title: str
-    rows: tuple[Row, ...]
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """A table ready to be written. `head` begins with what the rows are, `bold` says what bold marks.
-
-    `hides_n`: the caption tells the number of seeds, which is the same everywhere.
-    """
-
-    head: tuple[str, ...]
-    blocks: tuple[Block, ...]
-    caption: str = ""
-    bold: str = ""
-    hides_n: bool = False
-
-    @classmethod
-    def of(cls, head: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> Sheet:
-        """The table of these rows in one block: each a name, then entries, texts or None."""
-        named = tuple(
-            (name, tuple(Entry(cell) if isinstance(cell, str) else cell for cell in cells))
-            for name, *cells in rows
-        )
-        return cls(tuple(head), (Block("", named),), caption)
-
-    def captioned(self, mark: str = "Bold") -> str:
-        """The caption. Where a cell is bold it ends with what `mark` means."""
-        entries = [entry for block in self.blocks for _, row in block.rows for entry in row]
-        marked = self.bold and any(entry is not None and entry.bold for entry in entries)
-        return f"{self.caption} {mark}: {self.bold}" if marked else self.caption
-
-
-@dataclass(frozen=True)
-class Heading:
-    """The title of a section (level 2) or of a part of one (3). `name` stands in brackets behind it."""
-
-    title: str
-    level: int = 2
-    name: str = ""
-
-    @property
-    def text(self) -> str:
-        """Title and name."""
-        return f"{self.title} ({self.name})" if self.name else self.title
-
-
-@dataclass(frozen=True)
-class Items:
-    """A list of sentences."""
-
-    lines: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Code:
-    """Commands or formulas to copy."""
-
-    lines: tuple[str, ...]
-
-
-Part = str | Heading | Items | Sheet | Code
-"""A part of a report; a `str` is a paragraph."""
-
-
-def mean_entry(
-    values: MeanSD, digits: int = 2, scale: float = 1.0, *, bold: bool = False, unit: str = ""
-) -> Entry:
-    """Mean ± standard deviation over seeds, and their number."""
-    sd = None if values.sd is None else scale * values.sd
-    mean = f"{scale * values.mean:z.{digits}f}".replace("-", "−")
-    return Entry(mean, spread_text(sd, digits), bold, values.n, unit=unit)
-
-
-def score_entry(scores: MeanSD | None, *score_names: str, bold: bool = False) -> Entry | None:
-    """A hundred times a score by that name, or a mean of scores by these."""
-    sign = percent_sign(score_names)
-    return None if scores is None else mean_entry(scores, scale=100, bold=bold, unit=sign)
-
-
-def difference_entry(difference: Comparison | None, *, bold: bool = False) -> Entry | None:
-    """A difference in points with its interval; where `bold`, in bold if it is higher."""
-    if difference is None:
-        return None
-    _, _, interval = difference.in_points.partition(" ")
-    marked = bold and difference.verdict == HIGHER
-    return Entry(signed_points(difference.mean), interval, marked, unit="points")
 
 
 def score_sheet(table: ResultTable, setting: str, *, cost: bool = False) -> Sheet:
@@ -174,7 +69,7 @@ def score_sheet(table: ResultTable, setting: str, *, cost: bool = False) -> Shee
                 else None
                 for task in table.tasks
             ]
-            costs = [Entry(text) for text in cost_cells(row.cost)] if cost else []
+            costs = cost_entries(row.cost) if cost else ()
             lines.append((row.label, (*scores, *costs)))
         blocks.append(Block(title if len(table.blocks) > 1 else "", tuple(lines)))
     return Sheet(tuple(head), tuple(blocks), caption, BEST, hides_n=alike)
@@ -201,14 +96,6 @@ def with_published(sheet: Sheet, table: ResultTable) -> Sheet:
     if blocks == list(sheet.blocks):
         return sheet
     return replace(sheet, blocks=tuple(blocks), caption=f"{sheet.caption} Published: {CITATION}.")
-
-
-def published_entry(figure: Published | None, verdict: str = "") -> Entry | None:
-    """A published figure with its spread, and how ours stands to it."""
-    if figure is None:
-        return None
-    text = f"{figure.mean:.2f} {spread_text(figure.sd)}"
-    return Entry(f"{text}, ours {verdict}" if verdict else text, tone=QUOTED)
 
 
 SCORE_COLUMNS = (
@@ -244,7 +131,7 @@ def score_records(table: ResultTable, *, cost: bool = False) -> list[dict[str, o
                 "task": task,
                 "split": table.split,
                 "score_name": table.scored_by[task],
-                **(_NO_SCORE if cell is None else dataclasses.asdict(cell.summary)),
+                **(_NO_SCORE if cell is None else asdict(cell.summary)),
                 "best": (row.key, task) in table.bold,
                 "precision": row.conditions.precision,
                 "text": row.conditions.text,
@@ -287,8 +174,8 @@ def report_sheet(run: Run, score: StoredScore) -> Sheet:
 
 def _report_entries(row: Mapping[str, float]) -> tuple[Entry, ...]:
     return (
-        *(Entry(percent(row[number])) for number in REPORT_NUMBERS[:3]),
-        Entry(f"{row['support']:.0f}"),
+        *(Entry(100 * row[number]) for number in REPORT_NUMBERS[:3]),
+        Entry(row["support"], form=".0f"),
     )
 
 
@@ -323,7 +210,6 @@ def csv_lines(head: Sequence[str], rows: Iterable[Sequence[object]], delimiter: 
     return text.getvalue()
 
 
-_FIGURE = re.compile(r"[+−-]?\d[\d.]*")
 _SPREADS = {1: (" ±",), 2: (" low", " high")}
 
 
@@ -333,34 +219,20 @@ def sheet_csv(sheet: Sheet) -> str:
     """
     rows = [row for block in sheet.blocks for row in block.rows]
     head, columns = [sheet.head[0]], [[name for name, _ in rows]]
-    for place, name in enumerate(sheet.head[1:]):
-        entries = [cells[place] for _, cells in rows]
-        known = [entry for entry in entries if entry is not None]
-        unit = next((entry.unit for entry in known if entry.unit), "")
+    for index, name in enumerate(sheet.head[1:]):
+        entries = [cells[index] or Entry("") for _, cells in rows]
+        unit = next((entry.unit for entry in entries if entry.unit), "")
         head.append(f"{name} ({unit})" if unit else name)
-        columns.append(["" if entry is None else _figure(entry.text) for entry in entries])
-        spreads = [[] if entry is None else _FIGURE.findall(entry.beside) for entry in entries]
-        for bound, suffix in enumerate(_SPREADS.get(max(map(len, spreads), default=0), ())):
-            head.append(name + suffix)
-            columns.append([_figure(spread[bound]) if len(spread) > bound else "" for spread in spreads])
-        for suffix, values in (
-            (" n", ["" if entry is None or entry.n is None else str(entry.n) for entry in entries]),
-            (" verdict", ["" if entry is None else _verdict(entry) for entry in entries]),
-        ):
-            if any(values):
+        values = list(zip_longest(*(entry.csv_values for entry in entries), fillvalue=""))
+        columns.append([*values[0]] if values else [])
+        beside = dict(zip(_SPREADS.get(len(values) - 1, ()), values[1:], strict=False))
+        beside[" n"] = tuple("" if entry.n is None else str(entry.n) for entry in entries)
+        beside[" verdict"] = tuple(entry.verdict for entry in entries)
+        for suffix, texts in beside.items():
+            if any(texts):
                 head.append(name + suffix)
-                columns.append(values)
+                columns.append([*texts])
     return csv_lines(head, zip(*columns, strict=True))
-
-
-def _figure(text: str) -> str:
-    return "" if text == "–" else re.sub(r"^−(?=\d)", "-", text)
-
-
-def _verdict(entry: Entry) -> str:
-    """The verdict at the end of an interval, else the entry's tone."""
-    word = re.search(r"[a-z]+$", entry.beside)
-    return word[0] if word else entry.tone if entry.tone != QUOTED else ""
 
 
 def csv_files(name: str, parts: Iterable[Part]) -> Iterator[tuple[str, str]]:
@@ -388,45 +260,52 @@ def _slug(text: str) -> str:
 
 @dataclass(frozen=True)
 class Markup:
-    """How a format writes a cell: plain text escaped, what is bold, what has a tone, what is missing."""
+    """How a format writes a cell: plain text escaped, what is bold, what has a verdict, what others have
+    published, what is missing.
+    """
 
     escape: Callable[[str], str]
     bold: str
     missing: str
-    tones: Mapping[str, str] = field(default_factory=dict)
+    verdicts: Mapping[str, str]
+    quoted: str = "{}"
     n: str = "({})"
 
 
 def cell_texts(sheet: Sheet, block: Block, markup: Markup) -> Iterator[list[str]]:
     """The cells of each row as text, its name first."""
     for name, entries in block.rows:
-        cells = [markup.escape(name)]
-        for entry in entries:
-            if entry is None:
-                cells.append(markup.missing)
-                continue
-            text = markup.escape(entry.text)
-            if text:
-                text = markup.tones.get(entry.tone, markup.bold if entry.bold else "{}").format(text)
-            n = "" if entry.n is None or sheet.hides_n else markup.n.format(entry.n)
-            cells.append(" ".join(filter(None, (text, markup.escape(entry.beside), n))))
-        yield cells
+        yield [markup.escape(name), *(_cell_text(sheet, entry, markup) for entry in entries)]
 
 
-_NUMBER = re.compile(r"[<+−±\[(-]? ?\d")
+def _cell_text(sheet: Sheet, entry: Entry | None, markup: Markup) -> str:
+    if entry is None:
+        return markup.missing
+    text, beside, mark = entry.text, entry.spread_text, markup.bold if entry.bold else "{}"
+    if entry.is_quoted:
+        text, beside, mark = f"{text} {beside}".rstrip(), "", markup.quoted
+        text += f", ours {entry.verdict}" if entry.verdict else ""
+    elif sheet.writes_verdicts:
+        beside = f"{beside} {entry.verdict}".strip()
+    else:
+        mark = markup.verdicts.get(entry.verdict, mark)
+    n = "" if entry.n is None or sheet.hides_n else markup.n.format(entry.n)
+    marked = mark.format(markup.escape(text)) if text else ""
+    return " ".join(filter(None, (marked, markup.escape(beside), n)))
 
 
 def _right_aligned(sheet: Sheet) -> list[bool]:
-    """By column after the first whether most of its cells are numbers, which stand to the right."""
+    """By column after the first whether at least half of its cells are numbers, which stand to the right."""
     rows = [entries for block in sheet.blocks for _, entries in block.rows]
     right = []
     for column in zip(*rows, strict=True):
-        texts = [cell.text for cell in column if cell is not None and cell.text not in ("", "–")]
-        right.append(2 * sum(bool(_NUMBER.match(text)) for text in texts) >= len(texts))
+        known = [entry for entry in column if entry is not None and entry.is_defined]
+        right.append(2 * sum(entry.is_number for entry in known) >= len(known))
     return right or [True] * (len(sheet.head) - 1)
 
 
-_PLAIN = Markup(str, "{}*", "–", {HIGHER: "**{}**", LOWER: "*{}*"})
+_EMPHASIS = {HIGHER: "**{}**", LOWER: "*{}*"}
+_PLAIN = Markup(str, "{}*", "–", _EMPHASIS)
 
 
 def aligned(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -514,7 +393,7 @@ def _on_one_line(text: str) -> str:
     return terminal_text(" ".join(text.split()))
 
 
-_MARKDOWN = Markup(_escaped, "**{}**", "–", {LOWER: "*{}*"})
+_MARKDOWN = Markup(_escaped, "**{}**", "–", _EMPHASIS)
 
 # One pass over the characters, so that what one replacement brings is not replaced again.
 _LATEX = str.maketrans(
@@ -532,7 +411,7 @@ def tex(text: str) -> str:
     return _on_one_line(text).translate(_LATEX)
 
 
-_TEX = Markup(tex, r"\textbf{{{}}}", "--", {LOWER: r"\emph{{{}}}"})
+_TEX = Markup(tex, r"\textbf{{{}}}", "--", {HIGHER: r"\textbf{{{}}}", LOWER: r"\emph{{{}}}"})
 
 _LATEX_CODE = _LATEX | str.maketrans({"'": r"\textquotesingle{}", "`": r"\textasciigrave{}", "–": "–"})
 

@@ -18,8 +18,8 @@ from core.studies.study import Layout
 from core.transfer.formulas import PUBLISHED, Learned, Published, learn
 from core.transfer.grid import COLUMNS, FACTORS, PlantedTasks, bands, cells, factors, figure_3
 from core.transfer.predictors import Floats
-from core.wording import capitalised, plural, spread_text
-from jobs.reports.render import Code, Entry, Heading, Items, Part, Sheet, mean_entry
+from core.wording import capitalised, plural
+from jobs.reports.parts import Code, Entry, Heading, Items, Part, Sheet, mean_entry, spread_of
 from jobs.reports.table import readable
 from jobs.studies.progress import StudyRuns, task_correlations
 
@@ -222,8 +222,8 @@ def _band_table(table: pd.DataFrame, part: str, factor: str) -> Sheet:
     rows = [
         (
             f"{value:,g}",
-            *([f"{ami:.2f}"] if by_alpha else []),
-            Entry(f"{mean:.1f}", spread_text(sd, 1), n=int(runs), unit="%"),
+            *([Entry(ami)] if by_alpha else []),
+            Entry(mean, spread_of(sd), int(runs), "%", form=".1f"),
         )
         for value, ami, mean, sd, runs in figures
     ]
@@ -235,7 +235,11 @@ def _formulas(part: str, learned: Learned) -> Iterator[Part]:
     yield Sheet.of(
         ("formula", "length", "MSE, fitted", "MSE, held out"),
         [
-            (each.text(), str(each.length), f"{each.train_mse:.1f}", f"{each.test_mse:.1f}")
+            (
+                each.text(),
+                Entry(each.length, form="d"),
+                *(Entry(mse, form=".1f") for mse in (each.train_mse, each.test_mse)),
+            )
             for each in learned.front
         ],
     )
@@ -281,10 +285,10 @@ def published_sheet(table: pd.DataFrame, part: str) -> Sheet | None:
         (
             f"({each.equation})",
             each.text,
-            f"{each.scale:,}",
-            f"{error / 1e4:.3f}",
-            None if each.printed_mse is None else f"{each.printed_mse:.3f}",
-            f"{error:,.0f}",
+            Entry(each.scale, form=","),
+            Entry(error / 1e4, form=".3f"),
+            None if each.printed_mse is None else Entry(each.printed_mse, form=".3f"),
+            Entry(error, form=",.0f"),
         )
         for each, error in known
     ]

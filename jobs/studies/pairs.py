@@ -24,9 +24,9 @@ from core.transfer.predictors import (
     Judgement,
     Measure,
 )
-from core.wording import duration, first_of, plural, signed_points, spread_text
+from core.wording import duration, first_of, plural, signed_points
 from jobs.reports.naming import corpus_name
-from jobs.reports.render import QUOTED, Entry, Heading, Part, Sheet, difference_entry, mean_entry
+from jobs.reports.parts import SIGNED, Entry, Heading, Part, Sheet, difference_entry, mean_entry, spread_of
 from jobs.reports.transfer import PairGroup, pair_groups
 from jobs.studies.evidence import Evidence, evidence
 
@@ -173,13 +173,16 @@ def predictors_sheet(judgements: Sequence[Judgement], *, with_published: bool) -
     for name, of_name in by_name.items():
         measures = [m for each in of_name for m in (each.accuracy, each.f1, each.auc, each.rank)]
         first = of_name[0]
-        cost = "0 s" if first.seconds == 0 else duration(first.seconds)
-        rows.append((name, *map(_measure, measures), _number(first.direct_rank), str(first.pairs), cost))
+        pairs, cost = (
+            Entry(first.pairs, form="d"),
+            Entry(math.nan if first.seconds is None else first.seconds, form=_cost_text),
+        )
+        rows.append((name, *map(_measure, measures), _number(first.direct_rank), pairs, cost))
     schemes = list(dict.fromkeys(judgement.scheme for judgement in judgements))
     for name, figures in PUBLISHED.items() if with_published else ():
-        quoted = [Entry(f"{figure:.3f}", tone=QUOTED) for figure in figures]
+        quoted = [Entry(figure, form=".3f", is_quoted=True) for figure in figures]
         missing = [None] * (4 * len(schemes) - 1)
-        rows.append((f"{name} (reported)", *quoted, *missing, Entry("90", tone=QUOTED), None))
+        rows.append((f"{name} (reported)", *quoted, *missing, Entry(90, form="d", is_quoted=True), None))
     suffixes = [", tasks left out" * (scheme == LEFT_OUT and len(schemes) > 1) for scheme in schemes]
     measured = [f"{name}{suffix}" for suffix in suffixes for name in ("accuracy", "F1", "AUC", "rank")]
     return Sheet.of(["predictor", *measured, "rank of the number", "pairs", "time"], rows)
@@ -189,11 +192,15 @@ def _measure(measure: Measure) -> Entry | None:
     """A measure of a predictor with its spread; None where it cannot be computed."""
     if not math.isfinite(measure.value):
         return None
-    return Entry(f"{measure.value:z.3f}", spread_text(measure.sd, 3))
+    return Entry(measure.value, spread_of(measure.sd), form="z.3f")
 
 
-def _number(value: float) -> str | None:
-    return f"{value:+.2f}" if math.isfinite(value) else None
+def _cost_text(seconds: float) -> str:
+    return "0 s" if seconds == 0 else duration(seconds)
+
+
+def _number(value: float) -> Entry | None:
+    return Entry(value, form=SIGNED) if math.isfinite(value) else None
 
 
 def coefficients_sheet(weights: Sequence[Coefficient]) -> Sheet:
@@ -201,7 +208,7 @@ def coefficients_sheet(weights: Sequence[Coefficient]) -> Sheet:
     rows = [
         (
             f"{FEATURES[feature]}, {role}",
-            Entry(f"{weight.value:+.2f}", f"[{weight.low:+.2f}, {weight.high:+.2f}]"),
+            Entry(weight.value, (weight.low, weight.high), form=SIGNED),
             _number(PUBLISHED_COEFFICIENTS.get(weight.feature, math.nan)),
         )
         for weight in sorted(weights, key=lambda weight: -abs(weight.value))[:_COEFFICIENTS]

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from operator import attrgetter
 
 from core.config import RunConfig
 from core.config.fields import comma_list
@@ -18,7 +19,7 @@ from core.evaluation.costs import run_cost
 from core.recording.placed import placed
 from core.registry import FROZEN, FULL
 from core.store import ACTIVE, Run, RunState, Store
-from core.store.records import MetricKey
+from core.store.records import MetricKey, StoredScore
 from core.studies import load_study
 from core.studies.analysis import FinalScores, Floats, Result, analyse
 from core.studies.study import (
@@ -208,15 +209,17 @@ class StudyRuns:
         progress = self.look()
         if self._results is None or self._results[0] is not progress:
             succeeded = progress.succeeded
+            scores = self._store.scores([run.id for run in succeeded.values()], "test")
             # Facts, which hold the cost, are large: read for studies alone that report it.
             reports_cost = any(layout.study.papers for layout in self._layouts)
             known = self._store.runs([run.id for run in succeeded.values()]) if reports_cost else []
             final = FinalScores(
-                self._scores("test", succeeded),
-                self._scores("test", succeeded, of_rare_labels=True),
+                _by_run(succeeded, scores, attrgetter("score")),
+                _by_run(succeeded, scores, lambda score: rarer_half_f1(score.report)),
                 lambda config: task_correlations(self._store, succeeded[config]),
                 self._dev_curves([layout for layout in self._layouts if layout.study.by_epoch]),
                 {run.config: run_cost(run.facts) for run in known},
+                {score.task: score.score_name for score in scores},
             )
             analysed = [analyse(layout, progress.dev, final, progress.failed) for layout in self._layouts]
             self._results = (progress, analysed)
@@ -232,21 +235,9 @@ class StudyRuns:
         succeeded, active, failed = (
             {config: run for config, run in best.items() if _rank(run) == rank} for rank in (2, 1, 0)
         )
-        dev = DevScores(self._scores("dev", succeeded))
+        scores = self._store.scores([run.id for run in succeeded.values()], "dev", with_reports=False)
+        dev = DevScores(_by_run(succeeded, scores, attrgetter("score")))
         return Progress(self._layouts, dev, failed, active, succeeded)
-
-    def _scores(
-        self, split: str, runs: Mapping[RunConfig, Run], *, of_rare_labels: bool = False
-    ) -> dict[RunConfig, dict[str, float]]:
-        """By run and task the score on that split, or the mean F1 of the rarer half of the labels. None for a
-        task that no sentence of the split is annotated for.
-        """
-        by_run: dict[int, dict[str, float]] = {run.id: {} for run in runs.values()}
-        for score in self._store.scores(list(by_run), split, with_reports=of_rare_labels):
-            value = rarer_half_f1(score.report) if of_rare_labels else score.score
-            if score.tokens and value is not None and math.isfinite(value):
-                by_run[score.run_id][score.task] = value
-        return {config: by_run[run.id] for config, run in runs.items()}
 
     def _dev_curves(self, layouts: Sequence[Layout]) -> dict[RunConfig, dict[int, dict[str, float]]]:
         """By run, epoch and task the score on the development sentences, of these settings' runs."""
@@ -263,6 +254,20 @@ class StudyRuns:
             for epoch, score in zip(curve.epoch.tolist(), curve.value.tolist(), strict=True):
                 by_epoch.setdefault(round(epoch), {})[curve.key.task] = score
         return curves
+
+
+def _by_run(
+    runs: Mapping[RunConfig, Run],
+    scores: Iterable[StoredScore],
+    figure: Callable[[StoredScore], float | None],
+) -> dict[RunConfig, dict[str, float]]:
+    """By run and task this figure of its scores; none where it is undefined."""
+    by_run: dict[int, dict[str, float]] = {run.id: {} for run in runs.values()}
+    for score in scores:
+        value = figure(score)
+        if score.tokens and value is not None and math.isfinite(value):
+            by_run[score.run_id][score.task] = value
+    return {config: by_run[run.id] for config, run in runs.items()}
 
 
 def task_correlations(store: Store, run: Run) -> Floats | None:

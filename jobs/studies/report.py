@@ -6,27 +6,34 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from core.evaluation.comparison import HIGHER, Comparison
+from core.evaluation.comparison import Comparison
 from core.evaluation.costs import COST_NOTE
+from core.evaluation.statistics import MeanSD
 from core.studies import Study
 from core.studies.analysis import MEAN, RARE, Outcome, Result, TableView, table_view
 from core.studies.answer import answer
-from core.wording import capitalised, p_text, percent, signed_points
-from jobs.reports.naming import COST_HEAD, cost_cells
-from jobs.reports.render import (
-    QUOTED,
+from core.studies.published import WITHIN
+from core.tasks.scores import percent_sign
+from core.wording import capitalised
+from jobs.reports.parts import (
+    COST_HEAD,
+    SIGNED,
     Entry,
     Heading,
     Items,
     Part,
     Sheet,
-    csv_text,
+    cost_entries,
     difference_entry,
     mean_entry,
+    p_entry,
     published_entry,
     score_entry,
 )
+from jobs.reports.render import csv_text
 
+_IN_TABLES = {WITHIN: "within"}
+"""How a table writes a verdict on a published figure, if not as it is."""
 _SHOWN_EPOCHS = (1, 2, 3, 5, 8, 12, 20, 30)
 
 
@@ -78,17 +85,20 @@ def paper_sheet(view: TableView) -> Sheet:
     head = ["model", "chosen", *(task + suffix for task in view.tasks for suffix in ("", *beside))]
     rows: list[list[Any]] = []
     for quoted in view.paper.reported:
-        row: list[Any] = [f"{quoted.model} ({quoted.source})", Entry("reported", tone=QUOTED)]
+        row: list[Any] = [f"{quoted.model} ({quoted.source})", Entry("reported", is_quoted=True)]
         for task in view.tasks:
             figure = quoted.scores.get(task)
-            row += [None] * len(beside) + [None if figure is None else Entry(f"{figure:.2f}", tone=QUOTED)]
+            row += [None] * len(beside) + [None if figure is None else Entry(figure, is_quoted=True)]
         rows.append(row)
     for model, outcome in view.rows.items():
         row = [model, outcome.chosen]
         for task in view.tasks:
-            verdict, _, _ = outcome.verdict(task).partition(" ")
-            published = published_entry(outcome.published.get(task), verdict)
-            row += [score_entry(outcome.scores.get(task)), *[published] * len(beside)]
+            verdict = outcome.verdict(task)
+            published = published_entry(outcome.published.get(task), _IN_TABLES.get(verdict, verdict))
+            row += [
+                score_entry(outcome.scores.get(task), *outcome.measures(task)),
+                *[published] * len(beside),
+            ]
         rows.append(row)
     return Sheet.of(head, rows)
 
@@ -96,7 +106,7 @@ def paper_sheet(view: TableView) -> Sheet:
 def cost_sheet(view: TableView) -> Sheet:
     """What each model of a paper's table costs."""
     return Sheet.of(
-        ["model", *COST_HEAD], [[model, *cost_cells(row.cost)] for model, row in view.rows.items()]
+        ["model", *COST_HEAD], [[model, *cost_entries(row.cost)] for model, row in view.rows.items()]
     )
 
 
@@ -110,10 +120,7 @@ def overview(study: Study, results: Sequence[Result]) -> Sheet:
             row = rows.setdefault(outcome.family.title, [None] * len(results))
             if (difference := outcome.differences.get(MEAN)) is not None:
                 row[place] = Entry(
-                    signed_points(difference.mean),
-                    bold=difference.verdict == HIGHER,
-                    tone=difference.verdict,
-                    unit="points",
+                    100 * difference.mean, unit="points", verdict=difference.verdict, form=SIGNED
                 )
     head = [f"less {study.family(study.reference).title}", *(result.setting.name for result in results)]
     return Sheet.of(head, [(title, *row) for title, row in rows.items()])
@@ -130,22 +137,21 @@ def _tables_by_task(study: Study, results: Sequence[Result]) -> Iterator[Part]:
             for outcome in result.outcomes:
                 if (difference := outcome.differences.get(task)) is not None:
                     row = rows.setdefault(outcome.family.title, [None] * len(having))
-                    _, _, interval = f"{difference.in_points} {difference.verdict}".partition(" ")
-                    row[place] = Entry(signed_points(difference.mean), interval, unit="points")
+                    row[place] = difference_entry(difference, verdict=True)
         if len(having) > 1 and rows:
             yield Heading(f"{task} beside other tasks, less {study.family(study.reference).title}", 3)
             head = ["family", *(result.setting.title for result in having)]
-            yield Sheet.of(head, [(title, *row) for title, row in rows.items()])
+            yield Sheet.of(head, [(title, *row) for title, row in rows.items()], writes_verdicts=True)
 
 
 def _curve_sheet(result: Result) -> Sheet:
     """Families × some epochs and the last."""
-    curves = {outcome.family.title: outcome.dev_curve for outcome in result.outcomes if outcome.dev_curve}
-    epochs = sorted({epoch for curve in curves.values() for epoch in curve})
+    outcomes = [outcome for outcome in result.outcomes if outcome.dev_curve]
+    epochs = sorted({epoch for outcome in outcomes for epoch in outcome.dev_curve})
     shown = [epoch for epoch in epochs if epoch in _SHOWN_EPOCHS or epoch == epochs[-1]]
     rows = [
-        (title, *(Entry(percent(curve[epoch].mean), unit="%") if epoch in curve else None for epoch in shown))
-        for title, curve in curves.items()
+        (outcome.family.title, *(_dev_entry(outcome.dev_curve.get(epoch), outcome) for epoch in shown))
+        for outcome in outcomes
     ]
     return Sheet.of(["family", *(f"epoch {epoch}" for epoch in shown)], rows)
 
@@ -184,8 +190,8 @@ def setting_sheet(result: Result) -> Sheet:
         row: list[Any] = [
             outcome.family.title,
             outcome.chosen,
-            None if outcome.dev is None else Entry(percent(outcome.dev.mean), unit="%"),
-            *(score_entry(outcome.scores.get(target)) for target in targets),
+            _dev_entry(outcome.dev, outcome),
+            *(score_entry(outcome.scores.get(target), *outcome.measures(target)) for target in targets),
             *_difference(outcome, outcome.family.name == result.reference),
         ]
         if has_base:
@@ -199,12 +205,18 @@ def setting_sheet(result: Result) -> Sheet:
     return Sheet.of(head, rows)
 
 
-def _difference(outcome: Outcome, is_reference: bool) -> tuple[Entry | str, str, str]:
+def _dev_entry(score: MeanSD | None, outcome: Outcome) -> Entry | None:
+    """The mean over targets and seeds on the development sentences."""
+    unit = percent_sign(outcome.measures(MEAN))
+    return None if score is None else Entry(100 * score.mean, unit=unit)
+
+
+def _difference(outcome: Outcome, is_reference: bool) -> tuple[Entry | str, Entry | str | None, str]:
     """The mean with its interval, p, the verdict."""
     difference = outcome.differences.get(MEAN)
     if difference is None:
         return "", "", "reference" if is_reference else ""
-    return difference_entry(difference, bold=True) or "", p_text(difference.p), difference.verdict
+    return difference_entry(difference, bold=True) or "", p_entry(difference.p) or "", difference.verdict
 
 
 def study_document(study: Study, results: Sequence[Result]) -> dict[str, Any]:

@@ -18,8 +18,13 @@ from tests.assets.make_store import ASSETS
 from tests.making import OWNER, claimed, config
 
 # What takes a store of the present schema back to an earlier revision.
+_FIGURES = ("accuracy", "precision", "recall", "f1_conll", "f1_strict", "seqeval_f1", "spearman")
 _BACK = {
-    "0005": (),
+    "0006": (),
+    "0005": (
+        "DROP TABLE figures",
+        *(f"ALTER TABLE scores ADD COLUMN {name} DOUBLE PRECISION" for name in _FIGURES),
+    ),
     "0004": tuple(
         f"ALTER TABLE scores {change}"
         for name in ("score", "accuracy")
@@ -64,11 +69,7 @@ def test_an_older_store_becomes_a_new_one(url: str, revision: str) -> None:
     store = Store.open(url)
     new = tables(store)
     (run_id,) = store.add_runs([config()])
-    with store.transaction() as connection:
-        for older in sorted((r for r in REVISIONS if r >= revision), reverse=True):
-            for statement in _BACK[older]:
-                connection.execute(text(statement))
-        connection.execute(text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision})
+    _back_to(store, revision)
     store.close()
     store = Store.open(url)
     assert tables(store) == new
@@ -78,6 +79,45 @@ def test_an_older_store_becomes_a_new_one(url: str, revision: str) -> None:
         *(run_id, config(), 0, 0, None, "", ()),
     )
     assert store.add_runs([config(seed=2)]) == [run.id + 1]
+    store.close()
+
+
+def _back_to(store: Store, revision: str) -> None:
+    """Give the store the tables of that revision."""
+    with store.transaction() as connection:
+        for older in sorted((r for r in REVISIONS if r >= revision), reverse=True):
+            for statement in _BACK[older]:
+                connection.execute(text(statement))
+        connection.execute(text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision})
+
+
+@pytest.mark.parametrize(
+    ("score_name", "stored", "figures"),
+    [
+        ("f1_conll", {"accuracy": 0.9, "f1_conll": 0.8, "f1_strict": 0.0}, _FIGURES[:0]),
+        ("pearson", {"accuracy": 0.0, "spearman": -0.5}, ("accuracy",)),
+    ],
+)
+def test_figures_beside_a_score_become_rows(
+    url: str, score_name: str, stored: dict[str, float], figures: tuple[str, ...]
+) -> None:
+    """All but `figures`, which are left out: earlier versions wrote an accuracy of 0 for correlations."""
+    store = Store.open(url)
+    (run_id,) = store.add_runs([config()])
+    _back_to(store, "0005")
+    row = {"run_id": run_id, "split": "test", "task": "ner", "epoch": 1, "score": 0.5} | stored
+    row |= {"score_name": score_name, "tokens": 3, "report": "{}"}
+    with store.transaction() as connection:
+        columns, values = ", ".join(row), ", ".join(f":{name}" for name in row)
+        connection.execute(text(f"INSERT INTO scores ({columns}) VALUES ({values})"), row)
+    store.close()
+    store = Store.open(url)
+    (score,) = store.scores()
+    assert (score.score, score.score_name, score.tokens) == (0.5, score_name, 3)
+    assert score.figures == {name: value for name, value in stored.items() if name not in figures}
+    store.delete_runs([run_id])
+    with store.transaction(write=False) as connection:
+        assert connection.scalar(text("SELECT count(*) FROM figures")) == 0
     store.close()
 
 
@@ -112,7 +152,12 @@ def test_an_undefined_score_is_stored_as_such(url: str) -> None:
     blind = score_task("ner", "iob2", [["O", "O"]], [["O", "B-PER"]])
     store.add_result(run_id, SplitResult("test", 1, (blind,), {"ner": [["O", "O"]]}, {"ner": [["O", "O"]]}))
     (stored,) = store.scores([run_id])
-    assert (stored.is_defined, stored.f1_conll, stored.recall, stored.accuracy) == (False, None, None, 0.5)
+    assert (
+        stored.is_defined,
+        stored.figure("f1_conll"),
+        stored.figure("recall"),
+        stored.figure("accuracy"),
+    ) == (False, None, None, 0.5)
     assert stored.undefined_because("the test split") == "the test split has no span of this task"
     assert not store.mean_scores("test")
     assert not store.configuration_scores("test", "ner")
@@ -152,7 +197,9 @@ def test_a_store_of_each_released_schema_is_read(tmp_path: Path) -> None:
         assert {run.config_problem for run in runs.values()} == {None}
         (loss,) = store.metrics([done.id], MetricKey("", "train", "loss"))
         assert loss.step.tolist() == [1, 2, 3]
-        assert [score.task for score in store.scores([done.id], "test")] == ["ner", "pos"]
+        scores = {score.task: score for score in store.scores([done.id], "test")}
+        assert {task: score.score for task, score in scores.items()} == {"ner": 0.375, "pos": 0.75}
+        assert {**scores["pos"].figures} == {"accuracy": 0.75, "seqeval_f1": 0.5}
         assert store.predictions(done.id, "test")["ner"][0] == [["O", "B-PER"], ["O"]]
         assert store.relations(done.id)[0].step == 3
         assert store.health().problems == ()

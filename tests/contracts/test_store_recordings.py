@@ -127,7 +127,13 @@ class TestArtefacts:
             (second, "test", "pos", 0.6),
         ]
         (dev,) = [row for row in store.scores([first], split="dev") if row.task == "pos"]
-        assert (dev.score, dev.epoch, dev.f1_conll, dev.seqeval_f1, dev.tokens) == (0.8, 2, None, 0.5, 3)
+        assert (dev.score, dev.epoch, dev.figure("f1_conll"), dev.figure("seqeval_f1"), dev.tokens) == (
+            0.8,
+            2,
+            None,
+            0.5,
+            3,
+        )
         assert dev.report["NN"]["support"] == 2
         assert math.isnan(dev.report["NN"]["f1"])
         assert len(store.scores()) == 6

@@ -38,9 +38,9 @@ def score(
     run_id: int, task: str, value: float, split: str = "test", report: Report | None = None
 ) -> StoredScore:
     name = "f1_conll" if task == "ner" else "accuracy"
-    shares = dict.fromkeys(("score", "accuracy", "precision", "recall", "f1_conll", "f1_strict"), value)
+    figures = dict.fromkeys(("accuracy", "precision", "recall", "f1_conll", "f1_strict"), value)
     return StoredScore(
-        task, name, **shares, tokens=10, report=report or {}, run_id=run_id, split=split, epoch=1
+        task, name, value, 10, figures, report=report or {}, run_id=run_id, split=split, epoch=1
     )
 
 

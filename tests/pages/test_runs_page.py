@@ -154,7 +154,9 @@ def test_the_report_of_one_run_by_label(open_page: Open, finished: Filled) -> No
     assert report["F1"]["macro average"] == pytest.approx(report["F1"][3:].mean(), abs=0.005)
     assert report["Support"]["micro average"] == report["Support"][3:].sum()
     dev = open_page("run", id=str(run_id), run_part="By label", report_task="pos", report_split="dev")
-    (accuracy,) = (score.accuracy for score in Store.open().scores([run_id], "dev") if score.task == "pos")
+    (accuracy,) = (
+        score.figure("accuracy") for score in Store.open().scores([run_id], "dev") if score.task == "pos"
+    )
     assert accuracy is not None
     assert report_by_label(dev)["Precision"]["micro average"] == pytest.approx(100 * accuracy, abs=0.005)
 

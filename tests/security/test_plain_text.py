@@ -18,7 +18,8 @@ from core.paths import log_path
 from core.plain_text import shortened, spreadsheet_cell, terminal_text, unguarded_cell
 from core.tagging import TextAnswer, tab_separated, text_table
 from jobs.cli.app import app
-from jobs.reports.render import Block, Entry, Sheet, csv_text, latex, markdown
+from jobs.reports.parts import Block, Entry, Sheet
+from jobs.reports.render import csv_text, latex, markdown
 from tests.pages.filled_store import Filled
 from tests.security.hostile import COMMANDS, MARKUP
 

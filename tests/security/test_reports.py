@@ -23,20 +23,8 @@ from core.transfer.gains import measured_gains
 from core.transfer.predictors import CROSS_VALIDATION, LEFT_OUT, Judgement, Measure
 from jobs.cli.output import print_report
 from jobs.reports.appendix import appendix
-from jobs.reports.render import (
-    Block,
-    Code,
-    Entry,
-    Heading,
-    Items,
-    Part,
-    Sheet,
-    csv_files,
-    latex,
-    markdown,
-    report_sheet,
-    score_sheet,
-)
+from jobs.reports.parts import Block, Code, Entry, Heading, Items, Part, Sheet
+from jobs.reports.render import csv_files, latex, markdown, report_sheet, score_sheet
 from jobs.reports.table import settings, tabulate
 from jobs.reports.transfer import PairGroup
 from jobs.studies.evidence import Evidence
@@ -118,7 +106,7 @@ def study_of(_store: Store, text: str) -> Iterable[Part]:
 
 def every_part(text: str) -> list[Part]:
     """A report of each kind of part."""
-    row = (text, (Entry(text, "± 0.10", bold=True, n=3), Entry("1.0"), None))
+    row = (text, (Entry(text, (0.1,), 3, bold=True), Entry(1.0), None))
     sheet = Sheet((text, text, text, "ner"), (Block("", (row,)), Block(text, (row,))), text, text)
     return [Heading(text), text, Heading(text, 3, text), Items((text, text)), sheet, Code((text, text))]
 

@@ -14,7 +14,7 @@ from core.evaluation.costs import Cost, cost_of, run_cost
 from core.records import Usage
 from core.store import Store
 from core.training.memory import process_peak, restart_process_peak
-from jobs.reports.naming import cost_cells
+from jobs.reports.parts import cost_entries
 from tests.making import run_facts
 from tests.tiny import tiny_bert
 from tests.trained import toy_config, train_runs
@@ -82,6 +82,6 @@ def test_what_is_not_known_is_left_out() -> None:
 
 
 def test_in_words() -> None:
-    assert cost_cells(None) == ("–", "–", "–", "–")
+    assert [entry.text for entry in cost_entries(None)] == ["–"] * 4
     cost = Cost(325_400_000, 7_800, 3 * 2**29, 130.0, ("cuda",), models=3)
-    assert cost_cells(cost) == ("325.4M", "7,800", "1.50 GB (cuda)", "2 min")
+    assert [entry.text for entry in cost_entries(cost)] == ["325.4M", "7,800", "1.50 GB (cuda)", "2 min"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from scipy import stats
 
 from core.evaluation.statistics import MeanSD, PairedDifference, paired_difference, summary
 from core.tasks import score_task
-from core.tasks.scores import averages, report_rows, score_of_counts, score_text, sentence_counts
+from core.tasks.scores import TaskScore, averages, report_rows, score_of_counts, score_text, sentence_counts
 from core.tasks.spans import Span, spans
 
 # Gold and predicted labels of a sentence. Property tests hold every score to seqeval's.
@@ -34,10 +33,16 @@ def test_ten_sentences_by_hand() -> None:
     gold, predicted = ([labels.split() for labels in side] for side in zip(*PAIRS, strict=True))
     score = score_task("ner", "iob2", gold, predicted)
     # 13 gold spans, 13 predicted, 7 right; strictly 10 predicted, 5 right. 21 of 30 labels right.
-    assert (score.tokens, score.accuracy) == pytest.approx((30, 21 / 30))
-    assert (score.precision, score.recall, score.f1_conll) == pytest.approx((7 / 13,) * 3)
-    assert score.f1_strict == pytest.approx(10 / 23)
-    assert (score.score_name, score.score, score.seqeval_f1) == ("f1_conll", score.f1_conll, None)
+    assert (score.tokens, score.figure("accuracy")) == pytest.approx((30, 21 / 30))
+    assert (score.figure("precision"), score.figure("recall"), score.figure("f1_conll")) == pytest.approx(
+        (7 / 13,) * 3
+    )
+    assert score.figure("f1_strict") == pytest.approx(10 / 23)
+    assert (score.score_name, score.score, score.figure("seqeval_f1")) == (
+        "f1_conll",
+        score.figure("f1_conll"),
+        None,
+    )
     # PER: gold 6 (sentences 1 to 5 and 10), predicted 6 (1 to 5 and 9), right 3 (1, 3 and 5).
     per, misc = score.report["PER"], score.report["MISC"]
     assert per == pytest.approx({"precision": 1 / 2, "recall": 1 / 2, "f1": 1 / 2, "support": 6})
@@ -51,23 +56,33 @@ class TestPlain:
 
     def test_accuracy_is_the_headline(self) -> None:
         score = score_task("pos", "plain", self.GOLD, self.PREDICTED)
-        assert (score.score_name, score.score, score.accuracy, score.tokens) == ("accuracy", 0.6, 0.6, 5)
-        assert (score.precision, score.recall, score.f1_conll, score.f1_strict) == (None, None, None, None)
+        assert (score.score_name, score.score, score.figure("accuracy"), score.tokens) == (
+            "accuracy",
+            0.6,
+            0.6,
+            5,
+        )
+        assert (
+            score.figure("precision"),
+            score.figure("recall"),
+            score.figure("f1_conll"),
+            score.figure("f1_strict"),
+        ) == (None, None, None, None)
 
     def test_seqeval_f1_is_the_headline_where_asked_for(self) -> None:
         score = score_task("pos", "plain", self.GOLD, self.PREDICTED, plain_score="seqeval_f1")
         # seqeval reads NN as prefix N, type N, and joins words of one type: gold N 0, B 1, N 2 | T 0, N 1,
         # predicted N 0-2 | T 0, B 1. Only T is right: 1 of 3 predicted, 1 of 5 in gold.
-        assert score.seqeval_f1 == pytest.approx(2 / 8)
-        assert (score.score_name, score.score) == ("seqeval_f1", score.seqeval_f1)
-        assert (score.precision, score.recall) == pytest.approx((1 / 3, 1 / 5))
+        assert score.figure("seqeval_f1") == pytest.approx(2 / 8)
+        assert (score.score_name, score.score) == ("seqeval_f1", score.figure("seqeval_f1"))
+        assert (score.figure("precision"), score.figure("recall")) == pytest.approx((1 / 3, 1 / 5))
 
 
 @pytest.mark.parametrize("sentences", [[], [[]]])
 @pytest.mark.parametrize("scheme", ["iob2", "plain"])
 def test_nothing_scores_nothing(scheme: str, sentences: list[list[str]]) -> None:
     score = score_task("t", scheme, sentences, sentences)
-    assert [score.score, score.accuracy] == pytest.approx([math.nan] * 2, nan_ok=True)
+    assert [score.score, score.figure("accuracy")] == pytest.approx([math.nan] * 2, nan_ok=True)
     assert (score.tokens, score.report, score.is_defined) == (0, {}, False)
     assert score.undefined_because("the file") == "the file has no label of this task"
 
@@ -99,8 +114,8 @@ def test_a_score_that_is_0_of_0_is_undefined(
         assert score.score == 0
     else:
         assert why in score.undefined_because("the dev split")
-        beside = (score.precision, score.recall, score.f1_strict, score.spearman)
-        assert all(value is None or np.isnan(value) for value in beside)
+        beside = [value for name, value in score.figures.items() if name not in ("accuracy", "seqeval_f1")]
+        assert np.isnan(beside).all()
 
 
 def test_what_is_not_annotated_has_no_figure_and_counts_in_no_mean() -> None:
@@ -169,7 +184,7 @@ def test_the_published_averages() -> None:
     numbers = ("precision", "recall", "f1", "support")
     report = {label: dict(zip(numbers, row, strict=True)) for label, row in rows.items()}
     figures = {"accuracy": 0.98, "precision": 0.9675, "recall": 0.9689, "f1_conll": 0.9682}
-    score = SimpleNamespace(**figures, score_name="f1_conll", report=report)
+    score = TaskScore("chunk", "f1_conll", 0.9682, 1, figures, report)
     for name, row in averages(score).items():
         assert list(row.values()) == pytest.approx([*published[name], 23852], abs=6e-5)
 

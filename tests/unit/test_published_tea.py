@@ -19,6 +19,8 @@ from core.studies.published import MOU_TABLE_5_4
 from core.studies.study import DevScores, lay_out, next_runs
 from core.studies.task_embeddings import STUDY as TAGGERS
 from core.studies.tea import BASELINE_DECAY, FAMILIES, HEADS, RATES, STUDY, TASKS, WEIGHT_DECAYS
+from jobs.reports.render import sheet_csv
+from jobs.studies.report import paper_sheet, setting_sheet
 from tests.unit.test_published_protocol import OF_MRN, assert_published
 
 # field, value, where the paper says so
@@ -192,6 +194,20 @@ def test_our_rows_stand_beside_the_papers_with_the_mean_over_the_tasks() -> None
     assert view.rows["own heads, weight decay 0.01 (SST alone)"].scores.keys() == {"sst"}
     assert view.rows["own heads, weight decay 0 (Input)"].scores["mean"].mean == pytest.approx(0.65)
     assert view.summary == ""
+
+
+def test_a_correlation_has_no_percent_sign() -> None:
+    """Nor has a mean with one in it."""
+    layout = lay_out(STUDY, next(setting for setting in STUDY.settings if setting.part == "small"))
+    runs = layout.arms["input"][0].of([1])
+    scores = {run: dict(zip(TASKS, (0.4, 0.7, 0.85), strict=True)) for run in runs}
+    names = dict(zip(TASKS, ("accuracy", "accuracy", "pearson"), strict=True))
+    made = analyse(layout, NOTHING, FinalScores(scores, score_names=names))
+    view = table_view(STUDY, "small", [made])
+    assert view is not None
+    for sheet in (setting_sheet(made), paper_sheet(view)):
+        head = sheet_csv(sheet).splitlines()[0].split(",")
+        assert {"sst (%)", "quora (%)", "sts", "mean"} <= {*head}
 
 
 def test_task_embeddings_of_taggers_are_compared_with_none_by_paradigm() -> None:

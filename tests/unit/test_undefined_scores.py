@@ -12,12 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.corpora.types import Corpus, Sentence
+from core.library import Laboratory
 from core.records import TOTAL, DevMetrics, EpochMetrics, Note, SplitResult, best_epoch
 from core.store import RunState, Store
-from core.store.results import stored_score
 from core.tasks import score_task
+from core.tasks.scores import FIGURES, REPORT_NUMBERS, TaskScore
 from jobs.cli.output import run_document
-from jobs.exchange.format import write_tables
+from jobs.exchange.format import SCORES, scores_of, table_of, write_tables
 from jobs.exchange.run_table import RunTable
 from jobs.reports.render import REPORT_COLUMNS, csv_text, report_records
 from tests.making import OWNER, claimed, run_facts
@@ -117,7 +118,8 @@ def test_an_undefined_score_leaves_the_laboratory_as_such(store: Store, tmp_path
     write_tables(record, tmp_path)
     (row,) = pq.read_table(tmp_path / "scores.parquet").to_pylist()
     assert (row["score"], row["recall"], row["accuracy"]) == (None, None, 0.5)
-    assert not stored_score(row | {"run_id": 0}).is_defined
+    (exported,) = scores_of(table_of(SCORES, [row]))
+    assert not exported.is_defined
     table = RunTable(tmp_path / "runs.csv")
     table.add(store, [record.run])
     assert "NaN" not in table.path.read_text(encoding="utf-8")
@@ -125,6 +127,32 @@ def test_an_undefined_score_leaves_the_laboratory_as_such(store: Store, tmp_path
     assert RunTable(table.path).restore(other) == 1
     (score,) = other.scores()
     assert not score.is_defined
+    other.close()
+
+
+def test_every_figure_goes_wherever_a_score_goes(store: Store, tmp_path: Path) -> None:
+    """Through the store, an export, a record of a study and JSON; without a list of figures anywhere else."""
+    figures = {name: index / 10 for index, name in enumerate(FIGURES)}
+    run_id = claimed(store)
+    given = TaskScore("ner", "f1_conll", 0.5, 7, figures, {"PER": dict.fromkeys(REPORT_NUMBERS, 0.5)})
+    store.set_facts(run_id, run_facts())
+    store.add_result(run_id, SplitResult("test", 1, (given,), {}, {}))
+    store.finish(run_id, RunState.SUCCEEDED, best_epoch=1, owner=OWNER)
+    record = store.record(run_id)
+    write_tables(record, tmp_path)
+    table = RunTable(tmp_path / "runs.csv")
+    table.add(store, [record.run])
+    other = Store.open("sqlite://")
+    assert table.restore(other) == 1
+    exported = scores_of(pq.read_table(tmp_path / "scores.parquet"))
+    for (score,) in (record.scores, exported, other.scores()):
+        assert score.figures == figures
+    document = run_document(record.run, record.scores)["test"]["ner"]
+    assert {name: document[name] for name in FIGURES} == figures
+    laboratory = Laboratory(f"sqlite:///{tmp_path / 'runs.db'}")
+    laboratory.store.take_in(record, "Imported.")
+    (row,) = laboratory.scores().to_dict("records")
+    assert {name: row[name] for name in FIGURES} == figures
     other.close()
 
 
