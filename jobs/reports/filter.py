@@ -24,7 +24,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from core.config import FIELD_HELP, RunConfig
-from core.config.sweep import real_number, whole_number
+from core.config.typed import real_number, whole_number
 from core.errors import MRNLabError
 from core.plain_text import shortened
 from core.store import ACTIVE, ENDED, Run, RunState, Store
