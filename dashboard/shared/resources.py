@@ -27,7 +27,7 @@ from dashboard.shared.run_views import tasks_in_order
 from dashboard.theme import TASK_COLOURS, colours
 from jobs.engines import default_engine
 from jobs.queue.maintenance import QueueMaintenance
-from jobs.studies.progress import Outstanding, Standing, StudyRuns, Version, outstanding, sweep_of
+from jobs.studies.progress import Outstanding, Standing, StudyRuns, Version, launch_prefix, outstanding
 
 LIVE = 2.0
 """Seconds between two looks at what goes on."""
@@ -208,7 +208,9 @@ def _study_encoders(url: str, name: str, newest: int, count: int) -> list[tuple[
     trained = {
         (base_name(run.config.encoder), run.config.encoder_training)
         for run in _open(url).runs(archived=None)
-        if run.sweep is not None and run.sweep.startswith(sweep_of(name)) and run.config_problem is None
+        if run.launch is not None
+        and run.launch.startswith(launch_prefix(name))
+        and run.config_problem is None
     }
     return sorted(trained - studied)
 

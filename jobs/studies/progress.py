@@ -163,14 +163,14 @@ def laid_out(study: Study, settings: Sequence[Setting]) -> list[Layout]:
     return [lay_out(study, setting, place) for setting in settings]
 
 
-def sweep_of(study: str) -> str:
+def launch_prefix(study: str) -> str:
     """What the labels of all runs of a study begin with."""
     return f"study {study}/"
 
 
-def sweep_name(layout: Layout) -> str:
+def launch_label(layout: Layout) -> str:
     """What the runs of a setting are labelled with."""
-    return sweep_of(layout.study.name) + layout.setting.name
+    return launch_prefix(layout.study.name) + layout.setting.name
 
 
 class StudyRuns:
