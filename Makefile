@@ -1,19 +1,23 @@
-.PHONY: pictures charts check ci coverage test lint format
+.PHONY: pictures charts check ci coverage test slow lint format
 
 check: lint test
 
-# A fresh environment: the README's test command, then ruff and mypy.
+# A fresh environment: the README's test command, the slow tests, then ruff and mypy.
 ci:
 	pip install -q -e '.[test]' && pytest
+	$(MAKE) slow
 	pip install -q -e '.[dev]'
 	$(MAKE) lint
 
 test:
 	pytest
 
+slow:
+	pytest -m slow
+
 # Slower than the tests alone by two thirds.
 coverage:
-	pytest --cov=core --cov-fail-under=90
+	pytest --cov=core --cov-fail-under=90 -m ''
 
 lint:
 	ruff format --check .

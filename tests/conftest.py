@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from tests.postgres import postgres_server as postgres_server
 from tests.postgres import postgres_url as postgres_url
 from tests.side_by_side import pytest_collection_modifyitems as pytest_collection_modifyitems
+from tests.side_by_side import pytest_ignore_collect as pytest_ignore_collect
 from tests.side_by_side import pytest_xdist_auto_num_workers as pytest_xdist_auto_num_workers
 from tests.side_by_side import pytest_xdist_make_scheduler as pytest_xdist_make_scheduler
 

@@ -9,6 +9,7 @@ once, and its exit status once it has ended.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import subprocess
@@ -16,8 +17,10 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 from tests.patience import PATIENCE_S
 
@@ -88,9 +91,14 @@ def _work(how: int, write: int, at: str) -> None:
 
 
 def main() -> None:
-    """Forks a worker for each line. What is slow to import is imported once."""
-    for module in ("core.corpora", "core.training.trainer", "seqeval.metrics", "tests.tiny", "torch._dynamo"):
-        import_module(module)
+    """Forks a worker for each line. What a first training imports and makes ready is there for all of them."""
+    from core.store import Store
+    from tests.trained import toy_config, train_runs
+
+    with TemporaryDirectory() as home, patch.dict(os.environ, MRNLAB_HOME=home):
+        with contextlib.closing(Store.open()) as store:
+            train_runs(store, [toy_config(Path(home), epochs=1)])
+    gc.freeze()  # no child looks through it for garbage
 
     print(os.getpid(), flush=True)  # ready
     for line in sys.stdin:

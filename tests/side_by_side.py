@@ -1,12 +1,13 @@
 """How many test files run at once, and in what order, on top of pytest-xdist's `--dist=loadfile`.
 
 Files with a browser count as two: those with apps of their own, and those that share an app and a browser.
-Files that take long come first, so that small ones even out the ends.
+Tests of some files count by themselves. What takes long comes first, so that small ones even out the ends.
 """
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from xdist.scheduler import LoadFileScheduling
@@ -18,16 +19,38 @@ _OWN_APPS = (
     "tests/security/test_login.py",
 )
 _ONE_APP = "tests/journeys/"
+_APART = (
+    "tests/unit/test_killed_workers.py",
+    "tests/unit/test_benchmarks.py",
+    "tests/unit/test_formulas.py",
+    "tests/unit/test_encoder_types.py",
+)
 _FIRST = (
     *_OWN_APPS,
     _ONE_APP,
+    *_APART,
     "tests/clusters/",
-    "tests/unit/test_killed_workers.py",
-    "tests/unit/cli/test_launch_to_tag.py",
-    "tests/unit/test_benchmarks.py",
+    "tests/unit/cli/test_",
     "tests/unit/test_processes.py",
-    "tests/contracts/",
+    "tests/unit/test_text_tasks.py",
+    "tests/unit/test_resuming.py",
+    "tests/pages/",
+    "tests/unit/test_task_embedding.py",
+    "tests/unit/test_corpora_real.py",
 )
+
+
+def only_slow(config: pytest.Config) -> bool:
+    """Whether none but slow tests were asked for."""
+    return bool(config.option.markexpr == "slow")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where only slow tests are asked for, a file without one is not imported."""
+    is_tests = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    if is_tests and only_slow(config) and "mark.slow" not in collection_path.read_text(encoding="utf-8"):
+        return True
+    return None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -35,9 +58,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: _place(item.nodeid))
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: many tests wait for processes, and others can use that time."""
-    return (os.cpu_count() or 1) + 1
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """As many as there are cores. One more for slow tests: many wait for processes, and others can use that
+    time.
+    """
+    return (os.cpu_count() or 1) + only_slow(config)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling | None:
@@ -46,12 +71,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileS
 
 
 class _Files(LoadFileScheduling):
-    """Spreads files, those with a browser as two."""
+    """Spreads files, those with a browser as two, and the tests of some by themselves."""
 
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith(_OWN_APPS):
             return "browser, own apps"
-        return "browser, one app" if nodeid.startswith(_ONE_APP) else super()._split_scope(nodeid)
+        if nodeid.startswith(_ONE_APP):
+            return "browser, one app"
+        return nodeid if nodeid.startswith(_APART) else super()._split_scope(nodeid)
 
 
 def _place(nodeid: str) -> int:

@@ -144,6 +144,45 @@ def copy_text_taggers(shared_folder: Path, laboratory: Path) -> None:
     )
 
 
+def copy_intent_taggers(shared_folder: Path, laboratory: Path) -> None:
+    """Copies two runs: run 1 labels words (`pos`) and sentences (`intent`), run 2 sentences alone."""
+    _copy_trained(
+        shared_folder / "intent-taggers",
+        laboratory,
+        lambda home: [
+            intent_config(home),
+            intent_config(home, tasks="intent", paradigm="stl"),
+        ],
+    )
+
+
+def intent_config(home: Path, **values: Any) -> RunConfig:
+    """A run on words and sentences over a tiny encoder: a sentence that begins with `EU` asks."""
+    corpus, encoder = home / "intents", home / "intent-encoder"
+    if not corpus.exists():
+        tiny_bert(encoder)
+        files = {}
+        for split, number in _SPLITS:
+            rows = []
+            for made in sentences(number, number, ("pos",)):
+                intent = "ask" if made.tokens[0] in WORDS[:4] else "say"
+                lines = map(" ".join, zip(made.tokens, made.labels["pos"], strict=True))
+                rows.append("\n".join([f"# intent: {intent}", *lines]))
+            files[f"{split}.conll"] = "\n\n".join(rows) + "\n"
+        corpus_folder(corpus, files)
+    defaults = {
+        "corpus": str(corpus),
+        "columns": "tokens,pos",
+        "tasks": "pos,intent",
+        "paradigm": "mtl",
+        "encoder": str(encoder),
+        "max_length": 32,
+        "dropout": 0.0,
+        "epochs": 20,
+    }
+    return RunConfig.build(**(LEARNED | defaults | values))
+
+
 def _copy_trained(home: Path, laboratory: Path, configs: Callable[[Path], list[RunConfig]]) -> None:
     with FileLock(home.with_suffix(".lock")), pytest.MonkeyPatch.context() as patch:
         if not (home / "trained").exists():

@@ -12,17 +12,21 @@ from pydantic import ConfigDict, Field
 
 from core.errors import ConfigError
 from core.registry import (
+    COVARIANCES,
     FROZEN,
     FULL,
     PREDICTED,
+    PRIORS,
     WORD_ENCODERS,
     has_bilstm,
+    prior_spec,
     reads_words,
     recommended_learning_rate,
     top_layer_count,
 )
+from core.wording import any_of
 
-LEARNABLE: tuple[str, ...] = ("task", "label", "feature")
+LEARNABLE = COVARIANCES
 NOTHING = "none"
 """The value of `learn` for a prior whose covariances stay as they begin."""
 
@@ -38,12 +42,6 @@ _TOP_RATE = 10.0
 # Over frozen features heads carry all the learning: they want larger weights, so a faster rate. Measured on
 # CoNLL-2003, 5%, MiniLM: at 0.002 the heads are far from done after ten epochs.
 _FROZEN_HEAD_RATE = 2e-2
-# λ has other units in each prior: for `paper` the least that was published; `map`
-# needs a small one, for near 1 it shrinks everything to nothing.
-_LAMBDA = {"relational": 1e-2, "map": 1e-3, "paper": 5e-2, PREDICTED: 5e-3}
-# Over frozen features the study of the priors (docs/studies/priors.md) found the relational prior best with
-# the task covariance alone and λ = 0.003: on dev 0.7 points below the best of each setting in the mean.
-_FROZEN_LAMBDA, _FROZEN_LEARN = 3e-3, ("task",)
 
 
 MODEL_CONFIG = ConfigDict(
@@ -150,15 +148,33 @@ def default_layers(values: Values) -> int | None:
     return None if values["encoder"] == "lstm-d" else 1  # None: one for each task
 
 
-def default_lambda(values: Values) -> float:
-    prior = str(values["prior"])
-    if prior == "relational" and _is_frozen(values):
-        return _FROZEN_LAMBDA
-    return _LAMBDA.get(prior, _LAMBDA["relational"])
+def default_lambda(values: Values) -> float | None:
+    spec = prior_spec(str(values["prior"]))
+    if spec is None:
+        return None  # refused when the run is built
+    return (spec.frozen_lambda if _is_frozen(values) else None) or spec.lambda_
 
 
-def default_learn(values: Values) -> tuple[str, ...]:
-    return _FROZEN_LEARN if values["prior"] == "relational" and _is_frozen(values) else LEARNABLE
+def default_learn(values: Values) -> tuple[str, ...] | None:
+    spec = prior_spec(str(values["prior"]))
+    if spec is None:
+        return None
+    return (spec.frozen_learn if _is_frozen(values) else None) or spec.learn
+
+
+def prior_lines() -> str:
+    """What each prior is: `'map': the joint estimate of relations and scale; …`."""
+    lines = {name: spec.description.partition(".")[0] for name, spec in PRIORS.items()}
+    return "; ".join(f"'{name}': {line[:1].lower()}{line[1:]}" for name, line in lines.items())
+
+
+def lambda_defaults() -> str:
+    """The λ of each prior: `relational 0.01, or 0.003 over a frozen encoder; map 0.001`."""
+    frozen = ", or {:g} over a frozen encoder"
+    return "; ".join(
+        f"{name} {spec.lambda_:g}{frozen.format(spec.frozen_lambda) if spec.frozen_lambda else ''}"
+        for name, spec in PRIORS.items()
+    )
 
 
 def default_encoder_rate(values: Values) -> float:
@@ -194,7 +210,8 @@ def adds_task(values: Values) -> bool:
 
 def has_scales(values: Values) -> bool:
     """Whether the covariances have scales, drawn to where they begin."""
-    return learns(values) and values["prior"] != "paper"
+    spec = prior_spec(str(values["prior"]))
+    return learns(values) and (spec is None or spec.has_scales)
 
 
 def is_mtl(values: Values) -> bool:
@@ -243,8 +260,8 @@ of_words = partial(
 of_scaled_priors = partial(
     run_field,
     when=has_scales,
-    because="only MRN has it, with the priors relational and map: the paper prior has no scales and draws "
-    "nothing to where it began, the predicted one learns no covariance",
+    because="only MRN has it, with a prior that draws covariances to where they begin: "
+    + any_of([name for name, spec in PRIORS.items() if spec.has_scales]),
 )
 
 

@@ -26,17 +26,20 @@ from core.config.fields import (
     is_mrn,
     is_mtl,
     is_one_stack,
+    lambda_defaults,
     may_embed_tasks,
     of_bilstm,
     of_learning,
     of_mrn,
     of_scaled_priors,
     of_words,
+    prior_lines,
     run_field,
     shares,
     shares_trained_layers,
     trains_encoder,
 )
+from core.registry import PREDICTED
 
 Paradigm = Literal["stl", "mtl", "mrn"]
 Mode = Literal["task", "label", "feature", "none"]
@@ -107,10 +110,14 @@ class Sharing(BaseModel):
     """STL trains one task alone, MTL shares the encoder among tasks, MRN also learns how tasks, labels and
     features relate.
     """
-    prior: str | None = run_field(default_prior, "choice", when=is_mrn, because=ONLY_MRN)
-    """The regulariser of MRN: 'relational' learns relations at a fixed scale, 'map' the scale too, 'paper'
-    follows the published procedure; 'predicted' adds one task to a finished run.
-    """
+    prior: str | None = run_field(
+        default_prior,
+        "choice",
+        when=is_mrn,
+        because=ONLY_MRN,
+        description=f"The regulariser of MRN. {prior_lines()}; '{PREDICTED}': adds one task to a finished "
+        "run.",
+    )
     added_to: str | None = run_field(
         None,
         "number or folder",
@@ -130,11 +137,15 @@ class Sharing(BaseModel):
     chooses.
     """
     lambda_: float | None = of_mrn(
-        default_lambda, "factor", symbol="λ", alias="lambda", gt=0, le=1e6, label="λ"
+        default_lambda,
+        "factor",
+        symbol="λ",
+        alias="lambda",
+        gt=0,
+        le=1e6,
+        label="λ",
+        description=f"The strength of the MRN prior (unset: {lambda_defaults()}).",
     )
-    """The strength of the MRN prior (unset: relational 0.01, or 0.003 over a frozen encoder; map 0.001; paper
-    0.05).
-    """
     learn: tuple[Mode, ...] | None = of_learning(
         default_learn, "task, label, feature", min_length=1, label="Covariances to learn"
     )

@@ -18,6 +18,7 @@ from urllib.request import getproxies
 
 from core.corpora.assembly import assemble, describe
 from core.corpora.folder import find_splits, read_folder
+from core.corpora.records import NAMES_FILES
 from core.corpora.types import Corpus, Scheme, Sentence, Split
 from core.errors import CorpusError
 from core.paths import OUTSIDE, data_dir, may_read
@@ -422,4 +423,5 @@ def fingerprint(name: str) -> tuple[str, ...]:
     """
     folders = local_folders(name) if name in CATALOGUE else [locate(name)]
     files = [path for folder in folders for path in find_splits(folder).values()]
+    files += [path for folder in folders for name in NAMES_FILES if (path := folder / name).is_file()]
     return tuple(f"{path}:{path.stat().st_size}:{path.stat().st_mtime_ns}" for path in files)

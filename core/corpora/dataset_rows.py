@@ -1,15 +1,17 @@
 """From the tables of `datasets` to a Corpus: its columns are found by their features, its rows are sentences.
 
-A list of strings with lists of labels beside it is a word task for each; a text, or two, with labels or
-numbers is a text task for each. What was found stands in the reading.
+A list of strings with lists of labels beside it is a word task for each, and labels of the whole sentence
+may stand beside them; a text, or two, with labels or numbers is a text task for each. What was found stands
+in the reading.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from itertools import chain
 from sys import intern
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,11 +20,13 @@ from core.corpora.assembly import SPLITS, assemble
 from core.corpora.columns import cleaned, is_skipped
 from core.corpora.readers import IGNORED, OTHER_COLUMNS
 from core.corpora.reading import ColumnReading, values_shown
+from core.corpora.sentence_labels import are_labels
 from core.corpora.text_files import (
     Columns,
     check_characters,
     is_left_out,
     is_score,
+    is_text_column,
     text_columns,
     text_sentence,
 )
@@ -39,12 +43,6 @@ _SEEN = 2_000
 """The first rows of the training split, by which columns are told."""
 _BATCH = 1_000
 _WORDS = ("tokens", "words", "token", "word", "forms", "form")
-_LABELS = frozenset(
-    ["label", "labels", "class", "category", "intent", "sentiment", "target", "topic", "emotion"]
-)
-"""The names that tell a column of labels, however many different ones it has."""
-_MOST_LABELS = 200
-"""The most different values of a column of texts, or of numbers, that are taken for labels."""
 _TASK_SUFFIX = "_tags"
 _NO_GOLD = (None, -1)
 """What stands for a label that the owners of a dataset keep to themselves."""
@@ -89,16 +87,49 @@ class _Layout:
     left_out: Mapping[str, str] = field(default_factory=dict)
     guessed: frozenset[str] = frozenset()
 
-    def label(self, column: str, value: Any) -> Any:
-        """A value as a label: the name of a number where it has one. None where it is no label."""
-        if value in _NO_GOLD:
-            return None
+    @cached_property
+    def labels(self) -> Mapping[str, Mapping[Any, str | None]]:
+        """By column, the label that each value is: the name of a number where it has one. None where it is no
+        label. ValueError where no tokenizer takes it.
+        """
+        return {column: _Known(partial(self._label, column)) for column in self.tasks}
+
+    def _label(self, column: str, value: Any) -> str | None:
         feature = self.features[column]
+        if value in _NO_GOLD or value != value:  # a number that is none
+            return None
         if column in self.named_by:
-            return self.named_by[column].get(value)
-        if feature.content == "names" and type(value) is int:
-            return feature.names[value]
-        return f"{value:.6g}" if feature.is_single else value
+            value = self.named_by[column].get(value, value)
+        elif feature.content == "names" and type(value) is int:
+            value = feature.names[value]
+        elif feature.is_single:
+            value = f"{value:.6g}"
+        label: str = value.strip() if isinstance(value, str) else json.dumps(value)
+        check_characters(column, label)
+        return intern(label) or None
+
+    @cached_property
+    def known_words(self) -> Mapping[str | None, str]:
+        """Each word as it is. ValueError where it is empty or no tokenizer takes it."""
+        return _Known(self._word)
+
+    def _word(self, word: str | None) -> str:
+        if word is None or not word.strip():
+            raise ValueError(f"a word of {self.words} is empty.")
+        check_characters(self.words or "", word)
+        return intern(word)
+
+
+class _Known(dict[Any, Any]):
+    """What is made of each value: once for each that comes."""
+
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, value: Any) -> Any:
+        made = self[value] = self._make(value)
+        return made
 
 
 def corpus_of(
@@ -120,29 +151,33 @@ def corpus_of(
     tables = {split: (title, _chosen(name, table, columns)) for split, (title, table) in splits.items()}
     found = _layout(name, tables["train"][1], is_chosen=bool(columns))
     notes = []
-    for split, (title, table) in list(tables.items()):
+    sentences: dict[Split, tuple[Sentence, ...]] = {}
+    for split, (title, table) in tables.items():
         if missing := [column for column in found.tasks if column not in table.column_names]:
             raise CorpusError(
                 f"{name}: the split {title} has no column {missing[0]}, which that of training has."
             )
-        if not any(_labels(found, row) for row in _rows(found, table)):
+        kept, left_out = _sentences(name, found, title, table)
+        if kept:
+            sentences[split] = kept
+            notes += [f"{title}: {plural(count, 'row')} {what} left out." for what, count in left_out.items()]
+        else:
             notes.append(f"{title}: none of {plural(len(table), 'row')} has a label; the split was left out.")
-            del tables[split]
-    if "test" not in tables and "dev" in tables:
-        tables["test"] = tables.pop("dev")
-        notes.append(f"There is no test split with labels: {tables['test'][0]} is the test split.")
+    files: dict[str, str] = {split: tables[split][0] for split in sentences}
+    if "test" not in sentences and "dev" in sentences:
+        sentences["test"], files["test"] = sentences.pop("dev"), files.pop("dev")
+        notes.append(f"There is no test split with labels: {files['test']} is the test split.")
     for needed in ("train", "test"):
-        if needed not in tables:
+        if needed not in sentences:
             raise CorpusError(f"{name}: no row of its {needed} split has a label; choose other splits.")
-    tables = {split: tables[split] for split in SPLITS if split in tables}
-    sentences = {split: _sentences(name, found, *table, notes) for split, table in tables.items()}
+    sentences = {split: sentences[split] for split in SPLITS if split in sentences}
     schemes = {found.tasks[column]: scheme for column, scheme in found.schemes.items() if scheme is not None}
     corpus = assemble(name, sentences, notes, _tag_lists(found), schemes)
     (reading,) = corpus.readings
     reading = replace(
         reading,
         columns=tuple(_column_readings(found, corpus, tables["train"][1])),
-        files={split: title for split, (title, _) in tables.items()},
+        files=files,
         layout=layout,
         revision=revision,
     )
@@ -191,7 +226,7 @@ def _layout(name: str, table: Dataset, *, is_chosen: bool) -> _Layout:
     if of_words is not None and of_words.tasks:
         return of_words
     try:
-        found = _text_layout(name, features, seen, is_chosen=is_chosen)
+        found = _text_layout(name, features, seen, table, is_chosen=is_chosen)
     except CorpusError:
         if of_words is None:
             raise
@@ -222,7 +257,7 @@ def _word_layout(
     by_values = sorted(
         of_words, key=lambda column: -len(set(chain.from_iterable(filter(None, seen[column]))))
     )
-    if not of_words or len(lists) < 2:
+    if not of_words or (len(lists) < 2 and not named):
         return None
     words = (named or by_values)[0]
     left_out = {column: "" for column in features if column != words}
@@ -234,7 +269,8 @@ def _word_layout(
         written = [tuple(map(str, row)) for _, row in rows]
         if features[column].content == "other" or not rows:
             continue
-        if not is_chosen and any(len(each) != len(row) for each, row in rows):
+        # Of a column of labels a row of another length is an error, and most rows of one of something else.
+        if not is_chosen and 2 * sum(len(each) != len(row) for each, row in rows) > len(rows):
             left_out[column] = "its lists are not as long as those of the words"
         elif features[column].content in ("whole", "real", "bool") and not is_chosen:
             left_out[column] = "it holds numbers without names"
@@ -247,15 +283,32 @@ def _word_layout(
             del left_out[column]
     if not labels and not named:
         return None
-    short = {column: cleaned(column.removesuffix(_TASK_SUFFIX)) or column for column in labels}
+    single = [column for column, feature in features.items() if not feature.is_list]
+    has_texts = any(features[column].content == "text" and is_text_column(column) for column in single)
+    of_sentences = [
+        column
+        for column in single
+        if labels or not has_texts
+        if is_chosen or not (_is_named_other(column) or is_text_column(column))
+        if features[column].content in ("names", "bool")
+        or (features[column].content in ("text", "whole") and (is_chosen or _has_labels(column, seen)))
+    ]
+    left_out = {column: reason for column, reason in left_out.items() if column not in of_sentences}
+    schemes: dict[str, Scheme | None] = dict.fromkeys(labels) | dict.fromkeys(of_sentences, "sentence")
+    short = {column: cleaned(column.removesuffix(_TASK_SUFFIX)) or column for column in schemes}
     uses = Counter(short.values())
     tasks = {column: task if uses[task] == 1 else column for column, task in short.items()}
     guessed = frozenset() if named else frozenset([words])
-    return _Layout(words, (), dict.fromkeys(labels), tasks, features, left_out=left_out, guessed=guessed)
+    return _Layout(words, (), schemes, tasks, features, left_out=left_out, guessed=guessed)
 
 
 def _text_layout(
-    name: str, features: Mapping[str, _Feature], seen: Mapping[str, Sequence[Any]], *, is_chosen: bool
+    name: str,
+    features: Mapping[str, _Feature],
+    seen: Mapping[str, Sequence[Any]],
+    table: Dataset,
+    *,
+    is_chosen: bool,
 ) -> _Layout:
     """The layout of texts or pairs. Raises CorpusError where no column holds texts."""
     single = [column for column, feature in features.items() if not feature.is_list]
@@ -265,7 +318,7 @@ def _text_layout(
         texts = text_columns(of_text)
     except ValueError:
         texts = tuple(
-            column for column in of_text if not _is_named_other(column) and not _has_few(column, seen)
+            column for column in of_text if not _is_named_other(column) and not _has_labels(column, seen)
         )
         guessed = frozenset(texts)
         if len(texts) not in (1, 2):
@@ -283,7 +336,7 @@ def _text_layout(
         is_number = content == "real" or (content == "whole" and is_score(column))
         if is_number and len(texts) == 1:
             left_out[column] = "it holds numbers, which are learned of pairs of texts alone"
-        elif is_number or content in ("names", "bool") or is_chosen or _has_few(column, seen):
+        elif is_number or content in ("names", "bool") or is_chosen or _has_labels(column, seen):
             schemes[column] = "score" if is_number else "text" if len(texts) == 1 else "pair"
             del left_out[column]
         else:
@@ -292,7 +345,7 @@ def _text_layout(
     beside = [column for column in of_text if column not in texts and not is_chosen]
     for column in [column for column in schemes if features[column].content == "whole"]:
         for other in beside:
-            if column not in named_by and (names := _names(seen[column], seen[other])):
+            if column not in named_by and (names := _names(table[column][:], table[other][:])):
                 named_by[column] = names
                 schemes.pop(other, None)
                 left_out[other] = f"it names the numbers of {column}"
@@ -300,11 +353,9 @@ def _text_layout(
     return _Layout(None, texts, schemes, tasks, features, named_by, left_out, guessed)
 
 
-def _has_few(column: str, seen: Mapping[str, Sequence[Any]]) -> bool:
-    """Whether a column has few different values, as labels do."""
-    values = [value for value in seen[column] if value not in _NO_GOLD]
-    number = len(set(values))
-    return column.lower() in _LABELS or (number <= _MOST_LABELS and 2 * number <= len(values))
+def _has_labels(column: str, seen: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether a column of single values holds labels, by its name and its values."""
+    return are_labels(column, [str(value) for value in seen[column] if value not in _NO_GOLD])
 
 
 def _names(numbers: Sequence[Any], texts: Sequence[Any]) -> dict[Any, str]:
@@ -335,73 +386,57 @@ def _rows(found: _Layout, table: Dataset) -> Iterator[Mapping[str, Any]]:
             yield dict(zip(wanted, values, strict=True))
 
 
-def _labels(found: _Layout, row: Mapping[str, Any]) -> dict[str, Any]:
-    """The labels of a row by column: a list for words, one for a text. Those without are left out."""
-    labels = {}
-    for column in found.tasks:
-        if found.words is None:
-            if (label := found.label(column, row[column])) is not None and label != "":
-                labels[column] = label
-        elif row[column] is not None:
-            of_words = [found.label(column, value) for value in row[column]]
-            if None not in of_words and any(label not in NOT_ANNOTATED for label in of_words):
-                labels[column] = of_words
-    return labels
-
-
 def _sentences(
-    name: str, found: _Layout, title: str, table: Dataset, notes: list[str]
-) -> tuple[Sentence, ...]:
-    """The sentences of a split. What is left out is added to the notes."""
+    name: str, found: _Layout, title: str, table: Dataset
+) -> tuple[tuple[Sentence, ...], Counter[str]]:
+    """The sentences of a split, and how many rows were left out for which reason."""
     sentences = []
     left_out: Counter[str] = Counter()
     make = _of_text if found.words is None else _of_words
     for number, row in enumerate(_rows(found, table), start=1):
-        labels = _labels(found, row)
         has_words = (
             row[found.words] if found.words else all((row[text] or "").split() for text in found.texts)
         )
-        if not has_words or not labels:
-            left_out["without words" if not has_words else "without labels"] += 1
-            continue
         try:
-            sentences.append(make(found, row, labels))
+            sentence = make(found, row) if has_words else None
         except ValueError as error:
             raise CorpusError(f"{name}, {title}, row {number}: {error}") from None
-    notes += [f"{title}: {plural(count, 'row')} {what} left out." for what, count in left_out.items()]
-    if not sentences:
-        raise CorpusError(f"{name}: the split {title} holds no sentence with words and labels.")
-    return tuple(sentences)
+        if sentence is not None:
+            sentences.append(sentence)
+        else:
+            left_out["without labels" if has_words else "without words"] += 1
+    return tuple(sentences), left_out
 
 
-# What is wrong with a row is a ValueError from here on.
+# What is wrong with a row is a ValueError from here on. A row without labels is None.
 
 
-def _of_words(found: _Layout, row: Mapping[str, Any], labels: Mapping[str, Sequence[Any]]) -> Sentence:
+def _of_words(found: _Layout, row: Mapping[str, Any]) -> Sentence | None:
     words = row[found.words or ""]
-    for number, word in enumerate(words, start=1):
-        if word is None or not word.strip():
-            raise ValueError(f"word {number} of {found.words} is empty.")
-        check_characters(found.words or "", word)
-    for column, values in labels.items():
-        if len(values) != len(words):
+    labels: dict[str, tuple[str, ...]] = {}
+    for column, task in found.tasks.items():
+        known, value = found.labels[column], row[column]
+        if value is None:
+            continue
+        of_words = [known[each] for each in ([value] if found.schemes[column] else value)]
+        if None in of_words or all(label in NOT_ANNOTATED for label in of_words):
+            continue
+        if not found.schemes[column] and len(of_words) != len(words):
             raise ValueError(
-                f"{column} has {plural(len(values), 'label')}, and {found.words} "
+                f"{column} has {plural(len(of_words), 'label')}, and {found.words} "
                 f"{plural(len(words), 'word')}; both need one for each word. Name the columns to read as "
                 "columns=COLUMN,COLUMN, and leave this one out."
             )
-    named = {
-        found.tasks[column]: tuple(intern(_text(value)) for value in values)
-        for column, values in labels.items()
-    }
-    return Sentence(tuple(map(intern, words)), named)
+        labels[task] = tuple(filter(None, of_words))
+    whole = tuple(task for column, task in found.tasks.items() if found.schemes[column])
+    tokens = tuple(found.known_words[word] for word in words)
+    return Sentence(tokens, labels, text_tasks=whole) if labels else None
 
 
-def _text(label: Any) -> str:
-    return label.strip() if isinstance(label, str) else json.dumps(label)
-
-
-def _of_text(found: _Layout, row: Mapping[str, Any], labels: Mapping[str, Any]) -> Sentence:
+def _of_text(found: _Layout, row: Mapping[str, Any]) -> Sentence | None:
+    labels = {column: label for column in found.tasks if (label := found.labels[column][row[column]])}
+    if not labels:
+        return None
     schemes = {column: scheme for column in labels if (scheme := found.schemes[column]) is not None}
     columns = Columns((*found.texts, *labels), found.texts, schemes)
     values = [*(row[text] for text in found.texts), *labels.values()]
@@ -415,8 +450,8 @@ def _column_readings(found: _Layout, corpus: Corpus, table: Dataset) -> Iterator
     first: dict[str, list[Any]] = table[:50]
     for column in found.features:
         is_guess = column in found.guessed
-        if column in found.tasks:
-            task = found.tasks[column]
+        task = found.tasks.get(column)
+        if task in of_tasks:
             yield replace(of_tasks[task], column=column if column != task else "")
         elif column == found.words:
             examples = values_shown(chain.from_iterable(filter(None, first[column])))
@@ -429,7 +464,7 @@ def _column_readings(found: _Layout, corpus: Corpus, table: Dataset) -> Iterator
             examples = values_shown(
                 json.dumps(value, ensure_ascii=False, default=str) for value in first[column]
             )
-            reason = found.left_out[column]
+            reason = found.left_out.get(column, "no row has a label of it")
             yield ColumnReading(
                 column, "skipped", examples=examples, notes=(f"left out: {reason}.",) * bool(reason)
             )

@@ -332,7 +332,8 @@ def _label(column: str, value: Any, names: Sequence[str]) -> str:
             raise ValueError(
                 f"{column} holds numbers, and their names are not in the file. Write the names as labels, or "
                 f'add the list of names, in JSON as "{column}{_NAMES_SUFFIX}" to the first row, in Parquet '
-                "and Arrow as a ClassLabel of datasets. A column whose name begins with _ is skipped."
+                "and Arrow as a ClassLabel of datasets, or in a labels.json beside the file. A column whose "
+                "name begins with _ is skipped."
             )
         if not 0 <= value < len(names):
             raise ValueError(f"{column} has the number {value}, and {plural(len(names), 'name')}.")

@@ -12,8 +12,8 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import count
+from dataclasses import dataclass, field, replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,9 @@ JSON, JSONL = ".json", ".jsonl"
 ARROW = {".parquet": "Parquet", ".arrow": "Arrow", ".feather": "Feather"}
 """The formats of Arrow's files, by ending."""
 
+NAMES_FILES = ("labels.json", "dataset_info.json")
+"""The files in which the names of numbers may stand, beside those of the splits."""
+
 Record = dict[str, Any]
 
 
@@ -57,11 +60,65 @@ def is_list_of(value: Any, kind: type | tuple[type, ...]) -> bool:
 
 
 def read_records(source: Source) -> Records:
-    """The rows of a file, one after another; its ending tells the format.
+    """The rows of a file, one after another; its ending tells the format. Names of numbers may stand in a
+    `labels.json` or `dataset_info.json` beside it.
 
     Raises CorpusError, at once or where a row is asked for.
     """
-    return _READERS[Path(source.name).suffix.lower()](source)
+    records = _READERS[Path(source.name).suffix.lower()](source)
+    return records if isinstance(source, GivenFile) else _with_names_beside(source.parent, records)
+
+
+def _with_names_beside(folder: Path, records: Records) -> Records:
+    """The rows with the names that a file beside theirs has for numbers; those in the file itself win."""
+    file = next((folder / name for name in NAMES_FILES if (folder / name).is_file()), None)
+    if file is None or (first := next(records.rows, None)) is None:
+        return records
+    records = replace(records, rows=chain([first], records.rows))
+    numbers = [
+        column for column, value in first[1].items() if is_list_of(value, int) and column not in records.names
+    ]
+    return replace(records, names={**_names_in(file, numbers), **records.names}) if numbers else records
+
+
+def _names_in(file: Path, numbers: Sequence[str]) -> dict[str, Sequence[str]]:
+    """The names in such a file, by column. Names without a column are those of each column of numbers."""
+    try:
+        value = json_value(_content(file).decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise CorpusError(f"{file} is no JSON ({error}).") from None
+    if isinstance(value, dict) and isinstance(features := value.get("features"), dict):
+        return _feature_names(features)
+    if (names := _numbered(value)) is not None:
+        return dict.fromkeys(numbers, names)
+    by_column = (
+        {str(column): _numbered(each) for column, each in value.items()} if isinstance(value, dict) else {}
+    )
+    found: dict[str, Sequence[str]] = {
+        column: names for column, names in by_column.items() if names is not None
+    }
+    if not found or len(found) < len(by_column):
+        raise CorpusError(
+            f'{file}: expected the names of labels in the order of their numbers, as ["O", "B-PER"], by '
+            'column as {"ner_tags": ["O", "B-PER"]}, or each with its number as {"O": 0, "B-PER": 1}.'
+        )
+    return found
+
+
+def _numbered(value: Any) -> list[str] | None:
+    """The names in the order of their numbers, of a list, of `{name: number}` or `{number: name}`."""
+    if isinstance(value, list):
+        return value if is_list_of(value, str) else None
+    if not isinstance(value, dict):
+        return None
+    pairs = [(item, key) if isinstance(item, str) else (key, item) for key, item in value.items()]
+    by_number = {
+        int(number): name
+        for name, number in pairs
+        if type(number) is int or (isinstance(number, str) and number.isdecimal())
+    }
+    in_order = range(len(value))
+    return [by_number[number] for number in in_order] if value and by_number.keys() == {*in_order} else None
 
 
 def _content(source: Source) -> bytes:
@@ -160,8 +217,13 @@ def _stored_names(metadata: bytes) -> dict[str, Sequence[str]]:
         features = json.loads(metadata)["info"]["features"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return {}  # of another writer
+    return _feature_names(features) if isinstance(features, dict) else {}
+
+
+def _feature_names(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
+    """The names of the ClassLabels among features, as `datasets` writes them in JSON."""
     names = {}
-    for column, feature in features.items() if isinstance(features, dict) else ():
+    for column, feature in features.items():
         of_items = feature[0] if isinstance(feature, list) and feature else feature
         if isinstance(of_items, dict):
             of_items = of_items.get("feature", of_items)

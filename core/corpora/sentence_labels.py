@@ -12,8 +12,11 @@ from core.corpora.readers import IGNORED, Table
 from core.corpora.text_files import is_left_out, is_text_column
 
 _SURELY = frozenset(
-    ["intent", "label", "class", "category", "domain", "topic", "sentiment", "emotion", "act", "dialog_act"]
-)
+    [
+        "intent", "label", "labels", "target", "class", "category", "domain", "topic", "sentiment", "emotion",
+        "act", "dialog_act",
+    ]
+)  # fmt: skip
 _MOST_LABELS = 200
 _SENTENCES_PER_LABEL = 2
 _LONGEST_LABEL = 100

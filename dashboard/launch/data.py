@@ -390,6 +390,8 @@ def _draw(
 
 
 def _lanes(sample: Sentence, summary: CorpusSummary, colour: Mapping[str, str]) -> SentenceBlock:
+    """A lane for each task on words; the labels of the sentence as a whole are said under it."""
+    tasks = [task for task in summary.tasks if task.name in sample.labels]
     lanes = [
         Lane(
             task.name,
@@ -397,10 +399,11 @@ def _lanes(sample: Sentence, summary: CorpusSummary, colour: Mapping[str, str]) 
             lane_kind(task.scheme),
             marks(sample.labels[task.name], task.scheme),
         )
-        for task in summary.tasks
-        if task.name in sample.labels
+        for task in tasks
+        if not sample.is_of_text(task.name)
     ]
-    return SentenceBlock(sample.tokens, tuple(lanes))
+    whole = [f"{task.name}: {sample.labels[task.name][0]}" for task in tasks if sample.is_of_text(task.name)]
+    return SentenceBlock(sample.tokens, tuple(lanes), ", ".join(whole))
 
 
 def _text(sample: Sentence, summary: CorpusSummary, colour: Mapping[str, str]) -> TextBlock:

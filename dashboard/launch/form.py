@@ -25,10 +25,9 @@ from core.registry import (
     ENCODER_TRAININGS,
     ENCODERS,
     PREDICTED,
-    PREDICTED_WORDS,
-    PRIORS,
     WORD_ENCODERS,
     base_name,
+    prior_spec,
 )
 from core.store import Run
 from core.tasks import KINDS
@@ -315,7 +314,7 @@ def _prior(
         left, right = st.columns(2)
         with _field(slots, "prior", left):
             priors = picks("prior")
-            captions({name: (PRIORS | {PREDICTED: PREDICTED_WORDS})[name] for name in priors})
+            captions({name: spec.description for name in priors if (spec := prior_spec(name))})
         with _field(slots, "lambda", right):
             strengths = automatic({**lists, "prior": priors})["lambda"]
             lambdas = typed(

@@ -12,7 +12,7 @@ import streamlit as st
 from core.config.fields import NOTHING
 from core.mrn.relations import Relations, covariance_statistics, impossible_blocks, task_groups
 from core.records import TOTAL
-from core.registry import FROZEN, feature_parts
+from core.registry import FROZEN, feature_parts, prior_spec
 from core.store.records import ACTIVE, MetricKey, Run, RunState
 from core.wording import all_of, number, plural
 from dashboard.relations.reading import (
@@ -139,7 +139,8 @@ def not_learned(state: RelationsState) -> bool:
         return False
     config = runs[0].config
     reason = "by its configuration"
-    if config.encoder_training == FROZEN and config.prior == "relational":
+    spec = prior_spec(str(config.prior))
+    if config.encoder_training == FROZEN and spec and spec.frozen_learn == config.learn:
         reason = "the default over a frozen encoder, where learning all three did not score clearly better"
     names = [f"{name}s" for name in config.learn or () if name != NOTHING]
     learned = f"learned relations of {all_of(names)} alone" if names else "learned no relations"

@@ -10,7 +10,7 @@ import streamlit as st
 from core.corpora.types import Sentence
 from core.records import TextAnswer
 from core.tagging import written
-from core.tasks import reading
+from core.tasks import KINDS, reading
 from core.wording import all_of, percent, plural
 from dashboard.components.sentence import sentence
 from dashboard.components.text_answers import text_answers
@@ -154,7 +154,8 @@ def _lanes(
     for note in dict.fromkeys(note for answer in answers for note in answer.notes):
         st.caption(escape(note))
     if has_gold:
-        _scores(marked(answers, sentences, chosen_systems[0].runs[0].config.pos_score))
+        rows = marked(answers, sentences, chosen_systems[0].runs[0].config.pos_score)
+        _scores(rows, schemes_of(answers))
 
 
 def _summary(sentences: Sequence[Sentence], answers: Sequence[Answer], seconds: float) -> str:
@@ -165,7 +166,7 @@ def _summary(sentences: Sequence[Sentence], answers: Sequence[Answer], seconds: 
     return f"{plural(len(sentences), 'sentence')}, {text} {disagreement(answers, range(len(sentences)))}"
 
 
-def _scores(rows: Sequence[Marked]) -> None:
+def _scores(rows: Sequence[Marked], schemes: Mapping[str, str]) -> None:
     """A line per task and system: the score by the scorer of training, and the mistakes by kind."""
     tasks = list(dict.fromkeys(row.task for row in rows))
     data_table(
@@ -175,14 +176,14 @@ def _scores(rows: Sequence[Marked]) -> None:
                 "Model": row.who,
                 "Score": percent(row.score),
                 "Measure": SCORE_NAMES.get(row.score_name, row.score_name),
-                "Words": row.words,
+                "Over": plural(row.items, KINDS[schemes[row.task]].item),
                 "Mistakes": kinds_in_words(row.kinds),
             }
             for row in sorted(rows, key=lambda row: tasks.index(row.task))
         ),
         column_config={
             "Score": st.column_config.TextColumn(width="small", alignment="right"),
-            "Words": st.column_config.NumberColumn(width="small"),
+            "Over": st.column_config.TextColumn(width="small"),
             "Mistakes": st.column_config.TextColumn(width="large"),
         },
         alt="Score and mistakes by kind of each run on each task",

@@ -203,7 +203,8 @@ def _show(result: FileAnswers, file: ReadFile, run_id: int, schemes: Mapping[str
         on_click="ignore",
     )
     lines = text.split("\n")[file.whole :]
-    rows = [line.split("\t") for line in islice(filter(None, lines), _MOST_ROWS)]
+    cells = [line.split("\t") for line in islice(filter(None, lines), _MOST_ROWS)]
+    rows = [[*row, *[""] * (len(columns) - len(row))] for row in cells]  # a comment is a row of one cell
     # Columns with a task's name may have any; those of texts get the room.
     wide = {name: st.column_config.TextColumn(width="large") for name in columns if is_text_column(name)}
     frame = pd.DataFrame(rows, columns=list(columns))

@@ -239,13 +239,15 @@ def about_confidence(chosen_systems: Sequence[System]) -> str:
 
 @dataclass(frozen=True)
 class Marked:
-    """How one system did on one task: its score, or why that is undefined, and its mistakes by kind."""
+    """How one system did on one task: its score over so many items, or why that is undefined, and mistakes
+    by kind.
+    """
 
     who: str
     task: str
     score_name: str
     score: float
-    words: int
+    items: int
     kinds: Mapping[str, int]
     why_undefined: str = ""
 

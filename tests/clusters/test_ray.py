@@ -107,6 +107,7 @@ def lab(postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactor
             cluster.shutdown()
 
 
+@pytest.mark.slow
 def test_gpus_are_shared_out(lab: Laboratory) -> None:
     """Ray believes in the GPUs of the second node; the worker is told which one is its own."""
     ids = lab.launch(4, device="cuda", epochs=1)
@@ -118,6 +119,7 @@ def test_gpus_are_shared_out(lab: Laboratory) -> None:
     assert 2 <= len({run.owner for run in lab.store.runs(ids=ids)}) < len(ids)
 
 
+@pytest.mark.slow
 def test_a_node_dies(lab: Laboratory) -> None:
     """Every run ends well, those trained there resumed from their last state, with no step twice."""
     ids = lab.launch(4, epochs=6, device="cpu")  # long enough to still train when the node is gone
@@ -141,6 +143,7 @@ def test_a_node_dies(lab: Laboratory) -> None:
         assert series.step.tolist() == list(range(1, 61))
 
 
+@pytest.mark.slow
 def test_a_worker_and_the_dispatcher_die(lab: Laboratory) -> None:
     """The run of the worker is lost, for it has no retries left; what a dispatcher started is resumed."""
     lost, trained, waiting = lab.launch(3, epochs=3)
@@ -157,6 +160,7 @@ def test_a_worker_and_the_dispatcher_die(lab: Laboratory) -> None:
     assert lab.store.metrics([trained], LOSS)[0].step.tolist() == list(range(1, 31))
 
 
+@pytest.mark.slow
 def test_what_waits(lab: Laboratory) -> None:
     """Reasons, priorities, a pause, and stops of what cannot start, of what waits and of what trains."""
     on_gpu, first, second = (lab.launch(1, device=device, epochs=20)[0] for device in ("cuda", "cpu", "cpu"))

@@ -64,6 +64,7 @@ def job_of(store: Store, run_id: int) -> str:
     return (store.run(run_id).engine_job or "").removeprefix(JOB)
 
 
+@pytest.mark.slow
 def test_two_jobs_train_the_queue(store: Store, engine: SlurmEngine, laboratory: Path) -> None:
     ids = store.add_runs([config(seed=seed, epochs=2) for seed in range(1, 6)])
     assert engine.ensure_workers(store) == 2
@@ -83,6 +84,7 @@ def test_two_jobs_train_the_queue(store: Store, engine: SlurmEngine, laboratory:
     until(store, engine, lambda: engine.live_workers(store) == 0)  # they end by themselves
 
 
+@pytest.mark.slow
 def test_a_job_must_leave(store: Store, engine: SlurmEngine, slurm: SlurmServer, laboratory: Path) -> None:
     """Slurm's warning that time is up: the state is saved, the job queued again, the run resumed exactly."""
     (laboratory / "slurm.toml").write_text("minutes = 5\nlinger_s = 0.5\n")
@@ -104,6 +106,7 @@ def test_a_job_must_leave(store: Store, engine: SlurmEngine, slurm: SlurmServer,
     assert not resumed.endswith("after step 0.")
 
 
+@pytest.mark.slow
 def test_a_job_is_cancelled_and_one_dies(store: Store, engine: SlurmEngine, slurm: SlurmServer) -> None:
     """`scancel` hands the run back; a job that dies without a word loses it, as the next look sees."""
     (run_id,) = store.add_runs([config(epochs=500)])  # not at its end before it is cancelled
@@ -117,6 +120,7 @@ def test_a_job_is_cancelled_and_one_dies(store: Store, engine: SlurmEngine, slur
     until(store, engine, lambda: store.state(run_id) is RunState.LOST)
 
 
+@pytest.mark.slow
 def test_what_waits(store: Store, engine: SlurmEngine, slurm: SlurmServer, laboratory: Path) -> None:
     """Why a job waits is told; one that nobody needs any more is cancelled."""
     (laboratory / "slurm.toml").write_text('workers = 1\nminutes = 5\n[sbatch]\nbegin = "now+1hour"\n')
@@ -133,6 +137,7 @@ def test_what_waits(store: Store, engine: SlurmEngine, slurm: SlurmServer, labor
     until(store, engine, lambda: engine.live_workers(store) == 0)
 
 
+@pytest.mark.slow
 def test_slurm_refuses(store: Store, engine: SlurmEngine, laboratory: Path) -> None:
     (laboratory / "slurm.toml").write_text('partition = "large"')
     store.add_runs([config()])

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.journeys.browser import picture
 from tests.journeys.conftest import Laboratory
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 _DRAWN = "(count) => document.querySelectorAll('.js-plotly-plot .main-svg').length >= count"
 
 

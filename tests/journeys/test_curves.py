@@ -21,7 +21,7 @@ from tests.journeys.browser import picture
 from tests.journeys.conftest import Laboratory
 from tests.pages.filled_store import TASKS
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 _CHART = """() => {
     const chart = document.querySelector('.js-plotly-plot')

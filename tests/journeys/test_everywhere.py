@@ -18,7 +18,7 @@ from dashboard.shared import resources
 from tests.journeys.browser import VIEWPORT, browser_page, picture
 from tests.journeys.conftest import Laboratory
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 _ASK = (Path(__file__).parent / "everywhere.js").read_text(encoding="utf-8")
 _QUIET_MS = round(1000 * (resources.IDLE + 2))

@@ -17,7 +17,7 @@ from tests.pages.filled_store import Filled
 _TRAIN = "Anna B-PER NNP\nsings O VBZ\n\nin O IN\nRome B-LOC NNP\n\n"
 _TEST = "Mars B-PLANET NNP\nshines O VBZ\n\n"
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 
 def _plan(page: Page, words: str) -> None:

@@ -28,7 +28,7 @@ _ZOOM = """() => {
     return chart.layout.xaxis.range
 }"""
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

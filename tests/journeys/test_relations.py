@@ -18,7 +18,7 @@ from tests.journeys.browser import browser_page, picture
 from tests.journeys.conftest import Laboratory
 from tests.supervised import wait_for
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 _PIXELS = """(root) => {
     const canvas = root.querySelector('canvas')

@@ -14,7 +14,7 @@ from tests.journeys.conftest import Laboratory, copied_laboratory
 from tests.pages.filled_store import Filled
 from tests.supervised import wait_for
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 _LINE = 33  # the height of a line of the table, and of its head
 _TICK, _BUTTON, _HEAD_OF_RUN = 16, 56, 100

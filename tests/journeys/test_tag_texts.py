@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.journeys.browser import browser_path, picture, running_app
 from tests.trained import copy_text_taggers
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 _ASK = (Path(__file__).parent / "everywhere.js").read_text(encoding="utf-8")
 _EVIL = "<script>window.hacked=1</script> <b>lamb</b>"

@@ -17,7 +17,7 @@ from tests.pages.text_store import TASKS, text_folders
 from tests.supervised import wait_for
 from tests.tiny import tiny_bert
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 
 def test_texts_from_the_preview_to_their_scores(

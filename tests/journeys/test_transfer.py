@@ -11,7 +11,7 @@ from tests.journeys.browser import picture
 from tests.journeys.conftest import copied_laboratory
 from tests.pages.filled_store import Filled, fill_pairs
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 
 def test_a_pair_by_click_and_by_key(

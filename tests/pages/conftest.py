@@ -20,7 +20,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.store import Store
 from jobs.engines.local import LocalEngine
-from tests.pages.filled_store import Filled, fill
+from tests.pages.filled_store import Filled, fill, fill_pairs
 from tests.patience import PATIENCE_S
 
 APP = Path(__file__).resolve().parents[2] / "dashboard" / "main.py"
@@ -117,15 +117,18 @@ def open_page(laboratory: Path, workers: list[str]) -> Open:
 def templates(shared_folder: Path) -> Callable[..., tuple[Path, Filled]]:
     """Filled stores, made once by the testing process that comes first, and copied for every test."""
 
-    def template(seeds: tuple[int, ...], going_on: bool) -> tuple[Path, Filled]:
-        home = shared_folder / f"template-{len(seeds)}-{going_on}"
+    def template(seeds: tuple[int, ...], going_on: bool, with_pairs: bool = False) -> tuple[Path, Filled]:
+        home = shared_folder / f"template-{len(seeds)}-{going_on}-{with_pairs}"
         made = home / "filled.pickle"
         with FileLock(home.with_suffix(".lock")):
             if not made.exists():
                 home.mkdir()
                 with pytest.MonkeyPatch.context() as patch:
                     patch.setenv("MRNLAB_HOME", str(home))
-                    made.write_bytes(pickle.dumps(fill(seeds=seeds, active=going_on, broken=going_on)))
+                    filled = fill(seeds=seeds, active=going_on, broken=going_on)
+                    if with_pairs:
+                        fill_pairs(seeds=seeds)
+                    made.write_bytes(pickle.dumps(filled))
         return home, pickle.loads(made.read_bytes())
 
     return template
@@ -141,6 +144,12 @@ def filled(laboratory: Path, templates: Callable[..., tuple[Path, Filled]]) -> F
 def finished(laboratory: Path, templates: Callable[..., tuple[Path, Filled]]) -> Filled:
     """A store where everything has ended well; three seeds each."""
     return _copied(templates((1, 2, 3), False), laboratory)
+
+
+@pytest.fixture
+def pairs(laboratory: Path, templates: Callable[..., tuple[Path, Filled]]) -> Filled:
+    """The same, where every pair of three tasks was trained too."""
+    return _copied(templates((1, 2, 3), False, with_pairs=True), laboratory)
 
 
 def _copied(template: tuple[Path, Filled], laboratory: Path) -> Filled:

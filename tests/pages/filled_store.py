@@ -11,6 +11,7 @@ import itertools
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from unittest.mock import patch
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from core.records import (
     relation_metrics,
 )
 from core.store import ErrorInfo, RunState, Store
-from core.tasks import score_task
+from core.tasks import score_task, scores
 from core.tasks.confusion import label_confusion
 from tests.making import Clock
 from tests.pages import mistakes
@@ -317,7 +318,8 @@ def _finished(store: Store, clock: Clock, config: RunConfig, *, vanished: bool =
 
 def _score(task: str, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> TaskScore:
     if SCHEMES[task] == "iob2":
-        return score_task(task, "iob2", gold, predicted)
+        with patch.object(scores, "find_spec", return_value=None):  # the same report, counted, in no time
+            return score_task(task, "iob2", gold, predicted)
     score = score_task(task, "plain", gold, predicted, details=False)
     # The report from the confusions: seqeval's reading of POS, which no page shows, takes seconds in all.
     confusion = label_confusion(gold, predicted)

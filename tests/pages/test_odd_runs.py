@@ -20,7 +20,7 @@ from dashboard.components.charts import component_key
 from jobs.cli import app as program
 from tests.making import corpus_folder
 from tests.pages.conftest import Open, figures, page_names, problems, sent
-from tests.pages.filled_store import TASKS, Filled, fill_added, fill_pairs
+from tests.pages.filled_store import TASKS, Filled, fill_added
 
 
 def answer(*arguments: str) -> str:
@@ -134,13 +134,9 @@ _CHARTS = {"curves": "curve_small_", "run": "dev_"}
 
 
 @pytest.mark.parametrize("page", [*page_names(), "run"])
-def test_any_name_of_a_task_is_on_every_page(page: str, open_page: Open, finished: Filled) -> None:
-    if page == "transfer":
-        fill_pairs()
+def test_any_name_of_a_task_is_on_every_page(page: str, open_page: Open, pairs: Filled) -> None:
     rename(["a__b", *hostile_names(page, 2)])
-    chosen = (
-        {"id": str(finished.mrn[0])} if page == "run" else {"run": ",".join(map(str, finished.finished[:6]))}
-    )
+    chosen = {"id": str(pairs.mrn[0])} if page == "run" else {"run": ",".join(map(str, pairs.finished[:6]))}
     for look in _LOOKS.get(page, ({},)):
         app = open_page(page, **chosen, **look)
         assert problems(app) == []

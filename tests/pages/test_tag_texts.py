@@ -13,9 +13,9 @@ from streamlit.testing.v1 import AppTest
 from core.corpora.types import Sentence, whole_text
 from core.records import TextAnswer
 from dashboard.tag.texts import task_answers, text_disagreement
-from dashboard.tag.views import ANY_TASK, Answer, checked, matching
+from dashboard.tag.views import ALL_SENTENCES, ANY_TASK, Answer, checked, matching
 from tests.pages.conftest import Open, sent, table, words
-from tests.trained import copy_text_taggers
+from tests.trained import copy_intent_taggers, copy_text_taggers
 
 
 @pytest.fixture
@@ -121,6 +121,48 @@ def test_a_file_of_pairs(open_page: Open, trained: Path) -> None:
     assert "same_confidence" in table(app, "alike").columns
     app.file_uploader(key="tag_file").upload("bad.tsv", b"text\tid\nEU\t1\n", "text/plain").run()
     assert [warning.value for warning in app.warning]
+
+
+@pytest.fixture
+def intents(shared_folder: Path, laboratory: Path) -> Path:
+    """This test's laboratory with the runs of `copy_intent_taggers`."""
+    copy_intent_taggers(shared_folder, laboratory)
+    return laboratory
+
+
+def test_a_sentence_has_tags_and_an_answer(open_page: Open, intents: Path) -> None:
+    app = open_page("tag", run="1,2", text="EU rejects lamb .")
+    assert [lane["task"] for lane in sent(app, "blocks")["blocks"][0]["lanes"]] == ["pos"]
+    intent = of_task(app, "intent")
+    assert (intent["of"], intent["labels"]) == ("of the sentence", ["ask", "say"])
+    assert [said["text"] for said in intent["said"]] == ["ask", "ask"]
+    several = open_page("tag", run="1", text="EU rejects lamb . British lamb .")
+    assert table(several, "Sentence")["intent"].tolist() == ["ask", "say"]
+    alone = open_page("tag", run="2", text="British lamb .")
+    assert [said["text"] for said in of_task(alone, "intent")["said"]] == ["say"]
+
+
+def test_test_sentences_show_the_gold_label_of_the_whole(open_page: Open, intents: Path) -> None:
+    app = open_page("tag", run="1", input="Test sentences", wrong=ALL_SENTENCES)
+    intent = of_task(app, "intent")
+    assert intent["gold"] in ("ask", "say")
+    scores = table(app, "Mistakes")
+    assert scores["Task"].tolist() == ["pos", "intent"]
+    assert scores["Over"].tolist()[1] == "1 sentence"
+
+
+def test_a_file_of_sentences_with_intents(open_page: Open, intents: Path) -> None:
+    app = open_page("tag", run="1", input="File")
+    content = b"# intent: ask\nEU N\nrejects V\n\n# intent: ask\nBritish J\nlamb N\n"
+    app.file_uploader(key="tag_file").upload("mine.conll", content, "text/plain").run()
+    (tag,) = [button for button in app.button if button.label == "Tag the file"]
+    tag.click().run()
+    scores = table(app, "Measure")
+    assert dict(zip(scores["Task"], scores["Over"], strict=True)) == {
+        "pos": "4 words",
+        "intent": "2 sentences",
+    }
+    assert dict(zip(scores["Task"], scores["Score"], strict=True))["intent"] == "50.00"
 
 
 def asked(*values: str | float, task: str = "mood", labels: Sequence[str] = ("a", "b")) -> list[Answer]:

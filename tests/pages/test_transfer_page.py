@@ -28,7 +28,7 @@ from jobs.reports.transfer import pair_groups
 from jobs.studies.pairs import answer
 from tests.making import OWNER, claimed, run_facts, split_result
 from tests.pages.conftest import Open, sent, words
-from tests.pages.filled_store import Filled, fill_pairs
+from tests.pages.filled_store import Filled
 from tests.patience import PATIENCE_S
 
 SEEDS = (1, 2, 3)
@@ -48,13 +48,6 @@ def measured(**gains: tuple[float, ...]) -> Any:
             for seed, value in zip(SEEDS, values, strict=False)
         ]
     return measured_gains(scored, ("a", "b", "c"))
-
-
-@pytest.fixture
-def pairs(finished: Filled) -> Filled:
-    """A store in which every pair of three tasks was trained, with three seeds."""
-    fill_pairs(seeds=SEEDS)
-    return finished
 
 
 class TestViews:

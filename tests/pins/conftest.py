@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import func, update
 from typer.testing import CliRunner, Result
 
 from core.store import Store
+from core.store.schema import runs
 from jobs.cli import app
 from tests.pages.conftest import packages_read_once as packages_read_once
+from tests.pages.conftest import templates as templates
 from tests.pages.conftest import workers as workers
-from tests.pages.filled_store import fill
+from tests.pages.filled_store import Filled
 
 Call = Callable[..., Result]
 _FINE_TUNED = {"lr_encoder": 2e-3, "lr_heads": 2e-2}
@@ -60,9 +64,20 @@ def trained_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def filled_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def filled_home(
+    templates: Callable[..., tuple[Path, Filled]], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A laboratory with finished, live, waiting, failed, lost and stopped runs."""
-    return _of_its_own(tmp_path_factory.mktemp("pins") / "filled", lambda: fill(seeds=(1, 2)))
+    template, _ = templates((1, 2), True)
+    home = tmp_path_factory.mktemp("pins") / "filled"
+    shutil.copytree(template, home, ignore=shutil.ignore_patterns("*.pickle"))
+    with (
+        contextlib.closing(Store.open(f"sqlite:///{home / 'runs.db'}")) as store,
+        store.transaction() as rows,
+    ):
+        for column in (runs.c.log, runs.c.checkpoint):
+            rows.execute(update(runs).values({column: func.replace(column, str(template), str(home))}))
+    return home
 
 
 @pytest.fixture

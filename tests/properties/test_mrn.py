@@ -20,14 +20,19 @@ from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 from core.mrn.alignments import LabelCounts, align
 from core.mrn.alignments.base import Alignment
 from core.mrn.lowrank import LowRankCovariance, semidefinite_factor
-from core.mrn.priors import Prior, PriorSettings, make_prior
+from core.mrn.priors import PRIOR_CLASSES, Prior, PriorSettings, make_prior
 from core.mrn.priors.paper import EPSILON
+from core.mrn.priors.tensor_normal import TensorNormal
 from core.mrn.relations import MODES, correlation
+from core.registry import PRIORS
 
 CPU = torch.device("cpu")
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "mathematics.md").read_text(encoding="utf-8")
-LEARNING = ("relational", "map")
-PRIORS = (*LEARNING, "paper")
+LEARNING = [
+    name
+    for name in PRIORS
+    if isinstance(prior := PRIOR_CLASSES[name], type) and issubclass(prior, TensorNormal)
+]
 STRENGTH, WORDS, SHRINKAGE = 0.7, 50.0, 1.5
 
 

@@ -55,6 +55,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, provider: Provider) -> Iter
         yield running
 
 
+@pytest.mark.slow
 @pytest.mark.journey
 def test_who_is_let_in(server: Server, provider: Provider) -> None:
     address = f"http://localhost:{server.port}"

@@ -39,6 +39,7 @@ def _links(filled: Filled) -> Iterator[tuple[str, str]]:
     yield "tag", f"run={filled.mrn[0]}"
 
 
+@pytest.mark.slow
 @pytest.mark.journey
 def test_no_page_reads_a_name_as_markup(request: pytest.FixtureRequest) -> None:
     browser_path()  # skips where there is none, before a store is filled

@@ -134,17 +134,11 @@ def test_the_picture_of_jobs_is_so() -> None:
     assert {(a, b) for a, targets in lines for b in targets.split(" & ")} == _rooms("jobs")
 
 
-_YET_TO_MEND = {
-    *(("transfer", "compare"), ("transfer", "launch")),
-    *(("relations", "launch"), ("shared", "launch")),
-}
-
-
 def test_pages_do_not_import_each_other() -> None:
     """Nor does what they share import one."""
     pages = {path.parent.name for path in SOURCES["dashboard"] if path.name == "page.py"}
     assert len(pages) > 6
-    assert {(a, b) for a, b in _rooms("dashboard") if b in pages} <= _YET_TO_MEND
+    assert not {(a, b) for a, b in _rooms("dashboard") if b in pages}
 
 
 def _reached(module: str) -> set[str]:
@@ -168,20 +162,6 @@ def test_a_page_reaches_few_modules(page: str, most: int) -> None:
     reached = _reached(f"dashboard.{page}.page")
     assert "dashboard.shared.resources" in reached
     assert len(reached) < most, sorted(reached)
-
-
-def test_no_page_imports_from_another() -> None:
-    """What two pages need is in `dashboard.shared`, which imports no page."""
-    pages = {path.parent.name for path in SOURCES["dashboard"] if path.name == "page.py"}
-    assert len(pages) > 5
-    wrong = {
-        (str(path.relative_to(ROOT)), node.module)
-        for path in SOURCES["dashboard"]
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dashboard.")
-        if (page := str(node.module).split(".")[1]) in pages and page != path.parent.name
-    }
-    assert not wrong
 
 
 def test_charts_and_queries_know_no_streamlit() -> None:

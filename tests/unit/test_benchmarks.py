@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
+import importlib
 import importlib.util
 import json
-import multiprocessing
-import os
 import re
-import runpy
 import shutil
 import subprocess
 import sys
@@ -21,7 +18,6 @@ from tests.benchmarks._loops import Job, ways
 from tests.benchmarks.readme import scarce_data
 from tests.benchmarks.training import BF16_TFLOPS
 from tests.journeys.browser import BROWSERS
-from tests.patience import PATIENCE_S
 from tests.toys import corpus
 from tests.trained import toy_config
 
@@ -34,6 +30,7 @@ KEYS = {
     "mrn_step": "update_speedup mrn_over_mtl",
     "pages": "runs points open_s open_cpu_s live_update_ms live_update_kb relations_step_ms",
     "queue": "runs described_s queued_s stopped_s lost_s next_claimed_s",
+    "sentence_labels": "both_over_words both_over_words_cpu",
     "small_runs": "new_seed_s bilstm_stages heads_stages runs_per_hour",
     "startup": "first_loss_cold_s first_loss_warm_s import_core_s encode_s encode_cached_s",
     "store_ingest": "ingest listing",
@@ -43,42 +40,28 @@ KEYS = {
     "mrn_over_mtl inference_over_pipeline memory_over_trainer",
     "words": "over_flair sc_over_s words_per_s",
 }
+WITH_PROCESSES = {"pages", "queue", "small_runs", "startup", "training"}
 COMMANDS = sorted(path.stem for path in (ROOT / "tests" / "benchmarks").glob("[!_]*.py"))
-# The fork server imports what most of them need, once.
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["tests.trained"])
 
 
-def run_quickly(name: str, environment: dict[str, str], output: Path) -> None:
-    """In a process: `python -m tests.benchmarks.NAME --quick`, its output in a file."""
-    os.environ.update(environment)
-    with output.open("wb") as file:
-        os.dup2(file.fileno(), 1)
-        os.dup2(file.fileno(), 2)
-    sys.argv = [name, "--quick"]
-    runpy.run_module(f"tests.benchmarks.{name}", run_name="__main__", alter_sys=True)
-    sys.stdout.flush()
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_quick(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in WITH_PROCESSES)) for name in COMMANDS]
+)
+def test_quick(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     if name == "pages" and not any(map(shutil.which, BROWSERS)):
         pytest.skip("it measures Chromium, which is not installed")
     if name == "training" and importlib.util.find_spec("accelerate") is None:
         pytest.skip("Trainer needs accelerate: pip install 'mrnlab[bench]'")
     if name == "formulas" and importlib.util.find_spec("pyoperon") is None:
         pytest.skip("formulas are learned with pyoperon: pip install 'mrnlab[formulas]'")
-    output = tmp_path / "printed"
     # Benchmarks use temporary laboratories and must ignore this store.
-    environment = {"MRNLAB_DB": f"sqlite:///{tmp_path / 'other.db'}"}
-    process = PROCESSES.Process(target=run_quickly, args=(name, environment, output))
-    process.start()
-    process.join(PATIENCE_S)
-    with contextlib.suppress(ProcessLookupError):
-        process.kill()
-    printed = output.read_text(encoding="utf-8")
-    assert process.exitcode == 0, printed
-    last = printed.splitlines()[-1]
+    monkeypatch.setenv("MRNLAB_DB", f"sqlite:///{tmp_path / 'other.db'}")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # some unset it, for the processes that they start
+    monkeypatch.setattr(sys, "argv", [name, "--quick"])
+    importlib.import_module(f"tests.benchmarks.{name}").main()
+    last = capsys.readouterr().out.splitlines()[-1]
     if name == "readme":
         assert re.search(pattern_of(last), README.read_text(encoding="utf-8"))
     else:

@@ -20,7 +20,7 @@ from core.config import (
 from core.errors import _WRONG, ConfigError, first_problem
 from core.mrn import alignments, priors
 from core.mrn.relations import MODES
-from core.registry import ALIGNMENTS, PRIORS
+from core.registry import ALIGNMENTS, PRIORS, PriorSpec
 from core.store.runs import parse_config
 
 BASE: dict[str, Any] = {"corpus": "demo", "tasks": "pos,ner"}
@@ -201,9 +201,21 @@ def test_sharing_nothing_is_remarked_on() -> None:
 
 
 def test_registries_have_a_line_and_a_class_each() -> None:
-    assert set(PRIORS) == set(priors._CLASSES)
+    assert set(PRIORS) == set(priors.PRIOR_CLASSES)
     assert set(ALIGNMENTS) == {"auto", "mapping", *alignments._RULES}
-    assert all({**PRIORS, **ALIGNMENTS}.values())
+    assert all(spec.description for spec in PRIORS.values())
+    assert all(ALIGNMENTS.values())
+
+
+def test_a_new_prior_has_its_own_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = PriorSpec("Mine.", lambda_=0.5, learn=("label",), frozen_lambda=0.1, has_scales=False)
+    monkeypatch.setitem(PRIORS, "mine", spec)
+    run = RunConfig.build(**BASE, prior="mine")
+    assert (run.lambda_, run.learn, run.shrinkage) == (0.5, ("label",), None)
+    frozen = RunConfig.build(**BASE, prior="mine", encoder_training="frozen")
+    assert (frozen.lambda_, frozen.learn) == (0.1, ("label",))
+    with pytest.raises(ConfigError, match="shrinkage must be left unset here"):
+        RunConfig.build(**BASE, prior="mine", shrinkage=1.0)
 
 
 def test_layers_of_lstm_d_are_unset_where_each_task_has_one() -> None:

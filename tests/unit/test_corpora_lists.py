@@ -122,6 +122,34 @@ def test_each_format_is_read_alike_from_a_folder_and_as_an_upload(case: str, tmp
     assert load(str(upload)).text_hash == corpus.text_hash
 
 
+@pytest.mark.parametrize(
+    ("name", "names"),
+    [
+        ("labels.json", NAMES),
+        ("labels.json", {name: number for number, name in enumerate(NAMES)}),
+        ("labels.json", {str(number): name for number, name in enumerate(NAMES)}),
+        ("labels.json", {"ner_tags": NAMES, "other": {"x": 0}}),
+        (
+            "dataset_info.json",
+            {"features": {"ner_tags": FEATURE, "tokens": {"feature": {"dtype": "string"}}}},
+        ),
+    ],
+)
+@pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
+def test_names_of_numbers_may_stand_beside_the_files(
+    ending: str, name: str, names: Any, tmp_path: Path
+) -> None:
+    content = lines(NUMBERED) if ending == ".jsonl" else parquet(NUMBERED)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / name).write_text(json.dumps(names))
+    corpus = loaded(tmp_path / "mine", ending, content)
+    assert [list(sentence.labels["ner"]) for sentence in corpus.train] == [["B-PER", "O"], ["B-PER"]]
+    for wrong in ("{", '{"ner_tags": ["O"], "x": 3}', "[1]", '{"O": 1}'):
+        (tmp_path / "mine" / name).write_text(wrong)
+        with pytest.raises(CorpusError, match=f"{name}(:| is no JSON)"):
+            load(str(tmp_path / "mine"))
+
+
 # The text of each tool's export; "New York" is one span, its parts lie in it, and "da" is part of a word.
 TEXT = "Ada saw New York. Bo ran."
 _SPANS = [[0, 3, "PER"], [8, 16, "LOC"], [12, 16, "CITY"], [18, 20, "PER"]]

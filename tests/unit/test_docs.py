@@ -16,7 +16,7 @@ from typer.exceptions import TyperException
 
 from core.config import FIELD_HELP, OWNED, PRESETS, RunConfig
 from core.config.fields import attribute_name, public_name
-from core.registry import ALIGNMENTS, ENCODERS, PREDICTED, PREDICTED_WORDS, PRIORS, WORD_ENCODERS
+from core.registry import ADDED, ALIGNMENTS, ENCODERS, PREDICTED, PRIORS, WORD_ENCODERS
 from core.settings import SETTINGS
 from jobs.cli import app
 from jobs.reports.filter import FIELDS
@@ -87,7 +87,7 @@ def _run_description() -> Iterator[str]:
         if owned.because:
             yield f"- `{public_name(name)}`: {owned.because}."
     encoders = {spec.name: spec.description for spec in ENCODERS.values()} | WORD_ENCODERS
-    priors = PRIORS | {PREDICTED: PREDICTED_WORDS}
+    priors = {name: spec.description for name, spec in (PRIORS | {PREDICTED: ADDED}).items()}
     for title, entries in {"Encoders": encoders, "Priors": priors, "Alignments": ALIGNMENTS}.items():
         yield from ("", f"## {title}", "")
         yield from (f"- `{name}`: {description}" for name, description in entries.items())

@@ -92,6 +92,17 @@ UNIVERSAL_DEPENDENCIES = splits(
         *(["{'Number': 'Plur'}", "None"], ["2", "0"], ["nsubj", "root"], ["None"] * 2, ["None"] * 2),
     ),
 )
+INTENTS = splits(
+    {
+        "utterance_id": STRING,
+        "tokens": STRINGS,
+        "slots": listed("O", "B-city"),
+        "intent": names("book", "ask"),
+    },
+    ("a", ["fly", "to", "Riga"], [0, 0, 1], 0),
+    ("b", ["how", "much", "?"], [0, 0, 0], 1),
+    ("c", ["a", "gate"], [0, 0], -1),
+)
 _ID = datasets.Value("int32")
 GLUE = {
     "cola": splits(
@@ -161,6 +172,7 @@ LAYOUTS: dict[str, tuple[Any, str, dict[str, str], dict[str, str]]] = {
         {"upos": "plain", "xpos": "plain", "deprel": "plain"},
         dict.fromkeys(["idx", "text", "lemmas", "feats", "head", "deps", "misc"], ""),
     ),
+    "intents": (INTENTS, "", {"slots": "iob2", "intent": "sentence"}, {"utterance_id": ""}),
     "cola": (GLUE, "cola", {"{name}": "text"}, {"idx": ""}),
     "stsb": (GLUE, "stsb", {"{name}": "score"}, {"idx": ""}),
 }
@@ -212,6 +224,10 @@ def test_words_labels_and_what_is_left_out(tmp_path: Path) -> None:
     # The labels that the dataset declares have a row in the head, whether they occur or not.
     assert corpus.task("chunk").inventory == ("O", "B-NP", "I-NP", "B-VP", "I-VP")
 
+    of_both = load(f"hub:{as_saved(tmp_path / 'intents', {'': INTENTS})}")
+    assert [sentence.labels.get("intent") for sentence in of_both.train] == [("book",), ("ask",), None]
+    assert of_both.train[0].is_of_text("intent")
+    assert not of_both.train[0].is_of_text("slots")
     universal = load(f"hub:{as_parquet(tmp_path / 'ud', {'en': UNIVERSAL_DEPENDENCIES})}")
     assert [sorted(sentence.labels) for sentence in universal.train] == [
         ["deprel", "upos"],
@@ -293,6 +309,12 @@ def test_options_choose_splits_and_columns(tmp_path: Path) -> None:
             {"body"},
         ),
         (
+            {"tokens": STRINGS, "topic": STRING, "length": datasets.Value("int32")},
+            [(["Ada", "ran"], "sport", 2), (["Bo", "voted", "."], "news", 3)],
+            {"topic": ("news", "sport")},
+            set(),
+        ),
+        (
             {"FORM_": STRINGS, "tag": STRINGS},
             [(["Ada", "ran"], ["N", "V"]), (["Bo", "sat"], ["N", "V"])],
             {"tag": ("N", "V")},
@@ -341,7 +363,7 @@ def test_a_dataset_without_labels_says_what_its_columns_are(
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
-        ((["Ada", " "], [0, 1]), "mine, train, row 3: word 2 of tokens is empty"),
+        ((["Ada", " "], [0, 1]), "mine, train, row 3: a word of tokens is empty"),
         ((["Ada", "ran"], [0]), "mine, train, row 3: ner_tags has 1 label, and tokens 2 words"),
     ],
 )
@@ -350,7 +372,7 @@ def test_errors_name_split_and_row(row: tuple[Any, ...], problem: str, tmp_path:
     good = (["Ada", "ran"], [1, 0])
     data = splits(features, good, good, train=table(features, *[good] * 2, row))
     with pytest.raises(CorpusError, match=problem):
-        load(f"hub:{as_saved(tmp_path / 'mine', {'': data})}?columns=tokens,ner_tags")
+        load(f"hub:{as_saved(tmp_path / 'mine', {'': data})}")
 
 
 def test_datasets_are_joined_dealt_out_and_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,6 +107,7 @@ def test_what_was_queued_as_a_worker_ended_goes_to_another_process() -> None:
         assert (done.returncode, store.state(run_id)) == (1, RunState.QUEUED), done.stderr
 
 
+@pytest.mark.slow
 def test_one_that_waits_takes_the_next_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MRNLAB_LINGER_S", str(LONG))
     monkeypatch.setenv("MRNLAB_SLOTS", "2")
@@ -125,6 +126,7 @@ def test_one_that_waits_takes_the_next_run(monkeypatch: pytest.MonkeyPatch) -> N
         wait_for(lambda: len(taken_slots(store.url)) == 2)
 
 
+@pytest.mark.slow
 def test_one_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MRNLAB_LINGER_S", str(LONG))
     monkeypatch.setenv("MRNLAB_SLOTS", "2")

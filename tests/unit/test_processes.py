@@ -107,6 +107,7 @@ def test_a_worker_that_does_not_stop_is_ended(store: Store, engine: LocalEngine)
     wait_for(lambda: not is_alive(owner))
 
 
+@pytest.mark.slow
 def test_workers_outlive_the_program_that_started_them(store: Store) -> None:
     """Ctrl-C, which goes to the whole group of the program that a terminal runs, and a kill of that group."""
     (run_id,) = store.add_runs([config(epochs=FOREVER)])
@@ -164,6 +165,7 @@ def test_a_worker_in_another_container_takes_no_slot_of_this_one(
             assert taken_slots(store.url) == {0: this_process()}
 
 
+@pytest.mark.slow
 def test_workers_that_find_nothing_to_do_are_started_ever_less_often(store: Store) -> None:
     clock = Clock(0.0)
     starts: list[float] = []
@@ -321,6 +323,7 @@ def history(store: Store, run_id: int) -> list[str]:
     return [event.message for event in store.events(run_id)]
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_costs_its_run_only(store: Store, engine: LocalEngine) -> None:
     """The queue goes on, and a run with retries is taken up again."""
     (first,) = store.add_runs([config(epochs=FOREVER)])
@@ -349,6 +352,7 @@ def test_a_worker_that_dies_costs_its_run_only(store: Store, engine: LocalEngine
     wait_for(lambda: engine.live_workers(store) == 0)
 
 
+@pytest.mark.slow
 def test_the_supervisor_may_die(store: Store, engine: LocalEngine) -> None:
     """Its worker goes on, and is watched again: when it dies too, that is found and the queue goes on."""
     first, second, third = store.add_runs(
@@ -367,6 +371,7 @@ def test_the_supervisor_may_die(store: Store, engine: LocalEngine) -> None:
     wait_for(lambda: store.state(third) is RunState.SUCCEEDED)
 
 
+@pytest.mark.slow
 def test_told_to_end(store: Store, engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """SIGTERM and SIGINT, to a supervisor and to a worker; and twice, where the worker hangs."""
     monkeypatch.setenv("MRNLAB_SLOTS", "5")
@@ -390,6 +395,7 @@ def test_told_to_end(store: Store, engine: LocalEngine, monkeypatch: pytest.Monk
     assert store.state(waiting) is RunState.QUEUED
 
 
+@pytest.mark.slow
 def test_a_hung_worker_is_ended(store: Store, engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is busy for ever, and one that the system has stopped."""
     monkeypatch.setenv("MRNLAB_HANG_S", "3")
@@ -406,6 +412,7 @@ def test_a_hung_worker_is_ended(store: Store, engine: LocalEngine, monkeypatch: 
     wait_for(lambda: store.state(waiting) is RunState.SUCCEEDED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_supervised", [True, False])
 def test_a_worker_that_hangs_before_its_first_run_is_ended(
     store: Store, engine: LocalEngine, laboratory: Path, monkeypatch: pytest.MonkeyPatch, is_supervised: bool
@@ -447,6 +454,7 @@ def test_a_worker_may_take_a_minute_to_its_first_move(store: Store) -> None:
     assert hung_after(8) == [False] * 7 + [True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [STOPPED_IN_A_WRITE, STOPPED_IN_A_COMMIT])
 def test_a_worker_that_was_stopped_with_the_store_locked_is_ended(
     store: Store, engine: LocalEngine, monkeypatch: pytest.MonkeyPatch, seed: int
@@ -463,6 +471,7 @@ def test_a_worker_that_was_stopped_with_the_store_locked_is_ended(
     assert not list(workers_folder(store.url).glob("progress-*"))
 
 
+@pytest.mark.slow
 def test_a_supervisor_that_finds_the_store_locked_ends_the_worker(
     store: Store, engine: LocalEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -483,6 +492,7 @@ def test_a_supervisor_that_finds_the_store_locked_ends_the_worker(
     assert supervisor.wait(timeout=PATIENCE_S) == 0
 
 
+@pytest.mark.slow
 def test_workers_that_cannot_even_start(
     store: Store, engine: LocalEngine, laboratory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""Priors on the stacked head weights. A new prior is a class, a line here and one in `core.registry`."""
+"""Priors on the stacked head weights. A new one is a class, a line here and an entry of `core.registry`."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from core.mrn.priors.base import NoPrior, Prior, PriorSettings
 from core.mrn.priors.paper import PaperPrior
 from core.mrn.priors.tensor_normal import MapPrior, RelationalPrior
 
-__all__ = ["NoPrior", "Prior", "PriorSettings", "make_prior"]
+__all__ = ["PRIOR_CLASSES", "NoPrior", "Prior", "PriorSettings", "make_prior"]
 
-_CLASSES: dict[str, Callable[[Alignment, PriorSettings, torch.device], Prior]] = {
+PRIOR_CLASSES: dict[str, Callable[[Alignment, PriorSettings, torch.device], Prior]] = {
     "relational": RelationalPrior,
     "map": MapPrior,
     "paper": PaperPrior,
 }
+"""By name, as `core.registry.PRIORS`, which pages read without torch."""
 
 
 def make_prior(name: str, alignment: Alignment, settings: PriorSettings, device: torch.device) -> Prior:
     """The prior of that name. Raises ValueError for a name that is not in the registry."""
-    if name not in _CLASSES:
-        raise ValueError(f"prior must be one of {', '.join(_CLASSES)}, not {name!r}")
-    return _CLASSES[name](alignment, settings, device)
+    if name not in PRIOR_CLASSES:
+        raise ValueError(f"prior must be one of {', '.join(PRIOR_CLASSES)}, not {name!r}")
+    return PRIOR_CLASSES[name](alignment, settings, device)

@@ -47,6 +47,7 @@ def corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tiny_bert(tmp_path / "tiny", positions=256)
 
 
+@pytest.mark.slow
 def test_the_study_from_end_to_end(lab: Laboratory, corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Really trained: the plan, the runs, the report with a cost for each model, and nothing left to do."""
     engine = Workers(at_once=30, train=train, prepare=prepare)

@@ -55,6 +55,7 @@ _ANSWERS_EACH = ("stop", "resume", "retry", "archive", "restore", "priority", "k
 """The verbs that answer each run by itself: some are done, others refuse."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "code"),
     [

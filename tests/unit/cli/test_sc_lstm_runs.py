@@ -23,6 +23,7 @@ from tests.unit.cli.conftest import Laboratory
 EPOCHS = 3
 
 
+@pytest.mark.slow
 def test_the_small_version_from_end_to_end(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every family, the report with the answer first, dev by epoch, and nothing left to do."""
     engine = Workers(at_once=30, train=train, prepare=prepare)

@@ -27,6 +27,7 @@ from tests.unit.cli.conftest import Laboratory
 DEMO = ("pos", "chunk", "ner")
 
 
+@pytest.mark.slow
 def test_the_small_version_from_end_to_end(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = Workers(at_once=30, train=train, prepare=prepare)
     monkeypatch.setattr(verb, "follow", partial(follow, engine=engine, sleep=lambda _: None))
