@@ -102,7 +102,8 @@ class RunFile(BaseModel):
             run=run.id,
             config=json.loads(run.config.to_json()) if run.stored_config is None else dict(run.description),
             facts=dict(run.facts),
-            tags=run.keywords,  # the format's name of keywords
+            sweep=run.launch,
+            tags=run.keywords,
             history=tuple(
                 _Line(
                     time=event.time,
@@ -142,7 +143,10 @@ class RunFile(BaseModel):
             config = RunConfig.stored(self.config)
         except ConfigError as error:
             raise ValueError(f"its description does not hold here: {error}") from error
-        values: dict[str, Any] = {name: getattr(self, name) for name in KEPT} | {"keywords": self.tags}
+        values: dict[str, Any] = {name: getattr(self, name) for name in KEPT} | {
+            "keywords": self.tags,
+            "launch": self.sweep,
+        }
         # What belongs to one laboratory.
         values |= dict.fromkeys(("owner", "heartbeat_at", "heartbeat_due", "checkpoint", "log", "error"))
         run = Run(id=self.run, config=config, state=RunState.SUCCEEDED, facts=self.facts, **values)

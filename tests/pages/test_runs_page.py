@@ -68,7 +68,7 @@ def test_the_newest_launch_leads_to_its_answer(open_page: Open) -> None:
     store = Store.open()
     claimed(store, RunState.SUCCEEDED)
     configs = [config(paradigm="mtl"), config(paradigm="stl", tasks=("pos",)), config()]
-    ids = store.add_runs(configs, sweep="Try it, 2026-11-22 15:00:00")
+    ids = store.add_runs(configs, launch="Try it, 2026-11-22 15:00:00")
     for run_id in ids[:2]:
         store.claim(OWNER, due_in=9, run_id=run_id)
         store.finish(run_id, RunState.SUCCEEDED, owner=OWNER)
