@@ -541,6 +541,22 @@ def test_what_the_hub_does_not_have_is_told(asked: list[str], name: str, problem
         load(name)
 
 
+@pytest.mark.parametrize(
+    ("card", "default"),
+    [
+        ({}, ""),
+        ({"configs": [{"config_name": "default"}]}, ""),
+        ({"configs": [{"config_name": "conll2003"}]}, "conll2003"),
+        ({"configs": [{"config_name": "en"}, {"config_name": "de"}]}, ""),
+        ({"configs": [{"config_name": "en"}, {"config_name": "de", "default": True}]}, "de"),
+        ({"dataset_info": {"config_name": "split", "features": []}}, "split"),
+        ({"dataset_info": {"features": []}}, ""),
+    ],
+)
+def test_the_default_configuration_is_pinned_too(card: dict[str, Any], default: str) -> None:
+    assert hub._default_config(card) == default
+
+
 def test_another_revision_is_asked_for_by_its_name(asked: list[str]) -> None:
     assert placed_name("hub:owner/glue?revision=refs/convert/parquet".replace("owner", "nyu-mll")).endswith(
         COMMIT
