@@ -534,6 +534,7 @@ def test_a_dataset_is_pinned_by_its_commit_and_then_read_without_the_hub(
         ("hub:../x/y", "neither a folder here nor"),
         ("hub:", "names no dataset"),
         ("joined:hub:owner/old+demo", "is a script"),
+        ("owner/none", "There is no corpus 'owner/none'.* Write hub:owner/none for the dataset of the Hub"),
     ],
 )
 def test_what_the_hub_does_not_have_is_told(asked: list[str], name: str, problem: str) -> None:
