@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -265,12 +266,14 @@ def test_a_test_split_without_gold_gives_way_to_dev(tmp_path: Path) -> None:
         ("?config=cola&columns=sentence:a,label:a", "no name twice"),
         ("?config=cola&columns=", "columns is empty"),
         ("?config=cola&config=stsb", "config is given twice"),
+        ("?config=../glue", "'../glue' cannot be the name of a configuration"),
+        ("?config=..", "cannot be the name of a configuration"),
         ("?config=cola&color=red", "has no option 'color'"),
     ],
 )
 def test_a_name_that_says_nothing_is_refused(options: str, problem: str, tmp_path: Path) -> None:
     folder = as_parquet(tmp_path / "glue", GLUE)
-    with pytest.raises(CorpusError, match=problem.replace("?", r"\?")) as raised:
+    with pytest.raises(CorpusError, match=re.escape(problem)) as raised:
         load(f"hub:{folder}{options}")
     assert "\n" not in str(raised.value)
 
@@ -420,6 +423,10 @@ def test_a_copy_may_hold_csv_or_json_and_one_table_in_parts(
         CorpusError, match=r"mine has no test split; .*; its splits are train\. train\[:90%\] and"
     ):
         load(f"hub:{folder}")
+    (folder / "dev.csv").write_text("text,label\nit does,yes\n")
+    with_dev = load(f"hub:{folder}")
+    assert (len(with_dev.dev), len(with_dev.test)) == (0, 1)
+    assert "There is no test split with labels: validation is the test split." in with_dev.notes
     corpus = load(f"hub:{folder}?splits=train,train[:50%]")
     assert [sentence.labels["mine"] for sentence in corpus.train] == [("yes",), ("no",)]
     assert len(corpus.test) == 2
@@ -527,11 +534,28 @@ def test_a_dataset_is_pinned_by_its_commit_and_then_read_without_the_hub(
         ("hub:../x/y", "neither a folder here nor"),
         ("hub:", "names no dataset"),
         ("joined:hub:owner/old+demo", "is a script"),
+        ("owner/none", "There is no corpus 'owner/none'.* Write hub:owner/none for the dataset of the Hub"),
     ],
 )
 def test_what_the_hub_does_not_have_is_told(asked: list[str], name: str, problem: str) -> None:
     with pytest.raises(CorpusError, match=problem):
         load(name)
+
+
+@pytest.mark.parametrize(
+    ("card", "default"),
+    [
+        ({}, ""),
+        ({"configs": [{"config_name": "default"}]}, ""),
+        ({"configs": [{"config_name": "conll2003"}]}, "conll2003"),
+        ({"configs": [{"config_name": "en"}, {"config_name": "de"}]}, ""),
+        ({"configs": [{"config_name": "en"}, {"config_name": "de", "default": True}]}, "de"),
+        ({"dataset_info": {"config_name": "split", "features": []}}, "split"),
+        ({"dataset_info": {"features": []}}, ""),
+    ],
+)
+def test_the_default_configuration_is_pinned_too(card: dict[str, Any], default: str) -> None:
+    assert hub._default_config(card) == default
 
 
 def test_another_revision_is_asked_for_by_its_name(asked: list[str]) -> None:
