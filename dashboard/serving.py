@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import streamlit as st
 from starlette.datastructures import MutableHeaders
@@ -23,11 +24,6 @@ from jobs.queue.doctor import is_local, open_to_all
 
 _log = logging.getLogger(__name__)
 
-# With what these import they are all that pages need. A page's own script draws when it is imported.
-_NEEDED_BY_PAGES = (
-    "launch.plan runs.run curves.parts compare.answer compare.closer studies.parts "
-    "relations.panels tag.answers"
-)
 # The names of these files tell their version.
 _KEPT = "/app/static/"
 _FOREVER = "public, max-age=31536000, immutable"
@@ -50,13 +46,24 @@ async def ready(_app: st.App) -> AsyncIterator[None]:
     yield
 
 
+def modules_of_pages() -> list[str]:
+    """The modules of all pages, without their scripts, which draw when they are imported."""
+    folders = sorted(script.parent for script in Path(__file__).parent.glob("*/page.py"))
+    return [
+        f"dashboard.{folder.name}.{path.stem}"
+        for folder in folders
+        for path in sorted(folder.glob("[!_]*.py"))
+        if not path.stem.endswith("page")
+    ]
+
+
 def _get_ready() -> None:
     from dashboard.shared import (
         resources,
     )  # what is cached there needs Streamlit's runtime, which is here now
 
-    for name in _NEEDED_BY_PAGES.split():
-        importlib.import_module(f"dashboard.{name}")
+    for name in modules_of_pages():
+        importlib.import_module(name)
     charts.themed_json(Chart(1).figure())  # Plotly's first figure takes a fifth of a second
     try:
         resources.task_order()

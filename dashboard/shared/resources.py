@@ -33,7 +33,7 @@ from jobs.studies.progress import (
     StudyOptions,
     StudyRuns,
     counts_by_setting,
-    sweep_of,
+    launch_prefix,
 )
 
 LIVE = 2.0
@@ -215,7 +215,9 @@ def _study_encoders(url: str, name: str, newest: int, count: int) -> list[tuple[
     trained = {
         (base_name(run.config.encoder), run.config.encoder_training)
         for run in _open(url).runs(archived=None)
-        if run.sweep is not None and run.sweep.startswith(sweep_of(name)) and run.config_problem is None
+        if run.launch is not None
+        and run.launch.startswith(launch_prefix(name))
+        and run.config_problem is None
     }
     return sorted(trained - studied)
 

@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from core import __version__
-from core.config.sweep import whole_number
+from core.config.typed import whole_number
 from core.errors import MRNLabError
 from core.paths import home
 from core.plain_text import message_text, shortened, without_passwords

@@ -178,7 +178,7 @@ def queue(
     if waiting:
         rest = f"; the first {limit:,}, in the order in which they start:" if len(waiting) > limit else "."
         print_text(f"Queued: {len(waiting):,}{rest}")
-        rows = [(run.id, run.priority, run.attempt, run.sweep, run.waiting_for) for run in first]
+        rows = [(run.id, run.priority, run.attempt, run.launch, run.waiting_for) for run in first]
         print_table(("run", "priority", "attempt", "sweep", "waits for"), rows)
     for holder in holders:
         print_text(f"{holder} `mrnlab doctor --fix` ends it now.")
@@ -186,7 +186,7 @@ def queue(
 
 def _trained_row(run: Run) -> tuple[Any, ...]:
     host, pid = (run.owner.host, run.owner.pid) if run.owner is not None else (None, None)
-    return run.id, run.state, host, pid, run.step, run.total_steps, run.sweep
+    return run.id, run.state, host, pid, run.step, run.total_steps, run.launch
 
 
 @_queue.command()

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from core.config import FIELD_HELP, PRESETS, RunConfig
-from core.config.sweep import LISTED, values_of
+from core.config.sweep import LISTED
 from core.config.task_groups import GROUPINGS
+from core.config.typed import values_of
 from core.errors import ConfigError
 from core.recording.placed import placed
 from core.store import ENDED, Run, RunState, Store

@@ -180,7 +180,7 @@ def run_document(run: Run, scores: Iterable[StoredScore]) -> dict[str, Any]:
         "tasks": list(run.config.tasks),
         "seed": run.config.seed,
         "configuration_id": run.configuration_id,
-        "sweep": run.sweep,
+        "sweep": run.launch,
         "tags": run.keywords,  # the name that readers of `--json` know
         **{name: getattr(run, name) for name in _RUN_FIELDS},
         "alignment": run.facts.get("alignment"),

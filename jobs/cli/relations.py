@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from core.config.sweep import whole_number
+from core.config.typed import whole_number
 from core.errors import MRNLabError
 from core.mrn.relations import (
     MODES,

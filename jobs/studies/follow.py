@@ -35,7 +35,7 @@ from jobs.engines import Engine
 from jobs.queue import control
 from jobs.queue.maintenance import QueueMaintenance
 from jobs.queue.submit import check
-from jobs.studies.progress import RunsByState, StudyOptions, StudyRuns, sweep_name, sweep_of
+from jobs.studies.progress import RunsByState, StudyOptions, StudyRuns, launch_label, launch_prefix
 from jobs.worker.devices import slot_count
 from jobs.worker.process import is_alive, kill
 from jobs.worker.start import start
@@ -130,7 +130,9 @@ def stop_study(store: Store, study: str) -> list[control.Answer]:
     if (owner := follower(store, study)) is not None:
         kill(owner)
     active = store.runs(states=ACTIVE, with_facts=False)
-    return control.stop(store, [run.id for run in active if (run.sweep or "").startswith(sweep_of(study))])
+    return control.stop(
+        store, [run.id for run in active if (run.launch or "").startswith(launch_prefix(study))]
+    )
 
 
 class _StudyQueue:
@@ -155,7 +157,7 @@ class _StudyQueue:
         for run in by_state.failed.values():
             why = "" if run.error is None else f": {run.error.message}"
             self._tell_once(
-                f"Run {run.id} ({run.sweep or 'no sweep'}) {run.state.word}{why} `mrnlab retry {run.id}` "
+                f"Run {run.id} ({run.launch or 'no label'}) {run.state.word}{why} `mrnlab retry {run.id}` "
                 "tries it again."
             )
         waiting = sum(run.state is RunState.QUEUED for run in by_state.active.values())
@@ -188,7 +190,7 @@ class _StudyQueue:
         with self._store.queueing_alone():
             now = self._runs.look()  # another command or page may have queued them meanwhile
             known = {*now.failed, *now.active, *now.succeeded}
-            self._store.add_runs([run for run in new if run not in known], sweep_name(setting_runs))
+            self._store.add_runs([run for run in new if run not in known], launch_label(setting_runs))
         return True
 
     def _tell_stages(self, setting_runs: SettingRuns, by_state: RunsByState, *, at_end: bool) -> None:

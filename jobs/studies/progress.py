@@ -167,14 +167,14 @@ def settings_with_runs(study: Study, settings: Sequence[Setting]) -> list[Settin
     return [with_runs(study, setting, place) for setting in settings]
 
 
-def sweep_of(study: str) -> str:
+def launch_prefix(study: str) -> str:
     """What the labels of all runs of a study begin with."""
     return f"study {study}/"
 
 
-def sweep_name(setting_runs: SettingRuns) -> str:
+def launch_label(setting_runs: SettingRuns) -> str:
     """What the runs of a setting are labelled with."""
-    return sweep_of(setting_runs.study.name) + setting_runs.setting.name
+    return launch_prefix(setting_runs.study.name) + setting_runs.setting.name
 
 
 class StudyRuns:

@@ -28,7 +28,7 @@ from core.studies.study import DevScores, with_runs
 from dashboard.studies.views import failures, has_scores, study_forest
 from dashboard.theme import colours
 from jobs.studies.follow import follow
-from jobs.studies.progress import settings_with_runs, sweep_name
+from jobs.studies.progress import launch_label, settings_with_runs
 from tests.making import refuse_to_read, run_facts
 from tests.pages.conftest import Open, figures, labels, words
 from tests.studying import METHODS, Workers, finished, score_of, setting, study
@@ -285,7 +285,7 @@ def test_published_figures_stand_beside_ours(open_page: Open) -> None:
         usage = Usage(60.0, 2**31, "gpu")
         facts = run_facts(parameters=108_000_000, trained_parameters=108_000_000, usage=usage)
         for run in setting_runs.candidates["mtl"][0].of([1, 2]):
-            store.set_facts(finished(store, run, sweep_name(setting_runs), lambda *_: 0.9140), facts)
+            store.set_facts(finished(store, run, launch_label(setting_runs), lambda *_: 0.9140), facts)
     app = open_page("studies", study="dissertation")
     table = plain_table(app)
     first, second, third, *_ = table.index

@@ -31,8 +31,7 @@ from jobs.studies.evidence import Evidence
 from jobs.studies.pairs import pairs_report
 from jobs.studies.report import report
 from tests.making import OWNER, claimed, run_facts, task_score
-from tests.security.hostile import MARKUP
-from tests.security.test_plain_text import FORMULAS
+from tests.security.hostile import FORMULAS, MARKUP
 from tests.unit.test_dissertation import PRINTED, result
 
 HARMLESS = "plain"

@@ -20,7 +20,7 @@ from core.studies.published import LU_TABLE_3, LU_TABLES_4_TO_6, Reported
 from core.studies.sc_lstm import CHUNKS, HIDDEN, LAYERS, NER, POS, STUDY
 from core.studies.study import DevScores, SettingRuns, next_runs, planned_runs, with_runs
 from core.training.setup import make_optimiser
-from tests.unit.test_published_protocol import OF_MRN, assert_published
+from tests.unit.published import OF_MRN, assert_published
 
 # field, value, where the paper says so
 PUBLISHED: list[tuple[str, Any, str]] = [

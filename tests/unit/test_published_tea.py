@@ -21,7 +21,7 @@ from core.studies.task_embeddings import STUDY as TAGGERS
 from core.studies.tea import BASELINE_DECAY, HEADS, METHODS, RATES, STUDY, TASKS, WEIGHT_DECAYS
 from jobs.reports.render import sheet_csv
 from jobs.studies.report import paper_sheet, setting_sheet
-from tests.unit.test_published_protocol import OF_MRN, assert_published
+from tests.unit.published import OF_MRN, assert_published
 
 # field, value, where the paper says so
 PUBLISHED: list[tuple[str, Any, str]] = [
