@@ -15,7 +15,7 @@ from core.tasks import KINDS
 from core.tasks.confusion import NOTHING
 from dashboard.compare import closer_views
 from dashboard.compare.charts import confusion_chart
-from tests.pages.test_compare_views import config, score, tabled
+from tests.pages.compared import config, score, tabled
 
 Labels = list[list[str]]
 LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]

@@ -12,9 +12,7 @@ import pytest
 from core.config import RunConfig
 from core.evaluation.statistics import Randomised, holm, paired_difference
 from core.figures import forest_chart
-from core.store import Conditions, Store
-from core.store.records import Run, StoredScore
-from core.tasks.scores import Report
+from core.store import Conditions
 from dashboard.compare import views
 from dashboard.compare.charts import seeds_chart
 from dashboard.compare.closer_views import counted
@@ -23,41 +21,9 @@ from jobs.reports.naming import confounds
 from jobs.reports.render import BEST, latex, markdown, score_records, score_sheet
 from jobs.reports.table import ResultTable, tabulate
 from jobs.reports.table import settings as by_setting
+from tests.pages.compared import TASKS, config, score, tabled
 
-TASKS = ("pos", "ner")
 STL, MTL, MRN = [0.78, 0.80, 0.79], [0.80, 0.81, 0.82], [0.83, 0.84, 0.86]
-
-
-def config(paradigm: str = "mrn", seed: int = 1, **more: Any) -> RunConfig:
-    tasks = more.pop("tasks", ("pos",) if paradigm == "stl" else TASKS)
-    values = {"corpus": "demo", "encoder_training": "frozen", **more}
-    return RunConfig.build(paradigm=paradigm, seed=seed, tasks=tasks, **values)
-
-
-def score(
-    run_id: int, task: str, value: float, split: str = "test", report: Report | None = None
-) -> StoredScore:
-    name = "f1_conll" if task == "ner" else "accuracy"
-    figures = dict.fromkeys(("accuracy", "precision", "recall", "f1_conll", "f1_strict"), value)
-    return StoredScore(
-        task, name, value, 10, figures, report=report or {}, run_id=run_id, split=split, epoch=1
-    )
-
-
-def tabled(
-    values: dict[RunConfig, float], tasks: tuple[str, ...] = ("ner",)
-) -> tuple[list[Run], ResultTable]:
-    """Runs of these configurations, with that score on their tasks."""
-    store = Store.open()
-    runs = [store.run(run_id) for run_id in store.add_runs(list(values))]
-    scores = [
-        score(run.id, task, value, split)
-        for run, value in zip(runs, values.values(), strict=True)
-        for task in run.config.tasks
-        if task in tasks
-        for split in ("test", "dev")
-    ]
-    return runs, tabulate(runs, scores, "test", tasks)
 
 
 def of(**values: list[float]) -> ResultTable:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.corpora import Corpus
 from core.corpora.derived.simulated import artificial_labels, relatedness
-from tests.unit.test_derived_corpora import made, on
+from tests.unit.derived import made, on
 
 seeds = st.integers(0, 2**31 - 1)
 

@@ -32,7 +32,7 @@ from jobs.studies.pairs import pairs_report
 from jobs.studies.report import report
 from tests.making import OWNER, claimed, run_facts, task_score
 from tests.security.hostile import FORMULAS, MARKUP
-from tests.unit.test_dissertation import PRINTED, result
+from tests.studying import PRINTED, result
 
 HARMLESS = "plain"
 HOSTILE = [

@@ -164,6 +164,19 @@ def test_a_page_reaches_few_modules(page: str, most: int) -> None:
     assert len(reached) < most, sorted(reached)
 
 
+def test_test_files_do_not_import_each_other() -> None:
+    """What several share is in a module of helpers."""
+    tests = sorted((ROOT / "tests").rglob("*.py"))
+    assert tests
+    imported = {
+        str(path.relative_to(ROOT)): re.findall(
+            r"from (tests\.\S*\btest_\w+) import", path.read_text("utf-8")
+        )
+        for path in tests
+    }
+    assert {path: names for path, names in imported.items() if names} == {}
+
+
 def test_charts_and_queries_know_no_streamlit() -> None:
     parts = [
         path

@@ -26,19 +26,10 @@ from jobs.queue.submit import check
 from tests.making import corpus_folder
 from tests.tiny import tiny_bert
 from tests.trained import train_runs
+from tests.unit.derived import made, on
 
 _FILES = ("train.conll", "dev.conll", "test.conll")
 SIMULATED = "simulated:demo?task=ner&tasks=3&samples=400&tokens=200"
-
-
-def made(corpus: str, tasks: str, **values: Any) -> Corpus:
-    paradigm = "mtl" if "," in tasks else "stl"
-    return prepare(RunConfig.build(corpus=corpus, tasks=tasks, paradigm=paradigm, **values))
-
-
-def on(corpus: Corpus, task: str) -> list[tuple[str, ...]]:
-    """The words of the training sentences annotated for that task."""
-    return [sentence.tokens for sentence in corpus.train if task in sentence.labels]
 
 
 def size(sentences: list[tuple[str, ...]]) -> int:

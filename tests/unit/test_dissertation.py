@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from core.config import PRESETS, RunConfig
-from core.evaluation.costs import Cost
 from core.studies import Study
-from core.studies.analysis import MEAN, FinalScores, Result, analyse, table_view
+from core.studies.analysis import MEAN, table_view
 from core.studies.dissertation import STUDY, over
 from core.studies.published import ABOVE, BELOW, TABLES, WITHIN, Published, matching
 from core.studies.study import DevScores, StudyRun, chosen_candidate, next_runs, planned_runs, with_runs
 from jobs.reports.render import markdown
 from jobs.studies.report import report
+from tests.studying import PRINTED, result
 
 PUBLISHED = [cell for table in TABLES for cell in table.cells()]
 BY_NAME = {(cell.table, cell.encoder, cell.paradigm, cell.task, cell.fraction): cell for cell in PUBLISHED}
@@ -219,20 +219,6 @@ class TestOtherEncoders:
             run = plan.config
             assert (run.encoder_training, run.lr_encoder, run.lr_heads) == ("frozen", None, 0.02)
             assert _cells(plan.config) == []
-
-
-def result(study: Study, name: str, *, scores: dict[str, float], dev_best: float = 0.5) -> Result:
-    """The setting, all runs finished: each task's score from `scores`, and dev best at λ = `dev_best`."""
-    setting_runs = with_runs(study, next(setting for setting in study.settings if setting.name == name))
-    runs = list(setting_runs.runs())
-    dev = {run: dict.fromkeys(run.tasks, 0.8 + (run.lambda_ == dev_best) / 100) for run in runs}
-    # On test another λ would be better.
-    test = {run: {task: scores[task] + (run.lambda_ == 1.0) / 100 for task in run.tasks} for run in runs}
-    costs = {run: Cost(108_000_000, 108_000_000, 2**31, 60.0, ("cuda",)) for run in runs}
-    return analyse(setting_runs, DevScores(dev), FinalScores(test, costs=costs))
-
-
-PRINTED = {"ner": 0.9084, "chunk": 0.9149, "pos": 0.9400}
 
 
 class TestReport:
