@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.errors import MRNLabError
 from core.figures import Chart
-from core.paths import keep_private
+from core.paths import set_umask
 from dashboard import security
 from dashboard.components import charts
 from dashboard.components.charts import plotly_url
@@ -38,7 +38,7 @@ _OWN_ONLY = (
 async def ready(_app: st.App) -> AsyncIterator[None]:
     """At the start: warn if others can use it without a login; import what pages need, in a thread."""
     gc.set_threshold(100_000, 20, 50)  # Python looks for garbage as modules are imported: 2.2 s, or 1.7 s so
-    keep_private()
+    set_umask()
     address = st.get_option("server.address")
     if not is_local(address) and not security.demanded():
         _log.warning("%s", open_to_all(address))

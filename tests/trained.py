@@ -100,9 +100,9 @@ def text_config(home: Path, **values: Any) -> RunConfig:
     return RunConfig.build(**(defaults | LEARNED | values))
 
 
-def train_runs(store: Store, configs: Sequence[RunConfig], sweep: str = "toy", **options: Any) -> list[int]:
+def train_runs(store: Store, configs: Sequence[RunConfig], launch: str = "toy", **options: Any) -> list[int]:
     """Trains them one after another in this process, by a worker with these options."""
-    ids = store.add_runs(configs, sweep=sweep)
+    ids = store.add_runs(configs, launch=launch)
     worker = Worker(store, OWNER, log_to=lambda _path: contextlib.nullcontext(), **options)
     with patch("jobs.worker.loop.release_memory"):  # a full collection each time, and these models are tiny
         for _ in ids:

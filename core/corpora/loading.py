@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, combinations
 
-from core.config.sweep import real_number
+from core.config.typed import real_number
 from core.corpora import hub
 from core.corpora.assembly import SPLITS, describe, findings, text_hash
 from core.corpora.catalogue import CATALOGUE, find_folder, fingerprint, is_local, join_all, locate

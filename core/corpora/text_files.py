@@ -23,7 +23,7 @@ from pathlib import Path
 from sys import intern
 from typing import Any, NoReturn
 
-from core.config.sweep import real_number
+from core.config.typed import real_number
 from core.corpora.readers import IGNORED, MOST_CHARACTERS, GivenFile, Source, read_lines
 from core.corpora.types import Scheme, Sentence
 from core.errors import CorpusError

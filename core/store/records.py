@@ -112,7 +112,8 @@ class Run:
     id: int
     config: RunConfig
     configuration_id: str
-    sweep: str | None
+    launch: str | None
+    """The label that the runs of a launch share (stored as `sweep`)."""
     state: RunState
     created_at: datetime
     started_at: datetime | None

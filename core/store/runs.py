@@ -76,12 +76,12 @@ class Runs(Database):
         self._conditions: dict[tuple[int, int], Conditions] = {}
 
     def add_runs(
-        self, configs: Sequence[RunConfig], sweep: str | None = None, *, priority: int = 0, retries: int = 0
+        self, configs: Sequence[RunConfig], launch: str | None = None, *, priority: int = 0, retries: int = 0
     ) -> list[int]:
         """Queues one run per description, all or none; returns their ids in order. Ids are never reused.
 
-        `priority`: higher ones are claimed first; `retries`: how often each is resumed by itself when its
-        worker dies.
+        `launch` is the label of these runs. `priority`: higher ones are claimed first; `retries`: how often
+        each is resumed by itself when its worker dies.
         """
         if not configs:
             return []
@@ -90,7 +90,7 @@ class Runs(Database):
             {
                 "config": config.to_json(),
                 "configuration_id": config.configuration_id,
-                "sweep": sweep,
+                "sweep": launch,
                 "state": RunState.QUEUED.value,
                 "created_at": now,
                 "priority": priority,
@@ -400,7 +400,7 @@ _TIMES = (
     *("progress_at", "stop_requested_at", "archived_at"),
 )
 _AS_STORED = (
-    *("id", "configuration_id", "sweep", "step", "total_steps", "epoch", "best_epoch", "saved_step"),
+    *("id", "configuration_id", "step", "total_steps", "epoch", "best_epoch", "saved_step"),
     *("checkpoint", "log", "attempt", "note", "priority", "retries", "waiting_for", "engine_job"),
 )
 
@@ -425,6 +425,7 @@ def run_of(row: Row[Any]) -> Run:
         owner=owner,
         error=error,
         facts=_NO_FACTS,
+        launch=column["sweep"],
         keywords=tuple(json.loads(column["tags"])),
         **values,
     )

@@ -15,8 +15,8 @@ import streamlit as st
 
 from core.config import RunConfig
 from core.config.fields import comma_list
-from core.config.sweep import whole_number
 from core.config.task_groups import GROUPINGS, TASK_GROUPS
+from core.config.typed import whole_number
 from core.corpora import CATALOGUE
 from core.corpora.uploads import uploads
 from core.plain_text import shortened

@@ -24,14 +24,9 @@ from core.config.fields import (
     comma_list,
     public_name,
 )
-from core.config.sweep import (
-    LISTED,
-    text_of,
-    value_text,
-    values_of,
-    whole_number,
-)
+from core.config.sweep import LISTED
 from core.config.task_groups import TASK_GROUPS
+from core.config.typed import text_of, value_text, values_of, whole_number
 from core.corpora import CATALOGUE
 from core.errors import ConfigError, CorpusError
 from core.plain_text import shortened

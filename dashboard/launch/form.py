@@ -14,8 +14,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.config import FIELD_HELP, RunConfig
 from core.config.fields import attribute_name
-from core.config.sweep import value_text
 from core.config.task_groups import GROUPINGS, TASK_GROUPS
+from core.config.typed import value_text
 from core.errors import ConfigError
 from core.mrn.alignments.mapping import MOST_BYTES, fit, keep_mapping, parse_mapping, read_mapping, template
 from core.mrn.relations import related_tasks

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from core.config import PRESETS
-from core.config.sweep import value_text
+from core.config.typed import value_text
 from dashboard.launch.draft import OPTIONS, Draft
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.config.sweep import whole_number
+from core.config.typed import whole_number
 from core.mrn.relations import Relations, covariance_statistics
 from core.store.records import ACTIVE, Run
 from core.wording import plural

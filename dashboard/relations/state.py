@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core.config.sweep import whole_number
+from core.config.typed import whole_number
 from core.mrn.relations import Relations
 from core.paths import database_url
 from core.store.records import Run, RunState, SnapshotKey

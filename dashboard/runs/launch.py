@@ -28,7 +28,7 @@ def newest_launch(store: Store) -> None:
     parts = [f"{states[RunState.SUCCEEDED]:,} of {len(runs):,} done"]
     parts += [f"{states[state]:,} {STATES[state].word.lower()}" for state in ended_badly if states[state]]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        name = (runs[0].sweep or "").rpartition(", ")[0]
+        name = (runs[0].launch or "").rpartition(", ")[0]
         name = "" if name in ("", "Launch") else f" ({escape(name)})"
         st.markdown(f"Newest launch{name}: **{', '.join(parts)}**", width="content")
         failed = [run.id for run in runs if run.state in (RunState.FAILED, RunState.LOST)]

@@ -18,7 +18,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.config import RunConfig
-from core.config.sweep import whole_number
+from core.config.typed import whole_number
 from core.evaluation.statistics import MeanSD
 from core.store import RunState
 from core.wording import ago, duration, percent, plural, spread_text

@@ -42,14 +42,14 @@ def launch(
     """Queue these runs, start workers, and choose the runs. Raises MRNLabError.
 
     With `reuse` only the runs that the store lacks are queued. Returns the ids of all runs, and of those
-    reused. The sweep's name ends with the time, which keeps launches apart.
+    reused. The label ends with the time, which keeps launches apart.
     """
-    sweep = f"{name}, {datetime.now(UTC):%Y-%m-%d %H:%M:%S}"
+    label = f"{name}, {datetime.now(UTC):%Y-%m-%d %H:%M:%S}"
     reused: list[int] = []
     if reuse:
-        runs, reused = submit_missing(resources.store(), configs, sweep, priority=priority, retries=retries)
+        runs, reused = submit_missing(resources.store(), configs, label, priority=priority, retries=retries)
     else:
-        runs = submit(resources.store(), configs, sweep, priority=priority, retries=retries)
+        runs = submit(resources.store(), configs, label, priority=priority, retries=retries)
     choose(runs)
     return runs, reused
 

@@ -38,10 +38,10 @@ def tasks_in_order(runs: Sequence[Run]) -> list[str]:
     """
     oldest: dict[str, int] = {}
     for run in sorted(runs, key=lambda run: run.id):
-        oldest.setdefault(run.sweep or f"run {run.id}", run.id)
+        oldest.setdefault(run.launch or f"run {run.id}", run.id)
 
     def place(run: Run) -> tuple[int, int, int]:
-        return oldest[run.sweep or f"run {run.id}"], -len(run.config.tasks), run.id
+        return oldest[run.launch or f"run {run.id}"], -len(run.config.tasks), run.id
 
     return order_tasks(run.config.tasks for run in sorted(runs, key=place))
 

@@ -40,7 +40,7 @@ def newest_launch(runs: Sequence[Run]) -> list[int]:
     if not runs:
         return []
     newest = max(runs, key=lambda run: run.id)
-    return [run.id for run in runs if run is newest or (newest.sweep and run.sweep == newest.sweep)][:12]
+    return [run.id for run in runs if run is newest or (newest.launch and run.launch == newest.launch)][:12]
 
 
 def choose(runs: Sequence[int]) -> None:

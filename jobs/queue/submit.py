@@ -97,7 +97,7 @@ def check(configs: Sequence[RunConfig]) -> tuple[str, ...]:
 def submit(
     store: Store,
     configs: Sequence[RunConfig],
-    sweep: str | None = None,
+    launch: str | None = None,
     *,
     priority: int = 0,
     retries: int = 0,
@@ -113,7 +113,7 @@ def submit(
     _expect_run(store, engine)
     runs = [placed(config) for config in configs]
     tell(check([trained_here(store, run) for run in runs]))
-    ids = store.add_runs(runs, sweep, priority=priority, retries=retries)
+    ids = store.add_runs(runs, launch, priority=priority, retries=retries)
     (engine or default_engine()).ensure_workers(store)
     return ids
 
@@ -261,7 +261,7 @@ def _precisions_now(store: Store) -> dict[str, str]:
 def submit_missing(
     store: Store,
     configs: Sequence[RunConfig],
-    sweep: str | None = None,
+    launch: str | None = None,
     *,
     priority: int = 0,
     retries: int = 0,
@@ -285,7 +285,7 @@ def submit_missing(
             present = same_runs(store, wanted)
             missing = [config for config in dict.fromkeys(wanted) if config not in present]
             if checked.issuperset(missing):  # else a run has failed meanwhile that was there before
-                queued = store.add_runs(missing, sweep, priority=priority, retries=retries)
+                queued = store.add_runs(missing, launch, priority=priority, retries=retries)
                 break
     (engine or default_engine()).ensure_workers(store)
     numbers = {config: run.id for config, run in present.items()} | dict(zip(missing, queued, strict=True))

@@ -10,8 +10,9 @@ from typing import Any
 
 from core.config import RunConfig, default_value
 from core.config.fields import CONTEXT_FIELDS, attribute_name, comma_list
-from core.config.sweep import alternatives, check_number, expand, text_of
+from core.config.sweep import alternatives, check_number, expand
 from core.config.task_groups import HINT, TASK_GROUPS, task_groups
+from core.config.typed import text_of
 from core.corpora.catalogue import find_folder
 from core.corpora.loading import auxiliary_tasks, tasks_of
 from core.errors import FIELD, ConfigError

@@ -7,7 +7,7 @@ from operator import attrgetter
 from statistics import fmean
 
 from core.config import FIELD_HELP, RunConfig, comparison_values
-from core.config.sweep import seeds_typed
+from core.config.typed import seeds_typed
 from core.errors import MRNLabError
 from core.store import Run, RunState, Store
 from core.wording import all_of, duration, plural

@@ -24,7 +24,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from core.config import FIELD_HELP, RunConfig
-from core.config.sweep import real_number, whole_number
+from core.config.typed import real_number, whole_number
 from core.errors import MRNLabError
 from core.plain_text import shortened
 from core.store import ACTIVE, ENDED, Run, RunState, Store
@@ -173,7 +173,7 @@ _RUN_FIELDS: tuple[FilterField, ...] = (
                 lambda run: None if run.seconds is None else run.seconds / 60),
     FilterField("priority", "number", "What it waits with: higher ones start first.",
                 lambda run: run.priority),
-    FilterField("sweep", "words", "Words in the name of its launch.", lambda run: run.sweep),
+    FilterField("sweep", "words", "Words in the name of its launch.", lambda run: run.launch),
     FilterField("error", "words", "Words in what made it fail.",
                 lambda run: run.error and f"{run.error.type} {run.error.message}"),
 )

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.config import PRESETS, RunConfig, applicable_fields
-from core.config.sweep import value_text
+from core.config.typed import value_text
 from core.registry import WORD_ENCODERS
 from core.store import Store
 from dashboard.launch.draft import RARE, SELDOM, START, WHOLE, Draft, automatic, plan

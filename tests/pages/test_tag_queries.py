@@ -19,10 +19,10 @@ from dashboard.tag import views
 from dashboard.tag.files import ReadFile, answer_file
 
 
-def run(number: int, state: RunState = RunState.SUCCEEDED, sweep: str | None = "s", **config: Any) -> Run:
+def run(number: int, state: RunState = RunState.SUCCEEDED, launch: str | None = "s", **config: Any) -> Run:
     values = {"corpus": "demo", "tasks": ("pos", "ner"), "paradigm": "mtl"} | config
     known: dict[str, Any] = dict.fromkeys(Run.__dataclass_fields__)
-    known |= {"id": number, "config": RunConfig.build(**values), "sweep": sweep, "state": state}
+    known |= {"id": number, "config": RunConfig.build(**values), "launch": launch, "state": state}
     return Run(**(known | {"checkpoint": f"c{number}", "created_at": datetime.now(UTC), "facts": {}}))
 
 
@@ -39,7 +39,7 @@ def test_models_are_named_by_configuration_and_stl_runs_of_a_seed_are_one() -> N
         return run(number, paradigm="mrn", **values)
 
     strong, weak = mrn(7, 0.1), mrn(8, 0.01)
-    assert named(weak, run(1, seed=2), stl(3, "pos"), stl(4, "ner", sweep="other")) == [
+    assert named(weak, run(1, seed=2), stl(3, "pos"), stl(4, "ner", launch="other")) == [
         ("STL", [3, 4]),
         ("MTL", [1]),
         ("MRN λ 0.01", [8]),

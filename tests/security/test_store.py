@@ -50,16 +50,16 @@ def test_sql_is_never_put_together() -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_kept_and_found_as_it_is(text: str) -> None:
     store = Store.open()
-    sweep = f"a {text} launch".replace("\x00", "")
-    plain, run_id = store.add_runs([config(seed=1), config(seed=2)], sweep=sweep)
+    label = f"a {text} launch".replace("\x00", "")
+    plain, run_id = store.add_runs([config(seed=1), config(seed=2)], launch=label)
     store.add_keywords([run_id], ["keyword " + text.replace("\x00", "").replace(",", " ")])
     run = store.run(run_id)
-    assert run.sweep == sweep
+    assert run.launch == label
     for words in (f'"{text}"', f"sweep:{text}*", f'-"{text}"'):
         with contextlib.suppress(MRNLabError):  # a sentence, and no SQL
             wanted = parse_filter(words)
             assert {run.id for run in store.runs(archived=None) if wanted.matches(run)} <= {plain, run_id}
-    before, *_ = sweep.split('"')
+    before, *_ = label.split('"')
     assert parse_filter(f'sweep:"{before}"').matches(run)
     assert len(store.runs()) == 2
 

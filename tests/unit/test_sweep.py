@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.config import PRESETS, RunConfig
-from core.config.sweep import expand, number_typed, numbers, seeds, seeds_typed
+from core.config.sweep import expand
+from core.config.typed import number_typed, numbers, seeds, seeds_typed
 from core.errors import ConfigError
 
 BASE: dict[str, Any] = {"corpus": "demo", "tasks": ("pos", "chunk", "ner")}

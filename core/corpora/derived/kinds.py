@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
-from core.config.sweep import real_number, whole_number
+from core.config.typed import real_number, whole_number
 from core.corpora.assembly import SPLITS
 from core.corpora.sampling import parts, shuffled, stream, until, words_of
 from core.corpora.types import Corpus, Sentence, Split
