@@ -153,7 +153,7 @@ def queue(
     trained_rows = list(map(_trained_row, training))
     if json_:
         names = ("id", "state", "machine", "process", "step", "total_steps", "sweep")
-        waiting_names = ("id", "priority", "attempt", "retries", "sweep", "waiting_for")
+        waiting_names = ("id", "priority", "attempt", "retries", "waiting_for")
         print_json(
             {
                 "paused_since": paused_since and paused_since.isoformat(),
@@ -161,7 +161,10 @@ def queue(
                 "training": [dict(zip(names, row, strict=True)) for row in trained_rows],
                 "standing_still": [dataclasses.asdict(holder) for holder in holders],
                 "waiting_in_all": len(waiting),
-                "waiting": [{name: getattr(run, name) for name in waiting_names} for run in first],
+                "waiting": [
+                    {name: getattr(run, name) for name in waiting_names} | {"sweep": run.launch}
+                    for run in first
+                ],
             }
         )
         return
