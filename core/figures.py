@@ -155,9 +155,7 @@ def matrix(correlations: pd.DataFrame) -> Figure:
 
 @dataclass(frozen=True)
 class Mark:
-    """One difference in a forest plot, in points: the row of its family, its target, its interval, the text
-    under the pointer, its verdict.
-    """
+    """One difference in a forest plot, in points: its interval, the text under the pointer, its verdict."""
 
     row: int
     target: str
@@ -176,9 +174,9 @@ class Mark:
 
 @dataclass(frozen=True)
 class Forest:
-    """Differences from one reference: `families` are the rows, top first, `targets` the tasks and means."""
+    """Differences from one reference: `rows` from the top, `targets` the tasks and means."""
 
-    families: tuple[str, ...]
+    rows: tuple[str, ...]
     targets: tuple[str, ...]
     reference: str
     marks: tuple[Mark, ...]
@@ -190,25 +188,25 @@ _LONG = 22
 
 
 def forest_chart(view: Forest, colours: Mapping[str, str]) -> Figure:
-    """Differences with 95% intervals: a row per family, in it a mark per target, filled if it is decided."""
-    per_family = len(view.targets)
-    height = 76 + _LEGEND + round(len(view.families) * max(34, 15 * per_family + 10))
+    """Differences with 95% intervals: rows with a mark per target, filled if it is decided."""
+    per_row = len(view.targets)
+    height = 76 + _LEGEND + round(len(view.rows) * max(34, 15 * per_row + 10))
     chart = Chart(
         height,
         margin={"l": 8, "r": 12, "t": _LEGEND, "b": 44},
-        showlegend=per_family > 1,
+        showlegend=per_row > 1,
         legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 12}},
     )
     chart.add_line(x=0, line={"color": MUTED, "width": 1})
     for place, target in enumerate(view.targets):
-        offset = 0.7 * ((place + 0.5) / per_family - 0.5)
+        offset = 0.7 * ((place + 0.5) / per_row - 0.5)
         _add_target(chart, view, target, offset, colours.get(target, MUTED if target == RARE else TEXT))
     chart.layout["xaxis"] = axis(
         f"Points gained over {plotly_text(view.reference)} (hollow: undecided)", tickformat="~g"
     )
-    names = [wrapped(title) for title in view.families]
+    names = [wrapped(title) for title in view.rows]
     chart.layout["yaxis"] = named_axis(names, range=(len(names) - 0.5, -0.5))
-    for line in range(1, len(view.families)):
+    for line in range(1, len(view.rows)):
         chart.add_line(y=line - 0.5, line={"color": BORDER, "width": 1}, layer="below")
     return chart.figure()
 

@@ -46,7 +46,7 @@ def home() -> Path:
     return project if (project / "pyproject.toml").is_file() else Path.cwd()
 
 
-def keep_private() -> None:
+def set_umask() -> None:
     """From now on this process, and those it starts, make files that other users of the machine cannot read.
 
     In a laboratory that a group shares, which is one whose folder has the setgid bit (`chmod g+s`), the group

@@ -33,7 +33,7 @@ _PAGES = {
     "Studies": ("science", "Declared experiments with their answers: run them, read what they found."),
     "Transfer": (
         "hub",
-        "Which task helps which: gains of pairs of tasks, what predicts them, which to train together.",
+        "Which task helps which: gains of pairs of tasks, and what predicts them.",
     ),
     "Relations": ("grid_on", "What MRN learned of tasks, labels and features, step by step."),
     "Tag": ("sell", "Type a sentence and see every task's labels with their confidence."),

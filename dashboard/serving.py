@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import streamlit as st
 from starlette.datastructures import MutableHeaders
@@ -15,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.errors import MRNLabError
 from core.figures import Chart
-from core.paths import keep_private
+from core.paths import set_umask
 from dashboard import security
 from dashboard.components import charts
 from dashboard.components.charts import plotly_url
@@ -23,11 +24,6 @@ from jobs.queue.doctor import is_local, open_to_all
 
 _log = logging.getLogger(__name__)
 
-# With what these import they are all that pages need. A page's own script draws when it is imported.
-_NEEDED_BY_PAGES = (
-    "launch.plan runs.run curves.parts compare.answer compare.closer studies.parts "
-    "relations.panels tag.answers"
-)
 # The names of these files tell their version.
 _KEPT = "/app/static/"
 _FOREVER = "public, max-age=31536000, immutable"
@@ -42,7 +38,7 @@ _OWN_ONLY = (
 async def ready(_app: st.App) -> AsyncIterator[None]:
     """At the start: warn if others can use it without a login; import what pages need, in a thread."""
     gc.set_threshold(100_000, 20, 50)  # Python looks for garbage as modules are imported: 2.2 s, or 1.7 s so
-    keep_private()
+    set_umask()
     address = st.get_option("server.address")
     if not is_local(address) and not security.demanded():
         _log.warning("%s", open_to_all(address))
@@ -50,13 +46,24 @@ async def ready(_app: st.App) -> AsyncIterator[None]:
     yield
 
 
+def modules_of_pages() -> list[str]:
+    """The modules of all pages, without their scripts, which draw when they are imported."""
+    folders = sorted(script.parent for script in Path(__file__).parent.glob("*/page.py"))
+    return [
+        f"dashboard.{folder.name}.{path.stem}"
+        for folder in folders
+        for path in sorted(folder.glob("[!_]*.py"))
+        if not path.stem.endswith("page")
+    ]
+
+
 def _get_ready() -> None:
     from dashboard.shared import (
         resources,
     )  # what is cached there needs Streamlit's runtime, which is here now
 
-    for name in _NEEDED_BY_PAGES.split():
-        importlib.import_module(f"dashboard.{name}")
+    for name in modules_of_pages():
+        importlib.import_module(name)
     charts.themed_json(Chart(1).figure())  # Plotly's first figure takes a fifth of a second
     try:
         resources.task_order()

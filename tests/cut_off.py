@@ -91,13 +91,16 @@ def _work(how: int, write: int, at: str) -> None:
 
 
 def main() -> None:
-    """Forks a worker for each line. What a first training imports and makes ready is there for all of them."""
+    """Forks a worker for each line. What a first training imports and makes ready serves all of them."""
     from core.store import Store
     from tests.trained import toy_config, train_runs
 
-    with TemporaryDirectory() as home, patch.dict(os.environ, MRNLAB_HOME=home):
-        with contextlib.closing(Store.open()) as store:
-            train_runs(store, [toy_config(Path(home), epochs=1)])
+    with (
+        TemporaryDirectory() as home,
+        patch.dict(os.environ, MRNLAB_HOME=home),
+        contextlib.closing(Store.open()) as store,
+    ):
+        train_runs(store, [toy_config(Path(home), epochs=1)])
     gc.freeze()  # no child looks through it for garbage
 
     print(os.getpid(), flush=True)  # ready

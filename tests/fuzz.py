@@ -84,6 +84,9 @@ demo?train=١ demo?train=-1 demo?train=1e3 demo?train=5&train=5 demo?x=1 demo? d
 simulated:demo?task=ner&tasks=5&alpha=1_0 simulated:demo simulated:demo?task=x&tasks=2
 simulated:demo?task=ner&tasks=99999999 simulated:demo?task=ner&tasks=5&alpha=nan
 joined:joined:demo+demo-pos-a apart:apart:demo?tokens=5 joined:demo?train=5 demo?train=1000000000
+hub: hub:x hub:a/b hub:/ hub:/proc hub:~ hub:.. hub:demo?train=5 hub:a/b?config= hub:a/b?columns=,&train=5
+hub:a/b?splits=train hub:a/b?splits=train[:,x hub:a/b?revision=%2e%2e/x joined:hub:+demo
+joined:hub:a/b+hub:a/b
 """
 _DERIVED = (*_words(_DERIVED_WORDS), f"apart:demo?tokens={_LONG}", "joined:" + "+".join(["demo"] * 500))
 _FILTERS_WORDS = r"""

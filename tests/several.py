@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from tests.patience import PATIENCE_S
@@ -47,3 +50,21 @@ def started(
             if process.exitcode is None:
                 process.kill()
     assert [process.exitcode for process in processes] == [0] * len(processes)
+
+
+HOLD = (
+    "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); "
+    "c.execute('BEGIN EXCLUSIVE'); print('held', flush=True); sys.stdin.read()"
+)
+
+
+@contextlib.contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Another program holds the store's file, so that it can neither be read nor written."""
+    command = [sys.executable, "-c", HOLD, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        yield
+        other.stdin.close()

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from core.checkpoints import Checkpoint
 from core.config import RunConfig
@@ -30,7 +31,14 @@ from core.records import Note, Sink
 from core.store import Store
 from jobs.worker.loop import Worker, main
 from jobs.worker.slots import Slot
-from tests.making import epoch_metrics, run_facts, snapshot, split_result, step_metrics
+from tests.making import (
+    OWNER,
+    epoch_metrics,
+    run_facts,
+    snapshot,
+    split_result,
+    step_metrics,
+)
 from tests.patience import PATIENCE_S
 
 STEPS_PER_EPOCH = 10
@@ -120,3 +128,14 @@ def slow_worker(store: Store, slot: Slot) -> Worker:
 
 if __name__ == "__main__":
     sys.exit(main(slow_worker))
+
+
+def worker(store: Store, **changes: Any) -> Worker:
+    """A worker that trains so at once, in this process."""
+    defaults: dict[str, Any] = {
+        "prepare": prepare,
+        "train": train,
+        "log_to": lambda _path: contextlib.nullcontext(),
+        "beat_s": 0.01,
+    }
+    return Worker(store, OWNER, **(defaults | changes))

@@ -13,27 +13,27 @@ from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.records import Sink, SplitResult
 from core.store import RunState, Store
-from core.studies import Family, Setting, Study
+from core.studies import Method, Setting, Study
 from jobs.worker.loop import Worker
 from tests.making import OWNER, NoWorkers, run_facts, task_score
 from tests.small_training import Ended, prepare
 
-FAMILIES = (
-    Family("mtl", "MTL", ({"paradigm": "mtl"},)),
-    Family("stl", "STL", ({"paradigm": "stl"},)),
-    Family("mrn", "MRN", tuple({"paradigm": "mrn", "lambda": strength} for strength in (0.01, 0.1, 1.0))),
+METHODS = (
+    Method("mtl", "MTL", ({"paradigm": "mtl"},)),
+    Method("stl", "STL", ({"paradigm": "stl"},)),
+    Method("mrn", "MRN", tuple({"paradigm": "mrn", "lambda": strength} for strength in (0.01, 0.1, 1.0))),
 )
 
 
 def setting(name: str = "small", **base: Any) -> Setting:
-    """All families on two tasks of the demo corpus."""
+    """All methods on two tasks of the demo corpus."""
     fields = {"corpus": "demo", "tasks": ("pos", "ner"), "alignment": "exact"}
     return Setting(name, name.capitalize(), "one", fields | base, ("pos", "ner"), ("mtl", "stl", "mrn"))
 
 
 def study(*settings: Setting, **changes: Any) -> Study:
     """Three seeds, two of them for the choice."""
-    made = Study("toy", "Toy", "Does it work?", settings or (setting(),), FAMILIES, "mtl", seeds=(1, 2, 3))
+    made = Study("toy", "Toy", "Does it work?", settings or (setting(),), METHODS, "mtl", seeds=(1, 2, 3))
     return replace(made, **changes)
 
 

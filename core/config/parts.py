@@ -52,8 +52,8 @@ class Data(BaseModel):
     model_config = MODEL_CONFIG
 
     corpus: str = run_field(..., "name or folder", min_length=1)
-    """The annotated sentences: a name of the catalogue, a folder of annotated words or texts, or a corpus
-    derived from such, as 'apart:demo?tokens=300'.
+    """The annotated sentences: a name of the catalogue, a folder of annotated words or texts, a dataset of
+    the Hub, as 'hub:nyu-mll/glue?config=cola', or a corpus derived from such, as 'apart:demo?tokens=300'.
     """
     columns: tuple[str, ...] | None = run_field(None, "names")
     """The names of a CoNLL file's columns from left to right, one of them 'tokens'; unset where the corpus

@@ -6,6 +6,7 @@ A new corpus is an entry of CATALOGUE.
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -380,8 +381,9 @@ def locate(name: str) -> Path:
         return folder
     if not may_read(name):
         raise CorpusError(f"'{name}' {OUTSIDE}")
+    hint = f" Write hub:{name} for the dataset of the Hub." if re.fullmatch(r"[\w.-]+/[\w.-]+", name) else ""
     raise CorpusError(
-        f"There is no corpus '{name}': it is neither a folder here nor one of {', '.join(CATALOGUE)}."
+        f"There is no corpus '{name}': it is neither a folder here nor one of {', '.join(CATALOGUE)}.{hint}"
     )
 
 

@@ -143,8 +143,8 @@ def corpus_of(
 
     `columns` are those to read, all where empty; `COLUMN:NAME` gives a column the name by which files have
     it: `tokens`, `text`, `text1`, `score`, or that of a task. `layout` and `revision` say in the reading
-    what was read. Rows without words, and those without any label, are left out and counted. Where no row of
-    the test split has a label, dev is the test split.
+    what was read. Rows without words, and those without any label, are left out and counted. Where there is
+    no test split, or none of its rows has a label, dev is the test split.
 
     Raises CorpusError in one sentence: what is wrong, where, and what to do.
     """

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from itertools import chain
+from glob import escape
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -39,12 +40,15 @@ OPTIONS = ("config", "revision", "splits", "columns")
 _OPTION = re.compile(rf"(?:{'|'.join(OPTIONS)})=[^&+?]*")
 _REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
 _COMMIT = re.compile("[0-9a-f]{40}")
+_NO_CONFIG = re.compile(r"[<>:/\\|?*\0]")
+"""What the name of a configuration does not hold, for it is that of a folder."""
 _TABLES = ("parquet", "arrow", "csv", "json")
 """The builders of `datasets` that read tables. Others read images, archives or pickles."""
 _SAVED = ("dataset_dict.json", "state.json")
 """The files by which a folder of `save_to_disk` is told."""
 _TIMEOUT_S = 5.0
 _MOST_NAMES = 20
+_MOST_FILES = 5_000
 _DEFAULT = "default"
 """What `datasets` calls a configuration without a name."""
 _PARQUET = "refs/convert/parquet"
@@ -86,6 +90,8 @@ class HubName:
             if not all(parts):
                 raise CorpusError(f"{name}: {key} is empty; give it a value, or leave it out.")
             values[key] = parts if key in ("splits", "columns") else value.strip()
+        if (config := values.get("config")) and (_NO_CONFIG.search(config) or config in (".", "..")):
+            raise CorpusError(f"{name}: '{shortened(config)}' cannot be the name of a configuration.")
         if len(values.get("splits", "12")) not in (2, 3):
             raise CorpusError(f"{name}: splits must name two or three, as splits=train,validation,test.")
         return cls(source.strip(), **values)
@@ -181,10 +187,14 @@ def read_hub(name: str) -> Corpus:
     asked = HubName.read(name)
     wanted = _placed(asked)
     folder = wanted.folder
-    revision = wanted.revision if folder is None else content_hash(folder)
-    data, config = _from_hub(wanted) if folder is None else _from_folder(folder, wanted.config, revision)
+    if folder is None:
+        revision, origin = wanted.revision, asked.source
+        data, config = _from_hub(wanted)
+    else:
+        with _told(str(folder)):
+            revision, origin = content_hash(folder), f"copy in {asked.source}"
+        data, config = _from_folder(folder, wanted.config, revision)
     splits = _splits(asked, data)
-    origin = asked.source if folder is None else f"copy in {asked.source}"
     about = (
         f"dataset {origin}",
         f"configuration {config}" if config != _DEFAULT else "",
@@ -194,14 +204,14 @@ def read_hub(name: str) -> Corpus:
 
 
 def _splits(asked: HubName, data: Mapping[str, Dataset]) -> dict[Split, tuple[str, Dataset]]:
-    """The tables of the splits, each with its name there. Where none is the test split, that of dev is."""
+    """The tables of the splits, each with its name there: training, and dev or test."""
     if asked.splits:
         order: tuple[Split, ...] = ("train", "dev", "test") if len(asked.splits) == 3 else ("train", "test")
         return {
             split: (title, _part(asked, title, data))
             for split, title in zip(order, asked.splits, strict=True)
         }
-    choose = f"choose them as splits=TRAIN,DEV,TEST; there are {all_of(list(data))}"
+    choose = f"choose them as splits=TRAIN,DEV,TEST; its splits are {all_of(list(data))}"
     found: dict[Split, tuple[str, Dataset]] = {}
     for title, table in data.items():
         if (split := split_of(title)) is None:
@@ -211,14 +221,11 @@ def _splits(asked: HubName, data: Mapping[str, Dataset]) -> dict[Split, tuple[st
                 f"{asked.corpus}: both {found[split][0]} and {title} could be the {split} split; {choose}."
             )
         found[split] = title, table
-    if "test" not in found and "dev" in found:
-        found["test"] = found.pop("dev")
-    for needed in ("train", "test"):
-        if needed not in found:
-            raise CorpusError(
-                f"{asked.corpus} has no {needed} split; {choose}. train[:90%] and train[90%:] are "
-                "parts of one."
-            )
+    if "train" not in found or len(found) == 1:
+        missing = "test" if "train" in found else "train"
+        raise CorpusError(
+            f"{asked.corpus} has no {missing} split; {choose}. train[:90%] and train[90%:] are parts of one."
+        )
     return found
 
 
@@ -232,8 +239,8 @@ def _part(asked: HubName, title: str, data: Mapping[str, Dataset]) -> Dataset:
         )
     except (ValueError, AssertionError):
         raise CorpusError(
-            f"{asked.corpus} has no split '{shortened(title)}'; there are {all_of(list(data))}, and parts of "
-            "them, as train[:90%]."
+            f"{asked.corpus} has no split '{shortened(title)}'; its splits are {all_of(list(data))}, and "
+            "parts of them, as train[:90%]."
         ) from None
     return concatenate_datasets([data[part.splitname].select(range(part.from_, part.to)) for part in parts])
 
@@ -242,12 +249,15 @@ def _part(asked: HubName, title: str, data: Mapping[str, Dataset]) -> Dataset:
 
 
 def _files(folder: Path) -> list[Path]:
-    """The files of a copy. Raises CorpusError where one may not be read."""
-    if outside := first_outside(folder):
-        raise CorpusError(f"{outside} {OUTSIDE}")
+    """The files of a copy. Raises CorpusError where that is no folder of one, or one may not be read."""
     if not folder.is_dir():
         raise CorpusError(f"{folder} is a file; name the folder of a dataset.")
-    return [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    found = list(islice(folder.rglob("*"), _MOST_FILES + 1))
+    if len(found) > _MOST_FILES:
+        raise CorpusError(f"{folder} holds more than {_MOST_FILES:,} files; name the folder of one dataset.")
+    if outside := first_outside(folder):
+        raise CorpusError(f"{outside} {OUTSIDE}")
+    return [path for path in sorted(found) if path.is_file()]
 
 
 def content_hash(folder: Path) -> str:
@@ -374,7 +384,7 @@ def _prepared(repository: str, config: str, commit: str = "*") -> list[Path]:
     root = Path(settings.HF_DATASETS_CACHE) / f"{owner}___{camelcase_to_snakecase(name)}"
     whole = [
         path
-        for path in root.glob(f"{config or _DEFAULT}/*/{commit}")
+        for path in root.glob(f"{'*' if config == '*' else escape(config or _DEFAULT)}/*/{commit}")
         if _COMMIT.fullmatch(path.name) and (path / "dataset_info.json").is_file()
     ]
     return sorted(whole, key=lambda path: path.stat().st_mtime)

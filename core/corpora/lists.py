@@ -8,9 +8,9 @@ Errors name the file and the row.
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -69,6 +69,10 @@ class _Columns:
     labels: Mapping[str, Sequence[str]]
     of_sentences: Mapping[str, Sequence[str]]
     left_out: Mapping[str, str]
+    checked: defaultdict[str, dict[str, str]] = field(
+        default_factory=lambda: defaultdict(dict), compare=False
+    )
+    """By column, the words or labels as they are written that were checked before, and what each is."""
 
     @cached_property
     def known(self) -> frozenset[str]:
@@ -300,10 +304,13 @@ def _sentence(record: Record, columns: _Columns, tasks: Mapping[str, str]) -> Se
     if not is_list_of(words, str):
         raise ValueError(f"{columns.words} must be a list of words.")
     assert isinstance(words, list)
+    known = columns.checked[columns.words]
     for number, word in enumerate(words, start=1):
-        check_characters(columns.words, word)
-        if not word.strip():
-            raise ValueError(f"word {number} of {columns.words} is empty.")
+        if word not in known:
+            check_characters(columns.words, word)
+            if not word.strip():
+                raise ValueError(f"word {number} of {columns.words} is empty.")
+            known[word] = intern(word)
     labels = {}
     for column, names in columns.labels.items():
         if column not in record:
@@ -316,17 +323,20 @@ def _sentence(record: Record, columns: _Columns, tasks: Mapping[str, str]) -> Se
                 f"{column} has {found}, and {columns.words} {plural(len(words), 'word')}; both need one for "
                 f"each word. A column whose name begins with {IGNORED} is skipped."
             )
-        labels[tasks[column]] = tuple(_label(column, value, names) for value in values)
+        known_labels = columns.checked[column]
+        labels[tasks[column]] = tuple(_label(column, value, names, known_labels) for value in values)
     for column, names in columns.of_sentences.items():
         if (value := record.get(column)) not in (None, ""):
             # Whether it is a label shows when all values are known: a text in a column like this is no error.
-            labels[tasks[column]] = (_label(column, value, names) if names else intern(str(value)),)
+            labels[tasks[column]] = (_label(column, value, names, {}) if names else intern(str(value)),)
     whole = tuple(tasks[column] for column in columns.of_sentences)
-    return Sentence(tuple(map(intern, words)), labels, text_tasks=whole) if words else None
+    return Sentence(tuple(map(known.__getitem__, words)), labels, text_tasks=whole) if words else None
 
 
-def _label(column: str, value: Any, names: Sequence[str]) -> str:
-    """A label as it is written, or the name of its number."""
+def _label(column: str, value: Any, names: Sequence[str], known: dict[str, str]) -> str:
+    """A label as it is written, or the name of its number. `known` has those that were checked before."""
+    if type(value) is str and value in known:
+        return known[value]
     if type(value) is int:
         if not names:
             raise ValueError(
@@ -340,5 +350,7 @@ def _label(column: str, value: Any, names: Sequence[str]) -> str:
         value = names[value]
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{column} has a label that is empty or no text: {shortened(json.dumps(value))}.")
-    check_characters(column, value)
-    return intern(value)
+    if value not in known:
+        check_characters(column, value)
+        known[value] = intern(value)
+    return known[value]

@@ -167,6 +167,8 @@ def _json(source: Source) -> Records:
     return Records("JSON lists", rows())
 
 
+_ROWS_AT_ONCE = 1000
+"""Rows of Arrow that are Python's at a time: a batch may be the whole file."""
 _EXAMPLE = '{"tokens": ["…"], "ner_tags": ["…"]}'
 
 
@@ -204,9 +206,12 @@ def _arrow(source: Source) -> Records:
             with readable():
                 if (batch := next(batches, None)) is None:
                     return
-                records = batch.to_pylist()
-            for record in records:
-                yield f"row {next(numbers)}", record
+                parts = [batch.slice(start, _ROWS_AT_ONCE) for start in range(0, len(batch), _ROWS_AT_ONCE)]
+            for part in parts:
+                with readable():
+                    records = part.to_pylist()
+                for record in records:
+                    yield f"row {next(numbers)}", record
 
     return Records(f"{kind} lists", rows(), _stored_names((schema.metadata or {}).get(b"huggingface", b"")))
 

@@ -71,7 +71,7 @@ class Exchange(Runs, Metrics, Results):
             candidates = self.runs(list(connection.scalars(statement)), with_facts=False)
         return next((known for known in candidates if known.config.seed == run.config.seed), None)
 
-    def take_in(self, record: RunRecord, note: str) -> int:
+    def import_record(self, record: RunRecord, note: str) -> int:
         """Adds a run that succeeded elsewhere, with all that it recorded; returns its id here.
 
         It keeps description, times, note and keywords; `note` is the last line of its history. It belongs to

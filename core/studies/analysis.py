@@ -17,7 +17,7 @@ from core.evaluation.comparison import Comparison, compare_paired
 from core.evaluation.costs import Cost, cost_of
 from core.evaluation.statistics import MeanSD, summary
 from core.studies.published import ABOVE, BELOW, WITHIN, Published, matching
-from core.studies.study import DevScores, Family, Layout, Paper, Setting, Study, chosen_arm
+from core.studies.study import DevScores, Method, Paper, Setting, SettingRuns, Study, chosen_candidate
 
 Floats = NDArray[np.floating]
 
@@ -48,19 +48,19 @@ class FinalScores:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One family in one setting: the arm that dev chose, and its scores per target and in the mean.
+    """One method in one setting: the candidate that dev chose, and its scores per target and in the mean.
 
-    `arm` is None while that is open, or where every arm failed. `differences` are those from the reference,
-    `from_base` those from the family's own base; both are empty where the family is that itself.
-    `failed` counts the family's failed runs. `learned` is the correlation of the targets with other tasks, in
+    `candidate` is None while that is open, or where every one failed. `differences` are those from the
+    reference, `from_base` those from the method's own base; both are empty where the method is that itself.
+    `failed` counts the method's failed runs. `learned` is the correlation of the targets with other tasks, in
     the mean over pairs, summed up over seeds. `published` has the published figure for each target, where the
-    family was trained and scored as there. `cost` is for one seed, summed over the models of STL. `dev_curve`
+    method was trained and scored as there. `cost` is for one seed, summed over the models of STL. `dev_curve`
     is the mean over targets on the development sentences after each epoch, summed up over seeds.
     `score_names` has the name of each target's headline score, where known.
     """
 
-    family: Family
-    arm: Mapping[str, Any] | None
+    method: Method
+    candidate: Mapping[str, Any] | None
     dev: MeanSD | None
     by_seed: Mapping[str, Mapping[int, float]]
     failed: int
@@ -84,8 +84,8 @@ class Outcome:
 
     @property
     def chosen(self) -> str:
-        """The chosen arm in words: `open` while there is none, empty where there was no choice."""
-        return "open" if self.arm is None else self.family.describe(self.arm)
+        """The chosen candidate in words: `open` while there is none, empty where there was no choice."""
+        return "open" if self.candidate is None else self.method.describe(self.candidate)
 
     def verdict(self, target: str) -> str:
         """`WITHIN`, `ABOVE` or `BELOW` the published figure; empty where there is none, or no score yet."""
@@ -96,40 +96,41 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Result:
-    """One setting: its families in order, the reference among them."""
+    """One setting: its methods in order, the reference among them."""
 
     setting: Setting
     reference: str
     outcomes: tuple[Outcome, ...]
 
-    def outcome(self, family: str) -> Outcome:
-        """That family's. Raises KeyError."""
-        return {outcome.family.name: outcome for outcome in self.outcomes}[family]
+    def outcome(self, method: str) -> Outcome:
+        """That method's. Raises KeyError."""
+        return {outcome.method.name: outcome for outcome in self.outcomes}[method]
 
 
 def analyse(
-    layout: Layout, dev: DevScores, test: FinalScores, failed: Collection[RunConfig] = frozenset()
+    setting_runs: SettingRuns, dev: DevScores, test: FinalScores, failed: Collection[RunConfig] = frozenset()
 ) -> Result:
-    """The setting as far as it is known: arms are chosen by dev alone, then read off the test sentences.
+    """The setting as far as it is known: dev alone chooses candidates, which are then read off the test
+    sentences.
 
-    The p-values of differences on a target are corrected over the families.
+    The p-values of differences on a target are corrected over the methods.
     """
-    outcomes = {name: _outcome(layout, name, dev, test, failed) for name in layout.arms}
-    reference = layout.study.reference
-    bases = {name: family.base for name, family in layout.families.items() if family.base}
+    outcomes = {name: _outcome(setting_runs, name, dev, test, failed) for name in setting_runs.candidates}
+    reference = setting_runs.study.reference
+    bases = {name: method.base for name, method in setting_runs.methods.items() if method.base}
     others = {name: reference for name in outcomes if name != reference}
-    for target in (*layout.setting.targets, MEAN, RARE):
+    for target in (*setting_runs.setting.targets, MEAN, RARE):
         for name, difference in _differences(outcomes, others, target).items():
             outcomes[name].differences[target] = difference
         for name, difference in _differences(outcomes, bases, target).items():
             outcomes[name].from_base[target] = difference
-    return Result(layout.setting, reference, tuple(outcomes.values()))
+    return Result(setting_runs.setting, reference, tuple(outcomes.values()))
 
 
 def _differences(
     outcomes: Mapping[str, Outcome], bases: Mapping[str, str], target: str
 ) -> dict[str, Comparison]:
-    """On the target, of each family from the one that `bases` names; p corrected for their number."""
+    """On the target, of each method from the one that `bases` names; p corrected for their number."""
     return compare_paired(
         {
             name: (outcomes[name].by_seed.get(target, {}), outcomes[base].by_seed.get(target, {}))
@@ -139,37 +140,44 @@ def _differences(
 
 
 def _outcome(
-    layout: Layout, name: str, dev: DevScores, test: FinalScores, failed: Collection[RunConfig]
+    setting_runs: SettingRuns, name: str, dev: DevScores, test: FinalScores, failed: Collection[RunConfig]
 ) -> Outcome:
-    family, targets, seeds = layout.families[name], layout.setting.targets, layout.seeds
-    arms = layout.arms[name]
-    needed = {*layout.search_of(name, *arms), *(run for arm in arms for run in arm.of(seeds))}
+    method, targets, seeds = setting_runs.methods[name], setting_runs.setting.targets, setting_runs.seeds
+    candidates = setting_runs.candidates[name]
+    needed = {
+        *setting_runs.search_of(name, *candidates),
+        *(run for candidate in candidates for run in candidate.of(seeds)),
+    }
     lost = sum(run in failed for run in needed)
     published = {
-        target: cell for target, cell in matching(arms[0].runs[seeds[0]][0]).items() if target in targets
+        target: cell
+        for target, cell in matching(candidates[0].runs[seeds[0]][0]).items()
+        if target in targets
     }
-    arm = chosen_arm(layout, name, dev, failed)
-    if arm is None:
-        return Outcome(family, None, None, {}, lost, published)
-    on_dev = _by_seed(arm.search if len(arms) > 1 else arm.runs, targets, dev.by_run).get(MEAN)
-    by_seed = _by_seed(arm.runs, targets, test.by_run)
-    if rare := _by_seed(arm.runs, targets, test.rare).get(MEAN):
+    candidate = chosen_candidate(setting_runs, name, dev, failed)
+    if candidate is None:
+        return Outcome(method, None, None, {}, lost, published)
+    on_dev = _by_seed(candidate.search if len(candidates) > 1 else candidate.runs, targets, dev.by_run).get(
+        MEAN
+    )
+    by_seed = _by_seed(candidate.runs, targets, test.by_run)
+    if rare := _by_seed(candidate.runs, targets, test.rare).get(MEAN):
         by_seed[RARE] = rare
     learned = [
         correlation
-        for run in arm.of(seeds)
+        for run in candidate.of(seeds)
         if run in test.by_run and (correlation := _learned(run, targets, test)) is not None
     ]
     return Outcome(
-        family,
-        arm.values,
+        method,
+        candidate.values,
         summary(on_dev.values()) if on_dev else None,
         by_seed,
         lost,
         published,
         summary(learned) if learned else None,
-        cost_of([test.costs.get(run) for run in runs] for runs in arm.runs.values()),
-        _dev_curve(arm.runs, targets, test.dev_curves),
+        cost_of([test.costs.get(run) for run in runs] for runs in candidate.runs.values()),
+        _dev_curve(candidate.runs, targets, test.dev_curves),
         {target: test.score_names[target] for target in targets if target in test.score_names},
     )
 
@@ -252,7 +260,7 @@ def table_view(study: Study, part: str, results: Sequence[Result]) -> TableView 
     if part not in study.papers or not of_part:
         return None
     rows = {
-        f"{result.setting.model} ({outcome.family.title})": outcome
+        f"{result.setting.model} ({outcome.method.title})": outcome
         for result in of_part
         for outcome in result.outcomes
     }

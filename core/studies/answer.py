@@ -11,16 +11,16 @@ from core.wording import all_of, plural
 
 def answer(result: Result) -> str:
     """Which methods are higher or lower in the mean over tasks (plain text): than the reference, and than the
-    family that they change in one thing.
+    method that they change in one thing.
     """
-    reference = result.outcome(result.reference).family.title
+    reference = result.outcome(result.reference).method.title
     compared = {
-        reference: {o.family.title: o.differences[MEAN] for o in result.outcomes if MEAN in o.differences}
+        reference: {o.method.title: o.differences[MEAN] for o in result.outcomes if MEAN in o.differences}
     }
     for outcome in result.outcomes:
         if MEAN in outcome.from_base:
-            base = result.outcome(outcome.family.base).family.title
-            compared.setdefault(base, {})[outcome.family.title] = outcome.from_base[MEAN]
+            base = result.outcome(outcome.method.base).method.title
+            compared.setdefault(base, {})[outcome.method.title] = outcome.from_base[MEAN]
     if not compared[reference]:
         return f"No method can be compared with {reference} yet."
     counts = {delta.seeds for differences in compared.values() for delta in differences.values()}

@@ -16,7 +16,7 @@ from core.corpora.catalogue import CATALOGUE
 from core.errors import ConfigError
 from core.registry import BILSTM_SUFFIX, FROZEN, FULL, base_name, has_bilstm
 from core.studies.published import CITATION, TABLES, WITHIN, PaperTable
-from core.studies.study import Arms, Family, Paper, Sample, Setting, Study, mrn_arms
+from core.studies.study import Candidates, Method, Paper, Sample, Setting, Study, mrn_candidates
 
 _MODELS = {"bert-base-cased": "BERT", "roberta-base": "RoBERTa"}
 _TITLES = {"conll2003": "CoNLL-2003", "conll2000": "CoNLL-2000", "both-pos": "POS of both corpora"}
@@ -24,7 +24,7 @@ _TITLES = {"conll2003": "CoNLL-2003", "conll2000": "CoNLL-2000", "both-pos": "PO
 _LAMBDAS: tuple[float, ...] = (1.0, 0.5, 0.05)
 
 
-def _mrn(prior: str, fields: Mapping[str, Any]) -> Arms:
+def _mrn(prior: str, fields: Mapping[str, Any]) -> Candidates:
     """The paper's λ over its encoders. Over MiniLM at 5% dev chose 0.05, so one decade more.
 
     At 10%, where a run takes six minutes on one core, the two lowest alone.
@@ -33,14 +33,14 @@ def _mrn(prior: str, fields: Mapping[str, Any]) -> Arms:
     if PurePath(base_name(fields["encoder"])).name not in _MODELS:
         wider = (*_LAMBDAS, 0.005)
         lambdas = wider[-2:] if fields["fraction"] == 0.1 else wider
-    return mrn_arms(lambdas, prior)
+    return mrn_candidates(lambdas, prior)
 
 
-_FAMILIES = (
-    Family("stl", "STL", ({"paradigm": "stl"},)),
-    Family("mtl", "MTL", ({"paradigm": "mtl"},)),
-    Family("mrn", "MRN", arms_of=partial(_mrn, "paper")),
-    Family("relational", "MRN, relational prior", arms_of=partial(_mrn, "relational")),
+_METHODS = (
+    Method("stl", "STL", ({"paradigm": "stl"},)),
+    Method("mtl", "MTL", ({"paradigm": "mtl"},)),
+    Method("mrn", "MRN", candidates_for=partial(_mrn, "paper")),
+    Method("relational", "MRN, relational prior", candidates_for=partial(_mrn, "relational")),
 )
 
 
@@ -95,7 +95,7 @@ def over(encoder: str | None = None, encoder_training: str = FULL) -> Study:
         "Reproduce the dissertation",
         "Do the figures of tables 1 to 3 come out again (C.-J. Chang, MSc dissertation on MRN, 2022)?",
         tuple(settings),
-        _FAMILIES,
+        _METHODS,
         "mtl",
         search_seeds=(1, 2, 3, 4, 5),
         papers={
@@ -141,11 +141,11 @@ def _setting(table: PaperTable, encoder: str, encoder_training: str, suffix: str
         base |= _READINGS[reading]
     if encoder_training == FROZEN:
         del base["lr_heads"]
-    families: tuple[str, ...] = ("stl", "mtl", "mrn")
+    methods: tuple[str, ...] = ("stl", "mtl", "mrn")
     if has_bilstm(encoder) or (table.number == 3 and encoder in _MODELS):
-        families = ("mtl", "mrn")
+        methods = ("mtl", "mrn")
     elif table.number == 3:
-        families += ("relational",)
+        methods += ("relational",)
     name, share = f"table{table.number}{suffix}", ""
     if table.fraction < 1:
         name, share = f"{name}-{100 * table.fraction:g}", f", {100 * table.fraction:g}%"
@@ -155,7 +155,7 @@ def _setting(table: PaperTable, encoder: str, encoder_training: str, suffix: str
         f"table {table.number}{reading}",
         base,
         table.tasks,
-        families,
+        methods,
         {} if table.corpus == "conll2003" else _HELD_OUT,
         _model(base) + share,
     )

@@ -1,7 +1,7 @@
 """What does a task gain from heads that are trained already, when it has few sentences of its own?
 
 The base run learns tasks from 400 sentences of each corpus over frozen MiniLM, its heads drawn to zero. The
-new task is added to it from 10 to 500 sentences. Test sentences and base are the same in all families.
+new task is added to it from 10 to 500 sentences. Test sentences and base are the same in all methods.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.registry import PREDICTED
-from core.studies.study import Arms, Family, Setting, Study, mrn_arms
+from core.studies.study import Candidates, Method, Setting, Study, mrn_candidates
 
 _OLD, _DEV, _TEST = 400, 30, 400
 # With 1e-3 to 3e-2 dev chose an edge in half of the settings: half a decade more on each side.
@@ -60,7 +60,7 @@ def _sampled(corpora: str, train: int) -> str:
     return f"joined:{corpora}?train={train}&dev={_DEV}&test={_TEST}"
 
 
-def _pooled(base: Mapping[str, Any]) -> Arms:
+def _pooled(base: Mapping[str, Any]) -> Candidates:
     """All tasks from the start, labels of equal name in one row: the new sentences and those of the base."""
     corpora, _, sizes = base["corpus"].partition("?train=")
     new, _, rest = sizes.partition("&")
@@ -69,12 +69,12 @@ def _pooled(base: Mapping[str, Any]) -> Arms:
     return (fields | {"corpus": f"{corpora}?train={train}&{rest}"},)
 
 
-_FAMILIES = (
-    Family("alone", "Alone", ({"paradigm": "stl"},)),
-    Family("ridge", "Ridge", mrn_arms(_LAMBDAS, PREDICTED, alignment="disjoint")),
-    Family("predicted", "Predicted", mrn_arms([_DEFAULT], PREDICTED)),
-    Family("predicted-dev", "Predicted, λ by dev", mrn_arms(_LAMBDAS, PREDICTED), base="predicted"),
-    Family("pooled", "Pooled", arms_of=_pooled),
+_METHODS = (
+    Method("alone", "Alone", ({"paradigm": "stl"},)),
+    Method("ridge", "Ridge", mrn_candidates(_LAMBDAS, PREDICTED, alignment="disjoint")),
+    Method("predicted", "Predicted", mrn_candidates([_DEFAULT], PREDICTED)),
+    Method("predicted-dev", "Predicted, λ by dev", mrn_candidates(_LAMBDAS, PREDICTED), base="predicted"),
+    Method("pooled", "Pooled", candidates_for=_pooled),
 )
 
 
@@ -93,7 +93,7 @@ def _setting(part: str, sentences: int) -> Setting:
             "select_by": "last",
         },
         (new,),
-        tuple(family.name for family in _FAMILIES),
+        tuple(method.name for method in _METHODS),
         added_to={
             "corpus": _sampled(corpora, _OLD),
             "epochs": _OLD_EPOCHS,
@@ -109,7 +109,7 @@ STUDY = Study(
     "A new task",
     "What does a task of few sentences gain from heads that are trained already?",
     tuple(_setting(part, sentences) for part in _TASKS for sentences in _EPOCHS),
-    _FAMILIES,
+    _METHODS,
     "ridge",
     search_seeds=(71, 72),
     seeds=(71, 72, 73, 74, 75),

@@ -18,14 +18,14 @@ from core.corpora.derived.kinds import Apart
 from core.corpora.derived.simulated import Simulated
 from core.evaluation.comparison import HIGHER
 from core.studies.study import (
-    Arms,
-    Family,
+    Candidates,
+    Method,
     Sample,
     Setting,
     Study,
     beside_simulated,
     frozen_setting,
-    mrn_arms,
+    mrn_candidates,
 )
 
 _WIDE = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
@@ -34,14 +34,14 @@ _ALL = "task,label,feature"
 _POOLED = {"paradigm": "mtl", "heads": "shared"}
 
 
-def _weighted(weights: Iterable[float]) -> Arms:
+def _weighted(weights: Iterable[float]) -> Candidates:
     """Pooled, each task's loss multiplied by its weight; their mean is 1."""
     given = list(weights)
     mean = sum(given) / len(given)
     return ({**_POOLED, "task_weights": tuple(round(weight / mean, 4) for weight in given)},)
 
 
-def _by_words(base: Mapping[str, Any]) -> Arms:
+def _by_words(base: Mapping[str, Any]) -> Candidates:
     """Pooled with the weight of each word alike, whichever task's it is."""
     kind, tasks = recipe(base["corpus"]).kind, len(base["tasks"])
     if isinstance(kind, Apart):
@@ -51,7 +51,7 @@ def _by_words(base: Mapping[str, Any]) -> Arms:
     return _weighted((kind.tokens, *kind.samples * (tasks - 1)))
 
 
-def _by_alpha(base: Mapping[str, Any]) -> Arms:
+def _by_alpha(base: Mapping[str, Any]) -> Candidates:
     """Pooled with weights that no learner knows: the planted α of each task, 1 for the real one."""
     kind = recipe(base["corpus"]).kind
     if not isinstance(kind, Simulated):
@@ -59,55 +59,72 @@ def _by_alpha(base: Mapping[str, Any]) -> Arms:
     return _weighted((1.0, *kind.alpha))
 
 
-def _around(*lambdas: float, **fields: Any) -> Callable[[Mapping[str, Any]], Arms]:
+def _around(*lambdas: float, **fields: Any) -> Callable[[Mapping[str, Any]], Candidates]:
     """The relational prior with these λ beside simulated tasks, and with a tenth of each for POS tags."""
 
-    def arms(base: Mapping[str, Any]) -> Arms:
+    def candidates(base: Mapping[str, Any]) -> Candidates:
         is_real = isinstance(recipe(base["corpus"]).kind, Apart)
         values = [float(f"{value / 10:.0e}") if is_real else value for value in lambdas]
         correlations = fields.get("task_correlation", (0.0,))
         return tuple(
-            arm
+            candidate
             for correlation in correlations
-            for arm in mrn_arms(values, "relational", **fields | {"task_correlation": correlation})
+            for candidate in mrn_candidates(
+                values, "relational", **fields | {"task_correlation": correlation}
+            )
         )
 
-    return arms
+    return candidates
 
 
-_FAMILIES = (
-    Family("stl", "STL", ({"paradigm": "stl"},)),
-    Family("mtl", "MTL", ({"paradigm": "mtl"},)),
-    Family("ridge", "Ridge", mrn_arms((1e-3, 1e-2, 1e-1), "relational", learn="task", alignment="disjoint")),
-    Family("task", "Relational, tasks", mrn_arms(_WIDE, "relational", learn="task")),
-    Family("task-label", "Relational, tasks and labels", mrn_arms(_NARROW, "relational", learn="task,label")),
-    Family("all", "Relational, all three", mrn_arms(_NARROW, "relational", learn=_ALL)),
-    Family(
+_METHODS = (
+    Method("stl", "STL", ({"paradigm": "stl"},)),
+    Method("mtl", "MTL", ({"paradigm": "mtl"},)),
+    Method(
+        "ridge", "Ridge", mrn_candidates((1e-3, 1e-2, 1e-1), "relational", learn="task", alignment="disjoint")
+    ),
+    Method("task", "Relational, tasks", mrn_candidates(_WIDE, "relational", learn="task")),
+    Method(
+        "task-label",
+        "Relational, tasks and labels",
+        mrn_candidates(_NARROW, "relational", learn="task,label"),
+    ),
+    Method("all", "Relational, all three", mrn_candidates(_NARROW, "relational", learn=_ALL)),
+    Method(
         "all-shrunk",
         "Relational, all three, shrinkage 100",
-        mrn_arms(_NARROW, "relational", learn=_ALL, shrinkage=100.0),
+        mrn_candidates(_NARROW, "relational", learn=_ALL, shrinkage=100.0),
     ),
-    Family("map", "MAP", mrn_arms((1e-3, 1e-2, 1e-1), "map")),
-    Family("paper", "Paper", mrn_arms((0.005, 0.05, 0.5, 1.0), "paper")),
+    Method("map", "MAP", mrn_candidates((1e-3, 1e-2, 1e-1), "map")),
+    Method("paper", "Paper", mrn_candidates((0.005, 0.05, 0.5, 1.0), "paper")),
     # One λ without a search, where a run takes minutes.
-    Family("task-fixed", "Relational, tasks, λ = 0.01", mrn_arms((1e-2,), "relational", learn="task")),
-    Family("paper-fixed", "Paper, λ = 0.05", mrn_arms((0.05,), "paper")),
-    Family(
-        "ridge-near", "Ridge", arms_of=_around(3e-3, 1e-2, 3e-2, 1e-1, learn="none", alignment="disjoint")
+    Method("task-fixed", "Relational, tasks, λ = 0.01", mrn_candidates((1e-2,), "relational", learn="task")),
+    Method("paper-fixed", "Paper, λ = 0.05", mrn_candidates((0.05,), "paper")),
+    Method(
+        "ridge-near",
+        "Ridge",
+        candidates_for=_around(3e-3, 1e-2, 3e-2, 1e-1, learn="none", alignment="disjoint"),
     ),
-    Family("pooled", "Pooled", (_POOLED,)),
-    Family("pooled-words", "Pooled, words alike", arms_of=_by_words),
-    Family("pooled-alpha", "Pooled, weighted by α", arms_of=_by_alpha),
-    Family(
+    Method("pooled", "Pooled", (_POOLED,)),
+    Method("pooled-words", "Pooled, words alike", candidates_for=_by_words),
+    Method("pooled-alpha", "Pooled, weighted by α", candidates_for=_by_alpha),
+    Method(
         "fixed",
         "Fixed task correlation",
         base="pooled",
-        arms_of=_around(1e-3, 3e-3, 1e-2, learn="none", task_correlation=(0.5, 0.9)),
+        candidates_for=_around(1e-3, 3e-3, 1e-2, learn="none", task_correlation=(0.5, 0.9)),
     ),
-    Family("mrn", "Relational, tasks", base="pooled", arms_of=_around(3e-3, 1e-2, 3e-2, learn="task")),
-    Family("mrn-all", "Relational, all three", mrn_arms(_NARROW, "relational", learn=_ALL), base="pooled"),
-    Family("paper-wide", "Paper", mrn_arms((0.02, 0.05, 0.2), "paper", learn=_ALL), base="pooled"),
-    Family("paper-task", "Paper, tasks", mrn_arms((0.005, 0.02, 0.05), "paper", learn="task"), base="pooled"),
+    Method("mrn", "Relational, tasks", base="pooled", candidates_for=_around(3e-3, 1e-2, 3e-2, learn="task")),
+    Method(
+        "mrn-all", "Relational, all three", mrn_candidates(_NARROW, "relational", learn=_ALL), base="pooled"
+    ),
+    Method("paper-wide", "Paper", mrn_candidates((0.02, 0.05, 0.2), "paper", learn=_ALL), base="pooled"),
+    Method(
+        "paper-task",
+        "Paper, tasks",
+        mrn_candidates((0.005, 0.02, 0.05), "paper", learn="task"),
+        base="pooled",
+    ),
 )
 _MERIT = ("mtl", "pooled", "fixed", "mrn")
 _MIXED = ("mtl", "pooled", "pooled-alpha", "fixed", "mrn")
@@ -122,7 +139,7 @@ _FEW = ("mtl", "task-fixed")
 _frozen = partial(frozen_setting, alignment="exact")
 
 
-def _simulated(words: int, beside: int, alpha: float, families: tuple[str, ...] = _CONTRAST) -> Setting:
+def _simulated(words: int, beside: int, alpha: float, methods: tuple[str, ...] = _CONTRAST) -> Setting:
     """NER on few words beside simulated tasks of 2,000 words each, related to it as α says."""
     return _frozen(
         f"ner-{words}-beside-{beside}-at-{alpha:g}",
@@ -130,15 +147,15 @@ def _simulated(words: int, beside: int, alpha: float, families: tuple[str, ...] 
         f"simulated:conll2003?task=ner&tasks={beside}&alpha={alpha}&samples=2000&tokens={words}&dev=1000",
         beside_simulated("ner", beside),
         20,
-        families,
+        methods,
         targets="ner",
     )
 
 
-def _both_pos(words: str, title: str, epochs: int, families: tuple[str, ...] = _FROZEN) -> Setting:
+def _both_pos(words: str, title: str, epochs: int, methods: tuple[str, ...] = _FROZEN) -> Setting:
     corpus = f"apart:both-pos?tokens={words}&dev=1000"
     name = f"both-pos-{words.replace(',', '-')}"
-    return _frozen(name, f"POS of two corpora, {title}", corpus, "pos-2003 pos-2000", epochs, families)
+    return _frozen(name, f"POS of two corpora, {title}", corpus, "pos-2003 pos-2000", epochs, methods)
 
 
 def _apart(words: int, epochs: int) -> Setting:
@@ -149,7 +166,7 @@ def _apart(words: int, epochs: int) -> Setting:
 
 
 def _finetuned(
-    corpus: str, title: str, percent: int, tasks: str, alignment: str, families: tuple[str, ...] = _FEW
+    corpus: str, title: str, percent: int, tasks: str, alignment: str, methods: tuple[str, ...] = _FEW
 ) -> Setting:
     names = tuple(tasks.split())
     base = {
@@ -160,7 +177,7 @@ def _finetuned(
         "alignment": alignment,
         "epochs": 5,
     }
-    return Setting(f"tuned-{corpus}-{percent}", f"{title}, {percent}%", "fine-tuned", base, names, families)
+    return Setting(f"tuned-{corpus}-{percent}", f"{title}, {percent}%", "fine-tuned", base, names, methods)
 
 
 _FRESH = (11, 12, 13, 14, 15)
@@ -175,13 +192,13 @@ _BASES = {"ner": ("conll2003", "NER"), "upos": ("ud-lines", "UPOS of LinES")}
 _UNEQUAL, _GOOD = "0.95,0.7,0.3,0.95,0.3", "0.9,0.9,0.9,0.9,0.9"
 
 
-def _mixture(name: str, others: str, alpha: str, families: tuple[str, ...], options: str = "") -> Setting:
+def _mixture(name: str, others: str, alpha: str, methods: tuple[str, ...], options: str = "") -> Setting:
     """A task of 500 words beside five simulated ones of 2,000, each related to it as its α says."""
     task, _, _ = name.partition("-")
     corpus, title = _BASES[task]
     made = f"simulated:{corpus}?task={task}&tasks=5&alpha={alpha}&samples=2000&tokens=500&dev=250{options}"
     tasks = beside_simulated(task, 5)
-    return _merit(_frozen(name, f"{title}, 500 words, beside {others}", made, tasks, 20, families, task))
+    return _merit(_frozen(name, f"{title}, 500 words, beside {others}", made, tasks, 20, methods, task))
 
 
 def _real(name: str, title: str, corpora: str, words: Mapping[str, int], targets: str) -> Setting:
@@ -233,7 +250,7 @@ _SETTINGS = (
         {"pos@conll2003": 300, "pos@conll2000": 3000},
         "pos@conll2003 pos@conll2000",
     ),
-    _mixture("ner-mixed-others", "five of α = 0.95, 0.7, 0.3, 0.95, 0.3, other families", _UNEQUAL, _OTHERS),
+    _mixture("ner-mixed-others", "five of α = 0.95, 0.7, 0.3, 0.95, 0.3, other methods", _UNEQUAL, _OTHERS),
     _simulated(500, 5, 0.9, _FROZEN),
     *(_simulated(500, 5, alpha) for alpha in (0.2, 0.6, 0.99)),
     *(_simulated(2000, 5, alpha) for alpha in (0.2, 0.6, 0.9, 0.99)),
@@ -254,7 +271,7 @@ STUDY = Study(
     "Priors",
     "Which prior helps which tasks, and how much, over no prior at all?",
     _SETTINGS,
-    _FAMILIES,
+    _METHODS,
     "mtl",
     sample=Sample(
         "Measured on 2026-11-23 (docs/studies/priors.md): NER on 500 words beside five simulated tasks, some "

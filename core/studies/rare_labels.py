@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from functools import partial
 
-from core.studies.study import Family, Setting, Study, beside_simulated, frozen_setting, mrn_arms
+from core.studies.study import Method, Setting, Study, beside_simulated, frozen_setting, mrn_candidates
 
-_relational = partial(mrn_arms, (1e-4, 3e-4, 1e-3, 3e-3, 1e-2), "relational", learn="task")
-_FAMILIES = (
-    Family("mtl", "MTL", ({"paradigm": "mtl"},)),
-    Family("ridge", "Ridge", _relational(alignment="disjoint")),
-    Family(
+_relational = partial(mrn_candidates, (1e-4, 3e-4, 1e-3, 3e-3, 1e-2), "relational", learn="task")
+_METHODS = (
+    Method("mtl", "MTL", ({"paradigm": "mtl"},)),
+    Method("ridge", "Ridge", _relational(alignment="disjoint")),
+    Method(
         "ridge-counts",
         "Ridge, scales by counts",
         _relational(alignment="disjoint", label_scale="counts"),
         base="ridge",
     ),
-    Family("task", "Relational, tasks", _relational(alignment="exact")),
-    Family(
+    Method("task", "Relational, tasks", _relational(alignment="exact")),
+    Method(
         "task-counts",
         "Relational, tasks, scales by counts",
         _relational(alignment="exact", label_scale="counts"),
@@ -26,7 +26,7 @@ _FAMILIES = (
 )
 
 
-_NAMES = tuple(family.name for family in _FAMILIES)
+_NAMES = tuple(method.name for method in _METHODS)
 
 
 def _setting(name: str, title: str, corpus: str, tasks: str, epochs: int, targets: str = "") -> Setting:
@@ -68,7 +68,7 @@ STUDY = Study(
             targets="ner",
         ),
     ),
-    _FAMILIES,
+    _METHODS,
     "mtl",
     search_seeds=(31, 32),
     seeds=(31, 32, 33, 34, 35),  # the scales were tried on 21 to 23

@@ -12,29 +12,29 @@ from itertools import product, starmap
 from typing import Any
 
 from core.registry import FROZEN
-from core.studies.study import Family, Setting, Study, mrn_arms
+from core.studies.study import Method, Setting, Study, mrn_candidates
 
 # With 1e-3 to 1e-2 dev chose the lower edge over a frozen encoder and the upper one with a layer trained.
-_relational = partial(mrn_arms, (3e-4, 1e-3, 3e-3, 1e-2, 3e-2), "relational", alignment="exact")
-_FAMILIES = (
-    Family("mtl", "MTL", ({"paradigm": "mtl"},)),
-    Family("pooled", "Pooled", ({"paradigm": "mtl", "heads": "shared"},)),
-    Family(
+_relational = partial(mrn_candidates, (3e-4, 1e-3, 3e-3, 1e-2, 3e-2), "relational", alignment="exact")
+_METHODS = (
+    Method("mtl", "MTL", ({"paradigm": "mtl"},)),
+    Method("pooled", "Pooled", ({"paradigm": "mtl", "heads": "shared"},)),
+    Method(
         "fixed",
         "Fixed task correlation of 0.9",
         _relational(learn="none", task_correlation=0.9),
         base="pooled",
     ),
-    Family(
+    Method(
         "relational",
         "Relational, tasks",
         _relational(learn="task"),
         base="pooled",
     ),
-    Family(
+    Method(
         "paper",
         "Paper, tasks",
-        mrn_arms((5e-3, 5e-2, 5e-1), "paper", alignment="exact", learn="task"),
+        mrn_candidates((5e-3, 5e-2, 5e-1), "paper", alignment="exact", learn="task"),
         base="pooled",
     ),
 )
@@ -80,7 +80,7 @@ def _setting(kind: str, sentences: int, training: str) -> Setting:
         "1000 sentences" if sentences == 1000 else kind,  # those that cost most stand apart
         base,
         targets,
-        tuple(family.name for family in _FAMILIES),
+        tuple(method.name for method in _METHODS),
     )
 
 
@@ -94,7 +94,7 @@ STUDY = Study(
             key=lambda setting: PARTS.index(setting.part),
         )
     ),
-    _FAMILIES,
+    _METHODS,
     "mtl",
     search_seeds=(41, 42),
     seeds=(41, 42, 43, 44, 45),

@@ -15,7 +15,7 @@ from typing import Any
 from core.evaluation.comparison import HIGHER, LOWER, UNDECIDED
 from core.studies.analysis import MEAN
 from core.studies.published import LU_CITATION, LU_TABLE_3, LU_TABLES_4_TO_6, Reported
-from core.studies.study import Arms, Family, Paper, Sample, Setting, Study, one_rate
+from core.studies.study import Candidates, Method, Paper, Sample, Setting, Study, one_rate
 
 POS, CHUNKS, NER = "upos", "chunk@conll2000", "ner"
 _TASKS = {POS: "POS", CHUNKS: "chunks", NER: "NER"}
@@ -49,16 +49,16 @@ HIDDEN, LAYERS = (100, 200, 300, 400), (1, 2, 3)
 
 
 def _lstm_d(order: tuple[str, ...], layers: int | None = None, **fields: Any) -> Mapping[str, Any]:
-    """An arm of LSTM-d, with a layer for each task where `layers` is None."""
+    """A candidate of LSTM-d, with a layer for each task where `layers` is None."""
     return {"paradigm": "mtl", "encoder": "lstm-d", "task_order": order, "lstm_layers": layers} | fields
 
 
-def _orders(base: Mapping[str, Any]) -> Arms:
+def _orders(base: Mapping[str, Any]) -> Candidates:
     """LSTM-d with every task on every layer."""
     return tuple(map(_lstm_d, permutations(base["tasks"])))
 
 
-def _sizes(encoder: str) -> Arms:
+def _sizes(encoder: str) -> Candidates:
     """An encoder in every size that the paper searched."""
     return tuple(
         {"paradigm": "mtl", "encoder": encoder, "bilstm_hidden": hidden, "lstm_layers": layers}
@@ -66,7 +66,7 @@ def _sizes(encoder: str) -> Arms:
     )
 
 
-def _sized_orders(base: Mapping[str, Any]) -> Arms:
+def _sized_orders(base: Mapping[str, Any]) -> Candidates:
     """LSTM-d in every size and order, but with one layer, which is LSTM-s."""
     return tuple(
         _lstm_d(order, layers, bilstm_hidden=hidden)
@@ -83,35 +83,35 @@ def _different(tasks: Sequence[str], layers: int) -> Iterator[tuple[str, ...]]:
             yield order
 
 
-def _mrn(prior: str, lambdas: Iterable[float]) -> Arms:
-    """MRN over the heads of LSTM-s, an arm for each λ."""
+def _mrn(prior: str, lambdas: Iterable[float]) -> Candidates:
+    """MRN over the heads of LSTM-s, a candidate for each λ."""
     return tuple(
         {"paradigm": "mrn", "encoder": "bilstm", "prior": prior, "lambda": value} for value in lambdas
     )
 
 
-_FAMILIES = (
-    Family("stl", "STL", ({"paradigm": "stl", "encoder": "bilstm"},)),
-    Family("lstm-s", "LSTM-s", ({"paradigm": "mtl", "encoder": "bilstm"},)),
-    Family("lstm-d", "LSTM-d", base="lstm-s", arms_of=_orders),
-    Family("sc-lstm", "SC-LSTM", ({"paradigm": "mtl", "encoder": "sc-lstm"},), base="lstm-s"),
-    Family("relational", "MRN relational", _mrn("relational", (1e-3, 1e-2)), base="lstm-s"),
-    Family("paper", "MRN paper", _mrn("paper", (5e-3, 5e-2)), base="lstm-s"),
-    Family(
+_METHODS = (
+    Method("stl", "STL", ({"paradigm": "stl", "encoder": "bilstm"},)),
+    Method("lstm-s", "LSTM-s", ({"paradigm": "mtl", "encoder": "bilstm"},)),
+    Method("lstm-d", "LSTM-d", base="lstm-s", candidates_for=_orders),
+    Method("sc-lstm", "SC-LSTM", ({"paradigm": "mtl", "encoder": "sc-lstm"},), base="lstm-s"),
+    Method("relational", "MRN relational", _mrn("relational", (1e-3, 1e-2)), base="lstm-s"),
+    Method("paper", "MRN paper", _mrn("paper", (5e-3, 5e-2)), base="lstm-s"),
+    Method(
         "sc-lstm-cnn",
         "SC-LSTM-CNN",
         ({"paradigm": "mtl", "encoder": "sc-lstm", "characters": "cnn"},),
         base="sc-lstm",
     ),
-    Family(
+    Method(
         "sc-lstm-cnn-crf",
         "SC-LSTM-CNN-CRF",
         ({"paradigm": "mtl", "encoder": "sc-lstm", "characters": "cnn", "head": "crf"},),
         base="sc-lstm-cnn",
     ),
-    Family("lstm-s-sizes", "LSTM-s, size by dev", _sizes("bilstm")),
-    Family("lstm-d-sizes", "LSTM-d, size by dev", base="lstm-s-sizes", arms_of=_sized_orders),
-    Family("sc-lstm-sizes", "SC-LSTM, size by dev", _sizes("sc-lstm"), base="lstm-s-sizes"),
+    Method("lstm-s-sizes", "LSTM-s, size by dev", _sizes("bilstm")),
+    Method("lstm-d-sizes", "LSTM-d, size by dev", base="lstm-s-sizes", candidates_for=_sized_orders),
+    Method("sc-lstm-sizes", "SC-LSTM, size by dev", _sizes("sc-lstm"), base="lstm-s-sizes"),
 )
 _SHARED = ("stl", "lstm-s", "lstm-d", "sc-lstm")
 _ALL = (*_SHARED, "relational", "paper")
@@ -122,7 +122,7 @@ _ALL_TASKS = tuple(_TASKS)
 _SUBSETS = (_ALL_TASKS, *combinations(_ALL_TASKS, 2))
 
 
-def _setting(part: str, tasks: tuple[str, ...], families: tuple[str, ...], **base: Any) -> Setting:
+def _setting(part: str, tasks: tuple[str, ...], methods: tuple[str, ...], **base: Any) -> Setting:
     """All three tasks have a row in the part's table, pairs have none."""
     words = [_TASKS[task] for task in tasks]
     return Setting(
@@ -131,17 +131,17 @@ def _setting(part: str, tasks: tuple[str, ...], families: tuple[str, ...], **bas
         part,
         _TRAINING | {"tasks": tasks} | base,
         tasks,
-        families,
+        methods,
         model="ours" if tasks == _ALL_TASKS else "",
     )
 
 
-def _share(percent: int, tasks: tuple[str, ...], families: tuple[str, ...], **base: Any) -> Setting:
+def _share(percent: int, tasks: tuple[str, ...], methods: tuple[str, ...], **base: Any) -> Setting:
     """A share of the sentences, small models, few dev sentences."""
     return _setting(
         f"{percent}%",
         tasks,
-        families,
+        methods,
         **_SMALL,
         corpus=f"{_CORPUS}?dev=500",
         fraction=percent / 100,
@@ -159,7 +159,7 @@ def _of_main_task(task: str) -> Setting:
         name=f"grid-search-main-{_TASKS[task].lower()}",
         title=f"Main task {_TASKS[task]}, grid search",
         targets=(task,),
-        families=_SIZED,
+        methods=_SIZED,
         model="",
     )
 
@@ -225,7 +225,7 @@ STUDY = Study(
     "Sharing an LSTM",
     "Does sharing help small encoders over word vectors, which way of sharing, and does MRN?",
     _SETTINGS,
-    _FAMILIES,
+    _METHODS,
     "stl",
     papers={
         "10%": _paper("10% of the sentences, beside Table 3", LU_TABLE_3),

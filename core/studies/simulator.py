@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from core.studies.study import Arms, Family, Setting, Study, one_rate
+from core.studies.study import Candidates, Method, Setting, Study, one_rate
 
 BALANCED, UNBALANCED, PLANTED, PUBLISHED = "balanced", "unbalanced", "planted", "published"
 ARCHITECTURES, PUBLISHED_UNBALANCED = "architectures", "published-unbalanced"
@@ -97,7 +97,7 @@ def _corpus(words: int, tasks: int, alpha: str, samples: int, more: str = "") ->
     )
 
 
-def _alone(base: Mapping[str, Any]) -> Arms:
+def _alone(base: Mapping[str, Any]) -> Candidates:
     """NER by itself: in a grid the same run whatever would stand beside it, since that changes no word of
     NER's. Tasks of several α stand in one corpus, which is then that of NER alone, too.
     """
@@ -116,18 +116,18 @@ _MRN: dict[str, Any] = {
     "lr_schedule": "linear",
     "head_init": "zeros",
 }
-_FAMILIES = (
-    Family("stl", "STL", arms_of=_alone),
-    Family("mtl", "MTL", ({"paradigm": "mtl"},)),
+_METHODS = (
+    Method("stl", "STL", candidates_for=_alone),
+    Method("mtl", "MTL", ({"paradigm": "mtl"},)),
     *(
-        Family(
+        Method(
             f"beside-{number}",
             f"MTL beside α = {alpha:g}",
             ({"paradigm": "mtl", "tasks": ("ner", f"sim-{number}")},),
         )
         for number, alpha in enumerate(PLANTED_ALPHAS, 1)
     ),
-    Family("mrn", "MRN with all", (_MRN,)),
+    Method("mrn", "MRN with all", (_MRN,)),
 )
 
 
@@ -194,7 +194,7 @@ _PLANTED = Setting(
         "tasks": ("ner", *(f"sim-{number}" for number in range(1, len(PLANTED_ALPHAS) + 1))),
     },
     ("ner",),
-    ("stl", *(family.name for family in _FAMILIES[2:])),
+    ("stl", *(method.name for method in _METHODS[2:])),
     seeds=tuple(range(21, 31)),
 )
 
@@ -217,7 +217,7 @@ STUDY = Study(
             for point in _POINTS.values()
         ),
     ),
-    _FAMILIES,
+    _METHODS,
     "stl",
     search_seeds=(1,),
     seeds=(1, 2, 3),

@@ -1,4 +1,4 @@
-"""What a study is: settings, the families of methods compared in them, and the one they are compared with."""
+"""What a study is: settings, the methods compared in them, and the one they are compared with."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from core.config.sweep import expand, with_seeds
 from core.registry import BY_CONFIGURATION, PREDICTED
 from core.studies.published import Reported
 
-Arms = tuple[Mapping[str, Any], ...]
-"""Candidates: each maps fields of a run to values."""
+Candidates = tuple[Mapping[str, Any], ...]
+"""Each maps fields of a run to values."""
 
 
-def mrn_arms(lambdas: Iterable[float], prior: str, **fields: Any) -> Arms:
-    """An arm of MRN with that prior for each λ."""
+def mrn_candidates(lambdas: Iterable[float], prior: str, **fields: Any) -> Candidates:
+    """A candidate of MRN with that prior for each λ."""
     return tuple({"paradigm": "mrn", "prior": prior} | fields | {"lambda": value} for value in lambdas)
 
 
@@ -27,47 +27,55 @@ def one_rate(lr: float) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class Family:
-    """One method with its candidates; dev chooses among the arms.
+class Method:
+    """A method with its candidates, among which dev chooses.
 
-    `arms_of` gives the arms for the fields of a setting, where they depend on them. `base` names the family
-    that this one changes in one thing: differences from it are reported beside those from the study's
+    `candidates_for` gives them for the fields of a setting, where they depend on these. `base` names the
+    method that this one changes in one thing: differences from it are reported beside those from the study's
     reference.
     """
 
     name: str
     title: str
-    arms: Arms = ()
+    candidates: Candidates = ()
     base: str = ""
-    arms_of: Callable[[Mapping[str, Any]], Arms] | None = field(default=None, compare=False)
+    candidates_for: Callable[[Mapping[str, Any]], Candidates] | None = field(default=None, compare=False)
 
-    def among(self, base: Mapping[str, Any]) -> Family:
-        """This family with the arms that it has in a setting of these fields."""
-        return self if self.arms_of is None else replace(self, arms=self.arms_of(base), arms_of=None)
+    def among(self, base: Mapping[str, Any]) -> Method:
+        """This method with the candidates that it has in a setting of these fields."""
+        return (
+            self
+            if self.candidates_for is None
+            else replace(self, candidates=self.candidates_for(base), candidates_for=None)
+        )
 
-    def describe(self, arm: Mapping[str, Any]) -> str:
-        """The fields in which this arm differs from the others, such as `λ=0.01`; empty for a single arm."""
+    def describe(self, candidate: Mapping[str, Any]) -> str:
+        """The fields in which a candidate differs from the others, as `λ=0.01`; empty for a single one."""
         return ", ".join(
-            f"{'λ' if name == 'lambda' else name}={_plain(arm.get(name))}" for name in self.searched
+            f"{'λ' if name == 'lambda' else name}={_plain(candidate.get(name))}" for name in self.searched
         )
 
     @property
     def searched(self) -> tuple[str, ...]:
-        """The fields in which the arms differ: those that dev chooses."""
-        names = dict.fromkeys(name for arm in self.arms for name in arm)
-        first = self.arms[0]
-        return tuple(name for name in names if any(arm.get(name) != first.get(name) for arm in self.arms))
+        """The fields in which the candidates differ: those that dev chooses."""
+        names = dict.fromkeys(name for candidate in self.candidates for name in candidate)
+        first = self.candidates[0]
+        return tuple(
+            name
+            for name in names
+            if any(candidate.get(name) != first.get(name) for candidate in self.candidates)
+        )
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One comparison: the fields common to all of its runs, the tasks whose scores count, the families.
+    """One comparison: the fields common to all of its runs, the tasks whose scores count, the methods.
 
     A field in `base` that only some runs have (the alignment, λ) is dropped for the others. `part` groups
-    settings. `search` are the fields in which the runs that choose an arm differ from those whose scores
+    settings. `search` are the fields in which the runs that choose a candidate differ from those whose scores
     count: a dev split, where the latter have none. `model` is the encoder's name in a published table.
-    `added_to` are the fields in which the base run differs, which learns the tasks that are no targets: arms
-    with the prior `predicted` add the target to it, seed by seed.
+    `added_to` are the fields in which the base run differs, which learns the tasks that are no targets:
+    candidates with the prior `predicted` add the target to it, seed by seed.
     """
 
     name: str
@@ -75,7 +83,7 @@ class Setting:
     part: str
     base: Mapping[str, Any]
     targets: tuple[str, ...]
-    families: tuple[str, ...]
+    methods: tuple[str, ...]
     search: Mapping[str, Any] = field(default_factory=dict)
     model: str = ""
     seeds: tuple[int, ...] = ()
@@ -88,7 +96,7 @@ def frozen_setting(
     corpus: str,
     tasks: str,
     epochs: int,
-    families: Iterable[str],
+    methods: Iterable[str],
     targets: str = "",
     **fields: Any,
 ) -> Setting:
@@ -101,7 +109,7 @@ def frozen_setting(
         "epochs": epochs,
         "lr_heads": 0.03,
     }
-    return Setting(name, title, "frozen", base | fields, tuple((targets or tasks).split()), tuple(families))
+    return Setting(name, title, "frozen", base | fields, tuple((targets or tasks).split()), tuple(methods))
 
 
 def beside_simulated(task: str, number: int) -> str:
@@ -137,7 +145,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Study:
-    """A sweep plus its analysis. Arms are chosen with `search_seeds`; results rest on all `seeds`.
+    """A sweep plus its analysis. Candidates are chosen with `search_seeds`; results rest on all `seeds`.
 
     `small` names a version of a few minutes: one of the settings, and over which encoder. `papers` are the
     published tables, by part. `protocol` says in plain text what a reader of the report must know of how the
@@ -153,7 +161,7 @@ class Study:
     title: str
     question: str
     settings: tuple[Setting, ...]
-    families: tuple[Family, ...]
+    methods: tuple[Method, ...]
     reference: str
     search_seeds: tuple[int, ...] = (1, 2)
     seeds: tuple[int, ...] = (1, 2, 3, 4, 5)
@@ -168,30 +176,30 @@ class Study:
     small: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        known = [family.name for family in self.families]
+        known = [method.name for method in self.methods]
         for names in (known, [setting.name for setting in self.settings]):
             if len(set(names)) < len(names):
                 raise ValueError(f"{self.name}: a name is given twice among {', '.join(names)}")
         for setting in self.settings:
-            if unknown := set(setting.families) - set(known):
-                raise ValueError(f"{self.name}/{setting.name}: no family is called {', '.join(unknown)}")
-            families = self.families_in(setting)
-            if empty := [family.name for family in families.values() if not family.arms]:
-                raise ValueError(f"{self.name}/{setting.name}: the family {empty[0]} has no arm")
-            needed = [self.reference, *(family.base for family in families.values() if family.base)]
-            if missing := [name for name in needed if name not in families]:
+            if unknown := set(setting.methods) - set(known):
+                raise ValueError(f"{self.name}/{setting.name}: no method is called {', '.join(unknown)}")
+            methods = self.methods_in(setting)
+            if empty := [method.name for method in methods.values() if not method.candidates]:
+                raise ValueError(f"{self.name}/{setting.name}: the method {empty[0]} has no candidate")
+            needed = [self.reference, *(method.base for method in methods.values() if method.base)]
+            if missing := [name for name in needed if name not in methods]:
                 raise ValueError(f"{self.name}/{setting.name}: the reference {missing[0]} is missing")
         if not self.search_seeds or not set(self.search_seeds) <= set(self.seeds):
             raise ValueError(f"{self.name}: the seeds of the search must be some of all seeds")
 
-    def family(self, name: str) -> Family:
-        """The family of that name. Raises KeyError."""
-        return {family.name: family for family in self.families}[name]
+    def method(self, name: str) -> Method:
+        """The method of that name. Raises KeyError."""
+        return {method.name: method for method in self.methods}[name]
 
-    def families_in(self, setting: Setting) -> dict[str, Family]:
-        """The setting's families by name, in its order, with the arms that they have for its tasks."""
-        families = {family.name: family for family in self.families}
-        return {name: families[name].among(setting.base) for name in setting.families}
+    def methods_in(self, setting: Setting) -> dict[str, Method]:
+        """The setting's methods by name, in its order, with the candidates that they have for its tasks."""
+        methods = {method.name: method for method in self.methods}
+        return {name: methods[name].among(setting.base) for name in setting.methods}
 
     def parts(self) -> tuple[str, ...]:
         """The parts in the order of the settings."""
@@ -216,7 +224,7 @@ class Study:
         return setting.seeds or self.seeds
 
     def search_seeds_of(self, setting: Setting) -> tuple[int, ...]:
-        """The seeds that choose among arms in a setting: as many of its own, where it has such."""
+        """The seeds that choose among candidates in a setting: as many of its own, where it has such."""
         return setting.seeds[: len(self.search_seeds)] or self.search_seeds
 
 
@@ -228,18 +236,18 @@ def _plain(value: object) -> str:
 
 @dataclass(frozen=True)
 class DevScores:
-    """Scores on the development sentences, by run and task, in [0, 1]: all that may choose an arm, so that
-    results on the test sentences were not chosen by them.
+    """Scores on the development sentences, by run and task, in [0, 1]: all that may choose a candidate, so
+    that results on the test sentences were not chosen by them.
     """
 
     by_run: Mapping[RunConfig, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
-class Arm:
-    """One candidate of a family: its own fields, and its runs by seed. STL has a run for each target.
+class Candidate:
+    """One candidate of a method: its own fields, and its runs by seed. STL has a run for each target.
 
-    `search` are the runs that choose it among the arms. Unless the setting says otherwise they are `runs`.
+    `search` are the runs that choose it among the others. Unless the setting says otherwise they are `runs`.
     """
 
     values: Mapping[str, Any]
@@ -252,16 +260,16 @@ class Arm:
 
 
 @dataclass(frozen=True)
-class Layout:
-    """A setting with its families and the runs of all their arms, by family in the setting's order.
+class SettingRuns:
+    """A setting with its methods and the runs of all their candidates, by method in the setting's order.
 
     `bases` are by seed the runs that others add their task to.
     """
 
     study: Study
     setting: Setting
-    families: Mapping[str, Family]
-    arms: Mapping[str, tuple[Arm, ...]]
+    methods: Mapping[str, Method]
+    candidates: Mapping[str, tuple[Candidate, ...]]
     bases: Mapping[int, RunConfig] = field(default_factory=dict)
 
     @property
@@ -272,27 +280,27 @@ class Layout:
     def runs(self) -> list[RunConfig]:
         """Every run that any stage may ask for, each once."""
         runs = dict.fromkeys(self.bases.values())
-        for family, arms in self.arms.items():
-            for arm in arms:
-                runs |= dict.fromkeys([*self.search_of(family, arm), *arm.of(self.seeds)])
+        for method, candidates in self.candidates.items():
+            for candidate in candidates:
+                runs |= dict.fromkeys([*self.search_of(method, candidate), *candidate.of(self.seeds)])
         return list(runs)
 
     def base_of(self, run: RunConfig) -> RunConfig | None:
         """The run that this one adds its task to, and waits for."""
         return self.bases.get(run.seed) if run.added_to is not None else None
 
-    def search_of(self, family: str, *arms: Arm) -> list[RunConfig]:
-        """The runs that choose among the arms of this family: those of `arms`. A single arm has none."""
-        seeds = self.study.search_seeds_of(self.setting) if len(self.arms[family]) > 1 else ()
-        return [run for arm in arms for seed in seeds for run in arm.search[seed]]
+    def search_of(self, method: str, *candidates: Candidate) -> list[RunConfig]:
+        """The runs of these candidates that choose among all of this method. A single candidate has none."""
+        seeds = self.study.search_seeds_of(self.setting) if len(self.candidates[method]) > 1 else ()
+        return [run for candidate in candidates for seed in seeds for run in candidate.search[seed]]
 
 
-def lay_out(
+def with_runs(
     study: Study, setting: Setting, place: Callable[[RunConfig], RunConfig] = lambda run: run
-) -> Layout:
-    """The setting's arms as runs. `place` is applied to each configuration, for folders by their whole path.
+) -> SettingRuns:
+    """The setting with its candidates as runs. `place` is applied to each, for folders by their whole path.
 
-    Raises ConfigError where an arm does not make a run.
+    Raises ConfigError where a candidate does not make a run.
     """
     seeds = study.seeds_of(setting)
 
@@ -320,107 +328,117 @@ def lay_out(
             values = {**values, "tasks": of_targets, "added_to": named}
         return with_all_seeds(values, base)
 
-    def arm(values: Mapping[str, Any]) -> Arm:
+    def candidate(values: Mapping[str, Any]) -> Candidate:
         runs = runs_of(values, setting.base)
-        return Arm(
+        return Candidate(
             values, runs, runs_of(values, {**setting.base, **setting.search}) if setting.search else runs
         )
 
-    families = study.families_in(setting)
-    arms = {name: tuple(map(arm, family.arms)) for name, family in families.items()}
-    return Layout(study, setting, families, arms, bases)
+    methods = study.methods_in(setting)
+    candidates = {name: tuple(map(candidate, method.candidates)) for name, method in methods.items()}
+    return SettingRuns(study, setting, methods, candidates, bases)
 
 
-def dev_mean(arm: Arm, seeds: Iterable[int], targets: Collection[str], dev: DevScores) -> float | None:
-    """The arm's mean dev score over seeds and targets in the search; None where one of them is missing."""
+def dev_mean(
+    candidate: Candidate, seeds: Iterable[int], targets: Collection[str], dev: DevScores
+) -> float | None:
+    """The mean dev score over seeds and targets in the search; None where one of them is missing."""
     scores = []
     for seed in seeds:
-        by_task = {task: score for run in arm.search[seed] for task, score in dev.by_run.get(run, {}).items()}
+        by_task = {
+            task: score for run in candidate.search[seed] for task, score in dev.by_run.get(run, {}).items()
+        }
         if not set(targets) <= by_task.keys():
             return None
         scores += [by_task[target] for target in targets]
     return math.fsum(scores) / len(scores)
 
 
-def chosen_arm(layout: Layout, family: str, dev: DevScores, failed: Collection[RunConfig]) -> Arm | None:
-    """The arm with the best dev mean over the search seeds, the first of equals; None while that is open.
+def chosen_candidate(
+    setting_runs: SettingRuns, method: str, dev: DevScores, failed: Collection[RunConfig]
+) -> Candidate | None:
+    """The candidate with the best dev mean over the search seeds, the first of equals; None while it is open.
 
-    An arm that failed with one of them is out. A single arm is chosen from the start.
+    A candidate that failed with one of them is out. A single candidate is chosen from the start.
     """
-    arms = layout.arms[family]
-    if len(arms) == 1:
-        return arms[0]
-    if _unknown(layout.search_of(family, *arms), dev, failed):
+    candidates = setting_runs.candidates[method]
+    if len(candidates) == 1:
+        return candidates[0]
+    if _unknown(setting_runs.search_of(method, *candidates), dev, failed):
         return None
-    seeds, targets = layout.study.search_seeds_of(layout.setting), layout.setting.targets
-    scored = [(mean, arm) for arm in arms if (mean := dev_mean(arm, seeds, targets, dev)) is not None]
+    seeds, targets = setting_runs.study.search_seeds_of(setting_runs.setting), setting_runs.setting.targets
+    scored = [
+        (mean, candidate)
+        for candidate in candidates
+        if (mean := dev_mean(candidate, seeds, targets, dev)) is not None
+    ]
     return max(scored, key=lambda pair: pair[0])[1] if scored else None
 
 
 @dataclass(frozen=True)
-class Planned:
+class StudyRun:
     """A run that a study has made or will make. `open` names the fields that dev has yet to choose for it.
 
-    `stage` is `search`, `final`, or `search, final` where the run that helps to choose an arm also counts if
-    that arm is chosen; `base` where others are added to it.
+    `stage` is `search`, `final`, or `search, final` where the run that helps to choose a candidate counts too
+    if that one is chosen; `base` where others are added to it.
     """
 
     setting: str
-    family: str
+    method: str
     stage: str
-    run: RunConfig
+    config: RunConfig
     open: tuple[str, ...] = ()
 
 
-def planned(layout: Layout, dev: DevScores, failed: Collection[RunConfig]) -> list[Planned]:
-    """Every run of the setting: the base runs, then of each family those that choose an arm and those of the
-    chosen arm.
+def planned_runs(setting_runs: SettingRuns, dev: DevScores, failed: Collection[RunConfig]) -> list[StudyRun]:
+    """Every run of the setting: the base runs, then of each method those that choose a candidate and those of
+    the chosen one.
 
-    While that is open the first arm stands for it. A family whose arms all failed has no final runs. A base
-    run is planned where it is known, or a run to come needs it.
+    While that is open the first candidate stands for it. A method whose candidates all failed has no final
+    runs. A base run is planned where it is known, or a run to come needs it.
     """
-    plan: list[Planned] = []
-    for family, arms in layout.arms.items():
-        search = dict.fromkeys(layout.search_of(family, *arms))
-        counts = frozenset(run for arm in arms for run in arm.of(layout.seeds))
+    plan: list[StudyRun] = []
+    for method, candidates in setting_runs.candidates.items():
+        search = dict.fromkeys(setting_runs.search_of(method, *candidates))
+        counts = frozenset(run for candidate in candidates for run in candidate.of(setting_runs.seeds))
         for run in search:
             stage = "search, final" if run in counts else "search"
-            plan.append(Planned(layout.setting.name, family, stage, run))
-        chosen = chosen_arm(layout, family, dev, failed)
+            plan.append(StudyRun(setting_runs.setting.name, method, stage, run))
+        chosen = chosen_candidate(setting_runs, method, dev, failed)
         if chosen is None and not _unknown(search, dev, failed):
             continue
-        to_choose = () if chosen is not None else layout.families[family].searched
+        to_choose = () if chosen is not None else setting_runs.methods[method].searched
         plan += [
-            Planned(layout.setting.name, family, "final", run, to_choose)
-            for run in (chosen or arms[0]).of(layout.seeds)
+            StudyRun(setting_runs.setting.name, method, "final", run, to_choose)
+            for run in (chosen or candidates[0]).of(setting_runs.seeds)
             if run not in search
         ]
     bases: dict[RunConfig, str] = {}
     for each in plan:
-        base = layout.base_of(each.run)
-        if base is not None and (base in dev.by_run or each.run not in dev.by_run):
-            bases.setdefault(base, each.family)
-    first = [Planned(layout.setting.name, family, "base", base) for base, family in bases.items()]
+        base = setting_runs.base_of(each.config)
+        if base is not None and (base in dev.by_run or each.config not in dev.by_run):
+            bases.setdefault(base, each.method)
+    first = [StudyRun(setting_runs.setting.name, method, "base", base) for base, method in bases.items()]
     return [*first, *plan]
 
 
-def next_runs(layout: Layout, dev: DevScores, failed: Collection[RunConfig]) -> list[RunConfig]:
+def next_runs(setting_runs: SettingRuns, dev: DevScores, failed: Collection[RunConfig]) -> list[RunConfig]:
     """The runs to make now, none that is known or has failed. Empty when the setting is at its end.
 
-    Each family goes on by itself: those that need no search, or have theirs behind them, do not wait. A run
+    Each method goes on by itself: those that need no search, or have theirs behind them, do not wait. A run
     waits for its base.
     """
-    ready = dict.fromkeys(plan.run for plan in planned(layout, dev, failed) if not plan.open)
+    ready = dict.fromkeys(plan.config for plan in planned_runs(setting_runs, dev, failed) if not plan.open)
     due = _unknown(ready, dev, failed)
-    return [run for run in due if (base := layout.base_of(run)) is None or base in dev.by_run]
+    return [run for run in due if (base := setting_runs.base_of(run)) is None or base in dev.by_run]
 
 
 def remaining(
-    plan: Sequence[Planned], dev: DevScores, failed: Collection[RunConfig]
+    plan: Sequence[StudyRun], dev: DevScores, failed: Collection[RunConfig]
 ) -> tuple[list[RunConfig], list[RunConfig]]:
     """The runs of a plan still to be made in the search and after it."""
-    search = _unknown(dict.fromkeys(each.run for each in plan if each.stage != "final"), dev, failed)
-    final = _unknown(dict.fromkeys(each.run for each in plan if each.stage == "final"), dev, failed)
+    search = _unknown(dict.fromkeys(each.config for each in plan if each.stage != "final"), dev, failed)
+    final = _unknown(dict.fromkeys(each.config for each in plan if each.stage == "final"), dev, failed)
     return search, [run for run in final if run not in search]
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.studies.study import Family, Setting, Study
-from core.studies.tea import FAMILIES as INJECTIONS
+from core.studies.study import Method, Setting, Study
+from core.studies.tea import METHODS as INJECTIONS
 
 TASKS = ("pos", "ner")
 _INJECTIONS = ("none", "input", "attention", "projected")
@@ -39,7 +39,7 @@ STUDY = Study(
         )
         for name, fields in _PARADIGMS.items()
     ),
-    tuple(Family(name, INJECTIONS[name], ({"task_embedding": name},)) for name in _INJECTIONS),
+    tuple(Method(name, INJECTIONS[name], ({"task_embedding": name},)) for name in _INJECTIONS),
     "none",
     search_seeds=(1,),
     by_task=True,

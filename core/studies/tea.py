@@ -14,7 +14,7 @@ from typing import Any
 
 from core.config import PRESETS
 from core.studies.published import MOU_CITATION, MOU_TABLE_5_4, MOU_TASKS
-from core.studies.study import Family, Paper, Setting, Study
+from core.studies.study import Method, Paper, Setting, Study
 
 TASKS = MOU_TASKS[:3]
 WEIGHT_DECAYS = (0.0, 1e-2, 1e-3)
@@ -42,7 +42,7 @@ RATES = {"small": (3e-5, 3e-4), "published": (3e-6, 3e-5)}
 BASELINE_DECAY = 1e-2
 """The weight decay of the paper's baselines (4.2)."""
 
-FAMILIES = {
+METHODS = {
     "none": "None",
     "input": "Input",
     "attention": "Attention",
@@ -52,7 +52,7 @@ FAMILIES = {
     "selu": "SELU",
 }
 """Every way to inject task embeddings, with its title."""
-_SST_ALONE = Family("sst-alone", "SST alone", ({"paradigm": "stl", "tasks": TASKS[:1]},))
+_SST_ALONE = Method("sst-alone", "SST alone", ({"paradigm": "stl", "tasks": TASKS[:1]},))
 
 
 def _setting(part: str, decay: float, heads: str) -> Setting:
@@ -64,7 +64,7 @@ def _setting(part: str, decay: float, heads: str) -> Setting:
         part,
         _PARTS[part] | {"tasks": TASKS, "weight_decay": decay, "pair_heads": heads},
         TASKS,
-        (*FAMILIES, *[_SST_ALONE.name] * has_baseline),
+        (*METHODS, *[_SST_ALONE.name] * has_baseline),
         model=words,
     )
 
@@ -81,7 +81,7 @@ def _at_rate(part: str, rate: float) -> Setting:
         name=f"{setting.name}-rate-{rate:g}",
         title=f"{setting.title}, {words}",
         base={**setting.base, **rates},
-        families=("none", "input"),
+        methods=("none", "input"),
         model=f"{setting.model}, {words}",
     )
 
@@ -119,7 +119,7 @@ STUDY = Study(
         )
     ),
     (
-        *(Family(name, title, ({"task_embedding": name},)) for name, title in FAMILIES.items()),
+        *(Method(name, title, ({"task_embedding": name},)) for name, title in METHODS.items()),
         _SST_ALONE,
     ),
     "none",

@@ -11,7 +11,7 @@ import re
 from itertools import combinations
 from typing import Any
 
-from core.studies.study import Family, Setting, Study, one_rate
+from core.studies.study import Method, Setting, Study, one_rate
 
 TASKS: dict[str, str] = {
     "pos@conll2003": "CoNLL-2003 POS",
@@ -63,12 +63,12 @@ _PARTS: dict[str, dict[str, Any]] = {
     "all words": _SMALL | {"corpus": f"joined:{_BASES}?dev=100", "epochs": 10},
 }
 
-_FAMILIES = (
-    Family("stl", "STL", ({"paradigm": "stl"},)),
-    Family("mtl", "MTL", ({"paradigm": "mtl"},)),
+_METHODS = (
+    Method("stl", "STL", ({"paradigm": "stl"},)),
+    Method("mtl", "MTL", ({"paradigm": "mtl"},)),
     # What may predict gains: what one run of all tasks measures, and what MRN learns of them.
-    Family("joint", "MTL of all tasks", ({"paradigm": "mtl"},)),
-    Family(
+    Method("joint", "MTL of all tasks", ({"paradigm": "mtl"},)),
+    Method(
         "mrn",
         "MRN of all tasks",
         (
@@ -80,7 +80,7 @@ _FAMILIES = (
 )
 
 
-def _setting(part: str, tasks: tuple[str, ...], families: tuple[str, ...], base: dict[str, Any]) -> Setting:
+def _setting(part: str, tasks: tuple[str, ...], methods: tuple[str, ...], base: dict[str, Any]) -> Setting:
     name = "-".join([part, *tasks]) if len(tasks) == 2 else f"{part}-joint"
     return Setting(
         re.sub(r"[^a-z0-9]+", "-", name.lower()),
@@ -88,7 +88,7 @@ def _setting(part: str, tasks: tuple[str, ...], families: tuple[str, ...], base:
         part,
         base | {"tasks": tasks},
         tasks,
-        families,
+        methods,
     )
 
 
@@ -115,7 +115,7 @@ STUDY = Study(
         *(setting for part, base in _PARTS.items() for setting in _settings(part, tuple(TASKS), base)),
         *_settings("demo", _DEMO_TASKS, _DEMO),
     ),
-    _FAMILIES,
+    _METHODS,
     "stl",
     search_seeds=(1,),
     seeds=(1, 2, 3),

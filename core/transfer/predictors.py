@@ -26,8 +26,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
-from scipy.stats import percentileofscore, rankdata, spearmanr
 
 from core.transfer.features import (
     CURVE_FEATURES,
@@ -111,6 +109,8 @@ class Predictor:
         """Values (Q, F) as the regression takes them: of a single number the share of all pairs' below it."""
         if self.values.shape[1] != 1:
             return values
+        from scipy.stats import percentileofscore  # here as below: the page imports this module
+
         below = percentileofscore(self.values[self.known, 0], values[:, 0], kind="mean", nan_policy="omit")
         return np.asarray(below, dtype=np.float64)[:, None] / 100
 
@@ -180,6 +180,8 @@ class Regression:
         It leaves out the share of training pairs that gain: that is smaller where pairs that gain are left
         out, so log-odds from several folds rank the tested pairs the wrong way round.
         """
+        from scipy.special import expit
+
         inputs = self.scaled(values)
         # Rounded, so that the last digits of the solution do not rank pairs with equal features.
         score = np.round((inputs - self.mean) @ self.weights, 6)
@@ -335,6 +337,8 @@ def left_out_probabilities(pairs: Pairs, predictor: Predictor) -> dict[Pair, flo
 
 def _figures(probability: Floats, score: Floats, gains: Floats) -> list[float]:
     """Accuracy, F1, ROC AUC and Spearman's correlation of predictions (P,) for gains (P,)."""
+    from scipy.stats import rankdata
+
     gained, predicted = gains > 0, probability > 0.5
     gaining, losing = int(gained.sum()), int((~gained).sum())
     f1 = 2 * int((predicted & gained).sum()) / max(int(predicted.sum()) + gaining, 1)
@@ -349,6 +353,8 @@ def rank_correlation(values: ArrayLike, others: ArrayLike) -> float:
     first, second = np.asarray(values), np.asarray(others)
     if len(first) < 3 or not np.ptp(first) or not np.ptp(second):
         return math.nan
+    from scipy.stats import spearmanr
+
     return float(spearmanr(first, second).statistic)
 
 

@@ -155,7 +155,7 @@ def _what_sharing_did(table: ResultTable, steps: Sequence[Step], row: ResultRow,
     chart(
         forest_chart(view, task_colours()),
         key="sharing",
-        revision=" ".join([*view.targets, *view.families]),
+        revision=" ".join([*view.targets, *view.rows]),
         still=True,
         alt="Differences between paradigms and encoders per task with their 95% intervals",
     )
@@ -283,11 +283,11 @@ def difference_view(table: ResultTable, compared: Scope, shown: list[Difference]
         st.caption(f"No other configuration shares a task with {escape(table.row(baseline).name)}.")
         return
     view = forest(shown, table, baseline)
-    with st.container(height=640 if len(view.families) > _TALL else "content", border=False):
+    with st.container(height=640 if len(view.rows) > _TALL else "content", border=False):
         chart(
             forest_chart(view, task_colours()),
             key="compare_forest",
-            revision=" ".join([view.reference, *view.families]),
+            revision=" ".join([view.reference, *view.rows]),
             still=True,
             alt=f"Differences from {view.reference} with their 95% intervals",
         )

@@ -20,14 +20,21 @@ from core.store import Store
 from core.store.records import ACTIVE, MetricKey, MetricSeries, Run, RunState
 from core.studies import STUDIES, Study, load_study, may_change_encoder
 from core.studies.analysis import Result
-from core.studies.study import Layout
+from core.studies.study import SettingRuns
 from core.tasks import KINDS, Kind
 from core.tasks.confusion import Confusion
 from dashboard.shared.run_views import tasks_in_order
 from dashboard.theme import TASK_COLOURS, colours
 from jobs.engines import default_engine
 from jobs.queue.maintenance import QueueMaintenance
-from jobs.studies.progress import Outstanding, Standing, StudyRuns, Version, launch_prefix, outstanding
+from jobs.studies.progress import (
+    RunCounts,
+    SettingCounts,
+    StudyOptions,
+    StudyRuns,
+    counts_by_setting,
+    launch_prefix,
+)
 
 LIVE = 2.0
 """Seconds between two looks at what goes on."""
@@ -128,53 +135,53 @@ def _task_order(url: str, newest: int, count: int) -> list[str]:
     return tasks_in_order(_open(url).runs(archived=None))
 
 
-@st.cache_resource(max_entries=24, show_spinner="Laying out the study")
-def _study(url: str, version: Version) -> tuple[list[Layout], StudyRuns, threading.Lock]:
-    layouts = version.layouts()
-    return layouts, StudyRuns(_open(url), layouts, may_read=False), threading.Lock()
+@st.cache_resource(max_entries=24, show_spinner="Reading the study")
+def _study(url: str, options: StudyOptions) -> tuple[list[SettingRuns], StudyRuns, threading.Lock]:
+    settings = options.settings()
+    return settings, StudyRuns(_open(url), settings, may_read=False), threading.Lock()
 
 
-def study_results(version: Version) -> tuple[Study, list[Result]]:
-    """A study in that version, and its results by now. Raises MRNLabError if unknown."""
-    layouts, runs, lock = _study(database_url(), version)
+def study_results(options: StudyOptions) -> tuple[Study, list[Result]]:
+    """A study with these options, and its results by now. Raises MRNLabError if unknown."""
+    settings, runs, lock = _study(database_url(), options)
     with lock:
-        return layouts[0].study, runs.results()
+        return settings[0].study, runs.results()
 
 
-def study_standing(version: Version) -> Standing:
+def study_counts(options: StudyOptions) -> RunCounts:
     """How far a study is. Raises MRNLabError if unknown."""
-    _, runs, lock = _study(database_url(), version)
+    _, runs, lock = _study(database_url(), options)
     with lock:
-        return runs.look().standing
+        return runs.look().counts
 
 
-def study_outstanding(version: Version) -> list[Outstanding]:
+def study_counts_by_setting(options: StudyOptions) -> list[SettingCounts]:
     """What is still to be run of a study, and how long it takes. Raises MRNLabError if unknown."""
-    return _outstanding(database_url(), version, study_standing(version))
+    return _counts_by_setting(database_url(), options, study_counts(options))
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)
-def _outstanding(url: str, version: Version, standing: Standing) -> list[Outstanding]:
-    _, runs, lock = _study(url, version)
+def _counts_by_setting(url: str, options: StudyOptions, counts: RunCounts) -> list[SettingCounts]:
+    _, runs, lock = _study(url, options)
     with lock:
-        return outstanding(_open(url), runs.look())
+        return counts_by_setting(_open(url), runs.look())
 
 
-def study_grid(version: Version) -> pd.DataFrame:
-    """The table of a study of simulated tasks in that version (`core.transfer.grid`)."""
-    return _study_grid(database_url(), version, study_standing(version))
+def study_grid(options: StudyOptions) -> pd.DataFrame:
+    """The table of a study of simulated tasks with these options (`core.transfer.grid`)."""
+    return _study_grid(database_url(), options, study_counts(options))
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _study_grid(url: str, version: Version, standing: Standing) -> pd.DataFrame:
+def _study_grid(url: str, options: StudyOptions, counts: RunCounts) -> pd.DataFrame:
     from jobs.studies.grids import GridRuns
 
-    layouts, runs, lock = _study(url, version)
+    settings, runs, lock = _study(url, options)
     with lock:
-        return GridRuns(_open(url), layouts, runs).table()
+        return GridRuns(_open(url), settings, runs).table()
 
 
-def studies_by_now() -> dict[str, tuple[Study, list[Result], Standing, float | None]]:
+def studies_by_now() -> dict[str, tuple[Study, list[Result], RunCounts, float | None]]:
     """Every study by name: its results, how far it is, the seconds that are left where past runs tell."""
     return _studies_by_now(database_url(), store().counts(), *_newest_and_count(database_url()))
 
@@ -182,15 +189,15 @@ def studies_by_now() -> dict[str, tuple[Study, list[Result], Standing, float | N
 @st.cache_resource(max_entries=4, show_spinner="Looking for runs of the studies")
 def _studies_by_now(
     url: str, counts: Mapping[RunState, int], newest: int, count: int
-) -> dict[str, tuple[Study, list[Result], Standing, float | None]]:
+) -> dict[str, tuple[Study, list[Result], RunCounts, float | None]]:
     """Read anew only when a run was added or deleted, or has changed its state."""
     by_now = {}
     for name in STUDIES:
-        whole = Version(name)
-        left = [part.seconds for part in study_outstanding(whole) if part.to_run]
+        whole = StudyOptions(name)
+        left = [part.seconds for part in study_counts_by_setting(whole) if part.to_run]
         known = [seconds for seconds in left if seconds is not None]
         seconds = sum(known) if len(known) == len(left) else None
-        by_now[name] = (*study_results(whole), study_standing(whole), seconds)
+        by_now[name] = (*study_results(whole), study_counts(whole), seconds)
     return by_now
 
 

@@ -28,7 +28,7 @@ from dashboard.studies.views import failures, has_scores, sample_forest, study_f
 from dashboard.text import escape
 from dashboard.theme import colours
 from jobs.studies.follow import follower, start_study, stop_study
-from jobs.studies.progress import Standing, Version
+from jobs.studies.progress import RunCounts, StudyOptions
 from jobs.studies.report import cost_sheet, overview, paper_sheet, setting_sheet
 
 _PROBLEM = "study_problem"
@@ -58,7 +58,7 @@ def studies() -> None:
 
 def _table() -> None:
     """A row for each study: question, result so far, runs done of all, time, one button."""
-    for name, (study, results, standing, seconds) in resources.studies_by_now().items():
+    for name, (study, results, counts, seconds) in resources.studies_by_now().items():
         with st.container(key=f"study_row_{name}"):
             question, found, done, act = st.columns(_COLUMNS, vertical_alignment="center")
         with question:
@@ -66,8 +66,8 @@ def _table() -> None:
             st.caption(escape(study.question))
         found.markdown(escape(_result_so_far(study, results)))
         with done:
-            st.markdown(f"{standing.done:,} of {standing.total:,}")
-            st.caption(_time_left(standing, seconds))
+            st.markdown(f"{counts.done:,} of {counts.total:,}")
+            st.caption(_time_left(counts, seconds))
         with act:
             _launch_or_stop(study, [], f"study_{name}")
 
@@ -80,17 +80,17 @@ def _result_so_far(study: Study, results: Sequence[Result]) -> str:
     return "No run in this store yet." if study.sample is None else study.sample.words
 
 
-def _time_left(standing: Standing, seconds: float | None) -> str:
-    if standing.active:
-        return f"{plural(standing.active, 'run')} queued or in progress"
-    if standing.done == standing.total:
+def _time_left(counts: RunCounts, seconds: float | None) -> str:
+    if counts.active:
+        return f"{plural(counts.active, 'run')} queued or in progress"
+    if counts.done == counts.total:
         return "complete"
     return "time not known yet" if seconds is None else f"about {duration(seconds)} left"
 
 
 def _study(name: str) -> None:
     """The page of one study: question, launch, the picture of its first answer, its results part by part."""
-    study, results = resources.study_results(Version(name))
+    study, results = resources.study_results(StudyOptions(name))
     st.page_link(_PAGE, label="All studies", icon=":material/arrow_back:")
     st.subheader(escape(study.title), anchor=False)
     st.markdown(escape(study.question))
@@ -99,36 +99,38 @@ def _study(name: str) -> None:
     if not scored and (view := sample_forest(study)).marks:
         _forest(view, f"card_{name}", colours(resources.task_order()))
         st.caption(escape(study.sample.words if study.sample else ""))
-    version = _results(name)
+    options = _results(name)
     with head:
-        live(partial(_state, study, version), resources.pace, key=f"study_{name}")
+        live(partial(_state, study, options), resources.pace, key=f"study_{name}")
 
 
-def _state(study: Study, part: Version) -> None:
+def _state(study: Study, part: StudyOptions) -> None:
     """How far the study is, and the buttons that run it."""
-    standing = resources.study_standing(Version(study.name))
+    counts = resources.study_counts(StudyOptions(study.name))
     methods, settings = (plural(len(things), noun) for things, noun in (
-        (study.families, "method"), (study.settings, "setting"),
+        (study.methods, "method"), (study.settings, "setting"),
     ))  # fmt: skip
     st.caption(
         f"{settings} ({', '.join(study.parts())}), {methods}, {plural(len(study.seeds), 'seed')}. "
-        f"{standing.done:,} of {plural(standing.total, 'run')} done in this store."
+        f"{counts.done:,} of {plural(counts.total, 'run')} done in this store."
     )
-    if standing.active:
-        st.progress(standing.done / standing.total)
+    if counts.active:
+        st.progress(counts.done / counts.total)
     with st.container(horizontal=True, vertical_alignment="center"):
         _launch_or_stop(study, [("This part", part, "part")], study.name)
         if study.pairs:
             st.page_link("transfer/page.py", label="Gains of all pairs", icon=":material/hub:")
-    if standing.failed:
-        st.caption(f":material/warning: {plural(standing.failed, 'run')} failed; Runs tells why.")
+    if counts.failed:
+        st.caption(f":material/warning: {plural(counts.failed, 'run')} failed; Runs tells why.")
 
 
-def _results(name: str) -> Version:
-    """The results of a study, part by part; the version of it that is shown."""
+def _results(name: str) -> StudyOptions:
+    """The results of a study, part by part; the options of what is shown."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         encoder, training = _encoder(name)
-        study, results = resources.study_results(Version(name, encoder=encoder, encoder_training=training))
+        study, results = resources.study_results(
+            StudyOptions(name, encoder=encoder, encoder_training=training)
+        )
         part = segments(
             "Part", {part: capitalised(part) for part in study.parts()}, key="part", labelled=True
         )
@@ -136,9 +138,9 @@ def _results(name: str) -> Version:
     scored_results = [result for result in of_part if has_scores(result)]
     if not scored_results:
         st.caption("No run of this part has finished in this store.")
-    version = Version(study.name, part, encoder=encoder, encoder_training=training)
+    options = StudyOptions(study.name, part, encoder=encoder, encoder_training=training)
     if scored_results and study.by_relatedness:
-        _grid(version)
+        _grid(options)
     _overview(study, of_part)
     if (view := table_view(study, part, results)) is not None:
         _paper(view, study)
@@ -146,45 +148,45 @@ def _results(name: str) -> Version:
         for result in _chosen(scored_results):
             _setting(result, study)
         _notes(study, of_part)
-    return version
+    return options
 
 
-def _launch_or_stop(study: Study, more: Sequence[tuple[str, Version, str]], key: str) -> None:
+def _launch_or_stop(study: Study, more: Sequence[tuple[str, StudyOptions, str]], key: str) -> None:
     """The one button of a study: stops it while its runs wait or train, else opens what can be launched."""
     of_study, why = st.session_state.get(_PROBLEM, ("", ""))
     if of_study == study.name:
         problem(why)
-    whole = Version(study.name)
-    standing = resources.study_standing(whole)
+    whole = StudyOptions(study.name)
+    counts = resources.study_counts(whole)
     followed = follower(resources.store(), study.name) is not None
-    if standing.active or followed:
+    if counts.active or followed:
         st.button(
             "Stop the study", icon=":material/stop_circle:", key=f"stop_{study.name}",
-            help=f"{plural(standing.active, 'run')} queued or in progress"
+            help=f"{plural(counts.active, 'run')} queued or in progress"
             + "; the others follow by themselves." * followed,
             on_click=actions.perform, args=(stop_study, study.name),
         )  # fmt: skip
-    if followed or standing.done == standing.total:
+    if followed or counts.done == counts.total:
         return
-    label = "Go on" if standing.done else "Launch"
+    label = "Go on" if counts.done else "Launch"
     opened = st.popover(label, icon=":material/play_arrow:", key=f"{key}_menu", on_change="rerun")
     with opened:
         if not opened.open:
             return
-        small = [("A smaller version", Version(study.name, **study.small), f"{study.name}_small")]
-        for words, version, key in [*(small if study.small else []), *more, ("All of it", whole, study.name)]:
-            _launch(words, version, key)
+        small = [("A smaller version", StudyOptions(study.name, **study.small), f"{study.name}_small")]
+        for words, options, key in [*(small if study.small else []), *more, ("All of it", whole, study.name)]:
+            _launch(words, options, key)
 
 
-def _launch(words: str, version: Version, key: str) -> None:
-    """A button that queues what is missing of that version, with the count, the time and the command; nothing
+def _launch(words: str, options: StudyOptions, key: str) -> None:
+    """A button that queues what these options lack, with the count, the time and the command; nothing
     where nothing is missing.
     """
-    standing = resources.study_standing(version)
-    missing = standing.total - standing.done - standing.active - standing.failed
+    counts = resources.study_counts(options)
+    missing = counts.total - counts.done - counts.active - counts.failed
     if not missing:
         return
-    settings = resources.study_outstanding(version)
+    settings = resources.study_counts_by_setting(options)
     times = [setting.seconds for setting in settings if setting.seconds is not None]
     time = duration(sum(times)) if len(times) == len(settings) else "an unknown time"
     st.markdown(f"**{words}**: {plural(missing, 'run')}, {time}.")
@@ -193,21 +195,21 @@ def _launch(words: str, version: Version, key: str) -> None:
         sure = st.checkbox(f"Launch {plural(missing, 'run')} that take {time}", key=f"sure_{key}")
     st.button(
         "Launch", icon=":material/play_arrow:", key=f"launch_{key}", disabled=not sure,
-        on_click=_start, args=(version,),
+        on_click=_start, args=(options,),
     )  # fmt: skip
-    st.code(shlex.join(["mrnlab", *version.arguments()]), language=None)
+    st.code(shlex.join(["mrnlab", *options.arguments()]), language=None)
 
 
-def _start(version: Version) -> None:
+def _start(options: StudyOptions) -> None:
     """As a callback, so that no refresh of the page comes between the click and what it does."""
     st.session_state.pop(_PROBLEM, None)
     try:
-        left_out = start_study(resources.store(), version)
+        left_out = start_study(resources.store(), options)
     except MRNLabError as error:
-        st.session_state[_PROBLEM] = version.study, str(error)
+        st.session_state[_PROBLEM] = options.study, str(error)
         return
-    queued = resources.study_standing(version).active
-    words = f"{plural(queued, 'run')} of {version.study} queued; the others follow by themselves."
+    queued = resources.study_counts(options).active
+    words = f"{plural(queued, 'run')} of {options.study} queued; the others follow by themselves."
     actions.toast(" ".join([words, *left_out]))
 
 
@@ -238,12 +240,12 @@ def _paper(view: TableView, study: Study) -> None:
             st.caption(COST_NOTE)
 
 
-def _grid(version: Version) -> None:
+def _grid(options: StudyOptions) -> None:
     """F1 of simulated tasks: the paper's Figure 3 from our cells, and the errors of its formulas there."""
     from core.transfer.grid import figure_3
     from jobs.studies.grids import published_sheet
 
-    table = resources.study_grid(version)
+    table = resources.study_grid(options)
     if len(points := figure_3(table)):
         st.subheader("F1 by words, relatedness and number of tasks", anchor=False)
         for column, (panel, of_panel) in zip(st.columns(3), points.groupby("panel"), strict=False):
@@ -257,17 +259,17 @@ def _grid(version: Version) -> None:
             "As Figure 3 of Bettgenhäuser et al. (2020): mean over seeds, bars are 95% intervals. STL is NER "
             "alone, T = 0. AMI is the mean of a line's cells."
         )
-    if (sheet := published_sheet(table, str(version.part))) is not None:
+    if (sheet := published_sheet(table, str(options.part))) is not None:
         st.subheader("Published formulas", anchor=False)
         show_table(sheet, alt="Errors of the published formulas on our cells")
         st.caption(escape(sheet.caption))
 
 
 def _overview(study: Study, results: Sequence[Result]) -> None:
-    """Settings × families: the mean difference to the reference."""
+    """Settings × methods: the mean difference to the reference."""
     if not any(MEAN in outcome.differences for result in results for outcome in result.outcomes):
         return
-    reference = study.family(study.reference).title
+    reference = study.method(study.reference).title
     with st.container(height=_TALL if len(results) > _MANY else "content", border=False):
         alt = f"Mean difference from {reference} by method and setting"
         show_table(overview(study, results), alt=alt, columns_first=True)
@@ -313,7 +315,7 @@ def _forest(view: Forest, key: str, look: dict[str, str]) -> None:
     chart(
         forest_chart(view, look),
         key=key,
-        revision=" ".join(view.families),
+        revision=" ".join(view.rows),
         still=True,
         alt=f"Differences from {view.reference} with their 95% intervals",
     )

@@ -28,17 +28,17 @@ def sample_forest(study: Study) -> Forest:
 
 
 def study_forest(result: Result, shown: tuple[str, ...] = ()) -> Forest:
-    """The paired differences of every family from the reference, on each target and in the mean."""
+    """The paired differences of every method from the reference, on each target and in the mean."""
     shown = shown or targets(result)
-    others = [outcome for outcome in result.outcomes if outcome.family.name != result.reference]
+    others = [outcome for outcome in result.outcomes if outcome.method.name != result.reference]
     marks = []
     for row, outcome in enumerate(others):
         for target in shown:
             if (delta := outcome.differences.get(target)) is not None:
-                words = f"{outcome.family.title}, {target}: {delta.sentence}"
+                words = f"{outcome.method.title}, {target}: {delta.sentence}"
                 marks.append(Mark.of(delta, row, target, words))
-    titles = tuple(outcome.family.title for outcome in others)
-    return Forest(titles, shown, result.outcome(result.reference).family.title, tuple(marks))
+    titles = tuple(outcome.method.title for outcome in others)
+    return Forest(titles, shown, result.outcome(result.reference).method.title, tuple(marks))
 
 
 def targets(result: Result) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.paths import keep_private
+from core.paths import set_umask
 
 # Each module adds its verbs to the app.
 from jobs.cli import (  # noqa: F401
@@ -27,5 +27,5 @@ def main() -> None:
     """The console script `mrnlab`."""
     guard_standard_streams()
     with guarded():
-        keep_private()
+        set_umask()
         app()

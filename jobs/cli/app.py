@@ -21,7 +21,7 @@ from core.errors import MRNLabError
 from core.paths import home
 from core.plain_text import message_text, shortened, without_passwords
 from core.store import Store
-from jobs.cli.output import say, tell
+from jobs.cli.output import log, print_text
 from jobs.engines import ENGINES
 
 # In the order of a run's life, which is also the order of the help.
@@ -62,10 +62,10 @@ def _reported_errors() -> Iterator[None]:
         if error.errno not in _REFUSALS and not is_missing:
             raise
         refused = f"'{place}' cannot be read or written: " if place else ""
-        tell(message_text(f"{refused}{error.strerror}."), err=True)
+        print_text(message_text(f"{refused}{error.strerror}."), err=True)
         raise typer.Exit(2) from None
     except MRNLabError as error:
-        tell(str(error), err=True)
+        print_text(str(error), err=True)
         raise typer.Exit(2) from None
     except _UsageError as error:
         error.message = message_text(error.message)
@@ -200,5 +200,5 @@ def guarded() -> Iterator[None]:
         ]
         settings = [value for name, value in os.environ.items() if name.startswith("MRNLAB_")]
         details = without_passwords("\n".join(lines), *sys.argv, *settings)
-        say(f"mrnlab met an unknown error ({type(error).__name__}); please report this:\n\n{details}")
+        log(f"mrnlab met an unknown error ({type(error).__name__}); please report this:\n\n{details}")
         raise SystemExit(UNFORESEEN) from None

@@ -15,7 +15,7 @@ from core.errors import MRNLabError
 from core.recording.owner import hostname
 from core.store import ACTIVE, Run, RunState, Store
 from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, opened_store, whole
-from jobs.cli.output import print_json, print_table, say, tell
+from jobs.cli.output import log, print_json, print_table, print_text
 from jobs.queue import control
 from jobs.queue.control import PRIORITIES, Answer
 from jobs.queue.maintenance import resume_lost
@@ -25,7 +25,7 @@ from jobs.worker.slots import standing_still
 def _answer(answers: Sequence[Answer]) -> None:
     """Every answer in words; exit code 2 where a run refused."""
     for answer in answers:
-        tell(answer.message, err=not answer.done)
+        print_text(answer.message, err=not answer.done)
     if not all(answer.done for answer in answers):
         raise typer.Exit(2)
 
@@ -70,7 +70,7 @@ def stop(
             requested = Counter(store.request_stops(store.launched(sweep, ACTIVE)).values())
         if not requested:
             raise MRNLabError(f"No run of '{sweep}' is in progress or queued.")
-        tell(
+        print_text(
             f"Queued runs of '{sweep}' that are stopped: {requested[RunState.CANCELLED]:,}. "
             f"Runs that stop at their next step: {requested[RunState.CANCELLING]:,}."
         )
@@ -120,7 +120,7 @@ def delete(
             megabytes = goes.checkpoint_bytes / 1e6
             question = f"Delete {goes.runs} run(s), {goes.scores} scores and {megabytes:.1f} MB for good?"
             if not typer.confirm(question, err=True):
-                say("Nothing was deleted.")
+                log("Nothing was deleted.")
                 raise typer.Exit(1)
         _answer(control.delete(store, run))
 
@@ -153,7 +153,7 @@ def queue(
     trained_rows = list(map(_trained_row, training))
     if json_:
         names = ("id", "state", "machine", "process", "step", "total_steps", "sweep")
-        waiting_names = ("id", "priority", "attempt", "retries", "waiting_for")
+        waiting_names = ("id", "priority", "attempt", "retries", "launch", "waiting_for")
         print_json(
             {
                 "paused_since": paused_since and paused_since.isoformat(),
@@ -162,7 +162,7 @@ def queue(
                 "standing_still": [dataclasses.asdict(holder) for holder in holders],
                 "waiting_in_all": len(waiting),
                 "waiting": [
-                    {name: getattr(run, name) for name in waiting_names} | {"sweep": run.launch}
+                    {"sweep" if name == "launch" else name: getattr(run, name) for name in waiting_names}
                     for run in first
                 ],
             }
@@ -170,21 +170,21 @@ def queue(
         return
     if paused_since is not None:
         since = f"{paused_since.astimezone():%d %b %H:%M}"
-        tell(f"The queue is paused since {since}; `mrnlab queue resume` goes on.")
+        print_text(f"The queue is paused since {since}; `mrnlab queue resume` goes on.")
     for host, moment in drained.items():
-        tell(f"{host} takes no runs since {moment.astimezone():%d %b %H:%M}.")
+        print_text(f"{host} takes no runs since {moment.astimezone():%d %b %H:%M}.")
     if not training and not waiting:
-        tell("No runs in progress or queued.")
+        print_text("No runs in progress or queued.")
     if training:
         rows = [(run_id, state.word, *rest) for run_id, state, *rest in trained_rows]
         print_table(("run", "state", "machine", "process", "step", "of", "sweep"), rows)
     if waiting:
         rest = f"; the first {limit:,}, in the order in which they start:" if len(waiting) > limit else "."
-        tell(f"Queued: {len(waiting):,}{rest}")
+        print_text(f"Queued: {len(waiting):,}{rest}")
         rows = [(run.id, run.priority, run.attempt, run.launch, run.waiting_for) for run in first]
         print_table(("run", "priority", "attempt", "sweep", "waits for"), rows)
     for holder in holders:
-        tell(f"{holder} `mrnlab doctor --fix` ends it now.")
+        print_text(f"{holder} `mrnlab doctor --fix` ends it now.")
 
 
 def _trained_row(run: Run) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from core.corpora.reading import reading_rows
 from core.tasks import KINDS
 from core.wording import all_of
 from jobs.cli.app import JSON_OPTION, app
-from jobs.cli.output import print_json, tell
+from jobs.cli.output import print_json, print_text
 from jobs.reports.render import aligned
 
 
@@ -47,22 +47,22 @@ def corpus(
         return
     examples = all_of(list(dict.fromkeys(KINDS[task.scheme].examples for task in summary.tasks)))
     sizes = [f"{size.sentences:,} {split}" for split, size in summary.splits.items()]
-    tell(f"{all_of(sizes)} {examples}, {sum(size.tokens for size in summary.splits.values()):,} words.")
+    print_text(f"{all_of(sizes)} {examples}, {sum(size.tokens for size in summary.splits.values()):,} words.")
     printed = print_readings(summary.readings)
     for note in summary.notes:
         if note not in printed:
-            tell(note)
+            print_text(note)
 
 
 def print_readings(readings: Iterable[Reading], *, err: bool = False) -> set[str]:
     """Prints what each column of these files was taken for. Returns the notes that were printed."""
     printed: set[str] = set()
     for reading in readings:
-        tell(reading.title, err=err)
+        print_text(reading.title, err=err)
         rows = [(row["Name"], row["Read as"], row["Examples"]) for row in reading_rows(reading)]
-        tell(aligned(("name", "read as", "examples"), rows), err=err)
+        print_text(aligned(("name", "read as", "examples"), rows), err=err)
         for note in reading.all_notes:
-            tell(note, err=err)
+            print_text(note, err=err)
         printed |= set(reading.all_notes)
     return printed
 

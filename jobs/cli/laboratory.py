@@ -17,7 +17,7 @@ from core.plain_text import without_passwords
 from core.store import back_up
 from core.store.engine import check_shared, parse_url
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
-from jobs.cli.output import print_json, say, tell
+from jobs.cli.output import log, print_json, print_text
 from jobs.queue.doctor import Examination, Finding, Fix, Severity, examine
 from jobs.worker.liveness import hang_limit
 
@@ -39,12 +39,12 @@ def doctor(
     else:
         _print_facts(examination.facts)
         for finding in examination.findings:
-            tell(f"\n{finding.severity.value:>14}  {finding.message}")
+            print_text(f"\n{finding.severity.value:>14}  {finding.message}")
             if finding.fix is not None:
                 said = done[finding][0] if finding in done else "(mrnlab doctor --fix)"
-                tell(f"{'fix':>14}  {finding.fix.what} {said}")
+                print_text(f"{'fix':>14}  {finding.fix.what} {said}")
         if not examination.findings:
-            tell("All is well.")
+            print_text("All is well.")
     problems = [finding for finding in examination.findings if finding.severity is Severity.PROBLEM]
     if not all(done.get(finding, ("", False))[1] for finding in problems):
         raise typer.Exit(1)
@@ -80,7 +80,7 @@ def _print_facts(facts: Mapping[str, Any]) -> None:
             text = ", ".join(f"{key} {item}" for key, item in value.items()) or "none"
         elif isinstance(value, list):
             text = "; ".join(map(str, value)) or "none"
-        tell(f"{what.replace('_', ' '):>14}  {text}")
+        print_text(f"{what.replace('_', ' '):>14}  {text}")
 
 
 @app.command()
@@ -96,7 +96,7 @@ def backup(
     if json_:
         print_json({"place": str(made.file), "runs": made.runs, "rows": made.rows, "bytes": made.size})
     else:
-        say(f"{made.runs:,} runs, {made.rows:,} rows, {made.size / 1e6:,.1f} MB: {made.file}")
+        log(f"{made.runs:,} runs, {made.rows:,} rows, {made.size / 1e6:,.1f} MB: {made.file}")
 
 
 @app.command()
@@ -119,7 +119,7 @@ def dashboard(ctx: typer.Context) -> None:
     if ctx.obj is not None:
         os.environ["MRNLAB_DB"] = ctx.obj
     check_shared(parse_url(database_url()))
-    say(f"Store: {without_passwords(database_url())}")  # Streamlit tells the address
+    log(f"Store: {without_passwords(database_url())}")  # Streamlit tells the address
     script = Path(__file__).parents[2] / "dashboard" / "app.py"
     os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", str(script), *ctx.args])
 
@@ -152,8 +152,10 @@ def export(
         )
         return
     if made.no_folders_because:
-        say(made.no_folders_because)
-    tell(f"Run {run} is exported to {made.folder} ({made.size / 1e6:,.1f} MB); README.md says how to use it.")
+        log(made.no_folders_because)
+    print_text(
+        f"Run {run} is exported to {made.folder} ({made.size / 1e6:,.1f} MB); README.md says how to use it."
+    )
 
 
 @app.command("import")
@@ -173,6 +175,6 @@ def import_(
     if json_:
         print_json({"run": made.run_id, "was_there": made.was_there})
     elif made.was_there:
-        tell(f"The store already has this run, as run {made.run_id}. --again imports it once more.")
+        print_text(f"The store already has this run, as run {made.run_id}. --again imports it once more.")
     else:
-        tell(f"Imported as run {made.run_id}.")
+        print_text(f"Imported as run {made.run_id}.")

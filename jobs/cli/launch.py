@@ -19,7 +19,7 @@ from core.tasks.scores import score_text
 from core.wording import all_of, duration, plural, which_runs
 from jobs.cli.app import JSON_OPTION, app, one_of, opened_store, whole
 from jobs.cli.corpus import say_readings
-from jobs.cli.output import print_json, print_table, run_document, say, tell
+from jobs.cli.output import log, print_json, print_table, print_text, run_document
 from jobs.queue.control import MOST_RETRIES, PRIORITIES
 from jobs.queue.estimates import Cost, cost, eta
 from jobs.queue.maintenance import QueueMaintenance
@@ -45,14 +45,14 @@ def wait_for_runs(store: Store, ids: Sequence[int], sleep: Callable[[float], obj
             for run in reversed(runs):
                 moment = (run.state, int(run.epoch))
                 if shown.get(run.id) != moment and run.state is not RunState.QUEUED:
-                    say(_progress(run, eta(store, [run]).get(run.id)))
+                    log(_progress(run, eta(store, [run]).get(run.id)))
                 shown[run.id] = moment
             if all(run.state in ENDED for run in runs):
                 return
             maintenance.check_starts()
             sleep(_POLL_S)
     except KeyboardInterrupt:
-        say(
+        log(
             "The runs go on in the background: `mrnlab runs` shows them, "
             f"`mrnlab stop {' '.join(map(str, ids[:3]))}{' ...' if len(ids) > 3 else ''}` stops them."
         )
@@ -164,9 +164,9 @@ def launch(
         notes.extend(found)
         new = [note for note in notes if note not in printed]
         for note in new[:_MOST_NOTES]:
-            say(note)
+            log(note)
         if len(new) > _MOST_NOTES:
-            say(f"{plural(len(new) - _MOST_NOTES, 'more note')} of this kind; --json has all.")
+            log(f"{plural(len(new) - _MOST_NOTES, 'more note')} of this kind; --json has all.")
 
     with opened_store(ctx) as store:
         if dry_run:
@@ -175,7 +175,7 @@ def launch(
             if json_:
                 print_json({"runs": len(price.runs), "seconds": price.seconds})
             else:
-                tell(f"{plural(len(price.runs), 'run')}{about}: {price.basis}.")
+                print_text(f"{plural(len(price.runs), 'run')}{about}: {price.basis}.")
             return
         if reuse:
             ids, used = submit_missing(
@@ -186,8 +186,8 @@ def launch(
             used = []
         queued = [run_id for run_id in ids if run_id not in set(used)]
         if used:
-            say(f"Uses {which_runs(used)}, there already.")
-        say(f"Queued {which_runs(queued)}." if queued else "Nothing is left to queue.")
+            log(f"Uses {which_runs(used)}, there already.")
+        log(f"Queued {which_runs(queued)}." if queued else "Nothing is left to queue.")
         if wait:
             wait_for_runs(store, ids)
         if json_:
@@ -195,7 +195,7 @@ def launch(
         elif wait:
             _print_scores(store, ids)
         else:
-            tell(",".join(map(str, ids)))
+            print_text(",".join(map(str, ids)))
         if wait and any(run.state is not RunState.SUCCEEDED for run in store.runs(ids=ids)):
             raise typer.Exit(1)
 
@@ -294,4 +294,4 @@ def _print_scores(store: Store, ids: list[int]) -> None:
         rows.append((run.id, run.state.word, run.config.paradigm, run.config.seed, took, by_task or failed))
     print_table(("run", "state", "paradigm", "seed", "time", "test scores"), rows)
     for note in undefined_notes(store.scores(ids, "test", with_reports=False)):
-        say(note)
+        log(note)

@@ -16,7 +16,7 @@ from core.tasks import kind_of
 from core.tasks.scores import score_text
 from core.wording import duration, percent
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store, whole
-from jobs.cli.output import print_json, print_rows, print_table, run_document, say, tell
+from jobs.cli.output import log, print_json, print_rows, print_table, print_text, run_document
 from jobs.queue.maintenance import resume_lost
 from jobs.reports.filter import parse_filter
 from jobs.reports.naming import value_text
@@ -62,7 +62,7 @@ def runs(
             )
             return
         if not matching:
-            say(_nothing_listed(state, filtered=archived or filter_ is not None))
+            log(_nothing_listed(state, filtered=archived or filter_ is not None))
             return
         rows = [
             (*_cells(run), _mean_text(run, best[run.id]) if run.id in best else "", ",".join(run.keywords))
@@ -71,7 +71,7 @@ def runs(
         print_table(_HEADERS, rows)
     for run in matching:
         if run.config_problem is not None:
-            say(f"Run {run.id}: {run.config_problem}")
+            log(f"Run {run.id}: {run.config_problem}")
 
 
 def _mean_text(run: Run, mean: float) -> str:
@@ -146,7 +146,7 @@ def show(
             }
             print_json(document | ({"log_tail": tail(own_log(shown.log), log)} if log else {}))
             return
-        tell(
+        print_text(
             f"Run {shown.id}, {shown.state.word}, attempt {shown.attempt}, "
             f"configuration {shown.configuration_id}"
         )
@@ -159,7 +159,7 @@ def show(
             shown.note and f"Note: {shown.note}",
         ):
             if line:
-                tell(line)
+                print_text(line)
         print_table(
             ("field", "value", "unit"),
             [
@@ -168,19 +168,19 @@ def show(
             ],
         )
         if alignment := shown.facts.get("alignment"):
-            tell(f"\nAlignment {alignment}: {shown.facts.get('alignment_reason') or 'as asked'}.")
+            print_text(f"\nAlignment {alignment}: {shown.facts.get('alignment_reason') or 'as asked'}.")
         if notes := shown.facts.get("notes", ()):
-            tell("")
+            print_text("")
         for note in notes:
-            tell(note)
+            print_text(note)
         if scores:
-            tell("")
+            print_text("")
             print_table(("split", "task", "score", "by", "epoch", "beside"), _score_rows(shown, scores))
-        tell("")
+        print_text("")
         for event in events:
-            tell(f"{event.time:%Y-%m-%d %H:%M:%S} {event.kind}: {event.message}")
+            print_text(f"{event.time:%Y-%m-%d %H:%M:%S} {event.kind}: {event.message}")
         if log:
-            tell(f"\n{shown.log}\n{tail(own_log(shown.log), log)}")
+            print_text(f"\n{shown.log}\n{tail(own_log(shown.log), log)}")
 
 
 def _score_rows(run: Run, scores: Sequence[StoredScore]) -> list[tuple[object, ...]]:

@@ -88,25 +88,25 @@ def guard_standard_streams() -> None:
         setattr(sys, name, guarded)
 
 
-def say(message: str) -> None:
-    """A sentence for the person at the terminal."""
-    tell(message, err=True)
+def log(message: str) -> None:
+    """Writes a sentence for the person at the terminal to standard error."""
+    print_text(message, err=True)
 
 
-def tell(text: str = "", *, err: bool = False) -> None:
-    """Lines for people: labels, words and names in them cannot command the terminal."""
+def print_text(text: str = "", *, err: bool = False) -> None:
+    """Prints lines for people: labels, words and names in them cannot command the terminal."""
     typer.echo(terminal_text(text), err=err)
 
 
-def hand_out(text: str) -> None:
-    """A document for another program: as it is into a file or a pipe, harmless on a terminal."""
+def write_document(text: str) -> None:
+    """Writes a document for another program: as it is into a file or a pipe, harmless on a terminal."""
     typer.echo(terminal_text(text) if sys.stdout.isatty() else text, nl=False)
 
 
 def print_json(document: Any) -> None:
     """One JSON document. Numbers that are not finite become null, which JSON can say."""
     utf8 = codecs.lookup(sys.stdout.encoding or "ascii").name == "utf-8"
-    hand_out(json.dumps(_plain(document), ensure_ascii=not utf8, indent=2, allow_nan=False) + "\n")
+    write_document(json.dumps(_plain(document), ensure_ascii=not utf8, indent=2, allow_nan=False) + "\n")
 
 
 def _plain(value: Any) -> Any:
@@ -121,7 +121,7 @@ def _plain(value: Any) -> Any:
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Columns aligned by spaces: numbers to the right, words to the left."""
-    tell(aligned(headers, rows))
+    print_text(aligned(headers, rows))
 
 
 _WRITERS = {"markdown": markdown, "latex": latex}
@@ -130,26 +130,26 @@ _WRITERS = {"markdown": markdown, "latex": latex}
 def print_report(parts: Iterable[Part], form: str = "") -> None:
     """A report as `markdown` or `latex`; else for a terminal, the captions of tables on standard error."""
     if write := _WRITERS.get(form):
-        hand_out("\n\n".join(map(write, parts)) + "\n")
+        write_document("\n\n".join(map(write, parts)) + "\n")
         return
     is_heading = True
     for part in parts:
         if not is_heading:
-            tell()
+            print_text()
         is_heading = isinstance(part, Heading)
         if isinstance(part, Sheet):
             if part.caption:
-                say(part.captioned("*"))
-            tell(plain(part))
+                log(part.captioned("*"))
+            print_text(plain(part))
         elif isinstance(part, Heading):
-            tell(" ".join(part.text.split()))
+            print_text(" ".join(part.text.split()))
         elif isinstance(part, Items):
             for line in part.lines:
-                tell(textwrap.fill(line, WIDTH, initial_indent="- "))
+                print_text(textwrap.fill(line, WIDTH, initial_indent="- "))
         elif isinstance(part, str):
-            tell(textwrap.fill(part, WIDTH))
+            print_text(textwrap.fill(part, WIDTH))
         else:
-            tell("\n".join(part.lines))
+            print_text("\n".join(part.lines))
 
 
 def print_rows(headers: Sequence[str], rows: Sequence[Sequence[object]], *, csv: bool, json_: bool) -> None:
@@ -157,7 +157,7 @@ def print_rows(headers: Sequence[str], rows: Sequence[Sequence[object]], *, csv:
     if json_:
         print_json([dict(zip(headers, row, strict=True)) for row in rows])
     elif csv:
-        hand_out(csv_lines(headers, rows))
+        write_document(csv_lines(headers, rows))
     else:
         print_table(headers, rows)
 

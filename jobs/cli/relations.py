@@ -22,7 +22,7 @@ from core.plain_text import shortened
 from core.records import RELATION_METRICS, TOTAL, statistics_at
 from core.store import MetricKey, Run, SnapshotKey, Store
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, one_of, opened_store
-from jobs.cli.output import hand_out, print_json, print_table, say, tell
+from jobs.cli.output import log, print_json, print_table, print_text, write_document
 from jobs.reports.render import csv_lines
 from jobs.reports.transfer import run_embeddings
 
@@ -81,11 +81,11 @@ def print_numbers(document: dict[str, Any], *, csv: bool) -> None:
         for mode, numbers in modes.items()
     ]
     if csv:
-        hand_out(csv_lines(_HEADERS, rows))
+        write_document(csv_lines(_HEADERS, rows))
         return
     penalty, objective = _written(document["penalty"]), _written(document["objective"])
-    say(f"Run {document['run']}, step {document['step']}, epoch {document['epoch']:.1f}.")
-    say(f"Penalty {penalty or 'not logged at this step'}, objective J {objective or 'not logged'}.")
+    log(f"Run {document['run']}, step {document['step']}, epoch {document['epoch']:.1f}.")
+    log(f"Penalty {penalty or 'not logged at this step'}, objective J {objective or 'not logged'}.")
     print_table(_HEADERS, [(*row[:3], *map(_written, row[3:])) for row in rows])
     pairs = [
         (mode, pair["first"], pair["second"], f"{pair['correlation']:z.3f}")
@@ -94,7 +94,7 @@ def print_numbers(document: dict[str, Any], *, csv: bool) -> None:
         for pair in numbers["pairs"]
     ]
     if pairs:
-        tell("")
+        print_text("")
         print_table(("mode", "first", "second", "correlation"), pairs)
 
 
@@ -138,15 +138,15 @@ def relations(
         key, learned = store.relations(run, number)
         document = numbers_document(store, chosen, key, learned) if numbers else {}
     if (alignment := chosen.facts.get("alignment")) and not (csv or json_):
-        say(f"Alignment {alignment}: {chosen.facts.get('alignment_reason') or 'as asked'}.")
+        log(f"Alignment {alignment}: {chosen.facts.get('alignment_reason') or 'as asked'}.")
     groups = task_groups(chosen.facts)
     if (numbers or mode != "feature") and len(groups) > 1:
-        say(_impossible("task" if numbers else mode, chosen.facts["alignment"], groups))
+        log(_impossible("task" if numbers else mode, chosen.facts["alignment"], groups))
     if numbers:
         print_json(document) if json_ else print_numbers(document, csv=csv)
         return
     if mode not in chosen.config.learned:
-        say(f"The {mode} covariance is not learned in this run: its correlations stay zero.")
+        log(f"The {mode} covariance is not learned in this run: its correlations stay zero.")
     _print_matrix(chosen, mode, key, learned.correlation(mode), csv=csv, json_=json_)
 
 
@@ -177,14 +177,14 @@ def _print_matrix(run: Run, mode: str, key: SnapshotKey, values: Array, *, csv: 
             document["alignment_reason"] = run.facts.get("alignment_reason")
         print_json(document | {"labels": labels, "matrix": [row[1:] for row in rows]})
     elif csv:
-        hand_out(csv_lines([mode, *labels], rows))
+        write_document(csv_lines([mode, *labels], rows))
     elif len(labels) > _WIDEST_TABLE:
         raise MRNLabError(f"The {mode} matrix has {len(labels)} rows, too many to read here; add --csv.")
     else:
         what = "correlations"
         if mode == _EMBEDDING:
             what = f"cosines of the task embeddings ({run.config.task_embedding})"
-        say(f"Run {run.id}, step {key.step}, epoch {key.epoch:.1f}: {what}.")
+        log(f"Run {run.id}, step {key.step}, epoch {key.epoch:.1f}: {what}.")
         print_table([mode, *labels], [[row[0], *(f"{value:z.3f}" for value in row[1:])] for row in rows])
 
 

@@ -12,7 +12,7 @@ from core.errors import MRNLabError
 from core.store import RunState, Store
 from core.wording import which_runs
 from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, one_of, opened_store, run_number
-from jobs.cli.output import hand_out, print_json, print_report, say
+from jobs.cli.output import log, print_json, print_report, write_document
 from jobs.reports.render import (
     COST_COLUMNS,
     REPORT_COLUMNS,
@@ -87,18 +87,18 @@ def results(
         alignments = _alignments(store, tables.values())
     records = [record for table in tables.values() for record in score_records(table, cost=cost)]
     for note in _notes(tables):
-        say(note)
+        log(note)
     if json_:
         print_json(records)
     elif format_ is _Format.CSV:
-        hand_out(csv_text(SCORE_COLUMNS + COST_COLUMNS * cost, records))
+        write_document(csv_text(SCORE_COLUMNS + COST_COLUMNS * cost, records))
     elif not tables:
         raise MRNLabError(f"No run has {split} scores yet; `mrnlab runs` shows what is under way.")
     else:
         sheets = [(score_sheet(table, name.name, cost=cost), table) for name, table in tables.items()]
         print_report([with_published(*each) if published else each[0] for each in sheets], format_)
         for (alignment, reason), ids in alignments.items():
-            say(f"Alignment {alignment} in {which_runs(ids)}: {reason}.")
+            log(f"Alignment {alignment} in {which_runs(ids)}: {reason}.")
 
 
 class _Written(StrEnum):
@@ -154,7 +154,7 @@ def _by_label(ctx: typer.Context, run_ids: list[int], split: str, format_: _Form
     if json_:
         print_json(records)
     elif format_ is _Format.CSV:
-        hand_out(csv_text(REPORT_COLUMNS, records))
+        write_document(csv_text(REPORT_COLUMNS, records))
     else:
         print_report([report_sheet(runs[score.run_id], score) for score in scores], format_)
 
@@ -165,7 +165,7 @@ def _tables(store: Store, run_ids: list[int] | None, split: str, *, cost: bool) 
     conditions = store.conditions(succeeded)
     succeeded, note = readable(succeeded, conditions)
     if note:
-        say(note)
+        log(note)
     scores = store.scores([run.id for run in succeeded], with_reports=False)
     tables = {
         setting: tabulate(runs, scores, split, conditions=conditions)

@@ -18,21 +18,21 @@ from core.errors import ConfigError
 from core.paths import given_path
 from core.store import Run, Store
 from core.studies import STUDIES, Study
-from core.studies.study import Layout, Planned
+from core.studies.study import SettingRuns, StudyRun
 from core.wording import duration, plural
 from jobs.cli.app import JSON_OPTION, app, one_of, opened_store, whole
-from jobs.cli.output import WIDTH, hand_out, print_json, print_report, print_table, say, tell
+from jobs.cli.output import WIDTH, log, print_json, print_report, print_table, print_text, write_document
 from jobs.reports.naming import differing
 from jobs.reports.parts import Part
 from jobs.reports.render import csv_files
 from jobs.studies.follow import follow
-from jobs.studies.progress import Outstanding, StudyRuns, Version, outstanding
+from jobs.studies.progress import SettingCounts, StudyOptions, StudyRuns, counts_by_setting
 from jobs.studies.report import curves, report, study_document
 
 _MOST_LINES = 40
 """Of a dry run: what a terminal shows at once."""
 
-Listed = Sequence[tuple[Planned, Run | None]]
+Listed = Sequence[tuple[StudyRun, Run | None]]
 
 
 def print_runs(study: Study, listing: Listed) -> None:
@@ -40,24 +40,24 @@ def print_runs(study: Study, listing: Listed) -> None:
     titles = {setting.name: setting.title for setting in study.settings}
     for name, group in groupby(listing, key=lambda entry: entry[0].setting):
         runs = list(group)
-        tell(f"{name}: {titles[name]}")
+        print_text(f"{name}: {titles[name]}")
         rows = [
             (
-                study.family(planned.family).title,
+                study.method(planned.method).title,
                 planned.stage,
                 "chosen on dev" if planned.open else differs,
-                planned.run.seed,
+                planned.config.seed,
                 "to run" if run is None else f"{run.state.word} (run {run.id})",
             )
             for (planned, run), differs in zip(
-                runs, differing([planned.run for planned, _ in runs]), strict=True
+                runs, differing([planned.config for planned, _ in runs]), strict=True
             )
         ]
-        print_table(("family", "stage", "configuration", "seed", "state"), rows)
-        tell()
+        print_table(("method", "stage", "configuration", "seed", "state"), rows)
+        print_text()
 
 
-def print_plan(study: Study, plan: Sequence[Outstanding], *, whole: bool = False) -> None:
+def print_plan(study: Study, plan: Sequence[SettingCounts], *, whole: bool = False) -> None:
     """A line per setting: its runs, and how long those to come take. Unless it is to be `whole`, a line per
     part where settings have more than `_MOST_LINES`.
     """
@@ -83,12 +83,12 @@ def print_plan(study: Study, plan: Sequence[Outstanding], *, whole: bool = False
         ],
     )
     if protocol:
-        tell("\n".join(["", *protocol, ""]))
+        print_text("\n".join(["", *protocol, ""]))
     if not whole:
-        tell("--runs lists every run, --json every run with all its fields.")
+        print_text("--runs lists every run, --json every run with all its fields.")
 
 
-def _time(settings: Sequence[Outstanding]) -> str:
+def _time(settings: Sequence[SettingCounts]) -> str:
     """How long their runs take, and of how many runs that is unknown."""
     seconds = sum(setting.seconds or 0.0 for setting in settings)
     unknown = sum(setting.to_run for setting in settings if setting.seconds is None)
@@ -98,7 +98,7 @@ def _time(settings: Sequence[Outstanding]) -> str:
     return ", ".join(parts + ([f"unknown for {plural(unknown, 'run')}"] if unknown else []))
 
 
-def plan_document(listing: Listed, plan: Sequence[Outstanding]) -> dict[str, Any]:
+def plan_document(listing: Listed, plan: Sequence[SettingCounts]) -> dict[str, Any]:
     """The same as one document. A field that dev has yet to choose is null and stands in `chosen_on_dev`."""
     known = [setting.seconds for setting in plan if setting.seconds is not None]
     return {
@@ -109,12 +109,12 @@ def plan_document(listing: Listed, plan: Sequence[Outstanding]) -> dict[str, Any
         "runs": [
             {
                 "setting": planned.setting,
-                "family": planned.family,
+                "family": planned.method,
                 "stage": planned.stage,
                 "run": None if run is None else run.id,
                 "state": None if run is None else str(run.state),
                 "chosen_on_dev": list(planned.open),
-                "config": _fields(planned.run) | dict.fromkeys(planned.open),
+                "config": _fields(planned.config) | dict.fromkeys(planned.open),
             }
             for planned, run in listing
         ],
@@ -218,15 +218,15 @@ def study(
             print_table(("study", "asks"), [tuple(study.values()) for study in questions])
         return
     training = "frozen" if frozen else "full"
-    version = Version(name, part, setting, encoder, training, seeds)
-    chosen = version.definition()
+    options = StudyOptions(name, part, setting, encoder, training, seeds)
+    chosen = options.definition()
     if report_ is _Report.CSV and not chosen.by_relatedness:
         raise ConfigError("report", f"The study '{name}' has no table of simulated tasks; leave out csv.")
     if runs and not dry_run:
         raise ConfigError("runs", "--runs goes with --dry-run; `mrnlab runs` lists the runs of the store.")
     if tables is not None and (dry_run or json_ or report_ is not None):
         raise ConfigError("tables", "--tables goes without --dry-run, --report and --json.")
-    layouts = version.layouts()
+    settings = options.settings()
     table = None
     if record is not None:
         from jobs.exchange.run_table import RunTable
@@ -236,32 +236,32 @@ def study(
             table.check_writable()
     with opened_store(ctx) as store:
         if table is not None and (restored := table.restore(store)):
-            say(f"{plural(restored, 'run')} of {record} added to the store.")
+            log(f"{plural(restored, 'run')} of {record} added to the store.")
         if dry_run:
-            progress = StudyRuns(store, layouts, may_read=False).look()
-            plan = outstanding(store, progress)
+            by_state = StudyRuns(store, settings, may_read=False).look()
+            plan = counts_by_setting(store, by_state)
             if json_:
-                print_json(plan_document(progress.listed(), plan))
+                print_json(plan_document(by_state.listed(), plan))
                 return
             if runs:
-                print_runs(chosen, progress.listed())
+                print_runs(chosen, by_state.listed())
             print_plan(chosen, plan, whole=runs)
             return
         well = True
         if report_ is None and tables is None:
             try:
                 keep = None if table is None else partial(table.add, store)
-                well = follow(store, layouts, say, keep=keep)
+                well = follow(store, settings, log, keep=keep)
             except KeyboardInterrupt:
-                say("What is queued goes on in the background; the same command goes on with the study.")
+                log("What is queued goes on in the background; the same command goes on with the study.")
                 raise typer.Exit(130) from None
-        _print_results(store, chosen, layouts, _Report.JSON if json_ else report_, tables)
+        _print_results(store, chosen, settings, _Report.JSON if json_ else report_, tables)
     if not well:
         raise typer.Exit(1)
 
 
 def _print_results(
-    store: Store, study: Study, layouts: Sequence[Layout], form: _Report | None, tables: Path | None
+    store: Store, study: Study, settings: Sequence[SettingRuns], form: _Report | None, tables: Path | None
 ) -> None:
     """What the finished runs say, in the study's own kind of report; its tables into a folder, if given."""
     document: Callable[[], Any]
@@ -269,23 +269,23 @@ def _print_results(
     if study.by_relatedness:
         from jobs.studies.grids import GridRuns, figure_csv, grid_document, grid_report, table_csv
 
-        grid = GridRuns(store, layouts)
+        grid = GridRuns(store, settings)
         if form in (_Report.CSV, _Report.CURVES):
-            hand_out(table_csv(grid) if form is _Report.CSV else figure_csv(grid))
+            write_document(table_csv(grid) if form is _Report.CSV else figure_csv(grid))
             return
         document, parts = partial(grid_document, grid), grid_report(study, grid)
     elif study.pairs:
         from jobs.studies.pairs import pairs_document, pairs_of, pairs_report
 
-        known = pairs_of(store, study, layouts)
+        known = pairs_of(store, study, settings)
         document = partial(dict, ((part, pairs_document(*of_part)) for part, of_part in known.items()))
         parts = chain.from_iterable(
             pairs_report(part, *of_part, study.pairs) for part, of_part in known.items()
         )
     else:
-        results = StudyRuns(store, layouts).results()
+        results = StudyRuns(store, settings).results()
         if form is _Report.CURVES:
-            hand_out(curves(results))
+            write_document(curves(results))
             return
         document, parts = partial(study_document, study, results), report(study, results)
     if tables is not None:
@@ -293,7 +293,7 @@ def _print_results(
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in csv_files(study.name, parts):
             (folder / name).write_text(text, encoding="utf-8")
-            tell(str(tables / name))
+            print_text(str(tables / name))
     elif form is _Report.JSON:
         print_json(document())
     else:

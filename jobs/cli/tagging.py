@@ -20,7 +20,7 @@ from core.tasks import KINDS, reading
 from core.tasks.scores import TaskScore, score_text
 from core.wording import all_of, first_of, plural
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, one_of, opened_store
-from jobs.cli.output import hand_out, print_json, print_table, say
+from jobs.cli.output import log, print_json, print_table, write_document
 
 _FORMATS = ("conll", "json")
 
@@ -92,12 +92,12 @@ def _sentence(run: Run, text: str, second: str | None, json_: bool) -> None:
     (answers,) = tagger.answer([text_of(asked)]) if whole else [{}]
     (tagged,) = tagger.tag([split_words(text)])
     for note in tagger.notes:
-        say(note)
+        log(note)
     if any(answer.shortened for answer in answers.values()):
         longest = run.config.max_length
-        say(f"The text is longer than run {run.id} reads (max_length {longest}); its end is left out.")
+        log(f"The text is longer than run {run.id} reads (max_length {longest}); its end is left out.")
     if missing := [task for task in whole if task not in answers]:
-        say(f"{all_of(missing)}: no answer without a second text; give it with --second TEXT.")
+        log(f"{all_of(missing)}: no answer without a second text; give it with --second TEXT.")
     if json_:
         document: dict[str, object] = {"run": run.id}
         if words:
@@ -170,14 +170,14 @@ def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence:
             "or text1 and text2."
         )
     given = read_given(content, str(file), tasks, columns=columns, layout=known_layout)
-    say(f"{file.name} is read as {given.read_as}; --layout and --columns read it otherwise.")
+    log(f"{file.name} is read as {given.read_as}; --layout and --columns read it otherwise.")
     for note in given.notes:
-        say(note)
+        log(note)
     parts = tag_in_parts([tagger], [sentence.tokens for sentence in given.sentences])
     if json_:
         tagged = [answer for part in parts for answer in part]
         for note in tagger.notes:
-            say(note)
+            log(note)
         sentences = [
             {
                 "tokens": answer.tokens,
@@ -195,17 +195,17 @@ def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence:
         print_json({"run": run.id, "sentences": sentences, "scores": scored})
         return
     names = column_names(list(words), given.gold, confidence=confidence)
-    say(f"{len(given.sentences):,} sentences; columns: {', '.join(names)}.")
+    log(f"{len(given.sentences):,} sentences; columns: {', '.join(names)}.")
     done, kept = 0, []
     for part in parts:  # handed out as they come: the answers to a large file need not fit the memory
         given_part = given.sentences[done : done + len(part)]
-        hand_out(conll_text(given_part, part, gold=given.gold, confidence=confidence))
+        write_document(conll_text(given_part, part, gold=given.gold, confidence=confidence))
         done += len(part)
         kept += part if given.gold else []
     for note in tagger.notes:
-        say(note)
+        log(note)
     for score in given_scores(given.sentences[: len(kept)], kept, tasks, run.config.pos_score):
-        say(_score_line(score, KINDS[tasks[score.task]].item))
+        log(_score_line(score, KINDS[tasks[score.task]].item))
 
 
 def _score_line(score: TaskScore, item: str) -> str:
@@ -225,15 +225,15 @@ def _texts(run: Run, tagger: Tagger, file: GivenFile, confidence: bool, json_: b
     asked = read_asked(file, tagger.schemes)
     check_texts(f"Run {run.id}", tagger.schemes, asked.texts, second_by="in a column text2 beside text1")
     if asked.left_out:
-        say(f"Left out: {first_of(asked.left_out)}.")
+        log(f"Left out: {first_of(asked.left_out)}.")
     answers = [said for part in answer_in_parts([tagger], asked.texts) for said in part]
     tasks = list(answers[0])
     for note in tagger.notes:
-        say(note)
+        log(note)
     if left_out := [task for task in tagger.schemes if task not in tasks]:
-        say(f"{all_of(left_out)}: no answers, for these are no such texts.")
+        log(f"{all_of(left_out)}: no answers, for these are no such texts.")
     if long := sum(any(said.shortened for said in answer.values()) for answer in answers):
-        say(f"{plural(long, 'row')} longer than max_length {run.config.max_length}; the end is left out.")
+        log(f"{plural(long, 'row')} longer than max_length {run.config.max_length}; the end is left out.")
     scores = given_scores(asked.texts, answers, {task: tagger.schemes[task] for task in tasks})
     if json_:
         texts = [
@@ -247,7 +247,7 @@ def _texts(run: Run, tagger: Tagger, file: GivenFile, confidence: bool, json_: b
         print_json({"run": run.id, "texts": texts, "scores": scored})
         return
     rows = text_table(asked.texts, answers, confidence=confidence)
-    say(f"{plural(len(asked.texts), 'row')}; columns: {', '.join(rows[0])}.")
-    hand_out(tab_separated(rows))
+    log(f"{plural(len(asked.texts), 'row')}; columns: {', '.join(rows[0])}.")
+    write_document(tab_separated(rows))
     for score in scores:
-        say(_score_line(score, KINDS[tagger.schemes[score.task]].item))
+        log(_score_line(score, KINDS[tagger.schemes[score.task]].item))

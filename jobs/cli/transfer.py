@@ -10,7 +10,7 @@ import typer
 from core.errors import MRNLabError
 from core.wording import plural
 from jobs.cli.app import JSON_OPTION, app, opened_store
-from jobs.cli.output import print_json, print_report, print_rows, print_table, say
+from jobs.cli.output import log, print_json, print_report, print_rows, print_table
 from jobs.reports.naming import corpus_name
 
 
@@ -71,13 +71,13 @@ def _loss_features(path: Path, *, json_: bool) -> None:
     for task, curve in curves.items():
         if curve.superseded:
             left_out = plural(curve.superseded, "loss", "losses")
-            say(
+            log(
                 f"{task}: {left_out} left out; a later line of the log has the same step, as after a restart."
             )
     fitted = {task: curve_features(curve.steps, curve.losses) for task, curve in curves.items()}
     for task, features in fitted.items():
         for note in features.notes:
-            say(f"{task}: {note}")
+            log(f"{task}: {note}")
     if json_:
         print_json({task: dict(features.values) for task, features in fitted.items()})
         return

@@ -18,7 +18,7 @@ from core.store import Store
 ENGINES = {"local": "LocalEngine", "ray": "RayEngine", "slurm": "SlurmEngine"}
 """The class in the module of each name."""
 
-_HANDED_ON = (
+_WORKER_SETTINGS = (
     *("MRNLAB_DATA", "MRNLAB_DATA_ROOTS", "MRNLAB_MODELS"),
     *("MRNLAB_ARTEFACTS", "MRNLAB_CHECKPOINT_S", "MRNLAB_HANG_S"),
 )
@@ -67,9 +67,9 @@ def _engine(name: str) -> Engine:
     return engine
 
 
-def handed_on() -> dict[str, str]:
+def worker_environment() -> dict[str, str]:
     """Settings for workers on machines that have none of their own; the laboratory's folder among them."""
-    chosen = {name: os.environ[name] for name in _HANDED_ON if os.environ.get(name)}
+    chosen = {name: os.environ[name] for name in _WORKER_SETTINGS if os.environ.get(name)}
     return {"MRNLAB_HOME": str(home()), **chosen}
 
 

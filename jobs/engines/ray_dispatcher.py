@@ -22,7 +22,7 @@ from ray.exceptions import NodeDiedError, RayError, RayTaskError, TaskCancelledE
 from core.errors import LossCause, RunNotFound, WorkerLost
 from core.settings import count
 from core.store import Run, RunState, Store
-from jobs.engines import handed_on, make_worker, sqlite_problem
+from jobs.engines import make_worker, sqlite_problem, worker_environment
 from jobs.engines.ray import JOB, SCHEDULER
 from jobs.worker.liveness import GRACE_S, LivenessTracker, hang_limit, reap, record_loss, trained_runs
 from jobs.worker.logs import set_up_logging
@@ -59,7 +59,7 @@ class TaskSettings:
         """From this process's environment. Raises MRNLabError where a number is invalid."""
         cpus = count("MRNLAB_RAY_CPUS") or 1
         runs_per_gpu = count("MRNLAB_RUNS_PER_GPU") or 1
-        return cls(cpus, runs_per_gpu, worker, handed_on())
+        return cls(cpus, runs_per_gpu, worker, worker_environment())
 
     def apply(self) -> None:
         """Set in this process what its machine does not set."""

@@ -25,7 +25,7 @@ from submitit.helpers import DelayedSubmission
 from core.errors import LossCause, MRNLabError, WorkerLost, first_problem
 from core.paths import given_path, home
 from core.store import Run, RunState, Store
-from jobs.engines import handed_on, make_worker, sqlite_problem
+from jobs.engines import make_worker, sqlite_problem, worker_environment
 from jobs.worker.liveness import GRACE_S, LivenessTracker, record_loss, trained_runs
 from jobs.worker.logs import set_up_logging
 
@@ -250,7 +250,9 @@ class SlurmEngine:
             )
             with executor.batch():
                 for _ in range(count):
-                    executor.submit(SlurmWorker(store.url, self._worker, settings.linger_s, handed_on()))
+                    executor.submit(
+                        SlurmWorker(store.url, self._worker, settings.linger_s, worker_environment())
+                    )
         except (RuntimeError, OSError, submitit.core.utils.FailedJobError) as error:
             raise MRNLabError(
                 f"The runs are queued, but Slurm took no job: {' '.join(str(error).split())}"

@@ -15,6 +15,8 @@ from huggingface_hub import EvalResult, ModelCardData
 
 from core.checkpoints.sealed import MANIFEST, seal
 from core.corpora.catalogue import CATALOGUE
+from core.corpora.hub import HubName, is_hub
+from core.corpora.loading import bases_of
 from core.errors import MRNLabError
 from core.models.word_vectors import GLOVE
 from core.paths import given_path, own_checkpoint
@@ -223,6 +225,14 @@ def _task_type(schemes: Mapping[str, str], *tasks: str) -> str:
     return "token-classification" if words else "text-classification"
 
 
+def _datasets(corpus: str) -> list[str]:
+    """The datasets of the Hub that a corpus is made of."""
+    bases = bases_of(corpus)
+    known = [CATALOGUE[base].repository for base in bases if base in CATALOGUE]
+    named = [HubName.read(base) for base in bases if is_hub(base)]
+    return [*filter(None, known), *(name.source for name in named if name.folder is None)]
+
+
 def _metadata(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> ModelCardData:
     """What the Hub reads, with the scores on the test sentences."""
     config = record.run.config
@@ -242,7 +252,7 @@ def _metadata(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> M
             config.paradigm,
         ],
         base_model="sentence-transformers/all-MiniLM-L6-v2" if name == "minilm" else encoder,
-        datasets=[known.repository] if known and known.repository else None,
+        datasets=_datasets(config.corpus) or None,
         metrics=sorted({_METRICS.get(score.score_name, score.score_name) for score in record.scores}),
         model_name=_title(record.run),
         eval_results=[

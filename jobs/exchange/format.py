@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from core import __version__
 from core.config import RunConfig
@@ -378,12 +378,23 @@ def _check_ascending(steps: Any, what: str) -> None:
         raise ValueError(f"{what} are not in order")
 
 
-class _ReportLine(BaseModel):
-    """A line of a score's report, for a span type or a label. A record leaves precision and recall out."""
+def _defined_share(value: float) -> float:
+    if math.isnan(value) or 0 <= value <= 1:
+        return value
+    raise ValueError("must be from 0 to 1, or undefined")
 
-    precision: _Share | None = None
-    recall: _Share | None = None
-    f1: _Share
+
+_ReportFigure = Annotated[float, AfterValidator(_defined_share)]
+
+
+class _ReportLine(BaseModel):
+    """A line of a score's report, for a span type or a label; a figure may be undefined. A record leaves
+    precision and recall out.
+    """
+
+    precision: _ReportFigure | None = None
+    recall: _ReportFigure | None = None
+    f1: _ReportFigure
     support: Annotated[float, Field(ge=0, lt=2**31)]
 
 

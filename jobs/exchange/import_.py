@@ -92,7 +92,7 @@ def _take_in(store: Store, record: RunRecord, note: str, checkpoint: Path) -> in
     place: Path | None = None
     try:
         with store.transaction():
-            run_id = store.take_in(record, note)
+            run_id = store.import_record(record, note)
             place = checkpoint_dir(run_id)
             if place.exists():
                 raise MRNLabError(f"{place} is there already, left behind by a run that is gone; remove it.")

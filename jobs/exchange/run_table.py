@@ -85,7 +85,7 @@ class RunTable:
                     raise MRNLabError(f"{problem} ({reason}). Nothing was added.") from error
                 self._finished[key] = record.run.finished_at
                 if store.same_run(record.run) is None:
-                    store.take_in(record, f"Restored from {self.path.name}, without its checkpoint.")
+                    store.import_record(record, f"Restored from {self.path.name}, without its checkpoint.")
                     added += 1
         return added
 

@@ -5,6 +5,7 @@ Plain text: escape before Markdown.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
@@ -38,9 +39,15 @@ _ALWAYS = {*_FIRST, "tasks", "epochs", "batch_size"}
 _CONDITIONAL = {public_name(name) for name, owned in OWNED.items() if owned.is_conditional}
 
 
+_DATASET = re.compile(r"(?<![^:+])hub:(?:[^?+]*/)?([^?+/]+)")
+_COMMIT = re.compile(r"(?<=[?&]revision=[0-9a-f]{7})[0-9a-f]{33}")
+
+
 def corpus_name(config: RunConfig) -> str:
-    """The corpus's name: of a folder, its last part, also of one that the corpus is derived from."""
-    start, *options = config.corpus.split("?", 1)
+    """The corpus's name: of a folder or a dataset, its last part, also of one that the corpus is derived
+    from; of a commit the first digits.
+    """
+    start, *options = _COMMIT.sub("", _DATASET.sub(r"\1", config.corpus)).split("?", 1)
     kind, base = start.split(":", 1) if is_derived(config.corpus) and ":" in start else ("", start)
     names = "+".join(PurePath(folder).name or folder for folder in base.split("+"))
     return "?".join([f"{kind}:{names}" if kind else names, *options])

@@ -25,8 +25,8 @@ from core.store import ACTIVE, Run, RunState, Store
 from core.store.records import Owner
 from core.studies.analysis import MEAN
 from core.studies.study import (
-    Layout,
-    chosen_arm,
+    SettingRuns,
+    chosen_candidate,
     dev_mean,
     next_runs,
 )
@@ -35,7 +35,7 @@ from jobs.engines import Engine
 from jobs.queue import control
 from jobs.queue.maintenance import QueueMaintenance
 from jobs.queue.submit import check
-from jobs.studies.progress import Progress, StudyRuns, Version, launch_label, launch_prefix
+from jobs.studies.progress import RunsByState, StudyOptions, StudyRuns, launch_label, launch_prefix
 from jobs.worker.devices import slot_count
 from jobs.worker.process import is_alive, kill
 from jobs.worker.start import start
@@ -49,7 +49,7 @@ _MOST_ATTEMPTS = 3
 
 def follow(
     store: Store,
-    layouts: Sequence[Layout],
+    settings: Sequence[SettingRuns],
     tell: Callable[[str], object],
     *,
     keep: Callable[[Iterable[Run]], None] | None = None,
@@ -63,19 +63,19 @@ def follow(
     Failed runs are reported once; lost and cancelled runs are queued again. A setting that cannot be run here
     (no corpus, say) is reported and left out. Raises MRNLabError where no worker can be started.
     """
-    runs = StudyRuns(store, layouts)
+    runs = StudyRuns(store, settings)
     _resume(store, runs, engine)
-    queue = _StudyQueue(store, runs, layouts, tell)
+    queue = _StudyQueue(store, runs, settings, tell)
     maintenance = QueueMaintenance(store, engine)
-    seen: Progress | None = None
+    seen: RunsByState | None = None
     while True:
-        progress = runs.look()
-        if progress is not seen:
-            seen = progress
+        by_state = runs.look()
+        if by_state is not seen:
+            seen = by_state
             if keep is not None:
-                keep(progress.succeeded.values())
-            if queue.at_end(progress):
-                return queue.well and not progress.failed
+                keep(by_state.succeeded.values())
+            if queue.at_end(by_state):
+                return queue.well and not by_state.failed
         maintenance.look()
         maintenance.check_starts()
         sleep(_POLL_S)
@@ -103,22 +103,22 @@ def follower(store: Store, study: str) -> Owner | None:
     return owner if is_alive(owner) else None
 
 
-def start_study(store: Store, version: Version) -> list[str]:
+def start_study(store: Store, options: StudyOptions) -> list[str]:
     """Queue the first runs that are missing, and leave the others to a process of its own: `mrnlab study`.
 
     Returns what is left out, a sentence each. Raises MRNLabError where nothing of it can be run here.
     """
-    layouts, notes = version.layouts(), list[str]()
-    runs = StudyRuns(store, layouts)
+    settings, notes = options.settings(), list[str]()
+    runs = StudyRuns(store, settings)
     _resume(store, runs)
-    queue = _StudyQueue(store, runs, layouts, notes.append)
+    queue = _StudyQueue(store, runs, settings, notes.append)
     at_end = queue.at_end(runs.look())
     if at_end and not queue.well:
         raise MRNLabError(" ".join(notes))
-    card = _follower_card(store, version.study)
+    card = _follower_card(store, options.study)
     with FileLock(card.with_suffix(".lock")):  # two pages may start it at once
-        if follower(store, version.study) is None:
-            command = [sys.executable, "-c", "from jobs.cli import main; main()", *version.arguments()]
+        if follower(store, options.study) is None:
+            command = [sys.executable, "-c", "from jobs.cli import main; main()", *options.arguments()]
             child = start(command, store.url)
             _followers[:] = [other for other in _followers if other.poll() is None] + [child]
             card.write_text(json.dumps(dataclasses.asdict(process(child.pid))))
@@ -139,88 +139,87 @@ class _StudyQueue:
     """Queues the runs of settings, and tells each stage once."""
 
     def __init__(
-        self, store: Store, runs: StudyRuns, layouts: Sequence[Layout], tell: Callable[[str], object]
+        self, store: Store, runs: StudyRuns, settings: Sequence[SettingRuns], tell: Callable[[str], object]
     ) -> None:
         self._store, self._runs, self._tell = store, runs, tell
-        self._layouts = list(layouts)
+        self._settings = list(settings)
         self._checked: set[str] = set()
         self._messages: set[str] = set()
         self._ended: set[str] = set()
         self.well = True
 
-    def at_end(self, progress: Progress) -> bool:
+    def at_end(self, by_state: RunsByState) -> bool:
         """Queues what may be queued now; whether nothing is left to run."""
-        lost = [run for run in progress.failed.values() if run.state is RunState.LOST]
+        lost = [run for run in by_state.failed.values() if run.state is RunState.LOST]
         if again := [run.id for run in lost if run.attempt < _MOST_ATTEMPTS]:
             control.resume(self._store, again)
             return False
-        for run in progress.failed.values():
+        for run in by_state.failed.values():
             why = "" if run.error is None else f": {run.error.message}"
             self._tell_once(
                 f"Run {run.id} ({run.launch or 'no label'}) {run.state.word}{why} `mrnlab retry {run.id}` "
                 "tries it again."
             )
-        waiting = sum(run.state is RunState.QUEUED for run in progress.active.values())
+        waiting = sum(run.state is RunState.QUEUED for run in by_state.active.values())
         room = _WAITING_PER_SLOT * slot_count() - waiting
-        known = set(progress.active)
+        known = set(by_state.active)
         is_left = False
-        for layout in list(self._layouts):
-            due = next_runs(layout, progress.dev, progress.failed)
-            self._tell_stages(layout, progress, at_end=not due)
+        for setting_runs in list(self._settings):
+            due = next_runs(setting_runs, by_state.dev, by_state.failed)
+            self._tell_stages(setting_runs, by_state, at_end=not due)
             new = [run for run in due if run not in known]
-            if new and room > 0 and not self._queue(layout, new):
+            if new and room > 0 and not self._queue(setting_runs, new):
                 continue
             is_left = is_left or bool(due)
             known |= set(new)
             room -= len(new)
         return not is_left
 
-    def _queue(self, layout: Layout, new: Sequence[RunConfig]) -> bool:
+    def _queue(self, setting_runs: SettingRuns, new: Sequence[RunConfig]) -> bool:
         """Whether these runs could be queued. Before its first, all of a setting are checked."""
-        name = layout.setting.name
+        name = setting_runs.setting.name
         try:
             if name not in self._checked:
-                check(list(layout.runs()))
+                check(list(setting_runs.runs()))
                 self._checked.add(name)
         except MRNLabError as error:
             self._tell(f"{name} is left out: {error}")
-            self._layouts.remove(layout)
+            self._settings.remove(setting_runs)
             self.well = False
             return False
         with self._store.queueing_alone():
             now = self._runs.look()  # another command or page may have queued them meanwhile
             known = {*now.failed, *now.active, *now.succeeded}
-            self._store.add_runs([run for run in new if run not in known], launch_label(layout))
+            self._store.add_runs([run for run in new if run not in known], launch_label(setting_runs))
         return True
 
-    def _tell_stages(self, layout: Layout, progress: Progress, *, at_end: bool) -> None:
-        study, setting = layout.study, layout.setting
+    def _tell_stages(self, setting_runs: SettingRuns, by_state: RunsByState, *, at_end: bool) -> None:
+        study, setting = setting_runs.study, setting_runs.setting
         if setting.name in self._ended:
             return
         chosen = {
-            family: chosen_arm(layout, family, progress.dev, progress.failed)
-            for family, arms in layout.arms.items()
-            if len(arms) > 1
+            method: chosen_candidate(setting_runs, method, by_state.dev, by_state.failed)
+            for method, candidates in setting_runs.candidates.items()
+            if len(candidates) > 1
         }
         if chosen and all(chosen.values()):
             choices = []
-            for family, arm in chosen.items():
-                if arm is not None:
-                    mean = dev_mean(arm, study.search_seeds_of(setting), setting.targets, progress.dev)
-                    choices.append(
-                        f"{family} {layout.families[family].describe(arm.values)} ({percent(mean)})"
-                    )
+            for method, candidate in chosen.items():
+                if candidate is not None:
+                    mean = dev_mean(candidate, study.search_seeds_of(setting), setting.targets, by_state.dev)
+                    values = setting_runs.methods[method].describe(candidate.values)
+                    choices.append(f"{method} {values} ({percent(mean)})")
             self._tell_once(f"{setting.name}: dev chose {', '.join(choices)}.")
         if at_end:
             self._ended.add(setting.name)
             result = next(result for result in self._runs.results() if result.setting.name == setting.name)
             scores = [
-                f"{outcome.family.name} {percent(outcome.scores[MEAN].mean)}"
+                f"{outcome.method.name} {percent(outcome.scores[MEAN].mean)}"
                 + (f" ({outcome.differences[MEAN].verdict})" if MEAN in outcome.differences else "")
                 for outcome in result.outcomes
                 if MEAN in outcome.scores
             ]
-            self._tell_once(f"{setting.name} is done: {', '.join(scores) or 'no family has a score'}.")
+            self._tell_once(f"{setting.name} is done: {', '.join(scores) or 'no method has a score'}.")
 
     def _tell_once(self, message: str) -> None:
         if message not in self._messages:

@@ -14,7 +14,7 @@ from core.evaluation.statistics import summary
 from core.store import Run, Store
 from core.studies import Study
 from core.studies.simulator import ARCHITECTURES, DENSE_LAYERS, PLANTED, point_of
-from core.studies.study import Layout
+from core.studies.study import SettingRuns
 from core.transfer.formulas import PUBLISHED, Learned, Published, learn
 from core.transfer.grid import COLUMNS, FACTORS, PlantedTasks, bands, cells, factors, figure_3
 from core.transfer.predictors import Floats
@@ -28,11 +28,11 @@ _NAMES = {"n_ner": "n of NER", "n_syn": "n of others", "T": "T", "alpha": "α"}
 
 
 class GridRuns:
-    """The runs of these layouts that have succeeded, with what was planted in each and its score on test."""
+    """The runs of these settings that have succeeded, with what was planted in each and its score on test."""
 
-    def __init__(self, store: Store, layouts: Sequence[Layout], runs: StudyRuns | None = None) -> None:
-        self._store, self._layouts = store, layouts
-        found = (runs or StudyRuns(store, layouts)).look().succeeded
+    def __init__(self, store: Store, settings: Sequence[SettingRuns], runs: StudyRuns | None = None) -> None:
+        self._store, self._settings = store, settings
+        found = (runs or StudyRuns(store, settings)).look().succeeded
         listed, _ = readable(store.runs([run.id for run in found.values()]))
         with_facts = {run.id: run for run in listed}
         self._runs: Mapping[RunConfig, Run] = {
@@ -44,14 +44,14 @@ class GridRuns:
     def table(self) -> pd.DataFrame:
         """A row for each run of the grids, as `core.transfer.grid` has it."""
         rows = {}
-        for layout in self._layouts:
-            if (point := point_of(layout.setting)) is None:
+        for setting_runs in self._settings:
+            if (point := point_of(setting_runs.setting)) is None:
                 continue
-            for family, arms in layout.arms.items():
-                for seed, (config,) in arms[0].runs.items():
+            for method, candidates in setting_runs.candidates.items():
+                for seed, (config,) in candidates[0].runs.items():
                     if (run := self._runs.get(config)) is None:
                         continue
-                    beside = family != layout.study.reference
+                    beside = method != setting_runs.study.reference
                     # NER alone once, whatever stands beside it elsewhere.
                     nan = math.nan
                     ami = float(np.mean(self._ami(run))) if beside else nan
@@ -67,22 +67,29 @@ class GridRuns:
         """What was planted, measured and learned, over the seeds of which all runs are there; None where
         there is no such seed.
         """
-        for layout in self._layouts:
-            if layout.setting.part == PLANTED:
-                whole = [seed for seed in layout.seeds if self._is_whole(layout, seed)]
-                return self._planted(layout, whole) if whole else None
+        for setting_runs in self._settings:
+            if setting_runs.setting.part == PLANTED:
+                whole = [seed for seed in setting_runs.seeds if self._is_whole(setting_runs, seed)]
+                return self._planted(setting_runs, whole) if whole else None
         return None
 
-    def _is_whole(self, layout: Layout, seed: int) -> bool:
-        return all(config in self._runs for arms in layout.arms.values() for config in arms[0].runs[seed])
+    def _is_whole(self, setting_runs: SettingRuns, seed: int) -> bool:
+        return all(
+            config in self._runs
+            for candidates in setting_runs.candidates.values()
+            for config in candidates[0].runs[seed]
+        )
 
-    def _planted(self, layout: Layout, seeds: Sequence[int]) -> PlantedTasks:
-        target, *tasks = layout.setting.base["tasks"]
+    def _planted(self, setting_runs: SettingRuns, seeds: Sequence[int]) -> PlantedTasks:
+        target, *tasks = setting_runs.setting.base["tasks"]
         gains, ami = (np.empty((len(seeds), len(tasks))) for _ in range(2))
         learned = []
         alphas = np.empty(len(tasks))
         for row, seed in enumerate(seeds):
-            runs = {name: self._runs[arms[0].runs[seed][0]] for name, arms in layout.arms.items()}
+            runs = {
+                name: self._runs[candidates[0].runs[seed][0]]
+                for name, candidates in setting_runs.candidates.items()
+            }
             alone = self._scores[runs.pop("stl").id, target]
             joint = runs.pop("mrn")
             if (correlations := task_correlations(self._store, joint)) is not None:

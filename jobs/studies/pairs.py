@@ -12,7 +12,7 @@ from core.errors import MRNLabError
 from core.evaluation.comparison import NEGLIGIBLE, UNDECIDED
 from core.store import Store
 from core.studies import Study
-from core.studies.study import Layout
+from core.studies.study import SettingRuns
 from core.transfer.features import FEATURES
 from core.transfer.gains import GAINS, LOSES, Gain, Gains, group_key
 from core.transfer.predictors import (
@@ -40,13 +40,18 @@ _VERBS = {
 }
 
 
-def pairs_of(store: Store, study: Study, layouts: Sequence[Layout]) -> dict[str, tuple[PairGroup, Evidence]]:
+def pairs_of(
+    store: Store, study: Study, settings: Sequence[SettingRuns]
+) -> dict[str, tuple[PairGroup, Evidence]]:
     """By part of the study the store's runs of it, and what predicts their gains.
 
     Raises MRNLabError where no pair has finished.
     """
     by_key = {group.key: group for group in pair_groups(store, list(study.pairs))}
-    parts = {layout.setting.part: group_key(layout.arms["stl"][0].of([1])[0]) for layout in layouts}
+    parts = {
+        setting_runs.setting.part: group_key(setting_runs.candidates["stl"][0].of([1])[0])
+        for setting_runs in settings
+    }
     groups = {part: by_key[key] for part, key in parts.items() if key in by_key}
     if not groups:
         raise MRNLabError(f"The study '{study.name}' has no finished pair of tasks in this store yet.")

@@ -24,13 +24,13 @@ from core.studies import load_study
 from core.studies.analysis import FinalScores, Floats, Result, analyse
 from core.studies.study import (
     DevScores,
-    Layout,
-    Planned,
     Setting,
+    SettingRuns,
     Study,
-    lay_out,
-    planned,
+    StudyRun,
+    planned_runs,
     remaining,
+    with_runs,
 )
 from core.tasks.scores import rarer_half_f1
 from jobs.queue.estimates import costs
@@ -38,7 +38,7 @@ from jobs.queue.submit import up_to_date
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunCounts:
     """How many of a study's runs have succeeded, wait or train, and failed, of how many."""
 
     done: int
@@ -48,38 +48,40 @@ class Standing:
 
 
 @dataclass(frozen=True, eq=False)
-class Progress:
+class RunsByState:
     """What has become of a study's runs: what they scored on dev, which failed, which wait or run."""
 
-    layouts: Sequence[Layout]
+    settings: Sequence[SettingRuns]
     dev: DevScores
     failed: Mapping[RunConfig, Run]
     active: Mapping[RunConfig, Run]
     succeeded: Mapping[RunConfig, Run]
 
     @cached_property
-    def planned(self) -> list[list[Planned]]:
+    def planned_runs(self) -> list[list[StudyRun]]:
         """Every run of each setting."""
-        return [planned(layout, self.dev, self.failed) for layout in self.layouts]
+        return [planned_runs(setting_runs, self.dev, self.failed) for setting_runs in self.settings]
 
-    def listed(self) -> list[tuple[Planned, Run | None]]:
+    def listed(self) -> list[tuple[StudyRun, Run | None]]:
         """Every run, with the run of the store that stands for it; None where it is to come."""
         known = {**self.failed, **self.active, **self.succeeded}
-        return [(plan, None if plan.open else known.get(plan.run)) for of in self.planned for plan in of]
+        return [
+            (plan, None if plan.open else known.get(plan.config)) for of in self.planned_runs for plan in of
+        ]
 
     @cached_property
-    def standing(self) -> Standing:
-        """How far the study is. The first arm stands for one that is yet to be chosen."""
-        runs = {plan.run for of_setting in self.planned for plan in of_setting}
+    def counts(self) -> RunCounts:
+        """How far the study is. The first candidate stands for one that is yet to be chosen."""
+        runs = {plan.config for of_setting in self.planned_runs for plan in of_setting}
         # Those that were stopped or lost are taken up again, as `follow` does.
         failures = {config for config, run in self.failed.items() if run.state is RunState.FAILED}
         done, active = (len(runs & known.keys()) for known in (self.succeeded, self.active))
-        return Standing(done, active, len(runs & failures), len(runs))
+        return RunCounts(done, active, len(runs & failures), len(runs))
 
 
 @dataclass(frozen=True)
-class Outstanding:
-    """How many runs of a setting are to come before an arm is chosen and after, and for how long.
+class SettingCounts:
+    """How many runs of a setting are to come before a candidate is chosen and after, and for how long.
 
     `seconds` is None where no past run tells. `done` have succeeded and `failed` have failed. A run of
     several settings counts in the first.
@@ -105,8 +107,8 @@ class Outstanding:
 
 
 @dataclass(frozen=True)
-class Version:
-    """What is run of a study: all of it or some parts or settings (names with commas), over its own encoders
+class StudyOptions:
+    """Options of a study: all of it or some parts or settings (names with commas), over its own encoders
     or over another, with its own seeds or so many.
     """
 
@@ -122,12 +124,14 @@ class Version:
         study = load_study(self.study, self.encoder, self.encoder_training)
         return study if self.seeds is None else study.with_seeds(self.seeds)
 
-    def layouts(self) -> list[Layout]:
+    def settings(self) -> list[SettingRuns]:
         """Its settings with their runs, in the order asked for. Raises ConfigError for an unknown name."""
         study = self.definition()
         parts = _names("part", self.part, study.parts())
         settings = {setting.name: setting for setting in study.settings if setting.part in parts}
-        return laid_out(study, [settings[name] for name in _names("setting", self.setting, list(settings))])
+        return settings_with_runs(
+            study, [settings[name] for name in _names("setting", self.setting, list(settings))]
+        )
 
     def arguments(self) -> list[str]:
         """The arguments of `mrnlab` that run it."""
@@ -147,10 +151,10 @@ def _names(option: str, text: str | None, known: Sequence[str]) -> Sequence[str]
     return names
 
 
-def laid_out(study: Study, settings: Sequence[Setting]) -> list[Layout]:
+def settings_with_runs(study: Study, settings: Sequence[Setting]) -> list[SettingRuns]:
     """These settings with their runs as the store has them.
 
-    Raises ConfigError where an arm does not make a run.
+    Raises ConfigError where a candidate does not make a run.
     """
 
     @cache  # settings share runs
@@ -160,7 +164,7 @@ def laid_out(study: Study, settings: Sequence[Setting]) -> list[Layout]:
             return placed(run)
         return run
 
-    return [lay_out(study, setting, place) for setting in settings]
+    return [with_runs(study, setting, place) for setting in settings]
 
 
 def launch_prefix(study: str) -> str:
@@ -168,13 +172,13 @@ def launch_prefix(study: str) -> str:
     return f"study {study}/"
 
 
-def launch_label(layout: Layout) -> str:
+def launch_label(setting_runs: SettingRuns) -> str:
     """What the runs of a setting are labelled with."""
-    return launch_prefix(layout.study.name) + layout.setting.name
+    return launch_prefix(setting_runs.study.name) + setting_runs.setting.name
 
 
 class StudyRuns:
-    """The runs of these layouts in the store, whoever launched them.
+    """The runs of these settings in the store, whoever launched them.
 
     A run that succeeded counts before one that waits, and that before one that failed; of several the newest.
     A base run without its weights, as a record has it, does not count: it is trained again for runs to come.
@@ -182,15 +186,15 @@ class StudyRuns:
     corpus is read for that unless it `may_read` (`up_to_date`).
     """
 
-    def __init__(self, store: Store, layouts: Sequence[Layout], *, may_read: bool = True) -> None:
-        self._store, self._layouts, self._may_read = store, layouts, may_read
-        self._wanted = {run for layout in layouts for run in layout.runs()}
-        self._bases = {run for layout in layouts for run in layout.bases.values()}
+    def __init__(self, store: Store, settings: Sequence[SettingRuns], *, may_read: bool = True) -> None:
+        self._store, self._settings, self._may_read = store, settings, may_read
+        self._wanted = {run for setting_runs in settings for run in setting_runs.runs()}
+        self._bases = {run for setting_runs in settings for run in setting_runs.bases.values()}
         self._states: dict[int, RunState] | None = None
-        self._progress = Progress(layouts, DevScores({}), {}, {}, {})
-        self._results: tuple[Progress, list[Result]] | None = None
+        self._by_state = RunsByState(settings, DevScores({}), {}, {}, {})
+        self._results: tuple[RunsByState, list[Result]] | None = None
 
-    def look(self) -> Progress:
+    def look(self) -> RunsByState:
         """What has become of them by now; the same object where no run has changed its state."""
         runs = [
             run
@@ -201,31 +205,35 @@ class StudyRuns:
         states = {run.id: run.state for run in runs}
         if states != self._states:
             self._states = states
-            self._progress = self._sorted(runs)
-        return self._progress
+            self._by_state = self._sorted(runs)
+        return self._by_state
 
     def results(self) -> list[Result]:
         """What the settings say as far as they have been run."""
-        progress = self.look()
-        if self._results is None or self._results[0] is not progress:
-            succeeded = progress.succeeded
+        by_state = self.look()
+        if self._results is None or self._results[0] is not by_state:
+            succeeded = by_state.succeeded
             scores = self._store.scores([run.id for run in succeeded.values()], "test")
             # Facts, which hold the cost, are large: read for studies alone that report it.
-            reports_cost = any(layout.study.papers for layout in self._layouts)
+            reports_cost = any(setting_runs.study.papers for setting_runs in self._settings)
             known = self._store.runs([run.id for run in succeeded.values()]) if reports_cost else []
             final = FinalScores(
                 _by_run(succeeded, scores, attrgetter("score")),
                 _by_run(succeeded, scores, lambda score: rarer_half_f1(score.report)),
                 lambda config: task_correlations(self._store, succeeded[config]),
-                self._dev_curves([layout for layout in self._layouts if layout.study.by_epoch]),
+                self._dev_curves(
+                    [setting_runs for setting_runs in self._settings if setting_runs.study.by_epoch]
+                ),
                 {run.config: run_cost(run.facts) for run in known},
                 {score.task: score.score_name for score in scores},
             )
-            analysed = [analyse(layout, progress.dev, final, progress.failed) for layout in self._layouts]
-            self._results = (progress, analysed)
+            analysed = [
+                analyse(setting_runs, by_state.dev, final, by_state.failed) for setting_runs in self._settings
+            ]
+            self._results = (by_state, analysed)
         return self._results[1]
 
-    def _sorted(self, runs: Sequence[Run]) -> Progress:
+    def _sorted(self, runs: Sequence[Run]) -> RunsByState:
         best: dict[RunConfig, Run] = {}
         # In any precision: workers on several machines would else replace each other's runs for ever.
         known = up_to_date(self._store, runs, any_precision=True, may_read=self._may_read)
@@ -237,12 +245,12 @@ class StudyRuns:
         )
         scores = self._store.scores([run.id for run in succeeded.values()], "dev", with_reports=False)
         dev = DevScores(_by_run(succeeded, scores, attrgetter("score")))
-        return Progress(self._layouts, dev, failed, active, succeeded)
+        return RunsByState(self._settings, dev, failed, active, succeeded)
 
-    def _dev_curves(self, layouts: Sequence[Layout]) -> dict[RunConfig, dict[int, dict[str, float]]]:
+    def _dev_curves(self, settings: Sequence[SettingRuns]) -> dict[RunConfig, dict[int, dict[str, float]]]:
         """By run, epoch and task the score on the development sentences, of these settings' runs."""
-        wanted = {run for layout in layouts for run in layout.runs()}
-        runs = {run.id: config for config, run in self._progress.succeeded.items() if config in wanted}
+        wanted = {run for setting_runs in settings for run in setting_runs.runs()}
+        runs = {run.id: config for config, run in self._by_state.succeeded.items() if config in wanted}
         keys = {
             (run_id, MetricKey(task, "dev", "score")): -1
             for run_id, config in runs.items()
@@ -288,20 +296,20 @@ def _rank(run: Run) -> int:
     return 2 if run.state is RunState.SUCCEEDED else int(run.state in ACTIVE)
 
 
-def outstanding(store: Store, progress: Progress) -> list[Outstanding]:
+def counts_by_setting(store: Store, by_state: RunsByState) -> list[SettingCounts]:
     """What is still to be run, setting by setting, by what is known without reading a corpus."""
     counted: set[RunConfig] = set()
-    lines: list[Outstanding] = []
+    lines: list[SettingCounts] = []
     lots: list[list[RunConfig]] = []
-    for layout, of_setting in zip(progress.layouts, progress.planned, strict=True):
-        plan = [each for each in of_setting if each.run not in counted]
-        search, final = remaining(plan, progress.dev, progress.failed)
-        runs = {each.run for each in plan}
+    for setting_runs, of_setting in zip(by_state.settings, by_state.planned_runs, strict=True):
+        plan = [each for each in of_setting if each.config not in counted]
+        search, final = remaining(plan, by_state.dev, by_state.failed)
+        runs = {each.config for each in plan}
         counted |= runs
         lots.append([*search, *final])
-        done, failed = (sum(run in ended for run in runs) for ended in (progress.succeeded, progress.failed))
-        setting = layout.setting
-        lines.append(Outstanding(setting.name, setting.part, done, failed, len(search), len(final), None))
+        done, failed = (sum(run in ended for run in runs) for ended in (by_state.succeeded, by_state.failed))
+        setting = setting_runs.setting
+        lines.append(SettingCounts(setting.name, setting.part, done, failed, len(search), len(final), None))
     return [
         replace(line, seconds=estimate.seconds)
         for line, estimate in zip(lines, costs(store, lots), strict=True)

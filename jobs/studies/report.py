@@ -41,7 +41,7 @@ def report(study: Study, results: Sequence[Result]) -> Iterator[Part]:
     """A report, scores in percent, differences in points.
 
     First the answer of each setting in words. For each part the paper's table where it repeats one, an
-    overview of families and settings, a table per task where settings differ in tasks, then the settings one
+    overview of methods and settings, a table per task where settings differ in tasks, then the settings one
     by one.
     """
     known = [result for result in results if any(outcome.differences for outcome in result.outcomes)]
@@ -71,9 +71,9 @@ def report(study: Study, results: Sequence[Result]) -> Iterator[Part]:
         yield f"{study.protocol} {COST_NOTE}"
     yield (
         "Scores in percent, mean ± standard deviation over seeds (n); differences in points from "
-        f"{study.family(study.reference).title}, paired by seed, with the 95% interval of each by itself; p "
-        "is corrected for the families of a setting (Holm), and the verdict follows it. In the overviews, "
-        "bold: higher; italic: lower. Arms were chosen on the development sentences. Rarer labels: "
+        f"{study.method(study.reference).title}, paired by seed, with the 95% interval of each by itself; p "
+        "is corrected for the methods of a setting (Holm), and the verdict follows it. In the overviews, "
+        "bold: higher; italic: lower. Candidates were chosen on the development sentences. Rarer labels: "
         "mean F1 of the rarer half of each task's labels. Task correlation: learned in the end, the "
         "mean over pairs with a target."
     )
@@ -111,23 +111,23 @@ def cost_sheet(view: TableView) -> Sheet:
 
 
 def overview(study: Study, results: Sequence[Result]) -> Sheet:
-    """Families × settings: the mean difference from the reference, with its verdict as tone."""
+    """Methods × settings: the mean difference from the reference, with its verdict as tone."""
     rows: dict[str, list[Entry | None]] = {}
     for place, result in enumerate(results):
         for outcome in result.outcomes:
-            if outcome.family.name == study.reference:
+            if outcome.method.name == study.reference:
                 continue
-            row = rows.setdefault(outcome.family.title, [None] * len(results))
+            row = rows.setdefault(outcome.method.title, [None] * len(results))
             if (difference := outcome.differences.get(MEAN)) is not None:
                 row[place] = Entry(
                     100 * difference.mean, unit="points", verdict=difference.verdict, form=SIGNED
                 )
-    head = [f"less {study.family(study.reference).title}", *(result.setting.name for result in results)]
+    head = [f"less {study.method(study.reference).title}", *(result.setting.name for result in results)]
     return Sheet.of(head, [(title, *row) for title, row in rows.items()])
 
 
 def _tables_by_task(study: Study, results: Sequence[Result]) -> Iterator[Part]:
-    """For each task that several settings have, families × settings: the difference with its interval and the
+    """For each task that several settings have, methods × settings: the difference with its interval and the
     verdict.
     """
     for task in dict.fromkeys(target for result in results for target in result.setting.targets):
@@ -136,24 +136,24 @@ def _tables_by_task(study: Study, results: Sequence[Result]) -> Iterator[Part]:
         for place, result in enumerate(having):
             for outcome in result.outcomes:
                 if (difference := outcome.differences.get(task)) is not None:
-                    row = rows.setdefault(outcome.family.title, [None] * len(having))
+                    row = rows.setdefault(outcome.method.title, [None] * len(having))
                     row[place] = difference_entry(difference, verdict=True)
         if len(having) > 1 and rows:
-            yield Heading(f"{task} beside other tasks, less {study.family(study.reference).title}", 3)
-            head = ["family", *(result.setting.title for result in having)]
+            yield Heading(f"{task} beside other tasks, less {study.method(study.reference).title}", 3)
+            head = ["method", *(result.setting.title for result in having)]
             yield Sheet.of(head, [(title, *row) for title, row in rows.items()], writes_verdicts=True)
 
 
 def _curve_sheet(result: Result) -> Sheet:
-    """Families × some epochs and the last."""
+    """Methods × some epochs and the last."""
     outcomes = [outcome for outcome in result.outcomes if outcome.dev_curve]
     epochs = sorted({epoch for outcome in outcomes for epoch in outcome.dev_curve})
     shown = [epoch for epoch in epochs if epoch in _SHOWN_EPOCHS or epoch == epochs[-1]]
     rows = [
-        (outcome.family.title, *(_dev_entry(outcome.dev_curve.get(epoch), outcome) for epoch in shown))
+        (outcome.method.title, *(_dev_entry(outcome.dev_curve.get(epoch), outcome) for epoch in shown))
         for outcome in outcomes
     ]
-    return Sheet.of(["family", *(f"epoch {epoch}" for epoch in shown)], rows)
+    return Sheet.of(["method", *(f"epoch {epoch}" for epoch in shown)], rows)
 
 
 def curves(results: Sequence[Result]) -> str:
@@ -161,7 +161,7 @@ def curves(results: Sequence[Result]) -> str:
     records = [
         {
             "setting": result.setting.name,
-            "family": outcome.family.name,
+            "family": outcome.method.name,
             "epoch": epoch,
             "mean": f"{cell.mean:.6f}",
             "sd": "" if cell.sd is None else f"{cell.sd:.6f}",
@@ -175,24 +175,24 @@ def curves(results: Sequence[Result]) -> str:
 
 
 def setting_sheet(result: Result) -> Sheet:
-    """Families × targets of one setting, with the difference to the reference."""
+    """Methods × targets of one setting, with the difference to the reference."""
     targets = [*result.setting.targets, *([MEAN] if len(result.setting.targets) > 1 else [])]
     has_rare = any(RARE in outcome.scores for outcome in result.outcomes)
     has_learned = any(outcome.learned is not None for outcome in result.outcomes)
-    bases = {outcome.family.base for outcome in result.outcomes if outcome.from_base}
-    base = result.outcome(bases.pop()).family.title if len(bases) == 1 else "its base"
+    bases = {outcome.method.base for outcome in result.outcomes if outcome.from_base}
+    base = result.outcome(bases.pop()).method.title if len(bases) == 1 else "its base"
     has_base = any(outcome.from_base for outcome in result.outcomes)
-    head = ["family", "chosen", "dev", *targets, "difference", "p", "verdict"]
+    head = ["method", "chosen", "dev", *targets, "difference", "p", "verdict"]
     head += [f"less {base}", "its verdict"] * has_base
     head += [RARE, "their difference"] * has_rare + ["task correlation"] * has_learned
     rows = []
     for outcome in result.outcomes:
         row: list[Any] = [
-            outcome.family.title,
+            outcome.method.title,
             outcome.chosen,
             _dev_entry(outcome.dev, outcome),
             *(score_entry(outcome.scores.get(target), *outcome.measures(target)) for target in targets),
-            *_difference(outcome, outcome.family.name == result.reference),
+            *_difference(outcome, outcome.method.name == result.reference),
         ]
         if has_base:
             from_base = outcome.from_base.get(MEAN)
@@ -243,14 +243,14 @@ def study_document(study: Study, results: Sequence[Result]) -> dict[str, Any]:
                 "title": result.setting.title,
                 "part": result.setting.part,
                 "targets": list(result.setting.targets),
-                "families": [_family(outcome) for outcome in result.outcomes],
+                "families": [_method(outcome) for outcome in result.outcomes],
             }
             for result in results
         ],
     }
 
 
-def _family(outcome: Outcome) -> dict[str, Any]:
+def _method(outcome: Outcome) -> dict[str, Any]:
     def fields(value: Any) -> dict[str, Any] | None:
         return None if value is None else dataclasses.asdict(value)
 
@@ -261,8 +261,8 @@ def _family(outcome: Outcome) -> dict[str, Any]:
         }
 
     return {
-        "name": outcome.family.name,
-        "arm": outcome.arm,
+        "name": outcome.method.name,
+        "arm": outcome.candidate,
         "dev": fields(outcome.dev),
         "test": {target: fields(scores) for target, scores in outcome.scores.items()},
         "by_seed": outcome.by_seed,

@@ -24,7 +24,7 @@ from core.checkpoints.shared_storage import shared_artefacts
 from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.errors import ConfigError, MRNLabError, NotOwner, RunNotFound
-from core.paths import checkpoint_dir, keep_private, own_log
+from core.paths import checkpoint_dir, own_log, set_umask
 from core.recording.heartbeat import BEAT_S, DUE_IN_S, Heartbeat, StopReason, StopSignal
 from core.recording.owner import hostname, this_process
 from core.recording.placed import trained_here
@@ -295,7 +295,7 @@ def main(make: Callable[[Store, Slot], Worker] = _worker_in) -> int:
     `make` makes the worker (tests give one that trains something small).
     """
     faulthandler.enable()
-    keep_private()
+    set_umask()
     set_up_logging()
     worker: Worker | None = None
     ended = False

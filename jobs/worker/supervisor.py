@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 from core.errors import MRNLabError
-from core.paths import keep_private
+from core.paths import set_umask
 from jobs.worker.logs import set_up_logging
 from jobs.worker.start import DETACHED, SUPERVISOR, SUPERVISOR_ID
 
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None, url: str | None = None) -> int:
     )
     parser.add_argument("--adopt", type=int, metavar="PID", help="supervise this worker first")
     options = parser.parse_args(arguments)
-    keep_private()
+    set_umask()
     set_up_logging()
     signals = _Signals()
     signal.signal(signal.SIGTERM, signals)

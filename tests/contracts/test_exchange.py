@@ -10,15 +10,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from sqlalchemy.exc import IntegrityError
 
 from core.errors import RunNotFound
 from core.store import RunState, Store
-from core.store.exchange import RunRecord
 from core.store.snapshot_codec import check, encode
-from tests.making import OWNER, claimed, epoch_metrics, run_facts, snapshot, split_result, step_metrics
+from tests.making import claimed, snapshot
+from tests.recorded_runs import assert_same, finished
 
 
 @pytest.fixture
@@ -29,48 +28,12 @@ def other(tmp_path: Path) -> Iterator[Store]:
     made.close()
 
 
-def finished(store: Store, **values: Any) -> int:
-    """A run with something of everything that a run records."""
-    run_id = claimed(store, **values)
-    store.set_facts(run_id, run_facts())
-    odd = step_metrics(4, loss=math.nan), step_metrics(5, loss=-math.inf), step_metrics(6, loss=math.inf)
-    store.add_metrics(run_id, [step_metrics(1, loss=1 / 3), *odd, epoch_metrics(6, 1, 0.1 + 0.2)])
-    for step in (3, 6):
-        store.add_snapshot(run_id, snapshot(step, seed=step))
-    for split in ("dev", "test"):
-        store.add_result(run_id, split_result(split))
-    store.set_progress(run_id, 6, 0.6, 20, OWNER)
-    store.add_event(run_id, "warning", "The penalty has vanished.")
-    store.finish(run_id, RunState.SUCCEEDED, best_epoch=1, checkpoint="somewhere", owner=OWNER)
-    with store.transaction() as connection:  # as an older version wrote it
-        store.update_run(connection, run_id, {"note": "λ was too high."})
-    store.add_keywords([run_id], ["paper"])
-    return run_id
-
-
-def assert_same(left: RunRecord, right: RunRecord) -> None:
-    """All that was recorded, bit for bit; not numbers, workers and paths."""
-    elsewhere: dict[str, Any] = dict.fromkeys(("owner", "heartbeat_at", "heartbeat_due", "checkpoint", "log"))
-    left_run, right_run = (dataclasses.replace(record.run, id=0, **elsewhere) for record in (left, right))
-    assert left_run == right_run
-    assert [curve.key for curve in left.curves] == [curve.key for curve in right.curves]
-    for ours, theirs in zip(left.curves, right.curves, strict=True):
-        for name in ("step", "epoch", "seconds", "value"):
-            np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
-    # Reports may hold NaN, which is not equal to itself.
-    assert repr([dataclasses.replace(score, run_id=0) for score in left.scores]) == repr(
-        [dataclasses.replace(score, run_id=0) for score in right.scores]
-    )
-    assert left.predictions == right.predictions
-    assert left.snapshots == right.snapshots
-
-
 @pytest.mark.parametrize("outwards", [True, False])
 def test_a_run_taken_in_is_the_same_run(outwards: bool, store: Store, other: Store) -> None:
     source, target = (store, other) if outwards else (other, store)
     left = source.record(finished(source))
     target.add_runs([left.run.config])  # so that numbers differ
-    taken = target.take_in(left, "Imported.")
+    taken = target.import_record(left, "Imported.")
     right = target.record(taken)
     assert taken != left.run.id
     assert len(left.curves) == 6
@@ -88,7 +51,7 @@ def test_a_run_taken_in_is_the_same_run(outwards: bool, store: Store, other: Sto
 def test_a_run_is_known_again_by_what_it_is(store: Store, other: Store) -> None:
     first, second = (store.run(finished(store, seed=seed)) for seed in (1, 2))
     assert other.same_run(first) is None
-    ids = [other.take_in(store.record(first.id), "Imported.") for _ in range(2)]
+    ids = [other.import_record(store.record(first.id), "Imported.") for _ in range(2)]
     known = other.same_run(first)
     assert known is not None
     assert known.id == ids[-1]
@@ -102,10 +65,10 @@ def test_nothing_is_half_taken_in(store: Store, other: Store) -> None:
     record = store.record(finished(store))
     twice = dataclasses.replace(record, snapshots=[*record.snapshots, record.snapshots[0]])
     with pytest.raises(IntegrityError):
-        other.take_in(twice, "Imported.")
+        other.import_record(twice, "Imported.")
     assert other.runs() == []
     assert other.metric_keys([1]) == []
-    other.take_in(record, "Imported.")  # and the store's memory of keys was not spoilt
+    other.import_record(record, "Imported.")  # and the store's memory of keys was not spoilt
     assert_same(record, other.record(other.runs()[0].id))
 
 

@@ -203,7 +203,7 @@ def test_a_store_of_each_released_schema_is_read(tmp_path: Path) -> None:
         assert store.predictions(done.id, "test")["ner"][0] == [["O", "B-PER"], ["O"]]
         assert store.relations(done.id)[0].step == 3
         assert store.health().problems == ()
-        assert fresh.record(fresh.take_in(store.record(done.id), "Imported.")).snapshots
+        assert fresh.record(fresh.import_record(store.record(done.id), "Imported.")).snapshots
         assert {run.archived for run in runs.values()} == {False}
         store.set_priority([runs[RunState.QUEUED].id], 3)
         store.add_keywords([done.id], ["old"])

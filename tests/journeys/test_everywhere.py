@@ -17,6 +17,7 @@ from core.store import Store
 from dashboard.shared import resources
 from tests.journeys.browser import VIEWPORT, browser_page, picture
 from tests.journeys.conftest import Laboratory
+from tests.pages.conftest import page_names
 
 pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
@@ -44,7 +45,7 @@ LINKS = {
     "relations": ({"run": "{mrn}", "mode": "Labels"}, "of training"),
     "tag": ({"run": "{mrn}"}, "Models"),
 }
-PAGES = tuple(LINKS)
+PAGES = tuple(page_names())
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,8 @@ def opened_pages(browser: Browser, filled_laboratory: Laboratory) -> Iterator[di
     """All pages by their links, in the light, open at the same time."""
     with contextlib.ExitStack() as stack:
         pages: dict[str, Opened] = {}
-        for name, (query, text) in LINKS.items():
+        for name in PAGES:
+            query, text = LINKS[name]
             page, elsewhere, errors = stack.enter_context(browser_page(browser))
             pages[name] = opened = Opened(name, page, elsewhere, errors)
             page.on("websocket", partial(_listen, opened))

@@ -18,7 +18,7 @@ from core.records import TOTAL
 from core.store import MetricKey, Run, RunState, Store
 from tests.journeys.browser import browser_path, picture, running_app
 from tests.making import config
-from tests.pages.test_jobs_states import held
+from tests.several import held
 from tests.supervised import wait_for
 from tests.tiny import tiny_bert
 from tests.trained import toy_corpus

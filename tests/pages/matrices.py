@@ -61,3 +61,11 @@ def shown(app: AppTest) -> Shown:
     assert (header["name"], header["id"]) == (frames[0]["name"], frames[0]["id"])
     assert len(panels) == len(frames[0]["panels"])
     return Shown(frames[0], panels, variances)
+
+
+def matrix(size: int, **pairs: float) -> np.ndarray:
+    """Correlations: `_01=0.5` is that of rows 0 and 1."""
+    values = np.eye(size)
+    for name, value in pairs.items():
+        values[int(name[1]), int(name[2])] = values[int(name[2]), int(name[1])] = value
+    return values

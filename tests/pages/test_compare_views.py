@@ -267,7 +267,7 @@ class TestDifferences:
         stl_mtl, _, mtl_mrn = holm([test.p for test in tests if test and test.p])
         assert [row.p for row in shown] == [stl_mtl, mtl_mrn]
         view = views.forest(shown, table, base)
-        assert (view.families, view.targets, view.reference) == (("STL", "MRN λ 0.003"), ("ner",), "MTL")
+        assert (view.rows, view.targets, view.reference) == (("STL", "MRN λ 0.003"), ("ner",), "MTL")
         assert [mark.verdict for mark in view.marks] == ["undecided", "higher"]
         assert forest_chart(view, {}).data[0]["marker"]["symbol"] == ("circle-open", "circle")
         assert "MRN λ 0.003, ner: higher, +3.33 [+1.90, +4.77], 3 seeds, p" in view.marks[1].hover
@@ -324,7 +324,7 @@ class TestSharing:
         steps = views.sharing(table)
         assert [step.shares_nothing for step in steps] == [True, False]
         view = views.sharing_forest(steps, table.tasks)
-        assert view.families == ("MTL − STL", "MRN − MTL")
+        assert view.rows == ("MTL − STL", "MRN − MTL")
         marks = [(mark.row, mark.target, mark.verdict) for mark in view.marks]
         assert marks == [(0, "ner", "undecided"), (1, "ner", "higher")]
         alone = of(mtl=[0.8, 0.81])
@@ -340,7 +340,7 @@ class TestSharing:
         _, table = tabled(made, TASKS)
         steps = views.sharing(table)
         view = views.sharing_forest(steps, table.tasks)
-        assert view.families == tuple(f"MRN − MTL · {block}" for block in table.blocks)
+        assert view.rows == tuple(f"MRN − MTL · {block}" for block in table.blocks)
         assert [(mark.row, mark.target) for mark in view.marks] == [
             (row, task) for row in (0, 1) for task in TASKS
         ]
@@ -381,7 +381,7 @@ class TestWordEncoders:
             ("bilstm", "stl", STL), ("bilstm", "mtl", MTL), ("sc-lstm", "mtl", MRN), ("sc-lstm", "mrn", MRN)
         )
         steps = views.sharing(table)
-        assert views.sharing_forest(steps, table.tasks).families == (
+        assert views.sharing_forest(steps, table.tasks).rows == (
             "MTL − STL · bilstm", "MTL sc-lstm − STL bilstm", "MTL sc-lstm − MTL bilstm",
             "MRN − MTL · sc-lstm",
         )  # fmt: skip

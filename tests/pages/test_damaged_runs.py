@@ -84,7 +84,7 @@ def damaged_home(templates: Templates, tmp_path_factory: pytest.TempPathFactory)
     shutil.copytree(made, home)
     with contextlib.closing(Store.open(f"sqlite:///{home / 'runs.db'}")) as store:
         for run_id in (*filled.finished, *filled.finished[:8]):
-            store.take_in(store.record(run_id), "Once more.")
+            store.import_record(store.record(run_id), "Once more.")
         draw = random.Random(5)
         runs = draw.sample(store.runs(archived=None), k=len(store.runs(archived=None)))
         described = runs[: len(FIELDS) + len(TEXTS) + _GENERATED]

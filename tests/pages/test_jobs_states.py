@@ -4,10 +4,7 @@ memory; a store that is locked or gone.
 
 from __future__ import annotations
 
-import contextlib
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,17 +16,13 @@ from core.store import RunState, Store
 from dashboard.shared import resources
 from dashboard.shared.run_views import why_it_waits
 from tests.making import OWNER, config
-from tests.pages.conftest import Open, press
+from tests.pages.conftest import Open, press, table
 from tests.pages.conftest import words as prose
 from tests.pages.filled_queue import DRAINED, ELSEWHERE, REASON, Queue, fill_queue
 from tests.pages.filled_store import Filled
-from tests.pages.test_runs_page import listed
+from tests.several import held
 
 HERE = hostname()
-HOLD = (
-    "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); "
-    "c.execute('BEGIN EXCLUSIVE'); print('held', flush=True); sys.stdin.read()"
-)
 
 
 @pytest.fixture
@@ -66,7 +59,7 @@ def test_a_paused_queue_is_seen_on_every_page_and_goes_on_at_a_press(
     press(app, "Resume queue")
     store.add_runs([config(seed=seed) for seed in range(3)])
     app.run()
-    assert "Priority" not in listed(app).columns
+    assert "Priority" not in table(app, "Paradigm").columns
     assert "Run 1 is next. No worker is alive: one starts within seconds" in words(app)
     press(app, "Pause queue")
     assert store.paused_since() is not None
@@ -120,8 +113,8 @@ def test_priorities_of_chosen_runs(open_page: Open, store: Store, queue: Queue) 
     (number,) = (field for field in app.number_input if field.label == "Priority of 2 queued runs")
     number.set_value(5).run()
     assert [store.run(run).priority for run in chosen] == [5, 5]
-    assert list(listed(app)["Priority"])[:2] == [5, 5]  # of a configuration the highest
-    each = listed(open_page("runs", filter="priority>3", order="Each run"))
+    assert list(table(app, "Paradigm")["Priority"])[:2] == [5, 5]  # of a configuration the highest
+    each = table(open_page("runs", filter="priority>3", order="Each run"), "Paradigm")
     assert list(each["Run"]) == sorted(chosen, reverse=True)
 
 
@@ -171,18 +164,6 @@ def test_the_schedulers_name_of_a_run_stands_in_the_fold(open_page: Open, store:
     (run,) = store.add_runs([config()])
     assert store.claim(OWNER, due_in=15, engine_job="slurm 4711_3") is not None
     assert "The scheduler calls it slurm 4711_3." in words(open_page("run", id=str(run)))
-
-
-@contextlib.contextmanager
-def held(path: Path) -> Iterator[None]:
-    """Another program holds the store's file, so that it can neither be read nor written."""
-    command = [sys.executable, "-c", HOLD, str(path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        assert other.stdin is not None
-        assert other.stdout is not None
-        assert other.stdout.readline() == b"held\n"
-        yield
-        other.stdin.close()
 
 
 @pytest.mark.parametrize("page", ["launch", "runs", "relations"])

@@ -13,8 +13,7 @@ from core.transfer.cosines import embedding_curve
 from dashboard.relations.reading import read_embeddings
 from tests.making import claimed, relations, run_facts
 from tests.pages.conftest import Open, words
-from tests.pages.matrices import shown
-from tests.pages.test_relations_reading import matrix
+from tests.pages.matrices import matrix, shown
 
 STEPS = (4, 8, 12)
 

@@ -12,16 +12,9 @@ from hypothesis import strategies as st
 from core.mrn.relations import correlation, effective_rank
 from core.registry import feature_parts
 from dashboard.relations import reading
+from tests.pages.matrices import matrix
 
 TASKS = ("pos", "chunk", "ner", "srl")
-
-
-def matrix(size: int, **pairs: float) -> np.ndarray:
-    """Correlations: `_01=0.5` is that of rows 0 and 1."""
-    values = np.eye(size)
-    for name, value in pairs.items():
-        values[int(name[1]), int(name[2])] = values[int(name[2]), int(name[1])] = value
-    return values
 
 
 def tasks(*runs: np.ndarray, possible: np.ndarray | None = None) -> str:

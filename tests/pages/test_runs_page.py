@@ -16,10 +16,10 @@ from core.tasks import score_task
 from dashboard.runs.dev_curves import dev_curves
 from dashboard.runs.table import EXAMPLES
 from dashboard.shared import resources
-from tests.contracts.test_exchange import finished as exchanged
 from tests.making import OWNER, claimed, config, run_facts
 from tests.pages.conftest import Open, figures, labels, press, table, words
 from tests.pages.filled_store import Filled
+from tests.recorded_runs import finished as exchanged
 
 
 def listed(app: AppTest) -> pd.DataFrame:
@@ -301,6 +301,6 @@ def test_chosen_runs_are_carried_to_the_next_page(open_page: Open, finished: Fil
 def test_an_imported_run(open_page: Open) -> None:
     """Of another laboratory, which no worker here has trained."""
     with contextlib.closing(Store.open("sqlite://")) as elsewhere, contextlib.closing(Store.open()) as store:
-        run = str(store.take_in(elsewhere.record(exchanged(elsewhere)), "Imported."))
+        run = str(store.import_record(elsewhere.record(exchanged(elsewhere)), "Imported."))
     assert "Succeeded" in words(open_page("run", id=run))
     assert "**pos** and **ner** over training" in words(open_page("relations", run=run))

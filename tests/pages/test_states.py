@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.serving import modules_of_pages
 from tests.pages.conftest import Open, page_names, words
 from tests.pages.filled_store import Filled
+
+ROOT = Path(__file__).resolve().parents[2]
 
 # What a page says of a run in that state, once the run is chosen.
 SAID = {
@@ -59,6 +63,20 @@ def test_a_state_is_told(page: str, state: str, open_page: Open, filled: Filled)
     progress = "\n".join(str(bar.proto.text) for bar in app.get("progress"))
     assert SAID[page, state] in f"{words(app)}\n{progress}"
     assert _sidebar(app) == ["1 in progress, 2 queued"]
+
+
+def test_every_list_of_pages_is_that_of_the_navigation() -> None:
+    folders = {script.parent.name for script in (ROOT / "dashboard").glob("*/page.py")}
+    assert folders == set(page_names())
+    table = re.findall(
+        r"^\| (\w+) \| [^|]+\?", (ROOT / "docs/pages.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert table == [name.capitalize() for name in page_names()]
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert folders <= set(re.findall(r"`dashboard/(\w+)`", contributing))
+    modules = modules_of_pages()
+    assert {module.split(".")[1] for module in modules} == folders
+    assert not [module for module in modules if module.endswith("page")]
 
 
 @pytest.mark.parametrize("page", page_names())

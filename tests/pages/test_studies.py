@@ -20,18 +20,18 @@ from core.corpora.types import Planted
 from core.figures import TEXT, forest_chart
 from core.records import Usage
 from core.store import RunState, Store
-from core.studies import STUDIES, Family, Study
+from core.studies import STUDIES, Method, Study
 from core.studies.analysis import FinalScores, Result, analyse
 from core.studies.answer import answer
 from core.studies.dissertation import over
-from core.studies.study import DevScores, lay_out
+from core.studies.study import DevScores, with_runs
 from dashboard.studies.views import failures, has_scores, study_forest
 from dashboard.theme import colours
 from jobs.studies.follow import follow
-from jobs.studies.progress import laid_out, launch_label
+from jobs.studies.progress import launch_label, settings_with_runs
 from tests.making import refuse_to_read, run_facts
 from tests.pages.conftest import Open, figures, labels, words
-from tests.studying import FAMILIES, Workers, finished, score_of, setting, study
+from tests.studying import METHODS, Workers, finished, score_of, setting, study
 
 TUNED = replace(setting("tuned", encoder_training="full", epochs=1), part="fine-tuned")
 
@@ -41,16 +41,20 @@ def toy(*more: Any) -> Study:
 
 
 def result(made: Study, place: int = 0, left_out: frozenset[RunConfig] = frozenset()) -> Result:
-    layout = lay_out(made, made.settings[place])
+    setting_runs = with_runs(made, made.settings[place])
     dev, test = (
-        {run: dict.fromkeys(run.tasks, score_of(run, split)) for run in layout.runs() if run not in left_out}
+        {
+            run: dict.fromkeys(run.tasks, score_of(run, split))
+            for run in setting_runs.runs()
+            if run not in left_out
+        }
         for split in ("dev", "test")
     )
-    return analyse(layout, DevScores(dev), FinalScores(test), left_out)
+    return analyse(setting_runs, DevScores(dev), FinalScores(test), left_out)
 
 
 def nothing(made: Study) -> Result:
-    return analyse(lay_out(made, made.settings[0]), DevScores({}), FinalScores({}))
+    return analyse(with_runs(made, made.settings[0]), DevScores({}), FinalScores({}))
 
 
 class TestViews:
@@ -65,7 +69,7 @@ class TestViews:
 
     def test_the_forest_has_a_mark_per_family_and_target(self) -> None:
         view = study_forest(result(toy()))
-        assert (view.families, view.reference) == (("STL", "MRN"), "MTL")
+        assert (view.rows, view.reference) == (("STL", "MRN"), "MTL")
         assert view.targets == ("pos", "ner", "mean")
         marks = [(mark.row, mark.target) for mark in view.marks]
         assert marks == list(itertools.product((0, 1), view.targets))
@@ -78,7 +82,7 @@ class TestViews:
 
     def test_failures_are_counted(self) -> None:
         made = toy()
-        lost = next(iter(lay_out(made, made.settings[0]).arms["mtl"][0].of([1])))
+        lost = next(iter(with_runs(made, made.settings[0]).candidates["mtl"][0].of([1])))
         assert list(failures([result(made), result(made, left_out=frozenset({lost}))])) == [("Whole", 1)]
 
     def test_a_task_has_its_colour_and_what_holds_is_filled(self) -> None:
@@ -107,7 +111,13 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MRNLAB_HOME", str(home))
         store, made = Store.open(), toy()
-        follow(store, laid_out(made, made.settings), lambda _: None, engine=Workers(), sleep=lambda _: None)
+        follow(
+            store,
+            settings_with_runs(made, made.settings),
+            lambda _: None,
+            engine=Workers(),
+            sleep=lambda _: None,
+        )
         store.close()
     return home
 
@@ -166,7 +176,7 @@ class TestLaunch:
     def test_the_page_of_a_study_has_its_question_and_a_sample(self, open_page: Open) -> None:
         app = open_page("studies", study="priors")
         priors = STUDIES["priors"]
-        parts, methods = ", ".join(priors.parts()), len(priors.families)
+        parts, methods = ", ".join(priors.parts()), len(priors.methods)
         size = f"{len(priors.settings)} settings ({parts}), {methods} methods"
         assert re.search(re.escape(size) + r", 5 seeds\. 0 of ([\d,]+) runs done", words(app))
         drawn = figures(app, "card_priors")[0]
@@ -187,7 +197,7 @@ class TestLaunch:
         made = toy(TUNED)
         store = Store.open()
         queued = [run.config for run in store.runs()]
-        first = laid_out(made, made.settings)[0]
+        first = settings_with_runs(made, made.settings)[0]
         assert len(queued) == len(set(queued)) > 0
         assert set(queued) <= set(first.runs())
         waiting = f"{len(queued)} runs queued or in progress; the others follow by themselves."
@@ -243,8 +253,8 @@ class TestPage:
     def test_methods_of_several_parts_may_have_one_title(
         self, page: Open, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        again = Family("mrn-again", "MRN", FAMILIES[-1].arms)
-        monkeypatch.setitem(STUDIES, "toy", replace(toy(TUNED), families=(*FAMILIES, again)))
+        again = Method("mrn-again", "MRN", METHODS[-1].candidates)
+        monkeypatch.setitem(STUDIES, "toy", replace(toy(TUNED), methods=(*METHODS, again)))
         assert list(page().table[0].value) == ["STL", "MRN"]
 
     def test_a_link_opens_a_setting_and_other_parts_and_the_runs_are_one_click_away(self, page: Open) -> None:
@@ -271,11 +281,11 @@ def test_published_figures_stand_beside_ours(open_page: Open) -> None:
     store = Store.open()
     for encoder in (None, "minilm"):
         dissertation = over(encoder)
-        (layout,) = laid_out(dissertation, dissertation.settings[:1])
+        (setting_runs,) = settings_with_runs(dissertation, dissertation.settings[:1])
         usage = Usage(60.0, 2**31, "gpu")
         facts = run_facts(parameters=108_000_000, trained_parameters=108_000_000, usage=usage)
-        for run in layout.arms["mtl"][0].of([1, 2]):
-            store.set_facts(finished(store, run, launch_label(layout), lambda *_: 0.9140), facts)
+        for run in setting_runs.candidates["mtl"][0].of([1, 2]):
+            store.set_facts(finished(store, run, launch_label(setting_runs), lambda *_: 0.9140), facts)
     app = open_page("studies", study="dissertation")
     table = plain_table(app)
     first, second, third, *_ = table.index
@@ -315,8 +325,8 @@ def test_simulated_tasks_have_the_papers_figure_and_the_errors_of_its_formulas(o
     """Four cells of the balanced grid at T = 2, finished with given scores."""
     store, made = Store.open(), STUDIES["simulator"]
     wanted = {f"balanced-n{n}-t2-a{alpha}" for n in (1000, 2000) for alpha in ("0.2", "1")}
-    layouts = laid_out(made, [setting for setting in made.settings if setting.name in wanted])
-    for run in dict.fromkeys(run for layout in layouts for run in layout.runs()):
+    settings = settings_with_runs(made, [setting for setting in made.settings if setting.name in wanted])
+    for run in dict.fromkeys(run for setting_runs in settings for run in setting_runs.runs()):
         ami = 1.0 if "alpha=1&" in run.corpus else 0.1
         planted = Planted(run.tasks, (1.0, ami, ami), ((1.0, ami, ami),) * 3) if len(run.tasks) == 3 else None
         store.set_facts(finished(store, run, "study simulator/cell"), run_facts(planted=planted))

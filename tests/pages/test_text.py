@@ -116,6 +116,9 @@ def test_nothing_prints_a_negative_zero() -> None:
         ("demo?dev=3", "demo?dev=3"),
         ("apart:demo+/some/where/mine?tokens=2", "apart:demo+mine?tokens=2"),
         ("C:\\corpora\\mine", "C:\\corpora\\mine"),
+        ("hub:/some/where/mine", "mine"),
+        (f"hub:nyu-mll/glue?config=cola&revision={'0123456789' * 4}", "glue?config=cola&revision=0123456"),
+        ("joined:hub:a/b?config=x+hub:c/d+demo&train=3", "joined:b?config=x+d+demo&train=3"),
     ],
 )
 def test_a_corpus_is_named_without_the_paths_of_its_folders(corpus: str, name: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +208,7 @@ class TestOneRun:
         assert list(rows["mood"]) == ["Task", "Split", "Score", "Value", "Macro F1", "Spearman"]
         assert rows["alike"]["Score"] == "Pearson × 100"
         by_task = {score.task: score for score in scores}
-        assert rows["alike"]["Spearman"] == f"{100 * (by_task['alike'].figure('spearman') or math.nan):.2f}"
+        assert rows["alike"]["Spearman"] == f"{100 * (by_task['alike'].figures['spearman']):.2f}"
         assert rows["alike"]["Macro F1"] == rows["mood"]["Spearman"] == "–"
         f1 = [row["f1"] for row in by_task["mood"].report.values()]
         assert rows["mood"]["Macro F1"] == f"{50 * sum(f1):.2f}"

@@ -11,10 +11,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.pages.conftest import app_at
+from tests.pages.conftest import app_at, page_names
 from tests.pins.recorded import masked, pinned
 
-PAGES = ("Launch", "Runs", "Curves", "Compare", "Relations", "Tag")
+PAGES = [name.capitalize() for name in page_names()]
 EMPTY: list[tuple[str, dict[str, str]]] = [(page, {}) for page in PAGES]
 FILLED: list[tuple[str, dict[str, str]]] = [
     *EMPTY,

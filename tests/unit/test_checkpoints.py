@@ -24,7 +24,7 @@ from tests.making import OWNER, Clock, NoWorkers, claimed, step_metrics
 from tests.small_disk import fill, small_disk
 from tests.tiny import tiny_bert
 from tests.toys import corpus
-from tests.unit.test_resuming import Laboratory, assert_same, toy
+from tests.unit.cut_trainings import Laboratory, assert_same, toy
 
 
 @pytest.fixture

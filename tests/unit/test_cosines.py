@@ -25,7 +25,7 @@ from core.transfer.cosines import cosine_matrix, curves_of, embedding_curve, gra
 from jobs.reports.transfer import run_gradients
 from tests.making import config as stored_config
 from tests.toys import config, corpus, sentences
-from tests.unit.test_resuming import STEPS, Laboratory, toy
+from tests.unit.cut_trainings import STEPS, Laboratory, toy
 
 _WORDS: dict[str, Any] = {"bilstm_hidden": 8, "lr_bilstm": 0.1, "lr_encoder": 0.2}
 

@@ -14,7 +14,7 @@ from core.encoding.batches import IGNORED
 from core.errors import MRNLabError
 from core.models import crf
 from core.models.crf import LinearChain
-from tests.unit.test_no_host_sync import NoHostSync
+from tests.unit.host_sync import NoHostSync
 
 NAMES = ("O", "B-X", "I-X", "B-Y")
 LENGTHS = torch.tensor([3, 0, 1, 5, 1, 4])

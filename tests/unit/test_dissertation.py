@@ -15,7 +15,7 @@ from core.studies import Study
 from core.studies.analysis import MEAN, FinalScores, Result, analyse, table_view
 from core.studies.dissertation import STUDY, over
 from core.studies.published import ABOVE, BELOW, TABLES, WITHIN, Published, matching
-from core.studies.study import DevScores, Planned, chosen_arm, lay_out, next_runs, planned
+from core.studies.study import DevScores, StudyRun, chosen_candidate, next_runs, planned_runs, with_runs
 from jobs.reports.render import markdown
 from jobs.studies.report import report
 
@@ -118,9 +118,11 @@ LAMBDAS = (1.0, 0.5, 0.05)
 NOTHING = DevScores({})
 
 
-def listing(study: Study = STUDY) -> list[Planned]:
+def listing(study: Study = STUDY) -> list[StudyRun]:
     return [
-        plan for setting in study.settings for plan in planned(lay_out(study, setting), NOTHING, frozenset())
+        plan
+        for setting in study.settings
+        for plan in planned_runs(with_runs(study, setting), NOTHING, frozenset())
     ]
 
 
@@ -130,7 +132,7 @@ class TestPlan:
         final = [plan for plan in listing() if "final" in plan.stage]
         # With dev sentences all three are trained on all sentences, else one, yet to be chosen.
         lambdas = {1: LAMBDAS, 2: LAMBDAS[:1], 3: LAMBDAS[:1]}
-        counted = Counter((cell, plan.run.lambda_) for plan in final for cell in _cells(plan.run))
+        counted = Counter((cell, plan.config.lambda_) for plan in final for cell in _cells(plan.config))
         assert counted == Counter(
             {
                 (cell, strength): 10 if cell.table == 3 else 5  # both readings of Table 3
@@ -139,7 +141,7 @@ class TestPlan:
                 for strength in (lambdas[cell.table] if cell.paradigm == "mrn" else (None,))
             }
         )
-        assert all(_cells(plan.run) for plan in final)
+        assert all(_cells(plan.config) for plan in final)
         assert Counter(plan.setting for plan in listing()) == {
             "table1": 35, "table1-bilstm": 20, "table1-roberta": 35,
             "table2": 35, "table2-bilstm": 25, "table2-roberta": 35,
@@ -151,37 +153,45 @@ class TestPlan:
         of_the_table = {"encoder", "lambda", "alignment", "fraction", "select_by", "dev_sentences"}
         fixed = {name: value for name, value in PRESETS["dissertation"].items() if name not in of_the_table}
         for plan in listing():
-            values = plan.run.values()
+            values = plan.config.values()
             assert {name: values[name] for name in fixed} == {
                 name: None if values[name] is None else value for name, value in fixed.items()
             }
 
     def test_where_there_are_no_dev_sentences_lambda_is_chosen_by_runs_that_hold_some_out(self) -> None:
         for plan in listing():
-            held_out = plan.run.corpus != "conll2003" and plan.stage == "search"
-            assert plan.run.dev_sentences == (None if held_out else 0)
-            table_3 = plan.run.corpus == "both-pos"
-            assert plan.run.select_by == ("last" if held_out or table_3 else "loss")
+            held_out = plan.config.corpus != "conll2003" and plan.stage == "search"
+            assert plan.config.dev_sentences == (None if held_out else 0)
+            table_3 = plan.config.corpus == "both-pos"
+            assert plan.config.select_by == ("last" if held_out or table_3 else "loss")
             programs = table_3 and not plan.setting.endswith("one-draw")
-            assert plan.run.fraction_draw == ("each_epoch" if programs else "once")
-            assert plan.run.corpus_order == ("in_turn" if programs else "mixed")
-            assert plan.open == (("lambda",) if plan.stage == "final" and plan.family == "mrn" else ())
+            assert plan.config.fraction_draw == ("each_epoch" if programs else "once")
+            assert plan.config.corpus_order == ("in_turn" if programs else "mixed")
+            assert plan.open == (("lambda",) if plan.stage == "final" and plan.method == "mrn" else ())
 
     def test_the_chosen_lambda_is_then_trained_on_all_sentences(self) -> None:
-        layout = lay_out(STUDY, next(setting for setting in STUDY.settings if setting.name == "table2"))
-        first = next_runs(layout, NOTHING, ())
+        setting_runs = with_runs(
+            STUDY, next(setting for setting in STUDY.settings if setting.name == "table2")
+        )
+        first = next_runs(setting_runs, NOTHING, ())
         mrn = [run for run in first if run.paradigm == "mrn"]
         assert {(run.dev_sentences, run.select_by) for run in mrn} == {(None, "last")}
         assert len(mrn) == 3 * 5
         dev = DevScores({run: dict.fromkeys(run.tasks, 0.9 + (run.lambda_ == 0.5) / 100) for run in first})
-        then = next_runs(layout, dev, ())
+        then = next_runs(setting_runs, dev, ())
         assert {(run.lambda_, run.dev_sentences) for run in then} == {(0.5, 0)}
         assert [run.seed for run in then] == [1, 2, 3, 4, 5]
 
     def test_final_runs_that_stand_in_the_store_choose_nothing(self) -> None:
-        layout = lay_out(STUDY, next(setting for setting in STUDY.settings if setting.name == "table3-5"))
-        final = {run: {"pos-2003": 1.0} for arm in layout.arms["mrn"] for run in arm.of(STUDY.seeds)}
-        assert chosen_arm(layout, "mrn", DevScores(final), ()) is None
+        setting_runs = with_runs(
+            STUDY, next(setting for setting in STUDY.settings if setting.name == "table3-5")
+        )
+        final = {
+            run: {"pos-2003": 1.0}
+            for candidate in setting_runs.candidates["mrn"]
+            for run in candidate.of(STUDY.seeds)
+        }
+        assert chosen_candidate(setting_runs, "mrn", DevScores(final), ()) is None
 
 
 def _cells(run: RunConfig) -> list[Any]:
@@ -195,31 +205,31 @@ class TestOtherEncoders:
             "table1", "table1-bilstm", "table2", "table2-bilstm", "table3-5", "table3-10",
             "table3-5-one-draw", "table3-10-one-draw",
         ]  # fmt: skip
-        encoders = {plan.run.encoder for plan in listing(made)}
+        encoders = {plan.config.encoder for plan in listing(made)}
         assert encoders == {"minilm", "minilm+bilstm"}
         for setting in made.settings:
-            arms = lay_out(made, setting).arms["mrn"]
+            candidates = with_runs(made, setting).candidates["mrn"]
             lambdas = [0.05, 0.005] if "-10" in setting.name else [*LAMBDAS, 0.005]
-            assert [arm.values["lambda"] for arm in arms] == lambdas
-        assert not any(_cells(plan.run) for plan in listing(made))
+            assert [candidate.values["lambda"] for candidate in candidates] == lambdas
+        assert not any(_cells(plan.config) for plan in listing(made))
 
     def test_a_frozen_encoder_has_its_own_rate_and_nothing_published(self) -> None:
         made = over(encoder_training="frozen")
         for plan in listing(made):
-            run = plan.run
+            run = plan.config
             assert (run.encoder_training, run.lr_encoder, run.lr_heads) == ("frozen", None, 0.02)
-            assert _cells(plan.run) == []
+            assert _cells(plan.config) == []
 
 
 def result(study: Study, name: str, *, scores: dict[str, float], dev_best: float = 0.5) -> Result:
     """The setting, all runs finished: each task's score from `scores`, and dev best at λ = `dev_best`."""
-    layout = lay_out(study, next(setting for setting in study.settings if setting.name == name))
-    runs = list(layout.runs())
+    setting_runs = with_runs(study, next(setting for setting in study.settings if setting.name == name))
+    runs = list(setting_runs.runs())
     dev = {run: dict.fromkeys(run.tasks, 0.8 + (run.lambda_ == dev_best) / 100) for run in runs}
     # On test another λ would be better.
     test = {run: {task: scores[task] + (run.lambda_ == 1.0) / 100 for task in run.tasks} for run in runs}
     costs = {run: Cost(108_000_000, 108_000_000, 2**31, 60.0, ("cuda",)) for run in runs}
-    return analyse(layout, DevScores(dev), FinalScores(test, costs=costs))
+    return analyse(setting_runs, DevScores(dev), FinalScores(test, costs=costs))
 
 
 PRINTED = {"ner": 0.9084, "chunk": 0.9149, "pos": 0.9400}

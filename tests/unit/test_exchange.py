@@ -27,8 +27,9 @@ from core.paths import checkpoint_dir
 from core.store import RunState, Store
 from core.tagging import TaggedSentence, load_tagger
 from jobs.exchange import Exported, export_run, import_run
-from tests.contracts.test_exchange import assert_same
+from jobs.exchange.export import _datasets
 from tests.making import OWNER, claimed
+from tests.recorded_runs import assert_same
 from tests.trained import toy_config, train_runs
 
 _SENTENCE = ["German", "lamb", "rejects", "EU", "."]
@@ -226,6 +227,12 @@ def test_the_card(
     monkeypatch.chdir(exported)
     for example in examples:
         exec(example.split("```")[0], {})
+
+
+def test_the_card_names_the_datasets_of_a_corpus(tmp_path: Path) -> None:
+    joined = f"joined:hub:nyu-mll/glue?config=cola+conll2003+demo+hub:{tmp_path}?train=3"
+    assert _datasets(joined) == ["eriktks/conll2003", "nyu-mll/glue"]
+    assert _datasets(str(tmp_path)) == []
 
 
 def test_which_tasks(source: Store, trained: Trained, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from core.store import Store
 from core.studies import load_study
 from core.studies.simulator import DENSE_LAYERS
-from core.studies.study import Layout, Study
+from core.studies.study import SettingRuns, Study
 from core.transfer import formulas
 from core.transfer.formulas import PUBLISHED, learn
 from core.transfer.grid import COLUMNS, PlantedTasks, bands, cells, factors, figure_3
@@ -26,7 +26,7 @@ from jobs.exchange.run_table import RunTable
 from jobs.reports.render import markdown
 from jobs.studies import grids as report
 from jobs.studies.grids import GridRuns
-from jobs.studies.progress import laid_out
+from jobs.studies.progress import settings_with_runs
 from tests.trained import train_runs
 
 SETTINGS = ("planted", "balanced-n500-t1-a1", "balanced-n500-t2-a1", "unbalanced-n500-1500-t1-a0.2")
@@ -50,19 +50,23 @@ def on_demo(study: Study) -> Study:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, list[Layout]]]:
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, list[SettingRuns]]]:
     study = on_demo(load_study("simulator"))
-    layouts = laid_out(study, study.settings)
+    settings = settings_with_runs(study, study.settings)
     with pytest.MonkeyPatch.context() as patch, contextlib.closing(Store.open("sqlite://")) as store:
         patch.setenv("MRNLAB_HOME", str(tmp_path_factory.mktemp("home")))
-        train_runs(store, list(dict.fromkeys(run for layout in layouts for run in layout.runs())))
-        yield store, layouts
+        train_runs(
+            store, list(dict.fromkeys(run for setting_runs in settings for run in setting_runs.runs()))
+        )
+        yield store, settings
 
 
 @pytest.mark.slow
-def test_the_table_has_a_row_for_each_run_and_ner_alone_once(trained: tuple[Store, list[Layout]]) -> None:
-    store, layouts = trained
-    runs = GridRuns(store, layouts)
+def test_the_table_has_a_row_for_each_run_and_ner_alone_once(
+    trained: tuple[Store, list[SettingRuns]],
+) -> None:
+    store, settings = trained
+    runs = GridRuns(store, settings)
     table = runs.table()
     assert len(table) == 3 * 2 + 2 * 2  # MTL in three cells, STL in two parts, two seeds each
     alone = table[table["T"] == 0]
@@ -84,9 +88,11 @@ def test_the_table_has_a_row_for_each_run_and_ner_alone_once(trained: tuple[Stor
 
 
 @pytest.mark.slow
-def test_planted_relations_are_read_from_pairs_and_the_joint_run(trained: tuple[Store, list[Layout]]) -> None:
-    store, layouts = trained
-    planted = GridRuns(store, layouts).planted()
+def test_planted_relations_are_read_from_pairs_and_the_joint_run(
+    trained: tuple[Store, list[SettingRuns]],
+) -> None:
+    store, settings = trained
+    planted = GridRuns(store, settings).planted()
     assert planted is not None
     assert planted.alphas.tolist() == [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
     (mrn,) = (run for run in store.runs() if run.config.paradigm == "mrn" and run.config.seed == 21)
@@ -101,27 +107,27 @@ def test_planted_relations_are_read_from_pairs_and_the_joint_run(trained: tuple[
     }
     gains = [100 * (scores["ner", f"sim-{number}"] - scores["ner",]) for number in range(1, 10)]
     np.testing.assert_allclose(planted.gains[0], gains)
-    (layout,) = (layout for layout in layouts if layout.setting.part == "planted")
-    pairs = [layout.arms[name][0].runs[21][0] for name in ("stl", "beside-1")]
+    (setting_runs,) = (setting_runs for setting_runs in settings if setting_runs.setting.part == "planted")
+    pairs = [setting_runs.candidates[name][0].runs[21][0] for name in ("stl", "beside-1")]
     assert len({run.corpus for run in pairs}) == 1  # as pairs of tasks are compared elsewhere
 
 
 @pytest.mark.slow
 def test_runs_from_a_record_have_gains_without_learned_correlations(
-    trained: tuple[Store, list[Layout]], tmp_path: Path
+    trained: tuple[Store, list[SettingRuns]], tmp_path: Path
 ) -> None:
-    store, layouts = trained
+    store, settings = trained
     RunTable(tmp_path / "runs.csv").add(store, store.runs())
     with contextlib.closing(Store.open("sqlite://")) as other:
         RunTable(tmp_path / "runs.csv").restore(other)
-        restored, original = GridRuns(other, layouts), GridRuns(store, layouts)
+        restored, original = GridRuns(other, settings), GridRuns(store, settings)
         pd.testing.assert_frame_equal(restored.table(), original.table(), atol=1e-3)
         planted, whole = restored.planted(), original.planted()
         assert planted is not None
         assert whole is not None
         np.testing.assert_allclose(planted.gains, whole.gains, atol=1e-3)
         assert planted.learned is None
-        text = "".join(map(markdown, report.grid_report(layouts[0].study, restored)))
+        text = "".join(map(markdown, report.grid_report(settings[0].study, restored)))
         assert "measured gains" in text
         assert "learned" not in text
         assert "learned" not in report.grid_document(restored)["planted"]

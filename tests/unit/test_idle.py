@@ -22,8 +22,8 @@ from jobs.worker.loop import Worker
 from jobs.worker.process import is_alive
 from jobs.worker.slots import taken_slots
 from tests.making import OWNER, config
+from tests.small_training import worker
 from tests.supervised import FOREVER, freeze, owner_of, supervised, wait_for
-from tests.unit.test_worker import worker
 
 LONG = 600.0
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -54,7 +55,8 @@ def _words(sentences: int) -> pd.DataFrame:
 
 def test_data_of_a_notebook_are_described_and_trained_on(laboratory: Path) -> None:
     frames = {"train": _words(20), "dev": _words(4), "test": _words(4)}
-    config = core.describe(frames, **LEARNED, encoder="bilstm", paradigm="stl", device="cpu")
+    options: dict[str, Any] = {**LEARNED, "encoder": "bilstm", "paradigm": "stl", "device": "cpu"}
+    config = core.describe(frames, **options)
     assert config.tasks == ("ner",)
     (folder,) = (laboratory / "uploads").iterdir()
     assert config.corpus == f"hub:{folder}"
@@ -89,7 +91,7 @@ def test_data_may_be_a_dataset_dict_or_a_single_table(laboratory: Path) -> None:
     assert {sentence.tokens[1] for sentence in (*single.train, *single.test)} == set(map(str, range(40)))
     for wrong in (7, {"train": [1]}, {"a b": frame}, pd.DataFrame({"text": ["a", 1]})):
         with pytest.raises(CorpusError):
-            core.describe(wrong)  # type: ignore[arg-type]
+            core.describe(wrong)
     assert not list((laboratory / "uploads").glob(".*"))
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from core.encoding.batches import Batch
 from core.models.encoders.lstm import SCLSTM, LayeredBiLSTM, StackedBiLSTM
 from core.models.tagger import Heads
-from tests.unit.test_packed import Table, batch, gradients
+from tests.unit.transformers_alone import Table, batch, gradients
 
 HIDDEN, TASKS = 4, 3
 LENGTHS = {"different": (5, 1, 7, 3), "alike": (4, 4), "one subword": (1,)}

@@ -26,7 +26,7 @@ from core.models.tagger import Heads, MultiTaskTagger
 from core.models.task_folders import save_task_folders
 from core.tagging import TaggedSentence, tag_in_parts
 from tests.tiny import WORDS, tiny_bert, tiny_roberta
-from tests.unit.test_packed import MODERN
+from tests.unit.transformers_alone import MODERN
 
 LABELS = {"pos": ["NN", "VB", "DT"], "ner": ["O", "B-PER"]}
 texts = st.lists(st.lists(st.sampled_from([*WORDS, "unwanted", "\u200b"]), max_size=24), max_size=6)

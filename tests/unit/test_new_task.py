@@ -33,7 +33,7 @@ from tests.toys import config as toy_config
 from tests.toys import corpus, sentences
 from tests.trained import toy_config as made_config
 from tests.trained import train_runs
-from tests.unit.test_resuming import Laboratory, cut_at_every_state
+from tests.unit.cut_trainings import Laboratory, cut_at_every_state
 
 T, C, D = 3, 4, 2
 

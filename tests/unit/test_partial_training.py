@@ -27,16 +27,8 @@ from core.training.setup import TrainingRun, set_up
 from jobs.queue.submit import check
 from tests.tiny import tiny_bert
 from tests.toys import TEXT_TASKS, config, corpus, sentences, text_corpus
-from tests.unit.test_packed import (
-    FAMILY,
-    LENGTHS,
-    Table,
-    assert_alike,
-    batch,
-    gradients,
-    model,
-)
 from tests.unit.toy_runs import assert_tags_as_tested, train_toy
+from tests.unit.transformers_alone import FAMILY, LENGTHS, Table, assert_alike, batch, gradients, model
 
 
 def test_the_number_of_trained_layers_is_read_from_its_text() -> None:

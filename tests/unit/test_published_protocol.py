@@ -30,6 +30,7 @@ from tests.tiny import tiny_bert
 from tests.toys import config as toy_config
 from tests.toys import corpus as toy_corpus
 from tests.toys import sentences
+from tests.unit.published import assert_published
 from tests.unit.toy_runs import train_toy
 
 # field, value, where the dissertation says so
@@ -76,10 +77,6 @@ OF_NO_PAPER = {
     *("heads", "task_correlation", "added_to"),
     *("fraction_draw", "corpus_order"),  # set from table 3 on
 }
-OF_MRN = {
-    *("prior", "alignment", "lambda", "learn", "shrinkage", "update_every", "update_timing", "snapshots"),
-    *("label_scale", "task_correlation", "added_to"),
-}
 OF_WORD_ENCODERS = {
     *("vectors", "vectors_training", "capitals", "characters", "input_dropout", "lstm_layers", "task_order"),
     *("context_encoder", "window", "shared_dense", "task_dense"),
@@ -90,29 +87,6 @@ def _run(encoder: str = "bert-base-cased+bilstm", **values: Any) -> RunConfig:
     base = {"corpus": "conll2003", "tasks": "pos,chunk,ner", "paradigm": "mrn"} | values
     (config,) = expand(base, {"encoder": [encoder]}, PRESETS["dissertation"])
     return config
-
-
-def assert_published(
-    preset: str,
-    published: list[tuple[str, Any, str]],
-    values: dict[str, Any],
-    *,
-    of_no_paper: set[str],
-    unset: set[str],
-) -> None:
-    """A run with the preset has the published values, which the mathematics page prints; and each field of a
-    run is published, of no paper, or unset.
-    """
-    page = (Path(__file__).parents[2] / "docs" / "mathematics.md").read_text(encoding="utf-8")
-    for field, value, where in published:
-        stored = values[field]
-        assert (tuple(stored) if isinstance(stored, list) else stored) == value, field
-        printed = ",".join(value) if isinstance(value, tuple) else value
-        assert f"| `{field}` | {printed} | {where} |" in page
-    named = {field for field, _, _ in published}
-    assert named | of_no_paper | unset == set(values)
-    assert {values[field] for field in unset} == {None}
-    assert set(PRESETS[preset]) <= named
 
 
 def test_the_preset_has_the_published_values_and_the_mathematics_page_prints_them() -> None:

@@ -18,9 +18,9 @@ from core.models.word_vectors import GLOVE, read_vectors
 from core.studies import load_study
 from core.studies.published import LU_TABLE_3, LU_TABLES_4_TO_6, Reported
 from core.studies.sc_lstm import CHUNKS, HIDDEN, LAYERS, NER, POS, STUDY
-from core.studies.study import DevScores, Layout, lay_out, next_runs, planned
+from core.studies.study import DevScores, SettingRuns, next_runs, planned_runs, with_runs
 from core.training.setup import make_optimiser
-from tests.unit.test_published_protocol import OF_MRN, assert_published
+from tests.unit.published import OF_MRN, assert_published
 
 # field, value, where the paper says so
 PUBLISHED: list[tuple[str, Any, str]] = [
@@ -101,8 +101,8 @@ _MRN = ("prior", "alignment", "lambda", "learn", "update_every", "update_timing"
 _PAPER = Path(__file__).resolve().parents[3] / "shared" / "papers" / "002_e3b4f7b22551a56d.txt"
 
 
-def layouts(part: str) -> list[Layout]:
-    return [lay_out(STUDY, setting) for setting in STUDY.settings if setting.part == part]
+def settings(part: str) -> list[SettingRuns]:
+    return [with_runs(STUDY, setting) for setting in STUDY.settings if setting.part == part]
 
 
 class TestPlan:
@@ -110,7 +110,13 @@ class TestPlan:
         assert load_study("sc-lstm").parts() == ("10%", "30%", "all data", "grid search", "demo")
         assert STUDY.seeds == (1, 2, 3, 4, 5)
         runs = {
-            part: len({plan.run for layout in layouts(part) for plan in planned(layout, NOTHING, ())})
+            part: len(
+                {
+                    plan.config
+                    for setting_runs in settings(part)
+                    for plan in planned_runs(setting_runs, NOTHING, ())
+                }
+            )
             for part in STUDY.parts()
         }
         # Three tasks: 15 of STL, 5 each of LSTM-s and SC-LSTM, of LSTM-d 6 orders with two seeds and 3 more
@@ -118,7 +124,7 @@ class TestPlan:
         whole, pair = 15 + 5 + 5 + (12 + 3) + 2 * (4 + 3), 5 + 5 + (4 + 3)
         priors, cnn_crf = 2 * (4 + 3), 5 + 5
         # 4 hidden sizes × 3 numbers of layers with two seeds; LSTM-d with 2 or 3 layers in 3 or 6 orders. The
-        # settings of a main task share the search, and until it is over the first arm stands for the chosen.
+        # settings of a main task share the search, and until it is over the first one stands for the chosen.
         sized, sized_orders = 12 * 2 + 3, 4 * (3 + 6) * 2 + 3
         assert runs == {
             "10%": whole + 3 * pair,
@@ -130,16 +136,20 @@ class TestPlan:
 
     @pytest.mark.parametrize("part", ["10%", "all data"])
     def test_every_subset_of_the_tasks_and_every_order_of_each(self, part: str) -> None:
-        assert [layout.setting.targets for layout in layouts(part)] == list(SUBSETS)
-        for layout in layouts(part):
-            tasks = layout.setting.targets
-            arms = [arm.values["task_order"] for arm in layout.arms["lstm-d"]]
-            assert Counter(arms) == Counter(permutations(tasks))
-            chosen_by = next(plan.open for plan in planned(layout, NOTHING, ()) if plan.open)
+        assert [setting_runs.setting.targets for setting_runs in settings(part)] == list(SUBSETS)
+        for setting_runs in settings(part):
+            tasks = setting_runs.setting.targets
+            candidates = [candidate.values["task_order"] for candidate in setting_runs.candidates["lstm-d"]]
+            assert Counter(candidates) == Counter(permutations(tasks))
+            chosen_by = next(plan.open for plan in planned_runs(setting_runs, NOTHING, ()) if plan.open)
             assert chosen_by == ("task_order",)
 
     def test_stl_of_a_task_is_one_run_for_all_subsets(self) -> None:
-        stl = {run for layout in layouts("10%") for run in layout.arms["stl"][0].of(STUDY.seeds)}
+        stl = {
+            run
+            for setting_runs in settings("10%")
+            for run in setting_runs.candidates["stl"][0].of(STUDY.seeds)
+        }
         assert Counter(run.tasks for run in stl) == {(task,): 5 for task in TASKS}
 
     def test_families_of_a_setting_differ_in_nothing_but_what_they_are(self) -> None:
@@ -156,51 +166,57 @@ class TestPlan:
         for setting in STUDY.settings:
             if setting.part == "grid search":
                 continue
-            layout = lay_out(STUDY, setting)
-            shared = layout.arms["lstm-s"][0].runs[1][0].values()
-            for family, arms in layout.arms.items():
-                for run in (run for arm in arms for run in arm.runs[1]):
+            setting_runs = with_runs(STUDY, setting)
+            shared = setting_runs.candidates["lstm-s"][0].runs[1][0].values()
+            for method, candidates in setting_runs.candidates.items():
+                for run in (run for candidate in candidates for run in candidate.runs[1]):
                     values = run.values()
                     differs = {name for name in values if values[name] != shared[name]}
-                    assert differs == differing[family], (setting.name, family)
+                    assert differs == differing[method], (setting.name, method)
 
     def test_what_a_family_changes_in_its_base_is_one_thing(self) -> None:
         """The character CNN, then the CRF: the paper reports both together alone."""
-        (layout,) = layouts("30%")
+        (setting_runs,) = settings("30%")
         (plain,), (cnn,), (crf,) = (
-            layout.arms[name][0].runs[1] for name in ("sc-lstm", "sc-lstm-cnn", "sc-lstm-cnn-crf")
+            setting_runs.candidates[name][0].runs[1] for name in ("sc-lstm", "sc-lstm-cnn", "sc-lstm-cnn-crf")
         )
         assert cnn == plain.with_(characters="cnn")
         assert crf == cnn.with_(head="crf")
-        assert [layout.families[name].base for name in ("sc-lstm-cnn", "sc-lstm-cnn-crf")] == [
+        assert [setting_runs.methods[name].base for name in ("sc-lstm-cnn", "sc-lstm-cnn-crf")] == [
             "sc-lstm",
             "sc-lstm-cnn",
         ]
 
     def test_the_grid_search_varies_the_papers_sizes_and_nothing_else_of_all_data(self) -> None:
-        (published, *_), (grid, *of_main_task) = layouts("all data"), layouts("grid search")
+        (published, *_), (grid, *of_main_task) = settings("all data"), settings("grid search")
         for name, layers in (("lstm-s", {1, 2, 3}), ("lstm-d", {2, 3}), ("sc-lstm", {1, 2, 3})):
-            made = [arm.runs[1][0] for arm in grid.arms[f"{name}-sizes"]]
+            made = [candidate.runs[1][0] for candidate in grid.candidates[f"{name}-sizes"]]
             assert len(set(made)) == len(made)
             assert {run.lstm_layers or len(run.tasks) for run in made} == layers
             assert {run.bilstm_hidden for run in made} == {100, 200, 300, 400}
             best = {run for run in made if (run.bilstm_hidden, run.lstm_layers or 3) == (300, 3)}
-            assert best == {arm.runs[1][0] for arm in published.arms[name]}
-        assert grid.arms["stl"] == published.arms["stl"]
-        assert [layout.setting.targets for layout in of_main_task] == [(task,) for task in TASKS]
-        for layout in of_main_task:
-            for family in ("lstm-s-sizes", "lstm-d-sizes"):
-                assert layout.arms[family] == grid.arms[family]
+            assert best == {candidate.runs[1][0] for candidate in published.candidates[name]}
+        assert grid.candidates["stl"] == published.candidates["stl"]
+        assert [setting_runs.setting.targets for setting_runs in of_main_task] == [(task,) for task in TASKS]
+        for setting_runs in of_main_task:
+            for method in ("lstm-s-sizes", "lstm-d-sizes"):
+                assert setting_runs.candidates[method] == grid.candidates[method]
 
     def test_orders_of_lstm_d_with_fewer_layers_are_different_models(self) -> None:
         """Of three tasks over two layers only the last one matters."""
-        (layout, *_) = layouts("grid search")
-        arms = [arm.values for arm in layout.arms["lstm-d-sizes"] if arm.values["bilstm_hidden"] == 100]
-        assert {arm["task_order"][-1] for arm in arms if arm["lstm_layers"] == 2} == {*TASKS}
-        assert Counter(arm["lstm_layers"] for arm in arms) == {2: 3, 3: 6}
+        (setting_runs, *_) = settings("grid search")
+        candidates = [
+            candidate.values
+            for candidate in setting_runs.candidates["lstm-d-sizes"]
+            if candidate.values["bilstm_hidden"] == 100
+        ]
+        assert {candidate["task_order"][-1] for candidate in candidates if candidate["lstm_layers"] == 2} == {
+            *TASKS
+        }
+        assert Counter(candidate["lstm_layers"] for candidate in candidates) == {2: 3, 3: 6}
 
     def test_all_data_has_the_papers_values(self) -> None:
-        """But for what families are about, and three that the comparison has as all our studies."""
+        """But for what methods are about, and three that the comparison has as all our studies."""
         others = {
             "encoder",
             "paradigm",
@@ -212,8 +228,8 @@ class TestPlan:
             "batching",
         }
         fixed = {field: value for field, value, _ in PUBLISHED if field not in others}
-        for layout in layouts("all data"):
-            for run in next_runs(layout, NOTHING, ()):
+        for setting_runs in settings("all data"):
+            for run in next_runs(setting_runs, NOTHING, ()):
                 assert {field: run.values()[field] for field in fixed} == fixed
                 assert run.lstm_layers == (None if run.encoder == "lstm-d" else 3)
 

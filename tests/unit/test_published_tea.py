@@ -16,12 +16,12 @@ from core.corpora.assembly import SPLITS
 from core.corpora.derived import recipe
 from core.studies.analysis import FinalScores, analyse, table_view
 from core.studies.published import MOU_TABLE_5_4
-from core.studies.study import DevScores, lay_out, next_runs
+from core.studies.study import DevScores, next_runs, with_runs
 from core.studies.task_embeddings import STUDY as TAGGERS
-from core.studies.tea import BASELINE_DECAY, FAMILIES, HEADS, RATES, STUDY, TASKS, WEIGHT_DECAYS
+from core.studies.tea import BASELINE_DECAY, HEADS, METHODS, RATES, STUDY, TASKS, WEIGHT_DECAYS
 from jobs.reports.render import sheet_csv
 from jobs.studies.report import paper_sheet, setting_sheet
-from tests.unit.test_published_protocol import OF_MRN, assert_published
+from tests.unit.published import OF_MRN, assert_published
 
 # field, value, where the paper says so
 PUBLISHED: list[tuple[str, Any, str]] = [
@@ -66,7 +66,7 @@ def all_runs(part: str) -> list[RunConfig]:
     """The runs of a part with seed 1."""
     study = STUDY.with_seeds(1)
     settings = (setting for setting in study.settings if setting.part == part)
-    return [run for setting in settings for run in next_runs(lay_out(study, setting), NOTHING, ())]
+    return [run for setting in settings for run in next_runs(with_runs(study, setting), NOTHING, ())]
 
 
 def runs(part: str) -> dict[tuple[str, float, str], RunConfig]:
@@ -86,7 +86,7 @@ def test_the_preset_has_the_published_values_and_the_mathematics_page_prints_the
 @pytest.mark.parametrize("part", STUDY.parts())
 def test_the_grid_is_the_papers_and_its_runs_differ_in_nothing_else(part: str) -> None:
     assert STUDY.parts() == ("small", "published")
-    assert set(FAMILIES) == {"none", "input", "attention", "projected", "elu", "tanh", "selu"}
+    assert set(METHODS) == {"none", "input", "attention", "projected", "elu", "tanh", "selu"}
     assert set(WEIGHT_DECAYS) == {0.0, 1e-3, 1e-2}
     made = runs(part)
     assert len(made) == 7 * 3 * 2
@@ -183,11 +183,15 @@ def test_reported_rows_are_the_papers_table_and_its_overall_score_is_their_mean(
 
 
 def test_our_rows_stand_beside_the_papers_with_the_mean_over_the_tasks() -> None:
-    layouts = [lay_out(STUDY, setting) for setting in STUDY.settings if setting.part == "small"]
-    run = layouts[0].arms["input"][0].runs[1][0]
-    (alone,) = [arm.runs[1][0] for layout in layouts for arm in layout.arms.get("sst-alone", ())]
+    settings = [with_runs(STUDY, setting) for setting in STUDY.settings if setting.part == "small"]
+    run = settings[0].candidates["input"][0].runs[1][0]
+    (alone,) = [
+        candidate.runs[1][0]
+        for setting_runs in settings
+        for candidate in setting_runs.candidates.get("sst-alone", ())
+    ]
     known = FinalScores({run: dict(zip(TASKS, (0.4, 0.7, 0.85), strict=True)), alone: {"sst": 0.5}})
-    view = table_view(STUDY, "small", [analyse(layout, NOTHING, known) for layout in layouts])
+    view = table_view(STUDY, "small", [analyse(setting_runs, NOTHING, known) for setting_runs in settings])
     assert view is not None
     assert view.tasks == (*TASKS, "mean")
     assert len(view.rows) == 42 + 1 + 4
@@ -198,11 +202,11 @@ def test_our_rows_stand_beside_the_papers_with_the_mean_over_the_tasks() -> None
 
 def test_a_correlation_has_no_percent_sign() -> None:
     """Nor has a mean with one in it."""
-    layout = lay_out(STUDY, next(setting for setting in STUDY.settings if setting.part == "small"))
-    runs = layout.arms["input"][0].of([1])
+    setting_runs = with_runs(STUDY, next(setting for setting in STUDY.settings if setting.part == "small"))
+    runs = setting_runs.candidates["input"][0].of([1])
     scores = {run: dict(zip(TASKS, (0.4, 0.7, 0.85), strict=True)) for run in runs}
     names = dict(zip(TASKS, ("accuracy", "accuracy", "pearson"), strict=True))
-    made = analyse(layout, NOTHING, FinalScores(scores, score_names=names))
+    made = analyse(setting_runs, NOTHING, FinalScores(scores, score_names=names))
     view = table_view(STUDY, "small", [made])
     assert view is not None
     for sheet in (setting_sheet(made), paper_sheet(view)):
@@ -212,12 +216,12 @@ def test_a_correlation_has_no_percent_sign() -> None:
 
 def test_task_embeddings_of_taggers_are_compared_with_none_by_paradigm() -> None:
     for setting in TAGGERS.settings:
-        layout = lay_out(TAGGERS, setting)
-        assert list(layout.arms) == ["none", "input", "attention", "projected"]
-        (none,) = layout.arms[TAGGERS.reference]
-        for family, (arm,) in layout.arms.items():
+        setting_runs = with_runs(TAGGERS, setting)
+        assert list(setting_runs.candidates) == ["none", "input", "attention", "projected"]
+        (none,) = setting_runs.candidates[TAGGERS.reference]
+        for method, (candidate,) in setting_runs.candidates.items():
             for seed in (1, 2, 3, 4, 5):
-                (run,) = arm.runs[seed]
-                assert run == none.runs[seed][0].with_(task_embedding=family)
+                (run,) = candidate.runs[seed]
+                assert run == none.runs[seed][0].with_(task_embedding=method)
                 assert (run.paradigm, run.fraction, run.select_by) == (setting.name, 0.05, "last")
     assert [setting.name for setting in TAGGERS.settings] == ["mtl", "mrn"]

@@ -15,7 +15,7 @@ from core.studies.simulator import (
     UNBALANCED,
     point_of,
 )
-from core.studies.study import lay_out
+from core.studies.study import with_runs
 
 STUDY = load_study("simulator")
 # Bettgenhäuser et al. (2020), section 5.1, as printed; the three dots of n go on in steps of 500.
@@ -34,7 +34,7 @@ def test_the_published_grid_has_the_papers_values() -> None:
         (2_000, tasks, alpha) for tasks in PUBLISHED_TASKS for alpha in PUBLISHED_ALPHAS
     }
     assert len(settings) == len(cells) == 954
-    config = lay_out(STUDY, settings[0]).arms["mtl"][0].runs[5][0]
+    config = with_runs(STUDY, settings[0]).candidates["mtl"][0].runs[5][0]
     assert (config.epochs, config.optimiser, config.lr_bilstm, config.window) == (100, "adam", 1e-3, 3)
     assert {setting.seeds for setting in settings} == {(1, 2, 3, 4, 5)}
 
@@ -53,15 +53,15 @@ def test_the_published_unbalanced_grid_has_the_papers_values() -> None:
         (2000, 3000, tasks, alpha) for tasks in range(1, 31) for alpha in alphas
     }
     assert len(settings) == len(cells) == 376
-    config = lay_out(STUDY, settings[-1]).arms["mtl"][0].runs[5][0]
+    config = with_runs(STUDY, settings[-1]).candidates["mtl"][0].runs[5][0]
     assert (config.epochs, config.bilstm_hidden, len(config.tasks)) == (100, 100, 31)
     assert "tokens=2000&tasks=30&alpha=0.99&samples=3000&" in config.corpus
 
 
 def test_architectures_are_cells_of_the_small_grid_with_other_dense_layers() -> None:
-    layouts = {s.name: lay_out(STUDY, s) for s in STUDY.settings if s.part in (BALANCED, ARCHITECTURES)}
-    cell = layouts["balanced-n1000-t3-a0.8"]
-    kinds = {name: layouts[f"architectures-n1000-t3-a0.8-{name}"] for name in ("shared", "none", "own")}
+    settings = {s.name: with_runs(STUDY, s) for s in STUDY.settings if s.part in (BALANCED, ARCHITECTURES)}
+    cell = settings["balanced-n1000-t3-a0.8"]
+    kinds = {name: settings[f"architectures-n1000-t3-a0.8-{name}"] for name in ("shared", "none", "own")}
     assert kinds["shared"].runs() == cell.runs()
     for name, dense in {"none": (None, None), "own": (None, 1)}.items():
         for run, other in zip(kinds[name].runs(), cell.runs(), strict=True):
@@ -71,26 +71,32 @@ def test_architectures_are_cells_of_the_small_grid_with_other_dense_layers() -> 
 
 def test_a_cell_trains_what_its_name_says_and_all_cells_of_a_size_share_ner_alone() -> None:
     settings = {setting.name: setting for setting in STUDY.settings}
-    layout = lay_out(STUDY, settings["unbalanced-n500-1500-t3-a0.8"])
-    (run,) = layout.arms["mtl"][0].runs[2]
+    setting_runs = with_runs(STUDY, settings["unbalanced-n500-1500-t3-a0.8"])
+    (run,) = setting_runs.candidates["mtl"][0].runs[2]
     assert run.tasks == ("ner", "sim-1", "sim-2", "sim-3")
     assert "tokens=500&tasks=3&alpha=0.8&samples=1500&scheme=io" in run.corpus
     small = [setting for setting in STUDY.settings if setting.part in (BALANCED, UNBALANCED)]
-    alone = {run for s in small for runs in lay_out(STUDY, s).arms["stl"][0].runs.values() for run in runs}
+    alone = {
+        run for s in small for runs in with_runs(STUDY, s).candidates["stl"][0].runs.values() for run in runs
+    }
     assert len(alone) == 3 * len({point.words for point in map(point_of, small) if point})
     assert {run.tasks for run in alone} == {("ner",)}
 
 
 def test_planted_relations_are_measured_on_seeds_of_their_own() -> None:
     (setting,) = (setting for setting in STUDY.settings if setting.part == PLANTED)
-    layout = lay_out(STUDY, setting)
-    assert layout.seeds == tuple(range(21, 31))
-    pairs = [arms[0].runs[21][0] for name, arms in layout.arms.items() if name.startswith("beside-")]
+    setting_runs = with_runs(STUDY, setting)
+    assert setting_runs.seeds == tuple(range(21, 31))
+    pairs = [
+        candidates[0].runs[21][0]
+        for name, candidates in setting_runs.candidates.items()
+        if name.startswith("beside-")
+    ]
     assert [run.tasks for run in pairs] == [("ner", f"sim-{number}") for number in range(1, 10)]
-    (mrn,) = layout.arms["mrn"][0].runs[21]
+    (mrn,) = setting_runs.candidates["mrn"][0].runs[21]
     assert (mrn.paradigm, mrn.alignment) == ("mrn", "exact")
     assert (mrn.encoder, mrn.encoder_training) == ("minilm", "frozen")
     assert len(mrn.tasks) == 10
     assert {run.corpus for run in (*pairs, mrn)} == {setting.base["corpus"]}
     fewer = STUDY.with_seeds(2)
-    assert lay_out(fewer, next(s for s in fewer.settings if s.part == PLANTED)).seeds == (21, 22)
+    assert with_runs(fewer, next(s for s in fewer.settings if s.part == PLANTED)).seeds == (21, 22)

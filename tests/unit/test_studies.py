@@ -23,7 +23,13 @@ from core.studies import STUDIES, Setting
 from jobs.queue import maintenance
 from jobs.queue.submit import check
 from jobs.studies.follow import follow, start_study
-from jobs.studies.progress import Outstanding, StudyRuns, Version, laid_out, outstanding
+from jobs.studies.progress import (
+    SettingCounts,
+    StudyOptions,
+    StudyRuns,
+    counts_by_setting,
+    settings_with_runs,
+)
 from tests.making import NoWorkers
 from tests.small_training import Ended
 from tests.studying import Workers, finished, scored, setting, study, train
@@ -38,17 +44,17 @@ class Terminal:
     def __init__(self, store: Store, *settings: Setting) -> None:
         self.store = store
         self.study = study(*settings)
-        self.layouts = laid_out(self.study, self.study.settings)
+        self.settings = settings_with_runs(self.study, self.study.settings)
         self.lines: list[str] = []
 
     def follow(self, **options: Any) -> bool:
         self.lines.clear()
         defaults: dict[str, Any] = {"engine": Workers(), "sleep": lambda _: None}
-        return follow(self.store, self.layouts, self.lines.append, **(defaults | options))
+        return follow(self.store, self.settings, self.lines.append, **(defaults | options))
 
-    def outstanding(self) -> list[Outstanding]:
-        progress = StudyRuns(self.store, self.layouts, may_read=False).look()
-        return outstanding(self.store, progress)
+    def counts_by_setting(self) -> list[SettingCounts]:
+        progress = StudyRuns(self.store, self.settings, may_read=False).look()
+        return counts_by_setting(self.store, progress)
 
     def descriptions(self) -> Counter[str]:
         return Counter(run.config.to_json() for run in self.store.runs())
@@ -93,12 +99,12 @@ class TestFollow:
 
     def test_runs_launched_by_hand_count_and_stopped_ones_are_queued_again(self, store: Store) -> None:
         terminal = Terminal(store)
-        (mtl,) = terminal.layouts[0].arms["mtl"]
+        (mtl,) = terminal.settings[0].candidates["mtl"]
         finished(store, mtl.runs[2][0], "mine")
         newest = finished(store, mtl.runs[2][0], "mine")
         queued, stopped = store.add_runs([*mtl.runs[3], *mtl.runs[1]])
         store.request_stop(stopped)
-        runs = StudyRuns(store, terminal.layouts).look()
+        runs = StudyRuns(store, terminal.settings).look()
         assert runs.succeeded[mtl.runs[2][0]].id == newest
         assert [run.id for run in runs.active.values()] == [queued]
         assert terminal.follow()
@@ -109,12 +115,12 @@ class TestFollow:
 
     def test_a_task_without_development_words_has_no_development_score(self, store: Store) -> None:
         terminal = Terminal(store)
-        (mtl,) = terminal.layouts[0].arms["mtl"]
+        (mtl,) = terminal.settings[0].candidates["mtl"]
         (run,) = mtl.runs[1]
         pos, ner = scored(run, "dev").scores
         number = finished(store, run)
         store.add_result(number, replace(scored(run, "dev"), scores=(pos, replace(ner, score=0.0, tokens=0))))
-        assert StudyRuns(store, terminal.layouts).look().dev.by_run == {run: {"pos": pos.score}}
+        assert StudyRuns(store, terminal.settings).look().dev.by_run == {run: {"pos": pos.score}}
 
     def test_what_fails_is_told_once_and_left(self, store: Store) -> None:
         def fails(config: Any, *args: Any, **options: Any) -> Ended:
@@ -127,7 +133,7 @@ class TestFollow:
         (failed,) = store.runs(states={RunState.FAILED})
         (line,) = [line for line in terminal.lines if "not a number" in line]
         assert f"`mrnlab retry {failed.id}`" in line
-        (result,) = StudyRuns(store, terminal.layouts).results()
+        (result,) = StudyRuns(store, terminal.settings).results()
         assert (result.outcome("mrn").chosen, result.outcome("mrn").failed) == ("λ=0.01", 1)
         before = len(store.runs())
         assert not terminal.follow()
@@ -149,7 +155,7 @@ class TestFollow:
         assert not store.runs(states={RunState.LOST})
 
     def test_a_setting_that_cannot_be_run_is_left_out(self, store: Store, tmp_path: Path) -> None:
-        small = replace(setting("small"), families=("mtl",))
+        small = replace(setting("small"), methods=("mtl",))
         terminal = Terminal(store, setting("gone", corpus=str(tmp_path / "gone")), small)
         assert not terminal.follow()
         assert len(store.runs()) == 3
@@ -158,7 +164,7 @@ class TestFollow:
 
     def test_settings_are_queued_one_after_another(self, store: Store) -> None:
         settings = [
-            replace(setting(f"s{place}", fraction=0.1 * place), families=("mtl",)) for place in range(1, 4)
+            replace(setting(f"s{place}", fraction=0.1 * place), methods=("mtl",)) for place in range(1, 4)
         ]
         terminal = Terminal(store, *settings)
         seen = []
@@ -186,13 +192,13 @@ class TestFollow:
 class TestOutstanding:
     def test_counts_what_is_to_come(self, store: Store) -> None:
         terminal = Terminal(store, setting("one"), setting("two"), setting("three", fraction=0.5))
-        plan = terminal.outstanding()
+        plan = terminal.counts_by_setting()
         # The second shares all runs with the first.
         counts = [(part.setting, part.search, part.final) for part in plan]
         assert counts == [("one", 6, 10), ("two", 0, 0), ("three", 6, 10)]
         assert [part.seconds for part in plan] == [None, 0, None]  # no past run tells
-        finished(store, terminal.layouts[0].arms["mrn"][0].runs[1][0])
-        left, *_ = terminal.outstanding()
+        finished(store, terminal.settings[0].candidates["mrn"][0].runs[1][0])
+        left, *_ = terminal.counts_by_setting()
         assert (left.search, left.done, left.runs) == (5, 1, 16)
 
 
@@ -208,16 +214,19 @@ def test_two_pages_that_start_a_study_leave_one_process(monkeypatch: pytest.Monk
 
     monkeypatch.setattr("jobs.studies.follow.start", start)
     with contextlib.closing(Store.open()) as store, ThreadPoolExecutor(2) as pages:
-        assert list(pages.map(lambda version: start_study(store, version), [Version("toy")] * 2)) == [[], []]
+        assert list(pages.map(lambda version: start_study(store, version), [StudyOptions("toy")] * 2)) == [
+            [],
+            [],
+        ]
         assert len(started) == 1
         queued = [run.config for run in store.runs()]
         assert len(queued) == len(set(queued)) > 0
 
 
 def test_the_affordable_settings_of_regimes_are_two_parts() -> None:
-    version = Version("regimes", "alike,mixed")
+    version = StudyOptions("regimes", "alike,mixed")
     assert version.arguments() == ["study", "regimes", "--part", "alike,mixed"]
-    assert {layout.setting.name for layout in version.layouts()} == {
+    assert {setting_runs.setting.name for setting_runs in version.settings()} == {
         f"{kind}-{sentences}-{training}"
         for kind in ("alike", "mixed")
         for sentences in (50, 200)

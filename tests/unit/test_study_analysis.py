@@ -13,7 +13,7 @@ from core.config import RunConfig
 from core.evaluation.comparison import HIGHER, LOWER, UNDECIDED
 from core.evaluation.statistics import holm
 from core.studies.analysis import MEAN, RARE, FinalScores, Floats, Outcome, Result, analyse
-from core.studies.study import DevScores, lay_out
+from core.studies.study import DevScores, with_runs
 from core.tasks.scores import rarer_half_f1
 from tests.studying import score_of, setting, study
 
@@ -28,16 +28,16 @@ TEST: Mapping[str, Mapping[int, tuple[float, float]]] = {
 
 def analysed(left_out: frozenset[RunConfig] = frozenset(), **changes: Any) -> Result:
     made = study(**changes)
-    layout = lay_out(made, made.settings[0])
+    setting_runs = with_runs(made, made.settings[0])
     dev, test, rare = {}, {}, {}
-    for run in layout.runs():
+    for run in setting_runs.runs():
         if run not in left_out:
             dev[run] = dict.fromkeys(run.tasks, DEV[run.paradigm] + (run.lambda_ == 0.1) / 100)
         if run.lambda_ in (None, 0.1) and run not in left_out:
             both = dict(zip(("pos", "ner"), TEST[run.paradigm][run.seed], strict=True))
             test[run] = {task: both[task] for task in run.tasks}
             rare[run] = {task: both[task] / 2 for task in run.tasks}
-    return analyse(layout, DevScores(dev), FinalScores(test, rare), left_out)
+    return analyse(setting_runs, DevScores(dev), FinalScores(test, rare), left_out)
 
 
 class TestAnalysis:
@@ -54,15 +54,15 @@ class TestAnalysis:
 
     def test_what_was_learned_is_the_mean_over_pairs_with_a_target(self) -> None:
         """One of two tasks is the target; seeds 1 to 3 learned 0.2, 0.4 and 0.6."""
-        made = study(replace(setting(), targets=("pos",), families=("mtl", "mrn")))
-        layout = lay_out(made, made.settings[0])
-        runs = list(layout.runs())
+        made = study(replace(setting(), targets=("pos",), methods=("mtl", "mrn")))
+        setting_runs = with_runs(made, made.settings[0])
+        runs = list(setting_runs.runs())
         scores = {run: {"pos": 0.5 + (run.lambda_ == 0.1) / 10} for run in runs}
 
         def relations(run: RunConfig) -> Floats | None:
             return None if run.paradigm == "mtl" else np.array([[1.0, 0.2 * run.seed], [0.2 * run.seed, 1.0]])
 
-        result = analyse(layout, DevScores(scores), FinalScores(scores, relations=relations))
+        result = analyse(setting_runs, DevScores(scores), FinalScores(scores, relations=relations))
         assert result.outcome("mtl").learned is None
         learned = result.outcome("mrn").learned
         assert learned is not None
@@ -81,34 +81,34 @@ class TestAnalysis:
         assert on_ner.paired.low is not None
         assert on_ner.paired.low > 0
         assert on_ner.verdict == UNDECIDED  # the interval alone excludes zero, the corrected p does not
-        alone = analysed(settings=(replace(setting(), families=("mtl", "mrn")),)).outcome("mrn")
+        alone = analysed(settings=(replace(setting(), methods=("mtl", "mrn")),)).outcome("mrn")
         assert alone.differences["ner"].verdict == HIGHER
         assert result.outcome("stl").differences["pos"].verdict == LOWER
         assert result.outcome("stl").differences["ner"].verdict == UNDECIDED
 
     def test_what_is_missing(self) -> None:
-        layout = lay_out(study(), setting())
-        pos, _ner = layout.arms["stl"][0].runs[2]
+        setting_runs = with_runs(study(), setting())
+        pos, _ner = setting_runs.candidates["stl"][0].runs[2]
         stl = analysed(frozenset({pos})).outcome("stl")
         assert (stl.scores["pos"].n, stl.scores["ner"].n, stl.scores[MEAN].n, stl.failed) == (2, 3, 2, 1)
         assert stl.differences[MEAN].seeds == 2
-        nothing = analyse(layout, DevScores({}), FinalScores({}))
-        assert [outcome.arm is None for outcome in nothing.outcomes] == [False, False, True]
+        nothing = analyse(setting_runs, DevScores({}), FinalScores({}))
+        assert [outcome.candidate is None for outcome in nothing.outcomes] == [False, False, True]
         assert not any(outcome.scores or outcome.differences for outcome in nothing.outcomes)
         single = analysed(seeds=(1,), search_seeds=(1,)).outcome("mrn").differences["ner"]
         assert (single.verdict, single.interval, single.p) == (UNDECIDED, None, None)
 
     def test_test_scores_choose_nothing(self) -> None:
-        layout = lay_out(study(), setting())
+        setting_runs = with_runs(study(), setting())
         scores = {
-            split: {run: dict.fromkeys(run.tasks, score_of(run, split)) for run in layout.runs()}
+            split: {run: dict.fromkeys(run.tasks, score_of(run, split)) for run in setting_runs.runs()}
             for split in ("dev", "test")
         }
 
         def mrn(test: dict[RunConfig, dict[str, float]]) -> Outcome:
-            return analyse(layout, DevScores(scores["dev"]), FinalScores(test)).outcome("mrn")
+            return analyse(setting_runs, DevScores(scores["dev"]), FinalScores(test)).outcome("mrn")
 
-        assert mrn(scores["test"]).arm == mrn({}).arm == {"paradigm": "mrn", "lambda": 0.1}
+        assert mrn(scores["test"]).candidate == mrn({}).candidate == {"paradigm": "mrn", "lambda": 0.1}
 
 
 def test_holm_by_hand() -> None:

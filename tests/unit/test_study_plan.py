@@ -12,24 +12,33 @@ from hypothesis import strategies as st
 
 from core.config import RunConfig
 from core.errors import ConfigError
-from core.studies import STUDIES, Family, Setting, load_study
-from core.studies.study import DevScores, Layout, chosen_arm, dev_mean, lay_out, next_runs, planned, remaining
-from tests.studying import FAMILIES, score_of, setting, study
+from core.studies import STUDIES, Method, Setting, load_study
+from core.studies.study import (
+    DevScores,
+    SettingRuns,
+    chosen_candidate,
+    dev_mean,
+    next_runs,
+    planned_runs,
+    remaining,
+    with_runs,
+)
+from tests.studying import METHODS, score_of, setting, study
 
 NOTHING = DevScores({})
 
 
-def layout(**changes: Any) -> Layout:
+def setting_runs(**changes: Any) -> SettingRuns:
     made = study(**changes)
-    return lay_out(made, made.settings[0])
+    return with_runs(made, made.settings[0])
 
 
 def known(*runs: RunConfig) -> DevScores:
     return DevScores({run: dict.fromkeys(run.tasks, score_of(run, "dev")) for run in runs})
 
 
-def to_come(made: Layout, dev: DevScores, failed: Collection[RunConfig]) -> tuple[list[RunConfig], ...]:
-    return remaining(planned(made, dev, failed), dev, failed)
+def to_come(made: SettingRuns, dev: DevScores, failed: Collection[RunConfig]) -> tuple[list[RunConfig], ...]:
+    return remaining(planned_runs(made, dev, failed), dev, failed)
 
 
 def arm_of(run: RunConfig) -> tuple[str, float | None]:
@@ -38,7 +47,7 @@ def arm_of(run: RunConfig) -> tuple[str, float | None]:
 
 class TestPlan:
     def test_first_all_arms_with_few_seeds_then_the_chosen_arm_with_all(self) -> None:
-        made = layout()
+        made = setting_runs()
         runs = next_runs(made, NOTHING, ())
         seeds: dict[tuple[str, float | None], list[int]] = {}
         for run in runs:
@@ -52,34 +61,34 @@ class TestPlan:
         assert [(*arm_of(run), run.seed) for run in next_runs(made, known(*runs), ())] == [("mrn", 0.1, 3)]
 
     def test_a_family_waits_for_all_of_its_search(self) -> None:
-        made = layout()
+        made = setting_runs()
         first = next_runs(made, NOTHING, ())
         assert next_runs(made, known(*first[:-1]), ()) == [first[-1]]
-        assert chosen_arm(made, "mrn", known(*first[:-1]), ()) is None
+        assert chosen_candidate(made, "mrn", known(*first[:-1]), ()) is None
 
     def test_the_first_of_equal_arms_is_chosen(self) -> None:
-        made = layout()
+        made = setting_runs()
         alike = DevScores({run: dict.fromkeys(run.tasks, 0.5) for run in next_runs(made, NOTHING, ())})
-        chosen = chosen_arm(made, "mrn", alike, ())
+        chosen = chosen_candidate(made, "mrn", alike, ())
         assert chosen is not None
         assert chosen.values["lambda"] == 0.01
 
     def test_only_targets_count_and_stl_of_several_tasks_is_one_arm(self) -> None:
         only = Setting("s", "S", "one", setting().base, ("ner",), ("mtl", "stl", "mrn"))
-        made = lay_out(study(only), only)
+        made = with_runs(study(only), only)
         assert {run.tasks for run in made.runs() if run.paradigm == "stl"} == {("ner",)}
-        (mtl,) = made.arms["mtl"]
+        (mtl,) = made.candidates["mtl"]
         scores = DevScores({run: {"pos": 0.1, "ner": 0.7} for run in mtl.of([1, 2])})
         assert dev_mean(mtl, [1, 2], ("ner",), scores) == pytest.approx(0.7)
         assert dev_mean(mtl, [1, 2, 3], ("ner",), scores) is None
-        (stl,) = layout().arms["stl"]
+        (stl,) = setting_runs().candidates["stl"]
         pos, ner = stl.runs[1]
         both = DevScores({pos: {"pos": 0.9}, ner: {"ner": 0.5}})
         assert dev_mean(stl, [1], ("pos", "ner"), both) == pytest.approx(0.7)
         assert dev_mean(stl, [1], ("pos", "ner"), DevScores({pos: {"pos": 0.9}})) is None
 
     def test_an_arm_that_failed_is_out_and_a_family_whose_arms_all_failed_is_left(self) -> None:
-        made = layout()
+        made = setting_runs()
         first = next_runs(made, NOTHING, ())
         failed = {run for run in first if arm_of(run) == ("mrn", 0.1) and run.seed == 2}
         (further,) = next_runs(made, known(*(set(first) - failed)), failed)
@@ -90,8 +99,8 @@ class TestPlan:
         assert to_come(made, scores, failed) == ([], [])
 
     def test_a_search_of_its_own(self) -> None:
-        """The runs that choose differ from those that count, and all seeds of the chosen arm are trained."""
-        made = layout(settings=(replace(setting(), search={"epochs": 1}),))
+        """The runs that choose differ from those that count, and all seeds of the chosen one are trained."""
+        made = setting_runs(settings=(replace(setting(), search={"epochs": 1}),))
         first = next_runs(made, NOTHING, ())
         assert {run.epochs for run in first if run.paradigm == "mrn"} == {1}
         assert {run.epochs for run in first if run.paradigm != "mrn"} == {5}
@@ -103,18 +112,20 @@ class TestPlan:
         search, final = to_come(made, NOTHING, ())
         assert (len(search), len(final)) == (6, 3 + 6 + 3)
         # Scores of the runs that count, dev scores among them, choose nothing.
-        assert chosen_arm(made, "mrn", known(*(run for run in made.runs() if run.epochs == 5)), ()) is None
+        assert (
+            chosen_candidate(made, "mrn", known(*(run for run in made.runs() if run.epochs == 5)), ()) is None
+        )
 
 
 class TestEveryPlan:
     @given(st.data())
     def test_it_ends_and_never_asks_twice(self, data: st.DataObject) -> None:
-        arms = data.draw(st.integers(1, 4))
-        strengths = [0.01 * (place + 1) for place in range(arms)]
-        family = Family("mrn", "MRN", tuple({"paradigm": "mrn", "lambda": value} for value in strengths))
+        candidates = data.draw(st.integers(1, 4))
+        strengths = [0.01 * (place + 1) for place in range(candidates)]
+        method = Method("mrn", "MRN", tuple({"paradigm": "mrn", "lambda": value} for value in strengths))
         seeds = tuple(range(1, data.draw(st.integers(1, 4)) + 1))
         search = seeds[: data.draw(st.integers(1, len(seeds)))]
-        made = layout(families=(*FAMILIES[:2], family), seeds=seeds, search_seeds=search)
+        made = setting_runs(methods=(*METHODS[:2], method), seeds=seeds, search_seeds=search)
         scores: dict[RunConfig, dict[str, float]] = {}
         failed: set[RunConfig] = set()
         most = len(list(made.runs()))
@@ -130,24 +141,24 @@ class TestEveryPlan:
                     scores[run] = dict.fromkeys(run.tasks, value) if ending == "succeeds" else {}
             assert len(scores) + len(failed) <= most
         assert to_come(made, DevScores(scores), failed) == ([], [])
-        chosen = chosen_arm(made, "mrn", DevScores(scores), failed)
+        chosen = chosen_candidate(made, "mrn", DevScores(scores), failed)
         if chosen is not None:
             assert all(run in scores or run in failed for run in chosen.of(seeds))
 
     @given(st.lists(st.floats(0, 1), min_size=3, max_size=3), st.floats(0, 1))
     def test_later_seeds_do_not_change_the_choice(self, means: list[float], later: float) -> None:
         """Else a study that goes on could choose again."""
-        made = layout()
-        arms = made.arms["mrn"]
+        made = setting_runs()
+        candidates = made.candidates["mrn"]
         scores = {
             run: dict.fromkeys(run.tasks, mean)
-            for arm, mean in zip(arms, means, strict=True)
-            for run in arm.of([1, 2])
+            for candidate, mean in zip(candidates, means, strict=True)
+            for run in candidate.of([1, 2])
         }
-        before = chosen_arm(made, "mrn", DevScores(scores), ())
+        before = chosen_candidate(made, "mrn", DevScores(scores), ())
         assert before is not None
         scores |= {run: dict.fromkeys(run.tasks, later) for run in before.of([3])}
-        assert chosen_arm(made, "mrn", DevScores(scores), ()) is before
+        assert chosen_candidate(made, "mrn", DevScores(scores), ()) is before
 
 
 class TestStudy:
@@ -157,7 +168,7 @@ class TestStudy:
         assert made.name == name
         assert made.parts()
         for each in made.settings:
-            laid = lay_out(made, each)
+            laid = with_runs(made, each)
             assert next_runs(laid, NOTHING, ())
             tasks = {task for run in laid.runs() for task in run.tasks}
             assert set(each.targets) <= tasks
@@ -165,25 +176,25 @@ class TestStudy:
     def test_what_pooling_is_told_of_tasks_and_words(self) -> None:
         """Weights follow what is planted, or the words of each task; their mean is 1. Seeds are new ones."""
         made = load_study("priors")
-        layouts = {each.name: lay_out(made, each) for each in made.settings if each.part == "merit"}
-        (by_alpha,) = layouts["ner-two-good"].arms["pooled-alpha"]
+        settings = {each.name: with_runs(made, each) for each in made.settings if each.part == "merit"}
+        (by_alpha,) = settings["ner-two-good"].candidates["pooled-alpha"]
         weights = by_alpha.values["task_weights"]
         assert [weight / weights[0] for weight in weights] == pytest.approx(
             [1, 0.95, 0.95, *[0.11] * 3], abs=1e-3
         )
-        (by_words,) = layouts["ner-mixed-others"].arms["pooled-words"]
+        (by_words,) = settings["ner-mixed-others"].candidates["pooled-words"]
         weights = by_words.values["task_weights"]
         assert [weight / weights[0] for weight in weights] == pytest.approx([1, *[2000 / 500] * 5], abs=5e-3)
         assert sum(weights) / len(weights) == pytest.approx(1, abs=1e-3)
         chosen_on = {
             run.seed
             for each in made.settings
-            if each.name not in layouts
-            for run in lay_out(made, each).runs()
+            if each.name not in settings
+            for run in with_runs(made, each).runs()
         }
-        for layout in layouts.values():
-            assert {run.heads for run in layout.runs() if run.paradigm == "mtl"} == {"own", "shared"}
-            assert not {run.seed for run in layout.runs()} & chosen_on
+        for setting_runs in settings.values():
+            assert {run.heads for run in setting_runs.runs() if run.paradigm == "mtl"} == {"own", "shared"}
+            assert not {run.seed for run in setting_runs.runs()} & chosen_on
 
     def test_fewer_and_more_seeds_and_a_name_that_is_none(self) -> None:
         with pytest.raises(ConfigError, match="no study 'letters'; there is priors"):
@@ -193,19 +204,22 @@ class TestStudy:
         assert (made.with_seeds(5).seeds, made.with_seeds(5).search_seeds) == ((1, 2, 3, 4, 5), (1, 2))
 
     def test_arms_are_told_by_what_differs(self) -> None:
-        family = Family(
+        method = Method(
             "f", "F", ({"learn": ("task",), "lambda": 0.1}, {"learn": ("task", "label"), "lambda": 0.1})
         )
-        assert [family.describe(arm) for arm in family.arms] == ["learn=task", "learn=task+label"]
-        assert FAMILIES[0].describe(FAMILIES[0].arms[0]) == ""
+        assert [method.describe(candidate) for candidate in method.candidates] == [
+            "learn=task",
+            "learn=task+label",
+        ]
+        assert METHODS[0].describe(METHODS[0].candidates[0]) == ""
 
     @pytest.mark.parametrize(
         ("changes", "words"),
         [
             ({"reference": "ridge"}, "reference ridge is missing"),
-            ({"families": FAMILIES[:2]}, "no family is called mrn"),
-            ({"families": (*FAMILIES, FAMILIES[0])}, "given twice"),
-            ({"families": (Family("mtl", "MTL", ()), *FAMILIES[1:])}, "no arm"),
+            ({"methods": METHODS[:2]}, "no method is called mrn"),
+            ({"methods": (*METHODS, METHODS[0])}, "given twice"),
+            ({"methods": (Method("mtl", "MTL", ()), *METHODS[1:])}, "no candidate"),
             ({"search_seeds": (7,)}, "seeds of the search"),
             ({"settings": (setting(), setting())}, "given twice"),
         ],

@@ -43,7 +43,7 @@ from core.training.gradient_cosines import shared_weights
 from core.training.setup import part_of, set_up
 from tests.tiny import tiny_bert
 from tests.toys import config, corpus
-from tests.unit.test_packed import MODERN, SIZES, batch, gradients
+from tests.unit.transformers_alone import MODERN, SIZES, batch, gradients
 
 INJECTIONS = ("input", "attention", "projected", "elu", "tanh", "selu")
 TASKS = 3

@@ -21,8 +21,8 @@ from jobs.exchange import export_run, import_run
 from tests.tiny import tiny_bert, tiny_roberta
 from tests.toys import TEXT_TASKS, config, text_corpus
 from tests.trained import copy_text_taggers
-from tests.unit.test_packed import FAMILY
 from tests.unit.toy_runs import train_toy
+from tests.unit.transformers_alone import FAMILY
 
 TEXTS = [
     ("EU rejects", "German lamb ."),

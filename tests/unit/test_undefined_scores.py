@@ -150,7 +150,7 @@ def test_every_figure_goes_wherever_a_score_goes(store: Store, tmp_path: Path) -
     document = run_document(record.run, record.scores)["test"]["ner"]
     assert {name: document[name] for name in FIGURES} == figures
     laboratory = Laboratory(f"sqlite:///{tmp_path / 'runs.db'}")
-    laboratory.store.take_in(record, "Imported.")
+    laboratory.store.import_record(record, "Imported.")
     (row,) = laboratory.scores().to_dict("records")
     assert {name: row[name] for name in FIGURES} == figures
     other.close()

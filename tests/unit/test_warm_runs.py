@@ -11,7 +11,7 @@ from core.records import EpochMetrics, Event, Note, Saved
 from core.training import checkpoints
 from tests.tiny import tiny_bert
 from tests.toys import corpus
-from tests.unit.test_resuming import STEPS, Laboratory, assert_same, toy
+from tests.unit.cut_trainings import STEPS, Laboratory, assert_same, toy
 
 pytestmark = pytest.mark.usefixtures("home")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import subprocess
 import sys
@@ -23,10 +22,9 @@ from core.recording.sink import StoreSink
 from core.records import Note, Saved, Sink, SplitResult, StepMetrics
 from core.store import MetricKey, RunState, Store
 from jobs.worker.logs import tail
-from jobs.worker.loop import Worker
 from tests.making import OTHER, OWNER, Clock, claimed, config, run_facts, split_result, step_metrics
 from tests.patience import PATIENCE_S
-from tests.small_training import CORPUS, Ended, prepare, train
+from tests.small_training import CORPUS, Ended, train, worker
 from tests.supervised import wait_for
 from tests.unit.conftest import error_of
 
@@ -38,16 +36,6 @@ def store() -> Iterator[Store]:
     opened = Store.open("sqlite://")
     yield opened
     opened.close()
-
-
-def worker(store: Store, **changes: Any) -> Worker:
-    defaults: dict[str, Any] = {
-        "prepare": prepare,
-        "train": train,
-        "log_to": lambda _path: contextlib.nullcontext(),
-        "beat_s": 0.01,
-    }
-    return Worker(store, OWNER, **(defaults | changes))
 
 
 class TestWorker:

@@ -51,8 +51,11 @@ def is_derived(name: str) -> bool:
     """Whether the name has a kind or options (a folder of that very name is for the caller to look for). The
     options of a dataset are no such.
     """
-    kind, bases, options = _parts(name)
-    return kind is not None or bool(options) or (len(bases) > 1 and any(map(is_hub, bases)))
+    match = _NAME.fullmatch(name)
+    assert match is not None
+    rest: str = match["rest"]
+    has_more = bool(hub_name_in(rest)[1]) if is_hub(rest) else "?" in rest
+    return match["kind"] is not None or has_more
 
 
 def _parts(name: str) -> tuple[str | None, tuple[str, ...], str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.making import corpus_folder
 from tests.unit.cli.conftest import Laboratory
 
@@ -43,3 +45,24 @@ def test_launch_prints_how_a_corpus_of_others_was_read(lab: Laboratory, tmp_path
     assert told.index("ner (guessed)") < told.index("Queued run 1.")
     known = lab.call("launch", "--corpus", "demo", "--tasks", "pos", *arguments).stderr
     assert "labels of words" not in known
+
+
+def test_a_dataset_goes_through_the_same_doors(lab: Laboratory, tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    rows = {"tokens": [["Ada", "ran"], ["Bo"]] * 5, "ner_tags": [["B-PER", "O"], ["B-PER"]] * 5}
+    table = datasets.Dataset.from_dict(rows)
+    datasets.DatasetDict(train=table, validation=table, test=table).save_to_disk(tmp_path / "mine")
+    name = f"hub:{tmp_path / 'mine'}"
+    (reading,) = lab.json("corpus", name)["readings"]
+    assert [(column["name"], column["column"]) for column in reading["columns"]] == [
+        ("tokens", ""),
+        ("ner", "ner_tags"),
+    ]
+    arguments = ("--paradigm", "stl", "--encoder-training", "frozen", "--tasks", "ner")
+    told = lab.call("launch", "--corpus", f"{name}?columns=tokens,ner_tags:ner&train=4", *arguments).stderr
+    assert f"fingerprint {reading['revision']}" in told
+    (run,) = lab.store.runs()
+    assert run.config.corpus == f"{name}?columns=tokens,ner_tags:ner&train=4"
+    assert lab.refusal("launch", "--corpus", "hub:no such thing", *arguments).startswith(
+        "'no such thing' is neither"
+    )

@@ -65,17 +65,17 @@ def test_the_study_from_end_to_end(lab: Laboratory, corpora: Path, monkeypatch: 
     document = json.loads(lab.answer(*some, "--json"))
     assert {run.state for run in lab.store.runs()} == {RunState.SUCCEEDED}
     assert len(lab.store.runs()) == 16
-    families = {
-        (setting["name"], family["name"]): family
+    methods = {
+        (setting["name"], method["name"]): method
         for setting in document["settings"]
-        for family in setting["families"]
+        for method in setting["families"]
     }
-    assert set(families["table2", "mrn"]["test"]) >= {"chunk", "pos"}
-    assert families["table2", "mrn"]["arm"]["lambda"] in (*LAMBDAS, 0.005)
-    assert families["table2", "mrn"]["dev"]["n"] == 1
-    assert families["table2", "mtl"]["dev"] is None
-    assert all(family["published"] == {} for family in families.values())
-    stl, mtl = families["table1", "stl"]["cost"], families["table1", "mtl"]["cost"]
+    assert set(methods["table2", "mrn"]["test"]) >= {"chunk", "pos"}
+    assert methods["table2", "mrn"]["arm"]["lambda"] in (*LAMBDAS, 0.005)
+    assert methods["table2", "mrn"]["dev"]["n"] == 1
+    assert methods["table2", "mtl"]["dev"] is None
+    assert all(method["published"] == {} for method in methods.values())
+    stl, mtl = methods["table1", "stl"]["cost"], methods["table1", "mtl"]["cost"]
     assert (stl["models"], mtl["models"]) == (3, 1)
     assert 2 * mtl["parameters"] < stl["parameters"] < 3 * mtl["parameters"]
     assert [row["model"] for row in document["papers"]["table 1"]["reported"]] == ["BiLSTM-CRF", "BERT"]

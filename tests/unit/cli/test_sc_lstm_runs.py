@@ -25,7 +25,7 @@ EPOCHS = 3
 
 @pytest.mark.slow
 def test_the_small_version_from_end_to_end(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every family, the report with the answer first, dev by epoch, and nothing left to do."""
+    """Every method, the report with the answer first, dev by epoch, and nothing left to do."""
     engine = Workers(at_once=30, train=train, prepare=prepare)
     monkeypatch.setattr(verb, "follow", partial(follow, engine=engine, sleep=lambda _: None))
     (small,) = [setting for setting in STUDY.settings if setting.name == STUDY.small["setting"]]
@@ -41,19 +41,19 @@ def test_the_small_version_from_end_to_end(lab: Laboratory, monkeypatch: pytest.
     assert {run.state for run in runs} == {RunState.SUCCEEDED}
     assert len(runs) == 15
     (demo,) = document["settings"]
-    families = {family["name"]: family for family in demo["families"]}
-    assert sorted(families["lstm-d"]["arm"]["task_order"]) == ["chunk", "ner", "pos"]
-    assert families["lstm-s"]["from_base"] == families["stl"]["from_base"] == {}
+    methods = {method["name"]: method for method in demo["families"]}
+    assert sorted(methods["lstm-d"]["arm"]["task_order"]) == ["chunk", "ner", "pos"]
+    assert methods["lstm-s"]["from_base"] == methods["stl"]["from_base"] == {}
     for name in ("lstm-d", "sc-lstm", "relational", "paper"):
-        by_task = families[name]["from_base"]
+        by_task = methods[name]["from_base"]
         for task in ("pos", "mean"):
-            expected = families[name]["test"][task]["mean"] - families["lstm-s"]["test"][task]["mean"]
+            expected = methods[name]["test"][task]["mean"] - methods["lstm-s"]["test"][task]["mean"]
             assert by_task[task]["mean"] == pytest.approx(expected)
     # STL's curve is the mean of three runs; the best epoch of a joint run is the one that was kept.
-    assert list(families["stl"]["dev_curve"]) == list(map(str, range(1, EPOCHS + 1)))
+    assert list(methods["stl"]["dev_curve"]) == list(map(str, range(1, EPOCHS + 1)))
     for name in ("lstm-s", "sc-lstm"):
-        curve = [epoch["mean"] for epoch in families[name]["dev_curve"].values()]
-        assert max(curve) == pytest.approx(families[name]["dev"]["mean"])
+        curve = [epoch["mean"] for epoch in methods[name]["dev_curve"].values()]
+        assert max(curve) == pytest.approx(methods[name]["dev"]["mean"])
         assert max(curve) > curve[0]
 
     lines = lab.answer(*call, "--report", "markdown").splitlines()
@@ -61,7 +61,7 @@ def test_the_small_version_from_end_to_end(lab: Laboratory, monkeypatch: pytest.
     assert lines[2].startswith("- POS + chunks + NER of the demo corpus: Against STL, ")
     assert "Against LSTM-s, " in lines[2]
     rows = list(csv.DictReader(io.StringIO(lab.answer(*call, "--report", "curves"))))
-    assert len(rows) == EPOCHS * len(families)
+    assert len(rows) == EPOCHS * len(methods)
     assert {(row["setting"], row["seeds"]) for row in rows} == {("demo", "1")}
     again = lab.json(*call, "--dry-run")
     assert (again["search"], again["final"]) == (0, 0)

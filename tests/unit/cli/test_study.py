@@ -14,7 +14,7 @@ from core.corpora.loading import read
 from core.studies import STUDIES
 from jobs.cli import study as verb
 from jobs.studies.follow import follow
-from jobs.studies.progress import laid_out
+from jobs.studies.progress import settings_with_runs
 from tests.making import conll_folder, refuse_to_read, run_facts
 from tests.studying import Workers, finished, setting, study
 from tests.unit.cli.conftest import Laboratory
@@ -83,8 +83,8 @@ class TestDryRun:
         in_folder = setting("own", corpus=str(folder), columns="tokens,ner,pos")
         made = study(in_folder)
         monkeypatch.setitem(STUDIES, "toy", made)
-        (layout,) = laid_out(made, made.settings)
-        first, second, *_ = layout.runs()
+        (setting_runs,) = settings_with_runs(made, made.settings)
+        first, second, *_ = setting_runs.runs()
         text = read(str(folder), first.columns).text_hash
         for run, known in ((first, "another text"), (second, text)):
             lab.store.set_facts(finished(lab.store, run), run_facts(text_hash=known))
@@ -140,7 +140,7 @@ def test_a_setting_to_the_end_and_then_the_rest(lab: Laboratory, tmp_path: Path)
     )
     columns = ["less MTL", "whole (points)", "whole verdict", "half"]
     assert overview[1] == dict(zip(columns, ["MRN", "+5.20", "higher", ""], strict=True))
-    assert whole[0]["family"] == "MTL"
+    assert whole[0]["method"] == "MTL"
     assert (whole[2]["pos (%)"], whole[2]["pos n"], whole[2]["verdict"]) == ("67.20", "3", "higher")
     low, high = (float(whole[2][f"difference {bound}"]) for bound in ("low", "high"))
     assert low < float(whole[2]["difference (points)"]) < high
@@ -152,14 +152,14 @@ def test_a_setting_to_the_end_and_then_the_rest(lab: Laboratory, tmp_path: Path)
 
     document = json.loads(lab.call("study", "toy", "--part", "one", "--json").stdout)
     assert [setting["name"] for setting in document["settings"]] == ["whole", "half"]
-    families = {family["name"]: family for family in document["settings"][0]["families"]}
-    assert families["mrn"]["arm"] == {"paradigm": "mrn", "lambda": 0.1}
-    assert families["mrn"]["test"]["pos"]["n"] == 3
-    assert families["mrn"]["by_seed"]["mean"]["1"] == pytest.approx(0.66 + 0.001)
-    difference = families["mrn"]["differences"]["mean"]
+    methods = {method["name"]: method for method in document["settings"][0]["families"]}
+    assert methods["mrn"]["arm"] == {"paradigm": "mrn", "lambda": 0.1}
+    assert methods["mrn"]["test"]["pos"]["n"] == 3
+    assert methods["mrn"]["by_seed"]["mean"]["1"] == pytest.approx(0.66 + 0.001)
+    difference = methods["mrn"]["differences"]["mean"]
     assert difference["verdict"] == "higher"
     assert difference["low"] < difference["mean"] < difference["high"]
-    assert families["mtl"]["differences"] == {}
+    assert methods["mtl"]["differences"] == {}
     assert json.loads(lab.answer("study", "toy", "--report", "json")) == document
 
     plan = lab.json("study", "toy", "--dry-run")

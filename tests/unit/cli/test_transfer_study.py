@@ -14,7 +14,7 @@ import pytest
 from core.corpora import prepare
 from core.store import RunState
 from core.studies import STUDIES
-from core.studies.study import lay_out
+from core.studies.study import with_runs
 from core.studies.transfer import STUDY, TASKS
 from core.training.trainer import train
 from core.transfer.features import FEATURES
@@ -90,7 +90,7 @@ def test_every_pair_of_the_twelve_tasks_is_trained_as_published() -> None:
     pairs = [setting.targets for setting in scarce if len(setting.targets) == 2]
     assert len(pairs) == len(set(pairs)) == 12 * 11 / 2
     assert {task for pair in pairs for task in pair} == set(TASKS)
-    run = lay_out(STUDY, scarce[0]).arms["mtl"][0].runs[1][0]
+    run = with_runs(STUDY, scarce[0]).candidates["mtl"][0].runs[1][0]
     published = {
         "encoder": "bilstm",
         "lstm_layers": 1,
