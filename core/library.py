@@ -144,7 +144,9 @@ class Laboratory:
         dev_scores = self.store.mean_scores("dev")
         rows: dict[int, dict[str, object]] = {}
         for run in self.store.runs():
-            row = rows[run.id] = {name: getattr(run, name, None) for name in _PROGRESS}
+            row = rows[run.id] = {
+                name: getattr(run, name) for name in ("created_at", "seconds", "best_epoch")
+            }
             row |= {"state": str(run.state), "sweep": run.launch, "dev_score": dev_scores.get(run.id)}
             for name, value in run.config.values().items():
                 row[name] = ",".join(value) if isinstance(value, list) else value

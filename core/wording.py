@@ -84,6 +84,7 @@ def p_text(p: float | None) -> str:
 
 def duration(seconds: float | None) -> str:
     """`under 1 s`, `40 s`, `4 min`, `2 h 5 min`, `4 days`; a dash for None or NaN."""
+    # humanize says `2 hours` of 2 h 5 min, or `2 hours and 5 minutes`: less exact, or too long for a table.
     if seconds is None or math.isnan(seconds):
         return "–"
     if seconds < 1:

@@ -20,7 +20,7 @@ from core.paths import set_umask
 from dashboard import security
 from dashboard.components import charts
 from dashboard.components.charts import plotly_url
-from jobs.queue.doctor import is_local, open_to_all
+from jobs.queue.doctor import exposure_warning, is_local
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ async def ready(_app: st.App) -> AsyncIterator[None]:
     set_umask()
     address = st.get_option("server.address")
     if not is_local(address) and not security.demanded():
-        _log.warning("%s", open_to_all(address))
+        _log.warning("%s", exposure_warning(address))
     threading.Thread(target=_get_ready, name="getting ready", daemon=True).start()
     yield
 

@@ -37,7 +37,7 @@ from sqlalchemy import select
 from core.config import RunConfig
 from core.errors import MRNLabError
 from core.store import Run, RunState, Store
-from core.store.schema import metric_keys, metrics, predictions, scores, snapshots
+from core.store.schema import figures, metric_keys, metrics, predictions, scores, snapshots
 from jobs.engines.local import LocalEngine
 from jobs.queue import control
 from jobs.queue.maintenance import QueueMaintenance
@@ -77,7 +77,7 @@ def recorded(store: Store, run_id: int) -> Rows:
     """All that a run has recorded but the clock, by table and key."""
     rows: Rows = {}
     with store.transaction(write=False) as connection:
-        for table in (metrics, scores, predictions, snapshots):
+        for table in (metrics, scores, figures, predictions, snapshots):
             keys = [column for column in table.primary_key if column.name not in ("run_id", "key_id")]
             rest = [column for column in table.columns if not column.primary_key and column.name != "seconds"]
             chosen = select(*keys, *rest)

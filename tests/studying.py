@@ -50,7 +50,7 @@ def score_of(run: RunConfig, split: str) -> float:
 def scored(run: RunConfig, split: str, score: Callable[[RunConfig, str], float] = score_of) -> SplitResult:
     """The scores of this run's tasks, and no predictions."""
     value = score(run, split)
-    return SplitResult(split, 1, tuple(task_score(task, value) for task in run.tasks), {}, {})
+    return SplitResult(split, 1, tuple(task_score(task, value, report={}) for task in run.tasks), {}, {})
 
 
 def finished(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, get_args
 
 from pydantic import (
@@ -358,6 +359,18 @@ def applicable_fields(
     hidden = {name for name, owned in OWNED.items() if not owned.when(context)}
     hidden |= {"encoder_training"} if reads_words(encoder) else set()
     return frozenset(public_name(name) for name in RunConfig.model_fields if name not in hidden)
+
+
+def has_field(config: RunConfig, field: str) -> bool:
+    """Whether such a run has this field (by its public name): it is set, or means something unset."""
+    if field == "columns":  # unset where the corpus knows them, which says the same
+        return config.columns is not None
+    return field in _applicable(tuple(getattr(config, name) for name in CONTEXT_FIELDS))
+
+
+@lru_cache
+def _applicable(context: tuple[Any, ...]) -> frozenset[str]:
+    return applicable_fields(*context)
 
 
 OWNED: Mapping[str, Owned] = {

@@ -6,7 +6,7 @@ import math
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -16,44 +16,28 @@ from torch import nn
 
 from core import __version__
 from core.config import RunConfig, config_warnings, trains_heads_alone
-from core.corpora.assembly import SPLITS, undefined_note
+from core.corpora.assembly import undefined_note
 from core.corpora.loading import overlaps
 from core.corpora.sampling import words_of
 from core.corpora.types import Corpus
 from core.encoding.batches import Batch, Context
-from core.encoding.texts import word_forms
-from core.encoding.tokenizer import SubwordTokenizer, Tokenizer, load_tokenizer
-from core.encoding.words import WordTokenizer, words_read
+from core.encoding.tokenizer import Tokenizer
+from core.encoding.words import words_read
 from core.errors import TrainingError
+from core.models.build import BuiltEncoder, build_encoder, load_tokenizers
 from core.models.device import ALL_THREADS, choose_device, computes_in_half, hardware_name, make_deterministic
-from core.models.encoders import Encoder
-from core.models.encoders.bilstm import BiLSTM
-from core.models.encoders.fast_bert import TrainedRows, train_rows, weight_count
+from core.models.encoders.fast_bert import TrainedRows, weight_count
 from core.models.encoders.frozen import FeatureTables, FrozenFeatures
-from core.models.encoders.partial import TopLayers
-from core.models.encoders.task_embedding import TaskEmbeddedTransformer, embed_tasks
-from core.models.encoders.transformer import LazyTransformer, PooledBy, load_transformer, text_pooling
-from core.models.sources import (
-    check_max_length,
-    check_training,
-    left_to_right_note,
-    local_copy,
-    locate,
-    signature,
-)
 from core.models.tagger import HeadTask, MultiTaskTagger, make_tagger
 from core.models.trained_heads import TrainedHeads, trained_heads
-from core.models.word_model import word_encoder
 from core.mrn.alignments import LabelCounts, align, alignment_facts
 from core.mrn.priors import NoPrior, Prior, PriorSettings, make_prior
-from core.paths import cache_dir
 from core.records import Note, RunFacts, SelectBy, Sink, TaskFacts
-from core.registry import FROZEN, FULL, reads_words
 from core.training.added import added
 from core.training.data import SplitData, encode_corpus, task_facts
 from core.training.evaluate import Scorer
 from core.training.trainable import check_trainable
-from core.wording import all_of, plural
+from core.wording import all_of
 
 _BETAS = (0.9, 0.999)
 _EPSILON = 1e-8
@@ -187,89 +171,51 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
     device = choose_device(config.device)
     make_deterministic(config.seed, device)
     half = computes_in_half(config.precision, device)
-    tokenizer = _tokenizer(config, corpus)
-    context_tokenizer = None if config.context_encoder is None else _subword_tokenizer(config.context_encoder)
-    base = _base_transformer(config, half, device)
-    splits = encode_corpus(config, corpus, tokenizer, context_tokenizer)
-    tasks = task_facts(config, corpus, splits["train"])
+    tokenizers = load_tokenizers(config, corpus)
+    splits = encode_corpus(config, corpus, tokenizers.main, tokenizers.context)
+    train = splits["train"]
+    tasks = task_facts(config, corpus, train)
     if empty := [task.name for task in tasks if not task.train_tokens]:
         raise TrainingError(
             f"Task {empty[0]} has nothing labelled to train on in this run. Use a larger fraction or "
             "other data."
         )
-
-    features = lookup = None
-    if base is not None:
-        pad, kept_on = tokenizer.pad, device
-        if context_tokenizer is None:
-            lookup = FrozenFeatures(base.features).to(device)
-        else:  # batches carry contextual vectors to the device
-            pad, kept_on = context_tokenizer.pad, torch.device("cpu")
-        features = FeatureTables(base, pad, cache_dir("features"), kept_on)
-    encoder, left_to_right, encoder_notes = _encoder(
-        config, half, device, splits["train"], tokenizer, len(tasks), base, lookup
+    texts = [split.text.texts for split in splits.values() if split.text.texts is not None]
+    built = build_encoder(
+        config, tokenizers, train.sentences, train.text, texts, tasks=len(tasks), half=half, device=device
     )
-    texts, text_notes = _text_reading(config, splits, has_first=bool(tokenizer.prefix) and not left_to_right)
+    head_tasks = [HeadTask(task.scheme, task.labels, task.scale) for task in tasks]
     model = make_tagger(
-        encoder,
+        built.encoder,
         config,
-        [HeadTask(task.scheme, task.labels, task.scale) for task in tasks],
-        pooled_by=texts,
+        head_tasks,
+        pooled_by=built.pooled_by,
         init=config.head_init,
         dropout=config.dropout,
     ).to(device)
-    weights = weight_count(model)
-    fixed_weights = sum(weight.numel() for weight in model.parameters() if not weight.requires_grad)
-    steps_per_epoch = len(splits["train"].batches)
-    total_steps = steps_per_epoch * config.epochs
-    optimiser, schedule = make_optimiser(model, config, total_steps)
+    optimiser, schedule = make_optimiser(model, config, len(train.batches) * config.epochs)
     prior, relation_facts, alignment_notes = (
-        _prior(config, corpus, splits["train"], tasks, model, device)
+        _prior(config, corpus, train, tasks, model, device)
         if base_heads is None
-        else added(config, corpus, splits["train"], tasks[0], model, base_heads, features)
+        else added(config, corpus, train, tasks[0], model, base_heads, built.features)
     )
     scorers = {name: Scorer(config, name, splits[name], tasks) for name in ("dev", "test") if name in splits}
     selected_by, undefined_notes = _epoch_choice(config, scorers)
+    notes = (*built.notes, *config_warnings(config), *undefined_notes, *alignment_notes)
     facts = RunFacts(
-        device=str(device),
-        precision="bf16" if half else "fp32",
-        # One thread for heads alone: their matrices are too small to share, and a second thread that waits
-        # on a busy machine made such a run forty times slower (on an idle one, one thread costs a sixth).
-        threads=1 if trains_heads_alone(config) else ALL_THREADS,
-        versions=_versions(),
+        **_machine_facts(config, device, half=half),
+        **_corpus_facts(config, corpus, splits),
+        **_size_facts(config, train, model, built),
         tasks=tasks,
-        total_steps=total_steps,
-        steps_per_epoch=steps_per_epoch,
-        features=encoder.features,
-        dev_from_train=corpus.dev_from_train,
         selected_by=selected_by,
-        planted=corpus.planted and corpus.planted(config.tasks),
-        text_hash=corpus.text_hash,
-        feats_sentences="all",
-        sizes={name: (len(split.sentences), words_of(split.sentences)) for name, split in splits.items()},
-        hardware=hardware_name(device),
-        readings=corpus.readings,
-        parameters=weights + (0 if base is None else base.fixed_parameters),
-        trained_parameters=weights - fixed_weights,
-        notes=tuple(
-            dict.fromkeys(
-                [
-                    *corpus.notes,
-                    *encoder_notes,
-                    *text_notes,
-                    *config_warnings(config),
-                    *undefined_notes,
-                    *alignment_notes,
-                ]
-            )
-        ),
+        notes=tuple(dict.fromkeys((*corpus.notes, *notes))),
         **relation_facts,
     )
     return TrainingRun(
         config,
         facts,
         device,
-        tokenizer,
+        tokenizers.main,
         splits,
         scorers,
         model,
@@ -277,14 +223,54 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
         optimiser,
         schedule,
         order=np.random.default_rng([config.seed, _ORDER_STREAM]),
-        features=features,
-        frozen=lookup,
-        encoder_fingerprint="" if base is None or config.encoder_training == FROZEN else base.fingerprint,
+        features=built.features,
+        frozen=built.lookup,
+        encoder_fingerprint=built.fingerprint,
         task_weights=None
         if config.task_weights is None
         else torch.tensor(config.task_weights, device=device),
         base_heads=base_heads,
     )
+
+
+def _machine_facts(config: RunConfig, device: torch.device, *, half: bool) -> dict[str, Any]:
+    """The facts of a run on what it trains on and with."""
+    return {
+        "device": str(device),
+        "precision": "bf16" if half else "fp32",
+        # One thread for heads alone: their matrices are too small to share, and a second thread that waits
+        # on a busy machine made such a run forty times slower (on an idle one, one thread costs a sixth).
+        "threads": 1 if trains_heads_alone(config) else ALL_THREADS,
+        "versions": _versions(),
+        "hardware": hardware_name(device),
+    }
+
+
+def _corpus_facts(config: RunConfig, corpus: Corpus, splits: Mapping[str, SplitData]) -> dict[str, Any]:
+    """The facts of a run on its data."""
+    return {
+        "dev_from_train": corpus.dev_from_train,
+        "planted": corpus.planted and corpus.planted(config.tasks),
+        "text_hash": corpus.text_hash,
+        "feats_sentences": "all",
+        "sizes": {name: (len(split.sentences), words_of(split.sentences)) for name, split in splits.items()},
+        "readings": corpus.readings,
+    }
+
+
+def _size_facts(
+    config: RunConfig, train: SplitData, model: MultiTaskTagger, built: BuiltEncoder
+) -> dict[str, Any]:
+    """The facts of a run on its steps and weights."""
+    steps, weights = len(train.batches), weight_count(model)
+    fixed = sum(weight.numel() for weight in model.parameters() if not weight.requires_grad)
+    return {
+        "total_steps": steps * config.epochs,
+        "steps_per_epoch": steps,
+        "features": built.encoder.features,
+        "parameters": weights + built.fixed_weights,
+        "trained_parameters": weights - fixed,
+    }
 
 
 def _epoch_choice(config: RunConfig, scorers: Mapping[str, Scorer]) -> tuple[SelectBy, tuple[str, ...]]:
@@ -306,99 +292,6 @@ def _epoch_choice(config: RunConfig, scorers: Mapping[str, Scorer]) -> tuple[Sel
         return "score", tuple(notes)
     notes.append("No dev score is defined, so the epoch with the lowest dev loss is chosen.")
     return "loss", tuple(notes)
-
-
-@lru_cache(maxsize=2)
-def _cached_tokenizer(source: str, signature: str) -> SubwordTokenizer:
-    """That of the last runs of this process, for as long as its files have the same signature."""
-    del signature  # part of the cache's key only
-    return load_tokenizer(source)
-
-
-def _tokenizer(config: RunConfig, corpus: Corpus) -> Tokenizer:
-    """Of an encoder over words, all forms of the corpus; else the encoder's own."""
-    if reads_words(config.encoder):
-        return WordTokenizer(
-            word for split in SPLITS for sentence in corpus.split(split) for word in word_forms(sentence)
-        )
-    check_max_length(config)
-    check_training(config)
-    return _subword_tokenizer(config.encoder)
-
-
-def _subword_tokenizer(encoder: str) -> SubwordTokenizer:
-    source = locate(encoder)
-    files = signature(source)
-    return load_tokenizer(source) if files is None else _cached_tokenizer(source, files)
-
-
-def _base_transformer(config: RunConfig, half: bool, device: torch.device) -> LazyTransformer | None:
-    """The transformer, as encoder or as context, where not all of its weights are trained."""
-    if config.transformer is None or (config.context_encoder is None and config.encoder_training == FULL):
-        return None
-    return LazyTransformer(config.transformer, half=half, device=device, top=config.top_layer_count)
-
-
-def _encoder(
-    config: RunConfig,
-    half: bool,
-    device: torch.device,
-    train: SplitData,
-    tokenizer: Tokenizer,
-    tasks: int,
-    base: LazyTransformer | None,
-    lookup: FrozenFeatures | None,
-) -> tuple[Encoder, bool, tuple[str, ...]]:
-    """The shared layers of so many tasks on the device, whether they read left to right, and notes."""
-    folder = None if config.transformer is None else local_copy(config.transformer)
-    notes = () if folder is None else (f"The encoder {config.transformer} was read from {folder}.",)
-    if isinstance(tokenizer, WordTokenizer):
-        context_size = 0 if base is None else base.features
-        words = [word for sentence in train.sentences for word in word_forms(sentence)]
-        over_words, note = word_encoder(config, tokenizer, words, context_size)
-        return over_words.to(device), False, (note, *notes)
-    encoder: Encoder
-    if lookup is not None and base is not None:
-        encoder = TopLayers(lookup, *base.top_layers(), half=half) if base.top else lookup
-        left_to_right = base.left_to_right
-    else:
-        transformer = load_transformer(config.encoder, half=half)
-        left_to_right = transformer.reads_left_to_right()
-        train_rows(transformer.inner, np.append(train.text.ids, tokenizer.pad))
-        encoder = embed_tasks(transformer, tasks, config.task_embedding).to(device)
-        if isinstance(encoder, TaskEmbeddedTransformer):
-            notes = (*notes, encoder.note)
-    if config.bilstm_hidden is not None:
-        encoder = BiLSTM(encoder, config.bilstm_hidden).to(device)
-    if left_to_right:
-        notes = (*notes, left_to_right_note(config.encoder))
-    return encoder, left_to_right, notes
-
-
-def _text_reading(
-    config: RunConfig, splits: Mapping[str, SplitData], *, has_first: bool
-) -> tuple[PooledBy, tuple[str, ...]]:
-    """What stands for a whole text, and notes on it. `has_first`: whether windows begin with a subword of the
-    frame whose state knows the whole text.
-    """
-    known = [split.text.texts for split in splits.values() if split.text.texts is not None]
-    if not known:
-        return "cls", ()
-    by, whose = text_pooling(config.encoder), "as the encoder's own files say"
-    if reads_words(config.encoder):
-        by, whose = "mean", "for the encoder has no [CLS]"
-    elif config.pooling != "auto":
-        by, whose = config.pooling, "as asked for"
-    elif by == "cls" and not has_first:
-        by, whose = "mean", "for the encoder has no first subword that reads all of it"
-    vector = {"cls": "the state of its first subword", "mean": "the mean over its subwords"}[by]
-    notes = [f"A text is represented by {vector}, {whose}."]
-    if shortened := sum(int(texts.shortened.sum()) for texts in known):
-        notes.append(
-            f"{plural(shortened, 'text')} longer than {config.max_length} subwords lost the end; set "
-            "max_length higher to read more."
-        )
-    return by, tuple(notes)
 
 
 def update_steps(config: RunConfig, per_part: Sequence[int]) -> tuple[int, ...]:

@@ -226,8 +226,11 @@ def curve_legend(
     key: str,
     changed: Callable[[list[str]], None],
 ) -> None:
-    """The legend of a chart as a table. A configuration shows or hides its lines, a run its own where
-    `runs_drawn`. `changed` gets the hidden keys.
+    """The legend of all charts of a page as a table. A configuration shows or hides its lines, a run its own
+    where `runs_drawn`. `changed` gets the hidden keys.
+
+    Plotly's own legend has no columns (states, seeds, last and best values), folds no runs, hides lines in
+    one chart alone, and does not report what is hidden, which the address keeps.
     """
     _mount_legend(
         key=key,

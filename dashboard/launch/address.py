@@ -9,12 +9,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import streamlit as st
 
 from core.config import RunConfig
-from core.config.fields import comma_list
 from core.config.task_groups import GROUPINGS, TASK_GROUPS
 from core.config.typed import whole_number
 from core.corpora import CATALOGUE
@@ -30,14 +28,10 @@ from dashboard.launch.draft import (
     Draft,
     cloned,
     draft_of,
-    given_values,
-    lists_of,
-    query_of,
     start_for,
-    whole_of,
 )
 from dashboard.shared.selection import run_numbers
-from jobs.queue.sweeps import corpora_of, launch_options
+from jobs.queue.sweeps import WHOLE, corpora_of, given_values
 
 OWN = "Your own data"
 UPLOAD, FOLDER = "Upload files", "A folder on this machine"
@@ -209,7 +203,7 @@ def _clone(store: Store, numbers: str) -> tuple[Draft, tuple[int, ...], tuple[st
 
 def write_link(draft: Draft) -> None:
     """Put the form into the page's address once it is edited. To be called after the widgets."""
-    form, link = query_of(draft), _link()
+    form, link = draft.query(), _link()
     seen, seen_form, _ = st.session_state[_SEEN]
     if link != seen or seen_form not in (None, form):
         others = {name: st.query_params.get_all(name) for name in st.query_params if name not in link}
@@ -249,17 +243,13 @@ def command(draft: Draft, runs: Sequence[RunConfig], queued: Sequence[RunConfig]
     head, mark, lists = corpus.partition("?")
     if corpora_of(draft.corpus) != [draft.corpus] and "{" not in head:
         corpus = queued[0].corpus.partition("?")[0] + mark + lists
-    groups = [] if draft.task_groups == "all" else [("--task-groups", draft.task_groups)]
-    fields: dict[str, Sequence[Any]] = {"columns": draft.columns} if draft.columns is not None else {}
-    for name, values in lists_of(draft).items():
-        if values != given_values(name, _COMMAND_START[name]):
-            fields[name] = [absolute.get((name, value), value) for value in values]
-    for name, whole in whole_of(draft).items():
-        fields[name] = comma_list(whole) if isinstance(whole, str) else whole
+    used, lists = draft.used(), {}
+    for name, given in used.lists.items():
+        values = given_values(name, given)
+        if name in WHOLE or values != given_values(name, _COMMAND_START[name]):
+            lists[name] = [absolute.get((name, value), value) for value in values]
     options = [
-        *launch_options({"corpus": [corpus], "tasks": draft.tasks}),
-        *groups,
-        *launch_options(fields),
+        *replace(used, corpus=corpus, lists=lists).options(),
         *((f"--{name}", str(number)) for name in EXECUTION if (number := getattr(draft, name))),
     ]
     lines = [f"{option} {shlex.quote(value)}" for option, value in options]

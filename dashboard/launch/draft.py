@@ -26,8 +26,7 @@ from core.config.fields import (
 )
 from core.config.sweep import LISTED
 from core.config.task_groups import TASK_GROUPS
-from core.config.typed import text_of, value_text, values_of, whole_number
-from core.corpora import CATALOGUE
+from core.config.typed import text_of, value_text, whole_number
 from core.errors import ConfigError, CorpusError
 from core.plain_text import shortened
 from core.registry import (
@@ -42,17 +41,11 @@ from core.registry import (
 from core.tasks import Kind
 from core.wording import plural
 from jobs.queue.control import MOST_RETRIES, PRIORITIES
-from jobs.queue.sweeps import sweep
-from jobs.reports.naming import has_field
+from jobs.queue.sweeps import WHOLE, Sweep, distinct, given_values
 
 # What the form asks in its own place, in the order a researcher thinks; all other fields are rare.
 _FIRST = ("encoder", "encoder_training", "paradigm", "prior", "added_to", "alignment", "lambda", "fraction")
 _ASKED = (*_FIRST, "seed", "epochs")
-WHOLE: tuple[str, ...] = tuple(
-    name for name in FIELD_HELP if name not in (*LISTED, "corpus", "columns", "tasks")
-)
-"""The fields of which all runs have one value, since it is a list itself."""
-
 # The field with which each group of *More settings* begins, in the order in which a run has them.
 _BEGINS = {
     "corpus": "Data",
@@ -153,22 +146,12 @@ def start_for(kinds: Sequence[Kind]) -> dict[str, tuple[str, ...]]:
 # The first varies slowest, so that what one compares stands together; seeds vary fastest.
 _ORDER = (*_FIRST, *(name for name in LISTED if name not in _FIRST))
 
-_ONLY_MRN = ("prior", "alignment")
-
 
 @dataclass(frozen=True)
-class Draft:
-    """The form as it stands. `corpus` may name several (`jobs.queue.sweeps.corpora_of`).
+class Draft(Sweep):
+    """The form as it stands: a sweep that may be unfinished. A field with an empty list takes its default."""
 
-    `lists` has by field the values picked, or the text typed. An empty one takes
-    its default.
-    """
-
-    corpus: str = ""
-    columns: tuple[str, ...] | None = None
     tasks: tuple[str, ...] = ()
-    task_groups: str = "all"
-    """Which of the tasks are trained together: a text for `core.config.task_groups`."""
     lists: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
     """By field, what is wrong with files that cannot be read or used."""
@@ -179,6 +162,20 @@ class Draft:
     priority: int = 0
     retries: int = 0
     """Priority and automatic resumes; not part of the config."""
+
+    def used(self) -> Sweep:
+        """The sweep without the fields that are empty or that no run of this form has. Raises ConfigError."""
+        names = applicable(self.lists, self.reads)
+        given = {name: self.lists[name] for name in (*_ORDER, *WHOLE) if name in names and name in self.lists}
+        lists = {name: values for name, values in given.items() if given_values(name, values)}
+        return Sweep(self.corpus, self.columns, self.tasks, self.task_groups, lists)
+
+    def query(self) -> dict[str, str]:
+        """The parameters that a link needs for this form."""
+        always = applicable(self.lists) & {*_ALWAYS}
+        lists = {name: value for name, value in self.lists.items() if name in always or value != START[name]}
+        execution = {name: str(number) for name in EXECUTION if (number := getattr(self, name))}
+        return Sweep(self.corpus, self.columns, self.tasks, self.task_groups, lists).query() | execution
 
 
 @dataclass(frozen=True)
@@ -192,18 +189,17 @@ class Plan:
 def plan(draft: Draft) -> Plan:
     """Every run of the sweep: each combination of the values once, STL once per task."""
     problems = {**_missing(draft), **draft.problems}
-    for name in _names_of(draft) - problems.keys():
+    for name in applicable(draft.lists, draft.reads) & draft.lists.keys() & {*_ORDER} - problems.keys():
         try:
             given_values(name, draft.lists[name])
         except ConfigError as error:
             problems[name] = said(error)
-    base = {"corpus": draft.corpus, "columns": draft.columns, "tasks": draft.tasks, **whole_of(draft)}
     configs: list[RunConfig] = []
     # Without the fields that are wrong, until nothing else is.
     while not configs and not {"corpus", "tasks", TASK_GROUPS} & problems.keys():
         good = {name: given for name, given in draft.lists.items() if name not in problems}
         try:
-            configs = sweep(base, lists_of(replace(draft, lists=good)), draft.task_groups)
+            configs = replace(draft, lists=good).used().runs()
         except ConfigError as error:
             if error.field in problems:
                 break
@@ -254,33 +250,6 @@ def automatic(lists: Mapping[str, str | tuple[str, ...]]) -> dict[str, tuple[Any
     return {name: tuple(given) for name, given in values.items()}
 
 
-def whole_of(draft: Draft) -> dict[str, str | tuple[str, ...]]:
-    """The value of each field in WHOLE that has one and that a run of this form has."""
-    used = applicable(draft.lists, draft.reads)
-    given = {name: draft.lists[name] for name in WHOLE if name in used and name in draft.lists}
-    return {name: value for name, value in given.items() if value}
-
-
-def lists_of(draft: Draft) -> dict[str, list[Any]]:
-    """The values of each field that has any and that a run of this form has, in the order in which runs vary.
-
-    Raises ConfigError.
-    """
-    names = _names_of(draft)
-    fields = {name: given_values(name, draft.lists[name]) for name in _ORDER if name in names}
-    return {name: values for name, values in fields.items() if values}
-
-
-def _names_of(draft: Draft) -> frozenset[str]:
-    """The fields with a list that a run of this form has."""
-    return applicable(draft.lists, draft.reads) & draft.lists.keys() & set(_ORDER)
-
-
-def given_values(name: str, given: str | tuple[str, ...]) -> list[Any]:
-    """What is picked or typed, as values of that field. Raises ConfigError."""
-    return values_of(name, given) if isinstance(given, str) else list(given)
-
-
 def _missing(draft: Draft) -> dict[str, str]:
     """By field, that nothing is chosen or typed where a value is needed."""
     missing = {}
@@ -303,85 +272,33 @@ def _missing(draft: Draft) -> dict[str, str]:
 def cloned(configs: Sequence[RunConfig]) -> tuple[Draft, tuple[str, ...]]:
     """The form that makes these runs (one at least), and a sentence where it makes others.
 
-    A conditional field that all runs have at its default stays empty.
+    A field at its default, or that no run has, is as in a fresh form.
     """
-    first = configs[0]
-    by_size = sorted(configs, key=lambda config: -len(config.tasks))
-    kinds = _distinct(config.model_copy(update={"seed": 0}) for config in configs)
-    lists = {name: _listed(configs if name == "seed" else kinds, name) for name in (*LISTED, *WHOLE)}
+    sweep = Sweep.of(configs)
     # The form holds one file of a mapping.
-    files = [name for name in lists["alignment"] if ":" in name]
-    lists["alignment"] = tuple(name for name in lists["alignment"] if name not in files[1:])
-    draft = Draft(
-        corpus=_corpora_text(_distinct(config.corpus for config in configs)),
-        columns=None if first.corpus in CATALOGUE else first.columns,
-        tasks=_distinct(task for config in by_size for task in config.tasks),
-        lists=lists,
-    )
+    files = [name for name in sweep.lists.get("alignment", ()) if ":" in name]
+    named = {
+        name: _in_form(name, [value for value in values if value not in files[1:]])
+        for name, values in sweep.lists.items()
+    }
+    draft = Draft(sweep.corpus, sweep.columns, sweep.tasks or (), sweep.task_groups, {**START, **named})
     made, given = set(plan(draft).configs), set(configs)
-    written = "; ".join(_distinct(",".join(config.tasks) for config in by_size))
-    for groups in ("all", "pairs", "subsets", written):
-        same = replace(draft, task_groups=groups)
-        if made == given if groups == "all" else set(plan(same).configs) == given:
-            return same, ()
+    if made == given:
+        return draft, ()
     return draft, (
         "The form holds one corpus with its tasks, and makes every combination of the values: "
         f"{len(made & given)} of the {plural(len(given), 'cloned run')}, and {len(made - given)} others.",
     )
 
 
-def _corpora_text(names: Sequence[str]) -> str:
-    """The text that names these corpora: where only options differ, with their values in braces."""
-    heads = {name.partition("?")[0] for name in names}
-    options = [[pair.partition("=")[::2] for pair in name.partition("?")[2].split("&")] for name in names]
-    keys = {tuple(key for key, _ in pairs) for pairs in options}
-    if len(names) == 1 or len(heads) > 1 or len(keys) > 1:
-        return names[0]
-    lists = []
-    for pairs in zip(*options, strict=True):
-        values = _distinct(value for _, value in pairs)
-        lists.append(f"{pairs[0][0]}={values[0] if len(values) == 1 else '{' + '|'.join(values) + '}'}")
-    return f"{heads.pop()}?{'&'.join(lists)}"
-
-
-def _listed(configs: Sequence[RunConfig], name: str) -> str | tuple[str, ...]:
-    """A field's values in these runs, as the form has them; where none has the field, as in a fresh form."""
-    having = [config for config in configs if has_field(config, name)]
-    if not having:
-        return START[name]
-    values = _explicit(having, name)
-    if not values:
-        return START[name]
+def _in_form(name: str, values: Sequence[Any]) -> str | tuple[str, ...]:
+    """These values of a field as the form has them."""
     if name in WHOLE:
-        return tuple(map(value_text, values[0])) if name in OPTIONS else text_of(name, values[0])
+        return tuple(map(value_text, values)) if name in OPTIONS else text_of(name, values)
     if name not in OPTIONS:
         return text_of(name, sorted(values))
     places = {option: place for place, option in enumerate(OPTIONS[name])}
     return tuple(sorted(map(value_text, values), key=lambda option: places.get(option, len(places))))
-
-
-def _explicit(configs: Sequence[RunConfig], name: str) -> tuple[Any, ...]:
-    """The values of a field that the form must name: none where every run has its default."""
-    attribute = attribute_name(name)
-    having = [config for config in configs if getattr(config, attribute) is not None]
-    may_stay_empty = OWNED[attribute].is_conditional and name not in _ONLY_MRN
-    if may_stay_empty and all(_has_default(config, name) for config in having):
-        return ()
-    return _distinct(getattr(config, attribute) for config in having)
-
-
-def _has_default(config: RunConfig, name: str) -> bool:
-    """Whether the run would be the same, had that field not been set."""
-    values = config.values()
-    del values[name]
-    try:
-        return RunConfig.build(**values) == config
-    except ConfigError:
-        return False  # its default is no possible value: ten times a large rate, say
-
-
-def _distinct(values: Iterable[Any]) -> tuple[Any, ...]:
-    return tuple(dict.fromkeys(values))
 
 
 FIELDS: tuple[str, ...] = ("corpus", "columns", "tasks", TASK_GROUPS, *START, *EXECUTION)
@@ -389,18 +306,6 @@ FIELDS: tuple[str, ...] = ("corpus", "columns", "tasks", TASK_GROUPS, *START, *E
 
 # Always in the link, so that it still makes the same runs when the form starts otherwise one day.
 _ALWAYS = ("encoder", "encoder_training", "paradigm", "epochs", "seed")
-
-
-def query_of(draft: Draft) -> dict[str, str]:
-    """The parameters that a link needs for this form."""
-    given: dict[str, str | tuple[str, ...]] = {"corpus": draft.corpus, "tasks": draft.tasks}
-    given["columns"] = draft.columns or ""
-    given[TASK_GROUPS] = "" if draft.task_groups == "all" else draft.task_groups
-    always = applicable(draft.lists) & {*_ALWAYS}
-    given |= {name: value for name, value in draft.lists.items() if name in always or value != START[name]}
-    given |= {name: str(getattr(draft, name) or "") for name in EXECUTION}
-    texts = {name: value if isinstance(value, str) else ",".join(value) for name, value in given.items()}
-    return {name: text for name, text in texts.items() if text}
 
 
 def draft_of(query: Mapping[str, str]) -> tuple[Draft, tuple[str, ...]]:
@@ -435,7 +340,7 @@ def draft_of(query: Mapping[str, str]) -> tuple[Draft, tuple[str, ...]]:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    return _distinct(comma_list(text))
+    return distinct(comma_list(text))
 
 
 def _offered(name: str, value: str) -> bool:

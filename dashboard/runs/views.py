@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from core.config import FIELD_HELP, RunConfig, comparison_values
+from core.config import FIELD_HELP, RunConfig, comparison_values, has_field
 from core.evaluation.comparison import compare_rows, highest_row
 from core.evaluation.statistics import MeanSD, summary
 from core.registry import FULL
@@ -24,7 +24,7 @@ from core.store.records import ACTIVE, MetricKey, Run, RunState
 from core.wording import all_of, capitalised, number, plural
 from dashboard.shared.run_views import fraction_done
 from dashboard.theme import order_tasks
-from jobs.reports.naming import UNREADABLE, fields_apart, has_field, value_text
+from jobs.reports.naming import UNREADABLE, fields_apart, value_text
 from jobs.reports.table import SCORE_NAMES, by_configuration, one_per_seed, readable
 
 PAGE = 25

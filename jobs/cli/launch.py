@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from core.config import FIELD_HELP, PRESETS, RunConfig
-from core.config.sweep import LISTED
+from core.config.fields import comma_list
 from core.config.task_groups import GROUPINGS
 from core.config.typed import values_of
 from core.errors import ConfigError
@@ -23,7 +23,7 @@ from jobs.cli.output import log, print_json, print_table, print_text, run_docume
 from jobs.queue.control import MOST_RETRIES, PRIORITIES
 from jobs.queue.estimates import Cost, cost, eta
 from jobs.queue.maintenance import QueueMaintenance
-from jobs.queue.sweeps import sweep as sweep_over
+from jobs.queue.sweeps import Sweep
 from jobs.reports.table import undefined_notes
 
 _POLL_S = 0.5
@@ -221,16 +221,19 @@ def described(options: Mapping[str, Any]) -> list[RunConfig]:
 
     Raises ConfigError naming the field that is wrong, and CorpusError.
     """
-    given = _settings(options["setting"] or [])
+    given: dict[str, Any] = _settings(options["setting"] or [])
     named = {name: options[name] for name in ("corpus", "columns", "tasks", *_LISTS)}
     given |= {name: value for name, value in named.items() if value is not None}
     if options["lambda_"] is not None:
         given["lambda"] = options["lambda_"]
-    names = dict.fromkeys((*_LISTS, "lambda", *(name for name in given if name in LISTED)))
-    lists = {name: values_of(name, given.pop(name)) for name in names if name in given}
+    names = dict.fromkeys((*_LISTS, "lambda", *given))
+    lists = {name: given[name] for name in names if name in given}
     if options["seeds"] is not None:
         lists["seed"] = _seeds(options["seeds"])
-    return sweep_over(given, lists, options["task_groups"], _preset(options["preset"]))
+    data = {name: tuple(comma_list(lists.pop(name))) for name in ("columns", "tasks") if name in lists}
+    groups = "all" if options["task_groups"] is None else options["task_groups"]
+    sweep = Sweep(lists.pop("corpus", ""), **data, task_groups=groups, lists=lists)
+    return sweep.runs(_preset(options["preset"]))
 
 
 def _tasks_taken(configs: Sequence[RunConfig]) -> list[str]:

@@ -83,11 +83,11 @@ def import_run(store: Store, folder: Path, *, again: bool = False) -> Imported:
             f"Imported from {folder}, where {file.made_by} had exported it on {file.exported_at:%Y-%m-%d} as "
             f"run {file.run} of another store."
         )
-        run_id = _take_in(store, dataclasses.replace(record, run=run), note, copy / CHECKPOINT)
+        run_id = _import_record(store, dataclasses.replace(record, run=run), note, copy / CHECKPOINT)
     return Imported(run_id, False)
 
 
-def _take_in(store: Store, record: RunRecord, note: str, checkpoint: Path) -> int:
+def _import_record(store: Store, record: RunRecord, note: str, checkpoint: Path) -> int:
     """The rows in one transaction, at whose end the checkpoint's folder is renamed in."""
     place: Path | None = None
     try:

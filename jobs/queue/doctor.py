@@ -1,4 +1,4 @@
-"""The doctor: what is wrong with a laboratory, in words, and what can be done about it.
+"""The doctor examines a laboratory and offers fixes.
 
 `examine` makes a list of findings. A finding may have a fix, which loses nothing that a researcher would
 miss: dead workers' runs are marked as lost, missing workers started.
@@ -50,7 +50,7 @@ _LITTLE_DISK_GIB = 2
 
 
 class Severity(StrEnum):
-    """How much it matters."""
+    """How much a finding matters."""
 
     PROBLEM = "problem"  # something does not work, or is in danger
     REMARK = "remark"  # worth knowing
@@ -58,8 +58,9 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Fix:
-    """`what` says what it would do; `apply` does it and says what it has done, or raises MRNLabError or
-    OSError.
+    """A repair of a finding.
+
+    `what` says what it would do; `apply` does it and says what it has done, or raises MRNLabError or OSError.
     """
 
     what: str
@@ -78,7 +79,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Examination:
-    """`facts`: what there is, by name; `findings`: what there is to say about it, in the order of looking."""
+    """The facts of a laboratory by name, and the findings in the order of the checks."""
 
     facts: dict[str, Any]
     findings: tuple[Finding, ...]
@@ -113,20 +114,20 @@ def examine(url: str | None = None) -> Iterator[Examination]:
             findings.append(Finding("store", str(error)))
         else:
             findings += _checked(lambda: facts.update(_store_facts(store)))
-            findings += of_store(store)
+            findings += store_findings(store)
         # A wrong setting is met wherever it is read: told once, where it belongs.
         once = {finding.message: finding for finding in reversed(findings)}
         yield Examination(facts, tuple(reversed(once.values())))
 
 
-def of_store(store: Store) -> list[Finding]:
-    """What there is to say about a store and its queue."""
+def store_findings(store: Store) -> list[Finding]:
+    """The findings about a store and its queue."""
     checks = (check_store, check_workers, check_progress_files, check_checkpoints, check_queue)
     return [finding for check in checks for finding in _checked(partial(check, store))]
 
 
 def _checked(check: Callable[[], Iterator[Finding] | None]) -> list[Finding]:
-    """What a check finds; that it was not possible is a finding of its own."""
+    """The findings of a check; an error of the check is a finding of its own."""
     try:
         return list(check() or ())
     except MRNLabError as error:
@@ -151,7 +152,7 @@ def _store_facts(store: Store) -> dict[str, Any]:
 
 
 def check_encoder() -> Iterator[Finding]:
-    """Whether the packaged encoder is there, bit for bit."""
+    """Finds a packaged encoder that is missing or changed."""
     try:
         verify_packaged_weights(_ENCODER_PACKAGE)
     except MRNLabError as error:
@@ -161,7 +162,7 @@ def check_encoder() -> Iterator[Finding]:
 
 
 def check_settings() -> Iterator[Finding]:
-    """Variables that nobody reads, and values that are invalid."""
+    """Finds variables that are unknown, and values that are invalid."""
     for name in sorted(os.environ):
         if name.startswith("MRNLAB_") and name not in SETTINGS and not name.startswith("MRNLAB_TEST_"):
             near = difflib.get_close_matches(name, SETTINGS, n=1)
@@ -179,7 +180,7 @@ def check_settings() -> Iterator[Finding]:
 
 
 def check_gpus(torch: str | None = None) -> Iterator[Finding]:
-    """A GPU that training cannot use. `torch`: the version installed."""
+    """Finds GPUs that the installed version of torch cannot use."""
     torch = torch or version("torch")
     if gpu_count() and "+cpu" in torch:
         yield Finding(
@@ -190,7 +191,7 @@ def check_gpus(torch: str | None = None) -> Iterator[Finding]:
 
 
 def check_disk(free_gib: float) -> Iterator[Finding]:
-    """A disk that is nearly full."""
+    """Finds a disk that is nearly full."""
     if free_gib < _LITTLE_DISK_GIB:
         message = f"Only {free_gib:.1f} GiB are free under {home()}; {home() / 'cache'} can be removed."
         yield Finding("disk", message)
@@ -206,7 +207,7 @@ def is_local(address: str | None) -> bool:
         return False
 
 
-def open_to_all(address: str | None) -> str:
+def exposure_warning(address: str | None) -> str:
     """The warning of a dashboard without login that listens on this address."""
     return (
         "ANYBODY WHO CAN REACH THIS MACHINE CAN USE THIS LABORATORY: it listens on "
@@ -235,7 +236,7 @@ def reachable_dashboards() -> dict[int, list[str]]:
 
 
 def check_exposure() -> Iterator[Finding]:
-    """Dashboards of this user that other machines can reach."""
+    """Finds dashboards of this user that other machines can reach."""
     for process, places in reachable_dashboards().items():
         yield Finding(
             "dashboard",
@@ -251,7 +252,7 @@ def check_exposure() -> Iterator[Finding]:
 def check_store(
     store: Store, sqlite: tuple[int, int, int] = sqlite3.sqlite_version_info[:3]
 ) -> Iterator[Finding]:
-    """Damage, and a SQLite that cannot do all that the store would use. Raises StoreError."""
+    """Finds damage, and a SQLite that lacks what the store would use. Raises StoreError."""
     for damage in store.health().problems:
         yield Finding("store", f"The store is damaged: {damage.rstrip('.')}. Put back a backup.")
     if store.file is not None and not wal_is_safe(sqlite):
@@ -264,7 +265,7 @@ def check_store(
 
 
 def check_workers(store: Store) -> Iterator[Finding]:
-    """Runs recorded as being trained whose worker is gone. Raises StoreError."""
+    """Finds runs recorded as being trained whose worker is gone. Raises StoreError."""
     gone = sorted(abandoned(store))
     if gone:
 
@@ -280,12 +281,10 @@ def check_workers(store: Store) -> Iterator[Finding]:
 
 
 def check_progress_files(store: Store) -> Iterator[Finding]:
-    """Files by which supervisors saw that their workers moved, of workers that died together with theirs.
-    Raises StoreError.
-    """
+    """Finds progress files of workers that died together with their supervisors. Raises StoreError."""
 
     def left(*, recorded: bool) -> list[Path]:
-        """Of workers that have ended; where `recorded`, of those whose runs the store knows to have ended."""
+        """Files of workers that have ended; where `recorded`, of those whose runs have ended in the store."""
         owners = {run.owner for run in trained_runs(store) if run.owner is not None}
         workers = {owner for owner in owners if recorded or is_alive(owner)}
         return progress_files_left(store.url, workers.union(taken_slots(store.url).values()))
@@ -307,8 +306,8 @@ def check_progress_files(store: Store) -> Iterator[Finding]:
 
 
 def check_checkpoints(store: Store) -> Iterator[Finding]:
-    """Training states of runs that have succeeded: of a machine that had lost one, or of a worker that was
-    only asleep. Raises StoreError.
+    """Finds training states of runs that have succeeded: a machine that lost a run leaves them, or a worker
+    that was only asleep. Raises StoreError.
     """
     folders = checkpoint_dir(0).parent.glob("*.states")
     known = {int(path.stem): path for path in folders if path.stem.isdecimal()}
@@ -335,8 +334,8 @@ def check_checkpoints(store: Store) -> Iterator[Finding]:
 
 
 def check_queue(store: Store) -> Iterator[Finding]:
-    """A pause, drained machines, workers that keep runs waiting, and runs that could start here without a
-    worker. Raises MRNLabError.
+    """Finds a pause, drained machines, workers that keep runs waiting, and runs without a worker that could
+    start here. Raises MRNLabError.
     """
     since = store.paused_since()
     if since is not None:

@@ -1,4 +1,4 @@
-"""What to do about a run that did not end well: the likely cause, and the next steps, best first.
+"""Advice on a run that did not end well: the likely cause, and the next steps, best first.
 
 A kill, a full disk or a lost machine says nothing against the run: there Resume comes first, wherever a state
 is saved. What lies in the run itself would only happen again: there a changed clone comes first.
@@ -23,9 +23,11 @@ from core.wording import capitalised, number
 
 @dataclass(frozen=True)
 class Advice:
-    """Plain text. `happened` is how the run ended, `cause` the likely reason, `steps` what to do. `clone` has
-    the fields, as one types them, that a clone should have otherwise. `word` says how the run ended, where
-    the word of its state says less.
+    """Advice on a run, in plain text.
+
+    `happened` is how the run ended, `cause` the likely reason, `steps` what to do. `clone` has the fields, as
+    one types them, that a clone should change. `word` says how the run ended, where the word of its state
+    says less.
     """
 
     happened: str
@@ -36,7 +38,7 @@ class Advice:
 
 
 def advice(run: Run, history: Sequence[RunEvent] = ()) -> Advice | None:
-    """What to do next about this run; None where it goes on or has ended well.
+    """Advice on what to do next about this run; None where it goes on or has ended well.
 
     `history` are its events: a warning about its last attempt is told with how it ended.
     """

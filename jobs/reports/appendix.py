@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from statistics import fmean
 
-from core.config import FIELD_HELP, RunConfig, comparison_values
+from core.config import FIELD_HELP, RunConfig, comparison_values, has_field
 from core.config.typed import seeds_typed
 from core.errors import MRNLabError
 from core.store import Run, RunState, Store
 from core.wording import all_of, duration, plural
 from jobs.queue.sweeps import launch_command
-from jobs.reports.naming import has_field, is_default, value_text
+from jobs.reports.naming import is_default, value_text
 from jobs.reports.parts import Code, Entry, Heading, Part, Sheet, cost_entries, score_entry
 from jobs.reports.table import (
     RESOLVED,

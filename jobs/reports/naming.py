@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
 
-from core.config import OWNED, RunConfig, applicable_fields, comparison_values, default_value
-from core.config.fields import CONTEXT_FIELDS, attribute_name, public_name
+from core.config import OWNED, RunConfig, comparison_values, default_value, has_field
+from core.config.fields import attribute_name, public_name
 from core.corpora.derived import is_derived
 from core.registry import FULL, reads_words
 from core.store import Run, RunState
@@ -227,18 +226,6 @@ def confounds(a: RunConfig, b: RunConfig, compared: Sequence[str] = ("paradigm",
         and has_field(b, field)
         and not (field in _CONDITIONAL and is_default(a, field) and is_default(b, field))
     )
-
-
-def has_field(config: RunConfig, field: str) -> bool:
-    """Whether such a run has this field (by its public name): it is set, or means something unset."""
-    if field == "columns":  # unset where the corpus knows them, which says the same
-        return config.columns is not None
-    return field in _applicable(tuple(getattr(config, name) for name in CONTEXT_FIELDS))
-
-
-@lru_cache
-def _applicable(context: tuple[Any, ...]) -> frozenset[str]:
-    return applicable_fields(*context)
 
 
 def is_default(config: RunConfig, field: str) -> bool:

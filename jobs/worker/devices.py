@@ -41,6 +41,7 @@ def _is_known(device: str, known: list[str]) -> bool:
 
 def _devices() -> list[str] | None:
     """The lines of nvidia-smi on GPUs and their parts; None where there is no nvidia-smi."""
+    # Not by nvidia-ml-py: a call into a driver that hangs has no timeout, and a process of its own has one.
     program = shutil.which("nvidia-smi")
     if program is None:
         return None

@@ -8,7 +8,7 @@ import pytest
 
 from core.errors import NotOwner
 from core.store import Owner, RunState, SnapshotKey, Store
-from jobs.queue.doctor import of_store
+from jobs.queue.doctor import store_findings
 from tests.making import (
     OTHER,
     OWNER,
@@ -217,11 +217,11 @@ def test_what_goes_before_a_run(store: Store) -> None:
 
 
 def test_the_doctor_finds_runs_whose_worker_is_gone(store: Store, clock: Clock) -> None:
-    assert all(finding.message.startswith("SQLite ") for finding in of_store(store))
+    assert all(finding.message.startswith("SQLite ") for finding in store_findings(store))
     running = claimed(store)
     failed = claimed(store, RunState.FAILED)
     clock.now += 4 * 3600
-    (gone,) = [finding for finding in of_store(store) if finding.about == "queue"]
+    (gone,) = [finding for finding in store_findings(store) if finding.about == "queue"]
     assert gone.message.endswith(f"that they train run {running}.")
     assert gone.fix is not None
     gone.fix.apply()

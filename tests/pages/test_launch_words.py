@@ -12,8 +12,9 @@ from core.config import PRESETS, RunConfig, applicable_fields
 from core.config.typed import value_text
 from core.registry import WORD_ENCODERS
 from core.store import Store
-from dashboard.launch.draft import RARE, SELDOM, START, WHOLE, Draft, automatic, plan
+from dashboard.launch.draft import RARE, SELDOM, START, Draft, automatic, plan
 from dashboard.shared.presets import FINE_TUNE, NO_TRANSFORMER
+from jobs.queue.sweeps import WHOLE
 from tests.pages.conftest import Open, app_at, words
 
 _DEMO: dict[str, Any] = {"corpus": "demo", "tasks": ("pos", "chunk", "ner")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from dataclasses import replace
 from itertools import pairwise
@@ -20,10 +21,10 @@ from core.errors import ConfigError
 from core.recording.placed import placed
 from core.registry import ENCODERS, PRIORS, WORD_ENCODERS
 from dashboard.launch.address import command
-from dashboard.launch.draft import cloned, draft_of, plan, query_of
+from dashboard.launch.draft import cloned, draft_of, plan
 from jobs.cli import app
 from jobs.cli.launch import described
-from jobs.queue.sweeps import sweep
+from jobs.queue.sweeps import Sweep
 
 _PROGRAM = typer.main.get_command(app)
 assert isinstance(_PROGRAM, TyperGroup)
@@ -117,7 +118,9 @@ def sweeps(draw: st.DrawFn, most: int = 2) -> tuple[RunConfig, ...]:
     chain = "; ".join(map(",".join, pairwise(base["tasks"])))
     groups = draw(st.sampled_from(["all", "pairs", "subsets", chain]))
     try:
-        return tuple(sweep(base, lists, groups))
+        whole = {name: base.pop(name) for name in ("learn", "task_weights", "task_order") if name in base}
+        lists |= {name: values for name, values in whole.items() if values is not None}
+        return tuple(Sweep(**base, task_groups=groups, lists=lists).runs())
     except ConfigError:
         assume(False)  # a field that none of these runs has
         raise
@@ -136,11 +139,16 @@ def test_a_clone_a_link_and_the_command_make_the_same_runs(
     assert sentences == ()
 
     draft = replace(draft, priority=priority, retries=retries)
-    linked, sentences = draft_of(query_of(draft))
+    linked, sentences = draft_of(draft.query())
     assert set(plan(linked).configs) == set(runs), plan(linked).problems
     assert sentences == ()
-    assert query_of(linked) == query_of(draft)
+    assert linked.query() == draft.query()
     assert (linked.priority, linked.retries) == (priority, retries)
+
+    sweep = Sweep.of(runs)
+    assert set(sweep.runs()) == set(runs)
+    arguments = list(itertools.chain.from_iterable(sweep.options()))
+    assert set(described(_LAUNCH.make_context("launch", arguments).params)) == set(runs)
 
     line = command(draft, configs, configs, reuse=reuse)
     program, verb, *arguments = shlex.split(line.replace("\\\n", " "))

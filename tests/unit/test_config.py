@@ -20,8 +20,9 @@ from core.config import (
 from core.errors import _WRONG, ConfigError, first_problem
 from core.mrn import alignments, priors
 from core.mrn.relations import MODES
-from core.registry import ALIGNMENTS, PRIORS, PriorSpec
+from core.registry import ALIGNMENTS, PREDICTED, PRIORS, PriorSpec
 from core.store.runs import parse_config
+from core.wording import any_of
 
 BASE: dict[str, Any] = {"corpus": "demo", "tasks": "pos,ner"}
 _AS_MTL: dict[str, Any] = {"paradigm": "mtl"}
@@ -73,7 +74,7 @@ def test_each_prior_has_its_own_defaults(
         ({"paradigm": "mtl", "alignment": "exact"}, "alignment", "only MRN has a prior"),
         ({"lambda": -1}, "lambda", "lambda must be above 0 and at most 1,000,000, not -1"),
         ({"lambda": float("nan")}, "lambda", "not nan"),
-        ({"prior": "none"}, "prior", "must be relational, map, paper or predicted, not 'none'"),
+        ({"prior": "none"}, "prior", f"must be {any_of([*PRIORS, PREDICTED])}, not 'none'"),
         ({"alignment": "magic"}, "alignment", "not one of auto, disjoint"),
         ({"alignment": "mapping:"}, "alignment", "a mapping needs its CSV file"),
         ({"alignment": "exact:a.csv"}, "alignment", "only mapping takes a file"),

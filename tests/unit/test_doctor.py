@@ -27,7 +27,7 @@ from dashboard.shared.run_views import why_it_waits
 from jobs.cli import app
 from jobs.engines.local import LocalEngine
 from jobs.queue import doctor
-from jobs.queue.doctor import Finding, Severity, examine, of_store
+from jobs.queue.doctor import Finding, Severity, examine, store_findings
 from jobs.worker.devices import gpu_count
 from jobs.worker.slots import free_slot, taken_slots
 from jobs.worker.standstill import ProgressFile, workers_folder
@@ -50,13 +50,13 @@ def store(laboratory: Path) -> Iterator[Store]:
 def messages(about: str) -> list[str]:
     """What the doctor says now of that part of a store and its runs."""
     with contextlib.closing(Store.open()) as opened:
-        return _sentences(of_store(opened), about)
+        return _sentences(store_findings(opened), about)
 
 
 def apply_fixes(about: str) -> list[str]:
     """What the fixes of that part say that they have done."""
     with contextlib.closing(Store.open()) as opened:
-        findings = [finding for finding in of_store(opened) if finding.about == about]
+        findings = [finding for finding in store_findings(opened) if finding.about == about]
         return [finding.fix.apply() for finding in findings if finding.fix is not None]
 
 

@@ -94,6 +94,7 @@ def test_its_losses_and_covariances_are_the_trainers(laboratory: Path) -> None:
     assert abs(relations.correlation("task")[0, 1]) > 0.01
 
 
+@pytest.mark.slow
 def test_it_prints_the_learned_correlation(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(IN_80_LINES), run_name="__main__")
     found = re.fullmatch(r"loss (\S+), task correlation (\S+)\n", capsys.readouterr().out)
@@ -102,6 +103,7 @@ def test_it_prints_the_learned_correlation(capsys: pytest.CaptureFixture[str]) -
     assert 0.3 < float(found[2]) < 1
 
 
+@pytest.mark.slow
 def test_a_prior_is_compared(
     laboratory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

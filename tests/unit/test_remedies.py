@@ -126,9 +126,16 @@ def test_of_runs_that_were_stopped(store: Store) -> None:
     assert (before.cause, before.happened) == ("stopped", "It was stopped before it began.")
     message = "Its worker was told to end. It can be resumed from step 130."
     told_to_end = ErrorInfo("WorkerTerminated", message, "")
+    busy = ErrorInfo("StoreBusy", "The store was busy at step 130.", "")  # says nothing of a saved state
     for error, cause, more, step in (
         (None, "stopped", "Its state is saved at step 130.", "To have its scores, resume it"),
         (told_to_end, "its worker was told to end", message, "Resume it"),
+        (
+            busy,
+            "the store was held by another program",
+            f"{busy.message} Its state is saved at step 130.",
+            "Once nothing else holds the store, resume it",
+        ),
     ):
         run_id = claimed(store)
         store.set_progress(run_id, 130, 1.3, 200)

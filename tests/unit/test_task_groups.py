@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.config.fields import comma_list
 from core.config.sweep import alternatives
 from core.config.task_groups import task_groups
 from core.errors import ConfigError, CorpusError
-from jobs.queue.sweeps import corpora_of, sweep
+from jobs.queue.sweeps import Sweep, corpora_of
 
 _DEMO = ("pos", "chunk", "ner")
 _SIMULATED = "simulated:demo?alpha={0.2|0.9}&tasks={1|2}"
@@ -73,10 +74,11 @@ def test_braces_of_too_many_and_in_the_name_of_a_folder(tmp_path: Path) -> None:
     assert corpora_of(str(folder)) == [str(folder)]
 
 
-def _made(corpus: str, groups: str | None, **values: Any) -> list[tuple[Any, ...]]:
+def _made(corpus: str, groups: str, **values: Any) -> list[tuple[Any, ...]]:
     """By run its paradigm, tasks and seed; its corpus too, where there are several."""
-    lists: dict[str, Any] = {name: values.pop(name) for name in ("paradigm", "seed") if name in values}
-    runs = sweep({"corpus": corpus, **values}, lists, groups)
+    tasks = values.pop("tasks", None)
+    tasks = tuple(comma_list(tasks)) if isinstance(tasks, str) else tasks
+    runs = Sweep(corpus, None, tasks, groups, values).runs()
     several = len({run.corpus for run in runs}) > 1
     return [(run.paradigm, run.tasks, run.seed) + (run.corpus,) * several for run in runs]
 
@@ -88,7 +90,7 @@ def test_each_task_and_each_pair_once_for_a_seed() -> None:
     assert _made("demo", "pairs", paradigm=["stl", "mtl"], seed=seeds) == singles + pairs
     assert _made("demo", "each;pairs", paradigm=["stl", "mtl"], seed=seeds) == singles + pairs
     assert _made("demo", "pairs", tasks="ner,pos", paradigm=["mtl"]) == [("mtl", ("ner", "pos"), 1)]
-    assert _made("demo", None, tasks=_DEMO, paradigm=["mtl"]) == _made("demo", "all", paradigm=["mtl"])
+    assert _made("demo", "all", tasks=_DEMO, paradigm=["mtl"]) == _made("demo", "all", paradigm=["mtl"])
     assert _made("demo", "each", paradigm=["stl", "mtl"], seed=seeds) == singles
     for paradigms in (["mtl"], ["stl", "mtl"]):
         with pytest.raises(ConfigError, match="tasks: MTL needs at least two tasks to share"):
@@ -97,9 +99,9 @@ def test_each_task_and_each_pair_once_for_a_seed() -> None:
         _made("demo", "each; pairs", paradigm=["mrn"])
     with pytest.raises(ConfigError, match="task_groups: 'pairs' makes no group of ner"):
         _made("demo", "pairs", tasks="ner", paradigm=["mtl"])
-    assert _made("demo", None, paradigm=["stl", "mtl"]) == _made("demo", "all", paradigm=["stl", "mtl"])
+    assert _made("demo", "all", paradigm=["stl", "mtl"]) == _made("demo", "all", paradigm=["stl", "mtl"])
     with pytest.raises(ConfigError, match="tasks cannot be"):
-        _made("demo", None, tasks="")
+        _made("demo", "all", tasks="")
 
 
 def test_groups_are_made_for_each_corpus_of_what_it_can_score() -> None:

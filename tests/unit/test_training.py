@@ -217,9 +217,8 @@ def test_every_prior_trains_to_the_end(encoder: str, tmp_path: Path, prior: str)
     """With its own defaults. A scatter may be singular, its condition then infinite, but nothing is NaN."""
     run = train_toy(_config(encoder, prior=prior, encoder_training="frozen"), toy_corpus(), tmp_path / "run")
     assert run.outcome.best_epoch is not None
-    last = run.of(Snapshot)[-1].relations
-    for mode in MODES:
-        assert np.isfinite(last.correlation(mode)).all()
+    for snapshot in run.of(Snapshot)[-1:]:  # a prior may have no covariances
+        assert all(np.isfinite(snapshot.relations.correlation(mode)).all() for mode in MODES)
     numbers = [value for event in run.of(StepMetrics) for value in event.values.items()]
     assert not [name for name, value in numbers if math.isnan(value)]
     assert all(math.isfinite(value) for (_, name), value in numbers if name in ("loss", "penalty"))

@@ -77,7 +77,7 @@ def test_another_store_reports_the_same_and_trains_nothing(
     assert by_seed == {1: ("71.20", "66.10"), 2: ("72.40", "67.20"), 3: ("73.60", "68.30")}
     report = lab.answer("study", "toy", "--report", "markdown")
     restored = lab.call(*other, "study", "toy", "--record", str(table), "--report", "markdown")
-    assert (restored.exit_code, restored.stdout) == (0, report)
+    assert (restored.exit_code, restored.stdout) == (0, report), restored.stderr
     assert f"{ALL} runs of {table} added to the store." in restored.stderr
     before = table.read_bytes()
     again = lab.call(*other, "study", "toy", "--record", str(table))
