@@ -16,7 +16,7 @@ from core.corpora import hub
 from core.corpora.assembly import SPLITS, describe, findings, text_hash
 from core.corpora.catalogue import CATALOGUE, find_folder, fingerprint, is_local, join_all, locate
 from core.corpora.columns import ColumnProposal
-from core.corpora.derived import Recipe, is_derived, recipe
+from core.corpora.derived import Derivation, derivation, is_derived
 from core.corpora.described import keep_text_hash, kept_text_hash
 from core.corpora.folder import detect_columns, read_folder
 from core.corpora.reading import Reading
@@ -37,39 +37,39 @@ def load(name: str, columns: Sequence[str] | None = None) -> Corpus:
     Raises CorpusError in one sentence: what is wrong, where, and what to do.
     """
     corpus = read(name, columns)
-    made_by = recipe_of(name)
+    made_by = derivation_of(name)
     if made_by is not None:
         corpus = describe(made_by.make(corpus, _PREVIEW_SEED))
     return replace(corpus, notes=corpus.notes + findings(corpus))
 
 
-def recipe_of(name: str) -> Recipe | None:
+def derivation_of(name: str) -> Derivation | None:
     """How the corpus of that name is derived; None for one of the catalogue, for a dataset and for a folder.
 
     Raises CorpusError where the name says nothing that can be made.
     """
     if name in CATALOGUE or not is_derived(name) or find_folder(name) is not None:
         return None
-    return recipe(name)
+    return derivation(name)
 
 
 def bases_of(name: str) -> tuple[str, ...]:
     """The corpora of the catalogue and the folders that the sentences of this one come from."""
-    made_by = recipe_of(name)
+    made_by = derivation_of(name)
     return (name,) if made_by is None else made_by.bases
 
 
 def tasks_of(name: str, columns: Sequence[str] | None = None) -> tuple[str, ...]:
     """The names of a corpus's tasks; of a derived one, without drawing it. Raises CorpusError as `load`."""
-    made_by = recipe_of(name)
+    made_by = derivation_of(name)
     names = tuple(task.name for task in read(name, columns).tasks)
-    return names if made_by is None else tuple(made_by.kind.origins(names))
+    return names if made_by is None else tuple(made_by.recipe.origins(names))
 
 
 def auxiliary_tasks(name: str) -> tuple[str, ...]:
-    """The tasks of that corpus that are only trained on. Raises CorpusError as `recipe_of`."""
-    made_by = recipe_of(name)
-    return () if made_by is None else tuple(made_by.kind.auxiliary)
+    """The tasks of that corpus that are only trained on. Raises CorpusError as `derivation_of`."""
+    made_by = derivation_of(name)
+    return () if made_by is None else tuple(made_by.recipe.auxiliary)
 
 
 def placed_name(name: str) -> str:
@@ -78,7 +78,7 @@ def placed_name(name: str) -> str:
 
     Raises CorpusError where there is no such corpus.
     """
-    made_by = recipe_of(name)
+    made_by = derivation_of(name)
     if made_by is not None:
         return replace(made_by, bases=tuple(map(placed_name, made_by.bases))).name
     if hub.is_hub(name):
@@ -143,7 +143,7 @@ def files_of(name: str) -> Files:
 
 
 def is_here(name: str) -> bool:
-    """Whether a corpus can be read without the network. Raises CorpusError as `recipe_of`."""
+    """Whether a corpus can be read without the network. Raises CorpusError as `derivation_of`."""
     return all(hub.is_here(base) if hub.is_hub(base) else is_local(base) for base in bases_of(name))
 
 
@@ -180,7 +180,7 @@ def corpus_overlaps(corpus: str, columns: Sequence[str] | None, tasks: Sequence[
 def _measured(
     name: str, columns: tuple[str, ...] | None, tasks: tuple[str, ...], files: Files
 ) -> tuple[Overlap, ...]:
-    corpus, made_by = read(name, columns), recipe_of(name)
+    corpus, made_by = read(name, columns), derivation_of(name)
     return overlaps((corpus if made_by is None else made_by.make(corpus, _PREVIEW_SEED)).train, tasks)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from core.tasks import Kind
+from core.tasks import TaskKind
 from core.tasks.confusion import NOTHING, OTHER_WORDS, Confusion, summed
 
 Labels = Sequence[Sequence[str]]
@@ -61,7 +61,9 @@ def mistakes(a: Errors, b: Errors | None) -> pd.DataFrame:
     return pd.DataFrame(counts, columns=["gold", "predicted", "A", "B"])
 
 
-def sentences_with(kind: Kind, gold: Labels, predicted: Labels, mistake: tuple[str, str]) -> Iterator[int]:
+def sentences_with(
+    kind: TaskKind, gold: Labels, predicted: Labels, mistake: tuple[str, str]
+) -> Iterator[int]:
     """The indices of the sentences in which this mistake is made, ascending."""
     for index, (row, guess) in enumerate(zip(gold, predicted, strict=True)):
         if list(row) == list(guess):

@@ -14,7 +14,7 @@ from core.models.encoders.task_embedding import TaskEmbeddedTransformer
 from core.models.model_io import inner_of, inner_tokenizer
 from core.models.saved_tagger import SavedTagger
 from core.registry import reads_words
-from core.tasks import KINDS, Kind
+from core.tasks import KINDS, TaskKind
 from core.wording import all_of
 
 _SMALL = 2.0**-14
@@ -46,7 +46,7 @@ def save_task_folders(
     return " ".join(sentences) or None
 
 
-def _lack(tagger: SavedTagger, kind: Kind) -> str:
+def _lack(tagger: SavedTagger, kind: TaskKind) -> str:
     """Why no class of Transformers computes what this tagger does for such a task; empty where one may."""
     encoder = tagger.model.encoder
     of_words = kind.reads == "words"
@@ -68,7 +68,7 @@ def _lack(tagger: SavedTagger, kind: Kind) -> str:
     return ""
 
 
-def _classification(kind: Kind) -> str:
+def _classification(kind: TaskKind) -> str:
     return "token classification" if kind.reads == "words" else "text classification"
 
 
@@ -111,7 +111,7 @@ def _save_task(tagger: SavedTagger, task: str, folder: Path, facts: Mapping[str,
 
 
 def _config(
-    tagger: SavedTagger, task: str, encoder_config: Any, kind: Kind, facts: Mapping[str, object]
+    tagger: SavedTagger, task: str, encoder_config: Any, kind: TaskKind, facts: Mapping[str, object]
 ) -> Any:
     """The config of the encoder with the labels of the task and what a reader must know."""
     from transformers import AutoConfig

@@ -13,7 +13,7 @@ from core.encoding.batches import IGNORED, Batch
 from core.models.crf import LinearChain
 from core.models.encoders.fast_bert import Dropout
 from core.models.encoders.transformer import PooledBy
-from core.tasks import KINDS, Kind
+from core.tasks import KINDS, TaskKind
 
 
 def pooled(states: Tensor, batch: Batch, by: PooledBy) -> Tensor:
@@ -37,7 +37,7 @@ class HeadTask:
     scale: tuple[float, float] | None = None
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> TaskKind:
         return KINDS[self.scheme]
 
 

@@ -36,7 +36,7 @@ Predictions = NDArray[Any]
 """What was predicted for N items: label numbers, or the numbers themselves."""
 
 
-class Kind(ABC):
+class TaskKind(ABC):
     """What a kind of task is. `scheme` is its stored name.
 
     reads       what has a label: each word of a sentence, a whole sentence of words, a text, or two texts
@@ -120,7 +120,7 @@ class Kind(ABC):
         return label_mistakes(gold, predicted)
 
 
-class Spans(Kind):
+class Spans(TaskKind):
     scheme = "iob2"
     title = "Spans"
     has_spans = True
@@ -147,7 +147,7 @@ class Spans(Kind):
         return span_mistakes(gold, predicted)
 
 
-class WordLabels(Kind):
+class WordLabels(TaskKind):
     scheme = "plain"
     title = "Labels of words"
     secondary = ("precision", "recall", "accuracy")
@@ -161,7 +161,7 @@ class WordLabels(Kind):
         return label_score(task, gold, predicted, plain_score=plain_score, details=details)
 
 
-class _TextTask(Kind):
+class _TextTask(TaskKind):
     """Labels of whole texts."""
 
     def score(
@@ -193,7 +193,7 @@ class PairLabels(_TextTask):
     reads = "pair"
 
 
-class PairScores(Kind):
+class PairScores(TaskKind):
     scheme = "score"
     title = "Number of a pair of texts"
     reads = "pair"
@@ -232,14 +232,14 @@ class PairScores(Kind):
         return []
 
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, TaskKind] = {
     kind.scheme: kind
     for kind in (Spans(), WordLabels(), SentenceLabels(), TextLabels(), PairLabels(), PairScores())
 }
 """By stored name."""
 
 
-def kind_of(facts: Mapping[str, Any], task: str, score_name: str) -> Kind:
+def kind_of(facts: Mapping[str, Any], task: str, score_name: str) -> TaskKind:
     """The kind of a task by its run's stored facts; without them the first with that headline."""
     for known in facts.get("tasks", ()):
         if known["name"] == task:

@@ -17,7 +17,7 @@ from core.encoding.batches import AT_ONCE, IGNORED
 from core.models.encoders.transformer import in_float32
 from core.models.tagger import MultiTaskTagger
 from core.records import SplitResult, TaskFacts, TaskScore
-from core.tasks import KINDS, Kind
+from core.tasks import KINDS, TaskKind
 from core.tasks.scores import PlainScore
 from core.tasks.spans import Gold, labels_by_sentence
 from core.training.data import SplitData, labelled_items
@@ -74,7 +74,7 @@ class _Column:
     gold: Gold
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> TaskKind:
         return KINDS[self.task.scheme]
 
     def predictions(self, predicted: Predicted) -> NDArray[Any]:

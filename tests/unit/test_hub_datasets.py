@@ -15,7 +15,7 @@ import pytest
 
 from core.config import RunConfig
 from core.corpora import hub, load, prepare
-from core.corpora.loading import files_of, is_here, placed_name, recipe_of, tasks_of
+from core.corpora.loading import derivation_of, files_of, is_here, placed_name, tasks_of
 from core.errors import CorpusError
 from core.recording.placed import placed
 
@@ -397,7 +397,7 @@ def test_datasets_are_joined_dealt_out_and_sampled(tmp_path: Path, monkeypatch: 
     assert sorted(tuple(sentence.labels) for sentence in dealt.train) == [("ner",), ("pos",)]
     assert placed_name(joined).count(str(tmp_path)) == 3
     assert load(placed_name(joined)).train == corpus.train
-    assert getattr(recipe_of(joined), "name", None) == joined
+    assert getattr(derivation_of(joined), "name", None) == joined
 
 
 def test_a_copy_is_read_anew_where_its_files_change(tmp_path: Path) -> None:

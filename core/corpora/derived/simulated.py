@@ -24,11 +24,11 @@ from itertools import combinations, cycle, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpora.derived.kinds import Kind, option
+from core.corpora.derived.recipes import CorpusRecipe, option
 from core.corpora.sampling import shuffled, stream, until, words_of
 from core.corpora.types import Corpus, Planted, Sentence, Task
 from core.errors import CorpusError
-from core.tasks import KINDS as TASK_KINDS
+from core.tasks import KINDS
 from core.tasks.schemes import inside
 from core.wording import all_of, plural
 
@@ -81,7 +81,7 @@ def other_names(labels: int, numbers: np.random.Generator) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class Simulated(Kind):
+class Simulated(CorpusRecipe):
     """A real task beside artificial ones.
 
     task        the real task; the last of the base where empty
@@ -122,7 +122,7 @@ class Simulated(Kind):
     def make(self, corpus: Corpus, seed: int) -> Corpus:
         corpus = super().make(corpus, seed)
         real = corpus.task(self._real(corpus.name, [task.name for task in corpus.tasks]))
-        if TASK_KINDS[real.scheme].reads != "words":
+        if KINDS[real.scheme].reads != "words":
             raise CorpusError(
                 f"{corpus.name}: {real.name} labels whole texts, and artificial labels are drawn for words; "
                 "name a task that labels words."
