@@ -25,7 +25,14 @@ from pydantic import (
 )
 from pydantic_core import from_json
 
-from core.config.fields import CONTEXT_FIELDS, MODEL_CONFIG, Owned, attribute_name, comma_list, public_name
+from core.config.fields import (
+    CONTEXT_FIELDS,
+    MODEL_CONFIG,
+    FieldRule,
+    attribute_name,
+    comma_list,
+    public_name,
+)
 from core.config.help import FieldHelp, help_of
 from core.config.parts import PARADIGMS as PARADIGMS
 from core.config.parts import (
@@ -200,7 +207,7 @@ class RunConfig(_Fields):
         return {
             name: value
             for name, value in values.items()
-            if not (owned := OWNED[attribute_name(name)]).may_lack or value not in (None, owned.before)
+            if not (rule := FIELD_RULES[attribute_name(name)]).optional or value not in (None, rule.legacy)
         }
 
     @classmethod
@@ -242,9 +249,9 @@ class RunConfig(_Fields):
         shown = dict(fields)
         if shown["tasks"] == (_UNREADABLE,):
             shown["tasks"] = ()
-        for name, owned in OWNED.items():
-            if shown[name] is None and owned.is_conditional and owned.when(shown):
-                shown[name] = owned.default_of(shown)
+        for name, rule in FIELD_RULES.items():
+            if shown[name] is None and rule.is_conditional and rule.when(shown):
+                shown[name] = rule.default_of(shown)
         return cls.model_construct(None, **shown)
 
     @classmethod
@@ -267,7 +274,9 @@ class RunConfig(_Fields):
     def with_(self, **changes: Any) -> RunConfig:
         """A copy with other values. Fields that no longer apply (λ when MRN becomes MTL) are dropped."""
         values = self.model_dump(by_alias=False, context=_WHOLE) | changes
-        values |= {name: None for name in OWNED if name not in changes and not OWNED[name].when(values)}
+        values |= {
+            name: None for name in FIELD_RULES if name not in changes and not FIELD_RULES[name].when(values)
+        }
         if values.get("batch_tokens") is not None and "batch_size" not in changes:
             values.pop("batch_size")
         return type(self).build(**values)
@@ -311,9 +320,9 @@ def _changed_defaults() -> dict[str, Any]:
     """The values of later fields in descriptions from before these fields, where the defaults are others."""
     # The other later fields are filled in as for any description: their defaults are the old values.
     return {
-        name: owned.before
-        for name, owned in OWNED.items()
-        if owned.may_lack and RunConfig.model_fields[name].default not in (None, owned.before)
+        name: rule.legacy
+        for name, rule in FIELD_RULES.items()
+        if rule.optional and RunConfig.model_fields[name].default not in (None, rule.legacy)
     }
 
 
@@ -325,14 +334,14 @@ def fill(values: Mapping[str, Any]) -> dict[str, Any]:
     filled = dict(values)
     context = {name: filled.get(name, RunConfig.model_fields[name].default) for name in CONTEXT_FIELDS}
     context |= {name: filled.get(name) for name in _ALSO_READ}
-    for name, owned in OWNED.items():
-        applies, is_set = owned.when(context), filled.get(name) is not None
-        if applies and not is_set and owned.is_conditional:
-            filled[name] = owned.default_of(context)
+    for name, rule in FIELD_RULES.items():
+        applies, is_set = rule.when(context), filled.get(name) is not None
+        if applies and not is_set and rule.is_conditional:
+            filled[name] = rule.default_of(context)
             if name in context:
                 context[name] = filled[name]
         elif is_set and not applies:
-            raise ConfigError(public_name(name), f"{FIELD} must be left unset here: {owned.because}.")
+            raise ConfigError(public_name(name), f"{FIELD} must be left unset here: {rule.reason}.")
     return filled
 
 
@@ -340,11 +349,11 @@ def default_value(config: RunConfig, name: str) -> Any:
     """The value that a field (by its name in Python) takes by itself in such a run; None where such a run
     does not have it. No changed run is built for it, which might not be valid.
     """
-    owned = OWNED[name]
-    if not owned.is_conditional:
+    rule = FIELD_RULES[name]
+    if not rule.is_conditional:
         return RunConfig.model_fields[name].default
     values = {field: getattr(config, field) for field in (*CONTEXT_FIELDS, *_ALSO_READ)}
-    return owned.default_of(values) if owned.when(values) else None
+    return rule.default_of(values) if rule.when(values) else None
 
 
 def applicable_fields(
@@ -356,7 +365,7 @@ def applicable_fields(
     """
     training = "full" if reads_words(encoder) else encoder_training
     context = dict(zip(CONTEXT_FIELDS, (paradigm, encoder, training, prior), strict=True))
-    hidden = {name for name, owned in OWNED.items() if not owned.when(context)}
+    hidden = {name for name, rule in FIELD_RULES.items() if not rule.when(context)}
     hidden |= {"encoder_training"} if reads_words(encoder) else set()
     return frozenset(public_name(name) for name in RunConfig.model_fields if name not in hidden)
 
@@ -373,8 +382,8 @@ def _applicable(context: tuple[Any, ...]) -> frozenset[str]:
     return applicable_fields(*context)
 
 
-OWNED: Mapping[str, Owned] = {
-    name: next(known for known in info.metadata if isinstance(known, Owned))
+FIELD_RULES: Mapping[str, FieldRule] = {
+    name: next(known for known in info.metadata if isinstance(known, FieldRule))
     for name, info in RunConfig.model_fields.items()
 }
 """By the names in Python, in the order of the fields."""

@@ -135,16 +135,16 @@ def hub_name_in(text: str) -> tuple[str, str]:
     return base, f"?{rest[1:]}" if rest.startswith("&") else rest
 
 
-def placed(name: str) -> str:
+def pinned(name: str) -> str:
     """The same dataset by a name that holds wherever and whenever it is read: a copy by its whole path, one
     of the Hub with its configuration and the commit that its revision is now.
 
     Raises CorpusError as `read_hub`.
     """
-    return str(_placed(HubName.read(name)))
+    return str(_pinned(HubName.read(name)))
 
 
-def _placed(wanted: HubName) -> HubName:
+def _pinned(wanted: HubName) -> HubName:
     if (folder := wanted.folder) is not None:
         return replace(wanted, source=str(folder.resolve()))
     if not _REPOSITORY.fullmatch(wanted.source):
@@ -172,7 +172,7 @@ def fingerprint(name: str) -> tuple[str, ...]:
 
     Raises CorpusError as `read_hub`.
     """
-    wanted = _placed(HubName.read(name))
+    wanted = _pinned(HubName.read(name))
     if (folder := wanted.folder) is None:
         return (wanted.revision,)
     return tuple(f"{path}:{path.stat().st_size}:{path.stat().st_mtime_ns}" for path in _files(folder))
@@ -185,7 +185,7 @@ def read_hub(name: str) -> Corpus:
     it is a script or no table, and where it is neither here nor can be reached.
     """
     asked = HubName.read(name)
-    wanted = _placed(asked)
+    wanted = _pinned(asked)
     folder = wanted.folder
     if folder is None:
         revision, origin = wanted.revision, asked.source

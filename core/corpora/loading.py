@@ -72,7 +72,7 @@ def auxiliary_tasks(name: str) -> tuple[str, ...]:
     return () if made_by is None else tuple(made_by.recipe.auxiliary)
 
 
-def placed_name(name: str) -> str:
+def pinned_name(name: str) -> str:
     """The same corpus by a name that holds wherever one is: folders by their whole path,
     datasets with the commit that is read.
 
@@ -80,9 +80,9 @@ def placed_name(name: str) -> str:
     """
     made_by = derivation_of(name)
     if made_by is not None:
-        return replace(made_by, bases=tuple(map(placed_name, made_by.bases))).name
+        return replace(made_by, bases=tuple(map(pinned_name, made_by.bases))).name
     if hub.is_hub(name):
-        return hub.placed(name)
+        return hub.pinned(name)
     return name if name in CATALOGUE else str(locate(name).resolve())
 
 

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from core.config import FIELD_HELP, OWNED, PRESETS, RunConfig
+from core.config import FIELD_HELP, FIELD_RULES, PRESETS, RunConfig
 from core.config.fields import attribute_name, public_name
 from core.registry import ADDED, ALIGNMENTS, ENCODERS, PREDICTED, PRIORS, WORD_ENCODERS
 from core.settings import SETTINGS
@@ -83,9 +83,9 @@ def _run_description() -> Iterator[str]:
         accepted = help_.range.replace("|", "·") or "–"
         yield f"| `{name}`{symbol} | {help_.description} | {accepted} | {help_.unit} | {_default(name)} |"
     yield from ("", "## Fields that only some runs have", "")
-    for name, owned in OWNED.items():
-        if owned.because:
-            yield f"- `{public_name(name)}`: {owned.because}."
+    for name, rule in FIELD_RULES.items():
+        if rule.reason:
+            yield f"- `{public_name(name)}`: {rule.reason}."
     encoders = {spec.name: spec.description for spec in ENCODERS.values()} | WORD_ENCODERS
     priors = {name: spec.description for name, spec in (PRIORS | {PREDICTED: ADDED}).items()}
     for title, entries in {"Encoders": encoders, "Priors": priors, "Alignments": ALIGNMENTS}.items():
