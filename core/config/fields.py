@@ -106,7 +106,7 @@ def run_field(
     legacy: Any = _REQUIRED,
     **limits: Any,
 ) -> Any:
-    """A field of a part. Its docstring is what the form, the command line and the docs say of it.
+    """A field of a part; its docstring is its description in the form, the command line and the docs.
 
     `default` may be a function of the run's other values where only some runs have the field (`when`).
     """
@@ -167,7 +167,7 @@ def default_learn(values: Values) -> tuple[str, ...] | None:
 
 
 def prior_lines() -> str:
-    """What each prior is: `'map': the joint estimate of relations and scale; …`."""
+    """The description of each prior: `'map': the joint estimate of relations and scale; …`."""
     lines = {name: spec.description.partition(".")[0] for name, spec in PRIORS.items()}
     return "; ".join(f"'{name}': {line[:1].lower()}{line[1:]}" for name, line in lines.items())
 

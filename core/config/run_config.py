@@ -74,8 +74,9 @@ class _Fields(Scoring, Optimisation, Heads, Layers, Schedule, Sharing, EncoderCh
 
 
 class RunConfig(_Fields):
-    """One training with one seed: its parts as one flat description (`core.config.parts`). Frozen; JSON in
-    (`from_json`) and out (`to_json`).
+    """One training with one seed: its parts as one flat description (`core.config.parts`).
+
+    Frozen; JSON in (`from_json`) and out (`to_json`).
     """
 
     model_config = MODEL_CONFIG
@@ -233,8 +234,10 @@ class RunConfig(_Fields):
 
     @classmethod
     def unchecked(cls, values: Mapping[str, Any]) -> RunConfig:
-        """What can be shown of a stored description that no longer holds: each field's value where that
-        is of the field's type, else its default. The values may contradict each other.
+        """The readable fields of a stored description that no longer holds.
+
+        Each field has its stored value where that is of the field's type, else its default. The values may
+        contradict each other.
         """
         known = {
             attribute_name(field): value for field, value in (_changed_defaults() | dict(values)).items()
@@ -327,7 +330,7 @@ def _changed_defaults() -> dict[str, Any]:
 
 
 def fill(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values with the defaults of the fields that such a run has, by their names in Python.
+    """The values with the defaults of the fields that this run has, by their names in Python.
 
     Raises ConfigError for a field that the run does not have.
     """
@@ -346,8 +349,9 @@ def fill(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def default_value(config: RunConfig, name: str) -> Any:
-    """The value that a field (by its name in Python) takes by itself in such a run; None where such a run
-    does not have it. No changed run is built for it, which might not be valid.
+    """The default of a field (by its name in Python) in this run; None where the run does not have it.
+
+    No changed run is built for it, which might not be valid.
     """
     rule = FIELD_RULES[name]
     if not rule.is_conditional:
@@ -359,7 +363,7 @@ def default_value(config: RunConfig, name: str) -> Any:
 def applicable_fields(
     paradigm: str, encoder: str, encoder_training: str, prior: str | None = None
 ) -> frozenset[str]:
-    """The public names of the fields that such a run has. `prior` None: the default one.
+    """The public names of the fields that a run of this kind has. `prior` None: the default one.
 
     What reads words is always trained, so it has no `encoder_training`, whatever is given.
     """
@@ -371,7 +375,7 @@ def applicable_fields(
 
 
 def has_field(config: RunConfig, field: str) -> bool:
-    """Whether such a run has this field (by its public name): it is set, or means something unset."""
+    """Whether this run has the field (by its public name): it is set, or None has a meaning."""
     if field == "columns":  # unset where the corpus knows them, which says the same
         return config.columns is not None
     return field in _applicable(tuple(getattr(config, name) for name in CONTEXT_FIELDS))
@@ -396,12 +400,12 @@ FIELD_HELP: dict[str, FieldHelp] = {
 
 
 def field_label(field: str) -> str:
-    """What pages call the field, by its public name: `Share` for `fraction`."""
+    """The name of the field on pages, by its public name: `Share` for `fraction`."""
     return FIELD_HELP[field].label if field in FIELD_HELP else field.replace("_", " ").capitalize()
 
 
 def _error_sentence(field: str, error: Mapping[str, Any]) -> str:
-    """The sentence of a ConfigError for pydantic's `error`: what is accepted and what was given."""
+    """The sentence of a ConfigError for pydantic's `error`: the accepted values and the given one."""
     help_ = FIELD_HELP.get(field)
     if error["type"] == "extra_forbidden" or help_ is None:
         return f"{FIELD}: a run has no such field; the fields are {', '.join(FIELD_HELP)}."
