@@ -30,7 +30,7 @@ class Damaged(Exception):
 
 @dataclass(frozen=True)
 class Sealed:
-    """The content of a sealed folder: the facts of its writer, size and hash of each file, the hash of all."""
+    """The content of a sealed folder: the writer's facts, size and hash of each file, the hash of all."""
 
     folder: Path
     about: Mapping[str, Any]

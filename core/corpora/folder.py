@@ -80,7 +80,7 @@ def _unread(folder: Path, files: Mapping[Split, Path]) -> list[str]:
 
 
 def find_splits(folder: Path) -> dict[Split, Path]:
-    """The files of the splits. Raises CorpusError as `splits_of`, and where there is no folder of this name."""
+    """The files of the splits. Raises CorpusError as `splits_of`, and without the folder."""
     if not folder.exists():
         raise CorpusError(f"There is no folder {folder}; check the name.")
     if not folder.is_dir():

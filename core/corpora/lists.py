@@ -121,7 +121,7 @@ def read_lists(
     tag_lists: Mapping[str, Sequence[str]] = MappingProxyType({}),
     notes: Sequence[str] = (),
 ) -> Corpus:
-    """The corpus of these files, training first. Raises CorpusError with file, row and the expected content."""
+    """The corpus of these files, training first. Raises CorpusError with file, row and remedy."""
     notes = list(notes)
     read: dict[Split, _Rows] = {}
     training: _Columns | None = None

@@ -176,7 +176,7 @@ class Comment(NamedTuple):
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Lines of a file that are no words: a phrase for them, their count, and the first one with its number."""
+    """Lines of a file that are no words: a phrase for them, their count, and the first with its number."""
 
     what: str
     count: int

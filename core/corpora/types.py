@@ -36,7 +36,7 @@ class Sentence:
 
     @property
     def items(self) -> int:
-        """How many items have labels: words and, where it is read so, the sentence before them; or one text."""
+        """How many items have labels: the words, with the sentence where it is an item; or one text."""
         return 1 if self.whole else self.has_text_item + len(self.tokens)
 
     def is_of_text(self, task: str) -> bool:
