@@ -120,7 +120,7 @@ class MultiTaskTagger(nn.Module):
         return len(self._outputs)
 
     def forward(self, batch: Batch) -> Tensor:
-        """Logits (n, r) of the batch's n words: the stacked tasks' side by side, then those of pairs."""
+        """Logits (n, r) of the batch's n words: the stacked tasks' side by side, then the pairs'."""
         # A text's item stands at its first subword, so the states of words hold that of [CLS] too.
         has_words = batch.texts is None or len(batch.texts) < len(batch.rows)
         needs_all_states = not has_words or self.pooled_by != "cls" or self.pairs is not None
