@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from core.config import FIELD_HELP, OWNED, PRESETS, RunConfig
+from core.config import FIELD_HELP, FIELD_RULES, PRESETS, RunConfig
 from core.config.fields import attribute_name, public_name
 from core.registry import ADDED, ALIGNMENTS, ENCODERS, PREDICTED, PRIORS, WORD_ENCODERS
 from core.settings import SETTINGS
@@ -85,9 +85,9 @@ def _run_description() -> Iterator[str]:
         yield f"| `{name}`{symbol} | {help_.description} | {accepted} | {_default(name)} |"
     yield from ("", "## Fields that only some runs have", "")
     reasons: dict[str, list[str]] = {}
-    for name, owned in OWNED.items():
-        if owned.because:
-            reasons.setdefault(owned.because, []).append(f"`{public_name(name)}`")
+    for name, rule in FIELD_RULES.items():
+        if rule.reason:
+            reasons.setdefault(rule.reason, []).append(f"`{public_name(name)}`")
     yield from (f"- {', '.join(names)}: {reason}." for reason, names in reasons.items())
     encoders = {spec.name: spec.description for spec in ENCODERS.values()} | WORD_ENCODERS
     priors = {name: spec.description for name, spec in (PRIORS | {PREDICTED: ADDED}).items()}
