@@ -59,7 +59,7 @@ def main() -> None:
         ways = {name: epoch(run, 2 if args.quick else None) for name, run in runs.items()}
         for way in ways.values():  # memory is allocated for each shape
             way(0)
-        times = alternate(ways, range(2 if args.quick else 8))
+        times = alternate(ways, range(2 if args.quick else 4))
     figures = {}
     for number, clock in enumerate(("s", "cpu_s")):
         of_clock = {name: [round_[number] for round_ in rounds] for name, rounds in times.items()}
