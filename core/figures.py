@@ -166,7 +166,7 @@ class Mark:
     verdict: str
 
     @classmethod
-    def of(cls, difference: Comparison, row: int, target: str, hover: str) -> Mark:
+    def from_comparison(cls, difference: Comparison, row: int, target: str, hover: str) -> Mark:
         """The mark of a comparison."""
         low, high = (100 * end for end in difference.interval) if difference.interval else (None, None)
         return cls(row, target, 100 * difference.mean, low, high, hover, difference.verdict)

@@ -206,7 +206,11 @@ class Laboratory:
             compared = compare_rows(rows)
             for place, (key, name) in enumerate(names.items()):
                 if (difference := compared.get((key, base))) is not None:
-                    marks.append(Mark.of(difference, place, task, f"{name}, {task}: {difference.sentence}"))
+                    marks.append(
+                        Mark.from_comparison(
+                            difference, place, task, f"{name}, {task}: {difference.sentence}"
+                        )
+                    )
         view = Forest(tuple(names.values()), tuple(columns), f"run {baseline}", tuple(marks))
         return forest_chart(view, dict(zip(columns, SERIES, strict=False)))
 
@@ -340,10 +344,10 @@ class StoredRun:
         check_texts(f"Run {self.id}", self._tagger.schemes, asked, second_by="text as `second`")
         answers = self._tagger.answer([text_of(pair) for pair in asked], top=_ALL)
         rows: list[dict[str, object]] = []
-        for one, other, of_text in zip(texts, seconds, answers, strict=True):
+        for one, other, text_answers in zip(texts, seconds, answers, strict=True):
             row: dict[str, object] = {"text": one}
             row |= {} if other is None else {"second": other}
-            for task, answer in of_text.items():
+            for task, answer in text_answers.items():
                 row[task] = answer.value
                 shares = sorted(answer.probabilities, key=lambda share: share[0]) if probabilities else ()
                 row |= {f"{task}: {label}": probability for label, probability in shares}

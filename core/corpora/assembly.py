@@ -63,8 +63,8 @@ def assemble(
         if scheme is None:
             scheme, reading = _read_words(name, task, splits, annotated, written, place)
         if not KINDS[scheme].is_number:
-            of_task = (row[task] for row in chain(*annotated.values()) if task in row)
-            _check_labels(name, task, set(chain.from_iterable(of_task)))
+            task_labels = (row[task] for row in chain(*annotated.values()) if task in row)
+            _check_labels(name, task, set(chain.from_iterable(task_labels)))
         readings.append(reading or read_labels(task, _TAKEN[scheme], written))
         tasks.append(Task(task, scheme, (), inventory=tuple(tag_lists.get(task, ()))))
     made = {

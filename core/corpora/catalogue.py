@@ -189,8 +189,12 @@ def join(name: str, corpora: Sequence[Corpus], names: Mapping[str, Mapping[str, 
                 old = sentence.labels
                 labels = {new: old[task] for new, task in names[corpus.name].items() if task in old}
                 if labels:
-                    of_text = [new for new, task in names[corpus.name].items() if task in sentence.text_tasks]
-                    kept.append(replace(sentence, labels=labels, part=corpus.name, text_tasks=tuple(of_text)))
+                    whole_text_tasks = [
+                        new for new, task in names[corpus.name].items() if task in sentence.text_tasks
+                    ]
+                    kept.append(
+                        replace(sentence, labels=labels, part=corpus.name, text_tasks=tuple(whole_text_tasks))
+                    )
         return tuple(kept)
 
     tasks = [

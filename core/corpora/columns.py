@@ -65,7 +65,7 @@ def name_columns(table: Table, source: Source) -> tuple[str, ...]:
     columns = [table.column(place) for place in range(table.width)]
     values = [set(chain.from_iterable(column)) for column in columns]
     notations = [notation(column) for column in columns]
-    names = [_name(*of_column) for of_column in zip(columns, values, notations, strict=True)]
+    names = [_name(*column_values) for column_values in zip(columns, values, notations, strict=True)]
     words = _words(table.header, names, values, notations)
     names[words] = TOKENS
     if table.header is not None:
@@ -94,10 +94,10 @@ def _words(
     if header is not None:
         return header.index(TOKENS)
     kinds = [
-        len(of_column)
+        len(column_values)
         * (name not in ("_id", "_empty", "_parse") and (found is None or found.is_bare))
-        * (not all(map(_NUMBER.fullmatch, of_column)))
-        for of_column, name, found in zip(values, names, notations, strict=True)
+        * (not all(map(_NUMBER.fullmatch, column_values)))
+        for column_values, name, found in zip(values, names, notations, strict=True)
     ]
     return kinds.index(max(kinds))
 

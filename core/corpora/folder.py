@@ -226,18 +226,18 @@ def _read_columns(
         how = "by what is in them" if is_guess else f"by the header of {files['train'].name}"
         notes.append(f"Columns were named {how}: {', '.join(columns)}.")
     splits: dict[Split, Sequence[Sentence]] = {}
-    of_sentences = labels_of_comments(tables["train"], columns)
+    sentence_comments = labels_of_comments(tables["train"], columns)
     for split, file in files.items():
         table = tables["train"] if split == "train" else read_table(file, columns)
         _check_header(table, tables["train"], file)
         tables[split] = table
-        splits[split] = named(table, columns, file, of_sentences)
-    notes += left_out_notes({files[split].name: table for split, table in tables.items()}, of_sentences)
+        splits[split] = named(table, columns, file, sentence_comments)
+    notes += left_out_notes({files[split].name: table for split, table in tables.items()}, sentence_comments)
 
     def place(split: Split, sentence: int, word: int) -> str:
         return f"{files[split]}, line {tables[split].starts[sentence] + word}"
 
-    schemes: dict[str, Scheme] = dict.fromkeys(of_sentences, "sentence")
+    schemes: dict[str, Scheme] = dict.fromkeys(sentence_comments, "sentence")
     corpus = assemble(name, splits, notes, tag_lists, schemes, place)
     for column in (columns.index(task.name) for task in corpus.tasks if task.scheme == "plain"):
         for split in splits:
@@ -261,16 +261,16 @@ def _check_header(table: Table, training: Table, file: Source) -> None:
 def _with_columns(corpus: Corpus, columns: Sequence[str], table: Table, *, is_guess: bool) -> Corpus:
     """The corpus with a reading of each column of its files, from left to right."""
     (reading,) = corpus.readings
-    of_tasks = {column.name: column for column in reading.columns}
+    by_task = {column.name: column for column in reading.columns}
     read = []
     for place, name in enumerate(columns):
         examples = values_shown(word for sentence in table.sentences[:50] for word in sentence[place])
-        column = of_tasks.get(name) or ColumnReading(
+        column = by_task.get(name) or ColumnReading(
             name, "words" if name == TOKENS else "skipped", examples=examples
         )
         read.append(column)
     # Comments are found, not named: whether one labels sentences is a guess.
-    read += [replace(of_tasks[task.name], guessed=True) for task in corpus.tasks if task.scheme == "sentence"]
+    read += [replace(by_task[task.name], guessed=True) for task in corpus.tasks if task.scheme == "sentence"]
     separated = "tabs" if table.separator == "\t" else "spaces"
     layout = f"{_FORMATS['columns']} separated by {separated}"
     reading = replace(reading, columns=tuple(read), layout=layout)
@@ -314,11 +314,11 @@ def _read_texts(files: Mapping[Split, Source], name: str, text_task: str, notes:
         name, splits, notes, schemes={tasks[column]: scheme for column, scheme in training.schemes.items()}
     )
     (reading,) = corpus.readings
-    of_tasks = {column.name: column for column in reading.columns}
+    by_task = {column.name: column for column in reading.columns}
     columns = []
     for title in training.names:
         if title in tasks:
-            columns.append(of_tasks[tasks[title]])
+            columns.append(by_task[tasks[title]])
             continue
         is_second = title == training.texts[-1] and len(training.texts) > 1
         texts = [(s.second or ()) if is_second else s.tokens for s in corpus.train[:3]]

@@ -314,8 +314,8 @@ def read_given(
     Raises CorpusError: what is wrong, in which line, and what was expected.
     """
     file = GivenFile(name, content)
-    of_words = tuple(reading(schemes, "words"))
-    of_sentences = tuple(task for task in schemes if task not in of_words)
+    word_tasks = tuple(reading(schemes, "words"))
+    sentence_tasks = tuple(task for task in schemes if task not in word_tasks)
     if layout is None:
         layout = "columns" if columns and not is_conllu(name) else layout_of(file)
     if layout == "conllu":
@@ -327,11 +327,11 @@ def read_given(
     if layout == "words":
         columns = (TOKENS,)
     elif columns:
-        check_names(columns, of_words)
+        check_names(columns, word_tasks)
     table = read_table(file, columns)
-    names = tuple(columns or _names(table, file, of_words))
-    sentences = _in_iob2(named(table, names, file, of_sentences), schemes, name, table.starts)
-    notes = tuple(left_out_notes({name: table}, of_sentences))
+    names = tuple(columns or _names(table, file, word_tasks))
+    sentences = _in_iob2(named(table, names, file, sentence_tasks), schemes, name, table.starts)
+    notes = tuple(left_out_notes({name: table}, sentence_tasks))
     return GivenText(sentences, notes, layout, names if layout == "columns" else ())
 
 

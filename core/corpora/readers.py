@@ -236,11 +236,11 @@ def left_out_notes(tables: Mapping[str, Table], tasks: Collection[str] = ()) -> 
 
 
 def named(
-    table: Table, columns: Sequence[str], source: Source, of_sentences: Sequence[str] = ()
+    table: Table, columns: Sequence[str], source: Source, sentence_comments: Sequence[str] = ()
 ) -> tuple[Sentence, ...]:
     """The sentences of a table whose columns have these names.
 
-    Comments of the names `of_sentences` label them as a whole.
+    Comments of the names `sentence_comments` label them as a whole.
 
     Raises CorpusError where a word is empty, where a column holds texts, and where two comments of one name
     stand before a sentence.
@@ -261,12 +261,12 @@ def named(
         for place, name in enumerate(columns)
         if place != tokens and not name.startswith(IGNORED)
     ]
-    labels = _labels_of_comments(table, source, of_sentences)
+    labels = _labels_of_comments(table, source, sentence_comments)
     return tuple(
         Sentence(
             sentence[tokens],
             {name: sentence[place] for name, place in tasks} | labels.get(number, {}),
-            text_tasks=tuple(of_sentences),
+            text_tasks=tuple(sentence_comments),
         )
         for number, sentence in enumerate(table.sentences)
     )
@@ -281,13 +281,13 @@ def _labels_of_comments(
         name, value = comment.label or ("", "")
         if name not in tasks:
             continue
-        of_sentence = labels.setdefault(comment.sentence, {})
-        if name in of_sentence:
+        sentence_labels = labels.setdefault(comment.sentence, {})
+        if name in sentence_labels:
             raise CorpusError(
                 f"{source}, line {comment.line}: this is the second comment '{name}' before one sentence; "
                 "keep one of them."
             )
-        of_sentence[name] = (intern(value),)
+        sentence_labels[name] = (intern(value),)
     return labels
 
 
@@ -535,11 +535,11 @@ def _sentence(
 ) -> Sentence:
     columns = {task: tuple(intern(row[place]) for row in rows) for task, place in CONLLU_TASKS.items()}
     labels = {task: column for task, column in columns.items() if set(column) != {_NO_LABEL}}
-    of_words = [values[row[_FEATS]] for row in rows]
+    word_features = [values[row[_FEATS]] for row in rows]
     without = _unlabelled(len(rows))
-    has = set().union(*of_words)
+    has = set().union(*word_features)
     labels |= {
-        task: tuple(word.get(task, _NO_LABEL) for word in of_words) if task in has else without
+        task: tuple(word.get(task, _NO_LABEL) for word in word_features) if task in has else without
         for task in features
     }
     return Sentence(tuple(row[1] for row in rows), labels)

@@ -231,11 +231,11 @@ def _feature_names(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
     """The names of the ClassLabels among features, as `datasets` writes them in JSON."""
     names = {}
     for column, feature in features.items():
-        of_items = feature[0] if isinstance(feature, list) and feature else feature
-        if isinstance(of_items, dict):
-            of_items = of_items.get("feature", of_items)
-        if isinstance(of_items, dict) and is_list_of(of_items.get("names"), str):
-            names[column] = of_items["names"]
+        item_feature = feature[0] if isinstance(feature, list) and feature else feature
+        if isinstance(item_feature, dict):
+            item_feature = item_feature.get("feature", item_feature)
+        if isinstance(item_feature, dict) and is_list_of(item_feature.get("names"), str):
+            names[column] = item_feature["names"]
     return names
 
 

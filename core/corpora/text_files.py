@@ -86,10 +86,10 @@ class Columns:
     def tasks(self, corpus: str) -> dict[str, str]:
         """The task of each column, in a corpus of that name."""
         plain = [column for column in self.schemes if column in (_LABEL, _SCORE)]
-        of_corpus = _NOT_IN_NAMES.sub("-", corpus)
-        if len(plain) != 1 or not of_corpus or of_corpus in self.schemes:
+        corpus_task = _NOT_IN_NAMES.sub("-", corpus)
+        if len(plain) != 1 or not corpus_task or corpus_task in self.schemes:
             return {column: column for column in self.schemes}
-        return {column: of_corpus if column in plain else column for column in self.schemes}
+        return {column: corpus_task if column in plain else column for column in self.schemes}
 
 
 def holds_texts(source: Source) -> bool:
@@ -250,7 +250,7 @@ def _line(source: Source, number: int) -> AbstractContextManager[None]:
 
 
 def _tsv(source: Source, lines: Sequence[str]) -> Iterator[Row]:
-    return _of_one_width(source, enumerate((line.split("\t") for line in lines), start=1), "tabs")
+    return _with_equal_width(source, enumerate((line.split("\t") for line in lines), start=1), "tabs")
 
 
 def _csv(source: Source, lines: Sequence[str]) -> Iterator[Row]:
@@ -271,10 +271,10 @@ def _csv(source: Source, lines: Sequence[str]) -> Iterator[Row]:
                     problem = "has a carriage return inside; end lines with a line feed."
                 _refuse(source, number, problem)
 
-    return _of_one_width(source, rows(), "commas")
+    return _with_equal_width(source, rows(), "commas")
 
 
-def _of_one_width(source: Source, rows: Iterator[Row], separators: str) -> Iterator[Row]:
+def _with_equal_width(source: Source, rows: Iterator[Row], separators: str) -> Iterator[Row]:
     names: Sequence[str] = ()
     for number, values in rows:
         names = names or [name.strip() for name in values]

@@ -97,7 +97,7 @@ class Planted:
     alphas: tuple[float, ...]
     ami: tuple[tuple[float, ...], ...]
 
-    def of(self, tasks: Sequence[str]) -> Planted | None:
+    def among(self, tasks: Sequence[str]) -> Planted | None:
         """The planted relations among these tasks, in their order; None for fewer than two."""
         places = [self.tasks.index(task) for task in tasks if task in self.tasks]
         if len(places) < 2:

@@ -164,7 +164,7 @@ class Batches:
         self._pad = pad
         self._epoch_order = epoch_order
         if epoch_order.tasks is not None:
-            self._parts = [self._units.of(windows) for windows in epoch_order.tasks]
+            self._parts = [self._units.containing(windows) for windows in epoch_order.tasks]
         else:
             parts = np.zeros(text.windows, np.int64) if epoch_order.parts is None else epoch_order.parts
             parts = parts[self._units.starts]
@@ -211,7 +211,7 @@ class Batches:
     ) -> list[NDArray[np.int64]]:
         """The batches of a part's windows in a random order."""
         order = windows[rng.permutation(len(windows))]
-        return self._of_size(order) if borders is None else self._of_tokens(order, borders)
+        return self._by_size(order) if borders is None else self._by_tokens(order, borders)
 
     def _order_of_parts(self, counts: Sequence[int], rng: np.random.Generator) -> list[int]:
         """Which part each batch of an epoch comes from: one after the other, or drawn."""
@@ -234,12 +234,12 @@ class Batches:
         """
         order = self._by_length(np.arange(len(self._units.starts)))
         if tokens is None:
-            batches = self._of_size(order)
+            batches = self._by_size(order)
         else:
-            batches = self._of_tokens(order, self._units.borders(order, tokens))
+            batches = self._by_tokens(order, self._units.borders(order, tokens))
         yield from map(self._batch, reversed(batches))
 
-    def _of_size(self, order: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    def _by_size(self, order: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """Windows that stand near each other in `order`; of like length where the epoch wants them so."""
         if not self._epoch_order.by_length:
             return [order[first : first + self._size] for first in range(0, len(order), self._size)]
@@ -250,7 +250,7 @@ class Batches:
             batches.extend(near[first : first + self._size] for first in range(0, len(near), self._size))
         return batches
 
-    def _of_tokens(self, order: NDArray[np.int64], borders: Sequence[int]) -> list[NDArray[np.int64]]:
+    def _by_tokens(self, order: NDArray[np.int64], borders: Sequence[int]) -> list[NDArray[np.int64]]:
         """Windows of like length among all: `order` decides which of the same length go together.
 
         The lengths of sorted windows are the same in every order, and so are the borders between batches.
@@ -320,7 +320,7 @@ class _Units:
         self.sizes = np.diff([*self.starts, text.windows])
         self.lengths = np.maximum.reduceat(text.lengths, self.starts) if text.windows else text.lengths
 
-    def of(self, windows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def containing(self, windows: NDArray[np.int64]) -> NDArray[np.int64]:
         """The units that these windows belong to."""
         return (np.cumsum(self._leads) - 1)[windows]
 

@@ -140,12 +140,12 @@ class ChainOutput:
         return self.chain.loss(logits[words], labels[words], batch.word_counts)
 
     def best(self, logits: Tensor, batch: Batch) -> Tensor:
-        return self._of_words(self.chain.decode, logits, batch)
+        return self._on_words(self.chain.decode, logits, batch)
 
     def probabilities(self, logits: Tensor, batch: Batch) -> Tensor:
-        return self._of_words(self.chain.marginals, logits, batch)
+        return self._on_words(self.chain.marginals, logits, batch)
 
-    def _of_words(self, compute: Callable[[Tensor, Tensor], Tensor], logits: Tensor, batch: Batch) -> Tensor:
+    def _on_words(self, compute: Callable[[Tensor, Tensor], Tensor], logits: Tensor, batch: Batch) -> Tensor:
         if batch.texts is None or batch.word_counts is None:
             return compute(logits, batch.counts)
         words = _words(batch)

@@ -58,7 +58,7 @@ class CorpusRecipe:
         """The tasks that it adds to train on, which have no scores."""
         return ()
 
-    def of_parts(self, names: Sequence[str], kept: Collection[str]) -> CorpusRecipe:
+    def for_parts(self, names: Sequence[str], kept: Collection[str]) -> CorpusRecipe:
         """The recipe for a joined base that had the parts of these names and has the ones kept."""
         return self
 
@@ -144,7 +144,7 @@ class Joined(CorpusRecipe):
 
     train: tuple[int, ...] = option(())
 
-    def of_parts(self, names: Sequence[str], kept: Collection[str]) -> CorpusRecipe:
+    def for_parts(self, names: Sequence[str], kept: Collection[str]) -> CorpusRecipe:
         if len(self.train) != len(names):
             return self
         sizes = zip(names, self.train, strict=True)

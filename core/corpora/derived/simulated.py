@@ -230,7 +230,7 @@ def _planted(
     if sum(task in columns for task in tasks) < 2:
         return None
     related = np.round(relatedness(list(columns.values())), 4)
-    return Planted(tuple(columns), alphas, tuple(map(tuple, related.tolist()))).of(tasks)
+    return Planted(tuple(columns), alphas, tuple(map(tuple, related.tolist()))).among(tasks)
 
 
 def _annotated(
