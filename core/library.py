@@ -204,12 +204,10 @@ class Laboratory:
         marks = []
         for task, rows in columns.items():
             compared = compare_rows(rows)
-            for place, (key, name) in enumerate(names.items()):
+            for row, (key, name) in enumerate(names.items()):
                 if (difference := compared.get((key, base))) is not None:
                     marks.append(
-                        Mark.from_comparison(
-                            difference, place, task, f"{name}, {task}: {difference.sentence}"
-                        )
+                        Mark.from_comparison(difference, row, task, f"{name}, {task}: {difference.sentence}")
                     )
         view = Forest(tuple(names.values()), tuple(columns), f"run {baseline}", tuple(marks))
         return forest_chart(view, dict(zip(columns, SERIES, strict=False)))
@@ -311,10 +309,10 @@ class StoredRun:
             numbers = [number for number, sentence in enumerate(sentences) if task in sentence.labels]
             for number, *labels in zip(numbers, gold, predicted, strict=True):
                 places = _places(sentences[number], task)
-                for place, *values in zip(places, *labels, strict=True):
+                for item, *values in zip(places, *labels, strict=True):
                     given = map(float, values) if KINDS[schemes[task]].is_number else values
                     rows.append(
-                        {"task": task, "sentence": number} | place | dict(zip(_VALUES, given, strict=True))
+                        {"task": task, "sentence": number} | item | dict(zip(_VALUES, given, strict=True))
                     )
         known = [name for name in _PREDICTED if any(name in row for row in rows)]
         frame = pd.DataFrame(rows, columns=known)

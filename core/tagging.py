@@ -173,14 +173,14 @@ def conll_text(
             lines.append(f"# {task}: {written(said.value)}")
             if confidence:
                 lines.append(f"# {task}_confidence: {said.probabilities[0][1]:.4f}")
-        for place, word in enumerate(sentence.tokens):
+        for index, word in enumerate(sentence.tokens):
             row = [word]
             for task, tags in answer.tags.items():
                 if task in gold:
-                    row.append(sentence.labels[task][place] if task in sentence.labels else _NO_LABEL)
-                row.append(tags[place].label)
+                    row.append(sentence.labels[task][index] if task in sentence.labels else _NO_LABEL)
+                row.append(tags[index].label)
                 if confidence:
-                    row.append(f"{tags[place].confidence:.4f}")
+                    row.append(f"{tags[index].confidence:.4f}")
             lines.append("\t".join(row))
         lines.append("")
     return "\n".join([*lines, ""]) if lines else ""

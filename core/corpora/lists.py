@@ -151,11 +151,11 @@ def read_lists(
         notes.append(f"Columns left out: {', '.join(column or 'one without a name' for column in left_out)}.")
     splits = {split: [_without(s, skipped) for s in rows.sentences] for split, rows in read.items()}
 
-    def place(split: Split, sentence: int, word: int) -> str:
+    def location(split: Split, sentence: int, word: int) -> str:
         return f"{files[split]}, {read[split].places[sentence]}, word {word + 1}"
 
     schemes = {task: scheme for task, scheme in schemes.items() if task not in skipped}
-    corpus = assemble(name, splits, notes, tag_lists, schemes, place)
+    corpus = assemble(name, splits, notes, tag_lists, schemes, location)
     (reading,) = corpus.readings
     words = values_shown(word for sentence in corpus.train[:50] for word in sentence.tokens)
     conversion_notes = span_notes({split: rows.counts for split, rows in read.items()})
@@ -197,8 +197,8 @@ def _read(source: Source, training: _Columns | None) -> _Rows:
     tasks: dict[str, str] = {}
     sentences, places = [], []
     wordless = 0
-    for place, record in records.rows:
-        with at(source, place):
+    for location, record in records.rows:
+        with at(source, location):
             if columns is None:
                 columns = _columns(record, records.names, training)
                 tasks = columns.tasks()
@@ -207,7 +207,7 @@ def _read(source: Source, training: _Columns | None) -> _Rows:
             wordless += 1
             continue
         sentences.append(sentence)
-        places.append(place)
+        places.append(location)
     if columns is None or not sentences:
         raise CorpusError(f"{source} holds no sentence; it must hold at least one.")
     return _Rows(records.layout, columns, sentences, places, wordless, counts)
@@ -227,10 +227,10 @@ def _records(source: Source, counts: Counter[Counted]) -> Records:
         return replace(records, rows=rows)
 
     def sentences() -> Iterator[tuple[str, Record]]:
-        for place, record in rows:
-            with at(source, place):
+        for location, record in rows:
+            with at(source, location):
                 found = list(sentences_of(record, counts))
-            yield from ((place, sentence) for sentence in found)
+            yield from ((location, sentence) for sentence in found)
 
     return Records(f"{tool}{_SPANS}", sentences())
 

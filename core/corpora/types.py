@@ -103,8 +103,8 @@ class Planted:
         if len(places) < 2:
             return None
         return Planted(
-            tuple(self.tasks[place] for place in places),
-            tuple(self.alphas[place] for place in places),
+            tuple(self.tasks[index] for index in places),
+            tuple(self.alphas[index] for index in places),
             tuple(tuple(self.ami[row][column] for column in places) for row in places),
         )
 

@@ -219,7 +219,7 @@ class Batches:
         if self._epoch_order.tasks is None:
             return in_turn
         if self._epoch_order.by_size:
-            return [in_turn[place] for place in rng.permutation(len(in_turn))]
+            return [in_turn[index] for index in rng.permutation(len(in_turn))]
         left, order = np.array(counts), []
         while (open_parts := np.flatnonzero(left)).size:
             part = int(rng.choice(open_parts))
@@ -327,11 +327,11 @@ class _Units:
     def borders(self, order: NDArray[np.int64], tokens: int) -> list[int]:
         """Where batches of at most so many padded subwords begin and end among units of ascending lengths."""
         borders, windows = [0], 0
-        for place, (length, size) in enumerate(
+        for index, (length, size) in enumerate(
             zip(self.lengths[order].tolist(), self.sizes[order].tolist(), strict=True)
         ):
             if windows and (windows + size) * length > tokens:
-                borders.append(place)
+                borders.append(index)
                 windows = 0
             windows += size
         return [*borders, len(order)] if len(order) else borders

@@ -85,7 +85,7 @@ class SubwordTokenizer(Tokenizer):
         has ten times as many words as different ones. A word that the tokenizer drops altogether (a lone
         zero-width character) becomes the unknown subword: every word keeps a place.
         """
-        number = {word: place for place, word in enumerate(dict.fromkeys(words))}
+        number = {word: index for index, word in enumerate(dict.fromkeys(words))}
         which = np.fromiter(map(number.__getitem__, words), np.int64, len(words))
         different = self._split(list(number))
         counts = different.counts[which]

@@ -78,9 +78,9 @@ class SavedTagger:
         if text.texts is not None:
             shortened = text.texts.shortened[text.texts.whole].tolist()
             for task in sentence_tasks:
-                for place, item in enumerate(starts[:-1]):
-                    answers[place][task] = self._answer(
-                        task, *(item_values[item] for item_values in best[task]), shortened=shortened[place]
+                for index, item in enumerate(starts[:-1]):
+                    answers[index][task] = self._answer(
+                        task, *(item_values[item] for item_values in best[task]), shortened=shortened[index]
                     )
         return [
             TaggedSentence(
@@ -105,10 +105,10 @@ class SavedTagger:
         kinds: tuple[Reads, ...] = ("text", "pair")
         for reads in kinds:
             alone = reads == "text"
-            places = [place for place, (_, second) in enumerate(texts) if alone or second is not None]
+            places = [index for index, (_, second) in enumerate(texts) if alone or second is not None]
             if not places or not self._tasks(reads):
                 continue
-            asked = (whole_text(texts[place][0], None if alone else texts[place][1]) for place in places)
+            asked = (whole_text(texts[index][0], None if alone else texts[index][1]) for index in places)
             sentences = self._truecased(list(asked))
             together = self.config.pair_encoding == "together"
             text, _ = encode_sentences(
@@ -120,8 +120,8 @@ class SavedTagger:
             shortened = np.logical_or.reduceat(text.texts.shortened, begins).tolist()
             by_task = self._best(text, batches, self._tasks(reads), top)
             for task, (probabilities, numbers) in by_task.items():
-                for row, place in enumerate(places):
-                    answers[place][task] = self._answer(
+                for row, index in enumerate(places):
+                    answers[index][task] = self._answer(
                         task, probabilities[row], numbers[row], shortened=shortened[row]
                     )
         return answers

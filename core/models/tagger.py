@@ -53,9 +53,9 @@ class Heads(nn.Module):
             nn.init.uniform_(self.weight, -bound, bound)
             nn.init.uniform_(self.bias, -bound, bound)
 
-    def weight_and_bias(self, place: int) -> tuple[Tensor, Tensor]:
+    def weight_and_bias(self, index: int) -> tuple[Tensor, Tensor]:
         """Weight (C_t, D) and bias (C_t,) of the task at that place."""
-        rows = self.slices[place] if self.rows is None else self.rows[self.slices[place]]
+        rows = self.slices[index] if self.rows is None else self.rows[self.slices[index]]
         return self.weight[rows], self.bias[rows]
 
     def forward(self, words: Tensor, only: int | None = None) -> Tensor:
@@ -112,7 +112,7 @@ class MultiTaskTagger(nn.Module):
     @property
     def stacked(self) -> list[int]:
         """The numbers of the tasks whose heads are in the stack, in its order."""
-        return [task for task, place in enumerate(self._places) if place < len(self.heads.slices)]
+        return [task for task, index in enumerate(self._places) if index < len(self.heads.slices)]
 
     @property
     def tasks(self) -> int:
@@ -178,7 +178,7 @@ class MultiTaskTagger(nn.Module):
         The gradient is then put together once, and not added up from a slice per task.
         """
         parts = torch.split(logits, self._sizes, dim=1)
-        return [parts[place] for place in self._places]
+        return [parts[index] for index in self._places]
 
 
 def make_tagger(

@@ -386,8 +386,8 @@ def parse_facts(text: str) -> tuple[Mapping[str, Any], str | None]:
         # Strictly: what is kept is the JSON itself, in which a number must be one.
         checked = _facts_of_now().validate_json(text, strict=True)
     except ValidationError as error:
-        if place := shortened(".".join(map(str, error.errors()[0]["loc"])), _LONGEST_PROBLEM):
-            return _NO_FACTS, f"{_OTHER_VERSION}: its facts are not as this one has them, at {place}."
+        if path := shortened(".".join(map(str, error.errors()[0]["loc"])), _LONGEST_PROBLEM):
+            return _NO_FACTS, f"{_OTHER_VERSION}: its facts are not as this one has them, at {path}."
         return _NO_FACTS, f"{_DAMAGED}: its facts are no JSON object."
     except ValueError:
         return _NO_FACTS, f"{_DAMAGED}: its facts are no JSON object."

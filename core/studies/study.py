@@ -114,7 +114,7 @@ def frozen_setting(
 
 def beside_simulated(task: str, number: int) -> str:
     """The names of a task and of so many simulated ones, with spaces."""
-    return " ".join([task, *(f"sim-{place}" for place in range(1, number + 1))])
+    return " ".join([task, *(f"sim-{index}" for index in range(1, number + 1))])
 
 
 @dataclass(frozen=True)
@@ -299,9 +299,9 @@ class SettingRuns:
 
 
 def with_runs(
-    study: Study, setting: Setting, place: Callable[[RunConfig], RunConfig] = lambda run: run
+    study: Study, setting: Setting, resolve: Callable[[RunConfig], RunConfig] = lambda run: run
 ) -> SettingRuns:
-    """The setting with its candidates as runs. `place` is applied to each, for folders by their whole path.
+    """The setting with its candidates as runs. `resolve` is applied to each, for absolute paths.
 
     Raises ConfigError where a candidate does not make a run.
     """
@@ -310,7 +310,7 @@ def with_runs(
     def with_all_seeds(
         values: Mapping[str, Any], base: Mapping[str, Any]
     ) -> dict[int, tuple[RunConfig, ...]]:
-        runs = [with_seeds(place(run), seeds) for run in expand(values, {"seed": seeds[:1]}, preset=base)]
+        runs = [with_seeds(resolve(run), seeds) for run in expand(values, {"seed": seeds[:1]}, preset=base)]
         return dict(zip(seeds, zip(*runs, strict=True), strict=True))
 
     bases: dict[int, RunConfig] = {}

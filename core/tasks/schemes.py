@@ -355,12 +355,12 @@ def _odd_label(splits: Mapping[Split, Column], words: Counter[str], known: Notat
     is_missing_outside = words.keys().isdisjoint(("O", "o"))
     for split, column in splits.items():
         for number, row in enumerate(column):
-            for place, label in enumerate(row):
+            for index, label in enumerate(row):
                 if label in labels_of_spans or label == "" or (label == "_" and not is_missing_outside):
                     continue
                 total = sum(words[kind] for kind in labels_of_spans - {"O", "o"})
                 return OddLabel(
-                    split, number, place, label, total, _meaning(label, known, labels_of_spans, words)
+                    split, number, index, label, total, _meaning(label, known, labels_of_spans, words)
                 )
     raise AssertionError("no label is odd")
 

@@ -65,7 +65,7 @@ def added(
     counts = soft_counts(names, (*base_heads.labels, task.labels), together, words.seen)
     alignment = align(alignment_name, counts)
     linked_by = [torch.from_numpy(link) for link in links(alignment, counts)]
-    linked = [place for place, link in enumerate(linked_by) if link.any()]
+    linked = [index for index, link in enumerate(linked_by) if link.any()]
     mean = torch.zeros(len(task.labels), heads.weight.shape[1] + 1, dtype=torch.float64)
     weights = torch.zeros(0, dtype=torch.float64)
     if linked:

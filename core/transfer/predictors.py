@@ -272,7 +272,7 @@ def judge(
 def _judged(pairs: Pairs, predictor: Predictor) -> tuple[Pairs, Floats]:
     """The pairs for which the predictor has a value, and their values as the regression takes them."""
     known = np.flatnonzero(predictor.known)
-    judged = Pairs(tuple(pairs.names[place] for place in known), pairs.gains[known])
+    judged = Pairs(tuple(pairs.names[index] for index in known), pairs.gains[known])
     return judged, predictor.scaled(predictor.values[known])
 
 

@@ -81,9 +81,9 @@ class CorpusRecipe:
                     f"({', '.join(part for part, _ in by_part)}), not {len(most)}."
                 )
             sample: list[Sentence] = []
-            for place, (part, sentences) in enumerate(by_part):
+            for index, (part, sentences) in enumerate(by_part):
                 order = stream(seed, f"sample {split}", part).permutation(len(sentences))
-                sample += [sentences[at] for at in sorted(order[: most[place % len(most)]])]
+                sample += [sentences[at] for at in sorted(order[: most[index % len(most)]])]
             kept[split] = tuple(sample)
             if len(sample) < len(whole):
                 notes.append(
@@ -184,9 +184,9 @@ class Apart(CorpusRecipe):
             )
         train: list[Sentence] = []
         sizes = []
-        for place, (task, sentences) in enumerate(_dealt(corpus, names, seed).items()):
+        for index, (task, sentences) in enumerate(_dealt(corpus, names, seed).items()):
             if self.tokens and sentences:
-                budget = self.tokens[place % len(self.tokens)]
+                budget = self.tokens[index % len(self.tokens)]
                 if (words := words_of(sentences)) < budget:
                     raise CorpusError(
                         f"{corpus.name}: {budget:,} training words were asked for {task}, and the sentences "
