@@ -50,6 +50,7 @@ class Batch:
     tasks (B,)         the task that each window is read for, where an encoder is told its task
     texts (m,)         which of the words are whole texts, or pairs of texts; None: none is
     word_counts (B,)   how many others belong to each window, in the processor's memory; None: all
+    has_mixed_windows  whether a sentence of words is also read as a whole
     pairs (m, 2)       their windows: that of the text or the first text, that of the second one or the same
     types (B, L)       1 in the second text of pairs that share a window, where the tokenizer has types
     scores (n, T)      the gold numbers, where a task has numbers and no labels
@@ -71,6 +72,7 @@ class Batch:
     tasks: Tensor | None = None
     texts: Tensor | None = None
     word_counts: Tensor | None = None
+    has_mixed_windows: bool = False
     pairs: Tensor | None = None
     types: Tensor | None = None
     scores: Tensor | None = None
@@ -339,7 +341,7 @@ class _Units:
 
 def _texts_of(
     known: TextWindows | None, windows: NDArray[np.int64], counts: NDArray[np.int64], mask: NDArray[np.bool_]
-) -> dict[str, Tensor]:
+) -> dict[str, Any]:
     """The fields of a batch that only whole texts have."""
     if known is None or not known.whole[windows].any():
         return {}
@@ -354,4 +356,5 @@ def _texts_of(
     types = mask & (np.arange(mask.shape[1]) >= known.second[windows][:, None])
     if types.any():
         fields["types"] = types.astype(np.int64)
-    return {name: torch.from_numpy(values) for name, values in fields.items()}
+    tensors = {name: torch.from_numpy(values) for name, values in fields.items()}
+    return {**tensors, "has_mixed_windows": bool((is_first_text & (counts > 1)).any())}

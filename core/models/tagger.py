@@ -121,10 +121,9 @@ class MultiTaskTagger(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """Logits (n, r) of the batch's n words: the stacked tasks' side by side, then the pairs'."""
-        # A text's item stands at its first subword, so the states of words hold that of [CLS] too.
-        has_words = batch.texts is None or len(batch.texts) < len(batch.rows)
-        needs_all_states = not has_words or self.pooled_by != "cls" or self.pairs is not None
-        if batch.texts is None or batch.pairs is None or not needs_all_states:
+        # The item of a sentence as a whole is its first subword: the states of words hold that of [CLS] too.
+        has_all_vectors = batch.has_mixed_windows and self.pooled_by == "cls" and self.pairs is None
+        if batch.texts is None or batch.pairs is None or has_all_vectors:
             logits: Tensor = self.heads(self.encoder.words(batch), batch.task)
             return self._with_pairs(logits, batch, None)
         states = self.encoder(batch)
