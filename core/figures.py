@@ -62,8 +62,8 @@ class Chart:
     def add_message(self, text: str) -> None:
         """Add a sentence in the middle, where there is no data. `text` must not come from a user."""
         font = {"color": MUTED, "size": 13}
-        place = {"x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper"}
-        self.layout["annotations"] = [{"text": text, **place, "showarrow": False, "font": font}]
+        centre = {"x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper"}
+        self.layout["annotations"] = [{"text": text, **centre, "showarrow": False, "font": font}]
 
     def figure(self) -> Figure:
         """The figure."""
@@ -120,14 +120,14 @@ def plotly_text(text: object) -> str:
 def curves(metrics: pd.DataFrame, title: str) -> Figure:
     """One metric over the steps (columns run, task, step, value), a line for each run and task."""
     chart = Chart(400, showlegend=True, plot_bgcolor=BACKGROUND)
-    for place, ((run, task), line) in enumerate(metrics.groupby(["run", "task"], sort=False)):
+    for index, ((run, task), line) in enumerate(metrics.groupby(["run", "task"], sort=False)):
         chart.add(
             "scatter",
             x=line["step"].to_numpy(),
             y=line["value"].to_numpy(dtype=np.float32),
             mode="lines" if len(line) > 30 else "lines+markers",
             name=plotly_text(f"run {run}, {task}" if task else f"run {run}"),
-            line={"color": SERIES[place % len(SERIES)], "width": 1.7},
+            line={"color": SERIES[index % len(SERIES)], "width": 1.7},
         )
     chart.layout["xaxis"] = axis("step", showgrid=False)
     chart.layout["yaxis"] = axis(plotly_text(title))
@@ -166,7 +166,7 @@ class Mark:
     verdict: str
 
     @classmethod
-    def of(cls, difference: Comparison, row: int, target: str, hover: str) -> Mark:
+    def from_comparison(cls, difference: Comparison, row: int, target: str, hover: str) -> Mark:
         """The mark of a comparison."""
         low, high = (100 * end for end in difference.interval) if difference.interval else (None, None)
         return cls(row, target, 100 * difference.mean, low, high, hover, difference.verdict)
@@ -198,8 +198,8 @@ def forest_chart(view: Forest, colours: Mapping[str, str]) -> Figure:
         legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 12}},
     )
     chart.add_line(x=0, line={"color": MUTED, "width": 1})
-    for place, target in enumerate(view.targets):
-        offset = 0.7 * ((place + 0.5) / per_row - 0.5)
+    for index, target in enumerate(view.targets):
+        offset = 0.7 * ((index + 0.5) / per_row - 0.5)
         _add_target(chart, view, target, offset, colours.get(target, MUTED if target == RARE else TEXT))
     chart.layout["xaxis"] = axis(
         f"Points gained over {plotly_text(view.reference)} (hollow: undecided)", tickformat="~g"
@@ -216,7 +216,7 @@ def wrapped(title: str) -> str:
     breaks = [found.start() for found in re.finditer(" [·−] ", title)]
     if len(title) <= _LONG or not breaks:
         return plotly_text(title)
-    middle = min(breaks, key=lambda place: abs(2 * place + 3 - len(title)))
+    middle = min(breaks, key=lambda position: abs(2 * position + 3 - len(title)))
     second = title[middle:].removeprefix(" · ").strip()
     return f"{plotly_text(title[:middle])}<br>{plotly_text(second)}"
 

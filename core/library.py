@@ -204,9 +204,11 @@ class Laboratory:
         marks = []
         for task, rows in columns.items():
             compared = compare_rows(rows)
-            for place, (key, name) in enumerate(names.items()):
+            for row, (key, name) in enumerate(names.items()):
                 if (difference := compared.get((key, base))) is not None:
-                    marks.append(Mark.of(difference, place, task, f"{name}, {task}: {difference.sentence}"))
+                    marks.append(
+                        Mark.from_comparison(difference, row, task, f"{name}, {task}: {difference.sentence}")
+                    )
         view = Forest(tuple(names.values()), tuple(columns), f"run {baseline}", tuple(marks))
         return forest_chart(view, dict(zip(columns, SERIES, strict=False)))
 
@@ -307,10 +309,10 @@ class StoredRun:
             numbers = [number for number, sentence in enumerate(sentences) if task in sentence.labels]
             for number, *labels in zip(numbers, gold, predicted, strict=True):
                 places = _places(sentences[number], task)
-                for place, *values in zip(places, *labels, strict=True):
+                for item, *values in zip(places, *labels, strict=True):
                     given = map(float, values) if KINDS[schemes[task]].is_number else values
                     rows.append(
-                        {"task": task, "sentence": number} | place | dict(zip(_VALUES, given, strict=True))
+                        {"task": task, "sentence": number} | item | dict(zip(_VALUES, given, strict=True))
                     )
         known = [name for name in _PREDICTED if any(name in row for row in rows)]
         frame = pd.DataFrame(rows, columns=known)
@@ -340,10 +342,10 @@ class StoredRun:
         check_texts(f"Run {self.id}", self._tagger.schemes, asked, second_by="text as `second`")
         answers = self._tagger.answer([text_of(pair) for pair in asked], top=_ALL)
         rows: list[dict[str, object]] = []
-        for one, other, of_text in zip(texts, seconds, answers, strict=True):
+        for one, other, text_answers in zip(texts, seconds, answers, strict=True):
             row: dict[str, object] = {"text": one}
             row |= {} if other is None else {"second": other}
-            for task, answer in of_text.items():
+            for task, answer in text_answers.items():
                 row[task] = answer.value
                 shares = sorted(answer.probabilities, key=lambda share: share[0]) if probabilities else ()
                 row |= {f"{task}: {label}": probability for label, probability in shares}

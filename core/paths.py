@@ -25,17 +25,17 @@ def given_path(text: str | Path) -> Path:
 
     Raises MRNLabError where no file can have the name.
     """
-    place = os.path.abspath(os.path.expanduser(text))
+    resolved = os.path.abspath(os.path.expanduser(text))
     try:
-        os.stat(place)
+        os.stat(resolved)
     except ValueError:  # a zero byte
         raise MRNLabError(f"'{shortened(str(text), 300)}' cannot be a file name.") from None
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             raise MRNLabError(f"'{shortened(str(text))}' is too long for the name of a file.") from None
         if error.errno == errno.ELOOP:
-            raise MRNLabError(f"'{place}' is, or lies below, a link that leads to itself.") from None
-    return Path(place)
+            raise MRNLabError(f"'{resolved}' is, or lies below, a link that leads to itself.") from None
+    return Path(resolved)
 
 
 def home() -> Path:
@@ -97,14 +97,14 @@ def may_read(path: str | Path) -> bool:
         return False
 
 
-def _is_inside(place: str) -> bool:
+def _is_inside(resolved: str) -> bool:
     """Whether one may read at that place, of which no part is a link."""
     roots = os.environ.get("MRNLAB_DATA_ROOTS")
     if roots is None:
         return True
     folders = [Path(os.path.expanduser(root)).resolve() for root in roots.split(os.pathsep) if root]
     folders += filter(None, (home(), data_dir(), models_dir()))
-    return any(Path(place).is_relative_to(folder) for folder in folders)
+    return any(Path(resolved).is_relative_to(folder) for folder in folders)
 
 
 def first_outside(folder: Path) -> Path | None:
@@ -123,18 +123,18 @@ def opened(path: str | Path) -> BinaryIO:
     Raises OSError where it cannot be opened, is no plain file, or one may not read there (`may_read`). A
     device or a pipe is refused: reading it might never end.
     """
-    place = os.path.realpath(os.path.expanduser(path))
-    if not _is_inside(place):
+    resolved = os.path.realpath(os.path.expanduser(path))
+    if not _is_inside(resolved):
         raise PermissionError(errno.EACCES, f"it {OUTSIDE}".removesuffix("."), str(path))
-    return open(place, "rb", opener=_open_plain)
+    return open(resolved, "rb", opener=_open_plain)
 
 
-def _open_plain(place: str, flags: int) -> int:
+def _open_plain(resolved: str, flags: int) -> int:
     # Without waiting: a pipe would be waited for until somebody writes into it.
-    descriptor = os.open(place, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    descriptor = os.open(resolved, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is not a file", place)
+        raise OSError(errno.EINVAL, "it is not a file", resolved)
     return descriptor
 
 

@@ -66,8 +66,8 @@ def answer_in_parts(taggers: Sequence[Tagger], texts: Sequence[Sentence]) -> Ite
         part = [text_of(text) for text in texts[start : start + _PART]]
         answers = [tagger.answer(part) for tagger in taggers]
         yield [
-            {task: said for answer in of_text for task, said in answer.items()}
-            for of_text in zip(*answers, strict=True)
+            {task: said for answer in answers_of_text for task, said in answer.items()}
+            for answers_of_text in zip(*answers, strict=True)
         ]
 
 
@@ -89,15 +89,15 @@ def check_texts(run: str, schemes: Mapping[str, str], texts: Sequence[Sentence],
     """
     if any(not text.tokens or text.second == () for text in texts):
         raise MRNLabError("A text has no words; write some.")
-    of_texts, of_pairs = reading(schemes, "text", "sentence"), reading(schemes, "pair")
+    text_tasks, pair_tasks = reading(schemes, "text", "sentence"), reading(schemes, "pair")
     paired = any(text.second is not None for text in texts)
-    if not of_texts and not of_pairs:
+    if not text_tasks and not pair_tasks:
         raise MRNLabError(f"{run} has no task on whole texts; it reads words ({all_of(list(schemes))}).")
-    if paired and not of_pairs:
+    if paired and not pair_tasks:
         raise MRNLabError(f"{run} has no task on pairs, so it does not read a second text; leave it out.")
-    if not paired and not of_texts:
+    if not paired and not text_tasks:
         raise MRNLabError(
-            f"{run} reads pairs of texts ({all_of(list(of_pairs))}); give the second {second_by}."
+            f"{run} reads pairs of texts ({all_of(list(pair_tasks))}); give the second {second_by}."
         )
 
 
@@ -173,14 +173,14 @@ def conll_text(
             lines.append(f"# {task}: {written(said.value)}")
             if confidence:
                 lines.append(f"# {task}_confidence: {said.probabilities[0][1]:.4f}")
-        for place, word in enumerate(sentence.tokens):
+        for index, word in enumerate(sentence.tokens):
             row = [word]
             for task, tags in answer.tags.items():
                 if task in gold:
-                    row.append(sentence.labels[task][place] if task in sentence.labels else _NO_LABEL)
-                row.append(tags[place].label)
+                    row.append(sentence.labels[task][index] if task in sentence.labels else _NO_LABEL)
+                row.append(tags[index].label)
                 if confidence:
-                    row.append(f"{tags[place].confidence:.4f}")
+                    row.append(f"{tags[index].confidence:.4f}")
             lines.append("\t".join(row))
         lines.append("")
     return "\n".join([*lines, ""]) if lines else ""

@@ -151,32 +151,32 @@ class Checkpoint:
         if self._shared is None or not self.resumes:
             return []
         split = (name.rpartition("/") for name in self._shared.names(self._shared_states))
-        return [(name, place + slash) for place, slash, name in split if _STATE.fullmatch(name)]
+        return [(name, prefix + slash) for prefix, slash, name in split if _STATE.fullmatch(name)]
 
-    def _usable(self, name: str, place: str | None) -> bool:
+    def _usable(self, name: str, prefix: str | None) -> bool:
         """Whether training can resume from that state; its best model is the best so far then."""
         step = int(name.rpartition("-")[2])
         if step > self._recorded:
             return False
         try:
-            self._fetch(name, place)
+            self._fetch(name, prefix)
             about = verified(self._own / name).about
             if about["of"] != self._identity:
                 raise DataChanged(
                     "The data or the description of this run is not what it was when it was begun. Retry it, "
                     "to train it from its beginning."
                 )
-            self._best = None if about["best"] is None else self._named_best(place, **about["best"])
+            self._best = None if about["best"] is None else self._named_best(prefix, **about["best"])
         except (Damaged, KeyError, TypeError) as error:
             self._note(f"The training state of step {step:,} is skipped: {error}.")
             return False
         return True
 
-    def _named_best(self, place: str | None, folder: str, digest: str) -> Sealed:
+    def _named_best(self, prefix: str | None, folder: str, digest: str) -> Sealed:
         """The best model that a state names; its folder may have another name since."""
         best = self._best_with(digest)
         if best is None and _BEST.fullmatch(folder):
-            self._fetch(folder, place)
+            self._fetch(folder, prefix)
             best = self._best_with(digest)
         if best is None:
             raise Damaged("its best model is not whole")
@@ -245,11 +245,11 @@ class Checkpoint:
         shutil.rmtree(self._states, ignore_errors=True)
         self._keep_shared(())
 
-    def _fetch(self, name: str, place: str | None) -> None:
+    def _fetch(self, name: str, prefix: str | None) -> None:
         """Download the state with this prefix in place of the local one; without a prefix it is here."""
-        if place is not None and self._shared is not None:
+        if prefix is not None and self._shared is not None:
             self._remove([path for path in self._own.glob("*") if path.name == name])
-            self._shared.pull(place + name, self._own / name)
+            self._shared.pull(prefix + name, self._own / name)
 
     def _share(self, folder: Path) -> None:
         """Upload a state after its best model, or the run's model. A failure is noted once."""

@@ -33,20 +33,20 @@ class Artefacts:
     """Sealed folders by name: `states/12/attempt-00001/step-00000600`, `models/12/attempt-00001`.
 
     Every method raises ArtefactError where the place fails. `url` is the place as it was given, credentials
-    included; `place` is what messages show of it.
+    included; `shown_url` is the form in messages.
     """
 
     def __init__(self, url: str) -> None:
         from fsspec.core import url_to_fs
 
         self.url = url if "://" in url else str(given_path(url).resolve())
-        self.place = re.sub(r"//[^/@]*@", "//", self.url)
+        self.shown_url = re.sub(r"//[^/@]*@", "//", self.url)
         try:
             self._files, root = url_to_fs(self.url)
         except (ImportError, ValueError) as error:
             raise ArtefactError(
-                f"MRNLAB_ARTEFACTS is {self.place}, which cannot be used here: {error}. Name a folder or an "
-                "fsspec URL, and install the plugin of its kind (`pip install 'mrnlab[s3]'` for s3://)."
+                f"MRNLAB_ARTEFACTS is {self.shown_url}, which cannot be used here: {error}. Name a folder or "
+                "an fsspec URL, and install the plugin of its kind (`pip install 'mrnlab[s3]'` for s3://)."
             ) from error
         self._root = root.rstrip("/")
 
@@ -126,7 +126,7 @@ class Artefacts:
         except Exception as error:  # each plugin of fsspec raises kinds of its own
             reason = " ".join(str(error).split()) or type(error).__name__
             raise ArtefactError(
-                f"The shared artefacts {self.place}: {failure} ({type(error).__name__}: {reason})."
+                f"The shared artefacts {self.shown_url}: {failure} ({type(error).__name__}: {reason})."
             ) from error
 
 
@@ -152,9 +152,9 @@ def model_of(run: int | str) -> str:
 
 def forget_run(run_id: int) -> None:
     """Remove everything of a run from the shared place, if there is one. Raises ArtefactError."""
-    if (place := shared_artefacts()) is not None:
-        place.keep(states_of(run_id), ())
-        place.remove(model_of(run_id))
+    if (shared := shared_artefacts()) is not None:
+        shared.keep(states_of(run_id), ())
+        shared.remove(model_of(run_id))
 
 
 def model_folder(folder: Path) -> Path:
@@ -166,10 +166,10 @@ def model_folder(folder: Path) -> Path:
     if folder.exists() or not folder.name.isdecimal():
         return folder
     here = checkpoint_dir(int(folder.name))
-    if not here.exists() and (place := shared_artefacts()) is not None:
+    if not here.exists() and (shared := shared_artefacts()) is not None:
         model = model_of(folder.name)
         # The last attempt is the one that has succeeded; names of attempts are ordered as their numbers.
-        for name in (*sorted(place.names(f"{model}/"), reverse=True), model):
-            if place.pull(name, here):
+        for name in (*sorted(shared.names(f"{model}/"), reverse=True), model):
+            if shared.pull(name, here):
                 break
     return here if here.exists() else folder

@@ -245,23 +245,23 @@ def shares_trained_layers(values: Values) -> bool:
 
 
 ONLY_MRN = "only MRN has a prior; set the paradigm to mrn to use it"
-of_mrn = partial(run_field, when=is_mrn, reason=ONLY_MRN)
-of_learning = partial(
+mrn_field = partial(run_field, when=is_mrn, reason=ONLY_MRN)
+learning_field = partial(
     run_field, when=learns, reason="only MRN has a prior, and the prior predicted learns no covariance"
 )
-of_bilstm = partial(
+bilstm_field = partial(
     run_field,
     when=_has_bilstm,
     reason="only an encoder whose name ends in +bilstm, or that reads words, has a BiLSTM",
 )
-of_words = partial(
+word_field = partial(
     run_field,
     when=_reads_words,
     reason=f"only an encoder that reads words has it: {', '.join(WORD_ENCODERS)}",
 )
 
 
-of_scaled_priors = partial(
+scaled_prior_field = partial(
     run_field,
     when=has_scales,
     reason="only MRN has it, with a prior that draws covariances to where they begin: "

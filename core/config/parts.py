@@ -15,6 +15,7 @@ from core.config.fields import (
     ONLY_MRN,
     adds_task,
     always,
+    bilstm_field,
     default_bilstm_size,
     default_encoder_rate,
     default_head_rate,
@@ -27,17 +28,16 @@ from core.config.fields import (
     is_mtl,
     is_one_stack,
     lambda_defaults,
+    learning_field,
     may_embed_tasks,
-    of_bilstm,
-    of_learning,
-    of_mrn,
-    of_scaled_priors,
-    of_words,
+    mrn_field,
     prior_lines,
     run_field,
+    scaled_prior_field,
     shares,
     shares_trained_layers,
     trains_encoder,
+    word_field,
 )
 from core.registry import PREDICTED
 
@@ -131,12 +131,12 @@ class Sharing(BaseModel):
     folder, or 'configuration:ID', the run of that configuration with the same seed. The heads of its tasks
     stay; the new one begins at what they predict, and is drawn to it.
     """
-    alignment: str | None = of_mrn("auto", "choice")
+    alignment: str | None = mrn_field("auto", "choice")
     """How the labels of different tasks meet in MRN: 'disjoint' keeps them apart, 'exact' joins equal names,
     'cooccurrence' relates labels that stand on the same tokens, 'mapping:FILE' follows a CSV file, 'auto'
     chooses.
     """
-    lambda_: float | None = of_mrn(
+    lambda_: float | None = mrn_field(
         default_lambda,
         "factor",
         symbol="λ",
@@ -146,38 +146,38 @@ class Sharing(BaseModel):
         label="λ",
         description=f"The strength of the MRN prior (unset: {lambda_defaults()}).",
     )
-    learn: tuple[Mode, ...] | None = of_learning(
+    learn: tuple[Mode, ...] | None = learning_field(
         default_learn, "task, label, feature", min_length=1, label="Covariances to learn"
     )
     """Which covariances MRN learns, or 'none'; the others stay as they begin (unset: relational over a
     frozen encoder learns task alone, else all three).
     """
-    shrinkage: float | None = of_scaled_priors(1.0, "factor", symbol="κ", gt=0, le=1e6)
+    shrinkage: float | None = scaled_prior_field(1.0, "factor", symbol="κ", gt=0, le=1e6)
     """How strongly each learned covariance is drawn towards where it begins, in pseudo-observations for each
     of its rows; it matters most to features.
     """
-    task_correlation: float | None = of_scaled_priors(
+    task_correlation: float | None = scaled_prior_field(
         0.0, "correlation", ge=0, lt=1, label="Task correlation at first", legacy=0.0
     )
     """The correlation of every two tasks with which the task covariance begins, and to which it is drawn
     where it is learned; 0 is the identity.
     """
-    label_scale: Literal["equal", "counts"] | None = of_scaled_priors(
+    label_scale: Literal["equal", "counts"] | None = scaled_prior_field(
         "equal", "choice", label="Scale of labels", legacy="equal"
     )
     """How strongly MRN holds each label's weights near zero: 'equal', all labels alike; 'counts', in
     proportion to the label's training words, so that rare labels are held less.
     """
-    update_every: int | None = of_learning(10, "steps", ge=1, le=100_000, label="Update covariances every")
+    update_every: int | None = learning_field(10, "steps", ge=1, le=100_000, label="Update covariances every")
     """Training steps between two updates of the covariances."""
-    update_timing: Literal["interval", "epoch_start"] | None = of_learning(
+    update_timing: Literal["interval", "epoch_start"] | None = learning_field(
         "interval", "choice", label="When to update", legacy="interval"
     )
     """Which steps update the covariances: 'interval' counts update_every steps over the whole run;
     'epoch_start' updates after the first batch of each epoch and every update_every batches from there, as
     the dissertation's program does. The last step always updates them.
     """
-    snapshots: int | None = of_learning(50, "snapshots", ge=1, le=1000)
+    snapshots: int | None = learning_field(50, "snapshots", ge=1, le=1000)
     """How often during the run the three covariances are stored, evenly spaced, the last step always."""
 
 
@@ -229,7 +229,7 @@ class Schedule(BaseModel):
     """Learning rate of the task heads (unset: ten times the encoder's, the same where the encoder reads word
     vectors, or 0.02 over a frozen encoder).
     """
-    lr_bilstm: float | None = of_bilstm(1e-3, "per step", gt=0, le=1, label="Learning rate, BiLSTM")
+    lr_bilstm: float | None = bilstm_field(1e-3, "per step", gt=0, le=1, label="Learning rate, BiLSTM")
     """Learning rate of the BiLSTM, and of dense layers above it."""
 
 
@@ -238,9 +238,13 @@ class Layers(BaseModel):
 
     model_config = MODEL_CONFIG
 
-    bilstm_hidden: int | None = of_bilstm(default_bilstm_size, "features", ge=1, le=4096, label="BiLSTM size")
+    bilstm_hidden: int | None = bilstm_field(
+        default_bilstm_size, "features", ge=1, le=4096, label="BiLSTM size"
+    )
     """Size of the BiLSTM in each direction."""
-    lstm_layers: int | None = of_words(default_layers, "layers", ge=1, le=8, label="LSTM layers", legacy=None)
+    lstm_layers: int | None = word_field(
+        default_layers, "layers", ge=1, le=8, label="LSTM layers", legacy=None
+    )
     """How many LSTM layers stand one on the other; of sc-lstm the top one has the cells of the tasks
     (unset: 1, or of lstm-d one for each task).
     """
@@ -252,17 +256,17 @@ class Layers(BaseModel):
         legacy=None,
     )
     """Which task reads which layer of lstm-d, from the lowest on; unset in the order of the tasks."""
-    vectors: str | None = of_words("glove", "name or file", label="Word vectors", legacy=None)
+    vectors: str | None = word_field("glove", "name or file", label="Word vectors", legacy=None)
     """The pre-trained word vectors: 'glove', or a text file in the format of GloVe or word2vec, gzip too."""
-    vectors_training: Literal["tuned", "fixed"] | None = of_words(
+    vectors_training: Literal["tuned", "fixed"] | None = word_field(
         "tuned", "choice", label="Word vectors are", legacy=None
     )
     """'tuned' trains the vectors of the training words with all else; 'fixed' leaves them all as they are."""
-    capitals: bool | None = of_words(True, "yes or no", label="Capitalisation", legacy=None)
+    capitals: bool | None = word_field(True, "yes or no", label="Capitalisation", legacy=None)
     """Tell the encoder which of eight patterns of capitalisation each word has."""
-    characters: Literal["none", "cnn"] | None = of_words("cnn", "choice", label="Characters", legacy=None)
+    characters: Literal["none", "cnn"] | None = word_field("cnn", "choice", label="Characters", legacy=None)
     """'cnn' also reads each word's characters: 16 features each, 128 filters of width 3, max-pooled."""
-    context_encoder: str | None = of_words(
+    context_encoder: str | None = word_field(
         None, "name", min_length=1, label="Contextual vectors", legacy=None
     )
     """A transformer that is read beside the word vectors, frozen: a known name, a Hugging Face Hub id or a
@@ -281,13 +285,13 @@ class Layers(BaseModel):
     """How many words the BiLSTM reads of each word, a sequence of its own with the word in the middle: an odd
     number (unset: the whole sentence).
     """
-    shared_dense: int | None = of_words(
+    shared_dense: int | None = word_field(
         None, "layers", ge=1, le=8, label="Dense layers of all tasks", legacy=None
     )
     """Dense layers with a ReLU above the LSTMs, the same for all tasks and as wide as their states (unset:
     none).
     """
-    task_dense: int | None = of_words(
+    task_dense: int | None = word_field(
         None, "layers", ge=1, le=8, label="Dense layers of each task", legacy=None
     )
     """Dense layers with a ReLU that each task has of its own, above those that all share (unset: none)."""
@@ -308,7 +312,7 @@ class Layers(BaseModel):
     through that function and one more matrix. Every sentence is read once for each of its tasks, except with
     'none'.
     """
-    input_dropout: float | None = of_words(0.5, "share", ge=0, lt=1, legacy=None)
+    input_dropout: float | None = word_field(0.5, "share", ge=0, lt=1, legacy=None)
     """Probability of dropout at the inputs of the LSTM's layers while training."""
 
 

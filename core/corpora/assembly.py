@@ -39,13 +39,13 @@ def assemble(
     notes: Sequence[str] = (),
     tag_lists: Mapping[str, Sequence[str]] = MappingProxyType({}),
     schemes: Mapping[str, Scheme] = MappingProxyType({}),
-    place: Place | None = None,
+    locate: Place | None = None,
 ) -> Corpus:
     """The corpus of these sentences as read from files, all of their spans in IOB2.
 
     `tag_lists` has the labels that the corpus declares for a task, whether they occur or not; `schemes` the
     kinds of tasks that are known. Those of other tasks, on words, show in their labels. `notes` are those on
-    its files, to which those on its columns are added, and `place` says where a label stands.
+    its files, to which those on its columns are added, and `locate` gives the location of a label.
 
     Raises CorpusError where no label was read, or nearly all labels of a column are those of spans and one is
     not.
@@ -61,10 +61,10 @@ def assemble(
         written = {split: [row[task] for row in rows] for split, rows in annotated.items()}
         scheme, reading = schemes.get(task), None
         if scheme is None:
-            scheme, reading = _read_words(name, task, splits, annotated, written, place)
+            scheme, reading = _read_words(name, task, splits, annotated, written, locate)
         if not KINDS[scheme].is_number:
-            of_task = (row[task] for row in chain(*annotated.values()) if task in row)
-            _check_labels(name, task, set(chain.from_iterable(of_task)))
+            task_labels = (row[task] for row in chain(*annotated.values()) if task in row)
+            _check_labels(name, task, set(chain.from_iterable(task_labels)))
         readings.append(reading or read_labels(task, _TAKEN[scheme], written))
         tasks.append(Task(task, scheme, (), inventory=tuple(tag_lists.get(task, ()))))
     made = {
@@ -89,7 +89,7 @@ def _read_words(
     splits: Mapping[Split, Sequence[Sentence]],
     annotated: Mapping[Split, Sequence[dict[str, tuple[str, ...]]]],
     written: Mapping[Split, Sequence[tuple[str, ...]]],
-    place: Place | None,
+    locate: Place | None,
 ) -> tuple[Scheme, ColumnReading | None]:
     """The kind of a task on words.
 
@@ -104,8 +104,8 @@ def _read_words(
         sentence = numbers[odd.sentence]
         where = (
             f"{name}, {split} split, sentence {sentence + 1}"
-            if place is None
-            else place(split, sentence, odd.word)
+            if locate is None
+            else locate(split, sentence, odd.word)
         )
         is_first = (odd.sentence, odd.word) == (0, 0)
         header = " If this line names the columns, delete it." if is_first else ""

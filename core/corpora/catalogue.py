@@ -116,8 +116,8 @@ def from_dataset(name: str, data: DatasetDict | Mapping[str, Any]) -> Corpus:
                 columns[task] = [tuple(names[label] for label in labels) for labels in table[column]]
                 tag_lists[task] = names
         splits[split] = [
-            Sentence(tuple(tokens), {task: column[place] for task, column in columns.items()})
-            for place, tokens in enumerate(table["tokens"])
+            Sentence(tuple(tokens), {task: column[index] for task, column in columns.items()})
+            for index, tokens in enumerate(table["tokens"])
             if tokens
         ]
     return assemble(name, splits, tag_lists=tag_lists)
@@ -189,8 +189,12 @@ def join(name: str, corpora: Sequence[Corpus], names: Mapping[str, Mapping[str, 
                 old = sentence.labels
                 labels = {new: old[task] for new, task in names[corpus.name].items() if task in old}
                 if labels:
-                    of_text = [new for new, task in names[corpus.name].items() if task in sentence.text_tasks]
-                    kept.append(replace(sentence, labels=labels, part=corpus.name, text_tasks=tuple(of_text)))
+                    whole_text_tasks = [
+                        new for new, task in names[corpus.name].items() if task in sentence.text_tasks
+                    ]
+                    kept.append(
+                        replace(sentence, labels=labels, part=corpus.name, text_tasks=tuple(whole_text_tasks))
+                    )
         return tuple(kept)
 
     tasks = [
@@ -393,7 +397,7 @@ def find_folder(name: str) -> Path | None:
     places = [os.path.expanduser(name)]
     if (data := data_dir()) is not None:
         places.append(os.path.join(data, name))
-    return next((Path(place) for place in places if may_read(place) and os.path.exists(place)), None)
+    return next((Path(path) for path in places if may_read(path) and os.path.exists(path)), None)
 
 
 def local_folders(name: str) -> list[Path]:

@@ -62,20 +62,20 @@ def name_columns(table: Table, source: Source) -> tuple[str, ...]:
             f"{source}, line {table.starts[0]}: has one column; expected words and at least one column of "
             "labels."
         )
-    columns = [table.column(place) for place in range(table.width)]
+    columns = [table.column(index) for index in range(table.width)]
     values = [set(chain.from_iterable(column)) for column in columns]
     notations = [notation(column) for column in columns]
-    names = [_name(*of_column) for of_column in zip(columns, values, notations, strict=True)]
+    names = [_name(*column_values) for column_values in zip(columns, values, notations, strict=True)]
     words = _words(table.header, names, values, notations)
     names[words] = TOKENS
     if table.header is not None:
         names = [
-            name if place == words else _header_name(header, name)
-            for place, (header, name) in enumerate(zip(table.header, names, strict=True))
+            name if index == words else _header_name(header, name)
+            for index, (header, name) in enumerate(zip(table.header, names, strict=True))
         ]
     names = [
-        name if name not in names[:place] else f"{name}{names[:place].count(name) + 1}"
-        for place, name in enumerate(names)
+        name if name not in names[:index] else f"{name}{names[:index].count(name) + 1}"
+        for index, name in enumerate(names)
     ]
     if all(name == TOKENS or name.startswith(IGNORED) for name in names):
         raise CorpusError(
@@ -94,10 +94,10 @@ def _words(
     if header is not None:
         return header.index(TOKENS)
     kinds = [
-        len(of_column)
+        len(column_values)
         * (name not in ("_id", "_empty", "_parse") and (found is None or found.is_bare))
-        * (not all(map(_NUMBER.fullmatch, of_column)))
-        for of_column, name, found in zip(values, names, notations, strict=True)
+        * (not all(map(_NUMBER.fullmatch, column_values)))
+        for column_values, name, found in zip(values, names, notations, strict=True)
     ]
     return kinds.index(max(kinds))
 

@@ -206,8 +206,10 @@ def _feature(feature: Any) -> _Feature:
     if isinstance(feature, list):
         return replace(_feature(feature[0]), is_list=True)
     if (item := getattr(feature, "feature", None)) is not None:
-        of_item = _feature(item)
-        return replace(of_item, is_list=True, content="other" if of_item.is_list else of_item.content)
+        item_feature = _feature(item)
+        return replace(
+            item_feature, is_list=True, content="other" if item_feature.is_list else item_feature.content
+        )
     if (names := getattr(feature, "names", None)) is not None:
         return _Feature(False, "names", tuple(names))
     dtype = str(getattr(feature, "dtype", ""))
@@ -223,15 +225,15 @@ def _layout(name: str, table: Dataset, *, is_chosen: bool) -> _Layout:
     """The roles of the columns, by their features, their names and the first rows."""
     features = {column: _feature(table.features[column]) for column in table.column_names}
     seen: dict[str, list[Any]] = table[:_SEEN]
-    of_words = _word_layout(features, seen, is_chosen=is_chosen)
-    if of_words is not None and of_words.tasks:
-        return of_words
+    word_layout = _word_layout(features, seen, is_chosen=is_chosen)
+    if word_layout is not None and word_layout.tasks:
+        return word_layout
     try:
         found = _text_layout(name, features, seen, table, is_chosen=is_chosen)
     except CorpusError:
-        if of_words is None:
+        if word_layout is None:
             raise
-        found = of_words  # whose lists of labels were left out, as is said here
+        found = word_layout  # whose lists of labels were left out, as is said here
     if not found.tasks:
         reasons = "; ".join(f"{column}: {reason}" for column, reason in found.left_out.items() if reason)
         raise CorpusError(
@@ -254,12 +256,12 @@ def _word_layout(
     It has no tasks where no list beside the words holds labels.
     """
     lists = [column for column, feature in features.items() if feature.is_list]
-    of_words = [column for column in lists if features[column].content == "text"]
-    named = [column for name in _WORDS for column in of_words if column.lower() == name]
+    word_columns = [column for column in lists if features[column].content == "text"]
+    named = [column for name in _WORDS for column in word_columns if column.lower() == name]
     by_values = sorted(
-        of_words, key=lambda column: -len(set(chain.from_iterable(filter(None, seen[column]))))
+        word_columns, key=lambda column: -len(set(chain.from_iterable(filter(None, seen[column]))))
     )
-    if not of_words or (len(lists) < 2 and not named):
+    if not word_columns or (len(lists) < 2 and not named):
         return None
     words = (named or by_values)[0]
     left_out = {column: "" for column in features if column != words}
@@ -287,7 +289,7 @@ def _word_layout(
         return None
     single = [column for column, feature in features.items() if not feature.is_list]
     has_texts = any(features[column].content == "text" and is_text_column(column) for column in single)
-    of_sentences = [
+    sentence_columns = [
         column
         for column in single
         if labels or not has_texts
@@ -295,8 +297,8 @@ def _word_layout(
         if features[column].content in ("names", "bool")
         or (features[column].content in ("text", "whole") and (is_chosen or _has_labels(column, seen)))
     ]
-    left_out = {column: reason for column, reason in left_out.items() if column not in of_sentences}
-    schemes: dict[str, Scheme | None] = dict.fromkeys(labels) | dict.fromkeys(of_sentences, "sentence")
+    left_out = {column: reason for column, reason in left_out.items() if column not in sentence_columns}
+    schemes: dict[str, Scheme | None] = dict.fromkeys(labels) | dict.fromkeys(sentence_columns, "sentence")
     short = {column: cleaned(column.removesuffix(_TASK_SUFFIX)) or column for column in schemes}
     uses = Counter(short.values())
     tasks = {column: task if uses[task] == 1 else column for column, task in short.items()}
@@ -314,13 +316,13 @@ def _text_layout(
 ) -> _Layout:
     """The layout of texts or pairs. Raises CorpusError where no column holds texts."""
     single = [column for column, feature in features.items() if not feature.is_list]
-    of_text = [column for column in single if features[column].content == "text"]
+    textual = [column for column in single if features[column].content == "text"]
     guessed: frozenset[str] = frozenset()
     try:
-        texts = text_columns(of_text)
+        texts = text_columns(textual)
     except ValueError:
         texts = tuple(
-            column for column in of_text if not _is_named_other(column) and not _has_labels(column, seen)
+            column for column in textual if not _is_named_other(column) and not _has_labels(column, seen)
         )
         guessed = frozenset(texts)
         if len(texts) not in (1, 2):
@@ -344,7 +346,7 @@ def _text_layout(
         else:
             left_out[column] = "it has too many different values for labels"
     named_by = {}
-    beside = [column for column in of_text if column not in texts and not is_chosen]
+    beside = [column for column in textual if column not in texts and not is_chosen]
     for column in [column for column in schemes if features[column].content == "whole"]:
         for other in beside:
             if column not in named_by and (names := _names(table[column][:], table[other][:])):
@@ -373,8 +375,8 @@ def _tag_lists(found: _Layout) -> dict[str, tuple[str, ...]]:
     lists = {}
     for column, task in found.tasks.items():
         names = tuple(name for name in found.features[column].names if name.strip() not in NOT_ANNOTATED)
-        of_spans = None if found.words is None else notation([names])
-        if of_spans is None or all(name == "O" or name[:2] in ("B-", "I-") for name in names):
+        span_notation = None if found.words is None else notation([names])
+        if span_notation is None or all(name == "O" or name[:2] in ("B-", "I-") for name in names):
             lists[task] = names
     return lists
 
@@ -394,7 +396,7 @@ def _sentences(
     """The sentences of a split, and how many rows were left out for which reason."""
     sentences = []
     left_out: Counter[str] = Counter()
-    make = _of_text if found.words is None else _of_words
+    make = _text_row if found.words is None else _word_row
     for number, row in enumerate(_rows(found, table), start=1):
         has_words = (
             row[found.words] if found.words else all((row[text] or "").split() for text in found.texts)
@@ -413,29 +415,29 @@ def _sentences(
 # What is wrong with a row is a ValueError from here on. A row without labels is None.
 
 
-def _of_words(found: _Layout, row: Mapping[str, Any]) -> Sentence | None:
+def _word_row(found: _Layout, row: Mapping[str, Any]) -> Sentence | None:
     words = row[found.words or ""]
     labels: dict[str, tuple[str, ...]] = {}
     for column, task in found.tasks.items():
         known, value = found.labels[column], row[column]
         if value is None:
             continue
-        of_words = [known[each] for each in ([value] if found.schemes[column] else value)]
-        if None in of_words or all(label in NOT_ANNOTATED for label in of_words):
+        task_labels = [known[each] for each in ([value] if found.schemes[column] else value)]
+        if None in task_labels or all(label in NOT_ANNOTATED for label in task_labels):
             continue
-        if not found.schemes[column] and len(of_words) != len(words):
+        if not found.schemes[column] and len(task_labels) != len(words):
             raise ValueError(
-                f"{column} has {plural(len(of_words), 'label')}, and {found.words} "
+                f"{column} has {plural(len(task_labels), 'label')}, and {found.words} "
                 f"{plural(len(words), 'word')}; both need one for each word. Name the columns to read as "
                 "columns=COLUMN,COLUMN, and leave this one out."
             )
-        labels[task] = tuple(filter(None, of_words))
+        labels[task] = tuple(filter(None, task_labels))
     whole = tuple(task for column, task in found.tasks.items() if found.schemes[column])
     tokens = tuple(found.known_words[word] for word in words)
     return Sentence(tokens, labels, text_tasks=whole) if labels else None
 
 
-def _of_text(found: _Layout, row: Mapping[str, Any]) -> Sentence | None:
+def _text_row(found: _Layout, row: Mapping[str, Any]) -> Sentence | None:
     labels = {column: label for column in found.tasks if (label := found.labels[column][row[column]])}
     if not labels:
         return None
@@ -448,13 +450,13 @@ def _of_text(found: _Layout, row: Mapping[str, Any]) -> Sentence | None:
 def _column_readings(found: _Layout, corpus: Corpus, table: Dataset) -> Iterator[ColumnReading]:
     """A reading of each column, in the order of the dataset."""
     (reading,) = corpus.readings
-    of_tasks = {column.name: column for column in reading.columns}
+    by_task = {column.name: column for column in reading.columns}
     first: dict[str, list[Any]] = table[:50]
     for column in found.features:
         is_guess = column in found.guessed
         task = found.tasks.get(column)
-        if task in of_tasks:
-            yield replace(of_tasks[task], column=column if column != task else "")
+        if task in by_task:
+            yield replace(by_task[task], column=column if column != task else "")
         elif column == found.words:
             examples = values_shown(chain.from_iterable(filter(None, first[column])))
             yield ColumnReading(column, "words", guessed=is_guess, examples=examples)

@@ -89,8 +89,8 @@ def find_splits(folder: Path) -> dict[Split, Path]:
     return {split: folder / name for split, name in splits_of(names, str(folder)).items()}
 
 
-def splits_of(names: Iterable[str], place: str) -> dict[Split, str]:
-    """The split files among files of these names; `place` names their folder in an error.
+def splits_of(names: Iterable[str], location: str) -> dict[Split, str]:
+    """The split files among files of these names; `location` names their folder in an error.
 
     Where no file is the test split, that of dev is, and there is no dev split. Raises CorpusError where train
     or both of these are missing, or two files claim one split.
@@ -100,7 +100,7 @@ def splits_of(names: Iterable[str], place: str) -> dict[Split, str]:
         split = split_of(name)
         if split is not None and split in files:
             raise CorpusError(
-                f"{place}: both {files[split]} and {name} could be the {split} split; keep one of them."
+                f"{location}: both {files[split]} and {name} could be the {split} split; keep one of them."
             )
         if split is not None:
             files[split] = name
@@ -109,7 +109,7 @@ def splits_of(names: Iterable[str], place: str) -> dict[Split, str]:
     for needed in ("train", "test"):
         if needed not in files:
             raise CorpusError(
-                f"{place} has no {needed} file; expected {needed}.conll, {needed}.conllu or a like name."
+                f"{location} has no {needed} file; expected {needed}.conll, {needed}.conllu or a like name."
             )
     return {split: files[split] for split in SPLITS if split in files}
 
@@ -123,12 +123,12 @@ _FORMATS: dict[Format, str] = {
 }
 
 
-def format_of(files: Iterable[Source], place: str) -> Format:
-    """The format of all these files. Raises CorpusError where they differ; `place` is their folder."""
+def format_of(files: Iterable[Source], location: str) -> Format:
+    """The format of all these files. Raises CorpusError where they differ; `location` is their folder."""
     found = dict.fromkeys(map(_format, files))
     if len(found) > 1:
         raise CorpusError(
-            f"{place} mixes {all_of([_FORMATS[each] for each in _FORMATS if each in found])}; all of its "
+            f"{location} mixes {all_of([_FORMATS[each] for each in _FORMATS if each in found])}; all of its "
             "splits must be of one format."
         )
     return next(iter(found))
@@ -170,14 +170,14 @@ def read_folder(
 
 def read_splits(
     files: Mapping[Split, Source],
-    place: str,
+    location: str,
     name: str,
     text_task: str,
     columns: Sequence[str] | None = None,
     tag_lists: Mapping[str, Sequence[str]] = MappingProxyType({}),
     notes: Sequence[str] = (),
 ) -> Corpus:
-    """The corpus of these files, training first, in the folder that errors call `place`.
+    """The corpus of these files, training first, in the folder that errors call `location`.
 
     Without `columns`, CoNLL columns are named by their content.
 
@@ -186,10 +186,10 @@ def read_splits(
 
     Raises CorpusError naming the file, the line and what was expected.
     """
-    format_ = format_of(files.values(), place)
+    format_ = format_of(files.values(), location)
     if format_ != "columns" and columns is not None:
         raise CorpusError(
-            f"{place} holds {_FORMATS[format_]}, whose columns have names of their own; leave out the "
+            f"{location} holds {_FORMATS[format_]}, whose columns have names of their own; leave out the "
             "column names."
         )
     notes = list(notes)
@@ -226,19 +226,19 @@ def _read_columns(
         how = "by what is in them" if is_guess else f"by the header of {files['train'].name}"
         notes.append(f"Columns were named {how}: {', '.join(columns)}.")
     splits: dict[Split, Sequence[Sentence]] = {}
-    of_sentences = labels_of_comments(tables["train"], columns)
+    sentence_comments = labels_of_comments(tables["train"], columns)
     for split, file in files.items():
         table = tables["train"] if split == "train" else read_table(file, columns)
         _check_header(table, tables["train"], file)
         tables[split] = table
-        splits[split] = named(table, columns, file, of_sentences)
-    notes += left_out_notes({files[split].name: table for split, table in tables.items()}, of_sentences)
+        splits[split] = named(table, columns, file, sentence_comments)
+    notes += left_out_notes({files[split].name: table for split, table in tables.items()}, sentence_comments)
 
-    def place(split: Split, sentence: int, word: int) -> str:
+    def location(split: Split, sentence: int, word: int) -> str:
         return f"{files[split]}, line {tables[split].starts[sentence] + word}"
 
-    schemes: dict[str, Scheme] = dict.fromkeys(of_sentences, "sentence")
-    corpus = assemble(name, splits, notes, tag_lists, schemes, place)
+    schemes: dict[str, Scheme] = dict.fromkeys(sentence_comments, "sentence")
+    corpus = assemble(name, splits, notes, tag_lists, schemes, location)
     for column in (columns.index(task.name) for task in corpus.tasks if task.scheme == "plain"):
         for split in splits:
             if (line := tables[split].empty.get(column)) is not None:
@@ -261,16 +261,16 @@ def _check_header(table: Table, training: Table, file: Source) -> None:
 def _with_columns(corpus: Corpus, columns: Sequence[str], table: Table, *, is_guess: bool) -> Corpus:
     """The corpus with a reading of each column of its files, from left to right."""
     (reading,) = corpus.readings
-    of_tasks = {column.name: column for column in reading.columns}
+    by_task = {column.name: column for column in reading.columns}
     read = []
-    for place, name in enumerate(columns):
-        examples = values_shown(word for sentence in table.sentences[:50] for word in sentence[place])
-        column = of_tasks.get(name) or ColumnReading(
+    for index, name in enumerate(columns):
+        examples = values_shown(word for sentence in table.sentences[:50] for word in sentence[index])
+        column = by_task.get(name) or ColumnReading(
             name, "words" if name == TOKENS else "skipped", examples=examples
         )
         read.append(column)
     # Comments are found, not named: whether one labels sentences is a guess.
-    read += [replace(of_tasks[task.name], guessed=True) for task in corpus.tasks if task.scheme == "sentence"]
+    read += [replace(by_task[task.name], guessed=True) for task in corpus.tasks if task.scheme == "sentence"]
     separated = "tabs" if table.separator == "\t" else "spaces"
     layout = f"{_FORMATS['columns']} separated by {separated}"
     reading = replace(reading, columns=tuple(read), layout=layout)
@@ -314,11 +314,11 @@ def _read_texts(files: Mapping[Split, Source], name: str, text_task: str, notes:
         name, splits, notes, schemes={tasks[column]: scheme for column, scheme in training.schemes.items()}
     )
     (reading,) = corpus.readings
-    of_tasks = {column.name: column for column in reading.columns}
+    by_task = {column.name: column for column in reading.columns}
     columns = []
     for title in training.names:
         if title in tasks:
-            columns.append(of_tasks[tasks[title]])
+            columns.append(by_task[tasks[title]])
             continue
         is_second = title == training.texts[-1] and len(training.texts) > 1
         texts = [(s.second or ()) if is_second else s.tokens for s in corpus.train[:3]]
@@ -330,5 +330,5 @@ def _read_texts(files: Mapping[Split, Source], name: str, text_task: str, notes:
 
 def corpus_name(folder: Path) -> str:
     """The name of the corpus in a folder: the folder's, for an upload without its hash."""
-    place = folder.resolve()
-    return place.name.rpartition("-")[0] if place.parent == upload_dir().resolve() else place.name
+    path = folder.resolve()
+    return path.name.rpartition("-")[0] if path.parent == upload_dir().resolve() else path.name

@@ -93,7 +93,7 @@ class PlacedWord(NamedTuple):
 
 def placed_sentences(text: str) -> list[list[PlacedWord]]:
     """The sentences of `split_sentences`, with the place of each word in the text."""
-    kept = [place for place, mark in enumerate(text) if not _INVISIBLE.match(mark)]
+    kept = [position for position, mark in enumerate(text) if not _INVISIBLE.match(mark)]
     seen = _INVISIBLE.sub("", text)
     end = 0
 
@@ -113,16 +113,17 @@ def split_words(text: str) -> list[str]:
     """
     words: list[str] = []
     text = _INVISIBLE.sub("", text).strip()
-    place = 0
+    position = 0
     for match in _word().finditer(text):
         word = match[0]
-        if match.start() < place:
+        if match.start() < position:
             continue  # the point that an abbreviation before has taken
-        place = match.end()
+        position = match.end()
         # A lone letter before the very last point is a word (vitamin C.), before any other an initial.
-        last = place + 1 >= len(text)
-        if text[place : place + 1] == "." and text[place : place + 2] != ".." and _abbreviates(word, last):
-            word, place = word + ".", place + 1
+        last = position + 1 >= len(text)
+        is_one_point = text.startswith(".", position) and not text.startswith("..", position)
+        if is_one_point and _abbreviates(word, last):
+            word, position = word + ".", position + 1
         clitic = None if "@" in word or "/" in word else _CLITIC.fullmatch(word)
         words += clitic.groups() if clitic else (word,)
     return words
@@ -207,8 +208,8 @@ def _word() -> re.Pattern[str]:
 
     Python's `\\w` leaves them out, which would cut Hindi words and decomposed accents in pieces.
     """
-    places = [place for place in range(0x300, 0xFE00) if unicodedata.category(chr(place))[0] == "M"]
-    letter = rf"[\w{''.join(map(chr, places))}]"
+    marks = [code for code in range(0x300, 0xFE00) if unicodedata.category(chr(code))[0] == "M"]
+    letter = rf"[\w{''.join(map(chr, marks))}]"
     inner = r"(?:[-'’.&]|(?<=\d)[,:/](?=\d)|\u200c|\u200d)"
     return re.compile(
         rf"{_ADDRESS}|{letter}+(?:{inner}{letter}+)*|{_EMOJI_SEQUENCE}|\.{{2,}}|-{{2,}}|[^\w\s]"
@@ -254,7 +255,7 @@ class GivenText:
     def read_as(self) -> str:
         """How it was read: `columns: 1 word, 2 pos, 3 skipped, 4 ner`."""
         meaning = {TOKENS: "word"} | {name: "skipped" for name in self.columns if name.startswith(IGNORED)}
-        columns = [f"{place} {meaning.get(name, name)}" for place, name in enumerate(self.columns, start=1)]
+        columns = [f"{number} {meaning.get(name, name)}" for number, name in enumerate(self.columns, start=1)]
         return ": ".join(filter(None, (LAYOUTS[self.layout], ", ".join(columns))))
 
 
@@ -314,8 +315,8 @@ def read_given(
     Raises CorpusError: what is wrong, in which line, and what was expected.
     """
     file = GivenFile(name, content)
-    of_words = tuple(reading(schemes, "words"))
-    of_sentences = tuple(task for task in schemes if task not in of_words)
+    word_tasks = tuple(reading(schemes, "words"))
+    sentence_tasks = tuple(task for task in schemes if task not in word_tasks)
     if layout is None:
         layout = "columns" if columns and not is_conllu(name) else layout_of(file)
     if layout == "conllu":
@@ -327,11 +328,11 @@ def read_given(
     if layout == "words":
         columns = (TOKENS,)
     elif columns:
-        check_names(columns, of_words)
+        check_names(columns, word_tasks)
     table = read_table(file, columns)
-    names = tuple(columns or _names(table, file, of_words))
-    sentences = _in_iob2(named(table, names, file, of_sentences), schemes, name, table.starts)
-    notes = tuple(left_out_notes({name: table}, of_sentences))
+    names = tuple(columns or _names(table, file, word_tasks))
+    sentences = _in_iob2(named(table, names, file, sentence_tasks), schemes, name, table.starts)
+    notes = tuple(left_out_notes({name: table}, sentence_tasks))
     return GivenText(sentences, notes, layout, names if layout == "columns" else ())
 
 

@@ -277,11 +277,11 @@ def _from_folder(folder: Path, config: str, content: str) -> tuple[Mapping[str, 
     """The tables of a copy with this hash, and the name of their configuration."""
     from datasets import Dataset, load_from_disk
 
-    for place in (folder / config, folder) if config else (folder,):
-        if any((place / file).is_file() for file in _SAVED):
-            _check_saved(place)
+    for candidate in (folder / config, folder) if config else (folder,):
+        if any((candidate / file).is_file() for file in _SAVED):
+            _check_saved(candidate)
             with _told(str(folder)):
-                saved = load_from_disk(str(place))
+                saved = load_from_disk(str(candidate))
             if not isinstance(saved, Dataset):
                 return saved, config or _DEFAULT
             return {str(saved.split or "train"): saved}, config or _DEFAULT
@@ -297,9 +297,9 @@ def _from_folder(folder: Path, config: str, content: str) -> tuple[Mapping[str, 
         return builder.as_dataset(), builder.config.name
 
 
-def _check_saved(place: Path) -> None:
+def _check_saved(folder: Path) -> None:
     """Raises CorpusError where a folder of `save_to_disk` leads to files elsewhere."""
-    for state in (place / "state.json", *place.glob("*/state.json")):
+    for state in (folder / "state.json", *folder.glob("*/state.json")):
         if not state.is_file():
             continue
         try:

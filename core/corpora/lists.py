@@ -68,7 +68,7 @@ class _Columns:
 
     words: str
     labels: Mapping[str, Sequence[str]]
-    of_sentences: Mapping[str, Sequence[str]]
+    sentence_columns: Mapping[str, Sequence[str]]
     left_out: Mapping[str, str]
     checked: defaultdict[str, dict[str, str]] = field(
         default_factory=lambda: defaultdict(dict), compare=False
@@ -78,11 +78,11 @@ class _Columns:
     @cached_property
     def known(self) -> frozenset[str]:
         """All of them."""
-        return frozenset([self.words, *self.labels, *self.of_sentences, *self.left_out])
+        return frozenset([self.words, *self.labels, *self.sentence_columns, *self.left_out])
 
     def tasks(self) -> dict[str, str]:
         """The task of each column of labels: `ner` of `ner_tags`."""
-        labels = (*self.labels, *self.of_sentences)
+        labels = (*self.labels, *self.sentence_columns)
         short = {column: column.removesuffix(_TASK_SUFFIX) or column for column in labels}
         uses = Counter(short.values())
         return {column: cleaned(task if uses[task] == 1 else column) for column, task in short.items()}
@@ -135,13 +135,15 @@ def read_lists(
             notes.append(f"{file.name}: {rows} that nobody annotated or accepted left out.")
     assert training is not None
     tasks = training.tasks()
-    of_training = read["train"].sentences
-    schemes: dict[str, Scheme] = {tasks[column]: "sentence" for column in training.of_sentences}
+    training_sentences = read["train"].sentences
+    schemes: dict[str, Scheme] = {tasks[column]: "sentence" for column in training.sentence_columns}
     skipped = {
         task: values_shown(chain.from_iterable(labels))
         for column, task in tasks.items()
         if not _holds_labels(
-            column, labels := [s.labels[task] for s in of_training if task in s.labels], schemes.get(task)
+            column,
+            labels := [s.labels[task] for s in training_sentences if task in s.labels],
+            schemes.get(task),
         )
     }
     left_out = {column: values_shown([example]) for column, example in training.left_out.items()} | skipped
@@ -149,14 +151,14 @@ def read_lists(
         notes.append(f"Columns left out: {', '.join(column or 'one without a name' for column in left_out)}.")
     splits = {split: [_without(s, skipped) for s in rows.sentences] for split, rows in read.items()}
 
-    def place(split: Split, sentence: int, word: int) -> str:
+    def location(split: Split, sentence: int, word: int) -> str:
         return f"{files[split]}, {read[split].places[sentence]}, word {word + 1}"
 
     schemes = {task: scheme for task, scheme in schemes.items() if task not in skipped}
-    corpus = assemble(name, splits, notes, tag_lists, schemes, place)
+    corpus = assemble(name, splits, notes, tag_lists, schemes, location)
     (reading,) = corpus.readings
     words = values_shown(word for sentence in corpus.train[:50] for word in sentence.tokens)
-    of_spans = span_notes({split: rows.counts for split, rows in read.items()})
+    conversion_notes = span_notes({split: rows.counts for split, rows in read.items()})
     layout = all_of(list(dict.fromkeys(rows.layout for rows in read.values())))
     is_guess = layout.endswith(_SPANS)  # the name of the task
     columns = (
@@ -165,7 +167,7 @@ def read_lists(
             replace(
                 each,
                 guessed=is_guess or each.name in schemes,
-                notes=each.notes if each.name in schemes else (*each.notes, *of_spans),
+                notes=each.notes if each.name in schemes else (*each.notes, *conversion_notes),
             )
             for each in reading.columns
         ),
@@ -195,8 +197,8 @@ def _read(source: Source, training: _Columns | None) -> _Rows:
     tasks: dict[str, str] = {}
     sentences, places = [], []
     wordless = 0
-    for place, record in records.rows:
-        with at(source, place):
+    for location, record in records.rows:
+        with at(source, location):
             if columns is None:
                 columns = _columns(record, records.names, training)
                 tasks = columns.tasks()
@@ -205,7 +207,7 @@ def _read(source: Source, training: _Columns | None) -> _Rows:
             wordless += 1
             continue
         sentences.append(sentence)
-        places.append(place)
+        places.append(location)
     if columns is None or not sentences:
         raise CorpusError(f"{source} holds no sentence; it must hold at least one.")
     return _Rows(records.layout, columns, sentences, places, wordless, counts)
@@ -225,10 +227,10 @@ def _records(source: Source, counts: Counter[Counted]) -> Records:
         return replace(records, rows=rows)
 
     def sentences() -> Iterator[tuple[str, Record]]:
-        for place, record in rows:
-            with at(source, place):
+        for location, record in rows:
+            with at(source, location):
                 found = list(sentences_of(record, counts))
-            yield from ((place, sentence) for sentence in found)
+            yield from ((location, sentence) for sentence in found)
 
     return Records(f"{tool}{_SPANS}", sentences())
 
@@ -251,7 +253,7 @@ def _columns(record: Record, names: Mapping[str, Sequence[str]], training: _Colu
         )
     known = {} if training is None else training.labels
     labels: dict[str, Sequence[str]] = {}
-    of_sentences = {} if training is None else dict(training.of_sentences)
+    sentence_columns = {} if training is None else dict(training.sentence_columns)
     left_out = {}
     for column, value in record.items():
         if column == words or _names_numbers(column, record):
@@ -266,13 +268,13 @@ def _columns(record: Record, names: Mapping[str, Sequence[str]], training: _Colu
             if beside is not None and not is_list_of(beside, str):
                 raise ValueError(f"{column}{_NAMES_SUFFIX} must be a list of names.")
             labels[column] = beside or names.get(column) or known.get(column, ())
-        elif column in of_sentences or (
+        elif column in sentence_columns or (
             training is None and not is_named_other and _may_label_sentences(column, value, names)
         ):
-            of_sentences[column] = names.get(column) or of_sentences.get(column, ())
+            sentence_columns[column] = names.get(column) or sentence_columns.get(column, ())
         else:
             left_out[column] = json.dumps(value, ensure_ascii=False, default=str)
-    if not labels and not of_sentences:
+    if not labels and not sentence_columns:
         raise ValueError(
             f"expected a list of labels beside {words}, such as ner_tags, but the columns are "
             f"{shortened(', '.join(record))}."
@@ -284,7 +286,7 @@ def _columns(record: Record, names: Mapping[str, Sequence[str]], training: _Colu
             f"has a column {more[0]}, which the training file has not; begin its name with {IGNORED} to skip "
             "it."
         )
-    return _Columns(words, labels, of_sentences, left_out)
+    return _Columns(words, labels, sentence_columns, left_out)
 
 
 def _may_label_sentences(column: str, value: Any, names: Mapping[str, Sequence[str]]) -> bool:
@@ -327,11 +329,11 @@ def _sentence(record: Record, columns: _Columns, tasks: Mapping[str, str]) -> Se
             )
         known_labels = columns.checked[column]
         labels[tasks[column]] = tuple(_label(column, value, names, known_labels) for value in values)
-    for column, names in columns.of_sentences.items():
+    for column, names in columns.sentence_columns.items():
         if (value := record.get(column)) not in (None, ""):
             # Whether it is a label shows when all values are known: a text in a column like this is no error.
             labels[tasks[column]] = (_label(column, value, names, {}) if names else intern(str(value)),)
-    whole = tuple(tasks[column] for column in columns.of_sentences)
+    whole = tuple(tasks[column] for column in columns.sentence_columns)
     return Sentence(tuple(map(known.__getitem__, words)), labels, text_tasks=whole) if words else None
 
 

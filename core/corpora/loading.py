@@ -116,8 +116,8 @@ def proposed_columns(path: str) -> ColumnProposal | None:
         return None
     if (folder := find_folder(path)) is None or not folder.is_dir():
         return detect_columns(path)
-    place = str(folder.resolve())
-    return _proposed(place, fingerprint(place))
+    path = str(folder.resolve())
+    return _proposed(path, fingerprint(path))
 
 
 @lru_cache(maxsize=64)
@@ -299,5 +299,5 @@ def _samples(corpus: Corpus) -> tuple[Sentence, ...]:
         readable = [s for s in sentences if s.words in _SAMPLE_WORDS] or sentences
         wanted = len(range(number, max(_SAMPLES, len(by_part)), len(by_part)))
         spread = min(wanted, len(readable))
-        samples += [readable[place * len(readable) // spread] for place in range(spread)]
+        samples += [readable[index * len(readable) // spread] for index in range(spread)]
     return tuple(samples)

@@ -100,7 +100,7 @@ def prepare(config: RunConfig) -> Corpus:
     drawn = _with_dev(_with_fraction(corpus, fraction, config.seed), config.seed, config.dev_sentences)
     if made_by is not None:
         names, kept = ([part for part, _ in parts(each.train)] for each in (whole, corpus))
-        drawn = replace(made_by, recipe=made_by.recipe.of_parts(names, kept)).make(drawn, config.seed)
+        drawn = replace(made_by, recipe=made_by.recipe.for_parts(names, kept)).make(drawn, config.seed)
     # What the whole corpus's tasks are was found when it was read.
     corpus = _with_tasks(
         drawn if drawn is corpus else describe(drawn), config.tasks, needs_dev=config.dev_sentences != 0

@@ -185,9 +185,9 @@ class LeftOut:
 
     def counted(self, file: str) -> str:
         """`12 in train.conll (the first on line 3: '# id = 1')`."""
-        place = f"line {self.line}" if self.count == 1 else f"the first on line {self.line}"
+        location = f"line {self.line}" if self.count == 1 else f"the first on line {self.line}"
         shown = f": '{shortened(self.example.strip(), 40)}'" if self.example.strip() else ""
-        return f"{self.count:,} in {file} ({place}{shown})"
+        return f"{self.count:,} in {file} ({location}{shown})"
 
 
 @dataclass(frozen=True)
@@ -215,9 +215,9 @@ class Table:
         """How many columns there are."""
         return len(self.sentences[0])
 
-    def column(self, place: int) -> list[tuple[str, ...]]:
+    def column(self, index: int) -> list[tuple[str, ...]]:
         """One column, sentence by sentence."""
-        return [columns[place] for columns in self.sentences]
+        return [columns[index] for columns in self.sentences]
 
 
 def left_out_notes(tables: Mapping[str, Table], tasks: Collection[str] = ()) -> list[str]:
@@ -236,11 +236,11 @@ def left_out_notes(tables: Mapping[str, Table], tasks: Collection[str] = ()) -> 
 
 
 def named(
-    table: Table, columns: Sequence[str], source: Source, of_sentences: Sequence[str] = ()
+    table: Table, columns: Sequence[str], source: Source, sentence_comments: Sequence[str] = ()
 ) -> tuple[Sentence, ...]:
     """The sentences of a table whose columns have these names.
 
-    Comments of the names `of_sentences` label them as a whole.
+    Comments of the names `sentence_comments` label them as a whole.
 
     Raises CorpusError where a word is empty, where a column holds texts, and where two comments of one name
     stand before a sentence.
@@ -257,16 +257,16 @@ def named(
                 "the first line of a file of texts names its columns, such as text and label."
             )
     tasks = [
-        (name, place)
-        for place, name in enumerate(columns)
-        if place != tokens and not name.startswith(IGNORED)
+        (name, index)
+        for index, name in enumerate(columns)
+        if index != tokens and not name.startswith(IGNORED)
     ]
-    labels = _labels_of_comments(table, source, of_sentences)
+    labels = _labels_of_comments(table, source, sentence_comments)
     return tuple(
         Sentence(
             sentence[tokens],
-            {name: sentence[place] for name, place in tasks} | labels.get(number, {}),
-            text_tasks=tuple(of_sentences),
+            {name: sentence[index] for name, index in tasks} | labels.get(number, {}),
+            text_tasks=tuple(sentence_comments),
         )
         for number, sentence in enumerate(table.sentences)
     )
@@ -281,13 +281,13 @@ def _labels_of_comments(
         name, value = comment.label or ("", "")
         if name not in tasks:
             continue
-        of_sentence = labels.setdefault(comment.sentence, {})
-        if name in of_sentence:
+        sentence_labels = labels.setdefault(comment.sentence, {})
+        if name in sentence_labels:
             raise CorpusError(
                 f"{source}, line {comment.line}: this is the second comment '{name}' before one sentence; "
                 "keep one of them."
             )
-        of_sentence[name] = (intern(value),)
+        sentence_labels[name] = (intern(value),)
     return labels
 
 
@@ -340,9 +340,9 @@ def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
                 raise CorpusError(f"{source}, line {number}: {problem}")
             known[line] = fields
         if "" in fields:
-            for place, field in enumerate(fields):
+            for index, field in enumerate(fields):
                 if not field:
-                    empty.setdefault(place, number)
+                    empty.setdefault(index, number)
         if not rows:
             if width > 1 and line.startswith("#") and _COMMENT.match(line):
                 suspects[len(sentences)] = line
@@ -351,16 +351,16 @@ def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
     if suspects:
         surely_words = known.keys() - set(suspects.values())
         seen = _values(known[line] for line in surely_words)
-        for place, suspect in sorted(suspects.items(), reverse=True):
+        for index, suspect in sorted(suspects.items(), reverse=True):
             if all(map(_is_new, known[suspect][1:], seen[1:] or repeat(()))):
-                comments.append(Comment(place, starts[place], suspect))
-                _drop_first_row(sentences, starts, comments, place)
+                comments.append(Comment(index, starts[index], suspect))
+                _drop_first_row(sentences, starts, comments, index)
     header = None
     if sentences:
         first_row: tuple[str, ...] = tuple(column[0] for column in sentences[0])
         words = _header(first_row, [fields for fields in known.values() if fields != first_row])
         if words is not None:
-            header = tuple(TOKENS if place == words else name for place, name in enumerate(first_row))
+            header = tuple(TOKENS if index == words else name for index, name in enumerate(first_row))
             leave_out(HEADERS, starts[0], separator.join(first_row))
             _drop_first_row(sentences, starts, comments, 0)
     if not sentences:
@@ -405,14 +405,14 @@ def _is_new(value: str, seen: Container[str]) -> bool:
 
 
 def _drop_first_row(
-    sentences: list[tuple[tuple[str, ...], ...]], starts: list[int], comments: list[Comment], place: int
+    sentences: list[tuple[tuple[str, ...], ...]], starts: list[int], comments: list[Comment], index: int
 ) -> None:
     """Drops the first word of a sentence, and the sentence where no other is left."""
-    sentences[place] = tuple(column[1:] for column in sentences[place])
-    starts[place] += 1
-    if not sentences[place][0]:
-        del sentences[place], starts[place]
-        comments[:] = [each._replace(sentence=each.sentence - (each.sentence > place)) for each in comments]
+    sentences[index] = tuple(column[1:] for column in sentences[index])
+    starts[index] += 1
+    if not sentences[index][0]:
+        del sentences[index], starts[index]
+        comments[:] = [each._replace(sentence=each.sentence - (each.sentence > index)) for each in comments]
 
 
 def _header(first: Sequence[str], others: Collection[Sequence[str]]) -> int | None:
@@ -422,16 +422,16 @@ def _header(first: Sequence[str], others: Collection[Sequence[str]]) -> int | No
     or all but one are known names of labels; in few rows, of spans.
     """
     names = [field.lower() for field in first]
-    words = [place for place, name in enumerate(names) if name in _WORD_NAMES]
+    words = [index for index, name in enumerate(names) if name in _WORD_NAMES]
     has_many = len(others) >= _ROWS_FOR_A_HEADER
     seen = _values(others) or [set()] * len(first)
     if not words:
-        words = [place for place, name in enumerate(names) if not _SURELY_LABELS.fullmatch(name)]
+        words = [index for index, name in enumerate(names) if not _SURELY_LABELS.fullmatch(name)]
         if len(words) != 1 or not (has_many or any(notation([list(values)]) for values in seen)):
             return None
-    labels = [place for place in range(len(first)) if place != words[0]]
-    is_known = has_many or any(_LABEL_NAMES.fullmatch(names[place]) for place in labels)
-    is_header = bool(labels) and is_known and all(first[place] not in seen[place] for place in labels)
+    labels = [index for index in range(len(first)) if index != words[0]]
+    is_known = has_many or any(_LABEL_NAMES.fullmatch(names[index]) for index in labels)
+    is_header = bool(labels) and is_known and all(first[index] not in seen[index] for index in labels)
     return words[0] if is_header else None
 
 
@@ -533,13 +533,13 @@ def _features(text: str) -> dict[str, str]:
 def _sentence(
     rows: Sequence[Sequence[str]], values: Mapping[str, Mapping[str, str]], features: Sequence[str]
 ) -> Sentence:
-    columns = {task: tuple(intern(row[place]) for row in rows) for task, place in CONLLU_TASKS.items()}
+    columns = {task: tuple(intern(row[index]) for row in rows) for task, index in CONLLU_TASKS.items()}
     labels = {task: column for task, column in columns.items() if set(column) != {_NO_LABEL}}
-    of_words = [values[row[_FEATS]] for row in rows]
+    word_features = [values[row[_FEATS]] for row in rows]
     without = _unlabelled(len(rows))
-    has = set().union(*of_words)
+    has = set().union(*word_features)
     labels |= {
-        task: tuple(word.get(task, _NO_LABEL) for word in of_words) if task in has else without
+        task: tuple(word.get(task, _NO_LABEL) for word in word_features) if task in has else without
         for task in features
     }
     return Sentence(tuple(row[1] for row in rows), labels)

@@ -231,11 +231,11 @@ def _feature_names(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
     """The names of the ClassLabels among features, as `datasets` writes them in JSON."""
     names = {}
     for column, feature in features.items():
-        of_items = feature[0] if isinstance(feature, list) and feature else feature
-        if isinstance(of_items, dict):
-            of_items = of_items.get("feature", of_items)
-        if isinstance(of_items, dict) and is_list_of(of_items.get("names"), str):
-            names[column] = of_items["names"]
+        item_feature = feature[0] if isinstance(feature, list) and feature else feature
+        if isinstance(item_feature, dict):
+            item_feature = item_feature.get("feature", item_feature)
+        if isinstance(item_feature, dict) and is_list_of(item_feature.get("names"), str):
+            names[column] = item_feature["names"]
     return names
 
 
@@ -255,14 +255,14 @@ def _csv(source: Source) -> Records:
     The number of a sentence is at its first word or at each word.
     """
     names, lines = read_rows(source)
-    numbering = next(place for place, name in enumerate(names) if _SENTENCE.fullmatch(name))
-    words = next(place for place, name in enumerate(names) if name.lower() in WORD_NAMES)
+    numbering = next(index for index, name in enumerate(names) if _SENTENCE.fullmatch(name))
+    words = next(index for index, name in enumerate(names) if name.lower() in WORD_NAMES)
     needed = [
-        place for place, name in enumerate(names) if not (is_left_out(name) or name.startswith(IGNORED))
+        index for index, name in enumerate(names) if not (is_left_out(name) or name.startswith(IGNORED))
     ]
 
     with at(source, "line 1"):
-        check_names(names, [names[place] for place in needed])
+        check_names(names, [names[index] for index in needed])
 
     def sentence(rows: Sequence[Sequence[str]]) -> Record:
         columns = zip(names, zip(*rows, strict=True), strict=True)
@@ -280,9 +280,9 @@ def _csv(source: Source) -> Records:
                     raise ValueError(f"{names[numbering]} is empty; the first word of a sentence needs it.")
                 if number != current and number in seen:
                     raise ValueError(f"{number} goes on after another sentence; put its words together.")
-                for place in needed:
-                    if place != numbering and not values[place].strip():
-                        raise ValueError(f"{names[place]} is empty.")
+                for index in needed:
+                    if index != numbering and not values[index].strip():
+                        raise ValueError(f"{names[index]} is empty.")
             if number != current:
                 if rows:
                     yield f"line {start}", sentence(rows)

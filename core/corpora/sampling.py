@@ -40,7 +40,7 @@ def draw(
 
 def shuffled(sentences: Sequence[Sentence], numbers: np.random.Generator) -> list[Sentence]:
     """The sentences in random order."""
-    return [sentences[place] for place in numbers.permutation(len(sentences))]
+    return [sentences[index] for index in numbers.permutation(len(sentences))]
 
 
 def until(sentences: Iterable[Sentence], words: int) -> list[Sentence]:

@@ -86,10 +86,10 @@ class Columns:
     def tasks(self, corpus: str) -> dict[str, str]:
         """The task of each column, in a corpus of that name."""
         plain = [column for column in self.schemes if column in (_LABEL, _SCORE)]
-        of_corpus = _NOT_IN_NAMES.sub("-", corpus)
-        if len(plain) != 1 or not of_corpus or of_corpus in self.schemes:
+        corpus_task = _NOT_IN_NAMES.sub("-", corpus)
+        if len(plain) != 1 or not corpus_task or corpus_task in self.schemes:
             return {column: column for column in self.schemes}
-        return {column: of_corpus if column in plain else column for column in self.schemes}
+        return {column: corpus_task if column in plain else column for column in self.schemes}
 
 
 def holds_texts(source: Source) -> bool:
@@ -136,16 +136,16 @@ def _are_texts(rows: Sequence[Sequence[str]]) -> bool:
     of that word, and no word has a space inside.
     """
     names = [name.strip().lower() for name in rows[0]]
-    first = next((place for place, name in enumerate(names) if is_text_column(name)), None)
+    first = next((index for index, name in enumerate(names) if is_text_column(name)), None)
     if len(names) < 2 or first is None or not WORD_NAMES.isdisjoint(names):
         return False
     others = [row for row in rows[1:] if len(row) == len(names)]
     if any(" " in row[first].strip() for row in others):
         return True
     ends = [not any(map(str.strip, row)) for row in rows]
-    has_blank_line = any(blank and not all(ends[place:]) for place, blank in enumerate(ends))
+    has_blank_line = any(blank and not all(ends[index:]) for index, blank in enumerate(ends))
     repeats = any(
-        row[place] == name for row in others for place, name in enumerate(rows[0]) if place != first
+        row[index] == name for row in others for index, name in enumerate(rows[0]) if index != first
     )
     return not (has_blank_line or repeats)
 
@@ -237,12 +237,12 @@ def _refuse(source: Source, line: int, problem: str) -> NoReturn:
 
 
 @contextmanager
-def at(source: Source, place: str) -> Iterator[None]:
+def at(source: Source, location: str) -> Iterator[None]:
     """A context in which a ValueError becomes a CorpusError that names this line or row."""
     try:
         yield
     except ValueError as error:
-        raise CorpusError(f"{source}, {place}: {error}") from None
+        raise CorpusError(f"{source}, {location}: {error}") from None
 
 
 def _line(source: Source, number: int) -> AbstractContextManager[None]:
@@ -250,7 +250,7 @@ def _line(source: Source, number: int) -> AbstractContextManager[None]:
 
 
 def _tsv(source: Source, lines: Sequence[str]) -> Iterator[Row]:
-    return _of_one_width(source, enumerate((line.split("\t") for line in lines), start=1), "tabs")
+    return _with_equal_width(source, enumerate((line.split("\t") for line in lines), start=1), "tabs")
 
 
 def _csv(source: Source, lines: Sequence[str]) -> Iterator[Row]:
@@ -271,10 +271,10 @@ def _csv(source: Source, lines: Sequence[str]) -> Iterator[Row]:
                     problem = "has a carriage return inside; end lines with a line feed."
                 _refuse(source, number, problem)
 
-    return _of_one_width(source, rows(), "commas")
+    return _with_equal_width(source, rows(), "commas")
 
 
-def _of_one_width(source: Source, rows: Iterator[Row], separators: str) -> Iterator[Row]:
+def _with_equal_width(source: Source, rows: Iterator[Row], separators: str) -> Iterator[Row]:
     names: Sequence[str] = ()
     for number, values in rows:
         names = names or [name.strip() for name in values]

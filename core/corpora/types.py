@@ -97,14 +97,14 @@ class Planted:
     alphas: tuple[float, ...]
     ami: tuple[tuple[float, ...], ...]
 
-    def of(self, tasks: Sequence[str]) -> Planted | None:
+    def among(self, tasks: Sequence[str]) -> Planted | None:
         """The planted relations among these tasks, in their order; None for fewer than two."""
         places = [self.tasks.index(task) for task in tasks if task in self.tasks]
         if len(places) < 2:
             return None
         return Planted(
-            tuple(self.tasks[place] for place in places),
-            tuple(self.alphas[place] for place in places),
+            tuple(self.tasks[index] for index in places),
+            tuple(self.alphas[index] for index in places),
             tuple(tuple(self.ami[row][column] for column in places) for row in places),
         )
 

@@ -166,7 +166,7 @@ class Batches:
         self._pad = pad
         self._epoch_order = epoch_order
         if epoch_order.tasks is not None:
-            self._parts = [self._units.of(windows) for windows in epoch_order.tasks]
+            self._parts = [self._units.containing(windows) for windows in epoch_order.tasks]
         else:
             parts = np.zeros(text.windows, np.int64) if epoch_order.parts is None else epoch_order.parts
             parts = parts[self._units.starts]
@@ -213,7 +213,7 @@ class Batches:
     ) -> list[NDArray[np.int64]]:
         """The batches of a part's windows in a random order."""
         order = windows[rng.permutation(len(windows))]
-        return self._of_size(order) if borders is None else self._of_tokens(order, borders)
+        return self._by_size(order) if borders is None else self._by_tokens(order, borders)
 
     def _order_of_parts(self, counts: Sequence[int], rng: np.random.Generator) -> list[int]:
         """Which part each batch of an epoch comes from: one after the other, or drawn."""
@@ -221,7 +221,7 @@ class Batches:
         if self._epoch_order.tasks is None:
             return in_turn
         if self._epoch_order.by_size:
-            return [in_turn[place] for place in rng.permutation(len(in_turn))]
+            return [in_turn[index] for index in rng.permutation(len(in_turn))]
         left, order = np.array(counts), []
         while (open_parts := np.flatnonzero(left)).size:
             part = int(rng.choice(open_parts))
@@ -236,12 +236,12 @@ class Batches:
         """
         order = self._by_length(np.arange(len(self._units.starts)))
         if tokens is None:
-            batches = self._of_size(order)
+            batches = self._by_size(order)
         else:
-            batches = self._of_tokens(order, self._units.borders(order, tokens))
+            batches = self._by_tokens(order, self._units.borders(order, tokens))
         yield from map(self._batch, reversed(batches))
 
-    def _of_size(self, order: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    def _by_size(self, order: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """Windows that stand near each other in `order`; of like length where the epoch wants them so."""
         if not self._epoch_order.by_length:
             return [order[first : first + self._size] for first in range(0, len(order), self._size)]
@@ -252,7 +252,7 @@ class Batches:
             batches.extend(near[first : first + self._size] for first in range(0, len(near), self._size))
         return batches
 
-    def _of_tokens(self, order: NDArray[np.int64], borders: Sequence[int]) -> list[NDArray[np.int64]]:
+    def _by_tokens(self, order: NDArray[np.int64], borders: Sequence[int]) -> list[NDArray[np.int64]]:
         """Windows of like length among all: `order` decides which of the same length go together.
 
         The lengths of sorted windows are the same in every order, and so are the borders between batches.
@@ -322,18 +322,18 @@ class _Units:
         self.sizes = np.diff([*self.starts, text.windows])
         self.lengths = np.maximum.reduceat(text.lengths, self.starts) if text.windows else text.lengths
 
-    def of(self, windows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def containing(self, windows: NDArray[np.int64]) -> NDArray[np.int64]:
         """The units that these windows belong to."""
         return (np.cumsum(self._leads) - 1)[windows]
 
     def borders(self, order: NDArray[np.int64], tokens: int) -> list[int]:
         """Where batches of at most so many padded subwords begin and end among units of ascending lengths."""
         borders, windows = [0], 0
-        for place, (length, size) in enumerate(
+        for index, (length, size) in enumerate(
             zip(self.lengths[order].tolist(), self.sizes[order].tolist(), strict=True)
         ):
             if windows and (windows + size) * length > tokens:
-                borders.append(place)
+                borders.append(index)
                 windows = 0
             windows += size
         return [*borders, len(order)] if len(order) else borders

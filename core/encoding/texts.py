@@ -124,8 +124,8 @@ def _encode_texts(
     )
     windows: list[NDArray[np.int32]] = []
     second, follows, shortened, items = [], [], [], []
-    for place, text in enumerate(texts):
-        a, b = pieces[2 * place : 2 * place + 2]
+    for index, text in enumerate(texts):
+        a, b = pieces[2 * index : 2 * index + 2]
         if text.second is not None and together:
             kept_a, kept_b = _share(len(a), len(b), room - len(between))
             begins = len(prefix) + kept_a + len(between)

@@ -85,7 +85,7 @@ class SubwordTokenizer(Tokenizer):
         has ten times as many words as different ones. A word that the tokenizer drops altogether (a lone
         zero-width character) becomes the unknown subword: every word keeps a place.
         """
-        number = {word: place for place, word in enumerate(dict.fromkeys(words))}
+        number = {word: index for index, word in enumerate(dict.fromkeys(words))}
         which = np.fromiter(map(number.__getitem__, words), np.int64, len(words))
         different = self._split(list(number))
         counts = different.counts[which]
@@ -99,10 +99,12 @@ class SubwordTokenizer(Tokenizer):
             some = words[first : first + _AT_ONCE]
             encoded = backend.encode(some, is_pretokenized=True, add_special_tokens=False)
             pieces = np.asarray(encoded.ids, dtype=np.int32)
-            of_word = np.asarray(encoded.word_ids, dtype=np.int64)
-            count = np.bincount(of_word, minlength=len(some))
+            word_indices = np.asarray(encoded.word_ids, dtype=np.int64)
+            count = np.bincount(word_indices, minlength=len(some))
             dropped = np.flatnonzero(count == 0)
-            ids.append(np.insert(pieces, np.searchsorted(of_word, dropped), self.unknown).astype(np.int32))
+            ids.append(
+                np.insert(pieces, np.searchsorted(word_indices, dropped), self.unknown).astype(np.int32)
+            )
             counts.append(np.maximum(count, 1))
         return Pieces(np.concatenate(ids), np.concatenate(counts))
 
@@ -157,11 +159,11 @@ def _pretrained(source: str) -> Any:
         within, at_start = (
             list(inner(part, add_special_tokens=False)["input_ids"]) for part in (f" {text}", text)
         )
-        if _of_words(inner) in (within, at_start):
+        if _sample_subwords(inner) in (within, at_start):
             return inner
-        if _of_words(prefixed := load(add_prefix_space=True)) == within:
+        if _sample_subwords(prefixed := load(add_prefix_space=True)) == within:
             return prefixed
-        if _of_words(spaced := _with_leading_space(inner)) == within:
+        if _sample_subwords(spaced := _with_leading_space(inner)) == within:
             return spaced
     except (OSError, ValueError, ImportError, RuntimeError) as error:
         if "trust_remote_code" in str(error):
@@ -202,7 +204,7 @@ _SAMPLE = ("EU", "don't", "3.5", "EU")
 """Words that byte-level tokenizers read differently with and without a space, and in several parts."""
 
 
-def _of_words(tokenizer: Any) -> list[int] | None:
+def _sample_subwords(tokenizer: Any) -> list[int] | None:
     """The subwords of the sample's words; None where a word has others alone than beside others."""
 
     def split(*words: str) -> list[int]:

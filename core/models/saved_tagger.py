@@ -59,10 +59,10 @@ class SavedTagger:
         Each has the `top` most probable labels.
         """
         tokens = [tuple(sentence) for sentence in sentences]
-        of_words, of_sentences = self._tasks("words"), self._tasks("sentence")
-        if not of_words and not of_sentences:
+        word_tasks, sentence_tasks = self._tasks("words"), self._tasks("sentence")
+        if not word_tasks and not sentence_tasks:
             return [TaggedSentence(words, {}) for words in tokens]
-        whole = tuple(of_sentences)
+        whole = tuple(sentence_tasks)
         asked = self._truecased(
             [Sentence(words, dict.fromkeys(whole, ("",)), text_tasks=whole) for words in tokens]
         )
@@ -71,21 +71,21 @@ class SavedTagger:
         if self.context is not None:
             with _threads(1 if len(text.firsts) <= _FEW_WORDS else ALL_THREADS):
                 batches.context = self.context.read([sentence.tokens for sentence in asked], text)
-        best = self._best(text, batches, of_words | of_sentences, top)
+        best = self._best(text, batches, word_tasks | sentence_tasks, top)
         starts = text.sentences.tolist()
-        tags = {task: _word_tags(self.labels[task], *best[task]) for task in of_words}
+        tags = {task: _word_tags(self.labels[task], *best[task]) for task in word_tasks}
         answers: list[dict[str, TextAnswer]] = [{} for _ in tokens]
         if text.texts is not None:
             shortened = text.texts.shortened[text.texts.whole].tolist()
-            for task in of_sentences:
-                for place, item in enumerate(starts[:-1]):
-                    answers[place][task] = self._answer(
-                        task, *(of_items[item] for of_items in best[task]), shortened=shortened[place]
+            for task in sentence_tasks:
+                for index, item in enumerate(starts[:-1]):
+                    answers[index][task] = self._answer(
+                        task, *(item_values[item] for item_values in best[task]), shortened=shortened[index]
                     )
         return [
             TaggedSentence(
                 words,
-                {task: tuple(of_task[end - len(words) : end]) for task, of_task in tags.items()},
+                {task: tuple(task_tags[end - len(words) : end]) for task, task_tags in tags.items()},
                 answer,
             )
             for words, end, answer in zip(tokens, starts[1:], answers, strict=True)
@@ -105,10 +105,10 @@ class SavedTagger:
         kinds: tuple[Reads, ...] = ("text", "pair")
         for reads in kinds:
             alone = reads == "text"
-            places = [place for place, (_, second) in enumerate(texts) if alone or second is not None]
+            places = [index for index, (_, second) in enumerate(texts) if alone or second is not None]
             if not places or not self._tasks(reads):
                 continue
-            asked = (whole_text(texts[place][0], None if alone else texts[place][1]) for place in places)
+            asked = (whole_text(texts[index][0], None if alone else texts[index][1]) for index in places)
             sentences = self._truecased(list(asked))
             together = self.config.pair_encoding == "together"
             text, _ = encode_sentences(
@@ -118,10 +118,10 @@ class SavedTagger:
             assert text.texts is not None  # whole texts have them
             begins = np.flatnonzero(~text.texts.follows)
             shortened = np.logical_or.reduceat(text.texts.shortened, begins).tolist()
-            of_tasks = self._best(text, batches, self._tasks(reads), top)
-            for task, (probabilities, numbers) in of_tasks.items():
-                for row, place in enumerate(places):
-                    answers[place][task] = self._answer(
+            by_task = self._best(text, batches, self._tasks(reads), top)
+            for task, (probabilities, numbers) in by_task.items():
+                for row, index in enumerate(places):
+                    answers[index][task] = self._answer(
                         task, probabilities[row], numbers[row], shortened=shortened[row]
                     )
         return answers
@@ -166,19 +166,19 @@ class SavedTagger:
             for batch in batches.by_length(AT_ONCE["cpu"]):
                 logits = self.model(batch)
                 chosen = self.model.best(logits, batch).long()
-                of_tasks = self.model.probabilities(logits, batch)
+                by_task = self.model.probabilities(logits, batch)
                 read_for = None if batch.tasks is None else batch.tasks.repeat_interleave(batch.counts)
                 for task, number in tasks.items():
                     probabilities, numbers = best[task]
                     rows = slice(None) if read_for is None else torch.nonzero(read_for == number)[:, 0]
-                    of_labels, places = of_tasks[number][rows], batch.words[rows]
+                    label_probabilities, places = by_task[number][rows], batch.words[rows]
                     # A CRF chooses a sequence: the label of a word need not be its most probable one.
-                    first = of_labels.clone()
+                    first = label_probabilities.clone()
                     if not KINDS[self.schemes[task]].is_number:
                         first.scatter_add_(1, chosen[rows, number, None], torch.ones(len(first), 1))
                     ranked = first.topk(probabilities.shape[1], dim=1).indices
                     numbers[places] = ranked
-                    probabilities[places] = of_labels.gather(1, ranked)
+                    probabilities[places] = label_probabilities.gather(1, ranked)
         return best
 
     def _truecased(self, sentences: Sequence[Sentence]) -> Sequence[Sentence]:

@@ -53,9 +53,9 @@ class Heads(nn.Module):
             nn.init.uniform_(self.weight, -bound, bound)
             nn.init.uniform_(self.bias, -bound, bound)
 
-    def of(self, place: int) -> tuple[Tensor, Tensor]:
+    def weight_and_bias(self, index: int) -> tuple[Tensor, Tensor]:
         """Weight (C_t, D) and bias (C_t,) of the task at that place."""
-        rows = self.slices[place] if self.rows is None else self.rows[self.slices[place]]
+        rows = self.slices[index] if self.rows is None else self.rows[self.slices[index]]
         return self.weight[rows], self.bias[rows]
 
     def forward(self, words: Tensor, only: int | None = None) -> Tensor:
@@ -74,7 +74,7 @@ class Heads(nn.Module):
             return logits if self.rows is None else logits.index_select(1, self.rows)
         by_task = [words.new_zeros(words.shape[1], rows.stop - rows.start) for rows in self.slices]
         for task, own in enumerate(words, only or 0):
-            by_task[task] = nn.functional.linear(own, *self.of(task))
+            by_task[task] = nn.functional.linear(own, *self.weight_and_bias(task))
         return torch.cat(by_task, dim=1)
 
 
@@ -112,7 +112,7 @@ class MultiTaskTagger(nn.Module):
     @property
     def stacked(self) -> list[int]:
         """The numbers of the tasks whose heads are in the stack, in its order."""
-        return [task for task, place in enumerate(self._places) if place < len(self.heads.slices)]
+        return [task for task, index in enumerate(self._places) if index < len(self.heads.slices)]
 
     @property
     def tasks(self) -> int:
@@ -137,8 +137,10 @@ class MultiTaskTagger(nn.Module):
             return logits
         if texts is None or batch.texts is None:
             return torch.cat([logits, logits.new_zeros(len(logits), sum(self.pairs.sizes))], dim=1)
-        of_pairs = torch.cat(self.pairs(*texts), dim=1)
-        everywhere = of_pairs.new_zeros(len(logits), of_pairs.shape[1]).index_copy(0, batch.texts, of_pairs)
+        pair_logits = torch.cat(self.pairs(*texts), dim=1)
+        everywhere = pair_logits.new_zeros(len(logits), pair_logits.shape[1]).index_copy(
+            0, batch.texts, pair_logits
+        )
         return torch.cat([logits, everywhere], dim=1)
 
     def losses(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -175,7 +177,7 @@ class MultiTaskTagger(nn.Module):
         The gradient is then put together once, and not added up from a slice per task.
         """
         parts = torch.split(logits, self._sizes, dim=1)
-        return [parts[place] for place in self._places]
+        return [parts[index] for index in self._places]
 
 
 def make_tagger(

@@ -53,17 +53,17 @@ def save_task_folders(
 def _lack(tagger: SavedTagger, kind: TaskKind) -> str:
     """Why no class of Transformers computes this tagger's task of this kind; empty where one may."""
     encoder = tagger.model.encoder
-    of_words = kind.reads == "words"
+    is_word_task = kind.reads == "words"
     kept = isinstance(encoder, TaskEmbeddedTransformer) and not encoder.folds
     apart = kind.reads == "pair" and tagger.config.pair_encoding == "apart"
     for is_there, what in (
         (reads_words(tagger.config.encoder), "with an encoder that reads words"),
         (tagger.config.bilstm_hidden is not None, "with a BiLSTM on top"),
-        (of_words and bool(tagger.model.chains), "with a CRF"),
+        (is_word_task and bool(tagger.model.chains), "with a CRF"),
         (kept, "with task embeddings that are no part of a bias"),
         (apart, "that reads the texts of a pair apart (pair_encoding=together is exported)"),
         (
-            not of_words and tagger.model.pooled_by == "mean",
+            not is_word_task and tagger.model.pooled_by == "mean",
             "of the mean over a text's subwords (pooling=cls is exported)",
         ),
     ):
@@ -86,19 +86,21 @@ def _save_task(tagger: SavedTagger, task: str, folder: Path, facts: Mapping[str,
     state = (
         encoder.folded_state(number) if isinstance(encoder, TaskEmbeddedTransformer) else inner.state_dict()
     )
-    of_words = kind.reads == "words"
+    is_word_task = kind.reads == "words"
     loader = (
         transformers.AutoModelForTokenClassification
-        if of_words
+        if is_word_task
         else transformers.AutoModelForSequenceClassification
     )
-    weight, bias = (value.detach() for value in tagger.model.heads.of(tagger.model.stacked.index(number)))
+    weight, bias = (
+        value.detach() for value in tagger.model.heads.weight_and_bias(tagger.model.stacked.index(number))
+    )
     if kind.is_number:
         low, high = tagger.scales[task]
         weight, bias = weight * (high - low), bias * (high - low) + low
     try:
         model = loader.from_config(_config(tagger, task, inner.config, kind, facts))
-        problem = _problem(model, state, weight, bias, _set_words if of_words else _set_text)
+        problem = _problem(model, state, weight, bias, _set_words if is_word_task else _set_text)
     except ValueError:
         problem = "it offers none"
     if problem:

@@ -72,11 +72,11 @@ class PairHeads(nn.Module):
     def forward(self, u: Tensor, v: Tensor) -> list[Tensor]:
         """Each task's logits (m, C), or numbers (m, 1). u and v are (m, D), or (T', m, D) by task."""
         every = [(u, v)] * len(self._tasks) if u.dim() == 2 else list(zip(u, v, strict=True))
-        return [self._answer(place, *texts) for place, texts in enumerate(every)]
+        return [self._answer(index, *texts) for index, texts in enumerate(every)]
 
-    def _answer(self, place: int, u: Tensor, v: Tensor) -> Tensor:
-        task = self._tasks[place]
-        layer = self.layers[place % len(self.layers)]
+    def _answer(self, index: int, u: Tensor, v: Tensor) -> Tensor:
+        task = self._tasks[index]
+        layer = self.layers[index % len(self.layers)]
         if isinstance(layer, nn.Identity):
             z = torch.relu(nn.functional.cosine_similarity(u, v, dim=-1))[:, None]
         else:
@@ -140,12 +140,12 @@ class ChainOutput:
         return self.chain.loss(logits[words], labels[words], batch.word_counts)
 
     def best(self, logits: Tensor, batch: Batch) -> Tensor:
-        return self._of_words(self.chain.decode, logits, batch)
+        return self._on_words(self.chain.decode, logits, batch)
 
     def probabilities(self, logits: Tensor, batch: Batch) -> Tensor:
-        return self._of_words(self.chain.marginals, logits, batch)
+        return self._on_words(self.chain.marginals, logits, batch)
 
-    def _of_words(self, compute: Callable[[Tensor, Tensor], Tensor], logits: Tensor, batch: Batch) -> Tensor:
+    def _on_words(self, compute: Callable[[Tensor, Tensor], Tensor], logits: Tensor, batch: Batch) -> Tensor:
         if batch.texts is None or batch.word_counts is None:
             return compute(logits, batch.counts)
         words = _words(batch)

@@ -55,7 +55,7 @@ def train_here(store: Store, config: RunConfig, watch: Sink, folder: Path | None
     except (NotOwner, RunNotFound):
         raise
     except Exception as error:
-        store.finish(run_id, RunState.FAILED, error=ErrorInfo.of(error), owner=owner)
+        store.finish(run_id, RunState.FAILED, error=ErrorInfo.from_error(error), owner=owner)
         raise
     except KeyboardInterrupt:
         _cancel(store, run_id, owner)

@@ -53,7 +53,7 @@ def boot_id() -> str:
     known = Path("/proc/sys/kernel/random/boot_id")
     start = known.read_text().strip() if known.is_file() else f"{psutil.boot_time():.0f}"
     places = [Path("/proc/self/ns") / name for name in ("pid", "time")]
-    namespaces = " ".join(os.readlink(place) for place in places if place.is_symlink())
+    namespaces = " ".join(os.readlink(link) for link in places if link.is_symlink())
     machine = Path("/etc/machine-id")
     identity = machine.read_text().strip() if machine.is_file() else ""
     return f"{start}/{_short(namespaces)}/{_short(identity)}"

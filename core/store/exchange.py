@@ -88,21 +88,21 @@ class Exchange(Runs, Metrics, Results):
         row["tags"] = json.dumps(sorted(run.keywords), ensure_ascii=False)
         with self.transaction() as connection:
             run_id = int(connection.execute(insert(runs).returning(runs.c.id), row).scalar_one())
-            of_run = {"run_id": run_id}
+            run_key = {"run_id": run_id}
             history = [
-                of_run | {"time": event.time.timestamp(), "kind": event.kind, "message": event.message}
+                run_key | {"time": event.time.timestamp(), "kind": event.kind, "message": event.message}
                 for event in record.history
             ]
             rows: dict[Any, list[dict[str, Any]]] = {
                 events: history,
-                facts: [of_run | {"facts": json.dumps(run.facts, ensure_ascii=False)}],
+                facts: [run_key | {"facts": json.dumps(run.facts, ensure_ascii=False)}],
                 scores: [
-                    score_row(score) | of_run | {"split": score.split, "epoch": score.epoch}
+                    score_row(score) | run_key | {"split": score.split, "epoch": score.epoch}
                     for score in record.scores
                 ],
                 figures: [row for score in record.scores for row in figure_rows(score, run_id, score.split)],
                 predictions: prediction_rows(run_id, record.predictions),
-                snapshots: [{**snapshot, **of_run} for snapshot in record.snapshots],
+                snapshots: [{**snapshot, **run_key} for snapshot in record.snapshots],
             }
             for table, added in rows.items():
                 if added:

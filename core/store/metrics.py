@@ -136,9 +136,9 @@ class Metrics(Database):
         with self.transaction(write=False) as connection:
             for chunk in in_chunks(run_ids):
                 # A seek per run and key: SQLite finds a maximum at the end of the primary key's range.
-                of_key = select(func.max(metrics.c.step))
-                of_key = of_key.where(metrics.c.run_id == runs.c.id, metrics.c.key_id == metric_keys.c.id)
-                steps = select(runs.c.id, of_key.scalar_subquery()).where(runs.c.id.in_(chunk))
+                newest = select(func.max(metrics.c.step))
+                newest = newest.where(metrics.c.run_id == runs.c.id, metrics.c.key_id == metric_keys.c.id)
+                steps = select(runs.c.id, newest.scalar_subquery()).where(runs.c.id.in_(chunk))
                 steps = steps.join_from(runs, metric_keys, onclause=metric_keys.c.id.is_not(None))
                 for run_id, step in connection.execute(steps):
                     if step is not None and step > last.get(run_id, -1):

@@ -80,7 +80,7 @@ class ErrorInfo:
     """The error's fields (`MRNLabError.data`), kept as `error` among the facts of a run that has some."""
 
     @classmethod
-    def of(cls, error: Exception) -> ErrorInfo:
+    def from_error(cls, error: Exception) -> ErrorInfo:
         """An error as it is stored: ours speak for themselves, others are introduced."""
         lines = "".join(traceback.format_exception(error)).splitlines()
         message = str(error).strip() or type(error).__name__

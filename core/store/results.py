@@ -78,21 +78,21 @@ class Results(Database):
         with self.transaction(write=False) as connection:
             rows = sorted(read(connection, scores, *columns, report))
             if with_reports if with_figures is None else with_figures:
-                for run_id, of_split, task, name, value in read(connection, figures, *figures.c):
-                    named[run_id, of_split, task][name] = value
+                for run_id, found_split, task, name, value in read(connection, figures, *figures.c):
+                    named[run_id, found_split, task][name] = value
         return [
             StoredScore(
                 run_id=run_id,
-                split=of_split,
+                split=found_split,
                 task=task,
                 epoch=epoch,
                 score_name=score_name,
                 score=math.nan if score is None else score,
                 tokens=tokens,
-                figures=named.get((run_id, of_split, task), {}),
+                figures=named.get((run_id, found_split, task), {}),
                 report=json.loads(text) if with_reports else {},
             )
-            for run_id, of_split, task, epoch, score_name, score, tokens, text in rows
+            for run_id, found_split, task, epoch, score_name, score, tokens, text in rows
         ]
 
     def mean_scores(self, split: str, task: str | None = None) -> dict[int, float]:
@@ -172,9 +172,9 @@ def score_row(score: TaskScore) -> dict[str, Any]:
 
 def figure_rows(score: TaskScore, run_id: int, split: str) -> list[dict[str, Any]]:
     """The rows of a score's defined figures."""
-    of_task = {"run_id": run_id, "split": split, "task": score.task}
+    score_key = {"run_id": run_id, "split": split, "task": score.task}
     return [
-        of_task | {"name": name, "value": value}
+        score_key | {"name": name, "value": value}
         for name, value in score.figures.items()
         if math.isfinite(value)
     ]

@@ -316,7 +316,7 @@ def _some_facts(
 
     The database extracts them, for facts may be megabytes; what it does not take for JSON is read here.
     """
-    of_runs = facts.c.run_id.in_(ids)
+    is_requested = facts.c.run_id.in_(ids)
     is_server = connection.dialect.name == "postgresql"
     # SQLite keeps JSON as text; a cast would make a number of it.
     document: Any = cast(facts.c.facts, JSON) if is_server else type_coerce(facts.c.facts, JSON)
@@ -327,9 +327,9 @@ def _some_facts(
     named = (case((is_object, document[name].as_string()), else_=None) for name in _NAMED_FACTS)
     try:
         with connection.begin_nested():
-            rows = connection.execute(select(facts.c.run_id, is_object, *named).where(of_runs)).all()
+            rows = connection.execute(select(facts.c.run_id, is_object, *named).where(is_requested)).all()
     except DataError:  # PostgreSQL refuses the statement where one text is no JSON
-        rows = connection.execute(select(facts.c.run_id, false()).where(of_runs)).all()
+        rows = connection.execute(select(facts.c.run_id, false()).where(is_requested)).all()
     yield from ((row[0], row[2:], None) for row in rows if row[1])
     if others := [row[0] for row in rows if not row[1]]:
         texts = select(facts.c.run_id, facts.c.facts).where(facts.c.run_id.in_(others))
@@ -386,8 +386,8 @@ def parse_facts(text: str) -> tuple[Mapping[str, Any], str | None]:
         # Strictly: what is kept is the JSON itself, in which a number must be one.
         checked = _facts_of_now().validate_json(text, strict=True)
     except ValidationError as error:
-        if place := shortened(".".join(map(str, error.errors()[0]["loc"])), _LONGEST_PROBLEM):
-            return _NO_FACTS, f"{_OTHER_VERSION}: its facts are not as this one has them, at {place}."
+        if path := shortened(".".join(map(str, error.errors()[0]["loc"])), _LONGEST_PROBLEM):
+            return _NO_FACTS, f"{_OTHER_VERSION}: its facts are not as this one has them, at {path}."
         return _NO_FACTS, f"{_DAMAGED}: its facts are no JSON object."
     except ValueError:
         return _NO_FACTS, f"{_DAMAGED}: its facts are no JSON object."

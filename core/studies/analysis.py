@@ -147,7 +147,7 @@ def _outcome(
     candidates = setting_runs.candidates[name]
     needed = {
         *setting_runs.search_of(name, *candidates),
-        *(run for candidate in candidates for run in candidate.of(seeds)),
+        *(run for candidate in candidates for run in candidate.runs_with(seeds)),
     }
     lost = sum(run in failed for run in needed)
     published = {
@@ -166,7 +166,7 @@ def _outcome(
         by_seed[RARE] = rare
     learned = [
         correlation
-        for run in candidate.of(seeds)
+        for run in candidate.runs_with(seeds)
         if run in test.by_run and (correlation := _learned(run, targets, test)) is not None
     ]
     return Outcome(
@@ -257,14 +257,14 @@ def table_view(study: Study, part: str, results: Sequence[Result]) -> TableView 
 
     A setting whose `model` is empty has no row in it.
     """
-    of_part = [result for result in results if result.setting.part == part and result.setting.model]
-    if part not in study.papers or not of_part:
+    part_results = [result for result in results if result.setting.part == part and result.setting.model]
+    if part not in study.papers or not part_results:
         return None
     rows = {
         f"{result.setting.model} ({outcome.method.title})": outcome
-        for result in of_part
+        for result in part_results
         for outcome in result.outcomes
     }
     paper = study.papers[part]
     has_mean = any(MEAN in row.scores for row in paper.reported)
-    return TableView(paper, (*of_part[0].setting.targets, *[MEAN] * has_mean), rows)
+    return TableView(paper, (*part_results[0].setting.targets, *[MEAN] * has_mean), rows)

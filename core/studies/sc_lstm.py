@@ -152,7 +152,7 @@ def _share(percent: int, tasks: tuple[str, ...], methods: tuple[str, ...], **bas
 _GRID = _setting("grid search", _ALL_TASKS, (*_SIZED, "sc-lstm-sizes"), corpus=_CORPUS, **_PUBLISHED)
 
 
-def _of_main_task(task: str) -> Setting:
+def _main_task_setting(task: str) -> Setting:
     """Sizes and orders chosen for one task: the paper reports LSTM-s and LSTM-d by their best for each."""
     return replace(
         _GRID,
@@ -192,7 +192,7 @@ _SETTINGS = (
         for tasks in _SUBSETS
     ),
     _GRID,
-    *(_of_main_task(task) for task in _ALL_TASKS),
+    *(_main_task_setting(task) for task in _ALL_TASKS),
     _DEMO,
 )
 

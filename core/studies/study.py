@@ -114,7 +114,7 @@ def frozen_setting(
 
 def beside_simulated(task: str, number: int) -> str:
     """The names of a task and of so many simulated ones, with spaces."""
-    return " ".join([task, *(f"sim-{place}" for place in range(1, number + 1))])
+    return " ".join([task, *(f"sim-{index}" for index in range(1, number + 1))])
 
 
 @dataclass(frozen=True)
@@ -257,7 +257,7 @@ class Candidate:
     runs: Mapping[int, tuple[RunConfig, ...]]
     search: Mapping[int, tuple[RunConfig, ...]]
 
-    def of(self, seeds: Iterable[int]) -> list[RunConfig]:
+    def runs_with(self, seeds: Iterable[int]) -> list[RunConfig]:
         """The runs with these seeds."""
         return [run for seed in seeds for run in self.runs[seed]]
 
@@ -285,7 +285,7 @@ class SettingRuns:
         runs = dict.fromkeys(self.bases.values())
         for method, candidates in self.candidates.items():
             for candidate in candidates:
-                runs |= dict.fromkeys([*self.search_of(method, candidate), *candidate.of(self.seeds)])
+                runs |= dict.fromkeys([*self.search_of(method, candidate), *candidate.runs_with(self.seeds)])
         return list(runs)
 
     def base_of(self, run: RunConfig) -> RunConfig | None:
@@ -299,9 +299,9 @@ class SettingRuns:
 
 
 def with_runs(
-    study: Study, setting: Setting, place: Callable[[RunConfig], RunConfig] = lambda run: run
+    study: Study, setting: Setting, resolve: Callable[[RunConfig], RunConfig] = lambda run: run
 ) -> SettingRuns:
-    """The setting with its candidates as runs. `place` is applied to each, for folders by their whole path.
+    """The setting with its candidates as runs. `resolve` is applied to each, for absolute paths.
 
     Raises ConfigError where a candidate does not make a run.
     """
@@ -310,25 +310,25 @@ def with_runs(
     def with_all_seeds(
         values: Mapping[str, Any], base: Mapping[str, Any]
     ) -> dict[int, tuple[RunConfig, ...]]:
-        runs = [with_seeds(place(run), seeds) for run in expand(values, {"seed": seeds[:1]}, preset=base)]
+        runs = [with_seeds(resolve(run), seeds) for run in expand(values, {"seed": seeds[:1]}, preset=base)]
         return dict(zip(seeds, zip(*runs, strict=True), strict=True))
 
     bases: dict[int, RunConfig] = {}
     if setting.added_to:
         others = tuple(task for task in setting.base["tasks"] if task not in setting.targets)
-        of_seeds = with_all_seeds({**setting.added_to, "tasks": others}, setting.base)
-        bases = {seed: run for seed, (run,) in of_seeds.items()}
+        by_seed = with_all_seeds({**setting.added_to, "tasks": others}, setting.base)
+        bases = {seed: run for seed, (run,) in by_seed.items()}
 
     def runs_of(values: Mapping[str, Any], base: Mapping[str, Any]) -> dict[int, tuple[RunConfig, ...]]:
         fields = {**base, **values}
-        of_targets = tuple(task for task in fields["tasks"] if task in setting.targets)
-        if not of_targets:
+        target_tasks = tuple(task for task in fields["tasks"] if task in setting.targets)
+        if not target_tasks:
             return dict.fromkeys(seeds, ())
         if fields.get("paradigm") == "stl":  # of another task it would count for nothing
-            values = {**values, "tasks": of_targets}
+            values = {**values, "tasks": target_tasks}
         if bases and fields.get("prior") == PREDICTED:
             named = BY_CONFIGURATION + bases[seeds[0]].configuration_id
-            values = {**values, "tasks": of_targets, "added_to": named}
+            values = {**values, "tasks": target_tasks, "added_to": named}
         return with_all_seeds(values, base)
 
     def candidate(values: Mapping[str, Any]) -> Candidate:
@@ -405,7 +405,7 @@ def planned_runs(setting_runs: SettingRuns, dev: DevScores, failed: Collection[R
     plan: list[StudyRun] = []
     for method, candidates in setting_runs.candidates.items():
         search = dict.fromkeys(setting_runs.search_of(method, *candidates))
-        counts = frozenset(run for candidate in candidates for run in candidate.of(setting_runs.seeds))
+        counts = frozenset(run for candidate in candidates for run in candidate.runs_with(setting_runs.seeds))
         for run in search:
             stage = "search, final" if run in counts else "search"
             plan.append(StudyRun(setting_runs.setting.name, method, stage, run))
@@ -415,7 +415,7 @@ def planned_runs(setting_runs: SettingRuns, dev: DevScores, failed: Collection[R
         to_choose = () if chosen is not None else setting_runs.methods[method].searched
         plan += [
             StudyRun(setting_runs.setting.name, method, "final", run, to_choose)
-            for run in (chosen or candidates[0]).of(setting_runs.seeds)
+            for run in (chosen or candidates[0]).runs_with(setting_runs.seeds)
             if run not in search
         ]
     bases: dict[RunConfig, str] = {}

@@ -32,16 +32,16 @@ class Confusion:
 def summed(parts: Sequence[Confusion]) -> Confusion:
     """The sum over predictions of the same sentences, by seeds say; labels by how many are annotated."""
     names = list(dict.fromkeys(name for part in parts for name in (*part.gold, *part.predicted)))
-    place = {name: number for number, name in enumerate(names)}
+    index = {name: number for number, name in enumerate(names)}
     counts = np.zeros((len(names), len(names)), dtype=np.int64)
 
     def cells(rows: Iterable[str], columns: Iterable[str]) -> tuple[Any, ...]:
-        return np.ix_([place[name] for name in rows], [place[name] for name in columns])
+        return np.ix_([index[name] for name in rows], [index[name] for name in columns])
 
     for part in parts:
         counts[cells(part.gold, part.predicted)] += part.counts
     last = {OTHER_WORDS: 1, NOTHING: 2}
-    order = sorted(names, key=lambda name: (last.get(name, 0), -counts[place[name]].sum(), name))
+    order = sorted(names, key=lambda name: (last.get(name, 0), -counts[index[name]].sum(), name))
     rows = [name for name in order if any(name in part.gold for part in parts)]
     columns = [name for name in order if any(name in part.predicted for part in parts)]
     return Confusion(tuple(rows), tuple(columns), counts[cells(rows, columns)])

@@ -351,28 +351,30 @@ def _nearly(words: Counter[str]) -> Notation | None:
 
 def _odd_label(splits: Mapping[Split, Column], words: Counter[str], known: Notation) -> OddLabel:
     """The first label that is not one of spans in this spelling, and its possible meaning."""
-    of_spans = {kind for kind in words if kind not in ("", "_") and known.spelling.part(kind)}
+    labels_of_spans = {kind for kind in words if kind not in ("", "_") and known.spelling.part(kind)}
     is_missing_outside = words.keys().isdisjoint(("O", "o"))
     for split, column in splits.items():
         for number, row in enumerate(column):
-            for place, label in enumerate(row):
-                if label in of_spans or label == "" or (label == "_" and not is_missing_outside):
+            for index, label in enumerate(row):
+                if label in labels_of_spans or label == "" or (label == "_" and not is_missing_outside):
                     continue
-                total = sum(words[kind] for kind in of_spans - {"O", "o"})
-                return OddLabel(split, number, place, label, total, _meaning(label, known, of_spans, words))
+                total = sum(words[kind] for kind in labels_of_spans - {"O", "o"})
+                return OddLabel(
+                    split, number, index, label, total, _meaning(label, known, labels_of_spans, words)
+                )
     raise AssertionError("no label is odd")
 
 
-def _meaning(label: str, known: Notation, of_spans: set[str], words: Counter[str]) -> list[str]:
+def _meaning(label: str, known: Notation, labels_of_spans: set[str], words: Counter[str]) -> list[str]:
     spelling = known.spelling
-    types = {part[1] for kind in of_spans if (part := spelling.part(kind)) and part != _OUTSIDE}
+    types = {part[1] for kind in labels_of_spans if (part := spelling.part(kind)) and part != _OUTSIDE}
     if label in types:
         return [spelling.write("B", label), spelling.write("I", label)]
     for other in _TYPED:
         if (part := other.part(label)) and part != _OUTSIDE and (part[1] in types or other.form[0] == "B"):
             return [spelling.write(*part)]
     # Where nobody wrote O, the one label that is none of spans stands for it.
-    stands_for_o = "O" not in words and bool(types) and len(_kinds(words) - of_spans) <= 1
+    stands_for_o = "O" not in words and bool(types) and len(_kinds(words) - labels_of_spans) <= 1
     return ["O"] if label in _ZEROS or label in NOT_ANNOTATED or stands_for_o else []
 
 

@@ -202,9 +202,9 @@ def _label_report(gold: Gold, predicted: Ints) -> Report:
     f1 = 2 * hits / np.maximum(guesses + support, 1)
     columns = (precision.tolist(), recall.tolist(), f1.tolist(), support.tolist())
     return {
-        label: {number: column[place] for number, column in zip(REPORT_NUMBERS, columns, strict=True)}
-        for label, place in sorted(zip(gold.names, range(labels), strict=True))
-        if support[place] or guesses[place]
+        label: {number: column[index] for number, column in zip(REPORT_NUMBERS, columns, strict=True)}
+        for label, index in sorted(zip(gold.names, range(labels), strict=True))
+        if support[index] or guesses[index]
     }
 
 

@@ -32,15 +32,15 @@ def spans(labels: Sequence[str]) -> list[Span]:
     """
     complete: list[Span] = []
     start, type_ = 0, ""
-    for place, label in enumerate((*labels, "O")):
+    for index, label in enumerate((*labels, "O")):
         prefix, _, next_type = label.partition("-")
         if label != "O" and (prefix not in ("B", "I") or not next_type):
-            raise ValueError(f"'{label}' (word {place + 1}) is not O, B- or I- and a type")
+            raise ValueError(f"'{label}' (word {index + 1}) is not O, B- or I- and a type")
         if type_ and (prefix != "I" or next_type != type_):
-            complete.append(Span(start, place, type_))
+            complete.append(Span(start, index, type_))
             type_ = ""
         if label != "O" and not type_:
-            start, type_ = place, next_type
+            start, type_ = index, next_type
     return complete
 
 
@@ -79,11 +79,11 @@ def numbered(gold: Labels, predicted: Labels) -> tuple[Gold, Ints]:
         if len(true) != len(guess):
             raise ValueError(f"sentence {number}: {len(true)} gold labels and {len(guess)} predicted ones")
     flat = [label for column in (gold, predicted) for labels in column for label in labels]
-    place = {label: number for number, label in enumerate(dict.fromkeys(flat))}
-    codes = np.fromiter(map(place.__getitem__, flat), dtype=np.int64, count=len(flat))
+    index = {label: number for number, label in enumerate(dict.fromkeys(flat))}
+    codes = np.fromiter(map(index.__getitem__, flat), dtype=np.int64, count=len(flat))
     lengths = np.array([len(labels) for labels in gold], dtype=np.int64)
     words = int(lengths.sum())
-    return Gold(tuple(place), codes[:words], lengths), codes[words:]
+    return Gold(tuple(index), codes[:words], lengths), codes[words:]
 
 
 def labels_by_sentence(gold: Gold, numbers: Ints) -> list[list[str]]:
@@ -139,7 +139,7 @@ def _notation(names: Sequence[str]) -> tuple[tuple[str, ...], Flags, Ints]:
         if name != "O" and (prefix not in ("B", "I") or not type_):
             raise ValueError(f"'{name}' is not O, B- or I- and a type")
     types = sorted({type_ for _, _, type_ in split} - {""})
-    number = {type_: place for place, type_ in enumerate(types)} | {"": -1}
+    number = {type_: index for index, type_ in enumerate(types)} | {"": -1}
     begins = np.array([prefix == "B" for prefix, _, _ in split], dtype=bool)
     return tuple(types), begins, np.array([number[type_] for _, _, type_ in split], dtype=np.int64)
 
@@ -207,5 +207,5 @@ def seqeval_spans(gold: Gold, numbers: Ints) -> FlatSpans:
 
 def _types(names: Sequence[str]) -> Ints:
     types = [name[1:].partition("-")[2] if "-" in name[1:] else name[1:] for name in names]
-    place = {type_: number for number, type_ in enumerate(dict.fromkeys(type_ or "_" for type_ in types))}
-    return np.array([place[type_ or "_"] for type_ in types], dtype=np.int64)
+    index = {type_: number for number, type_ in enumerate(dict.fromkeys(type_ or "_" for type_ in types))}
+    return np.array([index[type_ or "_"] for type_ in types], dtype=np.int64)

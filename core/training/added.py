@@ -65,7 +65,7 @@ def added(
     counts = soft_counts(names, (*base_heads.labels, task.labels), together, words.seen)
     alignment = align(alignment_name, counts)
     linked_by = [torch.from_numpy(link) for link in links(alignment, counts)]
-    linked = [place for place, link in enumerate(linked_by) if link.any()]
+    linked = [index for index, link in enumerate(linked_by) if link.any()]
     mean = torch.zeros(len(task.labels), heads.weight.shape[1] + 1, dtype=torch.float64)
     weights = torch.zeros(0, dtype=torch.float64)
     if linked:
@@ -120,9 +120,9 @@ def _share_of_names(labels: Sequence[str], seen: Matrix, others: Sequence[str]) 
 
 
 def _reason(names: Sequence[str], by_name: Sequence[bool]) -> str:
-    of_name = [name for name, named in zip(names, by_name, strict=True) if named]
+    joined_by_name = [name for name, named in zip(names, by_name, strict=True) if named]
     others = [name for name, named in zip(names, by_name, strict=True) if not named]
-    parts = [f"{all_of(of_name)} by label name"] * bool(of_name)
+    parts = [f"{all_of(joined_by_name)} by label name"] * bool(joined_by_name)
     parts += [f"{all_of(others)} by what the heads say of the training words"] * bool(others)
     return f"auto links the labels of {' and those of '.join(parts)}"
 

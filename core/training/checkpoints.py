@@ -140,7 +140,7 @@ def _identity(run: TrainingRun) -> str:
     digest.update(run.encoder_fingerprint.encode())
     for part in run.model.modules():
         if isinstance(part, TrainedRows):  # the other rows are not in the state, but in the encoder's files
-            digest.update(part.pretrained[part.place < len(part.rows)].cpu().numpy().tobytes())
+            digest.update(part.pretrained[part.index < len(part.rows)].cpu().numpy().tobytes())
     if run.base_heads is not None:
         digest.update(torch.cat(list(run.base_heads.heads)).numpy().tobytes())
     for name, split in run.splits.items():

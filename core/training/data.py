@@ -69,13 +69,13 @@ def _gold_numbers(
     sentences: Sequence[Sentence], text: EncodedText, tasks: Sequence[Task]
 ) -> NDArray[np.float32] | None:
     """(N, T): the gold numbers of the tasks that have numbers; None where no task does."""
-    of_numbers = {place: task for place, task in enumerate(tasks) if KINDS[task.scheme].is_number}
-    if not of_numbers:
+    number_tasks = {index: task for index, task in enumerate(tasks) if KINDS[task.scheme].is_number}
+    if not number_tasks:
         return None
     scores = np.zeros((len(text.firsts), len(tasks)), dtype=np.float32)
-    for place, task in of_numbers.items():
+    for index, task in number_tasks.items():
         columns = [sentence.labels.get(task.name) for sentence in sentences]
-        scores[labelled_items(sentences, task.name), place] = [float(each[0]) for each in columns if each]
+        scores[labelled_items(sentences, task.name), index] = [float(each[0]) for each in columns if each]
     return scores
 
 

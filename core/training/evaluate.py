@@ -160,10 +160,10 @@ def _column(split: SplitData, index: int, task: TaskFacts) -> _Column:
     flat = list(chain.from_iterable(columns))
     if KINDS[task.scheme].is_number:
         names = tuple(dict.fromkeys(flat))
-        place = {name: number for number, name in enumerate(names)}
-        numbers = np.array([place[label] for label in flat], dtype=np.int64)
+        number_of = {name: number for number, name in enumerate(names)}
+        numbers = np.array([number_of[label] for label in flat], dtype=np.int64)
     elif len(unseen := np.flatnonzero(numbers == IGNORED)):
-        labels = [flat[place] for place in unseen.tolist()]
+        labels = [flat[row] for row in unseen.tolist()]
         names = (*names, *dict.fromkeys(labels))
         numbers[unseen] = list(map(names.index, labels))
     return _Column(

@@ -73,10 +73,10 @@ def gradient_cosines(
         losses = sums / counts.clamp_min(1)
         tasks = [task for task, words in enumerate(counts.tolist()) if words and not is_measured[task]]
         for task in tasks:
-            of_task = torch.autograd.grad(
+            task_gradients = torch.autograd.grad(
                 losses[task], weights, retain_graph=task != tasks[-1], materialize_grads=True
             )
-            gradients[task] = torch.cat([gradient.flatten() for gradient in of_task])
+            gradients[task] = torch.cat([gradient.flatten() for gradient in task_gradients])
             is_measured[task] = True
     products = gradients @ gradients.T
     norms = products.diag().sqrt()

@@ -333,14 +333,14 @@ def _prior(
     if config.prior is None or config.alignment is None or config.lambda_ is None or config.learn is None:
         return NoPrior(), {}, ()  # STL and MTL
     stacked = model.stacked
-    left_out = tuple(task.name for place, task in enumerate(tasks) if place not in stacked)
+    left_out = tuple(task.name for index, task in enumerate(tasks) if index not in stacked)
     notes: tuple[str, ...] = ()
     if left_out:
         notes = (
             f"The prior leaves out {', '.join(left_out)}: pairs that are read apart have heads of another "
             "shape.",
         )
-    tasks = [tasks[place] for place in stacked]
+    tasks = [tasks[index] for index in stacked]
     counts = LabelCounts.from_words(
         [task.name for task in tasks], [task.labels for task in tasks], train.labels[:, stacked]
     )

@@ -52,6 +52,6 @@ def check_trainable(config: RunConfig, tasks: Sequence[Task]) -> None:
                 )
         return
     encoder_trains = config.encoder_training != FROZEN or has_bilstm(config.encoder)
-    of_cosines = len(pairs) == len(tasks) and all(KINDS[task.scheme].is_number for task in pairs)
-    if not encoder_trains and of_cosines:
+    has_only_cosines = len(pairs) == len(tasks) and all(KINDS[task.scheme].is_number for task in pairs)
+    if not encoder_trains and has_only_cosines:
         raise NothingToLearn([task.name for task in tasks])

@@ -250,16 +250,17 @@ def read_loss_log(path: Path) -> dict[str, LossCurve]:
     return curves
 
 
-def _log_line(line: str, place: str) -> tuple[str, float, float]:
+def _log_line(line: str, location: str) -> tuple[str, float, float]:
     match = _LOG_LINE.fullmatch(line)
     if not match:
-        raise CorpusError(f"{place}: expected `Iter N, task T, loss L`, not '{shortened(line.strip())}'.")
+        raise CorpusError(f"{location}: expected `Iter N, task T, loss L`, not '{shortened(line.strip())}'.")
     step, task, loss = match.groups()
     if not 1 <= float(step) <= MOST_STEP:
         raise CorpusError(
-            f"{place}: the step '{shortened(step)}' is not from 1 to {MOST_STEP:,}; count the steps from 1."
+            f"{location}: the step '{shortened(step)}' is not from 1 to {MOST_STEP:,}; count the steps "
+            "from 1."
         )
     try:
         return task, float(step), float(loss)
     except ValueError:
-        raise CorpusError(f"{place}: the loss '{shortened(loss)}' is not a number.") from None
+        raise CorpusError(f"{location}: the loss '{shortened(loss)}' is not a number.") from None

@@ -262,9 +262,9 @@ def _front(formulas: list[Formula], kept: int) -> list[Formula]:
     front: list[Formula] = []
     least = math.inf
     for length in sorted({formula.length for formula in formulas}):
-        of_length = sorted((f for f in formulas if f.length == length), key=lambda each: each.train_mse)
-        front += [formula for formula in of_length[:kept] if formula.train_mse < least]
-        least = min(least, of_length[0].train_mse)
+        same_length = sorted((f for f in formulas if f.length == length), key=lambda each: each.train_mse)
+        front += [formula for formula in same_length[:kept] if formula.train_mse < least]
+        least = min(least, same_length[0].train_mse)
     return front
 
 

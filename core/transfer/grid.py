@@ -36,10 +36,10 @@ def cells(table: pd.DataFrame) -> pd.DataFrame:
 
 def factors(table: pd.DataFrame, part: str) -> tuple[dict[str, Floats], Floats]:
     """The factors and F1 of that part's cells with artificial tasks, to learn formulas from."""
-    of_part = cells(table[(table["part"] == part) & (table["T"] > 0)]).rename(
+    part_rows = cells(table[(table["part"] == part) & (table["T"] > 0)]).rename(
         columns={"n_ner": "n"} if "n" in FACTORS[part] else {}
     )
-    return {name: of_part[name].to_numpy(float) for name in FACTORS[part]}, of_part["F1"].to_numpy(float)
+    return {name: part_rows[name].to_numpy(float) for name in FACTORS[part]}, part_rows["F1"].to_numpy(float)
 
 
 def bands(table: pd.DataFrame, part: str, factor: str) -> pd.DataFrame:
@@ -47,8 +47,8 @@ def bands(table: pd.DataFrame, part: str, factor: str) -> pd.DataFrame:
 
     Mean, SD and number of runs, with the mean AMI.
     """
-    of_part = table[(table["part"] == part) & ((table["T"] > 0) | (factor == "T"))]
-    grouped = of_part.groupby(factor).agg(
+    part_rows = table[(table["part"] == part) & ((table["T"] > 0) | (factor == "T"))]
+    grouped = part_rows.groupby(factor).agg(
         AMI=("AMI", "mean"), mean=("F1", "mean"), SD=("F1", "std"), runs=("F1", "count")
     )
     return grouped.reset_index()

@@ -65,7 +65,7 @@ class Pairs:
             raise ValueError("each pair needs a finite gain")
 
     @staticmethod
-    def of(gains: Mapping[Pair, float]) -> Pairs:
+    def from_gains(gains: Mapping[Pair, float]) -> Pairs:
         """The pairs (main, aux) of a mapping to gains."""
         return Pairs(tuple(gains), np.array(list(gains.values()), dtype=np.float64))
 
@@ -272,7 +272,7 @@ def judge(
 def _judged(pairs: Pairs, predictor: Predictor) -> tuple[Pairs, Floats]:
     """The pairs for which the predictor has a value, and their values as the regression takes them."""
     known = np.flatnonzero(predictor.known)
-    judged = Pairs(tuple(pairs.names[place] for place in known), pairs.gains[known])
+    judged = Pairs(tuple(pairs.names[index] for index in known), pairs.gains[known])
     return judged, predictor.scaled(predictor.values[known])
 
 
@@ -365,15 +365,15 @@ class Contrast:
     """The mean gain of `count` pairs of a kind, that of the others, and the difference's 95% interval."""
 
     count: int
-    of_kind: float
-    of_others: float
+    kind_gain: float
+    other_gain: float
     low: float
     high: float
 
     @property
     def difference(self) -> float:
         """Mean gain of the kind less that of the others."""
-        return self.of_kind - self.of_others
+        return self.kind_gain - self.other_gain
 
 
 def flat_beside_steep(

@@ -253,7 +253,7 @@ def sharing_forest(steps: Sequence[Step], tasks: Sequence[str]) -> Forest:
 
 def _forest(rows: Mapping[str, Sequence[Difference]], tasks: Sequence[str], reference: str) -> Forest:
     marks = tuple(
-        Mark.of(delta, row, delta.task, f"{name}, {delta.task}: {delta.sentence}")
+        Mark.from_comparison(delta, row, delta.task, f"{name}, {delta.task}: {delta.sentence}")
         for row, (name, deltas) in enumerate(rows.items())
         for delta in deltas
     )

@@ -36,7 +36,7 @@ def study_forest(result: Result, shown: tuple[str, ...] = ()) -> Forest:
         for target in shown:
             if (delta := outcome.differences.get(target)) is not None:
                 words = f"{outcome.method.title}, {target}: {delta.sentence}"
-                marks.append(Mark.of(delta, row, target, words))
+                marks.append(Mark.from_comparison(delta, row, target, words))
     titles = tuple(outcome.method.title for outcome in others)
     return Forest(titles, shown, result.outcome(result.reference).method.title, tuple(marks))
 

@@ -80,7 +80,7 @@ def evidence(store: Store, group: PairGroup) -> Evidence:
         COSINE: _numbers(group, joint, lambda run: run_gradients(store, run)),
         PLANTED: _planted(store, group),
     }
-    complete = Pairs.of(
+    complete = Pairs.from_gains(
         {pair: 100 * gain.mean for pair, gain in group.gains.pairs.items() if features.keys() >= set(pair)}
     )
     predictors = (

@@ -49,7 +49,7 @@ def pairs_of(
     """
     by_key = {group.key: group for group in pair_groups(store, list(study.pairs))}
     parts = {
-        setting_runs.setting.part: group_key(setting_runs.candidates["stl"][0].of([1])[0])
+        setting_runs.setting.part: group_key(setting_runs.candidates["stl"][0].runs_with([1])[0])
         for setting_runs in settings
     }
     groups = {part: by_key[key] for part, key in parts.items() if key in by_key}
@@ -82,8 +82,8 @@ def pairs_report(title: str, group: PairGroup, known: Evidence, names: Mapping[s
     if contrast := known.flat_beside_steep:
         yield (
             "A main task whose loss curve is flat beside an auxiliary task whose curve is steep (Bingel and "
-            f"Søgaard's hypothesis): mean gain {signed_points(contrast.of_kind / 100)} points "
-            f"({plural(contrast.count, 'pair')}), other pairs {signed_points(contrast.of_others / 100)}; "
+            f"Søgaard's hypothesis): mean gain {signed_points(contrast.kind_gain / 100)} points "
+            f"({plural(contrast.count, 'pair')}), other pairs {signed_points(contrast.other_gain / 100)}; "
             f"difference {signed_points(contrast.difference / 100)} [{signed_points(contrast.low / 100)}, "
             f"{signed_points(contrast.high / 100)}], by a bootstrap over tasks. Steep: above the median "
             "of minus the gradient after 20 and 30% of the steps."

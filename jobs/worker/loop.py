@@ -148,7 +148,7 @@ class Worker:
             # Not where its folders are gone since another worker has them.
             self._store.state(run.id, self._owner)
             _log.error("Failed.", exc_info=error)
-            self._store.finish(run.id, RunState.FAILED, error=ErrorInfo.of(error), owner=self._owner)
+            self._store.finish(run.id, RunState.FAILED, error=ErrorInfo.from_error(error), owner=self._owner)
             return
         if outcome is not None and not outcome.stopped:
             self._store.finish(

@@ -82,7 +82,7 @@ class TestViews:
 
     def test_failures_are_counted(self) -> None:
         made = toy()
-        lost = next(iter(with_runs(made, made.settings[0]).candidates["mtl"][0].of([1])))
+        lost = next(iter(with_runs(made, made.settings[0]).candidates["mtl"][0].runs_with([1])))
         assert list(failures([result(made), result(made, left_out=frozenset({lost}))])) == [("Whole", 1)]
 
     def test_a_task_has_its_colour_and_what_holds_is_filled(self) -> None:
@@ -284,7 +284,7 @@ def test_published_figures_stand_beside_ours(open_page: Open) -> None:
         (setting_runs,) = settings_with_runs(dissertation, dissertation.settings[:1])
         usage = Usage(60.0, 2**31, "gpu")
         facts = run_facts(parameters=108_000_000, trained_parameters=108_000_000, usage=usage)
-        for run in setting_runs.candidates["mtl"][0].of([1, 2]):
+        for run in setting_runs.candidates["mtl"][0].runs_with([1, 2]):
             store.set_facts(finished(store, run, launch_label(setting_runs), lambda *_: 0.9140), facts)
     app = open_page("studies", study="dissertation")
     table = plain_table(app)

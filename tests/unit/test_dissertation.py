@@ -189,7 +189,7 @@ class TestPlan:
         final = {
             run: {"pos-2003": 1.0}
             for candidate in setting_runs.candidates["mrn"]
-            for run in candidate.of(STUDY.seeds)
+            for run in candidate.runs_with(STUDY.seeds)
         }
         assert chosen_candidate(setting_runs, "mrn", DevScores(final), ()) is None
 

@@ -148,7 +148,7 @@ class TestPlan:
         stl = {
             run
             for setting_runs in settings("10%")
-            for run in setting_runs.candidates["stl"][0].of(STUDY.seeds)
+            for run in setting_runs.candidates["stl"][0].runs_with(STUDY.seeds)
         }
         assert Counter(run.tasks for run in stl) == {(task,): 5 for task in TASKS}
 

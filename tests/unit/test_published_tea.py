@@ -203,7 +203,7 @@ def test_our_rows_stand_beside_the_papers_with_the_mean_over_the_tasks() -> None
 def test_a_correlation_has_no_percent_sign() -> None:
     """Nor has a mean with one in it."""
     setting_runs = with_runs(STUDY, next(setting for setting in STUDY.settings if setting.part == "small"))
-    runs = setting_runs.candidates["input"][0].of([1])
+    runs = setting_runs.candidates["input"][0].runs_with([1])
     scores = {run: dict(zip(TASKS, (0.4, 0.7, 0.85), strict=True)) for run in runs}
     names = dict(zip(TASKS, ("accuracy", "accuracy", "pearson"), strict=True))
     made = analyse(setting_runs, NOTHING, FinalScores(scores, score_names=names))

@@ -218,7 +218,7 @@ def test_words_have_the_same_losses_with_and_without_the_whole(
     assert words[2] == 0
     expected = torch.zeros(())
     inner = load_transformer(encoder, half=False).inner.eval()
-    weight, bias = model.heads.of(2)
+    weight, bias = model.heads.weight_and_bias(2)
     for sentence in given:
         pieces = bert.split(sentence.tokens).ids.tolist()
         ids = torch.tensor([[*bert.prefix, *pieces[:14], *bert.suffix]])

@@ -67,7 +67,7 @@ def test_rows_are_those_of_names(tmp_path: Path) -> None:
     assert heads.rows is not None
     assert heads.rows.tolist() == [0, 1, 1, 2, 0]
     assert heads.weight.shape == (3, 4)
-    assert heads.of(1)[0].tolist() == heads.weight[[1, 2, 0]].tolist()
+    assert heads.weight_and_bias(1)[0].tolist() == heads.weight[[1, 2, 0]].tolist()
     assert set(heads.state_dict()) == {"weight", "bias"}
 
 
@@ -91,6 +91,6 @@ def test_a_run_is_saved_tags_and_has_folders_with_rows_of_their_own(store: Store
     assert save_task_folders(tagger, folders, {}) is None
     for place, folder in enumerate(folders.values()):
         head = AutoModelForTokenClassification.from_pretrained(folder).classifier
-        weight, bias = tagger.model.heads.of(place)
+        weight, bias = tagger.model.heads.weight_and_bias(place)
         assert torch.equal(head.weight, weight)
         assert torch.equal(head.bias, bias)

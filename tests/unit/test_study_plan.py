@@ -78,7 +78,7 @@ class TestPlan:
         made = with_runs(study(only), only)
         assert {run.tasks for run in made.runs() if run.paradigm == "stl"} == {("ner",)}
         (mtl,) = made.candidates["mtl"]
-        scores = DevScores({run: {"pos": 0.1, "ner": 0.7} for run in mtl.of([1, 2])})
+        scores = DevScores({run: {"pos": 0.1, "ner": 0.7} for run in mtl.runs_with([1, 2])})
         assert dev_mean(mtl, [1, 2], ("ner",), scores) == pytest.approx(0.7)
         assert dev_mean(mtl, [1, 2, 3], ("ner",), scores) is None
         (stl,) = setting_runs().candidates["stl"]
@@ -143,7 +143,7 @@ class TestEveryPlan:
         assert to_come(made, DevScores(scores), failed) == ([], [])
         chosen = chosen_candidate(made, "mrn", DevScores(scores), failed)
         if chosen is not None:
-            assert all(run in scores or run in failed for run in chosen.of(seeds))
+            assert all(run in scores or run in failed for run in chosen.runs_with(seeds))
 
     @given(st.lists(st.floats(0, 1), min_size=3, max_size=3), st.floats(0, 1))
     def test_later_seeds_do_not_change_the_choice(self, means: list[float], later: float) -> None:
@@ -153,11 +153,11 @@ class TestEveryPlan:
         scores = {
             run: dict.fromkeys(run.tasks, mean)
             for candidate, mean in zip(candidates, means, strict=True)
-            for run in candidate.of([1, 2])
+            for run in candidate.runs_with([1, 2])
         }
         before = chosen_candidate(made, "mrn", DevScores(scores), ())
         assert before is not None
-        scores |= {run: dict.fromkeys(run.tasks, later) for run in before.of([3])}
+        scores |= {run: dict.fromkeys(run.tasks, later) for run in before.runs_with([3])}
         assert chosen_candidate(made, "mrn", DevScores(scores), ()) is before
 
 

@@ -54,7 +54,7 @@ def _of_tasks(values: Floats, role: int) -> Floats:
 def test_the_judgements_of_the_packaged_study_are_found_again() -> None:
     """So the packaged gains, features and judgements belong together, and the regression is as it was."""
     study = packaged_study()
-    pairs = Pairs.of({(row["main"], row["aux"]): row["gain"] for row in study["pairs"]})
+    pairs = Pairs.from_gains({(row["main"], row["aux"]): row["gain"] for row in study["pairs"]})
     features = {
         task: Features({name: np.nan if value is None else value for name, value in known.items()})
         for task, known in study["features"].items()
@@ -179,7 +179,7 @@ def test_a_number_for_some_pairs_is_judged_on_those() -> None:
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_too_few_pairs_tell_nothing(scheme: Scheme) -> None:
-    pairs = Pairs.of({("a", "b"): 1.0, ("b", "a"): -1.0, ("a", "c"): 1.0})
+    pairs = Pairs.from_gains({("a", "b"): 1.0, ("b", "a"): -1.0, ("a", "c"): 1.0})
     judged = judge(pairs, single_number("number", pairs, {("a", "b"): 1.0}), scheme)
     assert judged.pairs == 1
     assert np.isnan([judged.accuracy.value, judged.auc.sd, judged.direct_rank]).all()
@@ -232,7 +232,7 @@ def test_predictors_of_the_paper_have_21_21_and_42_features() -> None:
 
 def test_pairs_need_finite_gains() -> None:
     with pytest.raises(ValueError, match="finite gain"):
-        Pairs.of({("a", "b"): float("nan")})
+        Pairs.from_gains({("a", "b"): float("nan")})
 
 
 def test_a_planted_gain_of_flat_main_tasks_beside_steep_ones_is_found() -> None:
@@ -244,8 +244,8 @@ def test_a_planted_gain_of_flat_main_tasks_beside_steep_ones_is_found() -> None:
     planted = {
         (main, aux): 2.0 * (steepness[main] < 0.5 < steepness[aux]) + noise[main, aux] for main, aux in NAMES
     }
-    contrast = flat_beside_steep(Pairs.of(planted), features)
-    unrelated = flat_beside_steep(Pairs.of(noise), features)
+    contrast = flat_beside_steep(Pairs.from_gains(planted), features)
+    unrelated = flat_beside_steep(Pairs.from_gains(noise), features)
     assert contrast is not None
     assert unrelated is not None
     assert contrast.count == 36
@@ -255,4 +255,4 @@ def test_a_planted_gain_of_flat_main_tasks_beside_steep_ones_is_found() -> None:
 
 def test_without_a_steep_curve_there_is_no_contrast() -> None:
     even = {task: Features({"gradient_20": -1.0, "gradient_30": -1.0}) for task in TASKS}
-    assert flat_beside_steep(Pairs.of(dict.fromkeys(NAMES, 1.0)), even) is None
+    assert flat_beside_steep(Pairs.from_gains(dict.fromkeys(NAMES, 1.0)), even) is None

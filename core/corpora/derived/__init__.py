@@ -89,7 +89,7 @@ def _parts(name: str) -> tuple[str | None, tuple[str, ...], str]:
 
 
 def _base_in(text: str) -> tuple[str, str]:
-    end = next((place for place, character in enumerate(text) if character in "+?"), len(text))
+    end = next((position for position, character in enumerate(text) if character in "+?"), len(text))
     return text[:end], text[end:]
 
 

@@ -58,7 +58,7 @@ class CorpusRecipe:
         """The tasks that it adds to train on, which have no scores."""
         return ()
 
-    def of_parts(self, names: Sequence[str], kept: Collection[str]) -> CorpusRecipe:
+    def for_parts(self, names: Sequence[str], kept: Collection[str]) -> CorpusRecipe:
         """The recipe for a joined base that had the parts of these names and has the ones kept."""
         return self
 
@@ -81,9 +81,9 @@ class CorpusRecipe:
                     f"({', '.join(part for part, _ in by_part)}), not {len(most)}."
                 )
             sample: list[Sentence] = []
-            for place, (part, sentences) in enumerate(by_part):
+            for index, (part, sentences) in enumerate(by_part):
                 order = stream(seed, f"sample {split}", part).permutation(len(sentences))
-                sample += [sentences[at] for at in sorted(order[: most[place % len(most)]])]
+                sample += [sentences[at] for at in sorted(order[: most[index % len(most)]])]
             kept[split] = tuple(sample)
             if len(sample) < len(whole):
                 notes.append(
@@ -144,7 +144,7 @@ class Joined(CorpusRecipe):
 
     train: tuple[int, ...] = option(())
 
-    def of_parts(self, names: Sequence[str], kept: Collection[str]) -> CorpusRecipe:
+    def for_parts(self, names: Sequence[str], kept: Collection[str]) -> CorpusRecipe:
         if len(self.train) != len(names):
             return self
         sizes = zip(names, self.train, strict=True)
@@ -184,9 +184,9 @@ class Apart(CorpusRecipe):
             )
         train: list[Sentence] = []
         sizes = []
-        for place, (task, sentences) in enumerate(_dealt(corpus, names, seed).items()):
+        for index, (task, sentences) in enumerate(_dealt(corpus, names, seed).items()):
             if self.tokens and sentences:
-                budget = self.tokens[place % len(self.tokens)]
+                budget = self.tokens[index % len(self.tokens)]
                 if (words := words_of(sentences)) < budget:
                     raise CorpusError(
                         f"{corpus.name}: {budget:,} training words were asked for {task}, and the sentences "

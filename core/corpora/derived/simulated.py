@@ -153,7 +153,7 @@ class Simulated(CorpusRecipe):
         drawn = [(sentence, (real.name,) if others else (real.name, *names)) for sentence in real_sentences]
         drawn += [(sentence, (name,)) for name, sentences in others.items() for sentence in sentences]
 
-        number = {label: place for place, label in enumerate(real.labels)}
+        number = {label: index for index, label in enumerate(real.labels)}
         truth = np.array(
             [number[read(label)] for sentence, _ in drawn for label in sentence.labels[real.name]],
             dtype=np.int64,
@@ -230,7 +230,7 @@ def _planted(
     if sum(task in columns for task in tasks) < 2:
         return None
     related = np.round(relatedness(list(columns.values())), 4)
-    return Planted(tuple(columns), alphas, tuple(map(tuple, related.tolist()))).of(tasks)
+    return Planted(tuple(columns), alphas, tuple(map(tuple, related.tolist()))).among(tasks)
 
 
 def _annotated(
@@ -243,7 +243,7 @@ def _annotated(
     start = 0
     for sentence, tasks in drawn:
         stop = start + len(sentence.tokens)
-        named = {task: tuple(labels[place] for place in columns[task][start:stop].tolist()) for task in tasks}
+        named = {task: tuple(labels[index] for index in columns[task][start:stop].tolist()) for task in tasks}
         made.append(Sentence(sentence.tokens, named, sentence.part))
         start = stop
     return tuple(made)

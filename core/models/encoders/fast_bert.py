@@ -89,7 +89,7 @@ class TrainedRows(nn.Module):
     """
 
     pretrained: Tensor
-    place: Tensor
+    index: Tensor
     decay: Tensor
 
     def __init__(self, embedding: nn.Embedding, used: Tensor) -> None:
@@ -99,17 +99,17 @@ class TrainedRows(nn.Module):
         # Not copied: it may be a mapped file, most of which is never read.
         self.register_buffer("pretrained", weight, persistent=False)
         # Where row v lies in `rows`; U for the others.
-        place = torch.full((len(weight),), len(used)).index_put_((used,), torch.arange(len(used)))
-        self.register_buffer("place", place, persistent=False)
+        index = torch.full((len(weight),), len(used)).index_put_((used,), torch.arange(len(used)))
+        self.register_buffer("index", index, persistent=False)
         self.register_buffer("decay", torch.ones((), dtype=torch.float64))
         self._padding = embedding.padding_idx
         # A padding row that is not trained is decayed with the others, and has no gradient either way.
-        at = len(used) if self._padding is None else int(place[self._padding])
+        at = len(used) if self._padding is None else int(index[self._padding])
         self._padding_place = at if at < len(used) else None
 
     def forward(self, ids: Tensor) -> Tensor:
         """The rows of these subwords, (…, D). While training, a subword outside `used` is an IndexError."""
-        places = self.place[ids]
+        places = self.index[ids]
         if self.training:
             return nn.functional.embedding(places, self.rows, padding_idx=self._padding_place)
         trained = len(self.rows)
@@ -135,7 +135,7 @@ class TrainedRows(nn.Module):
     def whole(self) -> nn.Embedding:
         """All V rows as they are now, as a plain embedding."""
         weight = self.pretrained * self.decay
-        weight[self.place < len(self.rows)] = self.rows
+        weight[self.index < len(self.rows)] = self.rows
         rows, features = weight.shape
         return nn.Embedding(rows, features, padding_idx=self._padding, _weight=weight)
 

@@ -102,8 +102,8 @@ class FeatureTables:
         if table is None:
             return False
         values = table.numpy()
-        place = written_whole(self._path(text_key, for_training), values.nbytes, "The cache of features")
-        with place as path, path.open("wb") as file:
+        target = written_whole(self._path(text_key, for_training), values.nbytes, "The cache of features")
+        with target as path, path.open("wb") as file:
             # Not by `np.save`, whose error on a full disk lacks the system's number.
             np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(values))
             file.write(values.data)

@@ -79,8 +79,8 @@ class TaskEmbeddedTransformer(nn.Module):
         places, width = _at_input(inner) if injection == "input" else _in_attention(inner, injection)
         self._biases = tuple(places)
         self._last_query = None if injection == "input" else len(places) - len(_PARTS)
-        for place, module in enumerate(places.values()):
-            module.register_forward_hook(partial(self._inject, place))
+        for index, module in enumerate(places.values()):
+            module.register_forward_hook(partial(self._inject, index))
 
         shape = (tasks, len(places), width) if injection == "attention" else (tasks, width)
         deviation = float(getattr(inner.config, "initializer_range", 0.02))
@@ -120,8 +120,8 @@ class TaskEmbeddedTransformer(nn.Module):
     def folded_state(self, task: int) -> dict[str, Tensor]:
         """For one that `folds`: the state of a Transformers model that computes the same for that task."""
         state: dict[str, Tensor] = dict(self.transformer.inner.state_dict())
-        for place, bias in enumerate(self._biases):
-            state[bias] = state[bias] + self._vectors(place)[task]
+        for index, bias in enumerate(self._biases):
+            state[bias] = state[bias] + self._vectors(index)[task]
         return state
 
     def _read(self, read: Callable[[Batch], Tensor], batch: Batch, *, words: bool) -> Tensor:
@@ -139,24 +139,24 @@ class TaskEmbeddedTransformer(nn.Module):
         finally:
             _READING.reset(before)
 
-    def _inject(self, place: int, _module: nn.Module, _inputs: object, output: Tensor) -> Tensor:
+    def _inject(self, index: int, _module: nn.Module, _inputs: object, output: Tensor) -> Tensor:
         """The hook of the module at that place."""
         reading = _READING.get()
-        tasks = reading.last_queries if place == self._last_query else reading.states
+        tasks = reading.last_queries if index == self._last_query else reading.states
         # Of the output's type: embeddings stay float32 where linear layers compute in bfloat16.
-        told = output + nn.functional.embedding(tasks, self._vectors(place).to(output.dtype))
+        told = output + nn.functional.embedding(tasks, self._vectors(index).to(output.dtype))
         if self._activation is None:
             return told
-        activated: Tensor = self.outputs[place](self._activation(told))
+        activated: Tensor = self.outputs[index](self._activation(told))
         return activated
 
-    def _vectors(self, place: int) -> Tensor:
+    def _vectors(self, index: int) -> Tensor:
         """The vectors (T, d) added for each task at this location."""
         if self.injection == "attention":
-            return self.task_vectors[:, place]
+            return self.task_vectors[:, index]
         if self.injection == "input":
             return self.task_vectors
-        projected: Tensor = self.projections[place](self.task_vectors)
+        projected: Tensor = self.projections[index](self.task_vectors)
         return projected
 
 
@@ -178,7 +178,7 @@ def task_vectors(model: nn.Module) -> Tensor | None:
         if isinstance(module, TaskEmbeddedTransformer):
             vectors = module.task_vectors.detach()
             if module.injection == "attention":
-                places = [place for place in range(vectors.shape[1]) if place % len(_PARTS) != _KEY]
+                places = [index for index in range(vectors.shape[1]) if index % len(_PARTS) != _KEY]
                 vectors = vectors[:, places]
             return vectors.flatten(1).clone()
     return None

@@ -89,10 +89,10 @@ class WordInputs(nn.Module):
         self._tokenizer = tokenizer
         self.trained = nn.Parameter(torch.zeros(len(inventory.trained) + 1, dimension), requires_grad=tuned)
         self.register_buffer("fixed", torch.zeros(len(inventory.fixed), dimension))
-        self._places = {word: place for place, word in enumerate(inventory.trained, 1)}
+        self._places = {word: index for index, word in enumerate(inventory.trained, 1)}
         after = len(inventory.trained) + 1
-        self._places |= {word: place for place, word in enumerate(inventory.fixed, after)}
-        self._characters = {character: place for place, character in enumerate(inventory.characters, 2)}
+        self._places |= {word: index for index, word in enumerate(inventory.fixed, after)}
+        self._characters = {character: index for index, character in enumerate(inventory.characters, 2)}
         self.with_capitals = with_capitals
         self.characters = self.filters = None
         if with_characters:  # row 0 is padding, row 1 characters that training never showed
@@ -115,7 +115,7 @@ class WordInputs(nn.Module):
     @torch.no_grad()
     def start_from(self, vectors: WordVectors) -> None:
         """Take over these vectors; that of unknown words starts within ± 0.1."""
-        number = {word: place for place, word in enumerate(vectors.words)}
+        number = {word: index for index, word in enumerate(vectors.words)}
         values = torch.from_numpy(vectors.vectors)
         self.trained[0].uniform_(-_UNIFORM, _UNIFORM)
         self.trained[1:] = values[[number[word] for word in self.inventory.trained]]
@@ -204,7 +204,7 @@ class WordInputs(nn.Module):
             return
         after = len(self.trained) + len(self.fixed)
         self.fixed = torch.cat([self.fixed, torch.from_numpy(more.vectors)])
-        self._places |= {word: place for place, word in enumerate(more.words, after)}
+        self._places |= {word: index for index, word in enumerate(more.words, after)}
 
 
 def _max_pooled(responses: Tensor, lengths: NDArray[np.int64]) -> Tensor:
@@ -228,15 +228,15 @@ def inventory_of(
 
     A word of the training text has a trained vector, another word of the corpus a fixed one.
     """
-    known = {word: place for place, word in enumerate(vectors.words)}
+    known = {word: index for index, word in enumerate(vectors.words)}
 
     def used(forms: Collection[str]) -> set[int]:
-        return {place for form in forms if (place := lookup(form, known)) is not None}
+        return {index for form in forms if (index := lookup(form, known)) is not None}
 
     trained = used(training_forms)
     fixed = used(all_forms) - trained
     return Inventory(
-        tuple(vectors.words[place] for place in sorted(trained)),
-        tuple(vectors.words[place] for place in sorted(fixed)),
+        tuple(vectors.words[index] for index in sorted(trained)),
+        tuple(vectors.words[index] for index in sorted(fixed)),
         tuple(sorted(set().union(*training_forms))),
     )

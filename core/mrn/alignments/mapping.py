@@ -179,8 +179,8 @@ def align_mapping(counts: LabelCounts, reason: str, file: str) -> Alignment:
     heads = [
         (task, label) for task, labels in zip(counts.names, counts.labels, strict=True) for label in labels
     ]
-    row = {general: place for place, general in enumerate(fitted.owners)}
-    column = {head: place for place, head in enumerate(heads)}
+    row = {general: index for index, general in enumerate(fitted.owners)}
+    column = {head: index for index, head in enumerate(heads)}
     matrix = np.zeros((len(counts.names), len(row), len(column)))
     for (task, label, general), weight in fitted.weights.items():
         matrix[counts.names.index(task), row[general], column[task, label]] = weight
