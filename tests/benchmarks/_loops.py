@@ -241,7 +241,7 @@ BASE_ENCODERS: dict[str, dict[str, Any]] = {
 }
 
 
-def random_encoder(folder: Path, name: str = "bert-base", **config: int) -> str:
+def random_encoder(folder: Path, name: str = "bert-base", /, **config: int) -> str:
     """Write an encoder with random weights and MiniLM's subwords, of that one's size unless `config` changes
     it. The encoder's own vocabulary sets the number of its embeddings.
     """

@@ -31,7 +31,7 @@ import tarfile
 import tempfile
 import time
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,8 @@ _ARCHIVE, _ENCODER, _CORPUS = "data.tar.xz", "minilm", "conll2003"
 _PLATFORM = ("--python-version", "3.12", "--platform", "manylinux_2_17_x86_64", "--platform", "any")
 _XZ = ({"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 3, "lp": 1, "pb": 1},)  # words of two bytes
 _GRACE_S = 20.0
+_KEPT = 60
+"""Lines of the output of a part that failed, and as many of its errors."""
 _SHOWN = 300
 """Characters of a part's figures that are printed as it ends."""
 
@@ -69,9 +71,11 @@ def _benchmark(name: str, *words: str, limit_s: float, quick: Sequence[str] = ()
 
 def parts(args: Namespace) -> dict[str, Part]:
     """The parts in the order of their use."""
-    tests = [f"tests/unit/test_{name}.py" for name in ("no_host_sync", "submit", "benchmarks", "resuming")]
+    no_waits, figures, resuming = (
+        f"tests/unit/test_{name}.py" for name in ("no_host_sync", "benchmarks", "resuming")
+    )
     pytest = ("-m", "pytest", "-W", "default", "-p", "no:cacheprovider")
-    resuming = (*pytest, "-n", "0", tests.pop(), "-k", "gpu")
+    resume = (*pytest, "-n", "0", resuming, "-k", "gpu")
     on_gpu = ("--device", args.device)
     training = (*on_gpu, "--data", args.data, "--steps", "320")
     mrnlab = ("-c", "from jobs.cli import main; main()")
@@ -94,9 +98,9 @@ def parts(args: Namespace) -> dict[str, Part]:
 
     return {
         "tests": Part(
-            (*pytest, *tests, "-k", "gpu or cuda"), (*pytest, "-n", "0", tests[1], "-k", "cuda"), 150
+            (*pytest, no_waits, figures, "-k", "gpu"), (*pytest, "-n", "0", no_waits, "-k", "gpu"), 150
         ),
-        "resume": Part(resuming, resuming, 60),
+        "resume": Part(resume, resume, 60),
         "training-minilm": trained("minilm", 120),
         "updates": _benchmark("mrn_step", *on_gpu, "--seconds", "0.4", limit_s=100),
         "runs-per-gpu": _benchmark(
@@ -121,12 +125,14 @@ def run(part: Part, limit_s: float, args: Namespace) -> dict[str, Any]:
     if args.device == "cpu":
         del settings["CUDA_VISIBLE_DEVICES"]
     if args.packed:
-        settings["MRNLAB_DATA"] = str(args.packed)
+        settings["MRNLAB_DATA"] = str(Path(args.data).parent)
     began = time.monotonic()
-    with tempfile.TemporaryFile("w+") as output, laboratory(**settings):
+    with contextlib.ExitStack() as stack:
+        printed, complained = (stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(2))
+        stack.enter_context(laboratory(**settings))
         command = [sys.executable, *(part.quick if args.quick else part.command)]
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            command, stdin=subprocess.DEVNULL, stdout=printed, stderr=complained, start_new_session=True
         )
         error = None
         try:
@@ -139,11 +145,13 @@ def run(part: Part, limit_s: float, args: Namespace) -> dict[str, Any]:
         if Path(os.environ["MRNLAB_HOME"], "runs.db").exists():
             with contextlib.closing(Store.open()) as store:
                 end_all(store)
-        output.seek(0)
-        lines = output.read().splitlines()
-    measured: dict[str, Any] = {"seconds": round(time.monotonic() - began, 1), "figures": list(_json(lines))}
+        for file in (printed, complained):
+            file.seek(0)
+        text, complaints = printed.read(), complained.read()
+    lines = text.splitlines()
+    measured: dict[str, Any] = {"seconds": round(time.monotonic() - began, 1), "figures": _json(text)}
     if error is not None:
-        return measured | {"error": error, "output": lines[-60:]}
+        return measured | {"error": error, "output": lines[-_KEPT:] + complaints.splitlines()[-_KEPT:]}
     return measured | {"last_line": lines[-1] if lines else ""}
 
 
@@ -155,11 +163,17 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             process.wait(_GRACE_S)
 
 
-def _json(lines: Sequence[str]) -> Iterator[Any]:
-    for line in lines:
-        if line.startswith("{"):
-            with contextlib.suppress(json.JSONDecodeError):
-                yield json.loads(line)
+def _json(text: str) -> list[Any]:
+    """The documents of JSON in the output: each begins a line, and may have several."""
+    documents, decoder, at = [], json.JSONDecoder(), 0
+    while at < len(text):
+        try:
+            document, at = decoder.raw_decode(text, at)
+            documents.append(document)
+        except json.JSONDecodeError:
+            pass
+        at = text.find("\n", at) + 1 or len(text)
+    return [document for document in documents if isinstance(document, dict)]
 
 
 def measure(args: Namespace) -> dict[str, list[str]]:
@@ -235,16 +249,18 @@ def main() -> None:
         return
     args.encoder = "minilm"
     if args.packed:
-        if not (args.packed / _ENCODER).is_dir():
+        # Beside it, so that what was packed can be carried again. A record of Table 3 names this folder.
+        unpacked = args.packed.resolve().with_name(f"{args.packed.name}_unpacked")
+        if not unpacked.is_dir():
             with tarfile.open(args.packed / _ARCHIVE) as tar:
-                tar.extractall(args.packed, filter="data")
-        # Relative, so that a record of Table 3 can be gone on with elsewhere.
-        args.encoder, args.data = (str(args.packed / name) for name in (_ENCODER, _CORPUS))
+                tar.extractall(unpacked, filter="data")
+        args.encoder, args.data = (str(unpacked / name) for name in (_ENCODER, _CORPUS))
     args.device = "cpu" if args.quick else args.device
     args.out = args.out or Path(tempfile.mkdtemp())
     args.out.mkdir(parents=True, exist_ok=True)
     if unknown := {*args.part, *args.skip} - set(parts(args)):
         parser.error(f"no part {', '.join(sorted(unknown))}; there are {', '.join(parts(args))}")
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background, where it is ignored
     gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else None
     print_json({"gpu": gpu, "torch": torch.__version__, "cores": os.cpu_count(), "out": str(args.out)})
     print_json(measure(args))

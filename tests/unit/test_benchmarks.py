@@ -9,11 +9,17 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
+from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from packaging.requirements import Requirement
 
+from tests.benchmarks import on_gpu
 from tests.benchmarks._loops import Job, ways
 from tests.benchmarks.readme import scarce_data
 from tests.benchmarks.training import BF16_TFLOPS
@@ -68,7 +74,60 @@ def test_quick(
         assert re.search(pattern_of(last), README.read_text(encoding="utf-8"))
     else:
         assert list(json.loads(last)) == KEYS[name].split()
+    if name == "on_gpu":
+        assert json.loads(last)["failed"] == json.loads(last)["left"] == []
     assert not (tmp_path / "other.db").exists()
+
+
+class TestOnGpu:
+    """The script that runs everything on a GPU, with parts that take no time."""
+
+    @pytest.fixture
+    def measured(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> Callable[..., dict[str, list[str]]]:
+        log = tmp_path / "log"
+
+        def measured(code: str, **changes: Any) -> dict[str, list[str]]:
+            """The parts `first` and `second`; `code` is the first one's, and the second notes that it ran."""
+            noted = f"open({str(log)!r}, 'a').write('ran '); print('{{\"figure\": 1}}')"
+            commands = {"first": ("-c", code), "second": ("-c", noted)}
+            made = {name: on_gpu.Part(words, words, 60.0) for name, words in commands.items()}
+            monkeypatch.setattr(on_gpu, "parts", lambda _args: made)
+            given = {"part": [], "skip": [], "minutes": 5.0, "quick": True, "device": "cpu", "packed": None}
+            return on_gpu.measure(Namespace(out=tmp_path, encoder="minilm", **given | changes))
+
+        return measured
+
+    def test_a_part_that_fails_stops_no_other_and_is_run_again(
+        self, measured: Callable[..., dict[str, list[str]]], tmp_path: Path
+    ) -> None:
+        assert measured("raise SystemExit('no kernel')") == {
+            "done": ["second"],
+            "failed": ["first"],
+            "left": [],
+        }
+        failed, done = (json.loads((tmp_path / f"{part}.json").read_text()) for part in ("first", "second"))
+        assert (failed["error"], failed["output"]) == ("exit code 1", ["no kernel"])
+        assert (done["figures"], "error" in done) == ([{"figure": 1}], False)
+        assert measured("pass") == {"done": ["first", "second"], "failed": [], "left": []}
+        assert (tmp_path / "log").read_text() == "ran "
+
+    def test_no_part_begins_when_the_time_is_up(
+        self, measured: Callable[..., dict[str, list[str]]], tmp_path: Path
+    ) -> None:
+        assert measured("pass", minutes=0, skip=["first"]) == {"done": [], "failed": [], "left": ["second"]}
+        assert list(tmp_path.glob("*.json")) == []
+
+    def test_its_wheels_are_versions_that_the_project_takes(self) -> None:
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        ranges = {(known := Requirement(text)).name: known.specifier for text in project["dependencies"]}
+        lines = Path(on_gpu.__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()
+        versions = dict(line.split("==") for line in lines if not line.startswith("#"))
+        assert {"pydantic", "sqlalchemy", "datasets", "seqeval"} <= set(versions) & set(ranges)
+        assert [
+            name for name, version in versions.items() if name in ranges and version not in ranges[name]
+        ] == []
 
 
 def test_a_partly_trained_encoder_is_measured_beside_a_whole_one(tmp_path: Path) -> None:
