@@ -1,4 +1,4 @@
-"""mrnlab results: configurations × tasks over seeds, as the dissertation's tables have it."""
+"""mrnlab results and appendix: tables of scores, configurations × tasks over seeds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from jobs.reports.table import ResultTable, Setting, readable, settings, tabulat
 
 
 class _Format(StrEnum):
-    """How the table is written."""
+    """The formats of the table."""
 
     TABLE = "table"
     CSV = "csv"
@@ -37,7 +37,7 @@ class _Format(StrEnum):
 
 
 def _format_option(formats: type[StrEnum], about: str) -> Any:
-    """The option --format, which takes one of these formats."""
+    """Returns the option --format, which takes one of these formats."""
     return typer.Option("--format", metavar="|".join(formats), help=about, parser=one_of("--format", formats))
 
 
@@ -68,7 +68,7 @@ def results(
     published: Annotated[
         bool,
         typer.Option(
-            "--published", help="Also the dissertation's figures for what was trained and scored as there."
+            "--published", help="Also the dissertation's figures for runs trained and scored in the same way."
         ),
     ] = False,
     json_: Annotated[bool, JSON_OPTION] = False,
@@ -101,8 +101,8 @@ def results(
             log(f"Alignment {alignment} in {which_runs(ids)}: {reason}.")
 
 
-class _Written(StrEnum):
-    """How the appendix is written."""
+class _AppendixFormat(StrEnum):
+    """The formats of the appendix."""
 
     LATEX = "latex"
     MARKDOWN = "markdown"
@@ -113,9 +113,9 @@ def print_appendix(
     ctx: typer.Context,
     run: Annotated[list[int], RUNS_ARGUMENT],
     format_: Annotated[
-        _Written,
-        _format_option(_Written, "How it is written."),
-    ] = _Written.LATEX,
+        _AppendixFormat,
+        _format_option(_AppendixFormat, "How it is written."),
+    ] = _AppendixFormat.LATEX,
 ) -> None:
     """Print the reproducibility appendix of a paper on these finished runs.
 
@@ -129,7 +129,7 @@ def print_appendix(
 
 
 def _alignments(store: Store, tables: Iterable[ResultTable]) -> dict[tuple[str, str], list[int]]:
-    """What the alignment `auto` was resolved to in runs of these tables, with the evidence, and in which."""
+    """Returns the runs with the alignment `auto` by the alignment that was chosen and its reason."""
     rows = [row for table in tables for row in table.rows if row.config.alignment == "auto"]
     by_alignment: dict[tuple[str, str], list[int]] = {}
     runs = store.runs(ids={run_id for row in rows for run_id in row.run_ids})
@@ -141,7 +141,7 @@ def _alignments(store: Store, tables: Iterable[ResultTable]) -> dict[tuple[str, 
 
 
 def _by_label(ctx: typer.Context, run_ids: list[int], split: str, format_: _Format, *, json_: bool) -> None:
-    """Print the reports of these runs by label."""
+    """Prints the reports of these runs by label."""
     if not run_ids:
         raise MRNLabError("--by-label reports single runs: name them, as in `mrnlab results 12 --by-label`.")
     with opened_store(ctx) as store:
@@ -160,7 +160,7 @@ def _by_label(ctx: typer.Context, run_ids: list[int], split: str, format_: _Form
 
 
 def _tables(store: Store, run_ids: list[int] | None, split: str, *, cost: bool) -> dict[Setting, ResultTable]:
-    """The tables of these runs, of all that succeeded, that have scores on that split."""
+    """Returns the tables of these runs, by default of all, with scores on that split."""
     succeeded = store.runs(ids=run_ids, states={RunState.SUCCEEDED}, with_facts=cost)
     conditions = store.conditions(succeeded)
     succeeded, note = readable(succeeded, conditions)
@@ -175,6 +175,6 @@ def _tables(store: Store, run_ids: list[int] | None, split: str, *, cost: bool) 
 
 
 def _notes(tables: Mapping[Setting, ResultTable]) -> dict[str, None]:
-    """What is to be said of the text and the precision of these runs, each note once."""
+    """Returns the notes on the text and the precision of these runs, each once."""
     notes = [note for setting, table in tables.items() for note in (setting.note, *table.notes)]
     return dict.fromkeys(note for note in notes if note)
