@@ -234,7 +234,8 @@ def described(options: Mapping[str, Any]) -> list[RunConfig]:
     data = {name: tuple(comma_list(lists.pop(name))) for name in ("columns", "tasks") if name in lists}
     groups = "all" if options["task_groups"] is None else options["task_groups"]
     sweep = Sweep(lists.pop("corpus", ""), **data, task_groups=groups, lists=lists)
-    return sweep.runs(_preset(options["preset"]))
+    preset = options["preset"]
+    return sweep.runs({} if preset is None else PRESETS[one_of("--preset", PRESETS)(preset)])
 
 
 def _tasks_taken(configs: Sequence[RunConfig]) -> list[str]:
@@ -265,12 +266,6 @@ def _settings(pairs: list[str]) -> dict[str, str]:
             )
         settings[field.strip().replace("-", "_")] = value.strip()
     return settings
-
-
-def _preset(name: str | None) -> dict[str, Any]:
-    if name is None:
-        return {}
-    return PRESETS[one_of("--preset", PRESETS)(name)]
 
 
 def _documents(store: Store, ids: list[int]) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -27,16 +26,7 @@ from jobs.reports.render import (
 from jobs.reports.table import ResultTable, Setting, readable, settings, tabulate
 
 
-class _Format(StrEnum):
-    """The formats of the table."""
-
-    TABLE = "table"
-    CSV = "csv"
-    MARKDOWN = "markdown"
-    LATEX = "latex"
-
-
-def _format_option(formats: type[StrEnum], about: str) -> Any:
+def _format_option(about: str, *formats: str) -> Any:
     """Returns the option --format, which takes one of these formats."""
     return typer.Option("--format", metavar="|".join(formats), help=about, parser=one_of("--format", formats))
 
@@ -49,9 +39,8 @@ def results(
         typer.Argument(metavar="[RUN...]", help="Only these runs (default: all).", parser=run_number),
     ] = None,
     format_: Annotated[
-        _Format,
-        _format_option(_Format, "How the table is written."),
-    ] = _Format.TABLE,
+        str, _format_option("How the table is written.", "table", "csv", "markdown", "latex")
+    ] = "table",
     split: Annotated[str, typer.Option(help="dev or test.")] = "test",
     by_label: Annotated[
         bool,
@@ -90,7 +79,7 @@ def results(
         log(note)
     if json_:
         print_json(records)
-    elif format_ is _Format.CSV:
+    elif format_ == "csv":
         write_document(csv_text(SCORE_COLUMNS + COST_COLUMNS * cost, records))
     elif not tables:
         raise MRNLabError(f"No run has {split} scores yet; `mrnlab runs` shows what is under way.")
@@ -101,21 +90,11 @@ def results(
             log(f"Alignment {alignment} in {which_runs(ids)}: {reason}.")
 
 
-class _AppendixFormat(StrEnum):
-    """The formats of the appendix."""
-
-    LATEX = "latex"
-    MARKDOWN = "markdown"
-
-
 @app.command("appendix")
 def print_appendix(
     ctx: typer.Context,
     run: Annotated[list[int], RUNS_ARGUMENT],
-    format_: Annotated[
-        _AppendixFormat,
-        _format_option(_AppendixFormat, "How it is written."),
-    ] = _AppendixFormat.LATEX,
+    format_: Annotated[str, _format_option("How it is written.", "latex", "markdown")] = "latex",
 ) -> None:
     """Print the reproducibility appendix of a paper on these finished runs.
 
@@ -140,7 +119,7 @@ def _alignments(store: Store, tables: Iterable[ResultTable]) -> dict[tuple[str, 
     return by_alignment
 
 
-def _by_label(ctx: typer.Context, run_ids: list[int], split: str, format_: _Format, *, json_: bool) -> None:
+def _by_label(ctx: typer.Context, run_ids: list[int], split: str, format_: str, *, json_: bool) -> None:
     """Prints the reports of these runs by label."""
     if not run_ids:
         raise MRNLabError("--by-label reports single runs: name them, as in `mrnlab results 12 --by-label`.")
@@ -153,7 +132,7 @@ def _by_label(ctx: typer.Context, run_ids: list[int], split: str, format_: _Form
     records = [record for score in scores for record in report_records(runs[score.run_id], score)]
     if json_:
         print_json(records)
-    elif format_ is _Format.CSV:
+    elif format_ == "csv":
         write_document(csv_text(REPORT_COLUMNS, records))
     else:
         print_report([report_sheet(runs[score.run_id], score) for score in scores], format_)

@@ -129,22 +129,16 @@ def _text_json(text: Sentence, answers: Mapping[str, TextAnswer]) -> dict[str, o
 
     first, second = text_of(text)
     pair = {} if second is None else {"second": second}
-    return {"text": first} | pair | {"answers": {}} | _answers_json(answers)
+    return {"text": first} | pair | {"answers": _answers_json(answers)}
 
 
-def _answers_json(answers: Mapping[str, TextAnswer]) -> dict[str, object]:
-    """Returns the answers by task under `answers`; an empty document where no task answers."""
-    return (
-        {
-            "answers": {
-                task: {"value": answer.value}
-                | ({"probabilities": dict(answer.probabilities)} if answer.probabilities else {})
-                for task, answer in answers.items()
-            }
-        }
-        if answers
-        else {}
-    )
+def _answers_json(answers: Mapping[str, TextAnswer]) -> dict[str, dict[str, object]]:
+    """Returns the answers on a sentence, a text or a pair, by task."""
+    return {
+        task: {"value": answer.value}
+        | ({"probabilities": dict(answer.probabilities)} if answer.probabilities else {})
+        for task, answer in answers.items()
+    }
 
 
 def _word_tags(tags: Sequence[Any]) -> list[dict[str, object]]:
@@ -185,7 +179,7 @@ def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence:
                 "tags": {task: _word_tags(tags) for task, tags in answer.tags.items()},
                 "gold": sentence.labels,
             }
-            | _answers_json(answer.answers)
+            | ({"answers": _answers_json(answer.answers)} if answer.answers else {})
             for sentence, answer in zip(given.sentences, tagged, strict=True)
         ]
         scores = given_scores(given.sentences, tagged, tasks, run.config.pos_score)

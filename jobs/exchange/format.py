@@ -240,7 +240,7 @@ class _Column:
         elif self.most is not None:
             distinct = values.drop_null().unique()
             if pa.types.is_string(values.type):
-                wrong = [text for text in distinct.to_pylist() if not self._may_be(text)]
+                wrong = [text for text in distinct.to_pylist() if not self._is_valid(text)]
             else:
                 numbers = distinct.to_numpy(zero_copy_only=False)
                 fits = (numbers >= self.least) & (numbers <= self.most)  # NaN is in no range
@@ -248,7 +248,7 @@ class _Column:
             if wrong:
                 raise ValueError(f"{name} cannot be {repr(wrong[0])[:40]}")
 
-    def _may_be(self, text: str) -> bool:
+    def _is_valid(self, text: str) -> bool:
         assert self.most is not None
         return len(text) <= self.most and "\0" not in text and text in (self.choices or (text,))
 

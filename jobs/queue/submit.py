@@ -210,7 +210,7 @@ def up_to_date(
     needs_precision = not any_precision and any(run.config.precision == "auto" for run in runs)
     precisions = _precisions_now(store) if needs_precision else {}
 
-    def same(run: Run) -> bool:
+    def is_same(run: Run) -> bool:
         known, config = conditions.get(run.id, Conditions()), run.config
         data = (config.corpus, config.columns)
         pairs = [(known.text, text_now(*data) if known.text else None)]
@@ -220,7 +220,7 @@ def up_to_date(
             pairs.append((known.alignment, alignment_now(*data, config.tasks)))
         return all(None in pair or pair[0] == pair[1] for pair in pairs)
 
-    return [run for run in runs if same(run)]
+    return [run for run in runs if is_same(run)]
 
 
 def _text_now(corpus: str, columns: tuple[str, ...] | None, *, may_read: bool) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter
 from statistics import fmean
 
 from core.config import FIELD_HELP, RunConfig, comparison_values, has_field
@@ -103,20 +102,19 @@ def _scores(tables: Mapping[str, ResultTable], setting: Setting) -> Sheet:
         for row in table.rows
         for task, cell in row.cells.items()
     }
-    rows = []
-    for key, name in names.items():
-        rows.append(
-            (
-                name,
-                *(
-                    score_entry(cell.summary, scored_by[task])
-                    if (cell := cells.get((split, key, task)))
-                    else None
-                    for task in tasks
-                    for split in ("dev", "test")
-                ),
-            )
+    rows = [
+        (
+            name,
+            *(
+                score_entry(cell.summary, scored_by[task])
+                if (cell := cells.get((split, key, task)))
+                else None
+                for task in tasks
+                for split in ("dev", "test")
+            ),
         )
+        for key, name in names.items()
+    ]
     measures = {task: name for table in tables.values() for task, name in table.score_names.items()}
     head = [f"{task} {split} ({measures.get(task, '')})" for task in tasks for split in ("dev", "test")]
     return Sheet.of(
@@ -157,23 +155,22 @@ def _tried(store: Store, config: RunConfig) -> dict[str, dict[str, float]]:
     They are the values of finished runs that differ from this configuration only in that field and the seed;
     the mean is over tasks and seeds.
     """
-    own = comparison_values(config)
+    chosen = comparison_values(config)
     field_values: dict[int, tuple[str, str]] = {}  # by run the field in which it differs, and its value
     for run in readable(store.runs())[0]:
         values = comparison_values(run.config)
-        differ = [field for field in own if values.get(field) != own[field]]
+        differ = [field for field in chosen if values.get(field) != chosen[field]]
         if run.state is RunState.SUCCEEDED and len(differ) < 2:
             field = differ[0] if differ else ""
             field_values[run.id] = field, value_text(values.get(field))
     dev: dict[str, dict[str, list[float]]] = {}
-    for score in filter(
-        attrgetter("is_defined"), store.scores(list(field_values), "dev", with_reports=False)
-    ):
+    for score in store.scores(list(field_values), "dev", with_reports=False):
         field, value = field_values[score.run_id]
-        dev.setdefault(field, {}).setdefault(value, []).append(score.score)
+        if score.is_defined:
+            dev.setdefault(field, {}).setdefault(value, []).append(score.score)
     same = [score for scores in dev.pop("", {}).values() for score in scores]
     means = {field: {value: fmean(of) for value, of in values.items()} for field, values in dev.items()}
-    return {field: {value_text(own[field]): fmean(same)} | of for field, of in means.items() if same}
+    return {field: {value_text(chosen[field]): fmean(same)} | of for field, of in means.items() if same}
 
 
 def _fields(row: ResultRow, tried: Mapping[str, Mapping[str, float]]) -> Sheet:
@@ -183,14 +180,14 @@ def _fields(row: ResultRow, tried: Mapping[str, Mapping[str, float]]) -> Sheet:
     for field in FIELD_HELP:
         if field in _NAMED or not has_field(config, field) or values[field] is None:
             continue
-        own = value_text(values[field])
+        value = value_text(values[field])
         if field in tried:
             highest = max(tried[field], key=tried[field].__getitem__)
             how = f"of {', '.join(tried[field])}: dev is highest for {highest}"
         else:
             how = "default" if is_default(config, field) else "set"
-        resolved = RESOLVED[field](row.conditions) if own == "auto" and field in RESOLVED else None
-        lines.append((field, f"{own}: {resolved}" if resolved else own, how))
+        resolved = RESOLVED[field](row.conditions) if value == "auto" and field in RESOLVED else None
+        lines.append((field, f"{value}: {resolved}" if resolved else value, how))
     return Sheet.of(
         ("Field", "Value", "How chosen"),
         lines,

@@ -123,10 +123,8 @@ def field_text(field: str, value: Any, parts: int = 1) -> str:
         return f"{name} {PurePath(file).stem}" if file else name
     if isinstance(value, list):
         value = ", ".join(number(item) if isinstance(item, float) else str(item) for item in value)
-    elif isinstance(value, bool):
-        value = "yes" if value else "no"
-    elif isinstance(value, float):
-        value = number(value)
+    elif isinstance(value, bool | float):
+        value = value_text(value)
     elif field in _PATHS and (PurePath(str(value)).is_absolute() or "encoder" not in field):
         value = "/".join(PurePath(str(value)).parts[-parts:]) or value
     return str(value) if field in _PLAIN else f"{_label(field)} {value}"

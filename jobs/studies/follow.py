@@ -74,7 +74,7 @@ def follow(
             seen = by_state
             if keep is not None:
                 keep(by_state.succeeded.values())
-            if queue.at_end(by_state):
+            if queue.has_ended(by_state):
                 return queue.is_complete and not by_state.failed
         maintenance.look()
         maintenance.check_starts()
@@ -112,8 +112,8 @@ def start_study(store: Store, options: StudyOptions) -> list[str]:
     runs = StudyRuns(store, settings)
     _resume(store, runs)
     queue = _StudyQueue(store, runs, settings, notes.append)
-    at_end = queue.at_end(runs.look())
-    if at_end and not queue.is_complete:
+    has_ended = queue.has_ended(runs.look())
+    if has_ended and not queue.is_complete:
         raise MRNLabError(" ".join(notes))
     card = _follower_card(store, options.study)
     with FileLock(card.with_suffix(".lock")):  # two pages may start it at once
@@ -148,7 +148,7 @@ class _StudyQueue:
         self._ended: set[str] = set()
         self.is_complete = True
 
-    def at_end(self, by_state: RunsByState) -> bool:
+    def has_ended(self, by_state: RunsByState) -> bool:
         """Queues the runs that may be queued now, and returns whether none is left to run."""
         lost = [run for run in by_state.failed.values() if run.state is RunState.LOST]
         if again := [run.id for run in lost if run.attempt < _MOST_ATTEMPTS]:
@@ -166,7 +166,7 @@ class _StudyQueue:
         is_left = False
         for setting_runs in list(self._settings):
             due = next_runs(setting_runs, by_state.dev, by_state.failed)
-            self._report_stages(setting_runs, by_state, at_end=not due)
+            self._report_stages(setting_runs, by_state, has_ended=not due)
             new = [run for run in due if run not in known]
             if new and room > 0 and not self._queue(setting_runs, new):
                 continue
@@ -193,7 +193,7 @@ class _StudyQueue:
             self._store.add_runs([run for run in new if run not in known], launch_label(setting_runs))
         return True
 
-    def _report_stages(self, setting_runs: SettingRuns, by_state: RunsByState, *, at_end: bool) -> None:
+    def _report_stages(self, setting_runs: SettingRuns, by_state: RunsByState, *, has_ended: bool) -> None:
         study, setting = setting_runs.study, setting_runs.setting
         if setting.name in self._ended:
             return
@@ -210,7 +210,7 @@ class _StudyQueue:
                     values = setting_runs.methods[method].describe(candidate.values)
                     choices.append(f"{method} {values} ({percent(mean)})")
             self._report_once(f"{setting.name}: dev chose {', '.join(choices)}.")
-        if at_end:
+        if has_ended:
             self._ended.add(setting.name)
             result = next(result for result in self._runs.results() if result.setting.name == setting.name)
             scores = [

@@ -202,7 +202,7 @@ class StudyRuns:
             run
             for run in self._store.runs(archived=None, with_facts=False)
             if run.config_problem is None and run.config in self._wanted
-            if not (run.config in self._bases and _lacks_weights(run))
+            if not (run.config in self._bases and _has_no_weights(run))
         ]
         states = {run.id: run.state for run in runs}
         if states != self._states:
@@ -290,7 +290,7 @@ def task_correlations(store: Store, run: Run) -> Floats | None:
     return store.relations(run.id)[1].correlation("task")
 
 
-def _lacks_weights(run: Run) -> bool:
+def _has_no_weights(run: Run) -> bool:
     """Whether a successful run has no weights to which a task could be added."""
     return run.state is RunState.SUCCEEDED and (run.checkpoint is None or run.archived)
 

@@ -217,7 +217,7 @@ def _end_worker(store: Store, run: Run, end: Callable[[Owner], bool], hang_s: fl
         # During the transaction the worker cannot end this run and claim another, which would then be killed.
         with store.transaction():
             store.state(run.id)  # locks the run's row on a server
-            if not _still_stuck(store, run, hang_s) or not end(run.owner):
+            if not _is_still_stuck(store, run, hang_s) or not end(run.owner):
                 return False
             if hang_s is None:
                 message = f"It had not stopped {GRACE_S:.0f} s after it was asked to; its worker was killed."
@@ -228,13 +228,13 @@ def _end_worker(store: Store, run: Run, end: Callable[[Owner], bool], hang_s: fl
             return store.mark_lost(run.id, str(error), cause=error.cause)
     except StoreBusy:
         # A worker that was stopped inside a transaction holds the lock. Readers still read.
-        if _still_stuck(store, run, hang_s):
+        if _is_still_stuck(store, run, hang_s):
             ProgressFile(store.url, run.owner).give_up(GRACE_S if hang_s is None else hang_s)
             end(run.owner)  # the next look finds its process gone
         return False
 
 
-def _still_stuck(store: Store, run: Run, hang_s: float | None) -> bool:
+def _is_still_stuck(store: Store, run: Run, hang_s: float | None) -> bool:
     """Whether the run has the observed worker and state, and no progress since."""
     current = store.run(run.id)
     moved = hang_s is not None and current.progress_at != run.progress_at
