@@ -49,7 +49,7 @@ def launch_warnings(
         warnings.append(
             ":orange[:material/pause_circle: The queue is paused: they wait until it is resumed.]"
         )
-    if room.short:
+    if room.is_short:
         warnings.append(
             f":orange[:material/warning: The disk is short: these runs will keep about {size(room.needed)}, "
             f"and {size(room.free)} are free.] Delete runs that are no longer needed, or launch fewer."
@@ -68,7 +68,7 @@ def launch_warnings(
         )
     elif not paused:
         warnings.append(":material/schedule: Starts now.")
-    if not room.short and room.needed > _WORTH_TELLING:
+    if not room.is_short and room.needed > _WORTH_TELLING:
         warnings.append(f":material/hard_drive: They will keep about {size(room.needed)} on disk.")
     return warnings
 

@@ -24,7 +24,7 @@ __all__ = ["app", "main"]
 
 
 def main() -> None:
-    """The console script `mrnlab`."""
+    """Runs the console script `mrnlab`."""
     guard_standard_streams()
     with guarded():
         set_umask()

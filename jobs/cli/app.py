@@ -36,7 +36,7 @@ _Choice = TypeVar("_Choice", bound=str)
 
 
 class _Verbs(TyperGroup):
-    """Tells a researcher's error in one sentence on standard error and ends with exit code 2."""
+    """The verbs in order; an MRNLabError is printed on standard error and ends with exit code 2."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted(super().list_commands(ctx), key=_VERBS.index)
@@ -56,12 +56,12 @@ def _reported_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        place = "" if error.filename is None else str(error.filename)
-        # A folder of the laboratory that cannot be made (below /proc, say) is not there.
-        is_missing = error.errno == errno.ENOENT and Path(place).is_relative_to(home())
+        path = "" if error.filename is None else str(error.filename)
+        # A folder of the laboratory that cannot be made (below /proc, for instance) is missing.
+        is_missing = error.errno == errno.ENOENT and Path(path).is_relative_to(home())
         if error.errno not in _REFUSALS and not is_missing:
             raise
-        refused = f"'{place}' cannot be read or written: " if place else ""
+        refused = f"'{path}' cannot be read or written: " if path else ""
         print_text(message_text(f"{refused}{error.strerror}."), err=True)
         raise typer.Exit(2) from None
     except MRNLabError as error:
@@ -78,9 +78,9 @@ _REFUSALS = frozenset(
         *(errno.EISDIR, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG, errno.EMFILE, errno.ENFILE),
     }
 )
-"""What the system answers where a user's place cannot be used; other numbers are a fault of the program."""
+"""The error numbers of a user's path that cannot be used; any other is a fault of the program."""
 
-# Of the errors of a call that is not as its help says, typer names one alone.
+# The base class of all usage errors, which typer does not export.
 _UsageError: Any = typer.BadParameter.__base__
 
 
@@ -96,9 +96,9 @@ def _check_encoding(arguments: Sequence[str]) -> None:
 
 
 def whole(name: str, least: int, most: int = 2**31 - 1) -> Callable[[str | int], int]:
-    """A reader of whole numbers for the option or argument of that name.
+    """Returns a parser of whole numbers for the option or argument `name`.
 
-    It raises MRNLabError for other text, numbers that only Python reads (`1_0`, ` 1`) among it.
+    It raises MRNLabError for other text, also for numbers that only Python reads (`1_0`, ` 1`).
     """
 
     def read(text: str | int) -> int:
@@ -113,7 +113,7 @@ def whole(name: str, least: int, most: int = 2**31 - 1) -> Callable[[str | int],
 
 
 def one_of(name: str, choices: Iterable[_Choice]) -> Callable[[str], _Choice]:
-    """A reader of the option of that name, which is one of these. It raises MRNLabError for others."""
+    """Returns a parser of the option `name`, which raises MRNLabError for a value not in `choices`."""
     known = {str(choice): choice for choice in choices}
 
     def read(text: str) -> _Choice:
@@ -125,7 +125,7 @@ def one_of(name: str, choices: Iterable[_Choice]) -> Callable[[str], _Choice]:
 
 
 def run_number(text: str) -> int:
-    """The number of a run, there or not. Raises MRNLabError for text that cannot be one."""
+    """Returns the number of a run, which may not exist. Raises MRNLabError for other text."""
     if (number := whole_number(text)) is None or not text.isdecimal():
         raise MRNLabError(f"RUN: '{shortened(text)}' is not the number of a run; `mrnlab runs` lists them.")
     return number
@@ -183,7 +183,7 @@ UNFORESEEN = 70
 
 @contextlib.contextmanager
 def guarded() -> Iterator[None]:
-    """Ends the program with UNFORESEEN where the block raises an error that nothing else has answered.
+    """Ends the program with UNFORESEEN where the block raises an error that nothing else has handled.
 
     Versions, the call and the traceback go to standard error, without passwords. Ctrl-C, a closed pipe and
     exit codes pass.
@@ -192,7 +192,7 @@ def guarded() -> Iterator[None]:
         yield
     except BrokenPipeError:
         raise
-    except Exception as error:  # noqa: BLE001 (whatever nobody foresaw; it is shown)
+    except Exception as error:  # noqa: BLE001 (any unexpected error; it is shown)
         lines = [
             *traceback.format_exception(error),
             f"mrnlab {__version__}, Python {platform.python_version()}, {platform.platform()}",

@@ -22,8 +22,8 @@ from jobs.queue.maintenance import resume_lost
 from jobs.worker.slots import standing_still
 
 
-def _answer(answers: Sequence[Answer]) -> None:
-    """Every answer in words; exit code 2 where a run refused."""
+def _print_answers(answers: Sequence[Answer]) -> None:
+    """Prints every answer; exit code 2 where a request was refused."""
     for answer in answers:
         print_text(answer.message, err=not answer.done)
     if not all(answer.done for answer in answers):
@@ -31,12 +31,12 @@ def _answer(answers: Sequence[Answer]) -> None:
 
 
 def _verb_on_runs(name: str, act: Callable[[Store, list[int]], list[Answer]], help_: str) -> None:
-    """Adds a verb that takes the numbers of runs alone."""
+    """Adds a verb whose only arguments are the numbers of runs."""
 
     @app.command(name, help=help_)
     def verb(ctx: typer.Context, run: Annotated[list[int], RUNS_ARGUMENT]) -> None:
         with opened_store(ctx) as store:
-            _answer(act(store, run))
+            _print_answers(act(store, run))
 
 
 _verb_on_runs(
@@ -57,14 +57,14 @@ _verb_on_runs("restore", control.restore, "Show archived runs in the lists again
 def stop(
     ctx: typer.Context,
     run: Annotated[list[int] | None, RUNS_ARGUMENT] = None,
-    sweep: Annotated[str | None, typer.Option(help="All runs of that name together.", metavar="NAME")] = None,
+    sweep: Annotated[str | None, typer.Option(help="All runs of this launch.", metavar="NAME")] = None,
 ) -> None:
     """Stop runs: queued ones at once, others at their next step."""
     if bool(run) is (sweep is not None):
         raise MRNLabError("Name the runs to stop, or one --sweep.")
     with opened_store(ctx) as store:
         if sweep is None:
-            _answer(control.stop(store, run or ()))
+            _print_answers(control.stop(store, run or ()))
             return
         with store.transaction():  # no run of it is claimed or queued again meanwhile
             requested = Counter(store.request_stops(store.launched(sweep, ACTIVE)).values())
@@ -89,7 +89,7 @@ def priority(
 ) -> None:
     """Give runs a priority. Put `--` before one below zero: `mrnlab priority -- -5 12`."""
     with opened_store(ctx) as store:
-        _answer(control.prioritise(store, run, priority))
+        _print_answers(control.prioritise(store, run, priority))
 
 
 @app.command()
@@ -104,7 +104,7 @@ def keyword(
     if not added and not removed:
         raise MRNLabError("Name the keywords: --add paper,best or --remove paper.")
     with opened_store(ctx) as store:
-        _answer(control.change_keywords(store, run, add=added, remove=removed))
+        _print_answers(control.change_keywords(store, run, add=added, remove=removed))
 
 
 @app.command()
@@ -122,7 +122,7 @@ def delete(
             if not typer.confirm(question, err=True):
                 log("Nothing was deleted.")
                 raise typer.Exit(1)
-        _answer(control.delete(store, run))
+        _print_answers(control.delete(store, run))
 
 
 _HOST = typer.Option("--host", metavar="H", help="The machine's name (default: this one).")
@@ -135,7 +135,7 @@ def queue(
     ctx: typer.Context,
     limit: Annotated[
         int,
-        typer.Option(metavar="N", help="At most so many of the queued runs.", parser=whole("--limit", 1)),
+        typer.Option(metavar="N", help="Show at most N queued runs.", parser=whole("--limit", 1)),
     ] = 20,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
@@ -177,12 +177,12 @@ def queue(
         print_text("No runs in progress or queued.")
     if training:
         rows = [(run_id, state.word, *rest) for run_id, state, *rest in trained_rows]
-        print_table(("run", "state", "machine", "process", "step", "of", "sweep"), rows)
+        print_table(("run", "state", "machine", "process", "step", "of", "launch"), rows)
     if waiting:
         rest = f"; the first {limit:,}, in the order in which they start:" if len(waiting) > limit else "."
         print_text(f"Queued: {len(waiting):,}{rest}")
         rows = [(run.id, run.priority, run.attempt, run.launch, run.waiting_for) for run in first]
-        print_table(("run", "priority", "attempt", "sweep", "waits for"), rows)
+        print_table(("run", "priority", "attempt", "launch", "waits for"), rows)
     for holder in holders:
         print_text(f"{holder} `mrnlab doctor --fix` ends it now.")
 
@@ -196,14 +196,14 @@ def _trained_row(run: Run) -> tuple[Any, ...]:
 def pause(ctx: typer.Context) -> None:
     """Start no queued run. Runs in progress go on."""
     with opened_store(ctx) as store:
-        _answer(control.pause(store))
+        _print_answers(control.pause(store))
 
 
 @_queue.command("resume")
 def unpause(ctx: typer.Context) -> None:
     """Start queued runs again."""
     with opened_store(ctx) as store:
-        _answer(control.unpause(store))
+        _print_answers(control.unpause(store))
 
 
 @_queue.command()
@@ -211,16 +211,16 @@ def drain(
     ctx: typer.Context,
     host: Annotated[str | None, _HOST] = None,
     now: Annotated[
-        bool, typer.Option("--now", help="Also save what trains there, and queue it again to be resumed.")
+        bool, typer.Option("--now", help="Also save and stop its runs, and queue them again to be resumed.")
     ] = False,
 ) -> None:
-    """Let a machine take no more runs; its workers end after what they train."""
+    """Let a machine take no more runs; its workers end after their current runs."""
     with opened_store(ctx) as store:
-        _answer(control.drain(store, hostname() if host is None else host, now=now))
+        _print_answers(control.drain(store, hostname() if host is None else host, now=now))
 
 
 @_queue.command()
 def undrain(ctx: typer.Context, host: Annotated[str | None, _HOST] = None) -> None:
     """Let a machine take runs again."""
     with opened_store(ctx) as store:
-        _answer(control.undrain(store, hostname() if host is None else host))
+        _print_answers(control.undrain(store, hostname() if host is None else host))

@@ -1,4 +1,4 @@
-"""mrnlab corpus: read a corpus and say what each of its columns was taken for; train nothing."""
+"""mrnlab corpus: reports how the columns of a corpus are read, without training."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def corpus(
     columns: Annotated[str | None, typer.Option(metavar="VALUE", help=FIELD_HELP["columns"].sentence)] = None,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
-    """Read a corpus and report what was understood of it. Nothing is trained or stored.
+    """Read a corpus and report how it was understood. Nothing is trained or stored.
 
-    Each column has a row: what it was taken for, how many labels it has, three examples. Below stand what was
-    converted, counted or left out, and what looks wrong.
+    Each column has a row: how it was read, how many labels it has, three examples. Notes report conversions,
+    counts, omissions and likely mistakes.
     """
     summary = summarise(folder, comma_list(columns) or None if columns is not None else None)
     if json_:
@@ -55,7 +55,7 @@ def corpus(
 
 
 def print_readings(readings: Iterable[Reading], *, err: bool = False) -> set[str]:
-    """Prints what each column of these files was taken for. Returns the notes that were printed."""
+    """Prints how each column of these files was read, and returns the notes that it printed."""
     printed: set[str] = set()
     for reading in readings:
         print_text(reading.title, err=err)
@@ -67,10 +67,10 @@ def print_readings(readings: Iterable[Reading], *, err: bool = False) -> set[str
     return printed
 
 
-def say_readings(configs: Sequence[RunConfig]) -> set[str]:
-    """Prints on standard error how the corpora of these runs were read, those of the catalogue left out.
+def log_readings(configs: Sequence[RunConfig]) -> set[str]:
+    """Prints on standard error how corpora outside the catalogue were read, and returns the notes printed.
 
-    Returns the notes that were printed. Raises CorpusError where a corpus cannot be read.
+    Raises CorpusError where a corpus cannot be read.
     """
     readings: list[Reading] = []
     for name, columns in dict.fromkeys((config.corpus, config.columns) for config in configs):

@@ -1,4 +1,4 @@
-"""mrnlab doctor: what is wrong, and what can be done about it."""
+"""mrnlab doctor, backup, worker, dashboard, export and import: a laboratory as a whole."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def doctor(
         for finding in examination.findings:
             print_text(f"\n{finding.severity.value:>14}  {finding.message}")
             if finding.fix is not None:
-                said = done[finding][0] if finding in done else "(mrnlab doctor --fix)"
-                print_text(f"{'fix':>14}  {finding.fix.what} {said}")
+                outcome = done[finding][0] if finding in done else "(mrnlab doctor --fix)"
+                print_text(f"{'fix':>14}  {finding.fix.description} {outcome}")
         if not examination.findings:
             print_text("All is well.")
     problems = [finding for finding in examination.findings if finding.severity is Severity.PROBLEM]
@@ -51,7 +51,7 @@ def doctor(
 
 
 def _applied(fix: Fix) -> tuple[str, bool]:
-    """What a fix says, and whether it was done."""
+    """Applies a fix, and returns its message and whether it succeeded."""
     try:
         return fix.apply(), True
     except (MRNLabError, OSError) as error:
@@ -64,7 +64,7 @@ def _document(examination: Examination, done: Mapping[Finding, tuple[str, bool]]
             "about": finding.about,
             "severity": finding.severity.value,
             "message": finding.message,
-            "fix": finding.fix and finding.fix.what,
+            "fix": finding.fix and finding.fix.description,
             "done": done[finding][0] if finding in done else None,
         }
         for finding in examination.findings
@@ -74,13 +74,13 @@ def _document(examination: Examination, done: Mapping[Finding, tuple[str, bool]]
 
 
 def _print_facts(facts: Mapping[str, Any]) -> None:
-    for what, value in facts.items():
+    for name, value in facts.items():
         text = value
         if isinstance(value, dict):
             text = ", ".join(f"{key} {item}" for key, item in value.items()) or "none"
         elif isinstance(value, list):
             text = "; ".join(map(str, value)) or "none"
-        print_text(f"{what.replace('_', ' '):>14}  {text}")
+        print_text(f"{name.replace('_', ' '):>14}  {text}")
 
 
 @app.command()
@@ -103,13 +103,13 @@ def backup(
 def worker(ctx: typer.Context) -> None:
     """Train queued runs in this terminal until none is left.
 
-    Ctrl-C stops the run being trained at its next step, saved; a second one ends it at once.
+    Ctrl-C saves the current run and stops it at its next step; a second Ctrl-C ends it at once.
     """
     from jobs.worker.supervisor import main as work
 
     check_shared(parse_url(ctx.obj or database_url()))
     hang_limit()  # the supervisor would end at once where it is wrong
-    os.environ.setdefault("MRNLAB_LINGER_S", "2")  # then the terminal is given back
+    os.environ.setdefault("MRNLAB_LINGER_S", "2")  # so that the command ends soon
     raise typer.Exit(work([], ctx.obj))
 
 
@@ -119,7 +119,7 @@ def dashboard(ctx: typer.Context) -> None:
     if ctx.obj is not None:
         os.environ["MRNLAB_DB"] = ctx.obj
     check_shared(parse_url(database_url()))
-    log(f"Store: {without_passwords(database_url())}")  # Streamlit tells the address
+    log(f"Store: {without_passwords(database_url())}")  # Streamlit prints the address
     script = Path(__file__).parents[2] / "dashboard" / "app.py"
     os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", str(script), *ctx.args])
 
@@ -130,11 +130,12 @@ def export(
     run: Annotated[int, RUN_ARGUMENT],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")],
     tasks: Annotated[
-        str, typer.Option(help="Only these tasks as Transformers folders, with commas (default: all).")
+        str,
+        typer.Option(help="Write Transformers folders for these tasks, separated by commas (default: all)."),
     ] = "",
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
-    """Write a finished run as a folder that stands alone: weights for Transformers, tables, a model card."""
+    """Write a finished run as a self-contained folder: weights for Transformers, tables, a model card."""
     from jobs.exchange import export_run
 
     chosen = comma_list(tasks)
@@ -167,7 +168,7 @@ def import_(
     ] = False,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
-    """Take an exported run into this laboratory, with all that it recorded and its model."""
+    """Import an exported run, with its model and all that it recorded."""
     from jobs.exchange import import_run
 
     with opened_store(ctx) as store:

@@ -18,7 +18,7 @@ from core.store import ENDED, Run, RunState, Store
 from core.tasks.scores import score_text
 from core.wording import all_of, duration, plural, which_runs
 from jobs.cli.app import JSON_OPTION, app, one_of, opened_store, whole
-from jobs.cli.corpus import say_readings
+from jobs.cli.corpus import log_readings
 from jobs.cli.output import log, print_json, print_table, print_text, run_document
 from jobs.queue.control import MOST_RETRIES, PRIORITIES
 from jobs.queue.estimates import Cost, cost, eta
@@ -31,10 +31,10 @@ _MOST_NOTES = 20
 
 
 def wait_for_runs(store: Store, ids: Sequence[int], sleep: Callable[[float], object] = time.sleep) -> None:
-    """Tells the progress of these runs on standard error until all have ended.
+    """Prints the progress of these runs on standard error until all have ended.
 
-    Ctrl-C ends the waiting, not the runs, and says so (exit code 130). Raises MRNLabError where one worker
-    after another ends before it has claimed a run (torch cannot be imported, say).
+    Ctrl-C ends the waiting, not the runs (exit code 130). Raises MRNLabError where one worker after another
+    ends before it has claimed a run, for instance because torch cannot be imported.
     """
     maintenance = QueueMaintenance(store)
     shown: dict[int, tuple[RunState, int]] = {}
@@ -74,7 +74,7 @@ def _progress(run: Run, left: float | None) -> str:
 
 
 def _option(field: str, *, name: str | None = None, sweeps: bool = False) -> Any:
-    """An option that is a field of RunConfig, with the field's own help."""
+    """Returns the option for a field of RunConfig, with the field's help."""
     return typer.Option(
         name or f"--{field.replace('_', '-')}",
         metavar="VALUE,..." if sweeps else "VALUE",
@@ -114,15 +114,15 @@ def launch(
         typer.Option(
             "--set",
             metavar="FIELD=VALUE,...",
-            help="Any other field of a run, as head=linear,crf; may be given again. Of learn, task_order and "
-            "task_weights a list is one value: task_weights=3,1,1.",
+            help="Any other field of a run, as head=linear,crf; may be given again. For learn, task_order "
+            "and task_weights a list is one value: task_weights=3,1,1.",
         ),
     ] = None,
     preset: Annotated[
         str | None,
         typer.Option(help=f"Start from all values of a preset: {', '.join(PRESETS)}."),
     ] = None,
-    sweep: Annotated[str | None, typer.Option(help="A name for these runs together.")] = None,
+    sweep: Annotated[str | None, typer.Option(help="A name for this launch.")] = None,
     priority: Annotated[
         int,
         typer.Option(
@@ -132,7 +132,7 @@ def launch(
     retries: Annotated[
         int,
         typer.Option(
-            help="How often a run is resumed by itself when its worker dies.",
+            help="How often a run is resumed automatically when its worker dies.",
             metavar="N",
             parser=whole("--retries", 0, MOST_RETRIES),
         ),
@@ -158,10 +158,10 @@ def launch(
 
     notes = _tasks_taken(configs) if tasks is None and task_groups is None else []
 
-    def show_check(found: Sequence[str]) -> None:
+    def show_check(check_notes: Sequence[str]) -> None:
         """Prints how the corpora were read, and the notes, before a run is queued."""
-        printed = say_readings(configs)
-        notes.extend(found)
+        printed = log_readings(configs)
+        notes.extend(check_notes)
         new = [note for note in notes if note not in printed]
         for note in new[:_MOST_NOTES]:
             log(note)
@@ -179,14 +179,14 @@ def launch(
             return
         if reuse:
             ids, used = submit_missing(
-                store, configs, sweep, priority=priority, retries=retries, tell=show_check
+                store, configs, sweep, priority=priority, retries=retries, show_notes=show_check
             )
         else:
-            ids = submit(store, configs, sweep, priority=priority, retries=retries, tell=show_check)
+            ids = submit(store, configs, sweep, priority=priority, retries=retries, show_notes=show_check)
             used = []
         queued = [run_id for run_id in ids if run_id not in set(used)]
         if used:
-            log(f"Uses {which_runs(used)}, there already.")
+            log(f"Uses {which_runs(used)}, already in the store.")
         log(f"Queued {which_runs(queued)}." if queued else "Nothing is left to queue.")
         if wait:
             wait_for_runs(store, ids)
@@ -201,8 +201,9 @@ def launch(
 
 
 def _cost(store: Store, configs: Sequence[RunConfig], *, reuse: bool) -> Cost:
-    """How long these runs take, with `reuse` those that the store lacks. Raises MRNLabError where one cannot
-    be trained here.
+    """Returns the estimated cost of these runs, with `reuse` only of runs that the store lacks.
+
+    Raises MRNLabError where a run cannot be trained here.
     """
     from jobs.queue.submit import check, same_runs
 
@@ -217,7 +218,7 @@ _LISTS = ("encoder", "encoder_training", "paradigm", "prior", "added_to", "align
 
 
 def described(options: Mapping[str, Any]) -> list[RunConfig]:
-    """The runs that these options of `mrnlab launch` describe, by parameter name.
+    """Returns the runs that `mrnlab launch` makes from these options, by parameter name.
 
     Raises ConfigError naming the field that is wrong, and CorpusError.
     """
@@ -233,11 +234,12 @@ def described(options: Mapping[str, Any]) -> list[RunConfig]:
     data = {name: tuple(comma_list(lists.pop(name))) for name in ("columns", "tasks") if name in lists}
     groups = "all" if options["task_groups"] is None else options["task_groups"]
     sweep = Sweep(lists.pop("corpus", ""), **data, task_groups=groups, lists=lists)
-    return sweep.runs(_preset(options["preset"]))
+    preset = options["preset"]
+    return sweep.runs({} if preset is None else PRESETS[one_of("--preset", PRESETS)(preset)])
 
 
 def _tasks_taken(configs: Sequence[RunConfig]) -> list[str]:
-    """The tasks of each corpus that these runs learn, in a sentence each."""
+    """Returns a sentence for each corpus with the tasks that these runs learn."""
     taken: dict[str, dict[str, None]] = {}
     for config in configs:
         taken.setdefault(config.corpus, {}).update(dict.fromkeys(config.tasks))
@@ -246,7 +248,7 @@ def _tasks_taken(configs: Sequence[RunConfig]) -> list[str]:
 
 def _seeds(text: str) -> list[int]:
     if text.strip() == "0":
-        # Meant as "no seeds" as often as "the seed 0"; either would be taken for the other.
+        # Some mean "no seeds", others "the seed 0".
         raise ConfigError(
             "seed",
             "--seeds: 0 seeds make no run; name the seeds, such as 1,2,3 (the seed 0 is --set seed=0).",
@@ -264,12 +266,6 @@ def _settings(pairs: list[str]) -> dict[str, str]:
             )
         settings[field.strip().replace("-", "_")] = value.strip()
     return settings
-
-
-def _preset(name: str | None) -> dict[str, Any]:
-    if name is None:
-        return {}
-    return PRESETS[one_of("--preset", PRESETS)(name)]
 
 
 def _documents(store: Store, ids: list[int]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""mrnlab runs, show, metrics: what is in the store."""
+"""mrnlab runs, show and metrics: print the runs of the store and their curves."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def runs(
     ] = None,
     archived: Annotated[bool, typer.Option("--archived", help="The archived runs instead.")] = False,
     limit: Annotated[
-        int, typer.Option(metavar="N", help="At most so many, the newest.", parser=whole("--limit", 1))
+        int, typer.Option(metavar="N", help="List at most the N newest runs.", parser=whole("--limit", 1))
     ] = 50,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
@@ -75,7 +75,7 @@ def runs(
 
 
 def _mean_text(run: Run, mean: float) -> str:
-    """A mean of scores of a run's tasks."""
+    """Formats a mean over the scores of a run's tasks."""
     return score_text(mean, *(task["score_name"] for task in run.facts.get("tasks", ())))
 
 
@@ -105,7 +105,7 @@ def _cells(run: Run) -> tuple[object, ...]:
 
 
 def _described(run: Run) -> tuple[object, ...]:
-    """Paradigm, λ, tasks, encoder, corpus and seed, of a description that no longer holds as stored."""
+    """Returns paradigm, λ, tasks, encoder, corpus and seed, as stored where they are no longer valid."""
     stored = run.description
     paradigm, tasks, encoder, training, corpus = (
         value_text(stored[name]) if name in stored else ""
@@ -122,7 +122,7 @@ def show(
     run: Annotated[int, RUN_ARGUMENT],
     log: Annotated[
         int,
-        typer.Option(metavar="N", help="Also the last so many lines of its log.", parser=whole("--log", 0)),
+        typer.Option(metavar="N", help="Also print the last N lines of its log.", parser=whole("--log", 0)),
     ] = 0,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
@@ -184,7 +184,7 @@ def show(
 
 
 def _score_rows(run: Run, scores: Sequence[StoredScore]) -> list[tuple[object, ...]]:
-    """A row per score: the headline and the secondary scores."""
+    """Returns a row per score: the headline and the secondary scores."""
     rows: list[tuple[object, ...]] = []
     for score in scores:
         secondary = kind_of(run.facts, score.task, score.score_name).secondary_scores(score)
@@ -206,7 +206,9 @@ def metrics(
     run: Annotated[int, RUN_ARGUMENT],
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="loss, score, penalty, lr, ...; without it, what there is."),
+        typer.Argument(
+            metavar="[NAME]", help="loss, score, penalty, lr, ...; without it, the curves are listed."
+        ),
     ] = None,
     task: Annotated[str | None, typer.Option(help="Only this task; 'total' for the whole.")] = None,
     split: Annotated[str | None, typer.Option(help="Only train or dev.")] = None,
@@ -215,7 +217,7 @@ def metrics(
 ) -> None:
     """Print the curves of a run: a row per step, task and split."""
     with opened_store(ctx) as store:
-        store.run(run)  # one that is not there is told
+        store.run(run)  # raises where there is no such run
         keys = store.metric_keys([run])
         if name is None:
             names = [(key.task or "total", key.split, key.name) for key in keys]

@@ -1,4 +1,4 @@
-"""What goes to standard output: one JSON document, CSV or a plain table. Progress goes to standard error."""
+"""Prints JSON, CSV or plain tables on standard output, and progress on standard error."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ WIDTH = 110
 
 
 class OutputLost(MRNLabError):
-    """Standard output is closed or its disk is full; `reason` says which."""
+    """Standard output cannot be written: it is closed or its disk is full (`reason`)."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(
-            f"Standard output cannot be written ({reason}); what is left to print is lost, and what was done "
-            "stays done."
+            f"Standard output cannot be written ({reason}). The rest of the output is lost; all changes are "
+            "kept."
         )
         self.reason = reason
 
@@ -39,8 +39,8 @@ class OutputLost(MRNLabError):
 class _StandardStream(io.FileIO):
     """Standard output or error: its first failed write raises OutputLost, or nothing for standard error.
 
-    What is written later is dropped, so that nothing fails again while the program ends. A closed pipe raises
-    BrokenPipeError as ever.
+    Later writes are dropped, so that none fails again while the program ends. A closed pipe raises
+    BrokenPipeError.
     """
 
     def __init__(self, descriptor: int, *, is_error: bool) -> None:
@@ -62,11 +62,11 @@ class _StandardStream(io.FileIO):
 
 
 def guard_standard_streams() -> None:
-    """From now on this process writes to standard output and error by `_StandardStream`.
+    """Makes this process write to standard output and error through `_StandardStream`.
 
-    What an encoding cannot show is written as \\u03bb. A stream that a test has put there stays.
+    Characters that the encoding lacks are written as \\u03bb. A stream that a test has replaced stays.
     """
-    # A file that is opened where one of the three is closed would take its number, and what is printed.
+    # Where one of the three is closed, the next opened file would get its number, and the output.
     while (free := os.open(os.devnull, os.O_RDONLY)) <= 2:
         pass
     os.close(free)
@@ -76,7 +76,7 @@ def guard_standard_streams() -> None:
         stream = getattr(sys, name)
         if stream is not getattr(sys, f"__{name}__"):
             continue
-        # One that is closed is a descriptor that cannot be written.
+        # A closed stream becomes a descriptor that cannot be written.
         descriptor = os.open(os.devnull, os.O_RDONLY) if stream is None else stream.fileno()
         raw = _StandardStream(descriptor, is_error=name == "stderr")
         guarded = io.TextIOWrapper(
@@ -89,22 +89,22 @@ def guard_standard_streams() -> None:
 
 
 def log(message: str) -> None:
-    """Writes a sentence for the person at the terminal to standard error."""
+    """Prints a message on standard error."""
     print_text(message, err=True)
 
 
 def print_text(text: str = "", *, err: bool = False) -> None:
-    """Prints lines for people: labels, words and names in them cannot command the terminal."""
+    """Prints text with control characters escaped, so that data cannot command the terminal."""
     typer.echo(terminal_text(text), err=err)
 
 
 def write_document(text: str) -> None:
-    """Writes a document for another program: as it is into a file or a pipe, harmless on a terminal."""
+    """Writes a document unchanged into a file or a pipe, and escaped on a terminal."""
     typer.echo(terminal_text(text) if sys.stdout.isatty() else text, nl=False)
 
 
 def print_json(document: Any) -> None:
-    """One JSON document. Numbers that are not finite become null, which JSON can say."""
+    """Prints one JSON document; numbers that are not finite become null."""
     utf8 = codecs.lookup(sys.stdout.encoding or "ascii").name == "utf-8"
     write_document(json.dumps(_plain(document), ensure_ascii=not utf8, indent=2, allow_nan=False) + "\n")
 
@@ -120,7 +120,7 @@ def _plain(value: Any) -> Any:
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Columns aligned by spaces: numbers to the right, words to the left."""
+    """Prints columns aligned by spaces: numbers to the right, text to the left."""
     print_text(aligned(headers, rows))
 
 
@@ -128,7 +128,7 @@ _WRITERS = {"markdown": markdown, "latex": latex}
 
 
 def print_report(parts: Iterable[Part], form: str = "") -> None:
-    """A report as `markdown` or `latex`; else for a terminal, the captions of tables on standard error."""
+    """Prints a report as `markdown` or `latex`, else for a terminal with captions on standard error."""
     if write := _WRITERS.get(form):
         write_document("\n\n".join(map(write, parts)) + "\n")
         return
@@ -153,7 +153,7 @@ def print_report(parts: Iterable[Part], form: str = "") -> None:
 
 
 def print_rows(headers: Sequence[str], rows: Sequence[Sequence[object]], *, csv: bool, json_: bool) -> None:
-    """The rows as JSON records, as CSV or as a table."""
+    """Prints the rows as JSON records, as CSV or as a table."""
     if json_:
         print_json([dict(zip(headers, row, strict=True)) for row in rows])
     elif csv:
@@ -162,11 +162,11 @@ def print_rows(headers: Sequence[str], rows: Sequence[Sequence[object]], *, csv:
         print_table(headers, rows)
 
 
-_RUN_FIELDS = (*("note", "archived", "attempt", "step", "total_steps", "epoch", "best_epoch", "seconds"),)
+_RUN_FIELDS = ("note", "archived", "attempt", "step", "total_steps", "epoch", "best_epoch", "seconds")
 
 
 def run_document(run: Run, scores: Iterable[StoredScore]) -> dict[str, Any]:
-    """A run for `--json`: its description, its state, its scores per split and task, in [0, 1]."""
+    """Returns a run for `--json`: description, state, and scores in [0, 1] by split and task."""
     by_split: dict[str, dict[str, Any]] = {"dev": {}, "test": {}}
     for score in scores:
         by_task = by_split.setdefault(score.split, {})

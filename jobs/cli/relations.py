@@ -1,4 +1,4 @@
-"""mrnlab relations: what a run learned of tasks, labels, features; how alike its task embeddings are."""
+"""mrnlab relations: the correlations that a run learned, and the cosines of its task embeddings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MODES = (*MODES, _EMBEDDING)
 
 
 def numbers_document(store: Store, run: Run, key: SnapshotKey, learned: Relations) -> dict[str, Any]:
-    """All there is to say of one snapshot in numbers; penalty and J are None where none was logged there."""
+    """Returns the statistics of one snapshot; penalty and J are None where its step has none logged."""
     logged = {}
     for name in ("penalty", "objective", *RELATION_METRICS):
         for series in store.metrics([run.id], MetricKey(TOTAL, "train", name), after_step=key.step - 1):
@@ -69,7 +69,7 @@ _STATISTICS = ("effective_rank", "trace", "condition", "strongest")
 
 
 def print_numbers(document: dict[str, Any], *, csv: bool) -> None:
-    """The document as two tables: a row per mode, a row per pair; as CSV the first of them."""
+    """Prints the document as two tables, a row per mode and a row per pair; as CSV only the first."""
     modes: dict[str, dict[str, Any]] = document["modes"]
     rows = [
         (
@@ -110,16 +110,16 @@ def relations(
     ctx: typer.Context,
     run: Annotated[int, RUN_ARGUMENT],
     mode: Annotated[str, typer.Option(help=f"One of {', '.join(_MODES)}.")] = "task",
-    step: Annotated[str, typer.Option(help="A step that was stored, or 'last'.")] = "last",
+    step: Annotated[str, typer.Option(help="A stored step, or 'last'.")] = "last",
     numbers: Annotated[
-        bool, typer.Option("--numbers", help="Every mode in numbers, and its strongest pairs.")
+        bool, typer.Option("--numbers", help="Print statistics of every mode, and its strongest pairs.")
     ] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values.")] = False,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Print the correlations that an MRN run has learned, as a matrix with labels, or in numbers.
 
-    With `--mode embedding`: how alike the task embeddings of a run are, MTL or MRN, as cosines.
+    `--mode embedding` prints the cosines of the task embeddings of an MTL or MRN run.
     """
     one_of("--mode", _MODES)(mode)
     number = None if step == "last" else whole_number(step)
@@ -151,7 +151,7 @@ def relations(
 
 
 def _embeddings(store: Store, run: Run, step: int | None) -> tuple[SnapshotKey, Array]:
-    """The cosines at that step, or the last."""
+    """Returns the cosines of task embeddings at that step, or at the last."""
     if not run.config.embeds_tasks:
         raise MRNLabError(f"Run {run.id} has no task embeddings; launch one with --set task_embedding=input.")
     cosines = run_embeddings(store, run)
@@ -163,7 +163,7 @@ def _embeddings(store: Store, run: Run, step: int | None) -> tuple[SnapshotKey, 
 
 
 def _print_matrix(run: Run, mode: str, key: SnapshotKey, values: Array, *, csv: bool, json_: bool) -> None:
-    """A matrix with the names of its rows."""
+    """Prints a matrix with the names of its rows."""
     matrix = values.astype(float).round(6)
     rows_are = "task" if mode == _EMBEDDING else mode
     labels, _ = row_names(run.facts, run.config.tasks, rows_are, len(matrix))
@@ -181,10 +181,10 @@ def _print_matrix(run: Run, mode: str, key: SnapshotKey, values: Array, *, csv: 
     elif len(labels) > _WIDEST_TABLE:
         raise MRNLabError(f"The {mode} matrix has {len(labels)} rows, too many to read here; add --csv.")
     else:
-        what = "correlations"
+        content = "correlations"
         if mode == _EMBEDDING:
-            what = f"cosines of the task embeddings ({run.config.task_embedding})"
-        log(f"Run {run.id}, step {key.step}, epoch {key.epoch:.1f}: {what}.")
+            content = f"cosines of the task embeddings ({run.config.task_embedding})"
+        log(f"Run {run.id}, step {key.step}, epoch {key.epoch:.1f}: {content}.")
         print_table([mode, *labels], [[row[0], *(f"{value:z.3f}" for value in row[1:])] for row in rows])
 
 
@@ -194,11 +194,11 @@ def _impossible(mode: str, alignment: str, groups: Sequence[Sequence[str]]) -> s
     )
     if all(len(group) == 1 for group in groups):
         return (
-            f"Under the alignment '{alignment}' the {which} cannot be other than zero: every task keeps "
-            "label rows of its own, so no two tasks share one."
+            f"Under the alignment '{alignment}' the {which} are always zero: every task has its own "
+            "label rows, so no two tasks share one."
         )
     named = "; ".join(", ".join(group) for group in groups)
     return (
-        f"Under the alignment '{alignment}' the {which} cannot be other than zero between these groups of "
-        f"tasks, which share no label row: {named}."
+        f"Under the alignment '{alignment}' the {which} are always zero between these groups of tasks, "
+        f"which share no label row: {named}."
     )

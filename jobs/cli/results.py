@@ -1,9 +1,8 @@
-"""mrnlab results: configurations × tasks over seeds, as the dissertation's tables have it."""
+"""mrnlab results and appendix: tables of scores, configurations × tasks over seeds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -27,17 +26,8 @@ from jobs.reports.render import (
 from jobs.reports.table import ResultTable, Setting, readable, settings, tabulate
 
 
-class _Format(StrEnum):
-    """How the table is written."""
-
-    TABLE = "table"
-    CSV = "csv"
-    MARKDOWN = "markdown"
-    LATEX = "latex"
-
-
-def _format_option(formats: type[StrEnum], about: str) -> Any:
-    """The option --format, which takes one of these formats."""
+def _format_option(about: str, *formats: str) -> Any:
+    """Returns the option --format, which takes one of these formats."""
     return typer.Option("--format", metavar="|".join(formats), help=about, parser=one_of("--format", formats))
 
 
@@ -49,9 +39,8 @@ def results(
         typer.Argument(metavar="[RUN...]", help="Only these runs (default: all).", parser=run_number),
     ] = None,
     format_: Annotated[
-        _Format,
-        _format_option(_Format, "How the table is written."),
-    ] = _Format.TABLE,
+        str, _format_option("How the table is written.", "table", "csv", "markdown", "latex")
+    ] = "table",
     split: Annotated[str, typer.Option(help="dev or test.")] = "test",
     by_label: Annotated[
         bool,
@@ -68,7 +57,7 @@ def results(
     published: Annotated[
         bool,
         typer.Option(
-            "--published", help="Also the dissertation's figures for what was trained and scored as there."
+            "--published", help="Also the dissertation's figures for runs trained and scored in the same way."
         ),
     ] = False,
     json_: Annotated[bool, JSON_OPTION] = False,
@@ -90,7 +79,7 @@ def results(
         log(note)
     if json_:
         print_json(records)
-    elif format_ is _Format.CSV:
+    elif format_ == "csv":
         write_document(csv_text(SCORE_COLUMNS + COST_COLUMNS * cost, records))
     elif not tables:
         raise MRNLabError(f"No run has {split} scores yet; `mrnlab runs` shows what is under way.")
@@ -101,21 +90,11 @@ def results(
             log(f"Alignment {alignment} in {which_runs(ids)}: {reason}.")
 
 
-class _Written(StrEnum):
-    """How the appendix is written."""
-
-    LATEX = "latex"
-    MARKDOWN = "markdown"
-
-
 @app.command("appendix")
 def print_appendix(
     ctx: typer.Context,
     run: Annotated[list[int], RUNS_ARGUMENT],
-    format_: Annotated[
-        _Written,
-        _format_option(_Written, "How it is written."),
-    ] = _Written.LATEX,
+    format_: Annotated[str, _format_option("How it is written.", "latex", "markdown")] = "latex",
 ) -> None:
     """Print the reproducibility appendix of a paper on these finished runs.
 
@@ -129,7 +108,7 @@ def print_appendix(
 
 
 def _alignments(store: Store, tables: Iterable[ResultTable]) -> dict[tuple[str, str], list[int]]:
-    """What the alignment `auto` was resolved to in runs of these tables, with the evidence, and in which."""
+    """Returns the runs with the alignment `auto` by the alignment that was chosen and its reason."""
     rows = [row for table in tables for row in table.rows if row.config.alignment == "auto"]
     by_alignment: dict[tuple[str, str], list[int]] = {}
     runs = store.runs(ids={run_id for row in rows for run_id in row.run_ids})
@@ -140,8 +119,8 @@ def _alignments(store: Store, tables: Iterable[ResultTable]) -> dict[tuple[str, 
     return by_alignment
 
 
-def _by_label(ctx: typer.Context, run_ids: list[int], split: str, format_: _Format, *, json_: bool) -> None:
-    """Print the reports of these runs by label."""
+def _by_label(ctx: typer.Context, run_ids: list[int], split: str, format_: str, *, json_: bool) -> None:
+    """Prints the reports of these runs by label."""
     if not run_ids:
         raise MRNLabError("--by-label reports single runs: name them, as in `mrnlab results 12 --by-label`.")
     with opened_store(ctx) as store:
@@ -153,14 +132,14 @@ def _by_label(ctx: typer.Context, run_ids: list[int], split: str, format_: _Form
     records = [record for score in scores for record in report_records(runs[score.run_id], score)]
     if json_:
         print_json(records)
-    elif format_ is _Format.CSV:
+    elif format_ == "csv":
         write_document(csv_text(REPORT_COLUMNS, records))
     else:
         print_report([report_sheet(runs[score.run_id], score) for score in scores], format_)
 
 
 def _tables(store: Store, run_ids: list[int] | None, split: str, *, cost: bool) -> dict[Setting, ResultTable]:
-    """The tables of these runs, of all that succeeded, that have scores on that split."""
+    """Returns the tables of these runs, by default of all, with scores on that split."""
     succeeded = store.runs(ids=run_ids, states={RunState.SUCCEEDED}, with_facts=cost)
     conditions = store.conditions(succeeded)
     succeeded, note = readable(succeeded, conditions)
@@ -175,6 +154,6 @@ def _tables(store: Store, run_ids: list[int] | None, split: str, *, cost: bool) 
 
 
 def _notes(tables: Mapping[Setting, ResultTable]) -> dict[str, None]:
-    """What is to be said of the text and the precision of these runs, each note once."""
+    """Returns the notes on the text and the precision of these runs, each once."""
     notes = [note for setting, table in tables.items() for note in (setting.note, *table.notes)]
     return dict.fromkeys(note for note in notes if note)

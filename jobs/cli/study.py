@@ -1,4 +1,4 @@
-"""mrnlab study: lists the studies, runs one to its end, or reports what the store knows of it."""
+"""mrnlab study: lists the studies, runs one to its end, or reports its finished runs."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from jobs.studies.progress import SettingCounts, StudyOptions, StudyRuns, counts
 from jobs.studies.report import curves, report, study_document
 
 _MOST_LINES = 40
-"""Of a dry run: what a terminal shows at once."""
+"""The most lines of a dry run: a terminal shows them at once."""
 
 Listed = Sequence[tuple[StudyRun, Run | None]]
 
 
 def print_runs(study: Study, listing: Listed) -> None:
-    """Setting by setting a line per run with what sets it apart."""
+    """Prints a line per run, setting by setting, with the fields that differ."""
     titles = {setting.name: setting.title for setting in study.settings}
     for name, group in groupby(listing, key=lambda entry: entry[0].setting):
         runs = list(group)
@@ -58,8 +58,9 @@ def print_runs(study: Study, listing: Listed) -> None:
 
 
 def print_plan(study: Study, plan: Sequence[SettingCounts], *, whole: bool = False) -> None:
-    """A line per setting: its runs, and how long those to come take. Unless it is to be `whole`, a line per
-    part where settings have more than `_MOST_LINES`.
+    """Prints a line per setting: its runs, and the time of the runs to come.
+
+    Without `whole` it prints a line per part where the settings need more than `_MOST_LINES`.
     """
     protocol = textwrap.wrap(study.protocol, WIDTH)
     lines = {setting.setting: [setting] for setting in plan}
@@ -89,7 +90,7 @@ def print_plan(study: Study, plan: Sequence[SettingCounts], *, whole: bool = Fal
 
 
 def _time(settings: Sequence[SettingCounts]) -> str:
-    """How long their runs take, and of how many runs that is unknown."""
+    """Formats how long the runs to come take, and for how many that is unknown."""
     seconds = sum(setting.seconds or 0.0 for setting in settings)
     unknown = sum(setting.to_run for setting in settings if setting.seconds is None)
     if not any(setting.to_run for setting in settings):
@@ -99,7 +100,7 @@ def _time(settings: Sequence[SettingCounts]) -> str:
 
 
 def plan_document(listing: Listed, plan: Sequence[SettingCounts]) -> dict[str, Any]:
-    """The same as one document. A field that dev has yet to choose is null and stands in `chosen_on_dev`."""
+    """Returns the plan as one document; fields still to be chosen on dev are null, and in `chosen_on_dev`."""
     known = [setting.seconds for setting in plan if setting.seconds is not None]
     return {
         "settings": [dataclasses.asdict(setting) for setting in plan],
@@ -122,7 +123,7 @@ def plan_document(listing: Listed, plan: Sequence[SettingCounts]) -> dict[str, A
 
 
 def _fields(run: RunConfig) -> dict[str, Any]:
-    """The fields that this run has, by their public names."""
+    """Returns the fields that this run has, by their public names."""
     applicable = applicable_fields(run.paradigm, run.encoder, run.encoder_training, run.prior)
     return {name: value for name, value in run.values().items() if name in applicable}
 
@@ -131,8 +132,10 @@ _MOST_SEEDS = 1000
 
 
 class _Report(StrEnum):
-    """How the report is written. As CSV: `curves` are the dev scores by epoch alone, or the lines of Figure 3
-    of a study of simulated tasks; `csv` is the table of such a study, run by run.
+    """The formats of the report.
+
+    As CSV: `curves` are the dev scores by epoch, or the lines of Figure 3 of a study of simulated tasks, and
+    `csv` is the table of a study of simulated tasks, a row per run.
     """
 
     TABLE = "table"
@@ -163,27 +166,27 @@ def study(
     ] = None,
     encoder: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Run it over this encoder (default: the study's own)."),
+        typer.Option(metavar="NAME", help="Use this encoder (default: the study's own)."),
     ] = None,
     frozen: Annotated[
-        bool, typer.Option("--frozen", help="Run it over a frozen encoder: in minutes, and not as published.")
+        bool, typer.Option("--frozen", help="Use a frozen encoder: takes minutes, but is not as published.")
     ] = False,
     dry_run: Annotated[
         bool,
         typer.Option(
             "--dry-run",
-            help="Say setting by setting what is done, still to be run and how long that takes; run nothing.",
+            help="Print by setting how many runs are done and to come, and how long these take; run nothing.",
         ),
     ] = False,
     runs: Annotated[
-        bool, typer.Option("--runs", help="With --dry-run: list every run and what sets it apart.")
+        bool, typer.Option("--runs", help="With --dry-run: list every run with the fields that differ.")
     ] = False,
     report_: Annotated[
         _Report | None,
         typer.Option(
             "--report",
             metavar="|".join(_Report),
-            help="Run nothing; print what the finished runs say.",
+            help="Run nothing; print the report of the finished runs.",
             parser=one_of("--report", _Report),
         ),
     ] = None,
@@ -204,18 +207,17 @@ def study(
     ] = None,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
-    """Run a study to its end, or go on with it, and print what it says.
+    """Run a study to its end, or go on with it, and print its report.
 
-    Of each method every candidate is trained with few seeds, and the one that the development sentences
-    choose with all. Runs that are in the store already count. Ctrl-C or a kill loses nothing: the same
-    command goes on.
+    Every candidate of a method is trained with few seeds, then the one with the best dev score with all.
+    Runs that are in the store already count. Ctrl-C or a kill loses nothing: the same command goes on.
     """
     if name is None:
         questions = [{"name": name, "question": study.question} for name, study in STUDIES.items()]
         if json_:
             print_json(questions)
         else:
-            print_table(("study", "asks"), [tuple(study.values()) for study in questions])
+            print_table(("study", "question"), [tuple(study.values()) for study in questions])
         return
     training = "frozen" if frozen else "full"
     options = StudyOptions(name, part, setting, encoder, training, seeds)
@@ -263,7 +265,7 @@ def study(
 def _print_results(
     store: Store, study: Study, settings: Sequence[SettingRuns], form: _Report | None, tables: Path | None
 ) -> None:
-    """What the finished runs say, in the study's own kind of report; its tables into a folder, if given."""
+    """Prints the report of the finished runs, or writes its tables into the folder `tables`."""
     document: Callable[[], Any]
     parts: Iterable[Part]
     if study.by_relatedness:
@@ -278,10 +280,8 @@ def _print_results(
         from jobs.studies.pairs import pairs_document, pairs_of, pairs_report
 
         known = pairs_of(store, study, settings)
-        document = partial(dict, ((part, pairs_document(*of_part)) for part, of_part in known.items()))
-        parts = chain.from_iterable(
-            pairs_report(part, *of_part, study.pairs) for part, of_part in known.items()
-        )
+        document = partial(dict, ((part, pairs_document(*pairs)) for part, pairs in known.items()))
+        parts = chain.from_iterable(pairs_report(part, *pairs, study.pairs) for part, pairs in known.items())
     else:
         results = StudyRuns(store, settings).results()
         if form is _Report.CURVES:

@@ -1,4 +1,4 @@
-"""mrnlab tag: a sentence, a text, a pair of texts or a file, with every task of a finished run."""
+"""mrnlab tag: tags a sentence, a text, a pair of texts or a file with every task of a finished run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def tag(
     ctx: typer.Context,
     run: Annotated[int, RUN_ARGUMENT],
     sentence: Annotated[
-        str, typer.Argument(help="A sentence; words and marks are separated by themselves. Or a whole text.")
+        str, typer.Argument(help="A sentence, which is split into words, or a whole text.")
     ] = "",
     second: Annotated[str, typer.Option(help="The second text, for tasks on pairs.")] = "",
     file: Annotated[
@@ -47,7 +47,8 @@ def tag(
         str, typer.Option(help="The names of a CoNLL file's columns, one of them 'tokens'.")
     ] = "",
     layout: Annotated[
-        str, typer.Option(help="Of a file, if not as it seems: text, split, words, columns or conllu.")
+        str,
+        typer.Option(help="The layout of a file, if not detected: text, split, words, columns or conllu."),
     ] = "",
     split: Annotated[
         bool, typer.Option("--split", help="The lines of a file are already split into words.")
@@ -56,7 +57,7 @@ def tag(
         bool,
         typer.Option(
             "--confidence",
-            help="A column more for each task: the probability of the label, with a CRF its marginal.",
+            help="Add a column per task: the probability of the label, with a CRF its marginal.",
         ),
     ] = False,
     json_: Annotated[bool, JSON_OPTION] = False,
@@ -109,41 +110,35 @@ def _sentence(run: Run, text: str, second: str | None, json_: bool) -> None:
         return
     if words:
         rows = [
-            [word, *(tagged.tags[task][place].label for task in words)]
-            for place, word in enumerate(tagged.tokens)
+            [word, *(tagged.tags[task][index].label for task in words)]
+            for index, word in enumerate(tagged.tokens)
         ]
         print_table(["word", *words], rows)
     if answers:
-        print_table(["task", "answer", "probabilities"], [_row(task, said) for task, said in answers.items()])
+        print_table(["task", "answer", "probabilities"], [_row(*each) for each in answers.items()])
 
 
-def _row(task: str, said: TextAnswer) -> list[str]:
-    shares = [f"{label} {100 * share:.1f}%" for label, share in said.probabilities]
-    return [task, said.value if isinstance(said.value, str) else f"{said.value:.2f}", ", ".join(shares)]
+def _row(task: str, answer: TextAnswer) -> list[str]:
+    shares = [f"{label} {100 * share:.1f}%" for label, share in answer.probabilities]
+    return [task, answer.value if isinstance(answer.value, str) else f"{answer.value:.2f}", ", ".join(shares)]
 
 
 def _text_json(text: Sentence, answers: Mapping[str, TextAnswer]) -> dict[str, object]:
-    """A text, or a pair, and what is said of it."""
+    """Returns a text, or a pair, with its answers."""
     from core.tagging import text_of
 
     first, second = text_of(text)
     pair = {} if second is None else {"second": second}
-    return {"text": first} | pair | {"answers": {}} | _answers_json(answers)
+    return {"text": first} | pair | {"answers": _answers_json(answers)}
 
 
-def _answers_json(answers: Mapping[str, TextAnswer]) -> dict[str, object]:
-    """The answers on a sentence, a text or a pair under `answers`; nothing where no task answers."""
-    return (
-        {
-            "answers": {
-                task: {"value": answer.value}
-                | ({"probabilities": dict(answer.probabilities)} if answer.probabilities else {})
-                for task, answer in answers.items()
-            }
-        }
-        if answers
-        else {}
-    )
+def _answers_json(answers: Mapping[str, TextAnswer]) -> dict[str, dict[str, object]]:
+    """Returns the answers on a sentence, a text or a pair, by task."""
+    return {
+        task: {"value": answer.value}
+        | ({"probabilities": dict(answer.probabilities)} if answer.probabilities else {})
+        for task, answer in answers.items()
+    }
 
 
 def _word_tags(tags: Sequence[Any]) -> list[dict[str, object]]:
@@ -184,7 +179,7 @@ def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence:
                 "tags": {task: _word_tags(tags) for task, tags in answer.tags.items()},
                 "gold": sentence.labels,
             }
-            | _answers_json(answer.answers)
+            | ({"answers": _answers_json(answer.answers)} if answer.answers else {})
             for sentence, answer in zip(given.sentences, tagged, strict=True)
         ]
         scores = given_scores(given.sentences, tagged, tasks, run.config.pos_score)
@@ -209,7 +204,7 @@ def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence:
 
 
 def _score_line(score: TaskScore, item: str) -> str:
-    """A score against the gold labels of a file, over how many items."""
+    """Formats a score against the gold labels of a file, with the number of items."""
     count = plural(score.tokens, item)
     if not score.is_defined:
         why = score.undefined_because("the file")
@@ -218,7 +213,7 @@ def _score_line(score: TaskScore, item: str) -> str:
 
 
 def _texts(run: Run, tagger: Tagger, file: GivenFile, confidence: bool, json_: bool) -> None:
-    """A file of texts or pairs, answered row by row."""
+    """Answers a file of texts or pairs row by row."""
     from core.corpora.text_files import read_asked
     from core.tagging import answer_in_parts, check_texts, given_scores, tab_separated, text_table
 
@@ -226,13 +221,13 @@ def _texts(run: Run, tagger: Tagger, file: GivenFile, confidence: bool, json_: b
     check_texts(f"Run {run.id}", tagger.schemes, asked.texts, second_by="in a column text2 beside text1")
     if asked.left_out:
         log(f"Left out: {first_of(asked.left_out)}.")
-    answers = [said for part in answer_in_parts([tagger], asked.texts) for said in part]
+    answers = [answer for part in answer_in_parts([tagger], asked.texts) for answer in part]
     tasks = list(answers[0])
     for note in tagger.notes:
         log(note)
     if left_out := [task for task in tagger.schemes if task not in tasks]:
-        log(f"{all_of(left_out)}: no answers, for these are no such texts.")
-    if long := sum(any(said.shortened for said in answer.values()) for answer in answers):
+        log(f"{all_of(left_out)}: no answers; these tasks read another kind of text.")
+    if long := sum(any(each.shortened for each in answer.values()) for answer in answers):
         log(f"{plural(long, 'row')} longer than max_length {run.config.max_length}; the end is left out.")
     scores = given_scores(asked.texts, answers, {task: tagger.schemes[task] for task in tasks})
     if json_:

@@ -1,4 +1,4 @@
-"""mrnlab transfer: which task gains from which, by the pairs of tasks that the store's runs have trained."""
+"""mrnlab transfer: the gains between tasks, from runs that trained pairs of tasks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def transfer(
     ] = None,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
-    """Which task gains from which: MTL of pairs of tasks less STL of each.
+    """Print which task gains from which: MTL of pairs of tasks less STL of each.
 
     A group has the STL runs and the MTL runs of two tasks that are alike in all but tasks and seed; `mrnlab
     launch --task-groups pairs --paradigm stl,mtl` makes one. Its report has the matrix of gains and what
@@ -56,11 +56,11 @@ def transfer(
                 f"There is no group '{group}'; `mrnlab transfer` lists those with a trained pair of tasks."
             )
         chosen = known[group]
-        known_of_pairs = evidence(store, chosen)
+        pair_evidence = evidence(store, chosen)
     if json_:
-        print_json(pairs_document(chosen, known_of_pairs))
+        print_json(pairs_document(chosen, pair_evidence))
         return
-    parts = pairs_report(corpus_name(chosen.config), chosen, known_of_pairs, {})
+    parts = pairs_report(corpus_name(chosen.config), chosen, pair_evidence, {})
     print_report(parts, "markdown" if markdown_ else "")
 
 

@@ -1,4 +1,4 @@
-"""Engines: who starts workers, and where. `MRNLAB_ENGINE`, or `mrnlab --engine`, chooses one.
+"""Engines start workers on this machine or a cluster. `MRNLAB_ENGINE`, or `mrnlab --engine`, chooses one.
 
 An engine is one file and one line here. Beyond `local` each needs an extra of the same name to be installed.
 """
@@ -16,7 +16,7 @@ from core.recording.owner import this_process
 from core.store import Store
 
 ENGINES = {"local": "LocalEngine", "ray": "RayEngine", "slurm": "SlurmEngine"}
-"""The class in the module of each name."""
+"""The class of each engine, in the module of the same name."""
 
 _WORKER_SETTINGS = (
     *("MRNLAB_DATA", "MRNLAB_DATA_ROOTS", "MRNLAB_MODELS"),
@@ -28,26 +28,26 @@ class Engine(Protocol):
     """Finds workers for queued runs. A worker too many is harmless: it finds no run and ends.
 
     Pages and waiting commands call `ensure_workers` again and again. An engine with a scheduler of its own
-    also tells the store why runs wait (`Store.set_waiting_for`), and ends what does not stop when asked.
+    also records why runs wait (`Store.set_waiting_for`), and kills runs that do not stop when asked.
     """
 
     name: str
 
     def ensure_workers(self, store: Store) -> int:
-        """Starts workers while runs are queued and there is place; returns how many. Raises MRNLabError."""
+        """Starts workers while runs are queued and slots are free; returns how many. Raises MRNLabError."""
         ...
 
     def expect_run(self, store: Store) -> None:
-        """A run is about to be queued: has a worker ready where that takes nothing from others."""
+        """Prepares a worker for a run that is about to be queued, where that costs others nothing."""
         ...
 
     def live_workers(self, store: Store) -> int:
-        """How many workers of this store are alive."""
+        """Returns how many workers of this store are alive."""
         ...
 
 
 def default_engine() -> Engine:
-    """The engine that `MRNLAB_ENGINE` names, else `local`; the same object each time, as it has state.
+    """Returns the engine that `MRNLAB_ENGINE` names, else `local`; always the same object, as it has state.
 
     Raises MRNLabError for another name, and where the engine's extra is not installed.
     """
@@ -68,7 +68,7 @@ def _engine(name: str) -> Engine:
 
 
 def worker_environment() -> dict[str, str]:
-    """Settings for workers on machines that have none of their own; the laboratory's folder among them."""
+    """Returns the settings, with the laboratory's folder, for workers on machines without their own."""
     chosen = {name: os.environ[name] for name in _WORKER_SETTINGS if os.environ.get(name)}
     return {"MRNLAB_HOME": str(home()), **chosen}
 
@@ -77,14 +77,14 @@ def worker_environment() -> dict[str, str]:
 
 
 def make_worker(class_name: str, store: Store, *, device: str, job: str) -> Any:
-    """A worker of the class that `MODULE:NAME` names (`jobs.worker.loop.Worker`, but in tests)."""
+    """Makes a worker of the class `MODULE:NAME` (`jobs.worker.loop.Worker`, except in tests)."""
     module, _, name = class_name.partition(":")
     make = getattr(importlib.import_module(module), name)
     return make(store, this_process(), device=device, engine_job=job)
 
 
 def sqlite_problem(url: str, machines: int, cluster: str) -> str | None:
-    """Why a store in a file cannot serve so many machines of a cluster, in a sentence; None where it can."""
+    """Returns the reason why an SQLite store cannot serve several machines; None where it is no problem."""
     if not url.startswith("sqlite") or machines < 2:
         return None
     return (

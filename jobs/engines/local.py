@@ -1,4 +1,4 @@
-"""Workers as processes of this machine, each in a session of its own, so that Ctrl-C does not reach them."""
+"""Workers as processes of this machine, each in its own session, so that Ctrl-C does not reach them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from jobs.worker.pool import WorkerPool
 
 
 class LocalEngine(WorkerPool):
-    """The pool of this machine, which each supervisor has too, as an engine."""
+    """The pool of this machine as an engine; each supervisor has a pool too."""
 
     name = "local"

@@ -1,7 +1,7 @@
 """Each run as a task of a Ray cluster, placed by the dispatcher of its store (`jobs.engines.ray_dispatcher`).
 
-The dispatcher notes in the store that it looks after the queue. Only where it does not, a process is started
-that joins the cluster and makes one (`jobs.engines.ray_connect`). Pages and commands never import ray: Ray
+The dispatcher records in the store that it is alive. Only if it is not, a process is started that joins the
+cluster and makes one (`jobs.engines.ray_connect`). Pages and commands never import ray: Ray
 kills a process whose cluster goes away.
 """
 
@@ -25,7 +25,7 @@ SCHEDULER = "ray"
 JOB = "ray task "
 """Prefix of `Run.engine_job` for tasks of Ray."""
 
-# The dispatcher notes every five seconds that it is there.
+# The dispatcher records every five seconds that it is alive.
 _GONE_AFTER_S = 20.0
 _CONNECT_S = 90.0
 # A cluster that cannot be reached is not tried at every call.
@@ -45,7 +45,7 @@ class RayEngine:
         self._problem: tuple[float, str] | None = None
 
     def ensure_workers(self, store: Store) -> int:
-        """Makes a dispatcher where runs wait and none looks after them; 1 where it did, else 0.
+        """Makes a dispatcher where runs wait without one; returns how many it made (0 or 1).
 
         Raises MRNLabError where the cluster cannot be reached, or cannot use this store; the runs stay
         queued.
@@ -66,10 +66,10 @@ class RayEngine:
             return 1
 
     def expect_run(self, store: Store) -> None:
-        """Does nothing: a place of the cluster that is held for no run is taken from others."""
+        """Does nothing: a reserved slot of the cluster would be taken from others."""
 
     def live_workers(self, store: Store) -> int:
-        """How many tasks of the cluster train, and at least 1 where the dispatcher waits for work."""
+        """Returns how many tasks of the cluster train, at least 1 while the dispatcher waits for runs."""
         return max(len(trained_runs(store, JOB)), int(_has_dispatcher(store)))
 
 
@@ -79,7 +79,7 @@ def _has_dispatcher(store: Store) -> bool:
 
 
 def _connect(store: Store, worker: str) -> None:
-    """Make the dispatcher from a process of its own. Raises MRNLabError with what that one printed."""
+    """Makes the dispatcher from a separate process. Raises MRNLabError with that process's output."""
     try:
         done = subprocess.run(
             [sys.executable, "-m", "jobs.engines.ray_connect", worker],
@@ -98,5 +98,5 @@ def _connect(store: Store, worker: str) -> None:
             f"The runs are queued, but the Ray cluster did not answer within {_CONNECT_S:.0f} s."
         ) from error
     if done.returncode:
-        lines = (done.stdout.strip() or done.stderr.strip() or "it said nothing").splitlines()
+        lines = (done.stdout.strip() or done.stderr.strip() or "no reason given").splitlines()
         raise MRNLabError(f"The runs are queued, but not yet on the Ray cluster. {lines[-1]}")

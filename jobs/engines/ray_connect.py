@@ -1,6 +1,6 @@
 """`python -m jobs.engines.ray_connect WORKER` joins the Ray cluster and makes the dispatcher of a store.
 
-The store is in MRNLAB_DB. Exit code 1, with a sentence on standard output, where it cannot be done.
+The store is in MRNLAB_DB. If it fails the exit code is 1, with a message on standard output.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LISTENS_S = 5.0
 
 
 def main(worker: str) -> int:
-    """0 once the dispatcher has answered."""
+    """Makes the dispatcher, and returns 0 once it has answered, else 1."""
     address = os.environ.get("MRNLAB_RAY_ADDRESS") or os.environ.get("RAY_ADDRESS") or "auto"
     try:
         with contextlib.closing(Store.open()) as store:
@@ -64,7 +64,7 @@ def main(worker: str) -> int:
 
 
 def _check_answers(address: str) -> None:
-    """Raises OSError at once where nothing answers at HOST:PORT; Ray itself would try for minutes."""
+    """Raises OSError at once where no server answers at HOST:PORT; Ray itself would try for minutes."""
     host, colon, port = address.rpartition(":")
     if colon and port.isdecimal() and "://" not in address:
         socket.create_connection((host, int(port)), timeout=_LISTENS_S).close()

@@ -1,8 +1,8 @@
 """The dispatcher: turns the queue of one store into tasks of a Ray cluster, and watches them.
 
 It is a detached actor on the head of the cluster: it outlives the command or page that made it, and Ray
-restarts it where it dies. Its tasks die with it; their runs are found lost then, and resumed. All that it
-knows it reads from the store, so it can be lost at any moment.
+restarts it if it dies. Its tasks die with it; their runs are then found lost, and resumed. It keeps no state
+outside the store, so it can be lost at any moment.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from jobs.worker.logs import set_up_logging
 
 # How long the dispatcher waits between two looks at the store.
 _LOOK_S = 1.0
-# Ray gives a process that ends a task the next task that it has, and its imports are paid for already. So it
-# has one run more of each kind than it can train.
+# Ray gives the next task to a process that has ended one, whose imports are done. So Ray gets one run more of
+# each kind than it can train.
 _AHEAD = 1
 _MAINTAIN_EVERY_S = 5.0
-# A task that could not reach the store says nothing about its run: others may try after this time.
+# After a task that could not reach the store, other tasks wait this long.
 _HOLD_S = 10.0
 # A run whose machine dies again and again may be the cause of it.
 _MOST_ATTEMPTS = 10
@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TaskSettings:
-    """What a run takes of the cluster, and who trains it there."""
+    """The resources that a run takes of the cluster, and the class of its worker."""
 
     cpus: int
     runs_per_gpu: int
@@ -56,19 +56,19 @@ class TaskSettings:
 
     @classmethod
     def read(cls, worker: str) -> TaskSettings:
-        """From this process's environment. Raises MRNLabError where a number is invalid."""
+        """Reads the settings from this process's environment. Raises MRNLabError for an invalid number."""
         cpus = count("MRNLAB_RAY_CPUS") or 1
         runs_per_gpu = count("MRNLAB_RUNS_PER_GPU") or 1
         return cls(cpus, runs_per_gpu, worker, worker_environment())
 
     def apply(self) -> None:
-        """Set in this process what its machine does not set."""
+        """Sets the variables that this machine does not set itself."""
         for name, value in self.environment.items():
             os.environ.setdefault(name, value)
 
 
 def train_run(url: str, run_id: int, settings: TaskSettings) -> bool:
-    """A task: claims that run of the store and trains it; False where it cannot be claimed any more.
+    """Claims that run of the store and trains it, as a task; False where it can no longer be claimed.
 
     Raises StoreError where the store cannot be reached from here.
     """
@@ -85,7 +85,7 @@ def _store(url: str) -> Store:
 
 
 def _device() -> str:
-    """The GPU that Ray gave this task, as torch numbers it in this process, else the CPU."""
+    """Returns the GPU that Ray gave this task, as torch numbers it in this process, else the CPU."""
     gpus = [str(gpu) for gpu in ray.get_gpu_ids()]
     if not gpus:
         return "cpu"
@@ -99,7 +99,7 @@ _TRAIN = ray.remote(max_retries=0, max_calls=0)(train_run)
 
 
 def hosts_of(nodes: list[dict[str, Any]]) -> dict[str, str]:
-    """The host of each living node of the cluster."""
+    """Returns the host of each living node of the cluster."""
     return {node["NodeID"]: str(node["NodeManagerHostname"]) for node in nodes if node["Alive"]}
 
 
@@ -116,34 +116,34 @@ class _Task:
 
 @dataclass(frozen=True)
 class _Cluster:
-    """What the cluster has of each kind (GPU, CPU) now."""
+    """The resources of the cluster now, by kind (GPU, CPU)."""
 
     has: Mapping[str, float]
     free: Mapping[str, float]
     each: Mapping[str, float]
-    """What one run takes."""
+    """The amount that one run takes."""
     nodes: Mapping[str, str]
     """The host of each living node."""
 
     def kind(self, run: Run) -> str:
-        """Whether a run takes a GPU or cores alone."""
+        """Returns "GPU" for a run that takes a GPU, else "CPU"."""
         device = run.config.device
         return "CPU" if device == "cpu" or (device == "auto" and not self.has["GPU"]) else "GPU"
 
     def why_waiting(self, kind: str, former: str | None) -> str | None:
-        """Why a run waits that Ray cannot start now; `former` is what was told before."""
+        """Returns why a run waits that Ray cannot start now; `former` is the reason so far."""
         has, free = round(self.has[kind]), self.free[kind]
-        one, many = ("a GPU", "GPUs") if kind == "GPU" else ("a processor", "processor cores")
+        singular, plural = ("a GPU", "GPUs") if kind == "GPU" else ("a processor", "processor cores")
         if not has:
-            return f"Waits for {one}: the cluster has 0."
+            return f"Waits for {singular}: the cluster has 0."
         if free < self.each[kind]:
-            return f"Waits for its turn: {has - int(free)} of {has} {many} are busy."
-        # A place that is free for a moment, between two runs, is no news for thousands that wait.
+            return f"Waits for its turn: {has - int(free)} of {has} {plural} are busy."
+        # A slot that is free for a moment, between two runs, does not change the reason of thousands of runs.
         return former if former is not None and former.startswith("Waits for its turn") else None
 
 
 class Dispatcher:
-    """The actor. Its thread looks at the store until the actor ends."""
+    """The actor, whose thread looks at the store until the actor ends."""
 
     def __init__(self, url: str, settings: TaskSettings) -> None:
         set_up_logging()
@@ -152,7 +152,7 @@ class Dispatcher:
         self._store = Store.open(url)
         self._store.note_scheduler(SCHEDULER)
         self._tasks: dict[int, _Task] = {}
-        # What a former dispatcher had started ends without it.
+        # Runs that a former dispatcher had started end without it.
         self._orphans = {run.id for run in trained_runs(self._store, JOB)}
         self._tracker = LivenessTracker()
         self._maintained_at = time.monotonic()
@@ -162,7 +162,7 @@ class Dispatcher:
         threading.Thread(target=self._look_after, name="look-after", daemon=True).start()
 
     def poke(self, settings: TaskSettings) -> None:
-        """Look at the store now; from now on runs take of the cluster what these settings say."""
+        """Looks at the store now, and uses these settings for runs from now on."""
         self._settings = settings
         self._poked.set()
 
@@ -171,8 +171,8 @@ class Dispatcher:
             self._poked.clear()
             try:
                 self._look()
-            except Exception:  # noqa: BLE001 - logged; if the actor ended, all that it trains would end too
-                _log.exception("This look failed; there will be others.")
+            except Exception:  # noqa: BLE001 - logged; if the actor ended, all its tasks would end too
+                _log.exception("This look failed; the next follows.")
             self._poked.wait(_LOOK_S)
 
     def _look(self) -> None:
@@ -189,12 +189,12 @@ class Dispatcher:
         held = self._held(cluster)
         if held is None:
             self._hand_over(queue, cluster)
-        self._tell(queue, cluster, held)
+        self._record_reasons(queue, cluster, held)
 
     # Tasks that have ended
 
     def _settle(self) -> None:
-        """Look at the tasks that have ended, well or not."""
+        """Handles the tasks that have ended, well or not."""
         refs = {task.ref: run_id for run_id, task in self._tasks.items()}
         ended = ray.wait(list(refs), num_returns=len(refs), timeout=0)[0] if refs else []
         for ref in ended:
@@ -224,7 +224,7 @@ class Dispatcher:
             del self._tasks[run_id]
 
     def _record_end(self, run_id: int, job: str, error: WorkerLost, *, resume: bool) -> None:
-        """Record that a task has ended before its run; `resume`: queue the run again, to be resumed.
+        """Records that a task has ended before its run; `resume`: queues the run again, to be resumed.
 
         In one transaction: an observer sees a run that is trained, lost for good, or waits again.
         """
@@ -245,7 +245,7 @@ class Dispatcher:
             return  # deleted meanwhile
 
     def _resume_orphans(self) -> None:
-        """Resume what a former dispatcher had started, once its death is sure."""
+        """Resumes the runs that a former dispatcher had started, once they are known to be lost."""
         for run in self._store.runs(ids=self._orphans, with_facts=False) if self._orphans else ():
             if run.state in (RunState.RUNNING, RunState.CANCELLING):
                 continue  # it lives, or `reap` will find it dead
@@ -253,13 +253,13 @@ class Dispatcher:
             self._resume(run)
 
     def _resume(self, run: Run) -> None:
-        """Queue a lost run again, unless it was to stop, or is lost wherever it goes."""
+        """Queues a lost run again, unless it was to stop or has had too many attempts."""
         wanted = run.stop_requested_at is None and run.attempt < _MOST_ATTEMPTS
         if run.state is RunState.LOST and wanted:
             self._store.requeue(run.id, resume=True)
 
     def _end_stuck(self) -> None:
-        """Kill what does not stop when asked, or hangs: on another machine nobody else can."""
+        """Kills tasks that do not stop when asked, or hang; on other machines only Ray can."""
         trained = trained_runs(self._store)
         observed, hang_s = self._tracker.observe(trained), hang_limit()
         for run in trained:
@@ -289,7 +289,7 @@ class Dispatcher:
         )
 
     def _held(self, cluster: _Cluster) -> str | None:
-        """What keeps every run from starting; "" where the page tells of that already."""
+        """Returns the reason why no run can start, "" where pages show it already, None without a reason."""
         if self._store.paused_since() is not None:
             return ""
         if time.monotonic() < self._held_until:
@@ -300,7 +300,7 @@ class Dispatcher:
         return sqlite_problem(self._url, len(hosts), "Ray")
 
     def _room(self, queue: list[Run], cluster: _Cluster) -> dict[str, int]:
-        """How many more runs of each kind the cluster has place for beside those that it trains."""
+        """Returns by kind how many more runs the cluster has room for."""
         waiting = {run.id for run in queue}
         room = {kind: int(has / cluster.each[kind]) for kind, has in cluster.has.items()}
         for run_id, task in self._tasks.items():
@@ -308,10 +308,10 @@ class Dispatcher:
         return room
 
     def _hand_over(self, queue: list[Run], cluster: _Cluster) -> None:
-        """Make tasks of the first runs of the queue, as many as the cluster has place for and `_AHEAD` more.
+        """Makes tasks of the first runs of the queue, as many as the cluster has room for and `_AHEAD` more.
 
-        Ray knows no priorities: the task of a run that is not among them any more, or that asks for a GPU
-        where the cluster has none now, is cancelled. One that starts at this moment is resumed in its turn.
+        Ray knows no priorities: the task of a run that is no longer among them, or that asks for a GPU where
+        the cluster has none now, is cancelled. A run that starts at this moment is resumed in its turn.
         """
         room = self._room(queue, cluster)
         for run in queue:
@@ -335,8 +335,8 @@ class Dispatcher:
             runtime_env=_OWN_CHOICE_OF_GPU if on_gpu else None,
         ).remote(self._url, run.id, self._settings)
 
-    def _tell(self, queue: list[Run], cluster: _Cluster, held: str | None) -> None:
-        """Write to the store why runs wait."""
+    def _record_reasons(self, queue: list[Run], cluster: _Cluster, held: str | None) -> None:
+        """Records in the store why runs wait."""
         reasons: dict[int, str | None] = {}
         room = self._room(queue, cluster)
         for run in queue:

@@ -1,7 +1,7 @@
 """Workers as jobs of a Slurm cluster, submitted through submitit.
 
-A job is a worker that trains run after run, for sites count allocations and not what is done in them: there
-are never more jobs than `workers`, and none is made for a run that a job's worker will take anyway.
+A job is a worker that trains run after run, since sites count allocations and not runs: there are never more
+jobs than `workers`, and none is made for a run that an existing job will take.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _SAVE_S = 60.0
 
 @dataclass
 class SlurmWorker:
-    """What submitit calls in the job, and asks for a successor when the job must leave.
+    """The object that submitit calls in the job, and asks for a successor when the job must end.
 
-    It trains run after run until none waits, or Slurm wants its place back.
+    It trains run after run until none waits, or Slurm ends the job.
     """
 
     url: str
@@ -50,7 +50,7 @@ class SlurmWorker:
     running: tuple[Any, threading.Event] | None = None  # submitit pickles this object before
 
     def __call__(self) -> int:
-        """Train until no run has waited for `linger_s`; the number of runs it took. Raises StoreError."""
+        """Trains until no run has waited for `linger_s`; returns the number of runs. Raises StoreError."""
         for name, value in self.environment.items():
             os.environ.setdefault(name, value)
         set_up_logging()
@@ -70,7 +70,7 @@ class SlurmWorker:
                 finally:
                     ended.set()
 
-            # scancel, and Slurm where it takes a place without warning
+            # scancel, and Slurm where it ends a job without warning
             signal.signal(signal.SIGTERM, lambda *_: worker.terminate(hand_back=True))
             # In a thread of its own: submitit's answer to Slurm's warning takes the main one, and training
             # must go on to the end of its step meanwhile.
@@ -81,7 +81,7 @@ class SlurmWorker:
         return result[0]
 
     def checkpoint(self) -> DelayedSubmission:
-        """Called by submitit in a signal handler: hands back what is trained; the job is queued again."""
+        """Hands back the current run and queues the job again; submitit calls it in a signal handler."""
         if self.running is not None:
             worker, ended = self.running
             worker.terminate(hand_back=True)
@@ -90,7 +90,7 @@ class SlurmWorker:
 
 
 def _take_over(store: Store, job: str) -> None:
-    """Queues again what this job trained before Slurm started it anew: its former process is gone."""
+    """Queues again the runs that this job trained before Slurm restarted it: its former process is gone."""
     for run in trained_runs(store, job):
         if run.engine_job == job and run.state is RunState.RUNNING:
             with store.transaction():
@@ -102,21 +102,21 @@ def _take_over(store: Store, job: str) -> None:
 
 _LOOK_EVERY_S = 15.0
 _ANSWER_S = 30.0
-# Slurm warns this long before it takes the place, which is the time to save a training state.
+# Slurm warns this long before it ends the job, which is the time to save a training state.
 _WARNING_S = 90
 
 _WAITING = {"PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT"}
 
 
 class SlurmSettings(BaseModel):
-    """What a worker's job asks of Slurm: `slurm.toml` in MRNLAB_HOME, or the file that MRNLAB_SLURM names."""
+    """The options of a worker's job: `slurm.toml` in MRNLAB_HOME, or the file that MRNLAB_SLURM names."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     workers: Annotated[int, Field(ge=1)] = 1
     """How many jobs at most, waiting ones included."""
     minutes: Annotated[int, Field(ge=1)] = 240
-    """A job's time limit. A run that is not done by then goes on in the next."""
+    """A job's time limit. A run that has not ended by then goes on in the next job."""
     partition: str | None = None
     account: str | None = None
     qos: str | None = None
@@ -132,7 +132,7 @@ class SlurmSettings(BaseModel):
 
     @classmethod
     def read(cls) -> SlurmSettings:
-        """Raises MRNLabError where the file cannot be read or says what there is not."""
+        """Reads the settings. Raises MRNLabError for a file that cannot be read or an unknown setting."""
         named = os.environ.get("MRNLAB_SLURM")
         path = given_path(named) if named else home() / "slurm.toml"
         if not named and not path.exists():
@@ -154,7 +154,7 @@ class _Job:
     reason: str
 
     @property
-    def waits(self) -> bool:
+    def is_waiting(self) -> bool:
         return self.state in _WAITING
 
 
@@ -170,9 +170,10 @@ class SlurmEngine:
         self._lock = threading.Lock()
 
     def ensure_workers(self, store: Store) -> int:
-        """Submits jobs while runs wait that no job's worker will take; how many. Tells why runs wait.
+        """Submits jobs for runs that no job will take, records why runs wait, returns how many.
 
-        Between two looks at Slurm lie `look_every_s`, for its controller serves many. Raises MRNLabError.
+        It asks Slurm at most every `look_every_s` seconds, since its controller serves many. Raises
+        MRNLabError.
         """
         with self._lock:
             if time.monotonic() - self._looked_at < self._look_every_s:
@@ -192,7 +193,7 @@ class SlurmEngine:
             missing = min(settings.workers - len(jobs), len(queue) - len(idle))
             started = 0
             if not queue:
-                _cancel([job.id for job in jobs if job.waits])
+                _cancel([job.id for job in jobs if job.is_waiting])
             elif missing > 0 and not paused:
                 self._submit(store, settings, missing)
                 started = missing
@@ -203,14 +204,14 @@ class SlurmEngine:
             return started
 
     def expect_run(self, store: Store) -> None:
-        """Does nothing: a place of the cluster that is held for no run is taken from others."""
+        """Does nothing: a reserved slot of the cluster would be taken from others."""
 
     def live_workers(self, store: Store) -> int:
-        """How many of the jobs run or wait."""
+        """Returns how many of the jobs run or wait."""
         return len(_jobs(store))
 
     def _look_after(self, store: Store, trained: Sequence[Run], jobs: Sequence[_Job]) -> None:
-        """Record the loss of runs whose job has ended, and end jobs that do not stop."""
+        """Records the loss of runs whose job has ended, and cancels jobs that do not stop."""
         alive = {job.id for job in jobs}
         observed = self._tracker.observe(trained)
         for run in trained:
@@ -264,7 +265,7 @@ def _name(store: Store) -> str:
 
 
 def _jobs(store: Store) -> list[_Job]:
-    """This store's jobs that wait or run, as Slurm tells. Raises MRNLabError where it does not answer."""
+    """Returns this store's jobs that wait or run. Raises MRNLabError where Slurm does not answer."""
     queue = _slurm("squeue", "--me", "--noheader", "--array", f"--name={_name(store)}", "--format=%i|%T|%r")
     return [_Job(*line.split("|", 2)) for line in queue.splitlines() if line.count("|") >= 2]
 
@@ -292,8 +293,8 @@ def _slurm(*command: str) -> str:
 
 
 def _reason(jobs: Sequence[_Job], busy: int, settings: SlurmSettings) -> str | None:
-    """Why the queue does not get shorter now."""
-    waiting = next((job for job in jobs if job.waits), None)
+    """Returns why the queue does not get shorter now; None without a reason."""
+    waiting = next((job for job in jobs if job.is_waiting), None)
     if waiting is not None:
         return f"Waits for Slurm, job {waiting.id}: {waiting.reason}."
     if busy >= settings.workers:

@@ -1,4 +1,4 @@
-"""Runs that leave a laboratory as a folder, and come into one."""
+"""The export of runs to folders and files, and their import."""
 
 from jobs.exchange.export import Exported, export_run
 from jobs.exchange.import_ import Imported, import_run

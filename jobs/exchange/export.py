@@ -1,4 +1,4 @@
-"""`mrnlab export`: a finished run as a folder that stands alone, with a model card (README.md)."""
+"""`mrnlab export`: a finished run as a self-contained folder with a model card (README.md)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TAKEN = ("checkpoint", "readme.md", "manifest.json", "run.json")
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written: where, how much, the folder of each task that has one, and why others have none."""
+    """The result of an export: folder, bytes, Transformers folders by task, and why others have none."""
 
     folder: Path
     size: int
@@ -44,9 +44,9 @@ class Exported:
 
 
 def export_run(store: Store, run_id: int, folder: Path, tasks: Sequence[str] | None = None) -> Exported:
-    """Writes a run that succeeded to `folder`, which is new or empty: whole or not there.
+    """Writes a successful run to `folder`, which is new or empty, completely or not at all.
 
-    `tasks`: those that get a Transformers folder (all of the run by default). Raises MRNLabError.
+    `tasks` get a Transformers folder each (by default all tasks of the run). Raises MRNLabError.
     """
     folder = given_path(folder).resolve()
     if folder.exists() and not folder.is_dir():
@@ -56,7 +56,7 @@ def export_run(store: Store, run_id: int, folder: Path, tasks: Sequence[str] | N
     record = store.record(run_id)
     checkpoint = _checkpoint_of(record.run)
 
-    # Imported here: it loads torch, and a wrong number should be told at once.
+    # Imported here: it loads torch, and a wrong number should be reported at once.
     from core.models.model_io import load, save_encoder
     from core.models.task_folders import save_task_folders
 
@@ -67,7 +67,7 @@ def export_run(store: Store, run_id: int, folder: Path, tasks: Sequence[str] | N
     folders = folder_names([task for task in known if tasks is None or task in tasks])
     transformer = record.run.config.transformer
     spec = ENCODERS.get(transformer or "")
-    # A frozen encoder whose weights are part of every installation need not travel.
+    # A frozen encoder whose weights are part of every installation is not exported.
     is_packaged = spec is not None and spec.source.startswith("package:")
     is_carried = (checkpoint / "encoder").is_dir() or transformer is None
     carries_encoder = not is_carried and not is_packaged
@@ -76,11 +76,11 @@ def export_run(store: Store, run_id: int, folder: Path, tasks: Sequence[str] | N
     def write(beside: Path) -> None:
         nonlocal no_folders_because, folders
         facts = {"run": run_id, "configuration_id": record.run.configuration_id}
-        places = {task: beside / name for task, name in folders.items()}
-        no_folders_because = save_task_folders(tagger, places, facts)
-        folders = {task: name for task, name in folders.items() if places[task].is_dir()}
+        paths = {task: beside / name for task, name in folders.items()}
+        no_folders_because = save_task_folders(tagger, paths, facts)
+        folders = {task: name for task, name in folders.items() if paths[task].is_dir()}
 
-        # Its own list would lack the encoder; that of the export names all files.
+        # The checkpoint's manifest would lack the encoder; that of the export lists all files.
         shutil.copytree(checkpoint, beside / CHECKPOINT, ignore=shutil.ignore_patterns(MANIFEST))
         if carries_encoder:
             save_encoder(tagger, beside / CHECKPOINT / "encoder")
@@ -90,8 +90,8 @@ def export_run(store: Store, run_id: int, folder: Path, tasks: Sequence[str] | N
         (beside / "README.md").write_text(_card(record, file, tagger.schemes), encoding="utf-8")
 
     size = sum(path.stat().st_size for path in checkpoint.rglob("*") if path.is_file())
-    reads = tagger.model if tagger.context is None else tagger.context.transformer
-    weights = sum(weight.nbytes for weight in reads.parameters())
+    encoder = tagger.model if tagger.context is None else tagger.context.transformer
+    weights = sum(weight.nbytes for weight in encoder.parameters())
     needs = size + (len(folders) + carries_encoder) * weights
     try:
         sealed = seal(folder, {"export": FORMAT, "run": run_id}, needs, write)
@@ -112,7 +112,7 @@ def _checkpoint_of(run: Run) -> Path:
 
 
 def folder_names(tasks: Iterable[str]) -> dict[str, str]:
-    """A folder name for each task that every file system takes, none twice."""
+    """Returns a distinct folder name for each task that every file system accepts."""
     names: dict[str, str] = {}
     taken = set(_TAKEN)
     for task in tasks:
@@ -129,9 +129,9 @@ _MOST_NAMES = 12
 
 
 def _card(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> str:
-    """The model card in the format of the Hugging Face Hub; users' words are escaped.
+    """Returns the model card in the format of the Hugging Face Hub, with users' text escaped.
 
-    `schemes`: each task's kind.
+    `schemes` are the kinds of the tasks.
     """
     run = record.run
     tasks = run.facts.get("tasks", ())
@@ -177,18 +177,18 @@ def _some(folders: Mapping[str, str], tasks: Collection[str]) -> dict[str, str]:
 
 
 def _plain(text: object) -> str:
-    """User text on one line that neither Markdown nor HTML reads anything into."""
+    """Returns user text on one line, escaped for Markdown and HTML."""
     one_line = " ".join(str(text).split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_{}\[\]()#!|~$:@])", r"\\\1", one_line)
 
 
 def _code(text: object) -> str:
-    """User text in a code span, which no backtick of its own ends."""
+    """Returns user text in a code span, with its backticks replaced."""
     return f"`{' '.join(str(text).split()).replace('`', 'ˋ')}`"
 
 
 def _without_folder(name: str) -> str:
-    """A corpus's or encoder's name; of a folder its last part, for the path is of one machine."""
+    """Returns a corpus's or encoder's name; of a folder its last part, since paths belong to a machine."""
     return Path(name).name if name.startswith(("/", "~")) or "\\" in name else name
 
 
@@ -197,7 +197,7 @@ def _title(run: Run) -> str:
 
 
 def _scores(record: RunRecord, schemes: Mapping[str, str]) -> list[dict[str, Any]]:
-    """A row for each task."""
+    """Returns a row of scores for each task."""
     by_split = {(score.split, score.task): score for score in record.scores}
     rows = []
     for task, name in {score.task: score.score_name for score in record.scores}.items():
@@ -214,19 +214,19 @@ def _scores(record: RunRecord, schemes: Mapping[str, str]) -> list[dict[str, Any
 
 
 def _saved_name(run: Run, task: str) -> str:
-    """The task's name in the model: one that was added to a run may have its corpus's there too."""
+    """Returns the task's name in the model, which may include the corpus for a task added to a run."""
     related = run.facts.get("related")
     return task if run.config.added_to is None or not related else str(related[-1])
 
 
 def _task_type(schemes: Mapping[str, str], *tasks: str) -> str:
-    """What the Hub calls the first of these tasks that reads words, else all of them."""
+    """Returns the Hub's type of tasks: of words where one of these reads words, else of texts."""
     words = any(KINDS[schemes[task]].reads == "words" for task in tasks)
     return "token-classification" if words else "text-classification"
 
 
 def _datasets(corpus: str) -> list[str]:
-    """The datasets of the Hub that a corpus is made of."""
+    """Returns the datasets of the Hub of which a corpus is made."""
     bases = bases_of(corpus)
     known = [CATALOGUE[base].repository for base in bases if base in CATALOGUE]
     named = [HubName.read(base) for base in bases if is_hub(base)]
@@ -234,14 +234,14 @@ def _datasets(corpus: str) -> list[str]:
 
 
 def _metadata(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> ModelCardData:
-    """What the Hub reads, with the scores on the test sentences."""
+    """Returns the metadata for the Hub, with the scores on the test sentences."""
     config = record.run.config
     known = CATALOGUE.get(config.corpus)
     name = config.transformer or ""
     on_hub = re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not Path(name).exists()
     encoder = ENCODERS[name].source if name in ENCODERS else name if on_hub else None
     return ModelCardData(
-        # All corpora that the program knows by name are English; of others it knows nothing.
+        # All corpora of the catalogue are English; the language of others is unknown.
         language="en" if known else None,
         library_name="transformers" if file.folders else None,
         pipeline_tag=_task_type(schemes, *(file.folders or schemes)),
@@ -261,7 +261,7 @@ def _metadata(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> M
                 task_name=_saved_name(record.run, score.task),
                 dataset_type=corpus_name(config),
                 dataset_name=corpus_name(config),
-                dataset_config=score.task,  # results of one data set and configuration are put together
+                dataset_config=score.task,  # the Hub merges results of one data set and configuration
                 dataset_split=score.split,
                 metric_type=_METRICS.get(score.score_name, score.score_name),
                 metric_name=f"{score.task} {score.score_name}",

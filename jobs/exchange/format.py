@@ -1,6 +1,6 @@
-"""The files of an export: `run.json` (description, facts, history), and tables of what was recorded.
+"""The files of an export: `run.json` (description, facts, history), and tables of the records.
 
-TABLES says what each column may hold. A table from elsewhere is checked against it before a row is used.
+TABLES defines the values of each column. An imported table is checked against it before a row is used.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ SCORES = "scores.parquet"
 CHECKPOINT = "checkpoint"
 """The folder of an export that holds the run's own checkpoint."""
 MOST_BYTES = 4 * 1024**3
-"""Of one table, unpacked."""
+"""The most bytes of one unpacked table."""
 
-_CLOCKS_DIFFER = timedelta(days=1)  # a clock that is wrong by up to a day is not held against a run
+_CLOCKS_DIFFER = timedelta(days=1)  # a clock may be wrong by up to a day
 _LARGEST = 2**53  # every whole number up to here is a float too
 
-# Before and after these no run was trained.
+# No run was trained before or after these.
 _Moment = Annotated[
     AwareDatetime, Field(ge=datetime(2000, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC))
 ]
 _Count = Annotated[int, Field(ge=0, lt=2**31)]
 FolderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$", max_length=1000)]
-"""A folder of an export: no path, so that it leads nowhere else."""
+"""The name of a folder in an export: not a path, so that it cannot lead out of the export."""
 _Share = Annotated[float, Field(ge=0, le=1)]  # which NaN is not
 
 
@@ -62,7 +62,7 @@ class _Line(BaseModel):
 
 
 class RunFile(BaseModel):
-    """`run.json`: all of a run that is neither a table nor a weight."""
+    """The contents of `run.json`: all of a run except tables and weights."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -94,7 +94,7 @@ class RunFile(BaseModel):
     def of(
         cls, record: RunRecord, at: datetime, folders: Mapping[str, str], no_folders_because: str | None
     ) -> RunFile:
-        """Of a run that is exported now. Names of machines and processes stay behind."""
+        """Makes the file of a run that is exported now, without names of machines and processes."""
         run = record.run
         return cls(
             made_by=f"mrnlab {__version__}",
@@ -119,7 +119,7 @@ class RunFile(BaseModel):
 
     @classmethod
     def read(cls, text: bytes) -> RunFile:
-        """Raises ValueError where the text is no such file."""
+        """Parses a file. Raises ValueError where the text is not valid."""
         if b"\\u0000" in text:
             raise ValueError("a text in it holds the character 0, which no database keeps")
         try:
@@ -131,13 +131,14 @@ class RunFile(BaseModel):
                 raise ValueError("a newer MRN Lab made it; update this one") from error
             raise
         if file.facts:
-            # Strictly: what is kept is the JSON itself, in which a number must be one.
+            # Strictly: the JSON itself is stored, in which a number must be a number.
             TypeAdapter(RunFacts).validate_json(json.dumps(file.facts), strict=True)
         return file
 
     def record(self, tables: Mapping[str, Any]) -> RunRecord:
-        """The run with what its tables hold, by field. Raises ValueError where the description does not hold,
-        or the parts contradict each other.
+        """Returns the record of the run with its tables, by field.
+
+        Raises ValueError where the description is not valid, or the parts contradict each other.
         """
         try:
             config = RunConfig.stored(self.config)
@@ -147,7 +148,7 @@ class RunFile(BaseModel):
             "keywords": self.tags,
             "launch": self.sweep,
         }
-        # What belongs to one laboratory.
+        # These belong to one laboratory.
         values |= dict.fromkeys(("owner", "heartbeat_at", "heartbeat_due", "checkpoint", "log", "error"))
         run = Run(id=self.run, config=config, state=RunState.SUCCEEDED, facts=self.facts, **values)
         history = [RunEvent(0, self.run, line.time, line.kind, line.message) for line in self.history]
@@ -158,7 +159,7 @@ class RunFile(BaseModel):
 
 
 def _number(text: str) -> float:
-    """A number of a JSON text. Raises ValueError where it is not finite, or larger than pages can show."""
+    """Parses a number of a JSON text. Raises ValueError where it is not finite or too large for pages."""
     value = float(text)
     if not -_LARGEST <= value <= _LARGEST:  # NaN neither
         raise ValueError(f"{text[:40]} is no number of a run")
@@ -219,8 +220,9 @@ def _problems_of_tables(record: RunRecord) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Column:
-    """What a column may hold: numbers from `least` to `most`, or texts of at most so many characters, among
-    `choices` where there are some. Any value where there is no `most`.
+    """The valid values of a column: numbers from `least` to `most`, or texts of at most `most` characters.
+
+    Texts are among `choices` where there are some. Without `most` any value is valid.
     """
 
     type: pa.DataType
@@ -230,7 +232,7 @@ class _Column:
     least: float = 0
 
     def check(self, name: str, values: pa.Array) -> None:
-        """Raises ValueError for the first value that cannot be."""
+        """Raises ValueError for the first value that is not valid."""
         if values.null_count and not self.may_be_missing:
             raise ValueError(f"a value of {name} is missing")
         if pa.types.is_list(values.type):
@@ -238,7 +240,7 @@ class _Column:
         elif self.most is not None:
             distinct = values.drop_null().unique()
             if pa.types.is_string(values.type):
-                wrong = [text for text in distinct.to_pylist() if not self._may_be(text)]
+                wrong = [text for text in distinct.to_pylist() if not self._is_valid(text)]
             else:
                 numbers = distinct.to_numpy(zero_copy_only=False)
                 fits = (numbers >= self.least) & (numbers <= self.most)  # NaN is in no range
@@ -246,7 +248,7 @@ class _Column:
             if wrong:
                 raise ValueError(f"{name} cannot be {repr(wrong[0])[:40]}")
 
-    def _may_be(self, text: str) -> bool:
+    def _is_valid(self, text: str) -> bool:
         assert self.most is not None
         return len(text) <= self.most and "\0" not in text and text in (self.choices or (text,))
 
@@ -257,7 +259,7 @@ _SCORE = _Column(_REAL, 1, may_be_missing=True, least=-1)
 _FIGURES = {
     name: _Column(_REAL, 1, may_be_missing=True, least=figure.least) for name, figure in FIGURES.items()
 }
-"""Columns that may be absent: other versions have other figures."""
+"""The columns that may be absent, since other versions have other figures."""
 _NAME, _BLOB, _LABELS = _Column(_TEXT, 200), _Column(pa.binary()), _Column(pa.list_(_TEXT), 1000)
 _SPLIT = _Column(_TEXT, 5, ("train", "dev", "test"))
 _CURVE = ("task", "split", "name")
@@ -271,7 +273,7 @@ TABLES: Mapping[str, Mapping[str, _Column]] = {
         **{"split": _SPLIT, "epoch": _COUNT, "task": _NAME, "score_name": _Column(_TEXT, 40)},
         **{"score": _SCORE, "tokens": _COUNT, "report": _Column(_TEXT, math.inf), **_FIGURES},
     },
-    # Labels only: the words belong to whoever made the corpus.
+    # Labels only: the words belong to the authors of the corpus.
     "predictions.parquet": {
         **{"split": _SPLIT, "task": _NAME, "sentence": _COUNT, "gold": _LABELS, "predicted": _LABELS}
     },
@@ -290,12 +292,12 @@ def _schema(name: str) -> pa.Schema:
 
 
 def table_of(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """These rows as the table of that name. Raises ValueError or TypeError for a value of another type."""
+    """Returns these rows as the table `name`. Raises ValueError or TypeError for a value of another type."""
     return pa.Table.from_pylist(rows, schema=_schema(name))
 
 
 def write_tables(record: RunRecord, folder: Path) -> None:
-    """Writes the tables of a run. Numbers that are not finite stay what they are."""
+    """Writes the tables of a run, with numbers that are not finite unchanged."""
     curves = record.curves
     columns: dict[str, Any] = {
         part: [getattr(curve.key, part) for curve in curves for _ in curve.step] for part in _CURVE
@@ -311,14 +313,14 @@ def write_tables(record: RunRecord, folder: Path) -> None:
         ],
         "snapshots.parquet": [dict(snapshot) for snapshot in record.snapshots],
     }
-    tables = {name: table_of(name, of_table) for name, of_table in rows.items()}
+    tables = {name: table_of(name, table_rows) for name, table_rows in rows.items()}
     tables["metrics.parquet"] = pa.table(columns, schema=_schema("metrics.parquet"))
     for name, table in tables.items():
         pq.write_table(table, folder / name, compression="zstd")
 
 
 def read_export(folder: Path) -> tuple[RunFile, RunRecord]:
-    """What an export says of its run. Raises ValueError where it is not as exports are."""
+    """Returns the contents of an export. Raises ValueError where it is not valid."""
     part = "run.json"
     try:
         file = RunFile.read((folder / part).read_bytes())
@@ -336,28 +338,28 @@ def read_export(folder: Path) -> tuple[RunFile, RunRecord]:
 
 
 def _table(path: Path) -> pa.Table:
-    """The table in that file. Raises ValueError where it is none of that name, or a value cannot be."""
+    """Returns the table in that file. Raises ValueError where its columns or a value are not valid."""
     try:
         with pq.ParquetFile(path) as file:
-            groups = (file.metadata.row_group(place) for place in range(file.metadata.num_row_groups))
+            groups = (file.metadata.row_group(index) for index in range(file.metadata.num_row_groups))
             if sum(group.total_byte_size for group in groups) > MOST_BYTES:
                 raise ValueError("it unpacks to more than any run records")
-            # Compared before a row is read, so that no kind of value comes in that we do not write.
-            found, columns = file.schema_arrow, TABLES[path.name]
-            absent = [name for name in columns if name in _FIGURES and name not in found.names]
+            # Compared before a row is read, so that only types that exports have are read.
+            schema, columns = file.schema_arrow, TABLES[path.name]
+            absent = [name for name in columns if name in _FIGURES and name not in schema.names]
             types = {name: column.type for name, column in columns.items() if name not in absent}
-            if len(found) != len(types) or dict(zip(found.names, found.types, strict=True)) != types:
+            if len(schema) != len(types) or dict(zip(schema.names, schema.types, strict=True)) != types:
                 raise ValueError("its columns are not those of such a table")
             table = file.read().combine_chunks()
             for name in absent:
-                table = table.append_column(name, pa.nulls(len(table), TABLES[path.name][name].type))
+                table = table.append_column(name, pa.nulls(len(table), columns[name].type))
     except pa.ArrowException as error:
         raise ValueError(f"it cannot be read ({str(error).splitlines()[0]})") from error
     return checked(path.name, table)
 
 
 def checked(name: str, table: pa.Table) -> pa.Table:
-    """The table. Raises ValueError for the first value that its column cannot hold."""
+    """Returns the table. Raises ValueError for the first value that is not valid in its column."""
     for part, column in TABLES[name].items():
         for chunk in table[part].chunks:
             column.check(part, chunk)
@@ -388,8 +390,9 @@ _ReportFigure = Annotated[float, AfterValidator(_defined_share)]
 
 
 class _ReportLine(BaseModel):
-    """A line of a score's report, for a span type or a label; a figure may be undefined. A record leaves
-    precision and recall out.
+    """A line of a score's report, for a span type or a label; a figure may be undefined.
+
+    A record leaves precision and recall out.
     """
 
     precision: _ReportFigure | None = None
@@ -402,13 +405,13 @@ _REPORT = TypeAdapter(dict[Annotated[str, Field(max_length=1000)], _ReportLine])
 
 
 def score_columns(score: StoredScore) -> dict[str, Any]:
-    """The columns of a score: what is undefined is None, or without a column."""
+    """Returns the columns of a score; undefined values are None or have no column."""
     figures = {name: value for name, value in score.figures.items() if math.isfinite(value)}
     return score_row(score) | {"split": score.split, "epoch": score.epoch, **figures}
 
 
 def scores_of(table: pa.Table) -> list[StoredScore]:
-    """The scores in a checked table. Raises ValueError where they contradict each other.
+    """Returns the scores in a checked table. Raises ValueError where they contradict each other.
 
     Earlier versions wrote 0 for the score of no words, and for the accuracy of a correlation.
     """
@@ -448,7 +451,7 @@ def _snapshots(table: pa.Table) -> list[dict[str, Any]]:
     return rows
 
 
-# The field of a RunRecord that each table holds, and what reads it.
+# The field of a RunRecord that each table holds, and its reader.
 _READERS: Mapping[str, tuple[str, Callable[[pa.Table], Any]]] = {
     "metrics.parquet": ("curves", _curves),
     SCORES: ("scores", scores_of),

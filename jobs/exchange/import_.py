@@ -1,7 +1,7 @@
 """`mrnlab import`: an exported run as a run of this laboratory.
 
-A folder that says it is an export may be by anybody: nothing of it is believed before it was looked at. Only
-files that its list names are copied, and only the copy, once its hashes are right, is read.
+An export may come from anybody: nothing in it is trusted before it is checked. Only files of its manifest are
+copied, and only the copy is read, once its hashes are verified.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from core.store.exchange import RunRecord
 from jobs.exchange.format import CHECKPOINT, MOST_BYTES, RunFile, read_export
 
 IMPORTED = "imported"
-"""The keyword of runs that came from elsewhere."""
+"""The keyword of imported runs."""
 _MOST_FILES = 10_000
 _MOST_TEXT = 256 * 1024**2
-# By ending, how long a file may be; any other ending is refused. Weights are bounded by the disk.
+# The most bytes of a file by its ending; any other ending is refused. Weights are bounded by the disk.
 _MOST = {
     **dict.fromkeys([".json", ".txt", ".md", ".jinja"], _MOST_TEXT),
     # Vocabularies of SentencePiece, and merges: data, not code.
@@ -41,21 +41,21 @@ _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt")
 
 @dataclass(frozen=True)
 class Imported:
-    """The run's number here; `was_there`: it was known already, and nothing was done."""
+    """The number of the run here; `was_there` where the store already had it, and nothing was done."""
 
     run_id: int
     was_there: bool
 
 
 class _Refused(Exception):
-    """Why nothing of a folder is taken in, as a clause."""
+    """The reason why a folder is not imported, as a clause."""
 
 
 def import_run(store: Store, folder: Path, *, again: bool = False) -> Imported:
-    """Takes an exported run into the store and its checkpoint into the laboratory: all of it or nothing.
+    """Imports an exported run into the store with its checkpoint, completely or not at all.
 
-    One that is there already (exported from here, say, or imported before) is left as it is, unless `again`.
-    Raises MRNLabError where the folder is not what `export_run` wrote, in every byte.
+    A run that the store already has (exported from here or imported before) is left as it is, unless `again`.
+    Raises MRNLabError where the folder differs in any byte from what `export_run` wrote.
     """
     folder = given_path(folder)
     if not folder.is_dir():
@@ -88,33 +88,35 @@ def import_run(store: Store, folder: Path, *, again: bool = False) -> Imported:
 
 
 def _import_record(store: Store, record: RunRecord, note: str, checkpoint: Path) -> int:
-    """The rows in one transaction, at whose end the checkpoint's folder is renamed in."""
-    place: Path | None = None
+    """Adds the rows in one transaction, at whose end the checkpoint's folder is moved in."""
+    target: Path | None = None
     try:
         with store.transaction():
             run_id = store.import_record(record, note)
-            place = checkpoint_dir(run_id)
-            if place.exists():
-                raise MRNLabError(f"{place} is there already, left behind by a run that is gone; remove it.")
-            checkpoint.rename(place)
-            store.place_checkpoint(run_id, str(place))
+            target = checkpoint_dir(run_id)
+            if target.exists():
+                raise MRNLabError(f"{target} is left behind by a run that is gone; remove it.")
+            checkpoint.rename(target)
+            store.place_checkpoint(run_id, str(target))
     except BaseException:
-        # The rows are taken back by the store; the folder goes back to where it is removed.
-        if place is not None and not checkpoint.exists() and place.exists():
-            place.rename(checkpoint)
+        # The store rolls the rows back; the folder moves back and is removed with the copy.
+        if target is not None and not checkpoint.exists() and target.exists():
+            target.rename(checkpoint)
         raise
     return run_id
 
 
 def _copy_listed(folder: Path, copy: Path) -> None:
-    """Copies an export, and reads every byte of the copy. Raises _Refused or Damaged where a file is not as
-    the list says, leads out of the folder, is too large, or may be code.
+    """Copies the files of an export's manifest, and verifies the copy.
+
+    Raises _Refused or Damaged where a file differs from the manifest, leads out of the folder, is too large,
+    or may be code.
     """
     _copy_file(folder, MANIFEST, copy)
     listed = opened(copy)
     if "export" not in listed.about or len(listed.files) > _MOST_FILES:
         raise _Refused(f"{MANIFEST} is not one of an export")
-    # Those that the list does not name would never be read; whoever put them there meant no good.
+    # Also files outside the manifest: they are never read, but a pickle among them is suspicious.
     for name in (*listed.files, *(path.name for path in folder.rglob("*"))):
         if name.lower().endswith(_PICKLES):
             raise _Refused(f"it holds {name}, which may be a pickle, and can run code when it is read")
@@ -131,12 +133,12 @@ def _copy_file(folder: Path, name: str, copy: Path) -> None:
     most = _MOST.get(PurePosixPath(name).suffix.lower())
     if most is None:
         raise _Refused(f"{name} is a kind of file that no export holds")
-    place = folder / name
-    if not place.is_relative_to(folder) or place.resolve() != place:
+    path = folder / name
+    if not path.is_relative_to(folder) or path.resolve() != path:
         raise _Refused(f"'{name[:80]}' leads out of the folder, or is a link")
     try:
-        # Without waiting: a pipe in place of the file would be waited for until somebody writes into it.
-        descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        # Non-blocking: opening a pipe would wait until somebody writes into it.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         raise _Refused(f"{name} is missing, or cannot be read ({error.strerror})") from error
     with os.fdopen(descriptor, "rb") as source:
@@ -173,17 +175,17 @@ def _check_model(checkpoint: Path, file: RunFile) -> None:
     spec = ENCODERS.get(encoder or "")
     is_carried = encoder is None or (checkpoint / "encoder").is_dir()
     if not is_carried and (spec is None or not spec.source.startswith("package:")):
-        # Every export carries it; its name could lead to any folder of this machine, or to the Hub.
+        # Every export has its encoder; a name could lead to any folder of this machine, or to the Hub.
         raise _Refused(f"its checkpoint lacks the encoder {encoder}")
     try:
         tagger = load(checkpoint)
-    except Exception as error:  # whatever makes the model of a stranger fail
+    except Exception as error:  # a foreign model may fail with any error
         raise _Refused(f"its checkpoint cannot be loaded ({str(error).rstrip('.')})") from error
     labels = {task["name"]: list(task["labels"]) for task in file.facts.get("tasks", ())}
-    found = {task: list(of_task) for task, of_task in tagger.labels.items()}
+    model_labels = {task: list(names) for task, names in tagger.labels.items()}
     if file.config.get("added_to"):  # its facts have the labels of the one task that was added
         *before, name = file.facts.get("related", ("",))
-        found = {task: of_task for task, of_task in found.items() if task not in before}
+        model_labels = {task: names for task, names in model_labels.items() if task not in before}
         labels = dict.fromkeys([name], *labels.values())
-    if found != labels:
+    if model_labels != labels:
         raise _Refused("its checkpoint has other tasks or labels than its run")

@@ -1,6 +1,6 @@
-"""A CSV file with a row a run: scores, seconds and description of the finished runs of a study.
+"""A CSV file with a row per run: scores, seconds and description of the finished runs of a study.
 
-It outlives a store: its runs come back into any store as finished runs, without weights, curves, predictions
+It outlives a store: its runs can be added to any store as finished runs, without weights, curves, predictions
 and covariances. A file whose name ends in `.gz` is compressed; pandas reads it as it is.
 """
 
@@ -37,22 +37,22 @@ COLUMNS = ("configuration", "seed", "dev", "test", "seconds", "description", "sc
 `run` are JSON. The first row of a configuration has its description, without the seed.
 """
 _EARLIER_COLUMNS = tuple(name for name in COLUMNS if name != "description")
-"""Of a file whose rows have the description in `run`."""
+"""The columns of earlier versions, whose rows have the description in `run`."""
 
 _FACTS_OF_LABELS = ("label_names", "label_owners", "meet", "impossible", "cooccurrence")
-"""Large facts that only pages on covariances read."""
+"""The large facts that only pages on covariances read."""
 _DIGITS = 6
 _MOST_BYTES = 500_000_000
 """The most that a compressed file may hold: a hundred times the records of the largest studies."""
-_IS_NO_RUN = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What reading a row may raise, whatever stands in it."""
+_INVALID_ROW = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""The errors that reading an invalid row may raise."""
 
 
 class RunTable:
-    """The table in a file, which need not exist yet. A link stays one: the file that it names is written.
+    """The table in a file, which need not exist yet; where it is a link, the target is written.
 
-    What reads the file raises MRNLabError where it is not such a table, naming the line. While a process
-    writes, it holds a lock on `.NAME.lock` beside the file, which stays there.
+    Reading raises MRNLabError with the line where the file is not a table of runs. While a process writes, it
+    holds a lock on `.NAME.lock` beside the file, which is not removed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -61,16 +61,17 @@ class RunTable:
         self._finished: dict[tuple[str, str], datetime | None] = {}
 
     def check_writable(self) -> None:
-        """Raises MRNLabError where the table cannot be written; makes its folder where there is none."""
+        """Raises MRNLabError where the table cannot be written, and makes its folder if needed."""
         with self._locked():
-            if not self._is_there():
+            if not self._exists():
                 return
-            # Only the mode says no to the superuser, and renaming would replace what may not be written.
+            # The mode is checked too: a superuser can write any file, and renaming would replace a read-only
+            # one.
             if not self._file.stat().st_mode & 0o222 or not os.access(self._file, os.W_OK):
                 raise MRNLabError(f"{self.path} is read-only; `chmod u+w` lets it be written.")
 
     def restore(self, store: Store) -> int:
-        """Adds the runs that the store lacks, as finished runs; returns how many.
+        """Adds the runs that the store lacks as finished runs, and returns how many.
 
         Raises MRNLabError for a row that describes no run; then the store is unchanged.
         """
@@ -79,7 +80,7 @@ class RunTable:
             for key, row in rows.items():
                 try:
                     record = _record_of(row)
-                except _IS_NO_RUN as error:
+                except _INVALID_ROW as error:
                     reason = first_problem(error) if isinstance(error, ValidationError) else str(error)
                     problem = f"{self.path}: the row of configuration {key[0]}, seed {key[1]}, is no run"
                     raise MRNLabError(f"{problem} ({reason}). Nothing was added.") from error
@@ -92,8 +93,8 @@ class RunTable:
     def add(self, store: Store, runs: Iterable[Run]) -> None:
         """Adds finished runs and writes the file, if there is a new one.
 
-        A run that was trained again, as on text that has changed, takes the place of the older one. Rows that
-        another process has added since stay. Raises MRNLabError where the file cannot be written.
+        A run that was trained again, as on text that has changed, replaces the older one. Rows that another
+        process has added since are kept. Raises MRNLabError where the file cannot be written.
         """
         by_key = {(run.configuration_id, str(run.config.seed)): run for run in runs}
         new = {key: run for key, run in by_key.items() if run.finished_at != self._finished.get(key)}
@@ -112,7 +113,7 @@ class RunTable:
                 data = gzip.compress(data, mtime=0)  # the same rows are the same bytes
             with written_whole(self._file, len(data), "the table of runs") as beside:
                 beside.write_bytes(data)
-                if self._is_there():
+                if self._exists():
                     beside.chmod(stat.S_IMODE(self._file.stat().st_mode))
         self._finished |= {key: run.finished_at for key, run in new.items()}
 
@@ -121,7 +122,7 @@ class RunTable:
         return self._file.suffix == ".gz"
 
     def _source(self) -> Source:
-        """The file, unpacked where it is compressed. Raises MRNLabError."""
+        """Returns the file, unpacked where it is compressed. Raises MRNLabError."""
         if not self._is_compressed:
             return self._file
         with gzip.GzipFile(fileobj=io.BytesIO(read_bytes(self._file))) as packed:
@@ -133,18 +134,18 @@ class RunTable:
             raise MRNLabError(f"{self.path} holds more than {_MOST_BYTES / 1e6:,.0f} MB; it is no record.")
         return GivenFile(str(self.path), content)
 
-    def _is_there(self) -> bool:
-        """Whether there is such a file. Raises MRNLabError where it is a device, a pipe or a folder."""
+    def _exists(self) -> bool:
+        """Whether the file exists. Raises MRNLabError where it is a device, a pipe or a folder."""
         if self._file.exists() and not self._file.is_file():
             raise MRNLabError(f"{self.path} is not a file; a record is a CSV file.")
         return self._file.exists()
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Keeps other processes from writing; whoever may write in the folder may use the lock."""
+        """Locks the file against other writers; every user who may write in the folder can lock it."""
         folder = self._file.parent
         try:
-            self._is_there()
+            self._exists()
             folder.mkdir(parents=True, exist_ok=True)
             lock = folder / f".{self._file.name}.lock"
             lock.touch()  # FileLock would wait for ever for a file that cannot be made
@@ -155,8 +156,8 @@ class RunTable:
             raise MRNLabError(f"{self.path} cannot be written: {error.strerror}.") from error
 
     def _rows(self) -> dict[tuple[str, str], dict[str, str]]:
-        """The rows by configuration and seed, each with the description of its configuration."""
-        lines = read_lines(self._source()) if self._is_there() else [",".join(COLUMNS)]
+        """Returns the rows by configuration and seed, each with the description of its configuration."""
+        lines = read_lines(self._source()) if self._exists() else [",".join(COLUMNS)]
         reader, rows = csv.reader(lines, strict=True), {}
         described: dict[str, str] = {}
         try:
@@ -178,7 +179,7 @@ class RunTable:
 
 
 def _text_of(rows: Iterable[dict[str, str]]) -> str:
-    """The table of these rows, each description once."""
+    """Returns the text of the table, with each description once."""
     text, described = io.StringIO(newline=""), dict[str, str]()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -210,7 +211,7 @@ def _row_of(store: Store, run_id: int) -> dict[str, str]:
 
 
 def _record_of(row: dict[str, str]) -> RunRecord:
-    """Raises one of _IS_NO_RUN where the row describes no run that finished."""
+    """Returns the record of a row. Raises one of _INVALID_ROW where the row describes no finished run."""
     rows = [each | {"report": json.dumps(each["report"])} for each in json.loads(row["scores"])]
     scores = scores_of(checked(SCORES, table_of(SCORES, rows)))
     values = json.loads(row["run"])
@@ -222,28 +223,29 @@ def _record_of(row: dict[str, str]) -> RunRecord:
         {"curves": (), "scores": scores, "predictions": {}, "snapshots": ()}
     )
     run = record.run
-    own = {run.configuration_id, run.config.configuration_id}
-    if own != {row["configuration"]} or row["seed"] != str(run.config.seed):
+    if {run.configuration_id, run.config.configuration_id} != {row["configuration"]} or row["seed"] != str(
+        run.config.seed
+    ):
         raise ValueError("its configuration or seed is another one than its description's")
     if run.finished_at is None:
         raise ValueError("it did not finish")
     return record
 
 
-_OF_LABELS = ("f1", "support")
-"""What a row keeps of the report by label: a study asks for no more, and reports are most of a row."""
+_LABEL_FIGURES = ("f1", "support")
+"""The figures of the report by label that a row keeps for studies; reports are most of a row."""
 
 
 def _plain(score: StoredScore) -> dict[str, Any]:
-    """Its columns; the report by label of the test sentences alone."""
-    of_test = score.report if score.split == "test" else {}
+    """Returns the columns of a score, with the report by label only of the test sentences."""
     report = {
-        label: {name: round(figures[name], _DIGITS) for name in _OF_LABELS}
-        for label, figures in of_test.items()
+        label: {name: round(figures[name], _DIGITS) for name in _LABEL_FIGURES}
+        for label, figures in score.report.items()
+        if score.split == "test"
     }
     return score_columns(score) | {"report": report}
 
 
 def _mean_percent(scores: Iterable[StoredScore], split: str) -> str:
-    of_split = [score.score for score in scores if score.split == split and score.is_defined]
-    return f"{100 * math.fsum(of_split) / len(of_split):.2f}" if of_split else ""
+    defined = [score.score for score in scores if score.split == split and score.is_defined]
+    return f"{100 * math.fsum(defined) / len(defined):.2f}" if defined else ""

@@ -1,1 +1,1 @@
-"""The queue: runs are checked, submitted, controlled and repaired."""
+"""The queue: checks, submits, controls and repairs runs."""

@@ -1,5 +1,6 @@
-"""Stop, resume, retry, archive, label and delete runs; pause the queue and drain machines. Each request is
-answered in words.
+"""Stops, resumes, retries, archives, labels and deletes runs; pauses the queue and drains machines.
+
+Each request has an Answer with a message.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from core.store import RESTARTABLE, RunState, Store, normal_keyword
 from jobs.engines import Engine, default_engine
 
 PRIORITIES = (-1000, 1000)
-"""The lowest and the highest priority that a run may be given by hand. Unsaid it is 0."""
+"""The lowest and the highest priority that a run may be given by hand; the default is 0."""
 MOST_RETRIES = 100
-"""How often a run may be resumed by itself: one that dies oftener wants a look."""
+"""How often a run may be resumed automatically; a run that dies more often needs to be looked at."""
 
 _STOPPED = {
     RunState.CANCELLED: "was queued and is stopped",
@@ -31,7 +32,7 @@ _STOPPED = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of one request. `message` is a sentence for the researcher; `run_id` is 0 for no run."""
+    """The outcome of one request: `message` is for the researcher, `run_id` is 0 for no run."""
 
     run_id: int
     done: bool
@@ -40,7 +41,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Remains:
-    """What goes when runs are deleted; `checkpoint_bytes` is what their files take on disk."""
+    """The counts of rows that a deletion removes, and the bytes of the runs' files on disk."""
 
     runs: int
     scores: int
@@ -49,7 +50,7 @@ class Remains:
 
 
 def _each(ids: Iterable[int], act: Callable[[int], str]) -> list[Answer]:
-    """Acts on each run, and answers what `act` says of it; one that refuses does not keep the others back."""
+    """Calls `act` for each run, and answers with its text or its error; all runs are tried."""
     answers = []
     for run_id in dict.fromkeys(ids):
         try:
@@ -63,14 +64,14 @@ def stop(store: Store, ids: Iterable[int]) -> list[Answer]:
     """Asks runs to stop. A worker that does not obey within `reaper.GRACE_S` is ended by its supervisor."""
     wanted = list(dict.fromkeys(ids))
     requested = store.request_stops(wanted)
-    # Of a run that cannot be stopped the store says why.
+    # Where a run cannot be stopped, the store raises an error with the reason.
     return _each(wanted, lambda run_id: f"{_STOPPED[requested.get(run_id) or store.request_stop(run_id)]}.")
 
 
 def resume(store: Store, ids: Iterable[int], engine: Engine | None = None) -> list[Answer]:
-    """Queues runs that were lost, stopped or failed again, to go on from the training state saved last.
+    """Queues lost, stopped or failed runs again, to go on from the training state saved last.
 
-    One that has saved none starts from its beginning, but for a failed one: it would fail again.
+    A run without a saved state starts from its beginning, except a failed run, which would fail again.
     """
 
     def act(run_id: int) -> str:
@@ -94,7 +95,7 @@ def resume(store: Store, ids: Iterable[int], engine: Engine | None = None) -> li
 
 
 def retry(store: Store, ids: Iterable[int], engine: Engine | None = None) -> list[Answer]:
-    """Queues runs that failed, were lost or stopped again, from their beginning."""
+    """Queues failed, lost or stopped runs again, from their beginning."""
 
     def act(run_id: int) -> str:
         _restart(store, run_id)
@@ -104,7 +105,7 @@ def retry(store: Store, ids: Iterable[int], engine: Engine | None = None) -> lis
 
 
 def archive(store: Store, ids: Iterable[int]) -> list[Answer]:
-    """Hides runs that have ended; nothing of them is deleted."""
+    """Hides runs that have ended from the lists, and deletes nothing."""
 
     return _moved(store, ids, store.archive, "is archived; the filter archived:yes finds it.")
 
@@ -145,7 +146,7 @@ def change_keywords(
 
 
 def remains(store: Store, ids: Collection[int]) -> Remains:
-    """What deleting these runs would take away."""
+    """Counts the rows and bytes that deleting these runs would remove."""
     scores = len(store.scores(ids, with_reports=False))
     snapshots = sum(len(store.snapshots(run_id)) for run_id in ids)
     files = (file for run_id in ids for folder in _checkpoints(run_id) for file in folder.rglob("*"))
@@ -154,7 +155,7 @@ def remains(store: Store, ids: Collection[int]) -> Remains:
 
 
 def delete(store: Store, ids: Iterable[int]) -> list[Answer]:
-    """Deletes runs that have ended or wait, with all that was recorded, their checkpoint and their log."""
+    """Deletes ended or queued runs with all their records, checkpoints and logs."""
 
     def act(run_id: int) -> str:
         store.run(run_id)
@@ -184,7 +185,7 @@ def _check_restartable(run_id: int, state: RunState) -> None:
 
 
 def _removed(paths: Iterable[Path]) -> list[str]:
-    """Removes files and folders, as far as that is possible; those that stay, with the reasons."""
+    """Removes files and folders as far as possible, and returns a text for each that stays."""
     stays = []
     for path in paths:
         try:
@@ -193,15 +194,16 @@ def _removed(paths: Iterable[Path]) -> list[str]:
             else:
                 path.unlink(missing_ok=True)
         except OSError as error:
-            shutil.rmtree(path, ignore_errors=True)  # what can be of it
+            shutil.rmtree(path, ignore_errors=True)  # removes as much as possible
             if path.exists():
                 stays.append(f"{path} ({error.strerror})")
     return stays
 
 
 def _checkpoints(run_id: int) -> list[Path]:
-    """The folders of a run's checkpoint and training states: by the run's number, never by a path from the
-    store, so that nothing outside the laboratory is touched.
+    """Returns the folders of a run's checkpoint and training states.
+
+    They follow from the run's number, never from a path in the store, so that no other folder is deleted.
     """
     folder = checkpoint_dir(run_id)
     return [folder, *folder.parent.glob(f"{run_id}.*")]
@@ -214,43 +216,43 @@ def _and_workers(store: Store, answers: list[Answer], engine: Engine | None) -> 
 
 
 def pause(store: Store) -> list[Answer]:
-    """No queued run starts from now on."""
+    """Pauses the queue: no queued run starts."""
     store.pause_queue()
     message = "The queue is paused. Runs in progress go on; queued runs start when you resume the queue."
     return [Answer(0, True, message)]
 
 
 def unpause(store: Store, engine: Engine | None = None) -> list[Answer]:
-    """Waiting runs start again."""
+    """Ends a pause of the queue: queued runs start again."""
     store.unpause_queue()
     return _and_workers(store, [Answer(0, True, "The queue goes on.")], engine)
 
 
 def drain(store: Store, host: str, *, now: bool = False) -> list[Answer]:
-    """A machine takes no more runs. What it trains goes on, or with `now` is saved and waits for another."""
+    """Drains a machine: it takes no more runs, and with `now` its runs are saved and queued again."""
     _check_host(host)
     store.drain(host, now=now)
-    rest = "is saved and queued again" if now else "goes on to its end"
-    return [Answer(0, True, f"{host} takes no more runs; what it trains {rest}.")]
+    rest = "are saved and queued again" if now else "go on to their end"
+    return [Answer(0, True, f"{host} takes no more runs; its current runs {rest}.")]
 
 
 def undrain(store: Store, host: str, engine: Engine | None = None) -> list[Answer]:
-    """A machine takes runs again."""
+    """Lets a drained machine take runs again."""
     _check_host(host)
     store.undrain(host)
     return _and_workers(store, [Answer(0, True, f"{host} takes runs again.")], engine)
 
 
 def _check_host(name: str) -> None:
-    """Raises MRNLabError where no machine can have that name (RFC 1123, and `_`, which some have)."""
+    """Raises MRNLabError where no machine can have that name (RFC 1123, and also `_`)."""
     if not re.fullmatch(r"[A-Za-z0-9_.:-]{1,253}", name):
         raise MRNLabError(
-            f"'{shortened(name)}' is not the name of a machine; `mrnlab queue` lists those that train."
+            f"'{shortened(name)}' is not the name of a machine; `mrnlab queue` lists the machines that train."
         )
 
 
 def stop_all(store: Store, ids: Collection[int]) -> list[Answer]:
-    """Stops many runs at once; those that have ended meanwhile are left as they are."""
+    """Stops many runs at once, and leaves runs that have ended meanwhile as they are."""
     requested = sorted(store.request_stops(ids).items())
     return [Answer(run_id, True, f"Run {run_id} {_STOPPED[state]}.") for run_id, state in requested]
 

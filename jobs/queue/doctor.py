@@ -1,7 +1,7 @@
 """The doctor examines a laboratory and offers fixes.
 
-`examine` makes a list of findings. A finding may have a fix, which loses nothing that a researcher would
-miss: dead workers' runs are marked as lost, missing workers started.
+`examine` makes a list of findings. A finding may have a fix, which loses no results: it marks runs of dead
+workers as lost, for instance, or starts missing workers.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _LITTLE_DISK_GIB = 2
 
 
 class Severity(StrEnum):
-    """How much a finding matters."""
+    """The severity of a finding."""
 
     PROBLEM = "problem"  # something does not work, or is in danger
     REMARK = "remark"  # worth knowing
@@ -60,16 +60,16 @@ class Severity(StrEnum):
 class Fix:
     """A repair of a finding.
 
-    `what` says what it would do; `apply` does it and says what it has done, or raises MRNLabError or OSError.
+    `apply` does it and returns a message, or raises MRNLabError or OSError.
     """
 
-    what: str
+    description: str
     apply: Callable[[], str]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence, or a few, about a part of the laboratory."""
+    """A message about a part of the laboratory, and a fix where there is one."""
 
     about: str
     message: str
@@ -92,7 +92,7 @@ def examine(url: str | None = None) -> Iterator[Examination]:
     A store that cannot be opened, or a part of it that cannot be read, is a finding too. Changes nothing
     except that an older store's tables are brought up to date.
     """
-    # The laboratory's folder, or where it would be made.
+    # The laboratory's folder, or the folder in which it would be made.
     folder = next(path for path in (home(), *home().parents) if path.exists())
     free_gib = shutil.disk_usage(folder).free / 2**30
     facts: dict[str, Any] = {
@@ -103,7 +103,7 @@ def examine(url: str | None = None) -> Iterator[Examination]:
         "gpus": gpu_count(),
         "slots": None,
     }
-    with contextlib.suppress(MRNLabError):  # `check_settings` says why
+    with contextlib.suppress(MRNLabError):  # `check_settings` reports it
         facts["slots"] = slot_count()
     checks = (check_encoder(), check_settings(), check_gpus(), check_disk(free_gib), check_exposure())
     findings = [finding for check in checks for finding in check]
@@ -115,19 +115,19 @@ def examine(url: str | None = None) -> Iterator[Examination]:
         else:
             findings += _checked(lambda: facts.update(_store_facts(store)))
             findings += store_findings(store)
-        # A wrong setting is met wherever it is read: told once, where it belongs.
+        # A wrong setting is found wherever it is read, and reported once.
         once = {finding.message: finding for finding in reversed(findings)}
         yield Examination(facts, tuple(reversed(once.values())))
 
 
 def store_findings(store: Store) -> list[Finding]:
-    """The findings about a store and its queue."""
+    """Returns the findings about a store and its queue."""
     checks = (check_store, check_workers, check_progress_files, check_checkpoints, check_queue)
     return [finding for check in checks for finding in _checked(partial(check, store))]
 
 
 def _checked(check: Callable[[], Iterator[Finding] | None]) -> list[Finding]:
-    """The findings of a check; an error of the check is a finding of its own."""
+    """Returns the findings of a check; an error of the check is a finding too."""
     try:
         return list(check() or ())
     except MRNLabError as error:
@@ -198,7 +198,7 @@ def check_disk(free_gib: float) -> Iterator[Finding]:
 
 
 def is_local(address: str | None) -> bool:
-    """Whether only this machine reaches a server that listens on this address; None means on all."""
+    """Whether only this machine reaches a server that listens on this address (None: all addresses)."""
     if address == "localhost":
         return True
     try:
@@ -208,7 +208,7 @@ def is_local(address: str | None) -> bool:
 
 
 def exposure_warning(address: str | None) -> str:
-    """The warning of a dashboard without login that listens on this address."""
+    """Returns the warning of a dashboard without login that listens on this address."""
     return (
         "ANYBODY WHO CAN REACH THIS MACHINE CAN USE THIS LABORATORY: it listens on "
         f"{address or 'all addresses'} and asks for no login. They can read its data, start and delete runs, "
@@ -218,7 +218,7 @@ def exposure_warning(address: str | None) -> str:
 
 
 def reachable_dashboards() -> dict[int, list[str]]:
-    """The dashboards of this user that other machines can reach: process number and where each listens."""
+    """Returns the addresses at which other machines reach dashboards of this user, by process number."""
     dashboards = {}
     for process in psutil.process_iter():
         try:
@@ -237,11 +237,12 @@ def reachable_dashboards() -> dict[int, list[str]]:
 
 def check_exposure() -> Iterator[Finding]:
     """Finds dashboards of this user that other machines can reach."""
-    for process, places in reachable_dashboards().items():
+    for process, addresses in reachable_dashboards().items():
         yield Finding(
             "dashboard",
-            f"The dashboard of process {process} can be reached from other machines ({', '.join(places)}). "
-            "Unless it asks for a login, anybody there can use this laboratory (docs/security.md).",
+            f"The dashboard of process {process} can be reached from other machines "
+            f"({', '.join(addresses)}). Unless it asks for a login, anybody there can use this laboratory "
+            "(docs/security.md).",
             severity=Severity.REMARK,
         )
 
@@ -252,7 +253,7 @@ def check_exposure() -> Iterator[Finding]:
 def check_store(
     store: Store, sqlite: tuple[int, int, int] = sqlite3.sqlite_version_info[:3]
 ) -> Iterator[Finding]:
-    """Finds damage, and a SQLite that lacks what the store would use. Raises StoreError."""
+    """Finds a damaged store, and a SQLite too old for the fast mode. Raises StoreError."""
     for damage in store.health().problems:
         yield Finding("store", f"The store is damaged: {damage.rstrip('.')}. Put back a backup.")
     if store.file is not None and not wal_is_safe(sqlite):
@@ -284,13 +285,13 @@ def check_progress_files(store: Store) -> Iterator[Finding]:
     """Finds progress files of workers that died together with their supervisors. Raises StoreError."""
 
     def left(*, recorded: bool) -> list[Path]:
-        """Files of workers that have ended; where `recorded`, of those whose runs have ended in the store."""
+        """Returns the files of ended workers; with `recorded` only where the store has their runs' end."""
         owners = {run.owner for run in trained_runs(store) if run.owner is not None}
         workers = {owner for owner in owners if recorded or is_alive(owner)}
         return progress_files_left(store.url, workers.union(taken_slots(store.url).values()))
 
     def remove() -> str:
-        # A file may still have to say why its run was lost.
+        # A file may still be needed for the cause of a loss.
         files = left(recorded=True)
         for path in files:
             path.unlink(missing_ok=True)
@@ -306,9 +307,7 @@ def check_progress_files(store: Store) -> Iterator[Finding]:
 
 
 def check_checkpoints(store: Store) -> Iterator[Finding]:
-    """Finds training states of runs that have succeeded: a machine that lost a run leaves them, or a worker
-    that was only asleep. Raises StoreError.
-    """
+    """Finds training states of runs that have succeeded on another machine or worker. Raises StoreError."""
     folders = checkpoint_dir(0).parent.glob("*.states")
     known = {int(path.stem): path for path in folders if path.stem.isdecimal()}
     done = store.runs(known, {RunState.SUCCEEDED}, with_facts=False)
@@ -326,16 +325,17 @@ def check_checkpoints(store: Store) -> Iterator[Finding]:
     which = which_runs(sorted(run.id for run in done))
     yield Finding(
         "checkpoints",
-        f"{checkpoint_dir(0).parent} has training states of {which}, which need none any more, having "
-        f"succeeded: {size}.",
+        f"{checkpoint_dir(0).parent} has training states of {which}. They have succeeded and need none: "
+        f"{size}.",
         Fix("Remove them, also from the shared artefacts.", remove),
         Severity.REMARK,
     )
 
 
 def check_queue(store: Store) -> Iterator[Finding]:
-    """Finds a pause, drained machines, workers that keep runs waiting, and runs without a worker that could
-    start here. Raises MRNLabError.
+    """Finds a pause, drained machines, hanging workers, and queued runs without a worker.
+
+    Raises MRNLabError.
     """
     since = store.paused_since()
     if since is not None:
@@ -358,7 +358,7 @@ def check_queue(store: Store) -> Iterator[Finding]:
         yield Finding(
             "queue",
             f"{plural(claimable, 'run')} may wait for a worker that hangs. {holder}",
-            Fix("End it, and start another in its place.", partial(_replace, store, holder)),
+            Fix("End it, and start another.", partial(_replace, store, holder)),
         )
     if claimable and not engine.live_workers(store):
         yield Finding(
@@ -374,5 +374,5 @@ def check_queue(store: Store) -> Iterator[Finding]:
 def _replace(store: Store, holder: IdleHolder) -> str:
     if not end_hung(store, holder.owner, holder.still_s):
         raise MRNLabError(f"Process {holder.owner.pid} cannot be ended: it may be another user's.")
-    default_engine().ensure_workers(store)  # where its own supervisor does not
-    return f"Process {holder.owner.pid} is ended, and another takes its place."
+    default_engine().ensure_workers(store)  # if its own supervisor does not
+    return f"Process {holder.owner.pid} is ended, and another replaces it."

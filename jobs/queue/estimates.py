@@ -1,8 +1,8 @@
-"""The time and disk that runs will take, from past runs of their kind on the same data on this machine.
+"""Estimates the time and disk of runs from past runs of their kind on the same data on this machine.
 
-A run costs its start and its end (libraries, corpus, features, the last scores), and then so many seconds for
-each pass over the data. Both are medians over past runs. Where none has ended here there is no estimate: a
-guess from constants was off by more than a factor of two.
+A run costs its start and its end (libraries, corpus, features, the last scores), and seconds per pass over
+the data. Both are medians over past runs. Without past runs there is no estimate: a guess from constants was
+off by more than a factor of two.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from core.store import MetricKey, Run, RunState, Store
 from core.wording import plural
 from jobs.worker.devices import slot_count
 
-_NEWEST = 400  # runs that succeeded, among which those of a kind are searched
+_NEWEST = 400  # runs that succeeded, which are searched for runs of a kind
 _ENOUGH = 20  # runs of a kind whose medians are taken
 _TRAINING_LOSS = MetricKey(TOTAL, "train", "loss")
 _RANGE = (0.7, 1.5)
@@ -30,8 +30,10 @@ _RANGE = (0.7, 1.5)
 
 @dataclass(frozen=True)
 class Cost:
-    """Wall-clock seconds of runs on this machine. `runs` has those of each, None where no past run tells;
-    `slots` is how many train at once, `past` how many runs the estimates rest on.
+    """Wall-clock seconds of runs on this machine.
+
+    `runs` has the seconds of each, None without an estimate; `slots` is how many train at once, `past` the
+    number of past runs behind the estimates.
     """
 
     runs: tuple[float | None, ...]
@@ -40,24 +42,24 @@ class Cost:
 
     @property
     def unknown(self) -> int:
-        """Of how many runs there is no estimate."""
+        """The number of runs without an estimate."""
         return self.runs.count(None)
 
     @property
     def seconds(self) -> float | None:
-        """Until the last of the runs has ended; None where there is no estimate of one of them."""
+        """Seconds until the last run has ended; None where a run has no estimate."""
         return (
             None if self.unknown else sum(filter(None, self.runs)) / max(1, min(self.slots, len(self.runs)))
         )
 
     @property
     def span(self) -> tuple[float, float] | None:
-        """At least and at most."""
+        """The lower and the upper bound of `seconds`."""
         return None if self.seconds is None else (_RANGE[0] * self.seconds, _RANGE[1] * self.seconds)
 
     @property
     def basis(self) -> str:
-        """What it rests on, as the end of a sentence."""
+        """The evidence for the estimate, as the end of a sentence."""
         if not self.unknown:
             return f"from {plural(self.past, 'past run')} of this kind on this machine"
         some = (
@@ -70,14 +72,14 @@ class Cost:
 
 @dataclass(frozen=True)
 class Disk:
-    """Bytes that runs will leave behind, and bytes that are free where they are kept."""
+    """Bytes that runs will leave behind, and bytes that are free on that disk."""
 
     needed: float
     free: float
 
     @property
-    def short(self) -> bool:
-        """Whether the runs would fill more than nine tenths of what is free."""
+    def is_short(self) -> bool:
+        """Whether the runs would fill more than nine tenths of the free bytes."""
         return self.needed > 0.9 * self.free
 
 
@@ -85,26 +87,26 @@ _Kind = tuple[object, ...]
 
 
 def _model(config: RunConfig) -> _Kind:
-    """What decides how many weights a run trains."""
+    """Returns the fields that decide how many weights a run trains."""
     sizes = config.bilstm_hidden, config.lstm_layers, config.shared_dense, config.task_dense
     inputs = config.context_encoder, config.characters, config.window, config.task_embedding
     return config.encoder, config.encoder_training, *inputs, *sizes
 
 
 def _kind(config: RunConfig) -> _Kind:
-    """What decides how long a run takes for a pass over its data."""
+    """Returns the fields that decide how long a run takes for a pass over its data."""
     data = config.corpus, config.columns, config.tasks
     training = config.paradigm, config.head, config.draw_tasks, config.affinity_every
     return *_model(config), *data, config.batch_size, config.batch_tokens, *training
 
 
 def cost(store: Store, configs: Sequence[RunConfig]) -> Cost:
-    """How long these runs will take on this machine, one after another in each of its slots."""
+    """Returns the cost of these runs on this machine, one after another in each of its slots."""
     return costs(store, [configs])[0]
 
 
 def costs(store: Store, lots: Sequence[Sequence[RunConfig]]) -> list[Cost]:
-    """The cost of several lots of runs, from one look at the past runs."""
+    """Returns the cost of several lots of runs, from one query of the past runs."""
     slots = slot_count()
     past: dict[_Kind, list[Run]] = {}
     for run in _past_runs(store):
@@ -124,7 +126,7 @@ def costs(store: Store, lots: Sequence[Sequence[RunConfig]]) -> list[Cost]:
 
 
 def _past_runs(store: Store) -> list[Run]:
-    """The newest runs that ended well on this machine, at their first try: resumed ones took longer."""
+    """Returns the newest runs that succeeded on this machine at their first attempt."""
     host = socket.gethostname()
     return [
         run
@@ -140,7 +142,7 @@ def _past_runs(store: Store) -> list[Run]:
 
 
 def _pace(store: Store, runs: Sequence[Run]) -> tuple[float, float] | None:
-    """Medians over these runs: seconds apart from training, seconds for a pass over all of the data."""
+    """Returns medians over these runs: seconds apart from training, and seconds per pass over the data."""
     trained = store.latest_times([run.id for run in runs], _TRAINING_LOSS)
     starts, per_pass = [], []
     for run in runs:
@@ -155,10 +157,9 @@ def _pace(store: Store, runs: Sequence[Run]) -> tuple[float, float] | None:
 
 
 def eta(store: Store, runs: Sequence[Run]) -> dict[int, float]:
-    """Seconds until each of these runs ends at the pace of its steps so far; without runs of which that is
-    unknown.
+    """Returns the seconds until each of these runs ends at its pace so far, where that is known.
 
-    The pace is that of training alone: a long start (corpus, encoder, features) says nothing about the rest.
+    The pace is that of training alone, without the start of the run (corpus, encoder, features).
     """
     totals = {run.id: run.total_steps for run in runs if run.state is RunState.RUNNING and run.total_steps}
     times = store.latest_times(totals, _TRAINING_LOSS)
@@ -170,8 +171,9 @@ def eta(store: Store, runs: Sequence[Run]) -> dict[int, float]:
 
 
 def queue_left(store: Store) -> float | None:
-    """Seconds until everything that waits or trains has ended, by as many workers as train now (this
-    machine's slots at least). None where that is unknown.
+    """Returns the seconds until all queued and running runs have ended; None where that is unknown.
+
+    As many workers are assumed as train now, and at least one for each slot of this machine.
     """
     training = store.runs(states={RunState.RUNNING}, with_facts=False)
     queued = store.runs(states={RunState.QUEUED}, with_facts=False)
@@ -187,9 +189,7 @@ def queue_left(store: Store) -> float | None:
 
 
 def disk(store: Store, configs: Sequence[RunConfig]) -> Disk:
-    """How much disk these runs will fill: as much each as the newest run of such a model left behind; none
-    where there is none.
-    """
+    """Returns the disk that these runs need: each as much as the newest run of its model, else 0."""
     wanted, left = set(map(_model, configs)), dict[_Kind, float]()
     for run in store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST, archived=None, with_facts=False):
         if run.checkpoint and (model := _model(run.config)) in wanted - left.keys():

@@ -1,6 +1,6 @@
-"""Queue maintenance by commands and pages: lost runs are found, missing workers started.
+"""Queue maintenance by commands and pages: finds lost runs and starts missing workers.
 
-Each worker's supervisor does so already; this covers the loss of all of them.
+Each worker's supervisor does this too; this covers the loss of all of them.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from jobs.worker.liveness import LivenessTracker, reap
 # Not at every look of a waiting loop: it reads the process table.
 _MAINTAIN_EVERY = 4
 _MOST_FAILED_STARTS = 5
-# After a start that led to no claim the next waits for so long, then for twice as long.
+# The rest after a start without a claim; it doubles each time.
 FIRST_REST_S, _LONGEST_REST_S = 2.0, 300.0
 
 
 def resume_lost(
     store: Store, engine: Engine | None = None, tracker: LivenessTracker | None = None
 ) -> list[int]:
-    """Mark lost runs, and start workers for those with retries, which wait again. Returns the lost ones.
+    """Marks lost runs, starts workers where they are queued again, and returns the ids of lost runs.
 
     Raises MRNLabError.
     """
@@ -35,7 +35,7 @@ def resume_lost(
 
 
 class QueueMaintenance:
-    """For a loop that waits for runs, and for programs that stay."""
+    """Maintains the queue during a loop that waits for runs, or in a long-lived program."""
 
     def __init__(
         self, store: Store, engine: Engine | None = None, clock: Callable[[], float] = time.monotonic
@@ -47,13 +47,13 @@ class QueueMaintenance:
         self._claimed, self._rest_until = -1, clock()
 
     def look(self) -> None:
-        """Call at each look of a waiting loop: maintains the queue at every fourth."""
+        """Maintains the queue at every fourth call; a waiting loop calls it each time."""
         if self._looks % _MAINTAIN_EVERY == 0:
             self.maintain()
         self._looks += 1
 
     def maintain(self) -> None:
-        """Mark lost runs and start missing workers, ever less often as long as none claims a run."""
+        """Marks lost runs and starts missing workers, less and less often while none claims a run."""
         reap(self._store, self._tracker)
         counts = self._store.counts()
         claimed = sum(counts.values()) - counts[RunState.QUEUED]
@@ -65,11 +65,9 @@ class QueueMaintenance:
             self._failed_starts += 1
 
     def check_starts(self) -> None:
-        """Raises MRNLabError where one worker after another ends before it has claimed a run (torch cannot
-        be imported, say).
-        """
+        """Raises MRNLabError where worker after worker has ended before it claimed a run."""
         if self._failed_starts >= _MOST_FAILED_STARTS:
             raise MRNLabError(
-                f"The runs are queued, but {self._failed_starts} workers ended as soon as they had started; "
+                f"The runs are queued, but {self._failed_starts} workers ended right after their start; "
                 f"the end of {home() / 'logs' / 'workers.log'} says why."
             )

@@ -1,7 +1,7 @@
 """Advice on a run that did not end well: the likely cause, and the next steps, best first.
 
-A kill, a full disk or a lost machine says nothing against the run: there Resume comes first, wherever a state
-is saved. What lies in the run itself would only happen again: there a changed clone comes first.
+After a kill, a full disk or a lost machine the first step is to resume the run, where a state is saved. Where
+the run itself is the cause, it would fail again: the first step is a changed clone.
 
 The cause is found by the type and the fields of the stored error (of `core.errors`, Python or torch), not by
 its sentence. An unknown type gets the general advice of the run's state.
@@ -25,9 +25,8 @@ from core.wording import capitalised, number
 class Advice:
     """Advice on a run, in plain text.
 
-    `happened` is how the run ended, `cause` the likely reason, `steps` what to do. `clone` has the fields, as
-    one types them, that a clone should change. `word` says how the run ended, where the word of its state
-    says less.
+    `happened` is how the run ended, `cause` the likely reason, `steps` the next steps. `clone` has the fields
+    that a clone should change, as typed text. `word` replaces the word of the run's state where it says more.
     """
 
     happened: str
@@ -38,9 +37,9 @@ class Advice:
 
 
 def advice(run: Run, history: Sequence[RunEvent] = ()) -> Advice | None:
-    """Advice on what to do next about this run; None where it goes on or has ended well.
+    """Returns advice on the next steps for this run; None where it goes on or has succeeded.
 
-    `history` are its events: a warning about its last attempt is told with how it ended.
+    `history` are its events: a warning about its last attempt is part of `happened`.
     """
     if run.state not in _GENERAL:
         return None
@@ -76,8 +75,10 @@ def _happened(run: Run, history: Sequence[RunEvent]) -> str:
 
 
 class _Cause(NamedTuple):
-    """A cause in words and its steps. `{again}` in a step is how to go on with the run. `change` gives the
-    steps that come first, and the fields of a clone that they name.
+    """A cause and its steps.
+
+    `{again}` in a step is how to go on with the run. `change` returns the steps that come first, and the
+    fields of a clone that they name.
     """
 
     name: str
@@ -94,26 +95,26 @@ def _cause(run: Run) -> _Cause:
         return _SIGNALS.get(-run.error.exit_code, general)
     if run.error.type == "OSError":
         return _NO_ROOM if _error_data(run).get("errno") in (errno.ENOSPC, errno.EDQUOT) else general
-    if run.error.type == "TrainingError" and not run.facts:  # the type of such a run that an old store has
+    if run.error.type == "TrainingError" and not run.facts:  # the type in old stores
         return _NOTHING_TO_LEARN
     return _CAUSES.get(run.error.type, general)
 
 
 def _error_data(run: Run) -> Mapping[str, Any]:
-    """The fields of the error, where they are stored."""
+    """Returns the stored fields of the error; empty where there are none."""
     data: Mapping[str, Any] = run.facts.get("error", {})
     return data
 
 
 def _batch(run: Run) -> tuple[str, int]:
-    """The field that bounds a batch, and its value."""
+    """Returns the field that bounds a batch, and its value."""
     if run.config.batch_tokens is not None:
         return "batch_tokens", run.config.batch_tokens
     return "batch_size", run.config.batch_size
 
 
 def _smaller_batch(run: Run) -> tuple[Sequence[str], Mapping[str, str]]:
-    """A clone with the largest batch that fits, where the step found that out, else with half of it."""
+    """Returns the steps and fields of a clone with the largest batch known to fit, else half the batch."""
     config = run.config
     name, now = _batch(run)
     size = int(_error_data(run).get("fits", max(1, now // 2)))
@@ -157,7 +158,7 @@ _KILLED = _Cause("its worker was ended from outside", (
 ))
 _TERMINATED = _Cause("its worker was told to end", (
     "{again}",
-    "A shutdown, a logout or Ctrl-C at `mrnlab worker` ends workers so; drain a machine before you switch it "
+    "A shutdown, a logout or Ctrl-C at `mrnlab worker` ends workers; drain a machine before you switch it "
     "off.",
 ))
 _CRASHED = _Cause("its worker crashed", (
@@ -165,7 +166,7 @@ _CRASHED = _Cause("its worker crashed", (
     "If it crashes again, the end of its log below says where.",
 ))
 _NOT_FINITE = _Cause("the loss is not a number", (
-    "Curves shows at which step the loss left its course; resumed it would do so again.",
+    "Curves shows the step at which the loss diverged; a resumed run would diverge again.",
 ), change=_lower_rates)
 _NOTHING_TO_LEARN = _Cause("these settings leave nothing to learn", (
     "Clone it into the form and change what the sentence above names; retrying would fail again.",
@@ -199,8 +200,8 @@ _CAUSES: Mapping[str, _Cause] = {
         "Clone it into the form and change the field that is named; retrying would fail again.",
     )),
     "ArtefactError": _Cause("the shared files could not be reached", (
-        "See that the place of shared files can be reached from the machine that trains; `mrnlab doctor` "
-        "tries it.",
+        "Check that the folder of shared files can be reached from the machine that trains; `mrnlab doctor` "
+        "tests it.",
         "then {again}",
     )),
     "StoreBusy": _Cause("the store was held by another program", (
@@ -209,11 +210,11 @@ _CAUSES: Mapping[str, _Cause] = {
         "`mrnlab backup` writes.",
     )),
     "StoreReplaced": _Cause("the store was taken away", (
-        "Put the store's file back, or a backup in its place.",
+        "Put back the store's file, or a backup of it.",
         "then {again}",
     )),
     "StoreUnreachable": _Cause("the store could not be reached", (
-        "See that the store's server runs and can be reached from the machine that trains.",
+        "Check that the store's server runs and can be reached from the machine that trains.",
         "then {again}",
     )),
     LossCause.FORCED: _TERMINATED,
@@ -224,12 +225,12 @@ _CAUSES: Mapping[str, _Cause] = {
     )),
     LossCause.RESTARTED: _Cause("its machine was restarted", (
         "{again}",
-        "Launched with retries, runs are resumed by themselves when their machine restarts.",
+        "Runs with retries are resumed automatically when their machine restarts.",
     )),
     LossCause.MACHINE_LOST: _Cause("its machine was lost", (
         "{again}",
-        "Another machine can take it up where both reach its saved state; drain the one that was lost if it "
-        "comes and goes.",
+        "Another machine can resume it if both reach its saved state; drain the lost machine if it comes and "
+        "goes.",
     )),
     LossCause.JOB_ENDED: _Cause("its cluster job was ended", (
         "{again}",

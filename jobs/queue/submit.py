@@ -1,4 +1,4 @@
-"""From descriptions of runs to queued runs: checked first, so that what cannot work fails at once."""
+"""Checks and queues runs, so that a run that cannot work fails before it is queued."""
 
 from __future__ import annotations
 
@@ -30,21 +30,20 @@ from core.registry import parse_alignment
 from core.store import Conditions, Run, RunState, Store
 from core.training.trainable import check_trainable
 from jobs.engines import Engine, default_engine
-from jobs.worker.devices import gpu_count, lacks
+from jobs.worker.devices import gpu_count, is_missing_device
 
 _SHARE_FIELDS = ("corpus", "columns", "fraction", "fraction_draw", "dev_sentences", "label_inventory")
-"""The fields that, with the tasks and the seed, say which sentences and labels a run has."""
+"""The fields that, with the tasks and the seed, determine the sentences and labels of a run."""
 _Share = tuple[Any, ...]
-"""The values of these fields."""
+"""The values of `_SHARE_FIELDS`."""
 
 
 def check(configs: Sequence[RunConfig]) -> tuple[str, ...]:
-    """Whether these runs can be trained here: encoders are to be had and read windows as long as asked for,
-    corpora can be read and have the tasks, there is something to learn, mappings can be read and fit their
-    labels, and devices are there where this machine's workers train.
+    """Checks that these runs can be trained here, and returns notes for the researcher, a sentence each.
 
-    Each share of each corpus is read once. Returns what a researcher should know before the runs begin, a
-    sentence each. Raises MRNLabError at the first problem.
+    Checked are encoders and the length of their windows, corpora and their tasks, that there is something to
+    learn, mappings and their labels, and the devices of this machine's workers. Each share of each corpus is
+    read once. Raises MRNLabError at the first problem.
     """
     _check_devices(configs)
     for config in {config.transformer: config for config in configs}.values():
@@ -72,7 +71,7 @@ def check(configs: Sequence[RunConfig]) -> tuple[str, ...]:
     for config in configs:
         notes |= dict.fromkeys(config_warnings(config))
     for config in configs:
-        if config.added_to_configuration is None:  # else the run that it names may be yet to come
+        if config.added_to_configuration is None:  # else the run that it names may not exist yet
             trained_heads(config)
     mappings = [
         (_share(config), file, config.tasks)
@@ -102,38 +101,38 @@ def submit(
     priority: int = 0,
     retries: int = 0,
     engine: Engine | None = None,
-    tell: Callable[[Sequence[str]], object] = lambda notes: None,
+    show_notes: Callable[[Sequence[str]], object] = lambda notes: None,
 ) -> list[int]:
-    """Checks the runs, queues them all, and sees to it that workers are there. Returns their ids in order.
+    """Checks the runs, queues them all, starts workers, and returns the ids in order.
 
-    Higher priorities start first; `retries` is how often each is resumed by itself when its worker dies.
-    `tell` is given the notes of the check, before any run is queued.
-    Raises MRNLabError where one of them cannot work; none is queued then.
+    Higher priorities start first; `retries` is how often each is resumed automatically when its worker dies.
+    `show_notes` is called with the notes of the check, before any run is queued.
+    Raises MRNLabError where a run cannot work; none is queued then.
     """
     _expect_run(store, engine)
     runs = [with_absolute_paths(config) for config in configs]
-    tell(check([resolve_base_run(store, run) for run in runs]))
+    show_notes(check([resolve_base_run(store, run) for run in runs]))
     ids = store.add_runs(runs, launch, priority=priority, retries=retries)
     (engine or default_engine()).ensure_workers(store)
     return ids
 
 
 def _expect_run(store: Store, engine: Engine | None) -> None:
-    """What a new worker imports takes as long as the check of a large corpus."""
-    with contextlib.suppress(MRNLabError):  # told once the runs are queued
+    """Starts a worker ahead of the check: its imports take as long as the check of a large corpus."""
+    with contextlib.suppress(MRNLabError):  # reported once the runs are queued
         (engine or default_engine()).expect_run(store)
 
 
 def _check_devices(configs: Sequence[RunConfig]) -> None:
-    """Raises ConfigError for a device that is not here, where workers of this machine would train on it."""
+    """Raises ConfigError for a device that this machine lacks, where its own workers would train on it."""
     devices = dict.fromkeys(config.device for config in configs)
-    missing = next((device for device in devices if lacks(device)), None)
+    missing = next((device for device in devices if is_missing_device(device)), None)
     if missing is not None and default_engine().name == "local":
         raise ConfigError("device", f"{DeviceError(missing, gpu_count())} Use auto or cpu.")
 
 
 def _check_transformer(config: RunConfig) -> None:
-    """Raises EncoderError, or ConfigError where it is the context encoder that cannot be had."""
+    """Raises EncoderError, or ConfigError where the context encoder is not available."""
     if config.transformer is None:
         return
     try:
@@ -149,7 +148,7 @@ def _share(config: RunConfig) -> _Share:
 
 
 def _selection(share: _Share, group: Sequence[RunConfig]) -> RunConfig:
-    """One config covering every task of the runs on this fraction; its share is that of the first seed."""
+    """Returns one config with every task of the runs on this share, and the first run's seed."""
     tasks = tuple(dict.fromkeys(task for config in group for task in config.tasks))
     return RunConfig.build(
         **dict(zip(_SHARE_FIELDS, share, strict=True)),
@@ -162,7 +161,7 @@ def _selection(share: _Share, group: Sequence[RunConfig]) -> RunConfig:
 # A form is checked after each edit, and a sweep may have hundreds of corpora.
 @lru_cache(maxsize=1024)
 def _prepared(selection: RunConfig, files: Files) -> Corpus:
-    """Tasks and notes of what such a run trains on, without the sentences. `files` are part of the key."""
+    """Returns the corpus of a run without its sentences; `files` are part of the cache key."""
     return replace(prepare(selection), train=(), dev=(), test=(), planted=None)
 
 
@@ -170,15 +169,15 @@ REUSABLE: tuple[RunState, ...] = (RunState.QUEUED, RunState.RUNNING, RunState.SU
 """The states of a run that need not be trained again, the best last."""
 
 
-_NEWEST = 400  # so many of the newest runs tell what the precision `auto` comes to
+_NEWEST = 400  # the newest runs, in which the precision chosen for `auto` is looked up
 
 
 def same_runs(store: Store, configs: Collection[RunConfig]) -> dict[RunConfig, Run]:
-    """The runs of the store with these very descriptions, seed and all, that succeeded, train or wait, on the
-    same text and with the same meaning of `auto` as now (`up_to_date`).
+    """Returns the runs of the store with exactly these descriptions that succeeded, train or wait.
 
-    Of several a finished one counts before one in training, and that before one that waits; of equals the
-    newest. Archived ones are left out. `configs` are as they would be queued (`with_absolute_paths`). Only
+    They have the same text and the same meaning of `auto` as now (`up_to_date`). Of several runs of one
+    description a finished one is taken before one in training, and that before a queued one; of equals the
+    newest. Archived runs are left out. `configs` are as they would be queued (`with_absolute_paths`). Only
     runs of these configurations are read, however many others there are.
     """
     wanted = set(configs)
@@ -198,21 +197,20 @@ def same_runs(store: Store, configs: Collection[RunConfig]) -> dict[RunConfig, R
 def up_to_date(
     store: Store, runs: Sequence[Run], *, any_precision: bool = False, may_read: bool = True
 ) -> list[Run]:
-    """Those of the runs that would be trained the same now; with `any_precision`, in whatever precision.
+    """Returns the runs that would be trained in the same way now, with `any_precision` in any precision.
 
-    Unless it `may_read`, no corpus is read: its text is known if it was read here since its files changed,
-    and what `auto` would choose is not.
-    A run that saw other text than the corpus has now is left out; one of which that is not known is not.
-    So is a run in another precision than `auto` came to in the store's newest run with the same device, and
-    one whose alignment `auto` would choose otherwise.
+    Left out are runs whose text is known to differ from the corpus now, runs in another precision than `auto`
+    chose in the store's newest run with the same device, and runs whose alignment `auto` would choose
+    otherwise. Without `may_read` no corpus is read: then a text is known only if it was read here since its
+    files changed, and alignments are not compared.
     """
     conditions = store.conditions(runs)
     # Many runs share a corpus.
     text_now, alignment_now = cache(partial(_text_now, may_read=may_read)), cache(_alignment_now)
-    asks = not any_precision and any(run.config.precision == "auto" for run in runs)
-    precisions = _precisions_now(store) if asks else {}
+    needs_precision = not any_precision and any(run.config.precision == "auto" for run in runs)
+    precisions = _precisions_now(store) if needs_precision else {}
 
-    def same(run: Run) -> bool:
+    def is_same(run: Run) -> bool:
         known, config = conditions.get(run.id, Conditions()), run.config
         data = (config.corpus, config.columns)
         pairs = [(known.text, text_now(*data) if known.text else None)]
@@ -222,12 +220,13 @@ def up_to_date(
             pairs.append((known.alignment, alignment_now(*data, config.tasks)))
         return all(None in pair or pair[0] == pair[1] for pair in pairs)
 
-    return [run for run in runs if same(run)]
+    return [run for run in runs if is_same(run)]
 
 
 def _text_now(corpus: str, columns: tuple[str, ...] | None, *, may_read: bool) -> str | None:
-    """The hash of a corpus's text; None where it cannot be read here, which is told when a run needs it, and
-    where it may not be read and its files have changed since.
+    """Returns the hash of a corpus's text; None where it is not known.
+
+    That is where it cannot be read here, or may not be read and its files have changed since the last time.
     """
     with contextlib.suppress(CorpusError):
         return read(corpus, columns).text_hash if may_read else text_known(corpus, columns)
@@ -235,16 +234,16 @@ def _text_now(corpus: str, columns: tuple[str, ...] | None, *, may_read: bool) -
 
 
 def _alignment_now(corpus: str, columns: tuple[str, ...] | None, tasks: tuple[str, ...]) -> str | None:
-    """What the alignment `auto` stands for; None where the corpus cannot be read here."""
+    """Returns the alignment that `auto` chooses; None where the corpus cannot be read here."""
     with contextlib.suppress(CorpusError):
         return choose(corpus_overlaps(corpus, columns, tasks))[0]
     return None
 
 
 def _precisions_now(store: Store) -> dict[str, str]:
-    """What the precision `auto` came to in the newest run on each device (as descriptions name it).
+    """Returns the precision that `auto` chose in the newest run on each device, as descriptions name it.
 
-    Workers find that out, which import torch and may be on other machines.
+    Workers choose it: they import torch and may be on other machines.
     """
     newest: dict[str, Run] = {}
     for run in store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST, with_facts=False):
@@ -266,20 +265,20 @@ def submit_missing(
     priority: int = 0,
     retries: int = 0,
     engine: Engine | None = None,
-    tell: Callable[[Sequence[str]], object] = lambda notes: None,
+    show_notes: Callable[[Sequence[str]], object] = lambda notes: None,
 ) -> tuple[list[int], list[int]]:
-    """As `submit`, but only what `same_runs` does not find is checked and queued, each of equals once. Of two
-    processes that queue the same runs at once, one does, and the other finds them.
+    """Checks and queues the runs that `same_runs` does not find, each once; else as `submit`.
 
-    Returns the numbers of all runs in the order of `configs`, and of those among them that were there.
+    Of two processes that queue the same runs at once, one queues them, and the other finds them. Returns the
+    numbers of all runs in the order of `configs`, and of the runs among them that were in the store.
     """
     wanted = [with_absolute_paths(config) for config in configs]
     checked: set[RunConfig] = set()
     while True:
-        # Corpora are read before the store is kept from others.
+        # Corpora are read before the store is locked.
         if new := dict.fromkeys(wanted).keys() - same_runs(store, wanted).keys() - checked:
             _expect_run(store, engine)
-            tell(check([resolve_base_run(store, run) for run in dict.fromkeys(wanted) if run in new]))
+            show_notes(check([resolve_base_run(store, run) for run in dict.fromkeys(wanted) if run in new]))
             checked |= new
         with store.queueing_alone():
             present = same_runs(store, wanted)

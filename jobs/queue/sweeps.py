@@ -23,19 +23,19 @@ _T = TypeVar("_T")
 WHOLE: tuple[str, ...] = tuple(
     name for name in FIELD_HELP if name not in (*LISTED, "corpus", "columns", "tasks")
 )
-"""The fields of which all runs of a sweep have one value, since it is a list itself."""
+"""The fields with one value for all runs of a sweep, since the value is a list."""
 _NAMED = (
     *("corpus", "columns", "tasks", "encoder", "encoder_training", "paradigm", "prior", "added_to"),
     *("alignment", "lambda", "epochs", "fraction"),
 )
 """The fields that are options of `mrnlab launch`; the others are values of `--set`."""
 _ALWAYS_NAMED = ("prior", "alignment")
-"""Conditional fields that a sweep made from runs has even where all are at their default."""
+"""The conditional fields that a sweep made from runs has even at their default."""
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """What runs are made of: every combination of the values in `lists`, on each corpus and group of tasks.
+    """Many runs: every combination of the values in `lists`, on each corpus and group of tasks.
 
     corpus       one, or several by lists in braces (`corpora_of`)
     columns      the names of the corpus's columns, where it does not know them
@@ -52,10 +52,10 @@ class Sweep:
 
     @classmethod
     def of(cls, configs: Sequence[RunConfig]) -> Sweep:
-        """The sweep with the corpora, tasks and values of these runs (one at least), and with groups of tasks
-        by which it makes exactly them, if there are any.
+        """Returns the sweep with the corpora, tasks and values of these runs, of which there is at least one.
 
-        A conditional field that all runs have at its default is left out.
+        It makes exactly these runs where some text of task groups does. A conditional field that all runs
+        have at its default is left out.
         """
         by_size = sorted(configs, key=lambda config: -len(config.tasks))
         unseeded = distinct(config.model_copy(update={"seed": 0}) for config in configs)
@@ -81,11 +81,10 @@ class Sweep:
             return False
 
     def runs(self, preset: Mapping[str, Any] = MappingProxyType({})) -> list[RunConfig]:
-        """The runs of `core.config.sweep.expand` on every corpus and every group of its tasks.
+        """Returns the runs of `core.config.sweep.expand` on every corpus and every group of its tasks.
 
-        Of several corpora each takes those of the named tasks that it has. The first corpus's runs come
-        first. STL leaves out tasks that have no scores. The values of `preset` are used where nothing else is
-        said and the run has the field.
+        Of several corpora each takes the named tasks that it has. The first corpus's runs come first. STL
+        leaves out tasks that have no scores. The values of `preset` are defaults for fields that a run has.
 
         Raises ConfigError as `expand` does, and CorpusError where a corpus must be read and cannot be.
         """
@@ -93,7 +92,7 @@ class Sweep:
         base: dict[str, Any] = {name: given for name, given in self.lists.items() if name not in LISTED}
         base |= {"columns": self.columns} if self.columns is not None else {}
         corpora = corpora_of(self.corpus)
-        if not self.corpus or self.tasks == ():  # expand says what is missing
+        if not self.corpus or self.tasks == ():  # expand raises an error
             base |= {"corpus": self.corpus} if self.corpus else {}
             return expand(base if self.tasks is None else {**base, "tasks": self.tasks}, lists, preset)
         tasks = {corpora[0]: self.tasks or ()}
@@ -122,7 +121,7 @@ class Sweep:
         return list(runs)
 
     def query(self) -> dict[str, str]:
-        """The sweep as parameters of a link to the form, what is empty left out."""
+        """Returns the sweep as parameters of a link to the form, without empty ones."""
         given: dict[str, str | Sequence[Any]] = {"corpus": self.corpus, "tasks": self.tasks or ()}
         given |= {"columns": self.columns or ""}
         given |= {TASK_GROUPS: "" if self.task_groups == "all" else self.task_groups, **self.lists}
@@ -133,7 +132,7 @@ class Sweep:
         return {name: text for name, text in texts.items() if text}
 
     def options(self) -> list[tuple[str, str]]:
-        """The options of `mrnlab launch` that make the same runs, with values. Raises ConfigError."""
+        """Returns the options of `mrnlab launch` that make the same runs, with values. Raises ConfigError."""
         fields: dict[str, Sequence[Any]] = {"corpus": [self.corpus], "tasks": self.tasks or ()}
         fields[TASK_GROUPS] = [] if self.task_groups == "all" else [self.task_groups]
         fields["columns"] = self.columns or ()
@@ -151,14 +150,14 @@ class Sweep:
 
 
 def given_values(name: str, given: str | Sequence[Any]) -> list[Any]:
-    """What is picked or typed, as values of that field. Raises ConfigError."""
+    """Returns picked values or typed text as values of that field. Raises ConfigError."""
     if not isinstance(given, str):
         return list(given)
     return comma_list(given) if name in WHOLE else values_of(name, given)
 
 
 def launch_command(config: RunConfig, tasks: Sequence[str], seeds: Sequence[int]) -> str:
-    """The command that makes runs of this configuration on these tasks, or uses those that are there."""
+    """Returns the command that launches this configuration on these tasks, or reuses its runs."""
     context = {name: getattr(config, attribute_name(name)) for name in (*CONTEXT_FIELDS, "alignment")}
     lists: dict[str, Sequence[Any]] = {"paradigm": [config.paradigm], "seed": seeds}
     lists |= {name: [value] for name, value in context.items() if value and name != "paradigm"}
@@ -172,9 +171,9 @@ def launch_command(config: RunConfig, tasks: Sequence[str], seeds: Sequence[int]
 
 
 def corpora_of(text: str) -> list[str]:
-    """The corpora that one with lists in braces names: `simulated:demo?alpha={0.2|0.9}` names two.
+    """Returns the corpora that a text with lists in braces names: `simulated:demo?alpha={0.2|0.9}` is two.
 
-    A folder of that very name is itself. Raises ConfigError.
+    A folder with exactly that name is one corpus. Raises ConfigError.
     """
     if not {"{", "}"} & {*text} or find_folder(text) is not None:
         return [text]
@@ -182,7 +181,7 @@ def corpora_of(text: str) -> list[str]:
 
 
 def _corpora_text(names: Sequence[str]) -> str:
-    """The text that names these corpora: where only options differ, with their values in braces."""
+    """Returns the text that names these corpora, with the options that differ in braces."""
     heads = {name.partition("?")[0] for name in names}
     options = [[pair.partition("=")[::2] for pair in name.partition("?")[2].split("&")] for name in names]
     keys = {tuple(key for key, _ in pairs) for pairs in options}
@@ -196,7 +195,7 @@ def _corpora_text(names: Sequence[str]) -> str:
 
 
 def _explicit(configs: Iterable[RunConfig], name: str) -> tuple[Any, ...]:
-    """The values of a field that a sweep must name: none where every run that has it has its default."""
+    """Returns the values of a field that a sweep must name; none where all its runs have the default."""
     attribute = attribute_name(name)
     having = [
         config for config in configs if has_field(config, name) and getattr(config, attribute) is not None
@@ -208,15 +207,15 @@ def _explicit(configs: Iterable[RunConfig], name: str) -> tuple[Any, ...]:
 
 
 def _has_default(config: RunConfig, name: str) -> bool:
-    """Whether the run would be the same, had that field not been set."""
+    """Whether the run would be the same without that field."""
     values = config.values()
     del values[name]
     try:
         return RunConfig.build(**values) == config
     except ConfigError:
-        return False  # its default is no possible value: ten times a large rate, say
+        return False  # its default is not allowed, as ten times a large learning rate
 
 
 def distinct(values: Iterable[_T]) -> tuple[_T, ...]:
-    """The values in their order, each once."""
+    """Returns the values in their order, each once."""
     return tuple(dict.fromkeys(values))

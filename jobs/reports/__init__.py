@@ -1,1 +1,1 @@
-"""Reports: results, studies and transfer as tables, and what runs are called in them."""
+"""Reports: results, studies and transfer as tables, and the names of runs in them."""

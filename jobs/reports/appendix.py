@@ -1,9 +1,8 @@
-"""The reproducibility appendix of a paper, made from what the store holds of runs."""
+"""The reproducibility appendix of a paper, made from the runs of the store."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter
 from statistics import fmean
 
 from core.config import FIELD_HELP, RunConfig, comparison_values, has_field
@@ -26,13 +25,13 @@ from jobs.reports.table import (
 )
 
 NOT_RECORDED = "not recorded"
-"""What stands for a fact that the run's version did not store."""
+"""The text for a fact that the run's version did not store."""
 _NAMED = ("corpus", "columns", "tasks", "seed")
-"""Fields that stand elsewhere than among the hyperparameters."""
+"""The fields that are not listed among the hyperparameters."""
 
 
 def appendix(store: Store, run_ids: Sequence[int]) -> list[Part]:
-    """The report on these runs, which must have succeeded. Raises MRNLabError where none has."""
+    """Returns the appendix on the successful runs among these. Raises MRNLabError where none is."""
     runs = [run for run in store.runs(run_ids) if run.state is RunState.SUCCEEDED]
     if not runs:
         raise MRNLabError("None of these runs has finished; the appendix reports finished runs.")
@@ -41,30 +40,29 @@ def appendix(store: Store, run_ids: Sequence[int]) -> list[Part]:
     if not runs:
         raise MRNLabError(f"The appendix has no run to report. {note}")
     parts: list[Part] = [note] if note else []
-    for setting, of_setting in settings(runs, conditions).items():
-        by_id = {run.id: run for run in of_setting}
+    for setting, setting_runs in settings(runs, conditions).items():
+        by_id = {run.id: run for run in setting_runs}
         tables = {
-            split: tabulate(of_setting, scores, split, conditions=conditions) for split in ("dev", "test")
+            split: tabulate(setting_runs, scores, split, conditions=conditions) for split in ("dev", "test")
         }
         rows = tables["test"].rows or tables["dev"].rows
-        parts += [Heading(f"Data: {setting.name}"), _data(of_setting, setting)]
+        parts += [Heading(f"Data: {setting.name}"), _data(setting_runs, setting)]
         if setting.note:
             parts.append(setting.note)
         undefined = undefined_notes(score for score in scores if score.run_id in by_id)
         parts += [Heading(f"Results: {setting.name}"), _scores(tables, setting), *undefined]
         parts.append(_costs(rows, by_id, setting))
         for row in rows:
-            of_row = [by_id[run_id] for run_id in row.run_ids]
             parts += [
                 Heading(f"Hyperparameters: {row.name}"),
                 _fields(row, _tried(store, row.config)),
             ]
-            parts.append(_commands(of_row))
+            parts.append(_commands([by_id[run_id] for run_id in row.run_ids]))
     return [*parts, Heading("Software"), _versions(runs)]
 
 
 def _data(runs: Sequence[Run], setting: Setting) -> Sheet:
-    """The splits with their sizes, and the tasks with their labels."""
+    """Returns a table of the splits with their sizes, and the tasks with their labels."""
     facts = next((run.facts for run in reversed(runs) if run.facts.get("sizes")), runs[-1].facts)
     sizes: Mapping[str, Sequence[int]] = facts.get("sizes", {})
     splits: list[tuple[str | Entry | None, ...]] = [
@@ -94,7 +92,7 @@ def _counted(number: int, noun: str) -> Entry:
 
 
 def _scores(tables: Mapping[str, ResultTable], setting: Setting) -> Sheet:
-    """Dev beside test scores of every task."""
+    """Returns a table of the dev and test scores of every task."""
     tasks = list(dict.fromkeys(task for table in tables.values() for task in table.tasks))
     scored_by = {task: name for table in tables.values() for task, name in table.scored_by.items()}
     names = {row.key: row.name for table in tables.values() for row in table.rows}
@@ -104,20 +102,19 @@ def _scores(tables: Mapping[str, ResultTable], setting: Setting) -> Sheet:
         for row in table.rows
         for task, cell in row.cells.items()
     }
-    rows = []
-    for key, name in names.items():
-        rows.append(
-            (
-                name,
-                *(
-                    score_entry(cell.summary, scored_by[task])
-                    if (cell := cells.get((split, key, task)))
-                    else None
-                    for task in tasks
-                    for split in ("dev", "test")
-                ),
-            )
+    rows = [
+        (
+            name,
+            *(
+                score_entry(cell.summary, scored_by[task])
+                if (cell := cells.get((split, key, task)))
+                else None
+                for task in tasks
+                for split in ("dev", "test")
+            ),
         )
+        for key, name in names.items()
+    ]
     measures = {task: name for table in tables.values() for task, name in table.score_names.items()}
     head = [f"{task} {split} ({measures.get(task, '')})" for task in tasks for split in ("dev", "test")]
     return Sheet.of(
@@ -128,14 +125,14 @@ def _scores(tables: Mapping[str, ResultTable], setting: Setting) -> Sheet:
 
 
 def _costs(rows: Iterable[ResultRow], runs: Mapping[int, Run], setting: Setting) -> Sheet:
-    """Encoder, parameters, seeds, training time and hardware."""
+    """Returns a table of encoder, parameters, seeds, training time and hardware."""
     lines = []
     for row in rows:
-        of_row = [runs[run_id] for run_id in row.run_ids]
+        row_runs = [runs[run_id] for run_id in row.run_ids]
         costs = (entry if entry.is_defined else NOT_RECORDED for entry in cost_entries(row.cost))
         parameters, trained, memory, seconds = costs
-        hardware = {_hardware(run) for run in of_row}
-        seeds = seeds_typed(run.config.seed for run in of_row)
+        hardware = {_hardware(run) for run in row_runs}
+        seeds = seeds_typed(run.config.seed for run in row_runs)
         encoder, machines = row.config.encoder, all_of(sorted(hardware))
         lines.append((row.name, encoder, parameters, trained, seeds, seconds, memory, machines))
     head = ("Configuration", "Encoder", "Parameters", "Trained", "Seeds", "Time per seed", "Peak memory")
@@ -153,41 +150,44 @@ def _hardware(run: Run) -> str:
 
 
 def _tried(store: Store, config: RunConfig) -> dict[str, dict[str, float]]:
-    """By field the values that finished runs have which are as this one in all else but the seed, each with
-    the mean dev score over tasks and seeds: what the value was chosen among.
+    """Returns by field the values among which this one was chosen, with their mean dev scores.
+
+    They are the values of finished runs that differ from this configuration only in that field and the seed;
+    the mean is over tasks and seeds.
     """
-    own = comparison_values(config)
-    of_run: dict[int, tuple[str, str]] = {}  # the field in which it differs, and its value there
+    chosen = comparison_values(config)
+    field_values: dict[int, tuple[str, str]] = {}  # by run the field in which it differs, and its value
     for run in readable(store.runs())[0]:
         values = comparison_values(run.config)
-        differ = [field for field in own if values.get(field) != own[field]]
+        differ = [field for field in chosen if values.get(field) != chosen[field]]
         if run.state is RunState.SUCCEEDED and len(differ) < 2:
             field = differ[0] if differ else ""
-            of_run[run.id] = field, value_text(values.get(field))
+            field_values[run.id] = field, value_text(values.get(field))
     dev: dict[str, dict[str, list[float]]] = {}
-    for score in filter(attrgetter("is_defined"), store.scores(list(of_run), "dev", with_reports=False)):
-        field, value = of_run[score.run_id]
-        dev.setdefault(field, {}).setdefault(value, []).append(score.score)
+    for score in store.scores(list(field_values), "dev", with_reports=False):
+        field, value = field_values[score.run_id]
+        if score.is_defined:
+            dev.setdefault(field, {}).setdefault(value, []).append(score.score)
     same = [score for scores in dev.pop("", {}).values() for score in scores]
     means = {field: {value: fmean(of) for value, of in values.items()} for field, values in dev.items()}
-    return {field: {value_text(own[field]): fmean(same)} | of for field, of in means.items() if same}
+    return {field: {value_text(chosen[field]): fmean(same)} | of for field, of in means.items() if same}
 
 
 def _fields(row: ResultRow, tried: Mapping[str, Mapping[str, float]]) -> Sheet:
-    """Every field that such a run has, with its value, what `auto` stood for, and how it was chosen."""
+    """Returns a table of the fields with their values, the choice of `auto`, and how each was chosen."""
     config, values = row.config, row.config.values()
     lines = []
     for field in FIELD_HELP:
         if field in _NAMED or not has_field(config, field) or values[field] is None:
             continue
-        own = value_text(values[field])
+        value = value_text(values[field])
         if field in tried:
             highest = max(tried[field], key=tried[field].__getitem__)
             how = f"of {', '.join(tried[field])}: dev is highest for {highest}"
         else:
             how = "default" if is_default(config, field) else "set"
-        resolved = RESOLVED[field](row.conditions) if own == "auto" and field in RESOLVED else None
-        lines.append((field, f"{own}: {resolved}" if resolved else own, how))
+        resolved = RESOLVED[field](row.conditions) if value == "auto" and field in RESOLVED else None
+        lines.append((field, f"{value}: {resolved}" if resolved else value, how))
     return Sheet.of(
         ("Field", "Value", "How chosen"),
         lines,
@@ -197,7 +197,7 @@ def _fields(row: ResultRow, tried: Mapping[str, Mapping[str, float]]) -> Sheet:
 
 
 def _commands(runs: Sequence[Run]) -> Code:
-    """What runs the configuration again, all seeds and tasks of it."""
+    """Returns the command that runs the configuration again with all its seeds and tasks."""
     config = runs[0].config
     tasks = list(dict.fromkeys(task for run in runs for task in run.config.tasks))
     seeds = sorted({run.config.seed for run in runs})
@@ -205,7 +205,7 @@ def _commands(runs: Sequence[Run]) -> Code:
 
 
 def _versions(runs: Sequence[Run]) -> Sheet:
-    """The versions that the runs recorded."""
+    """Returns a table of the versions that the runs recorded."""
     by_package: dict[str, dict[str, None]] = {}
     for run in runs:
         for package, version in run.facts.get("versions", {}).items():

@@ -45,14 +45,14 @@ _COMMA = re.compile(r',(?=[^"]*(?:"[^"]*"[^"]*)*$)')  # but those in quotes
 
 
 class Value(NamedTuple):
-    """The text of a value. `is_prefix`: it was written with a `*` at its end."""
+    """The text of a value; `is_prefix` where it was written with a `*` at its end."""
 
     text: str
     is_prefix: bool
 
     @classmethod
     def parse(cls, written: str) -> Value:
-        """A quoted value is taken as it stands."""
+        """Parses a value as typed; in quotes a `*` is part of the text."""
         if '"' in written:
             return cls(written.replace('"', ""), False)
         return cls(written.removesuffix("*"), written.endswith("*"))
@@ -60,10 +60,10 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class FilterField:
-    """A field by its public name. `read` gives its value for a run, None where the run has none.
+    """A field by its public name. `read` returns its value for a run, None where the run has none.
 
-    Of kind "text" a value must equal the text (or one of a tuple of texts), of kind "words" be contained.
-    `choices` are the values that can be asked for, with the texts that each stands for.
+    With kind "text" a value must equal the text (or one of a tuple of texts), with kind "words" be contained.
+    `choices` are the allowed values, each with the texts that it matches.
     """
 
     name: str
@@ -73,9 +73,9 @@ class FilterField:
     choices: Mapping[str, tuple[str, ...]] | None = None
 
     def matcher(self, comparison: str, value: Value, now: datetime) -> Test:
-        """Whether a run's value fulfils `name comparison value`, by one of `:`, `<`, `<=`, `>` and `>=`.
+        """Returns a test of a run's value against `value`, by one of `:`, `<`, `<=`, `>` and `>=`.
 
-        Raises MRNLabError that says which values there can be.
+        Raises MRNLabError with the allowed values.
         """
         if self.kind in ("text", "words", "flag") and comparison != ":":
             raise MRNLabError(f"{self.name} has no order; write {self.name}:value.")
@@ -110,7 +110,7 @@ class FilterField:
         return lambda text: text in (self.choices or {})[wanted]
 
     def _time_matcher(self, comparison: str, text: str, now: datetime) -> Test:
-        """A time, compared with a day (`>2026-11-01`, this machine's time zone) or by its age (`<2h`)."""
+        """Returns a test of a time against a day (`>2026-11-01`, local time zone) or its age (`<2h`)."""
         compare = _COMPARE[comparison]
         if (age := _AGE.fullmatch(text)) and comparison != ":":
             seconds = float(age[1]) * _SECONDS[age[2]]
@@ -135,7 +135,7 @@ def _texts(known: Any) -> list[str]:
 
 
 _STORED_WORDS = {state.value: state.word for state in RunState}
-"""What the store, and links of before, call the states: accepted too."""
+"""The names of states in the store and in older links, which are accepted too."""
 _STATES = {state.word: (state.value,) for state in RunState} | {
     "active": tuple(state.value for state in sorted(ACTIVE)),
     "ended": tuple(state.value for state in sorted(ENDED)),
@@ -143,7 +143,7 @@ _STATES = {state.word: (state.value,) for state in RunState} | {
 
 
 def _config_field(name: str) -> FilterField:
-    """The field of a run's description, by the type of its values."""
+    """Returns the field of a run's description, by the type of its values."""
     annotation: Any = RunConfig.model_fields[name].annotation
     if get_origin(annotation) in (Union, UnionType):
         annotation = next(type_ for type_ in get_args(annotation) if type_ is not NoneType)
@@ -164,17 +164,17 @@ _RUN_FIELDS: tuple[FilterField, ...] = (
     FilterField("run", "number", "The number of the run.", lambda run: run.id),
     FilterField("state", "text", f"Where it is: {', '.join(_STATES)}.", lambda run: run.state, _STATES),
     FilterField("keyword", "text", "A keyword it has; keyword:* any.", lambda run: run.keywords),
-    FilterField("archived", "flag", "Archived or not; unsaid, archived runs are left out.",
+    FilterField("archived", "flag", "Archived or not; without it, archived runs are left out.",
                 lambda run: run.archived),
     FilterField("created", "time", "When it was queued: after a day >2026-11-01, by age <2h.",
                 lambda run: run.created_at),
     FilterField("ended", "time", "When it ended, as created.", lambda run: run.finished_at),
     FilterField("minutes", "number", "Wall-clock minutes of training, so far or in all.",
                 lambda run: None if run.seconds is None else run.seconds / 60),
-    FilterField("priority", "number", "What it waits with: higher ones start first.",
+    FilterField("priority", "number", "Its priority: higher ones start first.",
                 lambda run: run.priority),
     FilterField("sweep", "words", "Words in the name of its launch.", lambda run: run.launch),
-    FilterField("error", "words", "Words in what made it fail.",
+    FilterField("error", "words", "Words in its error.",
                 lambda run: run.error and f"{run.error.type} {run.error.message}"),
 )
 # fmt: on
@@ -185,17 +185,17 @@ ALIASES: Mapping[str, str] = {
     "id": "run",
     "status": "state",
     "keywords": "keyword",
-    "tag": "keyword",  # as links and scripts of before have it
+    "tag": "keyword",  # as older links and scripts have it
     "tags": "keyword",
     "task": "tasks",
     "launch": "sweep",
     **{help_.symbol: name for name, help_ in FIELD_HELP.items() if help_.symbol},
 }
-"""Other names of fields."""
+"""Other names of the fields."""
 
 
 class FilterError(MRNLabError):
-    """A filter that cannot be read. `position` is where, counted from 0."""
+    """A filter that cannot be read at `position`, counted from 0."""
 
     def __init__(self, position: int, message: str) -> None:
         super().__init__(f"Character {position + 1}: {message}")
@@ -204,7 +204,7 @@ class FilterError(MRNLabError):
 
 @dataclass(frozen=True)
 class RunFilter:
-    """What runs must be. Terms: the field that each asks for (None: a word) and its test."""
+    """A filter of runs: for each term its field (None: a word) and its test."""
 
     terms: tuple[tuple[str | None, Test], ...] = ()
 
@@ -219,10 +219,10 @@ class RunFilter:
 
 
 def parse_filter(text: str, now: datetime | None = None, store: Store | None = None) -> RunFilter:
-    """The filter that the text describes; the empty one matches every run.
+    """Parses a filter; the empty text matches every run.
 
-    Ages are counted from `now`, scores are those in the `store`. Raises FilterError, which says what is
-    wrong, where, and what there could be.
+    Ages are counted from `now`, scores are read from the `store`. Raises FilterError with the position, the
+    problem and the allowed values.
     """
     terms = []
     start = len(text) - len(text.lstrip())
@@ -240,7 +240,7 @@ def parse_filter(text: str, now: datetime | None = None, store: Store | None = N
 
 
 def _parse_term(term: re.Match[str], now: datetime, store: Store | None) -> tuple[str | None, Test]:
-    """The name of the field (None: a word) and the test. Raises MRNLabError."""
+    """Returns the name of the field (None: a word) and the test. Raises MRNLabError."""
     minus, name, comparison, body = term.groups()
     if name is None:
         return None, _word_test(body, negated=bool(minus))
@@ -255,11 +255,11 @@ def _parse_term(term: re.Match[str], now: datetime, store: Store | None) -> tupl
 
 
 def _score_field(name: str, store: Store | None) -> FilterField:
-    """A task's mean score over the runs of a configuration, in percent. Raises MRNLabError that names all
-    fields and tasks where there is no such task.
+    """Returns the field of a task's mean score over the runs of a configuration, in percent.
 
-    It is the mean, not the run's own score: a configuration is found with all its seeds or with none, since
-    those above a bound would make a mean that is too high.
+    It is the mean, not the run's own score, so that a configuration is found with all its seeds or with none:
+    the mean of the seeds above a bound would be too high. Raises MRNLabError that names all fields and tasks
+    where there is no task of that name.
     """
     split, _, task = name.rpartition(".")
     tasks = store.scored_tasks() if store is not None else []
@@ -269,7 +269,8 @@ def _score_field(name: str, store: Store | None) -> FilterField:
         scored = f" Tasks with scores are {', '.join(tasks)}." if tasks else ""
         fields = ", ".join(FIELDS)
         raise MRNLabError(
-            f"there is no field '{name}'.{hint}{scored} Fields are {fields}; text with such signs in quotes."
+            f"there is no field '{name}'.{hint}{scored} Fields are {fields}; put text with these signs in "
+            "quotes."
         )
     means = store.configuration_scores(split or "test", task) if store is not None else {}
 
@@ -294,7 +295,7 @@ def _word_test(body: str, *, negated: bool) -> Test:
 
 
 def _searched(run: Run) -> str:
-    """The text that words are searched in, a line for each kind of thing."""
+    """Returns the text in which words are searched, a line per part of the description."""
     config = run.config
     lambda_ = "" if config.lambda_ is None else f" λ {config.lambda_:g}"
     lines = (f"{config.paradigm}{lambda_}", " ".join(config.tasks), config.corpus, config.encoder)

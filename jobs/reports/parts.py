@@ -1,7 +1,7 @@
 """The parts of a report as values: headings, paragraphs, lists, code, and tables of entries.
 
-All their texts are plain, and numbers are numbers: `jobs.reports.render` writes them in each format, pages by
-`dashboard.shared.downloads.show_table`.
+All texts are plain, and numbers are numbers: `jobs.reports.render` writes them in each format, and pages show
+them by `dashboard.shared.downloads.show_table`.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from core.tasks.scores import percent_sign
 from core.wording import duration, p_text
 
 Form = str | Callable[[float], str]
-"""How a number is written: a format of Python, or a function."""
+"""The format of a number: a format of Python, or a function."""
 SIGNED = "+z.2f"
 """The form of a difference in points."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A cell of a table: a text, or a number that each format writes in its own way. Texts are plain.
+    """A cell of a table: a plain text, or a number that each format writes in its own way.
 
-    value      a text, or a number in `unit` (which stands in the head of CSV files); NaN is undefined
+    value      a text, or a number in `unit` (which is in the head of CSV files); NaN is undefined
     spread     (standard deviation,) or the two ends of an interval
     n          the number of seeds
     verdict    of a difference, where the table has no column for it
-    is_quoted  a figure that others have published; `verdict` then says how ours stands to it
+    is_quoted  a figure that others have published; `verdict` then compares ours with it
     """
 
     value: float | str
@@ -46,29 +46,29 @@ class Entry:
 
     @property
     def is_number(self) -> bool:
-        """Whether the value is a number, which stands to the right."""
+        """Whether the value is a number, which is aligned to the right."""
         return not isinstance(self.value, str)
 
     @property
     def is_defined(self) -> bool:
-        """Whether there is a value."""
+        """Whether the value is a text that is not empty, or a number that is not NaN."""
         return bool(self.value) if isinstance(self.value, str) else not math.isnan(self.value)
 
     @property
     def text(self) -> str:
-        """The value in words: `91.20`, `+0.31`; a dash where it is undefined."""
+        """The formatted value: `91.20`, `+0.31`; a dash where it is undefined."""
         return self.value if isinstance(self.value, str) else number_text(self.value, self.form)
 
     @property
     def spread_text(self) -> str:
-        """`± 0.31` or `[+0.10, +0.52]`; empty without spread."""
+        """The formatted spread, `± 0.31` or `[+0.10, +0.52]`; empty without one."""
         if len(self.spread) == 1:
             return f"± {number_text(self.spread[0], self._unsigned)}"
         return f"[{', '.join(number_text(end, self.form) for end in self.spread)}]" if self.spread else ""
 
     @property
     def csv_values(self) -> list[str]:
-        """Value and spread for programs, empty where undefined."""
+        """The value and the spread for programs; empty texts where they are undefined."""
         if isinstance(self.value, str):
             return [self.value]
         return [
@@ -85,7 +85,7 @@ class Entry:
 
 
 def number_text(value: float, form: Form) -> str:
-    """The number with a minus sign for people, and no sign on a zero; a dash for NaN."""
+    """Formats a number with a typographic minus, and no sign on a zero; a dash for NaN."""
     if math.isnan(value):
         return "–"
     if not isinstance(form, str):
@@ -95,19 +95,19 @@ def number_text(value: float, form: Form) -> str:
 
 
 def _csv_number(value: float, form: Form) -> str:
-    """The number for a program; empty for NaN."""
+    """Formats a number for programs; empty for NaN."""
     if math.isnan(value):
         return ""
     return number_text(value, form.replace(",", "") if isinstance(form, str) else form).replace("−", "-")
 
 
 Row = tuple[str, tuple[Entry | None, ...]]
-"""Its name and its cells; None where there is nothing to show."""
+"""The name of a row, and its cells; None is an empty cell."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Rows that stand together under a title, which may be empty."""
+    """Rows that are grouped under a title, which may be empty."""
 
     title: str
     rows: tuple[Row, ...]
@@ -115,10 +115,10 @@ class Block:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table ready to be written. `head` begins with what the rows are, `bold` says what bold marks.
+    """A table ready to be written. `head` begins with the title of the rows, `bold` explains bold cells.
 
-    `hides_n`: the caption tells the number of seeds, which is the same everywhere. Verdicts are marks (bold,
-    italic, colours), or where `writes_verdicts` words.
+    `hides_n`: the caption has the number of seeds, which is the same everywhere. Verdicts are marks (bold,
+    italic, colours), or text where `writes_verdicts`.
     """
 
     head: tuple[str, ...]
@@ -137,7 +137,7 @@ class Sheet:
         *,
         writes_verdicts: bool = False,
     ) -> Sheet:
-        """The table of these rows in one block: each a name, then entries, texts or None."""
+        """Makes a table of one block; each row is a name, then entries, texts or None."""
         named = tuple(
             (name, tuple(Entry(cell) if isinstance(cell, str) else cell for cell in cells))
             for name, *cells in rows
@@ -145,7 +145,7 @@ class Sheet:
         return cls(tuple(head), (Block("", named),), caption, writes_verdicts=writes_verdicts)
 
     def captioned(self, mark: str = "Bold") -> str:
-        """The caption. Where a cell is bold it ends with what `mark` means."""
+        """Returns the caption; where a cell is bold it ends with the meaning of `mark`."""
         entries = [entry for block in self.blocks for _, row in block.rows for entry in row]
         marked = self.bold and any(entry is not None and entry.bold for entry in entries)
         return f"{self.caption} {mark}: {self.bold}" if marked else self.caption
@@ -153,7 +153,7 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Heading:
-    """The title of a section (level 2) or of a part of one (3). `name` stands in brackets behind it."""
+    """The title of a section (level 2) or subsection (3), with `name` in brackets behind it."""
 
     title: str
     level: int = 2
@@ -161,7 +161,7 @@ class Heading:
 
     @property
     def text(self) -> str:
-        """Title and name."""
+        """The title and the name."""
         return f"{self.title} ({self.name})" if self.name else self.title
 
 
@@ -186,19 +186,19 @@ Part = str | Heading | Items | Sheet | Code
 def mean_entry(
     values: MeanSD, digits: int = 2, scale: float = 1.0, *, bold: bool = False, unit: str = ""
 ) -> Entry:
-    """Mean ± standard deviation over seeds, and their number."""
+    """Returns an entry of mean ± standard deviation over seeds, and their number."""
     return Entry(
         scale * values.mean, spread_of(values.sd, scale), values.n, unit, form=f"z.{digits}f", bold=bold
     )
 
 
 def spread_of(sd: float | None, scale: float = 1.0) -> tuple[float, ...]:
-    """The spread of an Entry with this standard deviation; empty for None or NaN."""
+    """Returns the spread of an Entry with this standard deviation; empty for None or NaN."""
     return () if sd is None or math.isnan(sd) else (scale * sd,)
 
 
 def score_entry(scores: MeanSD | None, *score_names: str, bold: bool = False) -> Entry | None:
-    """A hundred times a score by that name, or a mean of scores by these."""
+    """Returns an entry of a score times 100, or of a mean over scores by these names."""
     sign = percent_sign(score_names)
     return None if scores is None else mean_entry(scores, scale=100, bold=bold, unit=sign)
 
@@ -206,8 +206,9 @@ def score_entry(scores: MeanSD | None, *score_names: str, bold: bool = False) ->
 def difference_entry(
     difference: Comparison | None, *, bold: bool = False, verdict: bool = False
 ) -> Entry | None:
-    """A difference in points with its interval; where `bold`, in bold if it is higher; where `verdict`, with
-    its verdict.
+    """Returns an entry of a difference in points, with its interval.
+
+    With `bold` it is bold where the verdict is higher; with `verdict` it has the verdict.
     """
     if difference is None:
         return None
@@ -222,7 +223,7 @@ def difference_entry(
 
 
 def p_entry(p: float | None) -> Entry | None:
-    """A p-value; None for None."""
+    """Returns an entry of a p-value; None for None."""
     return None if p is None else Entry(p, form=p_text)
 
 
@@ -231,7 +232,7 @@ COST_HEAD = ("parameters", "trained", "peak memory", "time per seed")
 
 
 def cost_entries(cost: Cost | None) -> tuple[Entry, Entry, Entry, Entry]:
-    """Parameters, those trained, peak memory and time of a configuration; undefined where not known."""
+    """Returns entries of parameters, trained parameters, peak memory and time; undefined where unknown."""
     unknown = Entry(math.nan)
     if cost is None:
         return (unknown,) * 4
@@ -245,12 +246,12 @@ def cost_entries(cost: Cost | None) -> tuple[Entry, Entry, Entry, Entry]:
     )
 
 
-def _parameters(number_of: float) -> str:
-    return f"{number_of / 1e6:.1f}M" if number_of >= 1e6 else f"{number_of:,.0f}"
+def _parameters(count: float) -> str:
+    return f"{count / 1e6:.1f}M" if count >= 1e6 else f"{count:,.0f}"
 
 
 def published_entry(figure: Published | None, verdict: str = "") -> Entry | None:
-    """A published figure with its spread, and how ours stands to it."""
+    """Returns an entry of a published figure with its spread and the verdict on ours."""
     if figure is None:
         return None
     return Entry(figure.mean, (figure.sd,), verdict=verdict, is_quoted=True)

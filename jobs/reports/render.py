@@ -1,4 +1,4 @@
-"""The tables of results, and one renderer of the parts of a report (`jobs.reports.parts`) for each format.
+"""The tables of results, and one renderer per format for the parts of a report (`jobs.reports.parts`).
 
 All texts of parts are plain: each format escapes them.
 """
@@ -38,13 +38,13 @@ from jobs.reports.parts import (
 from jobs.reports.table import ResultTable
 
 BEST = "higher than each other row: p over the seeds that both have, corrected for all pairs of rows (Holm)."
-"""What a bold score means."""
+"""The meaning of a bold score."""
 
 
 def score_sheet(table: ResultTable, setting: str, *, cost: bool = False) -> Sheet:
-    """Configurations × tasks, and what each costs where that is asked for.
+    """Returns a table of configurations × tasks, with `cost` also the cost of each configuration.
 
-    The number of seeds stands in the caption where it is the same everywhere.
+    The number of seeds is in the caption where it is the same everywhere.
     """
     counts = {cell.summary.n for row in table.rows for cell in row.cells.values()}
     alike = len(counts) <= 1
@@ -76,9 +76,7 @@ def score_sheet(table: ResultTable, setting: str, *, cost: bool = False) -> Shee
 
 
 def with_published(sheet: Sheet, table: ResultTable) -> Sheet:
-    """This sheet of the table with the dissertation's rows for what was trained and scored as there at the
-    end of each block, if there are any.
-    """
+    """Adds the dissertation's rows for the same training and scoring to the blocks of the sheet."""
     no_cost = (None,) * (len(sheet.head) - 1 - len(table.tasks))
     blocks = []
     for block, rows in zip(sheet.blocks, table.blocks.values(), strict=True):
@@ -104,16 +102,16 @@ SCORE_COLUMNS = (
 )  # fmt: skip
 
 COST_COLUMNS = ("models", "parameters", "trained_parameters", "peak_memory", "devices", "seconds")
-"""What a configuration costs: its models' weights, bytes, the kinds of device, seconds per seed."""
+"""The cost of a configuration: its models' weights, bytes, the kinds of device, seconds per seed."""
 
 
 _NO_SCORE = {"mean": None, "sd": None, "n": 0, "low": None, "high": None}
 
 
 def score_records(table: ResultTable, *, cost: bool = False) -> list[dict[str, object]]:
-    """A record of SCORE_COLUMNS per configuration and task, scores in [0, 1]; with COST_COLUMNS on demand.
+    """Returns a record per configuration and task with SCORE_COLUMNS, with `cost` also COST_COLUMNS.
 
-    The mean is None where all scores are undefined.
+    Scores are in [0, 1]. The mean is None where all scores are undefined.
     """
     records = []
     for row in table.rows:
@@ -150,13 +148,13 @@ def _cost_record(cost: Cost | None) -> dict[str, object]:
 
 
 NOT_ANNOTATED = " Dashes: not annotated, so undefined, and in no average."
-"""What dashes in a report mean."""
+"""The meaning of dashes in a report."""
 
 
 def report_sheet(run: Run, score: StoredScore) -> Sheet:
-    """One run's labels of one task, and their averages, in percent. Support counts what is annotated."""
+    """Returns the scores of one task of one run by label, with averages, in percent."""
     kind = kind_of(run.facts, score.task, score.score_name)
-    of = "span type, as conlleval counts spans" if kind.has_spans else "label"
+    unit = "span type, as conlleval counts spans" if kind.has_spans else "label"
     return Sheet(
         (kind.row_title, "Precision", "Recall", "F1", "Support"),
         (
@@ -167,7 +165,7 @@ def report_sheet(run: Run, score: StoredScore) -> Sheet:
                 "", tuple((f"{name} average", _report_entries(row)) for name, row in averages(score).items())
             ),
         ),
-        f"{score.task} of run {run_name(run)}, {score.split} {kind.examples}, in percent by {of}."
+        f"{score.task} of run {run_name(run)}, {score.split} {kind.examples}, in percent by {unit}."
         + NOT_ANNOTATED * any(not row["support"] for row in score.report.values()),
     )
 
@@ -183,7 +181,7 @@ REPORT_COLUMNS = ("run", "task", "split", "row", "label", *REPORT_NUMBERS)
 
 
 def report_records(run: Run, score: StoredScore) -> list[dict[str, object]]:
-    """A record of REPORT_COLUMNS per label and average, scores in [0, 1], None where undefined.
+    """Returns a record of REPORT_COLUMNS per label and average, scores in [0, 1], None where undefined.
 
     `row` is label, type or average.
     """
@@ -198,12 +196,12 @@ def report_records(run: Run, score: StoredScore) -> list[dict[str, object]]:
 
 
 def csv_text(columns: Sequence[str], records: Iterable[Mapping[str, object]], delimiter: str = ",") -> str:
-    """A header and a line per record; columns that a record lacks stay empty."""
+    """Returns CSV with a header and a line per record; columns that a record lacks are empty."""
     return csv_lines(columns, ([record.get(column) for column in columns] for record in records), delimiter)
 
 
 def csv_lines(head: Sequence[str], rows: Iterable[Sequence[object]], delimiter: str = ",") -> str:
-    """Values separated by commas, quoted where they must be, no cell a formula."""
+    """Returns CSV of these rows, quoted where needed; no cell is a formula."""
     text = io.StringIO()
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
     writer.writerows(map(spreadsheet_cell, row) for row in (head, *rows))
@@ -214,8 +212,9 @@ _SPREADS = {1: (" ±",), 2: (" low", " high")}
 
 
 def sheet_csv(sheet: Sheet) -> str:
-    """A table as CSV for programs: the unit of a column in the head; spreads, bounds of intervals, numbers of
-    seeds and verdicts in columns of their own; what is missing empty.
+    """Returns a table as CSV for programs, with units in the head and empty cells for missing values.
+
+    Spreads, bounds of intervals, numbers of seeds and verdicts have their own columns.
     """
     rows = [row for block in sheet.blocks for row in block.rows]
     head, columns = [sheet.head[0]], [[name for name, _ in rows]]
@@ -236,9 +235,9 @@ def sheet_csv(sheet: Sheet) -> str:
 
 
 def csv_files(name: str, parts: Iterable[Part]) -> Iterator[tuple[str, str]]:
-    """The tables of a report as CSV files: each file's name and text.
+    """Yields the tables of a report as CSV files, each with its name and text.
 
-    A file is named after the headings above the table, or after the name in brackets of the last one.
+    A file is named after the headings above the table, or after the name in brackets of the last heading.
     """
     part = heading = ""
     used: Counter[str] = Counter()
@@ -260,9 +259,7 @@ def _slug(text: str) -> str:
 
 @dataclass(frozen=True)
 class Markup:
-    """How a format writes a cell: plain text escaped, what is bold, what has a verdict, what others have
-    published, what is missing.
-    """
+    """The marks of a format: escaped plain text, bold, verdicts, published figures and missing values."""
 
     escape: Callable[[str], str]
     bold: str
@@ -273,7 +270,7 @@ class Markup:
 
 
 def cell_texts(sheet: Sheet, block: Block, markup: Markup) -> Iterator[list[str]]:
-    """The cells of each row as text, its name first."""
+    """Yields the cells of each row as text, the name first."""
     for name, entries in block.rows:
         yield [markup.escape(name), *(_cell_text(sheet, entry, markup) for entry in entries)]
 
@@ -295,7 +292,7 @@ def _cell_text(sheet: Sheet, entry: Entry | None, markup: Markup) -> str:
 
 
 def _right_aligned(sheet: Sheet) -> list[bool]:
-    """By column after the first whether at least half of its cells are numbers, which stand to the right."""
+    """Returns for each column after the first whether at least half of its defined cells are numbers."""
     rows = [entries for block in sheet.blocks for _, entries in block.rows]
     right = []
     for column in zip(*rows, strict=True):
@@ -309,7 +306,7 @@ _PLAIN = Markup(str, "{}*", "–", _EMPHASIS)
 
 
 def aligned(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Columns aligned by spaces: numbers to the right, words to the left. Harmless on a terminal."""
+    """Returns columns aligned by spaces, numbers to the right, text to the left, escaped for a terminal."""
     first, *cells = [
         ["" if cell is None else terminal_text(str(cell)).replace("\n", " ") for cell in row]
         for row in (head, *rows)
@@ -336,7 +333,7 @@ def _is_number(text: str) -> bool:
 
 
 def plain(sheet: Sheet) -> str:
-    """A table for a terminal, without its caption."""
+    """Returns a table for a terminal, without its caption."""
     rows = [
         [f"{name} · {block.title}" if block.title else name, *cells]
         for block in sheet.blocks
@@ -347,10 +344,10 @@ def plain(sheet: Sheet) -> str:
 
 
 def markdown(part: Part) -> str:
-    """A part of a report as GitHub and most editors read it, the caption of a table below."""
+    """Returns a part of a report as Markdown, the caption of a table below it."""
     if isinstance(part, Code):
         code = terminal_text("\n".join(part.lines))
-        # Longer than any in the code, which therefore cannot end the block.
+        # Longer than any fence in the code, which therefore cannot end the block.
         fence = "`" * max(3, *(len(marks) + 1 for marks in re.findall("`+", code)), 0)
         return f"{fence}\n{code}\n{fence}"
     if isinstance(part, Heading):
@@ -373,8 +370,7 @@ def markdown(part: Part) -> str:
     return "\n".join([*lines, *(["", _block(part.captioned())] if part.caption else [])])
 
 
-# What Markdown, or a dialect of it, reads as markup anywhere, and at the beginning of a block: a quotation, a
-# list or a rule.
+# The markup of Markdown and its dialects anywhere, and at the beginning of a block: quotations, lists, rules.
 _MARKS = re.compile(r"[\\|*`<\[_$~#]|&(?=[#\w]+;)")
 _BEGINNING = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=>|[+-](?:[\s-]|$)))")
 
@@ -384,18 +380,18 @@ def _escaped(text: str) -> str:
 
 
 def _block(text: str) -> str:
-    """Plain text as a block of Markdown."""
+    """Returns plain text as a block of Markdown."""
     return _BEGINNING.sub(r"\1\\", _escaped(text))
 
 
 def _on_one_line(text: str) -> str:
-    """The text without line ends, its control characters shown: LaTeX refuses them, and editors hide some."""
+    """Returns the text without line ends, and with control characters escaped: LaTeX refuses them."""
     return terminal_text(" ".join(text.split()))
 
 
 _MARKDOWN = Markup(_escaped, "**{}**", "–", _EMPHASIS)
 
-# One pass over the characters, so that what one replacement brings is not replaced again.
+# One pass over the characters, so that a replacement is not replaced again.
 _LATEX = str.maketrans(
     {
         "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{",
@@ -407,7 +403,7 @@ _LATEX = str.maketrans(
 
 
 def tex(text: str) -> str:
-    """Plain text as LaTeX on one line."""
+    """Returns plain text as LaTeX on one line."""
     return _on_one_line(text).translate(_LATEX)
 
 
@@ -417,14 +413,14 @@ _LATEX_CODE = _LATEX | str.maketrans({"'": r"\textquotesingle{}", "`": r"\textas
 
 
 def _tex_code(text: str) -> str:
-    """Code as LaTeX in typewriter letters. Not verbatim, which a text that stands in it can end."""
+    """Returns code as LaTeX in typewriter letters; not verbatim, which the code could end."""
     code = terminal_text(text).expandtabs().translate(_LATEX_CODE)
     code = re.sub(r"([-,])(?=\1)", r"\1{}", code)  # some fonts make one mark of two
     return re.sub(r"(?<=[ \n]) ", r"\\ ", code).replace("\n", "\\\\{}\n")
 
 
 def latex(part: Part) -> str:
-    r"""A part of a report; of a table an environment with booktabs' rules: needs \usepackage{booktabs}."""
+    r"""Returns a part of a report as LaTeX; tables need \usepackage{booktabs}."""
     if isinstance(part, Code):
         return "\n".join(
             [r"\begin{flushleft}\ttfamily", _tex_code("\n".join(part.lines)), r"\end{flushleft}"]
@@ -440,7 +436,7 @@ def latex(part: Part) -> str:
 
     def row(cells: Iterable[str]) -> str:
         line = " & ".join(cells)
-        # After the line before, these would be read as its options.
+        # After a line end, these would be read as its options.
         return f"    {'{}' * line.startswith(('[', '*'))}{line} \\\\"
 
     columns = "".join("r" if right else "l" for right in _right_aligned(part))

@@ -1,4 +1,4 @@
-"""Scores of finished runs as a table: configurations × tasks over seeds, on the page and at the terminal."""
+"""Scores of finished runs as a table of configurations × tasks over seeds, for pages and the terminal."""
 
 from __future__ import annotations
 
@@ -19,20 +19,19 @@ from core.wording import which_runs
 from jobs.reports.naming import UNREADABLE, corpus_name, differing, encoder_title, field_text, field_texts
 
 UNKNOWN = Conditions()
-"""What is known of a run that has not begun, or was trained before conditions were stored."""
+"""The conditions of a run that has not begun, or was trained before conditions were stored."""
 
 _Of = Callable[[Conditions], str | None]
 
 _TEXT: _Of = attrgetter("text")
 RESOLVED: Mapping[str, _Of] = {name: attrgetter(name) for name in ("precision", "alignment")}
-"""By field, what `auto` stood for in a run."""
+"""By field, the value that was chosen for `auto` in a run."""
 
 
 def alike(runs: Sequence[Run], conditions: Mapping[int, Conditions], of: _Of) -> dict[str | None, list[Run]]:
-    """The runs by one of their conditions (`of`), in the order of the runs.
+    """Returns the runs by one of their conditions (`of`), in the order of the runs.
 
-    Runs of which it is unknown stand with the others as long as these agree, and apart where they differ: an
-    old run then may be of either kind.
+    Runs without that condition are grouped with the others where these agree, and apart where they differ.
     """
     values = {run.id: of(conditions.get(run.id, UNKNOWN)) for run in runs}
     known = {value for value in values.values() if value is not None}
@@ -47,10 +46,10 @@ def alike(runs: Sequence[Run], conditions: Mapping[int, Conditions], of: _Of) ->
 def readable(
     runs: Iterable[Run], conditions: Mapping[int, Conditions] | None = None
 ) -> tuple[list[Run], str]:
-    """The runs that can be compared, and a sentence on those whose description or facts cannot be read.
+    """Returns the runs that can be compared, and a sentence on the others, empty where there are none.
 
-    `conditions` (`Store.conditions`) tell of facts that were not read. The sentence is empty where all can
-    be read.
+    The description or the facts of the others cannot be read; `conditions` (`Store.conditions`) have the
+    problems of facts that were not loaded.
     """
     known = conditions or {}
     every = list(runs)
@@ -63,10 +62,11 @@ def readable(
 
 
 def one_per_seed(runs: Collection[Run], conditions: Mapping[int, Conditions] | None = None) -> list[Run]:
-    """The runs that make a mean over seeds, in the order given: the same seed again is no further sample.
+    """Returns the runs that make a mean over seeds, in their order: a repeated seed is no further sample.
 
-    Of each configuration (`configuration_id`) those runs count that share all `Conditions` with its newest
-    run that succeeded; of each seed the newest of them that succeeded. Where none has, the newest counts.
+    Of each configuration (`configuration_id`) only runs count that share all `Conditions` with its newest
+    successful run, and of each seed the newest successful one of them. Where none has succeeded, the newest
+    counts.
     """
     known = conditions or {}
     configurations: dict[str, list[Run]] = {}
@@ -87,12 +87,13 @@ def _rank(run: Run) -> tuple[bool, int]:
 
 
 _stl_keys: dict[str, str] = {}
-"""By `configuration_id` of STL: finding it anew for thousands of runs would take longer than all the rest."""
+"""A cache by `configuration_id` of STL: with thousands of runs, computing the keys dominates."""
 
 
 def by_configuration(runs: Iterable[Run]) -> dict[str, list[Run]]:
-    """The runs by configuration, in their order. STL's of all tasks are one; runs whose description cannot be
-    read are apart.
+    """Returns the runs by configuration, in their order.
+
+    STL runs of all tasks are one configuration; runs whose description cannot be read are apart.
     """
     groups: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
@@ -118,8 +119,9 @@ _ORDER = {"stl": 0, "mtl": 1, "mrn": 2}
 
 @dataclass(frozen=True)
 class Setting:
-    """The data that the runs of a table share, by name. `note` says why the runs of a corpus are in several
-    tables, or what is not known of their text.
+    """The name of the data that the runs of a table share.
+
+    `note` explains why the runs of a corpus are in several tables, or which texts are not known.
     """
 
     name: str
@@ -128,14 +130,14 @@ class Setting:
 
 @dataclass(frozen=True)
 class ResultCell:
-    """One task's scores of one configuration: by seed, in [0, 1], with the runs they come from."""
+    """One task's scores of one configuration by seed, in [0, 1], with the ids of the runs."""
 
     by_seed: Mapping[int, float]
     run_ids: Mapping[int, int]
 
     @cached_property
     def summary(self) -> MeanSD:
-        """Their mean and spread."""
+        """The mean and the spread of the scores."""
         return summary(self.by_seed.values())
 
 
@@ -143,8 +145,8 @@ class ResultCell:
 class ResultRow:
     """One configuration (STL: one per task, joined), with a cell for each task it was scored on.
 
-    `label` tells it from the others of its block, the runs over one encoder, or over any that reads word
-    vectors (`core.registry.family`); `name` from all.
+    `label` is distinct in its block, the runs over one encoder or over encoders that read word vectors
+    (`core.registry.family`); `name` is distinct in the table.
     """
 
     key: str
@@ -155,25 +157,26 @@ class ResultRow:
     run_ids: tuple[int, ...]
     cells: Mapping[str, ResultCell]
     conditions: Conditions
-    """What the scores of its runs depend on beside the description, as far as that is known."""
+    """The known conditions of its runs, on which scores depend besides the description."""
     dev: float
-    """Mean dev score over tasks and seeds: what a configuration may be picked by without looking at test."""
+    """The mean dev score over tasks and seeds, by which a configuration is picked without test scores."""
     undefined: Mapping[str, tuple[int, ...]]
-    """By task the runs whose score on it is undefined."""
+    """The runs with an undefined score, by task."""
     cost: Cost | None = None
-    """Known where the runs came with their facts, and told their usage."""
+    """The cost; None where the runs were loaded without facts, or did not record it."""
 
     @property
     def seeds(self) -> int:
-        """How many seeds every task has at least."""
+        """The least number of seeds of a task."""
         return min((cell.summary.n for cell in self.cells.values()), default=0)
 
 
 @dataclass(frozen=True)
 class ResultTable:
-    """Rows in the order of the papers: family by family, in each STL, MTL, MRN. Columns are tasks;
-    `scored_by` tells by what each is scored, as the store has it. A row has no cell of a task of which all
-    its scores are undefined.
+    """Rows in the order of the papers: family by family, in each STL, MTL, MRN; columns are tasks.
+
+    `scored_by` has the name of each task's score in the store. A row has no cell for a task where all its
+    scores are undefined.
     """
 
     split: str
@@ -181,11 +184,11 @@ class ResultTable:
     scored_by: Mapping[str, str]
     rows: tuple[ResultRow, ...]
     notes: tuple[str, ...] = ()
-    """Why runs of one description are in several rows, and which scores are undefined."""
+    """Notes on runs of one description in several rows, and on undefined scores."""
 
     @cached_property
     def comparisons(self) -> Mapping[str, Mapping[tuple[str, str], Comparison]]:
-        """By task, of each row less each other one, by their keys: a family for each task."""
+        """The difference of each row from each other row, by task and keys; a task is a family of tests."""
         return {
             task: compare_rows({row.key: row.cells[task].by_seed for row in self.rows if task in row.cells})
             for task in self.tasks
@@ -193,22 +196,22 @@ class ResultTable:
 
     @cached_property
     def bold(self) -> frozenset[tuple[str, str]]:
-        """The cells in bold, by row and task: those of rows that are higher than each other row."""
-        highest = {task: highest_row(of_task) for task, of_task in self.comparisons.items()}
+        """The cells in bold, by row and task: the cells of rows that are higher than each other row."""
+        highest = {task: highest_row(compared) for task, compared in self.comparisons.items()}
         return frozenset((key, task) for task, key in highest.items() if key is not None)
 
     @property
     def score_names(self) -> dict[str, str]:
-        """By what each task is scored, in words."""
+        """The title of each task's score."""
         return {task: SCORE_NAMES.get(name, name) for task, name in self.scored_by.items()}
 
     @property
     def scored_tasks(self) -> list[str]:
-        """The tasks with a defined score in some row."""
+        """The tasks with a defined score in at least one row."""
         return [task for task in self.tasks if any(task in row.cells for row in self.rows)]
 
     def row(self, key: str) -> ResultRow:
-        """The row of that key (KeyError where there is none)."""
+        """Returns the row of that key. Raises KeyError."""
         return {row.key: row for row in self.rows}[key]
 
     @property
@@ -223,10 +226,10 @@ class ResultTable:
 def settings(
     runs: Iterable[Run], conditions: Mapping[int, Conditions] | None = None
 ) -> dict[Setting, list[Run]]:
-    """The runs by what must not be mixed in one table, in the order of the runs.
+    """Returns the runs by the data that must not be mixed in one table, in the order of the runs.
 
-    `conditions` (`Store.conditions`) tell which runs of a corpus saw the same text. Runs of which that is not
-    known stand with the others as long as these agree.
+    `conditions` (`Store.conditions`) have the text of each run. Runs with an unknown text are grouped with
+    the others where these agree.
     """
     known = conditions or {}
     groups: dict[tuple[str, float, str], list[Run]] = defaultdict(list)
@@ -243,16 +246,16 @@ def settings(
             parts.append(f"POS by {SCORE_NAMES.get(pos_score, pos_score)}")
         texts = alike(same, known, _TEXT)
         note = _text_note(texts, known)
-        for text, runs_of_text in texts.items():
+        for text, text_runs in texts.items():
             name = ", ".join([*parts, *([_text_name(text)] if len(texts) > 1 else [])])
-            named.append((Setting(name, note), corpus, runs_of_text))
+            named.append((Setting(name, note), corpus, text_runs))
     names = Counter(setting.name for setting, _, _ in named)
-    # Two folders of one name: then the whole path tells them apart.
+    # Two folders of one name are distinguished by their whole paths.
     return {
         setting
         if names[setting.name] == 1
-        else Setting(f"{setting.name} ({corpus})", setting.note): of_setting
-        for setting, corpus, of_setting in named
+        else Setting(f"{setting.name} ({corpus})", setting.note): setting_runs
+        for setting, corpus, setting_runs in named
     }
 
 
@@ -261,10 +264,10 @@ def _text_name(text: str | None) -> str:
 
 
 def _text_note(texts: Mapping[str | None, Sequence[Run]], conditions: Mapping[int, Conditions]) -> str:
-    """Why these runs of one corpus are in several tables, or which of them are taken to be of its text."""
+    """Explains why runs of one corpus are in several tables, or which of them are assumed to share a text."""
     if len(texts) > 1:
         ids = {text: sorted(run.id for run in runs) for text, runs in texts.items()}
-        parts = [f"{_text_name(text)} in {which_runs(of_text)}" for text, of_text in ids.items()]
+        parts = [f"{_text_name(text)} in {which_runs(run_ids)}" for text, run_ids in ids.items()]
         return f"The corpus changed between runs, so there is a table for each text: {'; '.join(parts)}."
     ((text, runs),) = texts.items()
     unknown = sorted(run.id for run in runs if conditions.get(run.id, UNKNOWN).text is None)
@@ -280,13 +283,12 @@ def tabulate(
     tasks: Sequence[str] | None = None,
     conditions: Mapping[int, Conditions] | None = None,
 ) -> ResultTable:
-    """The table of these runs' scores on that split; scores of dev tell what may be picked.
+    """Returns the table of these runs' scores on that split; dev scores decide which rows may be picked.
 
     STL's single-task runs of otherwise equal configurations make one row. Where a configuration was trained
-    more than once with a seed, the latest counts: the same seed again is no further sample. A score that is
-    undefined counts in no cell, and a note says so. `tasks` gives the order of the columns; without it, that
-    of the runs. Runs of one description for which `auto` stood for several things (by `conditions`) make a
-    row for each, and a note says so.
+    more than once with a seed, the latest counts: a repeated seed is no further sample. An undefined score
+    counts in no cell, and has a note. `tasks` is the order of the columns, by default that of the runs. Runs
+    of one description with different choices for `auto` (by `conditions`) make a row each, with a note.
     """
     by_run: dict[int, dict[str, StoredScore]] = defaultdict(dict)
     dev: dict[int, list[float]] = defaultdict(list)
@@ -307,20 +309,19 @@ def tabulate(
                 resolved[part] = texts[run.id]
     rows = _named([_row(part, of, by_run, dev, conditions or {}) for part, of in parts.items()], resolved)
     order = _task_order(runs) if tasks is None else tasks
-    scored = {task for of_run in by_run.values() for task in of_run}
-    shown = tuple(task for task in order if task in scored)
+    scored_by = {score.task: score.score_name for by_task in by_run.values() for score in by_task.values()}
+    shown = tuple(task for task in order if task in scored_by)
     undefined = undefined_notes(score for run in ordered for score in by_run[run.id].values())
-    scored_by = {score.task: score.score_name for of_run in by_run.values() for score in of_run.values()}
     return ResultTable(split, shown, scored_by, tuple(rows), (*_notes(rows, resolved), *undefined))
 
 
 def _resolved_texts(runs: Sequence[Run], conditions: Mapping[int, Conditions]) -> dict[int, str]:
-    """By run of one description what `auto` stood for in it, where that is not the same in all."""
+    """Returns the choices for `auto` by run of one description; empty texts where all are the same."""
     texts: dict[int, list[str]] = {run.id: [] for run in runs}
     for name, of in RESOLVED.items():
         groups = alike(runs, conditions, of)
-        for value, of_value in groups.items() if len(groups) > 1 else ():
-            for run in of_value:
+        for value, group in groups.items() if len(groups) > 1 else ():
+            for run in group:
                 texts[run.id].append(value or f"{name} not recorded")
     return {run_id: ", ".join(parts) for run_id, parts in texts.items()}
 
@@ -332,7 +333,7 @@ def _row(
     dev: Mapping[int, Sequence[float]],
     conditions: Mapping[int, Conditions],
 ) -> ResultRow:
-    """The row of these runs, which come in their order: of a seed the latest counts."""
+    """Returns the row of these runs, which are in order: of a seed the latest counts."""
     latest: dict[str, dict[int, int]] = defaultdict(dict)
     for run in runs:
         for task in by_run[run.id]:
@@ -373,7 +374,7 @@ def _row(
 
 
 def undefined_notes(scores: Iterable[StoredScore]) -> tuple[str, ...]:
-    """A sentence for each task and reason for which scores of runs are undefined."""
+    """Returns a sentence for each task and reason with undefined scores."""
     runs: dict[tuple[str, str], set[int]] = defaultdict(set)
     for score in scores:
         if not score.is_defined:
@@ -388,12 +389,12 @@ def _notes(rows: Iterable[ResultRow], resolved: Mapping[str, str]) -> tuple[str,
     parts = [
         f"{resolved[row.key]} in {which_runs(sorted(row.run_ids))}" for row in rows if row.key in resolved
     ]
-    first = "Runs of one description for which auto stood for several things have a row for each"
+    first = "Runs of one description have a row for each choice of auto"
     return (f"{first}: {'; '.join(parts)}.",) if parts else ()
 
 
 def _named(rows: Sequence[ResultRow], resolved: Mapping[str, str]) -> list[ResultRow]:
-    """The rows in order, with their names; `resolved` by key where what `auto` stood for tells rows apart."""
+    """Returns the rows in order, with their names; `resolved` has the choices for `auto` that differ."""
     blocks: dict[tuple[str, str], list[ResultRow]] = {}
     for row in rows:
         blocks.setdefault((family(row.config.encoder), row.config.encoder_training), []).append(row)
@@ -404,13 +405,13 @@ def _named(rows: Sequence[ResultRow], resolved: Mapping[str, str]) -> list[Resul
     named = []
     for block, of, text in zip(order, encoders, field_texts("encoder", names), strict=True):
         title = text if len(of) > 1 else encoder_title(text, block[1])
-        of_block = sorted(blocks[block], key=_place)
+        block_rows = sorted(blocks[block], key=_sort_key)
         labels = [
             f"{label} · {resolved[row.key]}" if row.key in resolved else label
-            for label, row in zip(differing([row.config for row in of_block]), of_block, strict=True)
+            for label, row in zip(differing([row.config for row in block_rows]), block_rows, strict=True)
         ]
         taken = Counter(labels)
-        for row, label in zip(of_block, labels, strict=True):
+        for row, label in zip(block_rows, labels, strict=True):
             own_label = label if taken[label] == 1 else f"{label} (run {row.run_ids[0]})"
             # Where a block has several encoders its labels name them.
             name = own_label if len(order) == 1 or len(of) > 1 else f"{own_label} · {title}"
@@ -418,8 +419,8 @@ def _named(rows: Sequence[ResultRow], resolved: Mapping[str, str]) -> list[Resul
     return named
 
 
-def _place(row: ResultRow) -> tuple[int, int, int]:
-    """As the papers have it: paradigm by paradigm, in each the encoders in the order of the registry."""
+def _sort_key(row: ResultRow) -> tuple[int, int, int]:
+    """Returns the order of the papers: by paradigm, then by encoder in the order of the registry."""
     known = list(WORD_ENCODERS)
     encoder = row.config.encoder
     return _ORDER[row.config.paradigm], known.index(encoder) if encoder in known else 0, row.run_ids[0]
@@ -430,6 +431,6 @@ def _base(encoder: str) -> str:
 
 
 def _task_order(runs: Iterable[Run]) -> list[str]:
-    """Tasks in the order of the run that names most of them, the others after them."""
+    """Returns the tasks in the order of the run with most tasks, the others after them."""
     named = sorted((run.config.tasks for run in runs), key=len, reverse=True)
     return list(dict.fromkeys(task for tasks in named for task in tasks))

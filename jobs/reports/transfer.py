@@ -1,4 +1,4 @@
-"""The gains of pairs of tasks and the cosines of their gradients and embeddings, from the runs of a store."""
+"""The gains of pairs of tasks and the cosines of their gradients and embeddings, from a store's runs."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from jobs.queue.submit import up_to_date
 from jobs.reports.table import one_per_seed
 
 Runs = Mapping[int, int]
-"""Ids in the store by seed."""
+"""The ids of runs by seed."""
 
 
 @dataclass(frozen=True)
 class PairGroup:
-    """Runs that are alike in all but tasks, paradigm and seed: STL of tasks and MTL of pairs.
+    """Runs that differ only in tasks, paradigm and seed: STL of tasks and MTL of pairs.
 
-    `config` is one of them. `runs` has, by their tasks, those of one task and of two, and those of more that
-    measured gradient cosines.
+    `config` is one of their descriptions. `runs` has by tasks the runs of one task, of two, and of more tasks
+    if they measured gradient cosines.
     """
 
     key: str
@@ -33,42 +33,44 @@ class PairGroup:
     runs: Mapping[frozenset[str], Runs]
 
     def of(self, *tasks: str) -> Runs:
-        """STL of this task, or MTL of these."""
+        """Returns the STL runs of this task, or the MTL runs of these tasks."""
         return self.runs.get(frozenset(tasks), {})
 
     @property
     def alone(self) -> dict[str, Runs]:
-        """STL by task."""
+        """The STL runs by task."""
         return {task: self.of(task) for task in self.gains.tasks if self.of(task)}
 
     @property
     def beside(self) -> list[Runs]:
-        """MTL of each pair of tasks."""
+        """The MTL runs of each pair of tasks."""
         return [runs for tasks, runs in self.runs.items() if len(tasks) == 2]
 
     @property
     def joint(self) -> list[int]:
-        """MTL of more tasks, with gradient cosines."""
+        """The MTL runs of more than two tasks, with gradient cosines."""
         return [run for tasks, runs in self.runs.items() if len(tasks) > 2 for run in runs.values()]
 
 
 def pair_groups(store: Store, order: Sequence[str] = ()) -> list[PairGroup]:
-    """The groups with at least one gain, the one with most pairs first.
+    """Returns the groups with at least one gain, the group with most pairs first.
 
-    Runs on text that has changed since do not count; of a seed the newest that succeeded does.
+    Runs on text that has changed since do not count; of a seed the newest successful run does.
     """
     by_key: dict[str, list[Run]] = {}
     for run in store.runs(states={RunState.SUCCEEDED}, with_facts=False):
         if run.config_problem is None and (key := group_key(run.config)) is not None:
             by_key.setdefault(key, []).append(run)
-    of_pairs = {key: runs for key, runs in by_key.items() if any(len(run.config.tasks) == 2 for run in runs)}
-    known = up_to_date(store, [run for runs in of_pairs.values() for run in runs], any_precision=True)
+    with_pairs = {
+        key: runs for key, runs in by_key.items() if any(len(run.config.tasks) == 2 for run in runs)
+    }
+    known = up_to_date(store, [run for runs in with_pairs.values() for run in runs], any_precision=True)
     scores: dict[int, dict[str, float]] = {run.id: {} for run in known}
     for score in store.scores(list(scores), "test", with_reports=False):
         if score.is_defined:
             scores[score.run_id][score.task] = score.score
     groups = []
-    for key, runs in of_pairs.items():
+    for key, runs in with_pairs.items():
         counted = one_per_seed([run for run in runs if run.id in scores])
         gains = measured_gains([(run.config, scores[run.id]) for run in counted], order)
         by_tasks: dict[frozenset[str], dict[int, int]] = {}
@@ -81,7 +83,7 @@ def pair_groups(store: Store, order: Sequence[str] = ()) -> list[PairGroup]:
 
 
 def run_gradients(store: Store, run: Run) -> NDArray[np.float64]:
-    """The cosines (T, T) of the gradients of a run's tasks, in the mean over what it measured so far."""
+    """Returns the cosines (T, T) of the gradients of a run's tasks, in the mean over its measurements."""
     curves = store.metrics_since({(run.id, key): -1 for key in _keys(gradient_curve, run.config.tasks)})
     means = {
         (curve.key.task, curve.key.name): float(known.mean())
@@ -92,7 +94,7 @@ def run_gradients(store: Store, run: Run) -> NDArray[np.float64]:
 
 
 def run_embeddings(store: Store, run: Run) -> dict[SnapshotKey, NDArray[np.float64]]:
-    """How alike the embeddings of a run's tasks were: cosines (T, T) in the order of its facts, by step.
+    """Returns the cosines (T, T) of a run's task embeddings by step, in the order of its facts.
 
     Empty for a run without task embeddings, and for one that has not begun.
     """

@@ -1,1 +1,1 @@
-"""Studies: what has become of their runs, what is still to be queued, and what they say."""
+"""Studies: the progress of their runs, the runs still to be queued, and their reports."""

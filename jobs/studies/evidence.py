@@ -1,4 +1,4 @@
-"""What predicts the gains of a group of runs, and how right each predictor is."""
+"""Predictors of the gains of a group of runs, and how accurate each is."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from jobs.reports.transfer import PairGroup, run_gradients
 
 @dataclass(frozen=True)
 class Numbers:
-    """A number for each pair (main, aux) that has one, and what computing all of them took, where known."""
+    """A number for each pair (main, aux) that has one, and the seconds of computing them, where known."""
 
     by_pair: Mapping[Pair, float]
     seconds: float | None = None
@@ -53,10 +53,11 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of a group's pairs: the 14 features of each task, in the mean over seeds, and numbers.
+    """The evidence on a group's pairs: 14 features of each task, in the mean over seeds, and numbers.
 
-    `judgements` has each predictor in both schemes, `probabilities` that of a gain by predictor and pair
-    (tasks left out), `coefficients` those of all features, `flat_beside_steep` the published hypothesis.
+    `judgements` has each predictor in both schemes, `probabilities` the probability of a gain by predictor
+    and pair (tasks left out), `coefficients` the weights of all features, `flat_beside_steep` a test of the
+    published hypothesis.
     """
 
     features: Mapping[str, Features]
@@ -69,7 +70,7 @@ class Evidence:
 
 
 def evidence(store: Store, group: PairGroup) -> Evidence:
-    """All that can be told of the group's pairs from the runs of the store. Takes seconds."""
+    """Computes the evidence on the group's pairs from the runs of the store, which takes seconds."""
     features, data_seconds, curve_seconds = _task_features(store, group)
     joint = store.runs(group.joint)
     numbers = {
@@ -99,15 +100,17 @@ def evidence(store: Store, group: PairGroup) -> Evidence:
     )
     fitted = {predictor.name: predictor for predictor in predictors if predictor.features}
     probabilities = {name: left_out_probabilities(complete, each) for name, each in fitted.items()}
-    of_all = fitted[ALL_FEATURES]
-    weights = coefficients(complete, of_all) if of_all.known.any() else ()
+    full = fitted[ALL_FEATURES]
+    weights = coefficients(complete, full) if full.known.any() else ()
     contrast = flat_beside_steep(complete, features)
     return Evidence(features, numbers, predictors, judgements, probabilities, weights, contrast)
 
 
 def _task_features(store: Store, group: PairGroup) -> tuple[dict[str, Features], float, float]:
-    """The features of the tasks that were trained alone, in the mean over seeds; what those of the data and
-    those of the curves took for all tasks and one seed.
+    """Returns the features of the tasks trained alone, in the mean over seeds, and two times in seconds.
+
+    The times are those of computing the features of the data, and of training for the features of the curves,
+    for all tasks and one seed.
     """
     ids = [run_id for by_seed in group.alone.values() for run_id in by_seed.values()]
     runs = {run.id: run for run in store.runs(ids)}
@@ -135,28 +138,28 @@ def _task_features(store: Store, group: PairGroup) -> tuple[dict[str, Features],
 
 @lru_cache(maxsize=1)
 def _words_of(vectors: str) -> Mapping[str, int]:
-    """All words that have a vector, which takes seconds to read."""
+    """Returns the words that have a vector, which takes seconds to read."""
     return dict.fromkeys(read_vectors(vectors, lambda word: True).words, 0)
 
 
 def _label_amis(group: PairGroup) -> Numbers:
-    """Of pairs whose tasks label the same words of the corpus, before any draw."""
+    """Returns the AMI of pairs whose tasks label the same words of the corpus."""
     began = time.perf_counter()
     try:
-        whole = read(group.config.corpus, group.config.columns)
+        corpus = read(group.config.corpus, group.config.columns)
     except CorpusError:
         return Numbers({})
-    names = {task.name for task in whole.tasks}
+    names = {task.name for task in corpus.tasks}
     known: dict[Pair, float] = {}
     for main, aux in group.gains.pairs:
         if {main, aux} <= names:
-            known[main, aux] = known[aux, main] if (aux, main) in known else label_ami(whole, main, aux)
+            known[main, aux] = known[aux, main] if (aux, main) in known else label_ami(corpus, main, aux)
     finite = {pair: ami for pair, ami in known.items() if np.isfinite(ami)}
     return Numbers(finite, time.perf_counter() - began)
 
 
 def _planted(store: Store, group: PairGroup) -> Numbers:
-    """The AMI of simulated tasks, as their runs have it; empty for other corpora."""
+    """Returns the AMI of simulated tasks from the facts of their runs; empty for other corpora."""
     ami: dict[Pair, float] = {}
     for run in store.runs([next(iter(runs.values())) for runs in group.beside]):
         if facts := run.facts.get("planted"):
@@ -166,7 +169,7 @@ def _planted(store: Store, group: PairGroup) -> Numbers:
 
 
 def _mrn_runs(store: Store, group: PairGroup) -> list[Run]:
-    """Those of MRN that learned relations of all the group's tasks on the same corpus."""
+    """Returns the MRN runs that learned relations of all the group's tasks on the same corpus."""
     return [
         run
         for run in store.runs(states={RunState.SUCCEEDED}, with_facts=False)
@@ -180,7 +183,7 @@ def _mrn_runs(store: Store, group: PairGroup) -> list[Run]:
 
 
 def _mean_of_runs(runs: Sequence[Run], matrix_of: Callable[[Run], NDArray[Any]]) -> dict[Pair, float]:
-    """By pair of tasks the mean over runs of a matrix of their tasks, where a run has a number."""
+    """Returns the mean over runs of a matrix of their tasks, by pair, where a run has a number."""
     matrices = [pd.DataFrame(matrix_of(run), run.config.tasks, run.config.tasks) for run in runs]
     mean: dict[Any, Any] = pd.concat(matrices).groupby(level=0).mean().to_dict("index") if matrices else {}
     return {
@@ -192,7 +195,7 @@ def _mean_of_runs(runs: Sequence[Run], matrix_of: Callable[[Run], NDArray[Any]])
 
 
 def _numbers(group: PairGroup, runs: Sequence[Run], matrix_of: Callable[[Run], NDArray[Any]]) -> Numbers:
-    """Means over runs, and the mean time of one of them."""
+    """Returns the means over runs, and the mean time of one run."""
     mean = _mean_of_runs(runs, matrix_of)
     seconds = [run.seconds for run in runs if run.seconds is not None]
     return Numbers(

@@ -1,7 +1,7 @@
 """Runs a study to its end: queues the runs that are missing, waits, and goes on to the next stage.
 
 The runs of a study are ordinary runs of the store, found by their description, whoever launched them. All
-that is known of a study is in the store, so one that was killed goes on where it was.
+state of a study is in the store, so a study that was killed goes on where it was.
 """
 
 from __future__ import annotations
@@ -43,29 +43,29 @@ from jobs.worker.start import start
 _POLL_S = 1.0
 # The next setting is queued while so many runs per slot still wait: no slot idles, and settings end in order.
 _WAITING_PER_SLOT = 4
-# A run whose worker died is queued again, but not for ever: it may be the run that kills it.
+# A run whose worker died is queued again, but not for ever: the run may be the cause.
 _MOST_ATTEMPTS = 3
 
 
 def follow(
     store: Store,
     settings: Sequence[SettingRuns],
-    tell: Callable[[str], object],
+    report: Callable[[str], object],
     *,
     keep: Callable[[Iterable[Run]], None] | None = None,
     engine: Engine | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> bool:
-    """Queues what is missing and waits until every setting is at its end; whether all went well.
-
+    """Queues missing runs, waits until every setting is at its end, and returns whether all succeeded.
     `keep` is given the study's finished runs whenever there is a new one.
 
-    Failed runs are reported once; lost and cancelled runs are queued again. A setting that cannot be run here
-    (no corpus, say) is reported and left out. Raises MRNLabError where no worker can be started.
+    Failed runs are reported once; lost and cancelled runs are queued again. A setting that cannot be run
+    here, for instance without its corpus, is reported and left out. Raises MRNLabError where no worker can be
+    started.
     """
     runs = StudyRuns(store, settings)
     _resume(store, runs, engine)
-    queue = _StudyQueue(store, runs, settings, tell)
+    queue = _StudyQueue(store, runs, settings, report)
     maintenance = QueueMaintenance(store, engine)
     seen: RunsByState | None = None
     while True:
@@ -74,20 +74,20 @@ def follow(
             seen = by_state
             if keep is not None:
                 keep(by_state.succeeded.values())
-            if queue.at_end(by_state):
-                return queue.well and not by_state.failed
+            if queue.has_ended(by_state):
+                return queue.is_complete and not by_state.failed
         maintenance.look()
         maintenance.check_starts()
         sleep(_POLL_S)
 
 
 def _resume(store: Store, runs: StudyRuns, engine: Engine | None = None) -> None:
-    """Queue again what was stopped or lost."""
+    """Queues the runs again that were stopped or lost."""
     ended = runs.look().failed.values()
     control.resume(store, [run.id for run in ended if run.state is not RunState.FAILED], engine)
 
 
-_followers: list[Any] = []  # kept, so that each is reaped once it has ended
+_followers: list[Any] = []  # polled, so that each is reaped once it has ended
 
 
 def _follower_card(store: Store, study: str) -> Path:
@@ -95,7 +95,7 @@ def _follower_card(store: Store, study: str) -> Path:
 
 
 def follower(store: Store, study: str) -> Owner | None:
-    """The process that `start_study` has left to follow this study, while it lives."""
+    """Returns the process that `start_study` has started for this study, while it lives."""
     try:
         owner = Owner(**json.loads(_follower_card(store, study).read_text()))
     except (OSError, ValueError, TypeError):
@@ -104,16 +104,16 @@ def follower(store: Store, study: str) -> Owner | None:
 
 
 def start_study(store: Store, options: StudyOptions) -> list[str]:
-    """Queue the first runs that are missing, and leave the others to a process of its own: `mrnlab study`.
+    """Queues the first missing runs, starts a process (`mrnlab study`) for the others, and returns notes.
 
-    Returns what is left out, a sentence each. Raises MRNLabError where nothing of it can be run here.
+    The notes are sentences on settings that are left out. Raises MRNLabError where none can be run here.
     """
     settings, notes = options.settings(), list[str]()
     runs = StudyRuns(store, settings)
     _resume(store, runs)
     queue = _StudyQueue(store, runs, settings, notes.append)
-    at_end = queue.at_end(runs.look())
-    if at_end and not queue.well:
+    has_ended = queue.has_ended(runs.look())
+    if has_ended and not queue.is_complete:
         raise MRNLabError(" ".join(notes))
     card = _follower_card(store, options.study)
     with FileLock(card.with_suffix(".lock")):  # two pages may start it at once
@@ -122,11 +122,11 @@ def start_study(store: Store, options: StudyOptions) -> list[str]:
             child = start(command, store.url)
             _followers[:] = [other for other in _followers if other.poll() is None] + [child]
             card.write_text(json.dumps(dataclasses.asdict(process(child.pid))))
-    return [] if queue.well else notes
+    return [] if queue.is_complete else notes
 
 
 def stop_study(store: Store, study: str) -> list[control.Answer]:
-    """End the process that follows the study, and stop the study's runs that wait or train."""
+    """Ends the process that follows the study, and stops the study's queued and running runs."""
     if (owner := follower(store, study)) is not None:
         kill(owner)
     active = store.runs(states=ACTIVE, with_facts=False)
@@ -136,27 +136,27 @@ def stop_study(store: Store, study: str) -> list[control.Answer]:
 
 
 class _StudyQueue:
-    """Queues the runs of settings, and tells each stage once."""
+    """Queues the runs of settings, and reports each stage once."""
 
     def __init__(
-        self, store: Store, runs: StudyRuns, settings: Sequence[SettingRuns], tell: Callable[[str], object]
+        self, store: Store, runs: StudyRuns, settings: Sequence[SettingRuns], report: Callable[[str], object]
     ) -> None:
-        self._store, self._runs, self._tell = store, runs, tell
+        self._store, self._runs, self._report = store, runs, report
         self._settings = list(settings)
         self._checked: set[str] = set()
         self._messages: set[str] = set()
         self._ended: set[str] = set()
-        self.well = True
+        self.is_complete = True
 
-    def at_end(self, by_state: RunsByState) -> bool:
-        """Queues what may be queued now; whether nothing is left to run."""
+    def has_ended(self, by_state: RunsByState) -> bool:
+        """Queues the runs that may be queued now, and returns whether none is left to run."""
         lost = [run for run in by_state.failed.values() if run.state is RunState.LOST]
         if again := [run.id for run in lost if run.attempt < _MOST_ATTEMPTS]:
             control.resume(self._store, again)
             return False
         for run in by_state.failed.values():
             why = "" if run.error is None else f": {run.error.message}"
-            self._tell_once(
+            self._report_once(
                 f"Run {run.id} ({run.launch or 'no label'}) {run.state.word}{why} `mrnlab retry {run.id}` "
                 "tries it again."
             )
@@ -166,7 +166,7 @@ class _StudyQueue:
         is_left = False
         for setting_runs in list(self._settings):
             due = next_runs(setting_runs, by_state.dev, by_state.failed)
-            self._tell_stages(setting_runs, by_state, at_end=not due)
+            self._report_stages(setting_runs, by_state, has_ended=not due)
             new = [run for run in due if run not in known]
             if new and room > 0 and not self._queue(setting_runs, new):
                 continue
@@ -176,16 +176,16 @@ class _StudyQueue:
         return not is_left
 
     def _queue(self, setting_runs: SettingRuns, new: Sequence[RunConfig]) -> bool:
-        """Whether these runs could be queued. Before its first, all of a setting are checked."""
+        """Queues these runs, after a check of the whole setting; returns whether that was possible."""
         name = setting_runs.setting.name
         try:
             if name not in self._checked:
                 check(list(setting_runs.runs()))
                 self._checked.add(name)
         except MRNLabError as error:
-            self._tell(f"{name} is left out: {error}")
+            self._report(f"{name} is left out: {error}")
             self._settings.remove(setting_runs)
-            self.well = False
+            self.is_complete = False
             return False
         with self._store.queueing_alone():
             now = self._runs.look()  # another command or page may have queued them meanwhile
@@ -193,7 +193,7 @@ class _StudyQueue:
             self._store.add_runs([run for run in new if run not in known], launch_label(setting_runs))
         return True
 
-    def _tell_stages(self, setting_runs: SettingRuns, by_state: RunsByState, *, at_end: bool) -> None:
+    def _report_stages(self, setting_runs: SettingRuns, by_state: RunsByState, *, has_ended: bool) -> None:
         study, setting = setting_runs.study, setting_runs.setting
         if setting.name in self._ended:
             return
@@ -209,8 +209,8 @@ class _StudyQueue:
                     mean = dev_mean(candidate, study.search_seeds_of(setting), setting.targets, by_state.dev)
                     values = setting_runs.methods[method].describe(candidate.values)
                     choices.append(f"{method} {values} ({percent(mean)})")
-            self._tell_once(f"{setting.name}: dev chose {', '.join(choices)}.")
-        if at_end:
+            self._report_once(f"{setting.name}: dev chose {', '.join(choices)}.")
+        if has_ended:
             self._ended.add(setting.name)
             result = next(result for result in self._runs.results() if result.setting.name == setting.name)
             scores = [
@@ -219,9 +219,9 @@ class _StudyQueue:
                 for outcome in result.outcomes
                 if MEAN in outcome.scores
             ]
-            self._tell_once(f"{setting.name} is done: {', '.join(scores) or 'no method has a score'}.")
+            self._report_once(f"{setting.name} is done: {', '.join(scores) or 'no method has a score'}.")
 
-    def _tell_once(self, message: str) -> None:
+    def _report_once(self, message: str) -> None:
         if message not in self._messages:
             self._messages.add(message)
-            self._tell(message)
+            self._report(message)

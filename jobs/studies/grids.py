@@ -1,4 +1,4 @@
-"""The table of a grid of simulated tasks, what became of planted relations, and the report of both."""
+"""The table of a grid of simulated tasks, the recovery of planted relations, and the report of both."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ _NAMES = {"n_ner": "n of NER", "n_syn": "n of others", "T": "T", "alpha": "α"}
 
 
 class GridRuns:
-    """The runs of these settings that have succeeded, with what was planted in each and its score on test."""
+    """The successful runs of these settings, with the planted relations and the test score of each."""
 
     def __init__(self, store: Store, settings: Sequence[SettingRuns], runs: StudyRuns | None = None) -> None:
         self._store, self._settings = store, settings
-        found = (runs or StudyRuns(store, settings)).look().succeeded
-        listed, _ = readable(store.runs([run.id for run in found.values()]))
+        succeeded = (runs or StudyRuns(store, settings)).look().succeeded
+        listed, _ = readable(store.runs([run.id for run in succeeded.values()]))
         with_facts = {run.id: run for run in listed}
         self._runs: Mapping[RunConfig, Run] = {
-            config: with_facts[run.id] for config, run in found.items() if run.id in with_facts
+            config: with_facts[run.id] for config, run in succeeded.items() if run.id in with_facts
         }
         scores = store.scores(list(with_facts), "test", with_reports=False)
         self._scores = {(score.run_id, score.task): score.score for score in scores}
 
     def table(self) -> pd.DataFrame:
-        """A row for each run of the grids, as `core.transfer.grid` has it."""
+        """Returns a row for each run of the grids, with the columns of `core.transfer.grid`."""
         rows = {}
         for setting_runs in self._settings:
             if (point := point_of(setting_runs.setting)) is None:
@@ -52,7 +52,7 @@ class GridRuns:
                     if (run := self._runs.get(config)) is None:
                         continue
                     beside = method != setting_runs.study.reference
-                    # NER alone once, whatever stands beside it elsewhere.
+                    # NER alone has one row for all of its auxiliary tasks.
                     nan = math.nan
                     ami = float(np.mean(self._ami(run))) if beside else nan
                     n_syn, tasks, alpha = (
@@ -64,9 +64,7 @@ class GridRuns:
         return pd.DataFrame(list(rows.values()), columns=list(COLUMNS))
 
     def planted(self) -> PlantedTasks | None:
-        """What was planted, measured and learned, over the seeds of which all runs are there; None where
-        there is no such seed.
-        """
+        """Returns the planted, measured and learned relations over the complete seeds; None without one."""
         for setting_runs in self._settings:
             if setting_runs.setting.part == PLANTED:
                 whole = [seed for seed in setting_runs.seeds if self._is_whole(setting_runs, seed)]
@@ -97,29 +95,29 @@ class GridRuns:
             ami[row] = self._ami(joint)
             alphas[:] = joint.facts["planted"]["alphas"][1:]
             for run in runs.values():
-                place = tasks.index(run.config.tasks[1])
-                gains[row, place] = 100 * (self._scores[run.id, target] - alone)
+                column = tasks.index(run.config.tasks[1])
+                gains[row, column] = 100 * (self._scores[run.id, target] - alone)
         return PlantedTasks(alphas, ami, gains, np.array(learned) if len(learned) == len(seeds) else None)
 
     @staticmethod
     def _ami(run: Run) -> list[float]:
-        """That of the run's first task with each other one."""
+        """Returns the AMI of the run's first task with each other task."""
         return list(run.facts["planted"]["ami"][0][1:])
 
 
 def table_csv(runs: GridRuns) -> str:
-    """A row for each run."""
+    """Returns the table as CSV, a row for each run."""
     return str(runs.table().to_csv(index=False, float_format="%.6g", lineterminator="\n"))
 
 
 def figure_csv(runs: GridRuns) -> str:
-    """The points of the paper's Figure 3, F1 in percent."""
+    """Returns the points of the paper's Figure 3 as CSV, F1 in percent."""
     points = figure_3(runs.table())
     return str(points.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
 
 
 def grid_document(runs: GridRuns) -> dict[str, Any]:
-    """All that the report says, as one document. F1 in percent, gains in points."""
+    """Returns the contents of the report as one document, F1 in percent, gains in points."""
     table, planted = runs.table(), runs.planted()
     document: dict[str, Any] = {"rows": table.astype(object).where(table.notna(), None).to_dict("records")}
     if planted is not None:
@@ -154,13 +152,13 @@ def grid_document(runs: GridRuns) -> dict[str, Any]:
 
 
 def _learned(table: pd.DataFrame) -> dict[str, Learned]:
-    """What is learned of each part that has cells enough."""
+    """Returns the formulas learned on each part that has enough cells."""
     made = {part: factors(table, part) for part in FACTORS if part in set(table["part"])}
     return {part: learn(columns, f1) for part, (columns, f1) in made.items() if len(f1) >= _FEWEST}
 
 
 def grid_report(study: Study, runs: GridRuns) -> Iterator[Part]:
-    """The answer, then what was planted, then each grid with its formulas."""
+    """Yields the answer, then the planted relations, then each grid with its formulas."""
     table, planted = runs.table(), runs.planted()
     learned = _learned(table)
     yield Heading("The answer")
@@ -217,8 +215,8 @@ def _planted_table(planted: PlantedTasks) -> Sheet:
     if planted.learned is not None:
         columns.append(("learned correlation", planted.learned, 2))
     rows = [
-        (f"{alpha:g}", *(mean_entry(summary(values[:, place]), digits) for _, values, digits in columns))
-        for place, alpha in enumerate(planted.alphas)
+        (f"{alpha:g}", *(mean_entry(summary(values[:, index]), digits) for _, values, digits in columns))
+        for index, alpha in enumerate(planted.alphas)
     ]
     return Sheet.of(("α", *(title for title, _, _ in columns)), rows)
 
@@ -259,7 +257,7 @@ def _formulas(part: str, learned: Learned) -> Iterator[Part]:
 
 
 def architectures_sheet(table: pd.DataFrame) -> Sheet:
-    """F1 by dense layers and α."""
+    """Returns a table of F1 by dense layers and α."""
     table = table.fillna({"alpha": 0})
     scores = {key: summary(f1) for key, f1 in table.groupby(["dense", "alpha"])["F1"]}
     alphas = sorted(table["alpha"].unique().tolist())
@@ -274,8 +272,9 @@ def architectures_sheet(table: pd.DataFrame) -> Sheet:
 
 
 def judged(table: pd.DataFrame, part: str) -> list[tuple[Published, float]]:
-    """The published formulas whose factors this part has, with their mean squared errors on its cells with
-    artificial tasks, in percent²; none where there is no such cell.
+    """Returns the published formulas whose factors this part has, with their mean squared errors.
+
+    The errors are in percent², on the cells with artificial tasks; without such cells there are no formulas.
     """
     if part not in FACTORS or not ((table["part"] == part) & (table["T"] > 0)).any():
         return []
@@ -284,7 +283,7 @@ def judged(table: pd.DataFrame, part: str) -> list[tuple[Published, float]]:
 
 
 def published_sheet(table: pd.DataFrame, part: str) -> Sheet | None:
-    """The formulas that are judged on this part, as printed, with printed errors beside those here."""
+    """Returns a table of the formulas judged on this part, with printed errors and the errors here."""
     if not (known := judged(table, part)):
         return None
     f1 = factors(table, part)[1]
@@ -302,8 +301,8 @@ def published_sheet(table: pd.DataFrame, part: str) -> Sheet | None:
     caption = (
         f"On {plural(len(f1), 'cell')}. MSE as the paper has it, of F1 in [0, 1], and in percent². F1 has a "
         f"variance of {np.var(f1) / 1e4:.3f} here, {np.var(f1):,.0f} percent². A formula gives F1 times its "
-        "scale; the paper has scales of 100 and 1,000 and does not say which where. Logarithms and roots are "
-        "protected as in gplearn."
+        "scale; the paper has scales of 100 and 1,000 and does not say where it uses which. Logarithms and "
+        "roots are protected as in gplearn."
     )
     return Sheet.of(
         ("equation", "formula", "scale of F1", "MSE here", "MSE printed", "percent²"), rows, caption

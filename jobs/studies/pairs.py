@@ -1,4 +1,4 @@
-"""The report of a study of pairs: the matrix of gains, what predicts them."""
+"""The report of a study of pairs: the matrix of gains, and their predictors."""
 
 from __future__ import annotations
 
@@ -43,8 +43,7 @@ _VERBS = {
 def pairs_of(
     store: Store, study: Study, settings: Sequence[SettingRuns]
 ) -> dict[str, tuple[PairGroup, Evidence]]:
-    """By part of the study the store's runs of it, and what predicts their gains.
-
+    """Returns by part of the study the store's runs of it, and the evidence on their gains.
     Raises MRNLabError where no pair has finished.
     """
     by_key = {group.key: group for group in pair_groups(store, list(study.pairs))}
@@ -59,7 +58,7 @@ def pairs_of(
 
 
 def pairs_report(title: str, group: PairGroup, known: Evidence, names: Mapping[str, str]) -> Iterator[Part]:
-    """The headings, paragraphs and tables of one part. `names` are the tasks' titles."""
+    """Yields the headings, paragraphs and tables of one part; `names` are the tasks' titles."""
     gains = group.gains
     yield Heading(title)
     yield f"{answer(gains, names)} {_extremes(gains, names)}"
@@ -97,34 +96,34 @@ def pairs_report(title: str, group: PairGroup, known: Evidence, names: Mapping[s
 
 
 def answer(gains: Gains, names: Mapping[str, str] | None = None, *, relative: bool = False) -> str:
-    """How many pairs have which verdict, and the largest of the decided gains and losses. Plain text."""
+    """Returns how many pairs have each verdict, with the largest decided gain and loss, as plain text."""
     every = list(gains.pairs.values())
     pairs = f"{plural(len(every), 'ordered pair')} ({seeds_text(gains)})"
     if all(gain.is_equal for gain in every):
         return f"Of {pairs}, none differs: every seed has the same score alone and beside the other task."
     parts = []
     for word, verbs in _VERBS.items():
-        if of_word := [gain for gain in every if gain.word == word]:
-            largest = _largest(of_word, names or {}, relative) if word in (GAINS, LOSES) else ""
-            parts.append(f"{len(of_word)} {verbs[len(of_word) > 1]}{largest}")
+        if alike := [gain for gain in every if gain.word == word]:
+            largest = _largest(alike, names or {}, relative) if word in (GAINS, LOSES) else ""
+            parts.append(f"{len(alike)} {verbs[len(alike) > 1]}{largest}")
     if not any(gain.is_decided for gain in every):
         parts = [f"none is decided yet: {', '.join(parts)}" if len(parts) > 1 else "none is decided yet"]
     return f"Of {pairs}, {', '.join(parts)}."
 
 
 def seeds_text(gains: Gains) -> str:
-    """Over how many seeds the gains are: `2 to 3 seeds`."""
+    """Returns the number of seeds behind the gains: `2 to 3 seeds`."""
     fewest, *_, most = sorted([gain.seeds for gain in gains.pairs.values()] * 2)
     return plural(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
 
 
 def amount_text(gain: Gain, *, relative: bool) -> str:
-    """`+1.20 points`, or `+2.40%` of STL's score."""
+    """Formats a gain as `+1.20 points`, or as `+2.40%` of STL's score."""
     return f"{signed_points(gain.amount(relative=relative) / 100)}{'%' if relative else ' points'}"
 
 
 def _largest(gains: Sequence[Gain], names: Mapping[str, str], relative: bool) -> str:
-    """The largest of these gains, or losses, in brackets; no pair is named where several are all equal."""
+    """Returns the largest of these gains or losses in brackets, with its pairs unless all are equal."""
     finite = [gain for gain in gains if math.isfinite(gain.amount(relative=relative))]
     if not finite:
         return ""
@@ -142,7 +141,7 @@ def _largest(gains: Sequence[Gain], names: Mapping[str, str], relative: bool) ->
 
 
 def _extremes(gains: Gains, names: Mapping[str, str]) -> str:
-    """Which task gains most and which helps most, in the mean over its pairs."""
+    """Returns the task that gains most and the task that helps most, in the mean over pairs."""
     sentences = []
     for verb, means in zip(("gains", "helps"), gains.means(), strict=True):
         best = max(means, key=lambda task: -math.inf if math.isnan(means[task]) else means[task])
@@ -170,14 +169,14 @@ def _matrix(gains: Gains, names: Mapping[str, str]) -> Sheet:
 
 
 def predictors_sheet(judgements: Sequence[Judgement], *, with_published: bool) -> Sheet:
-    """A row per predictor, the schemes of judging side by side, the published figures below."""
+    """Returns a table with a row per predictor, the schemes side by side, published figures below."""
     by_name: dict[str, list[Judgement]] = {}
     for judgement in judgements:
         by_name.setdefault(judgement.predictor, []).append(judgement)
     rows: list[tuple[Any, ...]] = []
-    for name, of_name in by_name.items():
-        measures = [m for each in of_name for m in (each.accuracy, each.f1, each.auc, each.rank)]
-        first = of_name[0]
+    for name, schemes_of in by_name.items():
+        measures = [m for each in schemes_of for m in (each.accuracy, each.f1, each.auc, each.rank)]
+        first = schemes_of[0]
         pairs, cost = (
             Entry(first.pairs, form="d"),
             Entry(math.nan if first.seconds is None else first.seconds, form=_cost_text),
@@ -194,7 +193,7 @@ def predictors_sheet(judgements: Sequence[Judgement], *, with_published: bool) -
 
 
 def _measure(measure: Measure) -> Entry | None:
-    """A measure of a predictor with its spread; None where it cannot be computed."""
+    """Returns an entry of a predictor's measure with its spread; None where it is not finite."""
     if not math.isfinite(measure.value):
         return None
     return Entry(measure.value, spread_of(measure.sd), form="z.3f")
@@ -209,7 +208,7 @@ def _number(value: float) -> Entry | None:
 
 
 def coefficients_sheet(weights: Sequence[Coefficient]) -> Sheet:
-    """The largest weights of the regression on all features, with their intervals; the published ones."""
+    """Returns a table of the largest weights of the regression on all features, and the published weights."""
     rows = [
         (
             f"{FEATURES[feature]}, {role}",
@@ -223,7 +222,7 @@ def coefficients_sheet(weights: Sequence[Coefficient]) -> Sheet:
 
 
 def pairs_document(group: PairGroup, known: Evidence) -> dict[str, Any]:
-    """The same as one document: gains in points, with the features of tasks and the numbers of pairs."""
+    """Returns the report as one document: gains in points, features of tasks and numbers of pairs."""
     return {
         "corpus": corpus_name(group.config),
         "tasks": list(group.gains.tasks),

@@ -1,5 +1,4 @@
-"""What has become of a study's runs, and what is still to be run.
-
+"""The progress of a study: the state of its runs, and the runs still to come.
 The runs of a study are ordinary runs of the store, found by their description, whoever launched them.
 """
 
@@ -39,7 +38,7 @@ from jobs.queue.submit import up_to_date
 
 @dataclass(frozen=True)
 class RunCounts:
-    """How many of a study's runs have succeeded, wait or train, and failed, of how many."""
+    """The numbers of a study's runs that have succeeded, wait or train, and have failed, and of all."""
 
     done: int
     active: int
@@ -49,7 +48,7 @@ class RunCounts:
 
 @dataclass(frozen=True, eq=False)
 class RunsByState:
-    """What has become of a study's runs: what they scored on dev, which failed, which wait or run."""
+    """The runs of a study by state, with the dev scores of the successful ones."""
 
     settings: Sequence[SettingRuns]
     dev: DevScores
@@ -59,21 +58,23 @@ class RunsByState:
 
     @cached_property
     def planned_runs(self) -> list[list[StudyRun]]:
-        """Every run of each setting."""
+        """All planned runs of each setting."""
         return [planned_runs(setting_runs, self.dev, self.failed) for setting_runs in self.settings]
 
     def listed(self) -> list[tuple[StudyRun, Run | None]]:
-        """Every run, with the run of the store that stands for it; None where it is to come."""
+        """Returns every planned run with its run in the store; None where it is to come."""
         known = {**self.failed, **self.active, **self.succeeded}
         return [
-            (plan, None if plan.open else known.get(plan.config)) for of in self.planned_runs for plan in of
+            (plan, None if plan.open else known.get(plan.config))
+            for plans in self.planned_runs
+            for plan in plans
         ]
 
     @cached_property
     def counts(self) -> RunCounts:
-        """How far the study is. The first candidate stands for one that is yet to be chosen."""
-        runs = {plan.config for of_setting in self.planned_runs for plan in of_setting}
-        # Those that were stopped or lost are taken up again, as `follow` does.
+        """The counts of runs by state; a candidate still to be chosen counts as the first candidate."""
+        runs = {plan.config for plans in self.planned_runs for plan in plans}
+        # Stopped and lost runs are not failures: `follow` queues them again.
         failures = {config for config, run in self.failed.items() if run.state is RunState.FAILED}
         done, active = (len(runs & known.keys()) for known in (self.succeeded, self.active))
         return RunCounts(done, active, len(runs & failures), len(runs))
@@ -81,10 +82,10 @@ class RunsByState:
 
 @dataclass(frozen=True)
 class SettingCounts:
-    """How many runs of a setting are to come before a candidate is chosen and after, and for how long.
+    """The counts of a setting's runs, and the seconds that the runs to come take.
 
-    `seconds` is None where no past run tells. `done` have succeeded and `failed` have failed. A run of
-    several settings counts in the first.
+    `search` runs come before a candidate is chosen, `final` runs after. `seconds` is None without an
+    estimate. A run of several settings counts in the first.
     """
 
     setting: str
@@ -97,19 +98,20 @@ class SettingCounts:
 
     @property
     def to_run(self) -> int:
-        """How many runs are to come."""
+        """The number of runs to come."""
         return self.search + self.final
 
     @property
     def runs(self) -> int:
-        """How many runs there are in all."""
+        """The number of all runs."""
         return self.done + self.failed + self.to_run
 
 
 @dataclass(frozen=True)
 class StudyOptions:
-    """Options of a study: all of it or some parts or settings (names with commas), over its own encoders
-    or over another, with its own seeds or so many.
+    """The options of a study, each by default the study's own.
+
+    `part` and `setting` are names separated by commas, `seeds` is the number of seeds.
     """
 
     study: str
@@ -120,12 +122,12 @@ class StudyOptions:
     seeds: int | None = None
 
     def definition(self) -> Study:
-        """The whole study over these encoders. Raises ConfigError."""
+        """Returns the whole study with these encoders and seeds. Raises ConfigError."""
         study = load_study(self.study, self.encoder, self.encoder_training)
         return study if self.seeds is None else study.with_seeds(self.seeds)
 
     def settings(self) -> list[SettingRuns]:
-        """Its settings with their runs, in the order asked for. Raises ConfigError for an unknown name."""
+        """Returns the chosen settings with their runs, in order. Raises ConfigError for an unknown name."""
         study = self.definition()
         parts = _names("part", self.part, study.parts())
         settings = {setting.name: setting for setting in study.settings if setting.part in parts}
@@ -134,14 +136,14 @@ class StudyOptions:
         )
 
     def arguments(self) -> list[str]:
-        """The arguments of `mrnlab` that run it."""
+        """Returns the arguments of `mrnlab` that run the study with these options."""
         options = {"--part": self.part, "--setting": self.setting, "--encoder": self.encoder}
         given = [word for option, value in options.items() if value for word in (option, value)]
         return ["study", self.study, *given, *["--frozen"] * (self.encoder_training == FROZEN)]
 
 
 def _names(option: str, text: str | None, known: Sequence[str]) -> Sequence[str]:
-    """The names in a list, each once; all for None. Raises ConfigError for an unknown name."""
+    """Returns the names in a list, each once; all for None. Raises ConfigError for an unknown name."""
     if text is None:
         return known
     names = list(dict.fromkeys(comma_list(text)))
@@ -152,38 +154,38 @@ def _names(option: str, text: str | None, known: Sequence[str]) -> Sequence[str]
 
 
 def settings_with_runs(study: Study, settings: Sequence[Setting]) -> list[SettingRuns]:
-    """These settings with their runs as the store has them.
+    """Returns these settings with their runs, with absolute paths as in the store.
 
     Raises ConfigError where a candidate does not make a run.
     """
 
     @cache  # settings share runs
-    def place(run: RunConfig) -> RunConfig:
-        # A corpus that is not here is told when its setting is checked; other settings can be run.
+    def resolved(run: RunConfig) -> RunConfig:
+        # A missing corpus is reported when its setting is checked; other settings can be run.
         with contextlib.suppress(MRNLabError):
             return with_absolute_paths(run)
         return run
 
-    return [with_runs(study, setting, place) for setting in settings]
+    return [with_runs(study, setting, resolved) for setting in settings]
 
 
 def launch_prefix(study: str) -> str:
-    """What the labels of all runs of a study begin with."""
+    """Returns the prefix of the launch labels of a study's runs."""
     return f"study {study}/"
 
 
 def launch_label(setting_runs: SettingRuns) -> str:
-    """What the runs of a setting are labelled with."""
+    """Returns the launch label of a setting's runs."""
     return launch_prefix(setting_runs.study.name) + setting_runs.setting.name
 
 
 class StudyRuns:
     """The runs of these settings in the store, whoever launched them.
 
-    A run that succeeded counts before one that waits, and that before one that failed; of several the newest.
-    A base run without its weights, as a record has it, does not count: it is trained again for runs to come.
-    Runs on text that has changed since, or whose alignment `auto` would choose otherwise, do not count. No
-    corpus is read for that unless it `may_read` (`up_to_date`).
+    A successful run is preferred to a queued one, and that to a failed one; of several the newest. A base run
+    without weights, as from a record, does not count: it is trained again for runs to come. Runs on text that
+    has changed since, or whose alignment `auto` would choose otherwise, do not count. Without `may_read` no
+    corpus is read for that (`up_to_date`).
     """
 
     def __init__(self, store: Store, settings: Sequence[SettingRuns], *, may_read: bool = True) -> None:
@@ -195,12 +197,12 @@ class StudyRuns:
         self._results: tuple[RunsByState, list[Result]] | None = None
 
     def look(self) -> RunsByState:
-        """What has become of them by now; the same object where no run has changed its state."""
+        """Returns the runs by state; the same object as before where no run has changed its state."""
         runs = [
             run
             for run in self._store.runs(archived=None, with_facts=False)
             if run.config_problem is None and run.config in self._wanted
-            if not (run.config in self._bases and _lacks_weights(run))
+            if not (run.config in self._bases and _has_no_weights(run))
         ]
         states = {run.id: run.state for run in runs}
         if states != self._states:
@@ -209,12 +211,12 @@ class StudyRuns:
         return self._by_state
 
     def results(self) -> list[Result]:
-        """What the settings say as far as they have been run."""
+        """Returns the results of the settings as far as they have been run."""
         by_state = self.look()
         if self._results is None or self._results[0] is not by_state:
             succeeded = by_state.succeeded
             scores = self._store.scores([run.id for run in succeeded.values()], "test")
-            # Facts, which hold the cost, are large: read for studies alone that report it.
+            # Facts, which hold the cost, are large: they are read only for studies that report it.
             reports_cost = any(setting_runs.study.papers for setting_runs in self._settings)
             known = self._store.runs([run.id for run in succeeded.values()]) if reports_cost else []
             final = FinalScores(
@@ -235,7 +237,7 @@ class StudyRuns:
 
     def _sorted(self, runs: Sequence[Run]) -> RunsByState:
         best: dict[RunConfig, Run] = {}
-        # In any precision: workers on several machines would else replace each other's runs for ever.
+        # In any precision: else workers on several machines would replace each other's runs for ever.
         known = up_to_date(self._store, runs, any_precision=True, may_read=self._may_read)
         for run in known:  # the newest first
             if run.config not in best or _rank(run) > _rank(best[run.config]):
@@ -248,7 +250,7 @@ class StudyRuns:
         return RunsByState(self._settings, dev, failed, active, succeeded)
 
     def _dev_curves(self, settings: Sequence[SettingRuns]) -> dict[RunConfig, dict[int, dict[str, float]]]:
-        """By run, epoch and task the score on the development sentences, of these settings' runs."""
+        """Returns the dev scores of these settings' runs by run, epoch and task."""
         wanted = {run for setting_runs in settings for run in setting_runs.runs()}
         runs = {run.id: config for config, run in self._by_state.succeeded.items() if config in wanted}
         keys = {
@@ -269,7 +271,7 @@ def _by_run(
     scores: Iterable[StoredScore],
     figure: Callable[[StoredScore], float | None],
 ) -> dict[RunConfig, dict[str, float]]:
-    """By run and task this figure of its scores; none where it is undefined."""
+    """Returns this figure of the runs' scores by run and task, where it is defined."""
     by_run: dict[int, dict[str, float]] = {run.id: {} for run in runs.values()}
     for score in scores:
         value = figure(score)
@@ -279,16 +281,17 @@ def _by_run(
 
 
 def task_correlations(store: Store, run: Run) -> Floats | None:
-    """The task correlations (T, T) that the run learned in the end; None where it learned none, or the store
-    has none of them, as of a run from a record.
+    """Returns the task correlations (T, T) that the run learned in the end.
+
+    None where it learned none, or the store has none, as for a run from a record.
     """
     if run.config.paradigm != "mrn" or "task" not in (run.config.learn or ()) or not store.snapshots(run.id):
         return None
     return store.relations(run.id)[1].correlation("task")
 
 
-def _lacks_weights(run: Run) -> bool:
-    """Whether no task can be added to a run that has succeeded (`resolve_base_run`)."""
+def _has_no_weights(run: Run) -> bool:
+    """Whether a successful run has no weights to which a task could be added."""
     return run.state is RunState.SUCCEEDED and (run.checkpoint is None or run.archived)
 
 
@@ -297,12 +300,12 @@ def _rank(run: Run) -> int:
 
 
 def counts_by_setting(store: Store, by_state: RunsByState) -> list[SettingCounts]:
-    """What is still to be run, setting by setting, by what is known without reading a corpus."""
+    """Returns the counts of runs by setting, without reading a corpus."""
     counted: set[RunConfig] = set()
     lines: list[SettingCounts] = []
     lots: list[list[RunConfig]] = []
-    for setting_runs, of_setting in zip(by_state.settings, by_state.planned_runs, strict=True):
-        plan = [each for each in of_setting if each.config not in counted]
+    for setting_runs, plans in zip(by_state.settings, by_state.planned_runs, strict=True):
+        plan = [each for each in plans if each.config not in counted]
         search, final = remaining(plan, by_state.dev, by_state.failed)
         runs = {each.config for each in plan}
         counted |= runs

@@ -1,4 +1,4 @@
-"""What a study says: the report of its settings as tables and sentences, and as one document."""
+"""The report of a study's settings as tables and sentences, and as one document."""
 
 from __future__ import annotations
 
@@ -33,33 +33,33 @@ from jobs.reports.parts import (
 from jobs.reports.render import csv_text
 
 _IN_TABLES = {WITHIN: "within"}
-"""How a table writes a verdict on a published figure, if not as it is."""
+"""The short texts of verdicts on published figures in tables."""
 _SHOWN_EPOCHS = (1, 2, 3, 5, 8, 12, 20, 30)
 
 
 def report(study: Study, results: Sequence[Result]) -> Iterator[Part]:
-    """A report, scores in percent, differences in points.
+    """Yields the report of a study, scores in percent, differences in points.
 
-    First the answer of each setting in words. For each part the paper's table where it repeats one, an
-    overview of methods and settings, a table per task where settings differ in tasks, then the settings one
-    by one.
+    It begins with the answer of each setting in a sentence. Each part has the paper's table where it repeats
+    one, an overview of methods and settings, a table per task where settings differ in tasks, and a table per
+    setting.
     """
     known = [result for result in results if any(outcome.differences for outcome in result.outcomes)]
     if known:
         yield Heading("The answer")
         yield Items(tuple(f"{result.setting.title}: {answer(result)}" for result in known))
     for part in dict.fromkeys(result.setting.part for result in results):
-        of_part = [result for result in results if result.setting.part == part]
-        view = table_view(study, part, of_part)
+        part_results = [result for result in results if result.setting.part == part]
+        view = table_view(study, part, part_results)
         yield Heading(view.paper.title if view else capitalised(part))
         if view is not None:
             yield paper_sheet(view)
             yield from filter(None, [view.summary])
             yield cost_sheet(view)
-        yield overview(study, of_part)
+        yield overview(study, part_results)
         if study.by_task:
-            yield from _tables_by_task(study, of_part)
-        for result in of_part:
+            yield from _tables_by_task(study, part_results)
+        for result in part_results:
             yield Heading(result.setting.title, 3, result.setting.name)
             yield setting_sheet(result)
             if any(outcome.dev_curve for outcome in result.outcomes):
@@ -80,7 +80,7 @@ def report(study: Study, results: Sequence[Result]) -> Iterator[Part]:
 
 
 def paper_sheet(view: TableView) -> Sheet:
-    """The rows that the paper quotes, then ours; beside the published figures, where these are compared."""
+    """Returns the rows that the paper quotes, then ours, with published figures where they are compared."""
     beside = [" published"] * view.paper.is_compared
     head = ["model", "chosen", *(task + suffix for task in view.tasks for suffix in ("", *beside))]
     rows: list[list[Any]] = []
@@ -104,22 +104,22 @@ def paper_sheet(view: TableView) -> Sheet:
 
 
 def cost_sheet(view: TableView) -> Sheet:
-    """What each model of a paper's table costs."""
+    """Returns a table of the cost of each model of a paper's table."""
     return Sheet.of(
         ["model", *COST_HEAD], [[model, *cost_entries(row.cost)] for model, row in view.rows.items()]
     )
 
 
 def overview(study: Study, results: Sequence[Result]) -> Sheet:
-    """Methods × settings: the mean difference from the reference, with its verdict as tone."""
+    """Returns methods × settings: the mean difference from the reference, with its verdict as a mark."""
     rows: dict[str, list[Entry | None]] = {}
-    for place, result in enumerate(results):
+    for index, result in enumerate(results):
         for outcome in result.outcomes:
             if outcome.method.name == study.reference:
                 continue
             row = rows.setdefault(outcome.method.title, [None] * len(results))
             if (difference := outcome.differences.get(MEAN)) is not None:
-                row[place] = Entry(
+                row[index] = Entry(
                     100 * difference.mean, unit="points", verdict=difference.verdict, form=SIGNED
                 )
     head = [f"less {study.method(study.reference).title}", *(result.setting.name for result in results)]
@@ -127,17 +127,15 @@ def overview(study: Study, results: Sequence[Result]) -> Sheet:
 
 
 def _tables_by_task(study: Study, results: Sequence[Result]) -> Iterator[Part]:
-    """For each task that several settings have, methods × settings: the difference with its interval and the
-    verdict.
-    """
+    """Yields methods × settings for each task of several settings: differences, intervals and verdicts."""
     for task in dict.fromkeys(target for result in results for target in result.setting.targets):
         having = [result for result in results if task in result.setting.targets]
         rows: dict[str, list[Entry | None]] = {}
-        for place, result in enumerate(having):
+        for index, result in enumerate(having):
             for outcome in result.outcomes:
                 if (difference := outcome.differences.get(task)) is not None:
                     row = rows.setdefault(outcome.method.title, [None] * len(having))
-                    row[place] = difference_entry(difference, verdict=True)
+                    row[index] = difference_entry(difference, verdict=True)
         if len(having) > 1 and rows:
             yield Heading(f"{task} beside other tasks, less {study.method(study.reference).title}", 3)
             head = ["method", *(result.setting.title for result in having)]
@@ -145,7 +143,7 @@ def _tables_by_task(study: Study, results: Sequence[Result]) -> Iterator[Part]:
 
 
 def _curve_sheet(result: Result) -> Sheet:
-    """Methods × some epochs and the last."""
+    """Returns methods × dev scores of some epochs and the last."""
     outcomes = [outcome for outcome in result.outcomes if outcome.dev_curve]
     epochs = sorted({epoch for outcome in outcomes for epoch in outcome.dev_curve})
     shown = [epoch for epoch in epochs if epoch in _SHOWN_EPOCHS or epoch == epochs[-1]]
@@ -157,7 +155,7 @@ def _curve_sheet(result: Result) -> Sheet:
 
 
 def curves(results: Sequence[Result]) -> str:
-    """The dev scores by epoch as CSV, in [0, 1]: mean over tasks, then over seeds."""
+    """Returns the dev scores by epoch as CSV, in [0, 1]: mean over tasks, then over seeds."""
     records = [
         {
             "setting": result.setting.name,
@@ -175,7 +173,7 @@ def curves(results: Sequence[Result]) -> str:
 
 
 def setting_sheet(result: Result) -> Sheet:
-    """Methods × targets of one setting, with the difference to the reference."""
+    """Returns methods × targets of one setting, with the difference from the reference."""
     targets = [*result.setting.targets, *([MEAN] if len(result.setting.targets) > 1 else [])]
     has_rare = any(RARE in outcome.scores for outcome in result.outcomes)
     has_learned = any(outcome.learned is not None for outcome in result.outcomes)
@@ -206,13 +204,13 @@ def setting_sheet(result: Result) -> Sheet:
 
 
 def _dev_entry(score: MeanSD | None, outcome: Outcome) -> Entry | None:
-    """The mean over targets and seeds on the development sentences."""
+    """Returns an entry of the mean dev score over targets and seeds."""
     unit = percent_sign(outcome.measures(MEAN))
     return None if score is None else Entry(100 * score.mean, unit=unit)
 
 
 def _difference(outcome: Outcome, is_reference: bool) -> tuple[Entry | str, Entry | str | None, str]:
-    """The mean with its interval, p, the verdict."""
+    """Returns the mean difference with its interval, p, and the verdict."""
     difference = outcome.differences.get(MEAN)
     if difference is None:
         return "", "", "reference" if is_reference else ""
@@ -220,8 +218,7 @@ def _difference(outcome: Outcome, is_reference: bool) -> tuple[Entry | str, Entr
 
 
 def study_document(study: Study, results: Sequence[Result]) -> dict[str, Any]:
-    """All that is known, scores in [0, 1], `mean` and `rarer labels` over a setting's targets.
-
+    """Returns all results, scores in [0, 1], `mean` and `rarer labels` over a setting's targets.
     Published figures are in percent, as they were printed.
     """
     return {

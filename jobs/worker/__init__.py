@@ -1,1 +1,1 @@
-"""Worker processes: they claim runs and train them, and a supervisor watches each one."""
+"""Worker processes, which claim and train runs, and the supervisors that watch them."""

@@ -1,4 +1,4 @@
-"""The GPUs of this machine, found without importing torch, and how many workers may train on it at once."""
+"""The GPUs of this machine, found without importing torch, and the number of workers that train at once."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from core.settings import count
 
 _NVIDIA_SMI_TIMEOUT_S = 10
 # GPU devices of NVIDIA's driver, WSL and AMD's driver.
-_GPU_PLACES = (Path("/dev/nvidiactl"), Path("/dev/dxg"), Path("/dev/kfd"))
+_GPU_PATHS = (Path("/dev/nvidiactl"), Path("/dev/dxg"), Path("/dev/kfd"))
 
 
 @cache
 def gpu_count() -> int:
-    """How many CUDA devices a process started here would see, found without importing torch."""
+    """Returns how many CUDA devices a process started here would see, without importing torch."""
     visible, known = os.environ.get("CUDA_VISIBLE_DEVICES"), _devices()
     if visible is None:
         return sum(line.startswith("GPU ") for line in known or ())
     devices: list[str] = []
     for device in (name.strip() for name in visible.split(",")):
-        # CUDA reads the list up to the first name of no device, and sees one part of a divided GPU alone.
+        # CUDA reads the list up to the first unknown name, and sees only one part of a divided GPU.
         if device in ("", "-1", *devices) or not (known is None or _is_known(device, known)):
             break
         devices.append(device)
@@ -33,14 +33,14 @@ def gpu_count() -> int:
 
 
 def _is_known(device: str, known: list[str]) -> bool:
-    """Whether a name of CUDA_VISIBLE_DEVICES (a number, or a UUID or its beginning) is one of these."""
+    """Whether a name of CUDA_VISIBLE_DEVICES (a number, or a UUID or its beginning) is among `known`."""
     if device.isdigit():
         return int(device) < sum(line.startswith("GPU ") for line in known)
     return any(line.partition("UUID: ")[2].startswith(device) for line in known)
 
 
 def _devices() -> list[str] | None:
-    """The lines of nvidia-smi on GPUs and their parts; None where there is no nvidia-smi."""
+    """Returns the lines of nvidia-smi on GPUs and their parts; None without nvidia-smi."""
     # Not by nvidia-ml-py: a call into a driver that hangs has no timeout, and a process of its own has one.
     program = shutil.which("nvidia-smi")
     if program is None:
@@ -54,24 +54,24 @@ def _devices() -> list[str] | None:
     return [line for line in listed.stdout.splitlines() if "UUID: " in line] if listed.returncode == 0 else []
 
 
-def lacks(device: str) -> bool:
-    """Whether no process started here could train on that device. False where that is unknown."""
+def is_missing_device(device: str) -> bool:
+    """Whether no process started here could train on that device; False where that is unknown."""
     kind, _, number = device.partition(":")
-    if kind != "cuda" or (_devices() is None and any(place.exists() for place in _GPU_PLACES)):
+    if kind != "cuda" or (_devices() is None and any(path.exists() for path in _GPU_PATHS)):
         return False  # a GPU without nvidia-smi: in a container, or of another maker
     return int(number or 0) >= gpu_count()
 
 
 def slot_count() -> int:
-    """How many workers may train at once: `MRNLAB_SLOTS`, else `MRNLAB_RUNS_PER_GPU` (1) a GPU, at least 1.
+    """Returns how many workers may train at once: `MRNLAB_SLOTS`, else `MRNLAB_RUNS_PER_GPU` (1) per GPU.
 
-    Raises MRNLabError where a setting is no such number.
+    It is at least 1. Raises MRNLabError where a setting is not a whole number.
     """
     return count("MRNLAB_SLOTS") or max(1, gpu_count() * _runs_per_gpu())
 
 
 def slot_device(slot: int) -> str:
-    """The device on which a run with device `auto` trains in that slot, always the same."""
+    """Returns the device on which runs with device `auto` train in that slot, always the same."""
     gpus = gpu_count()
     return f"cuda:{slot // _runs_per_gpu() % gpus}" if gpus > 1 else "auto"
 

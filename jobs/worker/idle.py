@@ -1,4 +1,4 @@
-"""What a worker does without a run: how long it waits for one, and what it does meanwhile.
+"""Workers without a run: how long they wait, the modules that they load ahead, and freeing memory.
 
 A worker that has imported torch is at a run's first step in a second or two, a new one in ten
 (docs/adr/0026-workers-that-wait.md).
@@ -23,9 +23,9 @@ _log = logging.getLogger(__name__)
 
 
 def linger_seconds() -> float:
-    """`MRNLAB_LINGER_S`: how long a worker waits for another run before it ends; 300 s.
+    """Returns `MRNLAB_LINGER_S`: how long a worker waits for another run before it ends (300 s).
 
-    Raises MRNLabError where the setting is no such number.
+    Raises MRNLabError where the setting is not a number of seconds.
     """
     return seconds("MRNLAB_LINGER_S")
 
@@ -36,9 +36,7 @@ def starts_ahead() -> bool:
 
 
 def preload(is_needed: Callable[[], bool] = lambda: False) -> None:
-    """Import and read what a first run would: torch, the trainer, an encoder, the report at its end. It ends
-    early where the worker `is_needed`.
-    """
+    """Loads torch, the trainer, an encoder and the report ahead of a first run, until `is_needed`."""
 
     def read_encoder() -> None:
         from core.encoding.tokenizer import load_tokenizer
@@ -61,15 +59,15 @@ def preload(is_needed: Callable[[], bool] = lambda: False) -> None:
 
 @functools.cache
 def _freeze_modules() -> None:
-    """Once: `gc.get_freeze_count()` would look through all of them again, which takes 0.1 s."""
+    """Freezes the loaded modules once: `gc.get_freeze_count()` would take 0.1 s each time."""
     gc.freeze()
 
 
 def release_memory() -> None:
-    """Free what a run left behind, of this machine and of its GPU: others may need it.
+    """Frees the memory that a run left behind on this machine and its GPU, for other programs.
 
-    A full collection finds models in reference cycles. It takes 0.3 to 0.7 s as long as it looks through all
-    modules; frozen once, they are left out.
+    A full collection finds models in reference cycles. It takes 0.3 to 0.7 s while it looks through all
+    modules; once frozen, they are left out.
     """
     gc.collect()
     _freeze_modules()

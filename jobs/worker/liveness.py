@@ -1,7 +1,7 @@
 """Decides which runs are lost: their worker died, fell silent, or hangs. Nothing else marks a run as lost.
 
-Workers and observers need not agree on the time, and a wall clock may be set during a run. So an observer
-that stays does not read the times in the store: a heartbeat is a value that has changed since the last look,
+Workers and observers need not agree on the time, and a wall clock may be set during a run. So a long-lived
+observer does not read the times in the store: a heartbeat is a value that has changed since the last look,
 and silence is counted by the observer's own clock from when it first saw the value (after aim,
 `sdk/reporter/__init__.py`). Docs: docs/adr/0015-supervised-workers.md.
 """
@@ -22,7 +22,7 @@ from jobs.worker.process import ProcessStatus, describe_exit, kill, process_stat
 from jobs.worker.standstill import LONGEST_GAP_S, ProgressFile
 
 GRACE_S = 40.0
-"""How long a run that was asked to stop may take (it saves its state) before its worker is killed."""
+"""Seconds that a run may take to stop, and save its state, before its worker is killed."""
 
 # A worker on another machine: the time to its next promised heartbeat, and what a slow network may take.
 _SILENCE_ELSEWHERE_S = DUE_IN_S + 30.0
@@ -36,16 +36,16 @@ _log = logging.getLogger(__name__)
 
 
 def hang_limit() -> float:
-    """`MRNLAB_HANG_S`: seconds without progress after which a living worker counts as hung (default 900).
+    """Returns `MRNLAB_HANG_S`: seconds without progress after which a living worker is hung (default 900).
 
-    Raises MRNLabError where the setting is no such number.
+    Raises MRNLabError where the setting is not a number of seconds.
     """
     return seconds("MRNLAB_HANG_S")
 
 
 @dataclass(frozen=True)
 class Observation:
-    """For how many seconds a run's worker has given no sign of life, made no progress, not obeyed a stop."""
+    """Seconds for which a run's worker has sent no heartbeat, made no progress, not obeyed a stop."""
 
     silent_s: float = 0.0
     stuck_s: float = 0.0
@@ -53,7 +53,7 @@ class Observation:
 
 
 class LivenessTracker:
-    """Remembers what an observer that stays has seen of the runs being trained."""
+    """Keeps the observations of running runs for a long-lived observer."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -61,7 +61,7 @@ class LivenessTracker:
         self._last: dict[int, tuple[Run, Observation]] = {}
 
     def observe(self, runs: Iterable[Run]) -> dict[int, Observation]:
-        """What is known of each of these runs; all others are forgotten."""
+        """Returns the observation of each of these runs, and forgets all others."""
         now = self._clock()
         passed = 0.0 if self._observed_at is None else min(now - self._observed_at, LONGEST_GAP_S)
         self._observed_at = now
@@ -82,7 +82,7 @@ class LivenessTracker:
 
 
 def _observed_once(store: Store, run: Run) -> Observation:
-    """What one look can tell: very long silences and stops, by the wall clock."""
+    """Returns an observation from one look: only very long silences and stops, by the wall clock."""
     now = store.now()
     silent_s = 0.0 if run.heartbeat_at is None else now - run.heartbeat_at.timestamp()
     stopping_s = 0.0
@@ -101,13 +101,13 @@ def reap(
     status: Callable[[Owner], ProcessStatus] = process_status,
     end: Callable[[Owner], bool] = kill,
 ) -> list[int]:
-    """Mark runs as lost whose worker is gone, silent or stuck; their ids. Those with retries wait again.
+    """Marks runs as lost whose worker is gone, silent or stuck, and returns their ids.
 
-    On this machine a worker is gone when its process is, or the machine was restarted. One elsewhere is
-    given up after a silence. One that lives here without progress is killed after `hang_limit()`; one that
-    does not stop `GRACE_S` after it was asked to is killed too, and its run cancelled.
+    On this machine a worker is gone when its process is, or the machine was restarted. A worker elsewhere is
+    given up after a silence. A worker here without progress is killed after `hang_limit()`; a worker that
+    does not stop within `GRACE_S` is killed too, and its run cancelled. Lost runs with retries wait again.
 
-    An observer that stays passes its `tracker` and calls this every few seconds. Without one, only what is
+    A long-lived observer passes its `tracker` and calls this every few seconds. Without it, only what is
     certain at one look is done. Raises StoreError, and MRNLabError where MRNLAB_HANG_S is invalid.
     """
     runs = store.runs(states=_TRAINED, with_facts=False)
@@ -132,13 +132,13 @@ def reap(
 
 
 def trained_runs(store: Store, job_prefix: str = "") -> list[Run]:
-    """The runs that are trained by jobs whose names (`Run.engine_job`) begin so; all by default."""
+    """Returns the running runs whose `engine_job` begins with this prefix; all by default."""
     runs = store.runs(states=_TRAINED, archived=None, with_facts=False)
     return [run for run in runs if (run.engine_job or "").startswith(job_prefix)]
 
 
 def abandoned(store: Store) -> list[int]:
-    """The ids of the runs that `reap` would mark as lost at one look. Changes nothing."""
+    """Returns the ids of the runs that `reap` would mark as lost at one look, and changes nothing."""
     return [
         run.id
         for run in store.runs(states=_TRAINED, with_facts=False)
@@ -147,7 +147,7 @@ def abandoned(store: Store) -> list[int]:
 
 
 def _loss(store: Store, run: Run, process: ProcessStatus, seen: Observation) -> WorkerLost | None:
-    """Why the run's worker is gone; None where it may live."""
+    """Returns the cause for which the run's worker is gone; None where it may live."""
     assert run.owner is not None
     if process is ProcessStatus.GONE:
         return _process_ended(store, run, None)
@@ -162,7 +162,7 @@ def _loss(store: Store, run: Run, process: ProcessStatus, seen: Observation) -> 
 
 
 def record_loss(store: Store, run: Run, error: WorkerLost) -> bool:
-    """Mark the run as lost; False where it is no longer that worker's, or a silent one has spoken since."""
+    """Marks the run as lost; False where it has another worker, or its silent worker has sent a heartbeat."""
     try:
         with store.transaction():
             store.state(run.id, run.owner)
@@ -174,7 +174,7 @@ def record_loss(store: Store, run: Run, error: WorkerLost) -> bool:
 
 
 def record_worker_exit(store: Store, owner: Owner, code: int | None, *, forced: bool) -> bool:
-    """Mark as lost what this worker was training when it ended; whether it had claimed any run.
+    """Marks the run of a worker that has ended as lost, and returns whether it had claimed any run.
 
     Training states that a run no longer needs are removed.
 
@@ -211,13 +211,13 @@ def _hung(run: Run, after_s: float) -> WorkerLost:
 
 
 def _end_worker(store: Store, run: Run, end: Callable[[Owner], bool], hang_s: float | None = None) -> bool:
-    """Kill the worker of a run that does not stop, or makes no progress (`hang_s`). Whether it is lost."""
+    """Kills a worker that does not stop, or makes no progress (`hang_s`); returns whether the run is lost."""
     assert run.owner is not None
     try:
         # During the transaction the worker cannot end this run and claim another, which would then be killed.
         with store.transaction():
             store.state(run.id)  # locks the run's row on a server
-            if not _still_stuck(store, run, hang_s) or not end(run.owner):
+            if not _is_still_stuck(store, run, hang_s) or not end(run.owner):
                 return False
             if hang_s is None:
                 message = f"It had not stopped {GRACE_S:.0f} s after it was asked to; its worker was killed."
@@ -228,14 +228,14 @@ def _end_worker(store: Store, run: Run, end: Callable[[Owner], bool], hang_s: fl
             return store.mark_lost(run.id, str(error), cause=error.cause)
     except StoreBusy:
         # A worker that was stopped inside a transaction holds the lock. Readers still read.
-        if _still_stuck(store, run, hang_s):
+        if _is_still_stuck(store, run, hang_s):
             ProgressFile(store.url, run.owner).give_up(GRACE_S if hang_s is None else hang_s)
             end(run.owner)  # the next look finds its process gone
         return False
 
 
-def _still_stuck(store: Store, run: Run, hang_s: float | None) -> bool:
-    """Whether the run is as it was observed: that worker's, in that state, without progress since."""
+def _is_still_stuck(store: Store, run: Run, hang_s: float | None) -> bool:
+    """Whether the run has the observed worker and state, and no progress since."""
     current = store.run(run.id)
     moved = hang_s is not None and current.progress_at != run.progress_at
     return (current.owner, current.state) == (run.owner, run.state) and not moved

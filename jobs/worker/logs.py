@@ -1,4 +1,4 @@
-"""Logs: a worker's output goes to the log file of the run it trains, that of C code included."""
+"""Logs: the output of a worker, also that of C code, goes to the log file of its run."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _TAIL_BYTES = 64 * 1024
 
 
 def set_up_logging() -> None:
-    """Log lines with their time on standard error, control characters of labels and words shown as such."""
+    """Sends log lines with their time to standard error, with control characters escaped."""
     handler = logging.StreamHandler()
-    handler.setFormatter(_Shown("%(asctime)s %(levelname)-7s %(message)s", "%Y-%m-%d %H:%M:%S"))
+    handler.setFormatter(_Escaped("%(asctime)s %(levelname)-7s %(message)s", "%Y-%m-%d %H:%M:%S"))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     for chatty in ("httpx", "urllib3", "filelock"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
-class _Shown(logging.Formatter):
+class _Escaped(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         return terminal_text(super().format(record))
 
 
 @contextlib.contextmanager
 def to_log_file(path: str | Path) -> Iterator[None]:
-    """Send standard output and error to the end of that file while the block runs.
+    """Sends standard output and error to the end of that file while the block runs.
 
-    Done on the file descriptors, so that a crash in C code is logged there too.
+    It replaces the file descriptors, so that a crash in C code is logged there too.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -52,7 +52,7 @@ def to_log_file(path: str | Path) -> Iterator[None]:
 
 
 def tail(path: str | Path | None, lines: int = 40) -> str:
-    """The last lines of a log; empty where there is none yet."""
+    """Returns the last lines of a log; empty where there is none yet."""
     if path is None or not Path(path).is_file():
         return ""
     with Path(path).open("rb") as file:

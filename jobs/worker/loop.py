@@ -1,8 +1,7 @@
 """The worker claims a run, trains it and claims the next: `python -m jobs.worker.loop`, store in MRNLAB_DB.
 
-One process trains run after run, so that only the first pays for importing torch. A crash costs the run
-that was being trained, and no other: the rest are still queued, and the supervisor that waits for this
-process (`jobs.worker.supervisor`) starts another.
+One process trains run after run, so that only the first pays for importing torch. A crash costs only the
+current run: the others stay queued, and the supervisor (`jobs.worker.supervisor`) starts another process.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ def _train(*args: Any, **options: Any) -> Outcome:
 class Worker:
     """Trains the store's runs one after another. The functions it calls can be replaced, for tests.
 
-    `engine_job` is the name that the scheduler which placed it has for it.
+    `engine_job` is the name of this worker's job in the scheduler that placed it.
     """
 
     def __init__(
@@ -83,14 +82,14 @@ class Worker:
         self._progress: ProgressFile | None = None
 
     def terminate(self, *, hand_back: bool = False) -> None:
-        """Stop the run being trained, its state saved, and claim no other. Safe in a signal handler.
+        """Stops the current run with its state saved, and claims no other. Safe in a signal handler.
 
         `hand_back`: the run is queued again, to be resumed; else it ends as stopped.
         """
         self._terminating = StopReason.EVICTED if hand_back else StopReason.TERMINATED
 
     def work(self, linger_s: float | None = None) -> int:
-        """Train until no run has been queued for that long, or `terminate`.
+        """Trains until no run has been queued for `linger_s`, or `terminate`.
 
         `linger_s` is that of MRNLAB_LINGER_S by default. Returns the number of runs it took. Raises
         StoreError, and MRNLabError where the setting is invalid.
@@ -112,7 +111,7 @@ class Worker:
         return runs
 
     def train_next(self, run_id: int | None = None) -> bool:
-        """Claim and train the first queued run, or the run of that number; False where there is none.
+        """Claims and trains the first queued run, or the run of that number; False where there is none.
 
         Raises StoreError only.
         """
@@ -145,7 +144,7 @@ class Worker:
         except (NotOwner, RunNotFound):
             raise
         except Exception as error:  # noqa: BLE001 - whatever a training raises is the run's failure, stored and shown
-            # Not where its folders are gone since another worker has them.
+            # Raises NotOwner where the folders are gone because another worker has them.
             self._store.state(run.id, self._owner)
             _log.error("Failed.", exc_info=error)
             self._store.finish(run.id, RunState.FAILED, error=ErrorInfo.from_error(error), owner=self._owner)
@@ -168,7 +167,7 @@ class Worker:
         self._stopped(run.id, stop.reason, None if outcome is None else outcome.best_epoch)
 
     def _stopped(self, run_id: int, reason: StopReason | None, best_epoch: int | None) -> None:
-        """Ends a run that was stopped; one that had to leave its machine is queued again, to be resumed."""
+        """Ends a run that was stopped; a run that had to leave its machine is queued again."""
         store = self._store
         with store.transaction():
             state = store.state(run_id, self._owner)
@@ -183,11 +182,11 @@ class Worker:
         _log.info("Stopped.")
 
     def _attempt(self, run: Run, stop: StopSignal, should_stop: Callable[[], bool]) -> Outcome | None:
-        """Train one run; None where it was stopped before training began."""
+        """Trains one run; None where it was stopped before training began."""
         if run.config_problem is not None:
             raise ConfigError("configuration", run.config_problem)
         config = resolve_base_run(self._store, run.config)
-        # A scheduler that places runs chooses the GPU, whichever number was asked for.
+        # A scheduler that places runs chooses the GPU, whatever number was asked for.
         placed = self._engine_job is not None and config.device.startswith("cuda")
         if (config.device == "auto" or placed) and self._device != "auto":
             config = config.with_(device=self._device)
@@ -214,7 +213,7 @@ _UNASKED: dict[StopReason | None, str] = {
     StopReason.TERMINATED: "Its worker was told to end.",
     StopReason.EVICTED: "Its machine is to be left empty.",
 }
-"""Why a run is stopped that nobody asked to stop."""
+"""The reasons for a stop that no researcher asked for."""
 
 
 def _goes_on_from(run: Run) -> str:
@@ -224,7 +223,7 @@ def _goes_on_from(run: Run) -> str:
 
 
 def _logged(sink: Sink) -> Sink:
-    """A sink that logs the events worth a line, and passes every event on."""
+    """Returns a sink that logs the events worth a line, and passes every event on."""
     score_names: dict[str, str] = {}
 
     def log_and_pass_on(event: Event) -> None:
@@ -238,7 +237,7 @@ def _logged(sink: Sink) -> Sink:
 
 
 def _log_lines(event: Event, score_names: Mapping[str, str]) -> list[str]:
-    """What is logged of an event; `score_names` by task."""
+    """Returns the log lines of an event; `score_names` by task."""
     match event:
         case RunFacts():
             tasks = ", ".join(f"{task.name} ({len(task.labels)} labels)" for task in event.tasks)
@@ -255,10 +254,10 @@ def _log_lines(event: Event, score_names: Mapping[str, str]) -> list[str]:
             parts = [f"{task} {score_text(value, score_names[task])}" for task, value in scores.items()]
             if mean is not None:
                 parts.append(f"mean {score_text(mean, *(score_names[task] for task in scores))}")
-            of_dev = (
+            dev_text = (
                 f"dev scores {', '.join(parts)}" if parts else f"dev loss {event.values[TOTAL, 'loss']:.4f}"
             )
-            return [f"Epoch {event.epoch} after {event.seconds:.1f} s (step {event.step:,}): {of_dev}."]
+            return [f"Epoch {event.epoch} after {event.seconds:.1f} s (step {event.step:,}): {dev_text}."]
         case SplitResult():
             listed = ", ".join(
                 f"{score.task} {score.score_name} "
@@ -289,10 +288,10 @@ def _worker_in(store: Store, slot: Slot) -> Worker:
 
 
 def main(make: Callable[[Store, Slot], Worker] = _worker_in) -> int:
-    """Take a slot and work in it until no run waits. 0, or 1 where the store failed or a new process has to
-    go on.
+    """Takes a slot and works in it until no run waits.
 
-    `make` makes the worker (tests give one that trains something small).
+    Returns 0, or 1 where the store failed or a new process has to go on. `make` makes the worker (tests pass
+    a small one).
     """
     faulthandler.enable()
     set_umask()
@@ -321,8 +320,7 @@ def main(make: Callable[[Store, Slot], Worker] = _worker_in) -> int:
                 if ended:
                     worker.terminate()
                 worker.work()
-            # Whoever queued a run while this worker let go of its slot saw the slot taken: a new process
-            # takes it.
+            # A run queued while this worker released its slot saw the slot taken: a new process trains it.
             return int(not ended and store.claimable(hostname()) > 0)
     except MRNLabError as error:
         _log.error("%s", error)

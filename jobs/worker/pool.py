@@ -1,4 +1,4 @@
-"""The workers of this machine: how many live, and whether others are to be started."""
+"""The workers of this machine: counts them, and starts more."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from jobs.worker.start import SUPERVISOR, start
 
 
 class WorkerPool:
-    """Starts supervised workers. Two dashboards that do so at once start a worker too many at worst."""
+    """Starts supervised workers; two dashboards at once start at worst one worker too many."""
 
     def __init__(
         self,
@@ -38,13 +38,13 @@ class WorkerPool:
     def ensure_workers(self, store: Store) -> int:
         """Starts workers while runs may be claimed here and slots are free; returns how many it started.
 
-        One that holds a slot without a run and hangs is ended: its own supervisor may have died.
+        A worker that hangs in a slot without a run is ended: its own supervisor may have died.
         Raises MRNLabError where no process can be started or a setting is wrong; the runs stay queued then.
         """
         with self._lock:
             hang_limit(), linger_seconds()  # a worker would end at once where one is wrong
             holders = taken_slots(store.url).values()
-            # Read before the queue is read: a run that is claimed in between is counted nowhere.
+            # Read before the queue: a run that is claimed in between is counted nowhere.
             busy = {run.owner for run in trained_runs(store)} if holders else set()
             self._end_hung(store, [owner for owner in holders if owner not in busy])
             if not store.claimable(hostname()):
@@ -64,13 +64,13 @@ class WorkerPool:
             return started
 
     def expect_run(self, store: Store) -> None:
-        """Starts a worker where none is alive and workers wait for runs long enough."""
+        """Starts a worker ahead of a run where none is alive and workers linger long enough."""
         with self._lock:
             if starts_ahead() and not self._live(store):
                 self._children.append(start(self._command, store.url))
 
     def live_workers(self, store: Store) -> int:
-        """How many workers of this store are alive on this machine."""
+        """Returns how many workers of this store are alive on this machine."""
         with self._lock:
             return len(self._live(store))
 

@@ -1,4 +1,4 @@
-"""What became of a process, how it ended, and how to end it."""
+"""The status of a process, how it ended, and how to kill it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from core.store.records import Owner
 
 
 class ProcessStatus(StrEnum):
-    """What can be said of a process from here."""
+    """The status of a process as seen from this machine."""
 
     ALIVE = "alive"
     GONE = "gone"
@@ -23,7 +23,7 @@ class ProcessStatus(StrEnum):
 
 
 def process_status(owner: Owner) -> ProcessStatus:
-    """Whether that process runs, and if not why. Reads no clock.
+    """Returns whether that process runs, or why not, without reading a clock.
 
     The name of a host does not identify a machine: clones share it, and a container may have its host's.
     Their boots, or the namespaces in which process numbers hold, differ.
@@ -48,7 +48,7 @@ def process_status(owner: Owner) -> ProcessStatus:
 
 
 def _differ(part: str, other: str) -> bool:
-    """Whether both are known and not the same."""
+    """Whether both are known and differ."""
     return bool(part and other) and part != other
 
 
@@ -58,7 +58,7 @@ def is_alive(owner: Owner) -> bool:
 
 
 def kill(owner: Owner) -> bool:
-    """Kill that process and its group. False where the system forbids it (another user's process)."""
+    """Kills that process and its group; False where the system forbids it (another user's process)."""
     if not is_alive(owner):
         return True
     try:
@@ -87,7 +87,7 @@ _SIGNAL_MEANINGS = {
 
 
 def describe_exit(code: int | None) -> str:
-    """How a process with this exit code ended: `was ended by SIGKILL (…)`. None: the code is unknown."""
+    """Describes how a process with this exit code ended: `was ended by SIGKILL (…)`; None is unknown."""
     if code is None:
         return "ended without a word"
     if code >= 0:

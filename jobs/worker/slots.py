@@ -19,14 +19,14 @@ from jobs.worker.process import is_alive, kill
 from jobs.worker.standstill import ProgressFile, workers_folder
 
 # A worker without a run moves several times a second, but not while it imports torch.
-_STANDS_STILL_S = 30.0
-# How long a new worker tries: longer than another needs to let go of a slot, or to die.
+_STANDSTILL_S = 30.0
+# How long a new worker tries: longer than another needs to release a slot, or to die.
 _SLOT_PATIENCE_S = 1.0
 
 
 @dataclasses.dataclass(frozen=True)
 class Slot:
-    """A place for one worker. `device` is what a run with device `auto` gets there, always the same."""
+    """One of the slots for workers. `device` is the device of runs with device `auto`, always the same."""
 
     number: int
 
@@ -36,7 +36,7 @@ class Slot:
 
 
 def taken_slots(store_url: str) -> dict[int, Owner]:
-    """The slots of this store's workers on this machine, each with the living process that holds it."""
+    """Returns the taken slots of this store on this machine, each with the living process that holds it."""
     taken = {}
     for path in sorted(workers_folder(store_url).glob("slot-*.json")):
         try:
@@ -50,10 +50,10 @@ def taken_slots(store_url: str) -> dict[int, Owner]:
 
 @contextlib.contextmanager
 def free_slot(store_url: str, patience_s: float = _SLOT_PATIENCE_S) -> Iterator[Slot | None]:
-    """Hold a free slot while the block runs; None where all are taken.
+    """Holds a free slot while the block runs; yields None where all are taken.
 
     The system releases the lock of a slot however its process ends. The holder is written beside the lock,
-    so that others need not touch the lock to look; from then on it counts as one that moves.
+    so that others need not touch the lock to look; from then on it counts as moving.
     """
     folder = workers_folder(store_url)
     progress = ProgressFile(store_url, this_process())
@@ -85,7 +85,7 @@ def free_slot(store_url: str, patience_s: float = _SLOT_PATIENCE_S) -> Iterator[
 
 @dataclasses.dataclass(frozen=True)
 class IdleHolder:
-    """A worker that holds a slot, trains nothing and has not moved for so many seconds, by the wall clock."""
+    """A worker that holds a slot, trains nothing, and has not moved for `still_s` seconds (wall clock)."""
 
     slot: int
     owner: Owner
@@ -100,21 +100,20 @@ class IdleHolder:
 
 
 def standing_still(store: Store) -> list[IdleHolder]:
-    """The workers of this machine that may hang before they take a run, so that runs wait for their slots.
-
+    """Returns the workers of this machine that may hang in a slot without a run, so that runs wait.
     Raises StoreError.
     """
     holders = [
         IdleHolder(slot, owner, ProgressFile(store.url, owner).untouched_s())
         for slot, owner in taken_slots(store.url).items()
     ]
-    holders = [holder for holder in holders if holder.still_s > _STANDS_STILL_S]
+    holders = [holder for holder in holders if holder.still_s > _STANDSTILL_S]
     busy = {run.owner for run in trained_runs(store)} if holders else set()
     return [holder for holder in holders if holder.owner not in busy]
 
 
 def end_hung(store: Store, owner: Owner, after_s: float) -> bool:
-    """End a worker that has not moved for so long; whether its process is gone."""
+    """Kills a worker that has not moved for `after_s` seconds; returns whether its process is gone."""
     ProgressFile(store.url, owner).give_up(after_s)
     if not kill(owner):
         return False

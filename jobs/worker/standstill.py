@@ -1,9 +1,9 @@
-"""Whether a worker moves, seen without the store: a file that it touches while its training moves.
+"""Detects a worker that hangs, without the store: by a file that it touches while its training moves.
 
-A worker that hangs inside a transaction may keep the store from everybody, its supervisor included. So the
-supervisor judges its own child by this file, ends it, and leaves there after how many seconds it did so: that
-is the cause of the loss, whoever finds the process gone once the store answers again. The same holds for a
-worker that has no run yet, of which the store says nothing.
+A worker that hangs inside a transaction may lock the store for everybody, also for its supervisor. So the
+supervisor watches its child by this file, kills it, and writes the seconds of the standstill into the file:
+the cause of the loss, for the process that records it later. The same holds for a worker without a run, which
+the store does not know.
 """
 
 from __future__ import annotations
@@ -23,27 +23,25 @@ from jobs.worker.process import kill
 _TOUCH_EVERY_S = 0.5
 
 START_S = 60.0
-"""A worker takes its slot, and moves for the first time, within this time, even on a busy machine."""
+"""Seconds within which a worker takes its slot and moves for the first time, even on a busy machine."""
 
 LONGEST_GAP_S = 15.0
-"""The most that one look adds to a silence or a standstill: an observer that slept with its machine has not
-watched.
-"""
+"""The most that one look adds to a silence or a standstill, since an observer may sleep with its machine."""
 
 
 def workers_folder(store_url: str) -> Path:
-    """Where the workers of a store leave what others of this machine, or of this container, may know of them.
+    """Returns the folder for the slots and progress files of a store's workers on this machine or container.
 
-    Machines and containers may have a home in common; none takes a slot of another.
+    Machines and containers may share a home; none takes a slot of another.
     """
-    place = f"{store_url} {hostname()} {boot_id()}"
-    folder = cache_dir("workers") / hashlib.sha256(place.encode()).hexdigest()[:12]
+    identity = f"{store_url} {hostname()} {boot_id()}"
+    folder = cache_dir("workers") / hashlib.sha256(identity.encode()).hexdigest()[:12]
     folder.mkdir(exist_ok=True)
     return folder
 
 
 class ProgressFile:
-    """That of one worker."""
+    """The progress file of one worker."""
 
     def __init__(self, store_url: str, owner: Owner) -> None:
         name = hashlib.sha256(repr(owner).encode()).hexdigest()[:16]
@@ -51,46 +49,46 @@ class ProgressFile:
         self._due_at = 0.0
 
     def touch(self) -> None:
-        """For the worker: it moves. To be called at every step."""
+        """Records that the worker moves; it calls this at every step."""
         if (now := time.monotonic()) >= self._due_at:
             self._due_at = now + _TOUCH_EVERY_S
             self.path.touch()
 
     def touched_at(self) -> int | None:
-        """A value that differs after the next touch; None where there is no file."""
+        """Returns a value that changes with the next touch; None where there is no file."""
         with contextlib.suppress(FileNotFoundError):
             return self.path.stat().st_mtime_ns
         return None
 
     def untouched_s(self) -> float:
-        """For how many seconds it has not been touched, by the wall clock; 0 where there is no file."""
+        """Returns the seconds since the last touch, by the wall clock; 0 where there is no file."""
         touched_at = self.touched_at()
         return 0.0 if touched_at is None else max(0.0, time.time() - touched_at / 1e9)
 
     def give_up(self, after_s: float) -> None:
-        """For whoever is about to end the worker, which has not moved for so long."""
-        with contextlib.suppress(OSError):  # a full disk: the worker is ended all the same, its cause untold
+        """Records, before the worker is killed, that it has not moved for `after_s` seconds."""
+        with contextlib.suppress(OSError):  # a full disk: the worker is killed without a recorded cause
             self.path.write_text(str(after_s))
 
     def given_up_after(self) -> float | None:
-        """After how many seconds the worker was given up; None where it was not."""
+        """Returns the seconds after which the worker was given up; None where it was not."""
         with contextlib.suppress(FileNotFoundError):
             return float(text) if (text := self.path.read_text()) else None
         return None
 
     def remove(self) -> None:
-        """The worker has ended, and what became of its run is on record."""
+        """Removes the file once the end of the worker is recorded."""
         self.path.unlink(missing_ok=True)
 
 
 def progress_files_left(store_url: str, workers: Iterable[Owner]) -> list[Path]:
-    """The progress files of this machine that are none of these workers'."""
+    """Returns the progress files of this machine that belong to none of these workers."""
     known = {ProgressFile(store_url, worker).path for worker in workers}
     return [path for path in workers_folder(store_url).glob("progress-*") if path not in known]
 
 
 class Standstill:
-    """For how long one worker has not moved, by the clock of an observer that stays."""
+    """Counts how long one worker has not moved, by the clock of a long-lived observer."""
 
     def __init__(self, progress: ProgressFile, clock: Callable[[], float] = time.monotonic) -> None:
         self._progress, self._clock = progress, clock
@@ -107,7 +105,7 @@ class Standstill:
 
 @contextlib.contextmanager
 def ended_if_hung(worker: Owner, progress: ProgressFile, hang_s: float, look_s: float) -> Iterator[None]:
-    """While the block runs, a thread ends the worker once it has not moved for `hang_s` seconds."""
+    """Kills the worker from a thread, while the block runs, once it has not moved for `hang_s` seconds."""
     left = threading.Event()
     thread = threading.Thread(target=_watch, args=(worker, progress, hang_s, look_s, left), daemon=True)
     thread.start()

@@ -1,4 +1,4 @@
-"""How supervised workers are started: as processes in a session of their own, without importing the store."""
+"""Starts supervised workers as processes in their own sessions, without importing the store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SUPERVISOR = (sys.executable, "-m", "jobs.worker.supervisor")
 """The command that supervises one worker after another."""
 
 SUPERVISOR_ID = "MRNLAB_SUPERVISOR"
-"""The variable that tells a worker the process id of its supervisor."""
+"""The environment variable with the process id of a worker's supervisor."""
 
 DETACHED: dict[str, Any] = {"stdin": subprocess.DEVNULL, "start_new_session": True}
 """Options of Popen: a session of its own, so that neither a terminal's Ctrl-C nor its end reaches it."""
@@ -30,7 +30,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def start(command: Sequence[str], store_url: str) -> subprocess.Popen[bytes]:
-    """Start a detached process for this store, its output in `logs/workers.log`. Raises MRNLabError."""
+    """Starts a detached process for this store, with its output in `logs/workers.log`. Raises MRNLabError."""
     environment = {
         # Not in the arguments, which every user of the machine can read.
         "MRNLAB_DB": store_url,

@@ -1,9 +1,9 @@
 """Supervises one worker after another: `python -m jobs.worker.supervisor`, with the store in MRNLAB_DB.
 
-The worker is a process of its own, for which this one waits. When it dies, the supervisor records its exit,
-which marks its run as lost with the cause, and starts another worker while runs wait. Every few seconds it
-also looks for dead workers of other runs. The worker does not depend on it: where the supervisor is killed,
-the worker goes on and its `supervisor_watchdog` starts another (docs/adr/0015-supervised-workers.md).
+The worker is a child process. When it dies, the supervisor records its exit, which marks its run as lost with
+the cause, and starts another worker while runs wait. Every few seconds it also looks for dead workers of
+other runs. The worker does not depend on it: if the supervisor is killed, the worker goes on, and its
+`supervisor_watchdog` starts another supervisor (docs/adr/0015-supervised-workers.md).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Signals:
         self._worker: psutil.Process | None = None
 
     def pass_to(self, worker: psutil.Process) -> None:
-        """From now on to this worker; signals that came before it existed reach it at once."""
+        """Passes signals on to this worker from now on, also the signals received before."""
         self._worker = worker
         if self.count:
             self._pass_on()
@@ -63,7 +63,7 @@ class _Signals:
 
 
 def main(arguments: Sequence[str] | None = None, url: str | None = None) -> int:
-    """Supervise workers until no run waits. 0, or 1 where no worker could work or the store failed.
+    """Supervises workers until no run waits; returns 0, or 1 where no worker could work or the store failed.
 
     `url` is the store's. Torch is not imported here.
     """
@@ -115,7 +115,7 @@ def _supervise(worker: psutil.Process, module: str, url: str | None, signals: _S
     failed_starts, last_problem = 0, ""
 
     def opened() -> Store:
-        """The store. A worker that hangs may keep it from everybody, so it is watched meanwhile."""
+        """Opens the store while the worker is watched, since a hung worker may lock it."""
         try:
             owner = process(worker.pid)
         except psutil.NoSuchProcess:
@@ -142,8 +142,9 @@ def _supervise(worker: psutil.Process, module: str, url: str | None, signals: _S
             last_problem = str(error)
 
     def ended(store: Store, worker: psutil.Process) -> tuple[int | None, bool]:
-        """Wait for the worker and record its exit: its exit code, None where it is no child of this process,
-        and whether it had claimed a run.
+        """Waits for the worker, records its exit, and returns its exit code and whether it had claimed a run.
+
+        The exit code is None where the worker is no child of this process.
         """
         try:
             owner = process(worker.pid)
@@ -175,8 +176,8 @@ def _supervise(worker: psutil.Process, module: str, url: str | None, signals: _S
             failed_starts = failed_starts + 1 if code is not None and not claimed else 0
             if failed_starts == _MOST_FAILED_STARTS:
                 _log.error(
-                    "%d workers ended one after another before they had claimed a run; what they said "
-                    "stands above. The runs stay queued; `mrnlab worker` tries again.",
+                    "%d workers ended one after another before they had claimed a run; their output "
+                    "is above. The runs stay queued; `mrnlab worker` tries again.",
                     failed_starts,
                 )
                 return 1

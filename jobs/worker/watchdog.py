@@ -1,4 +1,4 @@
-"""In a worker: replaces the supervisor that watches over it where that was killed."""
+"""A worker's watchdog, which replaces its supervisor if that was killed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from core.errors import MRNLabError
 from core.store import Store
 from jobs.worker.start import SUPERVISOR, SUPERVISOR_ID, start
 
-# A worker looks so often whether its supervisor lives, and replaces it so often.
+# Seconds between two checks of the supervisor, and how often it is replaced at most.
 _WATCH_S = 1.0
 _MOST_REPLACEMENTS = 5
 
@@ -23,9 +23,9 @@ _log = logging.getLogger(__name__)
 
 @contextlib.contextmanager
 def supervisor_watchdog(store: Store) -> Iterator[None]:
-    """In a worker: while the block runs, its supervisor is replaced where that was killed.
+    """Replaces the supervisor of this worker, while the block runs, if it was killed.
 
-    Does nothing in a worker that was started without one.
+    Does nothing in a worker that was started without a supervisor.
     """
     parent = int(os.environ.get(SUPERVISOR_ID, 0))
     if not parent:

@@ -139,7 +139,7 @@ def test_a_run_that_waits_says_why(open_page: Open, store: Store, queue: Queue) 
 
 
 def test_what_a_run_would_keep_is_told(open_page: Open, store: Store, queue: Queue) -> None:
-    kept = "State saved at step 120; resuming goes on from there. Resumed by itself up to 2 more times if its"
+    kept = "State saved at step 120; resuming goes on from there. Resumed automatically up to 2 more times"
     assert kept in words(open_page("run", id=str(queue.here)))
     app = press(open_page("run", id=str(queue.saved_and_lost)), "Resume from step 120")
     again = "Attempt 4. State saved at step 120; it goes on from there."

@@ -140,7 +140,7 @@ def test_runs_of_other_machines_say_nothing_of_this_one(store: Store, corpus: Pa
 def test_disk_is_what_past_runs_have_left(store: Store, corpus: Path) -> None:
     configs = [conll_config(corpus, seed=seed, batch_size=4) for seed in range(3)]
     unknown = disk(store, configs)
-    assert (unknown.needed, unknown.short) == (0, False)
+    assert (unknown.needed, unknown.is_short) == (0, False)
     assert unknown.free > 0
     run_id = store.add_runs([conll_config(corpus, seed=9)])[0]
     assert store.claim(OWNER, 15) is not None
@@ -154,5 +154,5 @@ def test_disk_is_what_past_runs_have_left(store: Store, corpus: Path) -> None:
 
 def test_a_short_disk(store: Store, corpus: Path) -> None:
     estimate = disk(store, [conll_config(corpus)])
-    assert not dataclasses.replace(estimate, needed=10.0, free=100.0).short
-    assert dataclasses.replace(estimate, needed=95.0, free=100.0).short
+    assert not dataclasses.replace(estimate, needed=10.0, free=100.0).is_short
+    assert dataclasses.replace(estimate, needed=95.0, free=100.0).is_short

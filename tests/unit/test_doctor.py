@@ -200,7 +200,7 @@ class TestCheckpoints:
         for about in ("import.1a2b", "70"):
             checkpoint_dir(1).with_name(f"{about}.states").mkdir()
         (message,) = messages("checkpoints")
-        assert f"has training states of run {ids[RunState.SUCCEEDED]}, which" in message
+        assert f"has training states of run {ids[RunState.SUCCEEDED]}. " in message
         assert message.endswith(": 1.5 MB.")
         (done,) = apply_fixes("checkpoints")
         assert done == "1.5 MB are free again."
@@ -254,7 +254,7 @@ class TestQueue:
             assert (row["slot"], row["owner"]["pid"]) == (0, worker.pid)
             assert still in why_it_waits(store, store.run(2))
             (done,) = apply_fixes("queue")
-            assert done == f"Process {worker.pid} is ended, and another takes its place."
+            assert done == f"Process {worker.pid} is ended, and another replaces it."
             assert worker.wait() == -signal.SIGKILL
             wait_for(lambda: engine.live_workers(store) == 0)
         finally:

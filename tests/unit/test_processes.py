@@ -191,7 +191,7 @@ def test_workers_that_find_nothing_to_do_are_started_ever_less_often(store: Stor
         return starts
 
     assert starts_until(60) == [0, 2, 6, 14, 30]
-    with pytest.raises(MRNLabError, match="5 workers ended as soon as they had started"):
+    with pytest.raises(MRNLabError, match="5 workers ended right after their start"):
         maintenance.check_starts()
     assert starts_until(1200)[-2:] == [810, 1110]
     assert store.claim(this_process(), due_in=15) is not None  # workers do start

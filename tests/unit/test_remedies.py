@@ -64,7 +64,7 @@ def test_of_what_lies_in_the_run(
         ("NoRoom", {}, "disk is full", "Make room"),
         ("StoreFull", {}, "disk is full", "Make room"),
         ("StoreBusy", {}, "held by another program", "mrnlab backup"),
-        ("StoreReplaced", {}, "taken away", "backup in its place"),
+        ("StoreReplaced", {}, "taken away", "or a backup of it"),
         ("StoreUnreachable", {}, "could not be reached", "server runs"),
         ("ArtefactError", {}, "shared files", "mrnlab doctor"),
         ("KeyError", {}, "unexpected", "end of the log"),

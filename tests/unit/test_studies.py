@@ -185,7 +185,7 @@ class TestFollow:
             def ensure_workers(self, store: Store) -> int:
                 return 1
 
-        with pytest.raises(MRNLabError, match="workers ended as soon as they had started"):
+        with pytest.raises(MRNLabError, match="workers ended right after their start"):
             Terminal(store).follow(engine=Vain())
 
 

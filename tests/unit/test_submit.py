@@ -72,7 +72,7 @@ class TestDevices:
     @pytest.fixture(autouse=True)
     def no_gpu(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-        monkeypatch.setattr("jobs.worker.devices._GPU_PLACES", ())
+        monkeypatch.setattr("jobs.worker.devices._GPU_PATHS", ())
         gpu_count.cache_clear()
         yield
         gpu_count.cache_clear()
@@ -119,7 +119,7 @@ def test_what_is_queued(store: Store, corpus: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(corpus.parent)
     engine, notes = NoWorkers(), list[str]()
     configs = [conll_config(Path("corpus")), conll_config(corpus, fraction=0.5)]
-    ids = submit(store, configs, "two", engine=engine, tell=notes.extend)
+    ids = submit(store, configs, "two", engine=engine, show_notes=notes.extend)
     assert [store.run(run_id).config.corpus for run_id in ids] == [str(corpus)] * 2
     assert {run.launch for run in store.runs()} == {"two"}
     assert engine.asked == 1
@@ -135,7 +135,7 @@ def test_a_mapping_is_kept_as_it_was(
     notes: list[str] = []
 
     def submitted(config: RunConfig) -> RunConfig:
-        (run_id,) = submit(store, [config], engine=NoWorkers(), tell=notes.extend)
+        (run_id,) = submit(store, [config], engine=NoWorkers(), show_notes=notes.extend)
         return store.run(run_id).config
 
     run = submitted(conll_config(corpus, alignment="mapping:labels.csv"))

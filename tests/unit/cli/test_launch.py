@@ -116,7 +116,7 @@ class TestLaunch:
         result = lab.call(*launch_arguments(corpus, "--seeds", "1-3", "--reuse", "--json"))
         document = json.loads(result.stdout)
         assert ([run["id"] for run in document["runs"]], document["reused"]) == ([1, 2, 3], [1, 2])
-        assert "Uses 2 runs: 1 to 2, there already." in result.stderr
+        assert "Uses 2 runs: 1 to 2, already in the store." in result.stderr
         assert "Queued run 3." in result.stderr
         again = lab.call(*launch_arguments(corpus, "--seeds", "1-3", "--reuse"))
         assert again.stdout.strip() == "1,2,3"
