@@ -17,7 +17,7 @@ from core.store.records import ACTIVE, Run, RunState, StoredScore
 from core.tasks import KINDS, kind_of
 from core.tasks.scores import averages
 from core.wording import ago, duration, percent, plural
-from dashboard.runs.bar import run_actions
+from dashboard.runs.controls import run_actions
 from dashboard.runs.dev_curves import show_dev_curves
 from dashboard.shared import actions
 from dashboard.shared.downloads import copy_table, data_table, show_table

@@ -35,7 +35,7 @@ from core.tasks.scores import PlainScore
 from core.wording import duration, first_of, percent, plural
 from dashboard.shared.downloads import data_table
 from dashboard.shared.states import empty, problem
-from dashboard.tag.input import read_columns
+from dashboard.tag.controls import read_columns
 from dashboard.tag.models import answers, models
 from dashboard.tag.views import System, schemes_of
 from dashboard.text import escape

@@ -11,9 +11,9 @@ from dashboard.shared import resources
 from dashboard.shared.selection import choice, segments
 from dashboard.shared.states import title
 from dashboard.text import escape
-from dashboard.transfer.looks import nothing_yet, predictors
+from dashboard.transfer.evidence import ask_for_evidence, evidence_of, finished_runs, groups, pick_group
 from dashboard.transfer.pair import choose_pair, features_table, pair_detail, pick_pair
-from dashboard.transfer.state import ask_for_evidence, evidence_of, finished_runs, groups, pick_group
+from dashboard.transfer.predictors import nothing_yet, predictors
 from dashboard.transfer.tables import GAIN, NUMBERS, all_pairs, shown_table
 from dashboard.transfer.views import best_pair, caution
 from jobs.studies.pairs import answer

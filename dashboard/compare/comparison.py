@@ -15,7 +15,7 @@ from core.registry import ONE_STACK
 from core.store.records import ACTIVE
 from core.studies.published import CITATION
 from core.wording import duration, plural
-from dashboard.compare.scope import Scope, predictions_needed, sentence_tests, table_of
+from dashboard.compare.compared_runs import ComparedRuns, predictions_needed, sentence_tests, table_of
 from dashboard.compare.views import (
     DIFFERENCE_COLUMNS,
     Difference,
@@ -75,7 +75,7 @@ _SHARES_NOTHING = (
 )
 
 
-def answer(table: ResultTable, compared: Scope) -> tuple[str, str] | None:
+def answer(table: ResultTable, compared: ComparedRuns) -> tuple[str, str] | None:
     """The answer in a sentence, the difference per task, and what sharing did. Returns the keys of the two
     rows that it is about; None where there is but one.
     """
@@ -185,7 +185,7 @@ _MOST_RUNS = 60
 """Beyond so many missing runs only those of the two configurations compared are offered."""
 
 
-def missing_seeds_button(table: ResultTable, compared: Scope, a: str, b: str) -> None:
+def missing_seeds_button(table: ResultTable, compared: ComparedRuns, a: str, b: str) -> None:
     """Queues the seeds that some of the configurations lack; beside it, how many are on their way."""
     store = resources.store()
     configs = {run.id: run.config for run in compared.runs}
@@ -238,7 +238,7 @@ def _on_their_way(runs: Sequence[int], seeds: str) -> None:
     rerun_when(has_ended, key="seeds_on_their_way")
 
 
-def summary_table(table: ResultTable, compared: Scope) -> None:
+def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
     """Configurations × tasks like the paper's: mean ± SD, the number of seeds small beside, the best in bold.
 
     Published figures and what a configuration costs stand beside on demand.
@@ -277,7 +277,9 @@ def summary_table(table: ResultTable, compared: Scope) -> None:
         )
 
 
-def difference_view(table: ResultTable, compared: Scope, shown: list[Difference], baseline: str) -> None:
+def difference_view(
+    table: ResultTable, compared: ComparedRuns, shown: list[Difference], baseline: str
+) -> None:
     """Every configuration's difference from the baseline: a forest, and a table with both tests."""
     if not shown:
         st.caption(f"No other configuration shares a task with {escape(table.row(baseline).name)}.")
@@ -305,7 +307,7 @@ def difference_view(table: ResultTable, compared: Scope, shown: list[Difference]
             copy_table(sheet, DIFFERENCE_COLUMNS, difference_records(shown, table), key="differences")
 
 
-def _tested(shown: list[Difference], table: ResultTable, compared: Scope) -> list[Difference]:
+def _tested(shown: list[Difference], table: ResultTable, compared: ComparedRuns) -> list[Difference]:
     count = predictions_needed(shown)
     if count > _MANY and not switch(
         f"Test over sentences ({plural(count, 'prediction')} to read)",

@@ -19,7 +19,7 @@ from core.evaluation.mistakes import Labels
 from core.store.records import Run, RunState
 from core.tasks import Kind, kind_of
 from core.wording import all_of, plural
-from dashboard.compare.closer_views import Counted, counted, tested
+from dashboard.compare.mistake_views import Counted, counted, tested
 from dashboard.compare.views import Difference, Tested, run_pairs
 from dashboard.shared import resources
 from dashboard.shared.newcomers import try_it
@@ -34,7 +34,7 @@ _NEWEST = 2000
 
 
 @dataclass(frozen=True)
-class Scope:
+class ComparedRuns:
     """The runs compared, all on the same data, what that data is called, and the split they are scored on."""
 
     runs: list[Run]
@@ -42,7 +42,7 @@ class Scope:
     split: str
 
 
-def scope() -> Scope | None:
+def pick_compared_runs() -> ComparedRuns | None:
     """The widgets; None where no run has finished yet, which the page then says."""
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
@@ -84,7 +84,7 @@ def scope() -> Scope | None:
             st.button("All runs", type="tertiary", icon=":material/select_all:", on_click=choose, args=((),))
     if setting.note:
         st.caption(f":material/info: {escape(setting.note)}")
-    return Scope(compared, name, split)
+    return ComparedRuns(compared, name, split)
 
 
 def _described(name: str, picked: Sequence[Run], on_data: Sequence[Run], older: int) -> str:
@@ -112,7 +112,7 @@ def _described(name: str, picked: Sequence[Run], on_data: Sequence[Run], older: 
     return f"{len(on_data)} of {plural(max(stored, len(picked)), 'chosen run')}; {all_of(reasons)}."
 
 
-def table_of(compared: Scope, split: str, *, cost: bool = False) -> ResultTable:
+def table_of(compared: ComparedRuns, split: str, *, cost: bool = False) -> ResultTable:
     """The table of scores on that split. Reports, which are megabytes, are not read, nor are the runs' facts
     unless their cost is asked for.
     """

@@ -19,9 +19,10 @@ from core.tasks import Kind
 from core.tasks.confusion import NOTHING
 from core.tasks.scores import percent_sign
 from core.wording import p_text, plural, unsigned_zero
-from dashboard.compare.answer import difference_view
 from dashboard.compare.charts import confusion_chart, deviation_chart, seeds_chart
-from dashboard.compare.closer_views import (
+from dashboard.compare.compared_runs import ComparedRuns, examples, labels, task_kind
+from dashboard.compare.comparison import difference_view
+from dashboard.compare.mistake_views import (
     DETAIL,
     Matrix,
     classes,
@@ -31,7 +32,6 @@ from dashboard.compare.closer_views import (
     misses,
     reports,
 )
-from dashboard.compare.scope import Scope, examples, labels, task_kind
 from dashboard.compare.views import Difference, per_seed
 from dashboard.components.charts import chart
 from dashboard.components.sentence import (
@@ -64,7 +64,7 @@ _LOOKS = {
 _LOOKS_WITHOUT_SCORES = {"differences": "Differences"}
 
 
-def closer_look(table: ResultTable, compared: Scope, deltas: list[Difference], a: str, b: str) -> None:
+def closer_look(table: ResultTable, compared: ComparedRuns, deltas: list[Difference], a: str, b: str) -> None:
     """The choice of view and task, and the view. `deltas` are those from the baseline `b`."""
     row_a, row_b = table.row(a), table.row(b)
     with st.container(horizontal=True, vertical_alignment="bottom"):

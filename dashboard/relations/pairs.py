@@ -17,26 +17,24 @@ from core.store.records import ACTIVE, Run
 from core.wording import plural
 from dashboard.components.charts import chart, matrix_player
 from dashboard.relations.charts import pair_chart
-from dashboard.relations.notes import (
+from dashboard.relations.controls import MODES, PLAYER, Selection
+from dashboard.relations.snapshots import (
+    PlayerData,
+    RelationsState,
+    corner,
+    player_data,
+    read_state,
+)
+from dashboard.relations.summary import (
     describe_runs,
+    draw_summary,
     embedding_note,
     explain_waiting,
     gold_agreement,
     not_learned,
     player_words,
     rank_note,
-    read,
     run_warnings,
-)
-from dashboard.relations.state import (
-    MODES,
-    PLAYER,
-    PlayerData,
-    RelationsState,
-    Selection,
-    corner,
-    player_data,
-    read_state,
 )
 from dashboard.relations.views import (
     BEYOND,
@@ -96,7 +94,7 @@ def draw(selection: Selection) -> None:
     learned = state.learned(state.at)
     of_runs = zip(state.runs, learned, strict=True)
     views = [relations(run, state.mode, of_run) for run, of_run in of_runs]
-    read(state, views, learned)
+    draw_summary(state, views, learned)
     run_warnings(state, views)
     few = state.mode == "task" and len(state.shared.rows.names) <= _FEW_TASKS and state.view in _FEW_VIEWS
     if few:

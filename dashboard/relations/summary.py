@@ -15,7 +15,8 @@ from core.records import TOTAL
 from core.registry import FROZEN, feature_parts, prior_spec
 from core.store.records import ACTIVE, MetricKey, Run, RunState
 from core.wording import all_of, number, plural
-from dashboard.relations.reading import (
+from dashboard.relations.controls import EMBEDDING, MODES
+from dashboard.relations.sentences import (
     read_difference,
     read_embeddings,
     read_features,
@@ -25,7 +26,7 @@ from dashboard.relations.reading import (
     read_size,
     read_tasks,
 )
-from dashboard.relations.state import EMBEDDING, MODES, RelationsState
+from dashboard.relations.snapshots import RelationsState
 from dashboard.relations.views import (
     RelationsView,
     agreement,
@@ -69,7 +70,7 @@ def explain_waiting(runs: Sequence[Run], *, alone: bool) -> None:
         st.caption(f"{escape(run_name(run))} has no relations yet and is left out. {words}")
 
 
-def read(state: RelationsState, views: Sequence[RelationsView], learned: Sequence[Relations]) -> None:
+def draw_summary(state: RelationsState, views: Sequence[RelationsView], learned: Sequence[Relations]) -> None:
     """What the matrix says at the step shown, in a sentence or two."""
     mode, runs, rows = state.mode, state.runs, state.shared.rows
     names = [escape(name) for name in rows.names]
