@@ -1,5 +1,6 @@
-"""Which runs are compared (those chosen, or all on the newest corpus; never two corpora at once), and what is
-read of them.
+"""The runs that Compare shows, and what is read of them.
+
+They are those chosen, or all on the newest corpus, and never on two corpora.
 
 Predictions never change within an attempt of a run, so each is read once for all sessions.
 """
@@ -35,7 +36,7 @@ _NEWEST = 2000
 
 @dataclass(frozen=True)
 class ComparedRuns:
-    """The runs compared, all on the same data, what that data is called, and the split they are scored on."""
+    """The runs compared, all on the same data, with the name of the data and the split of the scores."""
 
     runs: list[Run]
     name: str
@@ -113,8 +114,8 @@ def _described(name: str, picked: Sequence[Run], on_data: Sequence[Run], older: 
 
 
 def table_of(compared: ComparedRuns, split: str, *, cost: bool = False) -> ResultTable:
-    """The table of scores on that split. Reports, which are megabytes, are not read, nor are the runs' facts
-    unless their cost is asked for.
+    """The table of scores on that split.
+    Reports, which are megabytes, are not read; facts only for the cost.
     """
     store, runs = resources.store(), compared.runs
     ids = [run.id for run in runs]
@@ -157,7 +158,7 @@ def _counted(run: Run, split: str, task: str, score_name: str) -> Counted | None
 
 
 def task_kind(table: ResultTable, task: str) -> Kind:
-    """What kind of task it is: the same in all runs of a table, which have learned from the same data."""
+    """The kind of a task, which is the same in all runs of a table."""
     run_id = next(
         run_id for row in table.rows if task in row.cells for run_id in row.cells[task].run_ids.values()
     )

@@ -1,4 +1,4 @@
-"""The answer, what sharing did, the missing seeds; the table like the paper's; the forest of differences."""
+"""The comparison of two configurations, the missing seeds, the table of scores and the forest."""
 
 from __future__ import annotations
 
@@ -76,9 +76,7 @@ _SHARES_NOTHING = (
 
 
 def answer(table: ResultTable, compared: ComparedRuns) -> tuple[str, str] | None:
-    """The answer in a sentence, the difference per task, and what sharing did. Returns the keys of the two
-    rows that it is about; None where there is but one.
-    """
+    """Draws the comparison of two rows and returns their keys, or None if there is one row only."""
     pair = default_pair(table)
     if pair is None:
         words = "One configuration only. Choose more runs, or launch another on the same data."
@@ -141,7 +139,7 @@ def _difference_lines(shown: Sequence[Difference]) -> None:
 
 
 def _what_sharing_did(table: ResultTable, steps: Sequence[Step], row: ResultRow, baseline: ResultRow) -> None:
-    """A chart of all steps, and sentences on those of the row's encoder that the answer does not give."""
+    """Draws all steps as a chart, and a sentence on each step of the row's encoder not given above."""
     if not steps:
         st.caption("What sharing did is shown here once there are runs of two paradigms with a common seed.")
         return
@@ -186,7 +184,7 @@ _MOST_RUNS = 60
 
 
 def missing_seeds_button(table: ResultTable, compared: ComparedRuns, a: str, b: str) -> None:
-    """Queues the seeds that some of the configurations lack; beside it, how many are on their way."""
+    """Draws the button that queues missing seeds, and the number of runs in the queue."""
     store = resources.store()
     configs = {run.id: run.config for run in compared.runs}
     missing = missing_seeds(table.rows, configs)
@@ -214,7 +212,7 @@ def missing_seeds_button(table: ResultTable, compared: ComparedRuns, a: str, b: 
 
 
 def _launch_seeds(missing: Sequence[RunConfig], name: str) -> None:
-    """As a callback, so that no refresh of the page comes between the click and what it does."""
+    """Launches the missing seeds; a callback, so that no refresh comes between the click and the launch."""
     before = chosen()
     try:
         runs, reused = actions.launch(missing, name, reuse=True)
@@ -239,7 +237,7 @@ def _on_their_way(runs: Sequence[int], seeds: str) -> None:
 
 
 def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
-    """Configurations × tasks like the paper's: mean ± SD, the number of seeds small beside, the best in bold.
+    """Draws the table of configurations × tasks: mean ± SD, the number of seeds, the best in bold.
 
     Published figures and what a configuration costs stand beside on demand.
     """
@@ -265,7 +263,7 @@ def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
     bold = f" Bold: {BEST}" * bool(table.bold)
     st.caption(f"Percent, mean ± standard deviation over seeds (their number).{bold}")
     if with_cost:
-        st.caption(f"{COST_NOTE} Dashes: trained before this was measured.")
+        st.caption(f"{COST_NOTE} –: not recorded.")
     for note in table.notes:
         st.caption(f":material/info: {escape(note)}")
     if sheet is not ours:

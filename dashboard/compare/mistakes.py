@@ -65,7 +65,7 @@ _LOOKS_WITHOUT_SCORES = {"differences": "Differences"}
 
 
 def closer_look(table: ResultTable, compared: ComparedRuns, deltas: list[Difference], a: str, b: str) -> None:
-    """The choice of view and task, and the view. `deltas` are those from the baseline `b`."""
+    """Draws the choice of view and task, and the view. `deltas` are differences from the baseline `b`."""
     row_a, row_b = table.row(a), table.row(b)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         look = segments("View", _LOOKS if table.scored_tasks else _LOOKS_WITHOUT_SCORES, key="closer")
@@ -132,7 +132,7 @@ def _per_class(table: ResultTable, task: str, a: ResultRow, b: ResultRow) -> Non
 
 
 def _newest_pick(key: str, task: str, clicked: Any, selected: Any) -> Any:
-    """What was last clicked in the chart or selected in the table of this task; None where nothing was.
+    """The last pick of this task, clicked in the chart or selected in the table; None without one.
 
     A click is reported once, a selected row as long as it stands.
     """
@@ -162,7 +162,7 @@ def _selected_row(frame: pd.DataFrame, *, key: str, alt: str, columns: Mapping[s
 
 
 def _read_examples(run: Run, split: str, task: str, gold: Labels, kind: Kind) -> list[Sentence] | None:
-    """What the run was scored on; None where that cannot be read, which a line then says."""
+    """The sentences that the run was scored on; None if they cannot be read, with a message on the page."""
     try:
         sentences = examples(run.config, split, task, gold)
     except MRNLabError as error:

@@ -46,7 +46,7 @@ def set_window(ends: tuple[float, float] | None) -> None:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What the controls say: the metric, the task shown large, how the curves are to be read."""
+    """The values of the controls: the metric, the task shown large, the way curves are drawn."""
 
     metric: Metric
     large: str
@@ -83,8 +83,8 @@ def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str], runs: Sequen
             default="0.6" if is_loss else "0",
             key="smooth" if is_loss else "smooth_others",
             labelled=True,
-            help="Weight of the past in a running mean over all points, of each seed before the mean of "
-            "seeds. The raw line stays, faint, where lines are few.",
+            help="Smoothing factor, applied per seed before averaging. The raw line stays, faint, where "
+            "lines are few.",
         )
         log_y = switch("Log scale", key="log")
     return Chosen(metric, large, Reading(axis, seeds, float(smoothing), log_y))

@@ -113,7 +113,7 @@ def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
 
 
 def _title(view: CurvesView) -> None:
-    """What is shown, over what, and how smooth."""
+    """Draws the title: metric, task, seeds and smoothing."""
     metric, reading, task = view.metric, view.reading, view.large.task
     parts = [f", {task or (metric.total if metric.total != metric.title else 'whole run')}"]
     if any(len(group.seeds) > 1 for group in view.legend):
@@ -124,7 +124,7 @@ def _title(view: CurvesView) -> None:
 
 
 def _about_tasks(view: CurvesView, runs: Sequence[Run]) -> str:
-    """What a reader must know of the task shown, or of the whole, before lines are compared."""
+    """A caution on comparing lines of the task shown, or of the whole."""
     task, whole = view.large.task, view.large.task == TOTAL
     first = first_task([TOTAL, *(panel.task for panel in (view.large, *view.small))], runs)
     if first != TOTAL and view.small:
@@ -159,7 +159,7 @@ def _chart(
 
 
 def _nothing_yet(runs: Sequence[Run], title: str) -> None:
-    """What each run does instead, or that none will have this curve."""
+    """Draws the progress of each run instead, or a message that no run will have this curve."""
     active = [run for run in runs if run.state in ACTIVE]
     sentences = [
         f"Run {run.id}: {escape(progress_text(resources.store(), run))}" for run in active[:_MOST_NOTES]
@@ -253,7 +253,7 @@ def _ends(view: CurvesView, of: Sequence[Curve]) -> tuple[str, ...]:
 
 
 def _notes(view: CurvesView, series: Sequence[MetricSeries]) -> None:
-    """What a reader would not see from the lines alone."""
+    """Draws notes on gaps and on interpolation."""
     notes = missing(view.metric, series)
     if len(notes) > _MOST_NOTES:
         notes = [*notes[:_MOST_NOTES], f"{plural(len(notes) - _MOST_NOTES, 'more curve')} have such gaps."]

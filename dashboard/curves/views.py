@@ -105,8 +105,8 @@ class Curve:
 
 @dataclass(frozen=True)
 class Group:
-    """A configuration's curves of one task: each run's (for the whole of STL each seed's), and those of the
-    seeds that count. `interpolated`: STL's runs had points at different x.
+    """A configuration's curves of one task: per run (per seed for the whole of STL), and per seed.
+    `interpolated`: STL's runs had points at different x.
     """
 
     configuration: Configuration
@@ -130,8 +130,9 @@ class Group:
 
 @dataclass(frozen=True)
 class CurvesView:
-    """The large panel, the small ones, and the legend: the large panel's groups, and empty ones of what is
-    in small panels only. `interpolated`: seeds had points at different x.
+    """The large panel, the small ones, and the legend.
+    The legend has the large panel's groups, and empty ones for small panels only. `interpolated`: seeds had
+    points at different x.
     """
 
     metric: Metric
@@ -253,7 +254,7 @@ def _lines(reading: Reading, group: Group) -> tuple[list[Line], bool]:
 
 
 def _kept_point(curve: Curve) -> Point | None:
-    """The last point of the epoch whose weights the run has kept."""
+    """The last point of the epoch whose weights were kept."""
     best_epoch = curve.runs[0].best_epoch
     if best_epoch is None or curve.epoch is None:
         return None

@@ -1,4 +1,4 @@
-"""Launch: describe an experiment; see what it makes and how long it takes; start it."""
+"""Launch: describe an experiment, see its runs and their time, start it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""STL, MTL and MRN spelled out and drawn: which weights tasks share, and what joins their heads."""
+"""STL, MTL and MRN explained and drawn: the weights that tasks share, and the links of their heads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GREY = "#7F8A93"  # reads on the light and on the dark page
 
 
 def paradigms() -> None:
-    """For each its picture, its name and a sentence; beside each other where there is room."""
+    """Draws the picture, name and description of each paradigm, in a row if there is room."""
     with st.container(horizontal=True, gap="medium"):
         for paradigm in PARADIGMS:
             name, words = _WORDS[paradigm]

@@ -30,7 +30,7 @@ _MOST_SEEDS = 20
 
 @dataclass(frozen=True)
 class Selection:
-    """What the reader asked for. `gold`, `gradients`: gold labels, or what was measured of them, beside."""
+    """The reader's selection. `gold` and `gradients` add their matrices."""
 
     mode: str
     view: str
@@ -41,13 +41,13 @@ class Selection:
 
     @property
     def rows(self) -> str:
-        """What the rows of the matrices are: a task, a label or a feature."""
+        """The kind of the matrices' rows: task, label or feature."""
         return "task" if self.mode == EMBEDDING else self.mode
 
 
 def mrn_runs() -> list[Run] | None:
-    """The chosen runs of MRN or with task embeddings; by default the newest that has begun. None where there
-    is no such run.
+    """The chosen runs of MRN or with task embeddings; None without one.
+    By default the newest that has begun.
     """
     return pick_runs(
         key="relations_runs",
@@ -109,7 +109,7 @@ def _run_ids(view: str, runs: Sequence[Run]) -> tuple[int, ...]:
         if len(runs) == 1:
             st.caption("One run is chosen. Choose a second one above.")
         elif len(runs) > _MOST_BESIDE:
-            st.caption(f"The first {_MOST_BESIDE} of {len(runs)} runs stand beside each other.")
+            st.caption(f"The first {_MOST_BESIDE} of {len(runs)} runs shown.")
         return tuple(run.id for run in runs[:_MOST_BESIDE])
     return (runs[0].id,) if len(runs) == 1 else (_pick_run(runs),)
 

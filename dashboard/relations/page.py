@@ -1,4 +1,4 @@
-"""Relations: what MRN learned of tasks, labels and features, at any step of training."""
+"""Relations: the learned relations of tasks, labels and features, at any step of training."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def refresh_interval(selection: Selection) -> float | None:
 
 
 def draw(selection: Selection) -> None:
-    """What the matrix says, then one matrix with its pairs on its right, or several over the whole width.
+    """Draws the summary, then one matrix with its pairs on its right, or several over the whole width.
 
     Of few tasks the lines of all pairs come first, and the matrix stands small beside them.
     """
@@ -190,7 +190,7 @@ def _table(frame: pd.DataFrame, key: str, alt: str, **settings: Any) -> None:
 
 
 def _pair_table(state: RelationsState, learned: Sequence[Relations], chosen: Pair | None) -> Pair | None:
-    """The strongest pairs; returns the pair whose line is drawn, by default the first one."""
+    """Draws the strongest pairs; returns the pair to draw over training, by default the first one."""
     mode, runs, view = state.mode, state.runs, state.view
     gold = gold_labels(runs[0]) if state.selection.gold else None
     st.markdown(f"**{_TITLES['two' if view == 'side' and len(runs) == 2 else view]}** at this step")
@@ -238,7 +238,7 @@ def _lines_of_all_pairs(state: RelationsState) -> None:
 
 
 def _pair_line(state: RelationsState, pair: Pair | None, height: int = 200) -> None:
-    """The pair's correlation over training, a line per run, under what it is at this step."""
+    """Draws the pair's value at this step, and its correlation over training, a line per run."""
     if pair is None:
         return
     first, second = pair
@@ -271,7 +271,7 @@ def _numbers(state: RelationsState, learned: Sequence[Relations]) -> None:
 
 
 def _planted(run: Run, view: RelationsView) -> None:
-    """Where tasks are simulated: planted beside learned relatedness."""
+    """Draws planted and learned relatedness of simulated tasks."""
     shown = planted(run, view)
     if shown is None:
         return

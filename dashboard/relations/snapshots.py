@@ -53,17 +53,17 @@ class RelationsState:
 
     @property
     def of_prior(self) -> bool:
-        """Whether the matrices are what the prior of MRN learned, and not cosines of task embeddings."""
+        """Whether the matrices were learned by the prior of MRN, and are not cosines of task embeddings."""
         return self.selection.mode != EMBEDDING
 
     @property
     def mode(self) -> str:
-        """What the rows of the matrices are: a task, a label or a feature."""
+        """The kind of the matrices' rows: task, label or feature."""
         return self.selection.rows
 
     @property
     def names(self) -> list[str]:
-        """What the runs' matrices are titled with."""
+        """The titles of the runs' matrices."""
         if self.of_prior:
             return run_names(self.runs)
         return [f"{run.id} · {run.config.task_embedding} · seed {run.config.seed}" for run in self.runs]
@@ -81,7 +81,7 @@ class RelationsState:
         ]
 
     def learned(self, position: int) -> list[Relations]:
-        """What each run had learned by then."""
+        """The relations of each run at a position."""
         keys = zip(self.runs, self.steps.keys, strict=True)
         return [_learned(run, of_run[position], self.embeddings) for run, of_run in keys]
 
@@ -111,7 +111,7 @@ def read_state(selection: Selection) -> tuple[RelationsState | None, list[Run], 
 
 
 def _embeddings(run: Run) -> dict[SnapshotKey, Relations]:
-    """The cosines of a run's task embeddings: a correlation matrix like those of tasks."""
+    """The cosines of a run's task embeddings, as correlation matrices of tasks."""
     none = np.zeros((0, 0))
     cosines = run_embeddings(resources.store(), run)
     return {key: Relations(matrix, none, none, 0.0) for key, matrix in cosines.items()}
@@ -145,7 +145,7 @@ def corner() -> Corner | None:
 
 @dataclass(frozen=True)
 class PlayerData:
-    """What the player gets, and which of the shared rows stands where in the order drawn."""
+    """The player's data, and the order in which the shared rows are drawn."""
 
     frame: dict[str, Any]
     numbers: bytes
@@ -168,7 +168,7 @@ def player_data(state: RelationsState) -> PlayerData:
 
 @st.cache_resource(max_entries=24, show_spinner=False)
 def _player_data(url: str, identity: str, _state: RelationsState, _corner: Corner | None) -> PlayerData:
-    """Made once for all sessions; at most a few MB each. `identity` tells all that it depends on."""
+    """Builds the player's data once for all sessions, keyed by `identity`; at most a few MB each."""
     selection = _state.selection
     last = _state.learned(len(_state.steps.steps) - 1)
     order = arrangement(_state.mode, _state.shared, last, selection.order)
@@ -191,6 +191,6 @@ def _player_data(url: str, identity: str, _state: RelationsState, _corner: Corne
 
 
 def _of_cosines(panel: Panel) -> Panel:
-    """A panel of cosines: the vectors' lengths are not among what is stored, so it has no variances."""
+    """A panel of cosines, without variances, since the vectors' lengths are not stored."""
     scale = "cosine" if panel.scale == "correlation" else panel.scale
     return replace(panel, scale=scale, variances=np.empty((0, 0)))

@@ -1,4 +1,4 @@
-"""The words of the Relations page: what the matrix says, warnings about the runs, how to read the page."""
+"""The texts of the Relations page: the summary, warnings about the runs, how to read the page."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _OTHERWISE = {
 
 
 def explain_waiting(runs: Sequence[Run], *, alone: bool) -> None:
-    """Of runs without a snapshot, why they have none and what to do; `alone` where there is nothing else."""
+    """Draws why runs have no snapshot and what to do; `alone` if the page has nothing else."""
     for run in runs:
         words = (
             "The first snapshot comes when training begins."
@@ -71,7 +71,7 @@ def explain_waiting(runs: Sequence[Run], *, alone: bool) -> None:
 
 
 def draw_summary(state: RelationsState, views: Sequence[RelationsView], learned: Sequence[Relations]) -> None:
-    """What the matrix says at the step shown, in a sentence or two."""
+    """Draws a sentence or two on the matrix at the step shown."""
     mode, runs, rows = state.mode, state.runs, state.shared.rows
     names = [escape(name) for name in rows.names]
     run_views = zip(views, state.shared.places, strict=True)
@@ -116,7 +116,7 @@ def _ranks(learned: Sequence[Relations], mode: str) -> list[float]:
 
 
 def embedding_note(state: RelationsState) -> None:
-    """Which vectors are compared, and what a cosine near 0 is worth."""
+    """Draws a note on the vectors compared, and on cosines near 0."""
     ways = all_of(list(dict.fromkeys(str(run.config.task_embedding) for run in state.runs)))
     st.caption(
         f"Task embeddings: {ways}. They begin as random vectors, whose cosines are near 0: what training "
@@ -125,7 +125,7 @@ def embedding_note(state: RelationsState) -> None:
 
 
 def rank_note(state: RelationsState, learned: Sequence[Relations]) -> None:
-    """What the bars are, and why an effective rank may be small beside correlations near 0."""
+    """Draws a note on the bars, and on the effective rank."""
     mode = state.selection.mode
     rank = math.nan if state.view == "side" else float(np.mean(_ranks(learned, mode)))
     of_runs = zip(learned, state.shared.places, strict=True)
@@ -134,7 +134,7 @@ def rank_note(state: RelationsState, learned: Sequence[Relations]) -> None:
 
 
 def not_learned(state: RelationsState) -> bool:
-    """Whether none of the runs learned this covariance; if so, why, and how to learn it."""
+    """Whether none of the runs learned this covariance; if so, draws the reason and a way to learn it."""
     mode, runs = state.selection.mode, state.runs
     if any(learns(run, mode) for run in runs):
         return False
@@ -166,7 +166,7 @@ def not_learned(state: RelationsState) -> bool:
 
 
 def run_warnings(state: RelationsState, views: Sequence[RelationsView]) -> None:
-    """What each run's configuration and state mean for what can be seen; the same text only once."""
+    """Draws warnings from each run's configuration and state, equal texts once."""
     runs = state.runs
     for run in runs:
         if run.state in (RunState.FAILED, RunState.LOST, RunState.CANCELLED):
@@ -203,7 +203,7 @@ def run_warnings(state: RelationsState, views: Sequence[RelationsView]) -> None:
 
 
 def describe_runs(runs: Sequence[Run]) -> None:
-    """Prior, λ, alignment and what was learned; the same text only once."""
+    """Draws prior, λ, alignment and learned covariances of the runs, equal texts once."""
     for text in _of_runs(runs, [_description(run) for run in runs]):
         st.caption(text)
 
@@ -230,7 +230,7 @@ def _description(run: Run) -> str:
 
 
 def _limits(run: Run, view: RelationsView) -> str:
-    """What this run could not learn of the mode shown; empty where it could learn everything."""
+    """The relations of this mode that the run could not learn; empty if it could learn all."""
     if not learns(run, view.mode):
         return (
             f"The {view.mode} covariance was not learned in this run: it stays as it began, all relations "

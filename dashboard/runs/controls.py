@@ -1,4 +1,4 @@
-"""What can be done with the chosen runs, or with the one in view: a bar that stays in sight."""
+"""The bar of actions on the chosen runs, or on the run shown."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ACTIONS: tuple[tuple[str, str, Callable[[list[int]], None], Callable[[Run], obj
 
 
 def chosen_bar(runs: Sequence[Run], elsewhere: int) -> None:
-    """What can be done with the chosen runs, of which `elsewhere` are not on the page, and the last undo."""
+    """Draws the actions on the chosen runs (`elsewhere` of them are not on the page), and the last undo."""
     if not runs:
         actions.undo_line()
         st.caption("Tick rows to select runs. The eye opens one.")
@@ -59,7 +59,7 @@ def chosen_bar(runs: Sequence[Run], elsewhere: int) -> None:
 
 
 def run_actions(runs: Sequence[Run]) -> None:
-    """Links to the pages that show these runs, and buttons for what can be done with some of them."""
+    """Draws links to the pages that show these runs, and the buttons that apply to some of them."""
     ids = [run.id for run in runs]
     for page, label, icon, shows in _PAGES:
         if any(map(shows, runs)):
@@ -132,7 +132,7 @@ def _priority(queued: Sequence[Run]) -> None:
 
 
 def _keywords(runs: Sequence[Run]) -> None:
-    """The keywords that all runs have, to be changed; those that only some have are named."""
+    """Draws the keywords that all runs have, for editing, and names those of some runs only."""
     everywhere = sorted(set.intersection(*(set(run.keywords) for run in runs)))
     somewhere = sorted({word for run in runs for word in run.keywords} - set(everywhere))
     key = f"keywords_{hash(tuple(run.id for run in runs))}"

@@ -1,4 +1,4 @@
-"""Runs: what is in progress, what has run, and how it ended."""
+"""Runs: the runs in progress, the past ones, and their ends."""
 
 from __future__ import annotations
 

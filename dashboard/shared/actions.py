@@ -1,4 +1,4 @@
-"""What buttons do: each asks `jobs.queue.control`, `show` tells what came of it, and some can be undone."""
+"""The actions of buttons, through `jobs.queue.control`; `show` reports them, some can be undone."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _perform(act: Callable[..., list[Answer]], *args: Any, **options: Any) -> li
 
 
 def toast(message: str) -> None:
-    """Have `show` tell of a success."""
+    """Queues a message of success for `show`."""
     st.session_state[_REPORT] = message, []
 
 
@@ -94,7 +94,7 @@ def _restore(runs: Sequence[int], choice: Sequence[int]) -> None:
 
 
 def change_keywords(runs: Sequence[Run], before: Sequence[str], after: Sequence[str]) -> None:
-    """Give all runs the keywords that are new, and take those that are gone."""
+    """Gives all runs the new keywords, and removes the deleted ones."""
     changes = {"add": sorted(set(after) - set(before)), "remove": sorted(set(before) - set(after))}
     perform(control.change_keywords, [run.id for run in runs], **changes)
 
@@ -106,7 +106,7 @@ def delete(runs: Sequence[int]) -> None:
 
 
 def undo_line() -> None:
-    """What the last button did, if that can be undone, and a button that does so."""
+    """Draws the last action with a button to undo it, if it can be undone."""
     if _UNDO in st.session_state:
         words, undo = st.session_state[_UNDO]
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="undo_line"):
@@ -115,7 +115,7 @@ def undo_line() -> None:
 
 
 def show() -> None:
-    """Show once what the last button did: a line for all that went well, a line per refusal."""
+    """Shows the last action once: a line for all successes, a line per refusal."""
     words, refusals = st.session_state.pop(_REPORT, ("", []))
     if words:
         st.toast(escape(words), icon=":material/check:")

@@ -28,8 +28,8 @@ _MARKUP = Markup(
 
 
 def show_table(sheet: Sheet, *, alt: str, columns_first: bool = False) -> None:
-    """The table without its caption, the number of seeds small beside each score. `columns_first`: its rows
-    as columns, those without a cell left out.
+    """Draws the table without its caption, the number of seeds small after each score.
+    `columns_first`: its rows are drawn as columns, without empty ones.
     """
     lines: list[list[str]] = []
     for block in sheet.blocks:
@@ -91,8 +91,8 @@ _mount_copy = component(
 def copy_table(
     sheet: Sheet, columns: Sequence[str], records: Iterable[Mapping[str, object]], *, key: str
 ) -> None:
-    """A button that copies the table as LaTeX, as `mrnlab results --format` prints it, and a menu of other
-    formats to copy or save.
+    """Draws a button that copies the table as LaTeX, and a menu of other formats.
+    The text is that of `mrnlab results --format`.
     """
     rows, name = list(records), f"mrnlab-{key}"
     formats = [

@@ -91,7 +91,7 @@ def pick_runs(
 
 
 def _options(runs: Sequence[Run], *, run_by_run: bool) -> dict[str, list[Run]]:
-    """Groups of runs by their ids with commas: a run each, or those of a configuration."""
+    """Groups of runs by their ids with commas: a group per run, or per configuration."""
     groups = [[run] for run in runs] if run_by_run else list(by_configuration(runs).values())
     return {",".join(str(run.id) for run in group): group for group in groups}
 

@@ -1,4 +1,4 @@
-"""What a page shows besides data: its title, an empty state, a problem. Each says what to do next."""
+"""States of a page: its title, an empty state, a problem. Each names the next step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dashboard.theme import STATES
 
 
 def title(name: str, answers: str) -> None:
-    """The page's title and the one sentence on what it answers."""
+    """Draws the page's title and a sentence on the question that it answers."""
     with st.container(gap=None):
         st.title(name, anchor=False)
         st.caption(answers)

@@ -1,4 +1,4 @@
-"""The figures of Studies: F1 against what a grid of simulated tasks varies."""
+"""The figures of Studies: F1 against the varied setting of a grid of simulated tasks."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def study_state(study: Study, part: StudyOptions) -> None:
 
 
 def launch_or_stop(study: Study, more: Sequence[tuple[str, StudyOptions, str]], key: str) -> None:
-    """The one button of a study: stops it while its runs wait or train, else opens what can be launched."""
+    """Draws the button of a study: stop while its runs wait or train, else a menu of launches."""
     of_study, why = st.session_state.get(_PROBLEM, ("", ""))
     if of_study == study.name:
         problem(why)
@@ -67,8 +67,8 @@ def launch_or_stop(study: Study, more: Sequence[tuple[str, StudyOptions, str]], 
 
 
 def _launch(words: str, options: StudyOptions, key: str) -> None:
-    """A button that queues what these options lack, with the count, the time and the command; nothing
-    where nothing is missing.
+    """Draws a button that queues the missing runs of these options, with count, time and command.
+    Draws nothing if no run is missing.
     """
     counts = resources.study_counts(options)
     missing = counts.total - counts.done - counts.active - counts.failed
@@ -89,7 +89,7 @@ def _launch(words: str, options: StudyOptions, key: str) -> None:
 
 
 def _start(options: StudyOptions) -> None:
-    """As a callback, so that no refresh of the page comes between the click and what it does."""
+    """Starts the study; a callback, so that no refresh comes between the click and the start."""
     st.session_state.pop(_PROBLEM, None)
     try:
         left_out = start_study(resources.store(), options)

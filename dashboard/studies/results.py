@@ -69,7 +69,7 @@ def _table() -> None:
 
 
 def _result_so_far(study: Study, results: Sequence[Result]) -> str:
-    """What the first setting with scores found here, else what the study found elsewhere."""
+    """The answer of the first setting with scores here, else the packaged result of the study."""
     scored = [result for result in results if MEAN in result.outcomes[0].scores]
     if scored:
         return f"{scored[0].setting.title}: {answer(scored[0])}"
@@ -101,7 +101,7 @@ def _study(name: str) -> None:
 
 
 def _results(name: str) -> StudyOptions:
-    """The results of a study, part by part; the options of what is shown."""
+    """Draws the results of a study, part by part; returns the options shown."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         encoder, training = _encoder(name)
         study, results = resources.study_results(
@@ -141,7 +141,7 @@ def _encoder(name: str) -> tuple[str | None, str]:
 
 
 def _paper(view: TableView, study: Study) -> None:
-    """The published table with our figures beside the published ones, which are grey, and the cost."""
+    """Draws the published table with our figures, the published ones in grey, and the cost."""
     paper = view.paper
     st.subheader(paper.title, anchor=False)
     show_table(paper_sheet(view), alt="Our scores beside the published ones")
@@ -236,7 +236,7 @@ def _forest(view: Forest, key: str, look: dict[str, str]) -> None:
 
 
 def _colours(targets: Sequence[str]) -> dict[str, str]:
-    """The tasks' own colours; in a store with more tasks than colours, some that tell these apart."""
+    """The tasks' colours; with more tasks than colours, distinct ones for these tasks."""
     known = colours(resources.task_order())
     return known if len({known.get(target) for target in targets}) == len(targets) else colours(targets)
 

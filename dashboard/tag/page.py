@@ -62,7 +62,7 @@ kind = input_kind()
 
 @st.fragment
 def ask() -> None:
-    """What is typed runs only this part of the page again."""
+    """Draws the input and its answers; typing runs only this part of the page again."""
     try:
         typed = text(reads) if kind == TEXT else test_sentence(chosen_systems, first)
         if not typed:

@@ -1,5 +1,6 @@
-"""Who is asked on the Tag page and what they answer: runs, STL runs of one seed as one; the lanes that are
-drawn, mistakes against gold labels.
+"""The systems of the Tag page and their answers: lanes to draw, mistakes against gold labels.
+
+A system is a run, or the STL runs of one seed.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ ANY_TASK, NO_TASK, ALL_SENTENCES = "any task", "no task", "all sentences"
 
 @dataclass(frozen=True)
 class System:
-    """What answers as one: a run, or the STL runs of one configuration and seed, which have a task each."""
+    """A run, or the STL runs of one configuration and seed, which have a task each."""
 
     runs: tuple[Run, ...]
     who: str
@@ -58,7 +59,7 @@ class System:
 
 @dataclass(frozen=True)
 class Answer:
-    """What one system says of some sentences, and of some whole texts."""
+    """One system's answers on sentences, and on whole texts."""
 
     who: str
     schemes: Mapping[str, str]
@@ -75,7 +76,7 @@ def has_model(run: Run) -> bool:
 
 
 def why_not(run: Run) -> str:
-    """Why a run that has no model cannot be asked, and what to do."""
+    """The reason why a run without a model cannot be asked, and the next step."""
     if run.state in ACTIVE or run.state is RunState.QUEUED:
         return f"Run {run.id} is not finished; it can tag when it is."
     if run.state is RunState.SUCCEEDED:
@@ -97,7 +98,7 @@ def systems(runs: Sequence[Run]) -> list[System]:
 
 
 def _belongs(run: Run, group: Sequence[Run]) -> bool:
-    """Whether an STL run stands with these: of the same configuration and seed, with another task."""
+    """Whether an STL run belongs to these: the same configuration and seed, another task."""
     first = group[0]
     return (
         run.config.paradigm == first.config.paradigm == "stl"
@@ -121,7 +122,7 @@ def _names(groups: Sequence[Sequence[Run]]) -> list[str]:
 
 
 def first_choice(runs: Sequence[Run]) -> list[int]:
-    """Whom to ask where nothing is chosen: the newest run of several tasks, else the newest."""
+    """The run to ask by default: the newest of several tasks, else the newest."""
     return [max(runs, key=lambda run: (len(run.config.tasks) > 1, run.id)).id]
 
 
@@ -131,7 +132,7 @@ def schemes_of(answers: Sequence[Answer]) -> dict[str, str]:
 
 
 def ordered(tasks: Sequence[str], order: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The tasks in that order, those it lacks last, and the colour of each."""
+    """The tasks in that order, unlisted ones last, and the colour of each."""
     rank = {task: place for place, task in enumerate(order)}
     in_order = sorted(tasks, key=lambda task: rank.get(task, len(rank)))
     return in_order, colours(dict.fromkeys([*order, *in_order]))
@@ -185,7 +186,7 @@ def _lanes(
     scheme: str,
     colour: str,
 ) -> list[Lane]:
-    """The lanes of one task in one sentence: gold labels, and what each system says (`columns`)."""
+    """The lanes of one task in one sentence: gold labels, and the answers of each system (`columns`)."""
     kind = lane_kind(scheme)
     lanes = [] if gold is None else [Lane(task, colour, kind, marks(gold, scheme), who="gold")]
     first_who, first = columns[0]
@@ -210,8 +211,8 @@ def _labels(column: Sequence[WordTag]) -> tuple[str, ...]:
 def _outline(
     cells: list[Mark], right: Sequence[str], column: Sequence[WordTag], scheme: str, who: str = ""
 ) -> None:
-    """Outlines where these labels are not the right ones: those of `who`, or else the gold labels, and then
-    the kind of a span's mistake is written beside its label.
+    """Outlines of the labels that differ from the right ones, which are `who`'s or the gold labels.
+    Against gold labels the kind of a span's mistake is written after its label.
     """
     for mistake in KINDS[scheme].mistakes(right, _labels(column)):
         note = "" if who or not KINDS[scheme].has_spans else _SHORT.get(mistake.kind, mistake.kind)
@@ -225,7 +226,7 @@ def _outline(
 
 
 def about_confidence(chosen_systems: Sequence[System]) -> str:
-    """What the confidence of runs with a CRF is; empty where there are none."""
+    """A note on the confidence of runs with a CRF; empty if there are none."""
     if all(run.config.head == "linear" for system in chosen_systems for run in system.runs):
         return ""
     return (
@@ -239,9 +240,7 @@ def about_confidence(chosen_systems: Sequence[System]) -> str:
 
 @dataclass(frozen=True)
 class Marked:
-    """How one system did on one task: its score over so many items, or why that is undefined, and mistakes
-    by kind.
-    """
+    """One system's score on one task over so many items, or why it is undefined, and mistakes by kind."""
 
     who: str
     task: str
@@ -283,8 +282,8 @@ def kinds_in_words(kinds: Mapping[str, int]) -> str:
 
 @dataclass(frozen=True)
 class CheckedSentence:
-    """A sentence, text or pair of the test split with how many mistakes the stored predictions make on each
-    task, and how far the numbers that they give are `off`.
+    """A sentence, text or pair of the test split, with the number of stored mistakes on each task.
+    `off` is the error of the predicted numbers.
     """
 
     sentence: Sentence
@@ -318,8 +317,8 @@ def checked(
 
 
 def matching(tested: Sequence[CheckedSentence], which: str) -> list[Sentence]:
-    """The test sentences with errors in a task, in `any task` or in `no task`, or all; of a task of numbers
-    those furthest off first.
+    """The test sentences with errors in a task, in `any task` or in `no task`, or all.
+    Of a task of numbers the largest errors come first.
     """
     if any(which in checked.off for checked in tested):
         numbers = sorted(tested, key=lambda checked: -checked.off.get(which, -1.0))

@@ -95,7 +95,7 @@ def _losses(group: PairGroup, task: str, pair: Pair, runs: Mapping[int, Run], co
 
 
 def _changes(group: PairGroup, gain: Gain, runs: Mapping[int, Run]) -> None:
-    """What MTL takes for what more and less often than STL, counted over the seeds that both have."""
+    """Draws the confusions that are more and less frequent under MTL than STL, over common seeds."""
     task, seeds = gain.main, plural(gain.seeds, "seed")
     alone, beside = group.of(task), group.of(task, gain.aux)
     first = beside[min(gain.by_seed)]
@@ -106,7 +106,7 @@ def _changes(group: PairGroup, gain: Gain, runs: Mapping[int, Run]) -> None:
     )
     kind = kind_of(resources.store().run(first).facts, task, score_name)
     if kind.is_number:
-        st.caption("A number is missed by more or less: nothing is taken for anything else.")
+        st.caption("Numeric tasks have no confusions.")
         return
     stl, mtl = (
         errors(resources.confusions([runs[ids[seed]] for seed in gain.by_seed], "test", task, kind))

@@ -1,4 +1,4 @@
-"""Looks on the Transfer page: what predicts gains; or no pair yet."""
+"""The predictors of gains, and the packaged pairs when there is no pair yet."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _PAIRS_OF_DEMO = {
 
 
 def nothing_yet() -> None:
-    """A card that says what makes runs of pairs, with two ways to them."""
+    """Draws a card that explains which runs are needed, with two ways to launch them."""
     study = STUDIES["transfer"]
     with st.container(border=True, width=640):
         st.markdown("**No pair of tasks yet**")

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from core.mrn.relations import correlation, effective_rank
 from core.registry import feature_parts
-from dashboard.relations.sentences import read_labels, read_size, read_tasks
+from dashboard.relations.sentences import (
+    read_difference,
+    read_features,
+    read_labels,
+    read_parts,
+    read_rank,
+    read_size,
+    read_tasks,
+)
 from tests.pages.matrices import matrix
 
 TASKS = ("pos", "chunk", "ner", "srl")
