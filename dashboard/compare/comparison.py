@@ -79,8 +79,8 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[str, str] | None
     """Draws the comparison of two rows and returns their keys, or None if there is one row only."""
     pair = default_pair(table)
     if pair is None:
-        words = "One configuration only. Choose more runs, or launch another on the same data."
-        st.info(words, icon=":material/info:")
+        text = "One configuration only. Choose more runs, or launch another on the same data."
+        st.info(text, icon=":material/info:")
         return None
     with st.container(border=True):
         left, right = st.columns([11, 9], gap="large")
@@ -92,8 +92,8 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[str, str] | None
             _sentences(table, a, b)
             with st.container(horizontal=True, vertical_alignment="center"):
                 missing_seeds_button(table, compared, a, b)
-                words = "What the words mean"
-                with st.popover(words, type="tertiary", icon=":material/help:", key="verdicts"):
+                text = "What the words mean"
+                with st.popover(text, type="tertiary", icon=":material/help:", key="verdicts"):
                     st.markdown(_VERDICTS)
             if why := st.session_state.pop(_PROBLEM, ""):
                 problem(why)
@@ -146,8 +146,8 @@ def _what_sharing_did(table: ResultTable, steps: Sequence[Step], row: ResultRow,
     st.markdown("**What sharing did**")
     with st.container(gap="xsmall"):
         for step in steps:
-            of_the_row = (step.a.block, step.a.config.encoder) == (row.block, row.config.encoder)
-            if of_the_row and {step.a.key, step.b.key} != {row.key, baseline.key}:
+            is_of_the_row = (step.a.block, step.a.config.encoder) == (row.block, row.config.encoder)
+            if is_of_the_row and {step.a.key, step.b.key} != {row.key, baseline.key}:
                 st.markdown(headline(step.a.label, step.b.label, step.deltas, escape))
     view = sharing_forest(steps, table.tasks)
     chart(
@@ -193,7 +193,7 @@ def missing_seeds_button(table: ResultTable, compared: ComparedRuns, a: str, b: 
     there = same_runs(store, missing) if missing else {}
     new = [config for config in missing if config not in there]
     if new or any(run.state not in ACTIVE for run in there.values()):
-        label, words = ("Launch" if new else "Add"), plural(len(new or missing), "run")
+        label, text = ("Launch" if new else "Add"), plural(len(new or missing), "run")
         st.button(
             f"{label} the missing seeds",
             type="primary",
@@ -203,8 +203,8 @@ def missing_seeds_button(table: ResultTable, compared: ComparedRuns, a: str, b: 
             args=(missing, listed_seeds({config.seed for config in missing})),
         )
         seconds = cost(store, new).seconds if new else None
-        words += f", about {duration(seconds)}" if seconds else "" if new else ", trained already"
-        st.caption(words, width="content")
+        text += f", about {duration(seconds)}" if seconds else "" if new else ", trained already"
+        st.caption(text, width="content")
     same = {run.configuration_id for run in compared.runs}
     active = store.runs(states=ACTIVE, with_facts=False)
     if active := [run for run in active if run.configuration_id in same]:
@@ -226,8 +226,8 @@ def _launch_seeds(missing: Sequence[RunConfig], name: str) -> None:
 
 def _on_their_way(runs: Sequence[int], seeds: str) -> None:
     """A line on these runs with a link; the page follows as soon as one of them has ended."""
-    words = f"{plural(len(runs), 'run')} queued or in progress: {seeds}."
-    st.markdown(f":material/schedule: {words}", width="content")
+    text = f"{plural(len(runs), 'run')} queued or in progress: {seeds}."
+    st.markdown(f":material/schedule: {text}", width="content")
     link_to_runs(runs, "See them on Runs")
 
     def has_ended() -> bool:

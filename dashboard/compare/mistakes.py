@@ -381,12 +381,12 @@ def _numbers(
     nearest = clicked and int(
         np.argmin(np.abs(np.array(side.gold) - clicked.x) + np.abs(side.mean - clicked.y))
     )
-    place = _newest_pick("read_number", task, nearest, selected)
+    index = _newest_pick("read_number", task, nearest, selected)
     if sentences is not None and len(listed):
-        place = place if place is not None and place < len(sentences) else int(listed["place"].iloc[0])
-        numbers = [Said(f"{task}, annotated", f"{side.gold[place]:g}", colour)]
-        numbers += [Said(letter, f"{of_side.mean[place]:.2f}") for letter, of_side in known.items()]
-        texts([TextBlock(sentences[place].tokens, sentences[place].second, numbers)])
+        index = index if index is not None and index < len(sentences) else int(listed["place"].iloc[0])
+        numbers = [Said(f"{task}, annotated", f"{side.gold[index]:g}", colour)]
+        numbers += [Said(letter, f"{of_side.mean[index]:.2f}") for letter, of_side in known.items()]
+        texts([TextBlock(sentences[index].tokens, sentences[index].second, numbers)])
 
 
 def _number_table(
@@ -395,7 +395,7 @@ def _number_table(
     """The largest errors; returns the selected one's place."""
     frame = listed.drop(columns="place")
     if sentences is not None:
-        frame.insert(0, "Text", [" ".join(sentences[place].tokens) for place in listed["place"]])
+        frame.insert(0, "Text", [" ".join(sentences[index].tokens) for index in listed["place"]])
     number = st.column_config.NumberColumn
     selected = _selected_row(
         frame,

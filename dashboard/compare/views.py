@@ -50,19 +50,21 @@ def default_pair(table: ResultTable) -> tuple[str, str] | None:
     """
     if len(table.rows) < 2:
         return None
-    mrn = _of(table.rows, "mrn")
+    mrn = _rows_of(table.rows, "mrn")
     apart = [row for row in mrn if row.config.alignment == "disjoint"]
-    pair = None if _of(table.rows, "stl") else _most_alike([row for row in mrn if row not in apart], apart)
+    pair = (
+        None if _rows_of(table.rows, "stl") else _most_alike([row for row in mrn if row not in apart], apart)
+    )
     if pair is not None and confounds(pair[0].config, pair[1].config) == ("alignment",):
         return pair[0].key, pair[1].key
     for a, b in (("mrn", "mtl"), ("mrn", "stl"), ("mtl", "stl")):
-        if pair := _most_alike(_of(table.rows, a), _of(table.rows, b)):
+        if pair := _most_alike(_rows_of(table.rows, a), _rows_of(table.rows, b)):
             return pair[0].key, pair[1].key
     first, second = table.rows[:2]
     return second.key, first.key
 
 
-def _of(rows: Iterable[ResultRow], paradigm: str, encoder: str = "") -> list[ResultRow]:
+def _rows_of(rows: Iterable[ResultRow], paradigm: str, encoder: str = "") -> list[ResultRow]:
     """The rows of this paradigm, and of this encoder where one is named."""
     return [row for row in rows if row.config.paradigm == paradigm and encoder in ("", row.config.encoder)]
 
@@ -90,10 +92,10 @@ def _steps(table: ResultTable) -> Iterator[tuple[ResultRow, ResultRow] | None]:
     """
     for rows in table.blocks.values():
         for encoder in dict.fromkeys(row.config.encoder for row in rows):
-            stl, mtl, mrn = (_of(rows, paradigm, encoder) for paradigm in ("stl", "mtl", "mrn"))
-            yield _most_alike(mtl, stl or _of(rows, "stl"))
+            stl, mtl, mrn = (_rows_of(rows, paradigm, encoder) for paradigm in ("stl", "mtl", "mrn"))
+            yield _most_alike(mtl, stl or _rows_of(rows, "stl"))
             if encoder != ONE_STACK:
-                yield _most_alike(mtl, _of(rows, "mtl", ONE_STACK))
+                yield _most_alike(mtl, _rows_of(rows, "mtl", ONE_STACK))
             yield _most_alike(mrn, mtl)
 
 

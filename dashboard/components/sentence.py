@@ -102,9 +102,9 @@ def marks(labels: Sequence[str], scheme: str) -> tuple[Mark, ...]:
         return tuple(Mark(label, label) for label in labels)
     cells = [Mark("", label) for label in labels]
     for span in spans(labels):
-        for place in range(span.start, span.end):
-            start, end = place == span.start, place == span.end - 1
-            cells[place] = Mark(span.type, labels[place], inside=True, start=start, end=end)
+        for index in range(span.start, span.end):
+            start, end = index == span.start, index == span.end - 1
+            cells[index] = Mark(span.type, labels[index], inside=True, start=start, end=end)
     return tuple(cells)
 
 

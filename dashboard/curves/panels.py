@@ -70,8 +70,8 @@ def _name(runs: Sequence[Run], chosen: Chosen) -> str:
     """`training-loss-ner-runs-3-7`; where many runs are shown, how many."""
     ids = [str(run.id) for run in runs]
     which = f"runs-{'-'.join(ids)}" if len(ids) <= _MOST_NAMED else f"{len(ids)}-runs"
-    words = f"{chosen.metric.title} {chosen.large or 'total'} {which}".lower()
-    return re.sub(r"[^a-z0-9]+", "-", words).strip("-")
+    text = f"{chosen.metric.title} {chosen.large or 'total'} {which}".lower()
+    return re.sub(r"[^a-z0-9]+", "-", text).strip("-")
 
 
 def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
@@ -243,8 +243,8 @@ def _ends(view: CurvesView, of: Sequence[Curve]) -> tuple[str, ...]:
         if len(points) == 1:
             ((x, value),) = points
             axis = view.reading.axis
-            place = f"{x:,.0f}" if axis == "step" else f"{x:.3g}" if axis == "epoch" else f"{x:.2f}"
-            text = f"{value:{digits}} at {AXES[axis].lower().removesuffix('s')} {place}"
+            x_text = f"{x:,.0f}" if axis == "step" else f"{x:.3g}" if axis == "epoch" else f"{x:.2f}"
+            text = f"{value:{digits}} at {AXES[axis].lower().removesuffix('s')} {x_text}"
         elif points:
             over = summary(value for _, value in points)
             text = f"{over.mean:{digits}} ± {over.sd or 0.0:{spread_digits}}"

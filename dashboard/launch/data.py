@@ -283,19 +283,19 @@ def _columns_of_bases(path: str, bases: Collection[str]) -> tuple[str, ...] | No
 def _with_columns(dataset: str) -> str:
     """The name of a dataset with the columns to read, as they are found and may be changed here."""
     asked = HubName.read(dataset)
-    found = asked.columns
+    columns = asked.columns
     with suppress(CorpusError):  # which is told below
-        found = found or found_columns(dataset)
-    st.session_state.setdefault(columns_key(dataset), ", ".join(found))
+        columns = columns or found_columns(dataset)
+    st.session_state.setdefault(columns_key(dataset), ", ".join(columns))
     text = st.text_input(
         "Columns to read",
-        placeholder=f"as they are found: {', '.join(found)}" if found else "",
+        placeholder=f"as they are found: {', '.join(columns)}" if columns else "",
         key=columns_key(dataset),
         persist_state="session",
         help="COLUMN, or COLUMN:NAME, where NAME is tokens, text, text1, text2, score or the name of a task.",
     )
     names = _names(text)
-    return dataset if names in ((), found) else str(replace(asked, columns=names))
+    return dataset if names in ((), columns) else str(replace(asked, columns=names))
 
 
 def _names(text: str) -> tuple[str, ...]:

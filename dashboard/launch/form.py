@@ -112,7 +112,7 @@ def _picked(field: str) -> tuple[str, ...]:
     return tuple(option for option in OPTIONS[field] if option in st.session_state[key_of(field)])
 
 
-def typed(field: str, label: str | None = None, *, placeholder: str = "automatic", words: str = "") -> str:
+def typed(field: str, label: str | None = None, *, placeholder: str = "automatic", note: str = "") -> str:
     """A number, a name, or a list of them as one types it.
 
     Text, since Streamlit's number field has one fixed format for 2e-4 and 256, and takes no list.
@@ -121,7 +121,7 @@ def typed(field: str, label: str | None = None, *, placeholder: str = "automatic
     return st.text_input(
         label or field_label(field),
         placeholder=_UNSET.get(field, placeholder) if default is None else str(START[field]),
-        help=f"{words} {escape(FIELD_HELP[field].sentence)}".strip(),
+        help=f"{note} {escape(FIELD_HELP[field].sentence)}".strip(),
         key=key_of(field),
         persist_state="session",
     ).strip()
@@ -213,9 +213,9 @@ def form() -> tuple[Draft, _Slots]:
     return draft, slots
 
 
-def captions(words: Mapping[str, str]) -> None:
+def captions(texts: Mapping[str, str]) -> None:
     """A description of each of the chosen options."""
-    st.caption("  \n".join(f"**{escape(name)}** {escape(text)}" for name, text in words.items()))
+    st.caption("  \n".join(f"**{escape(name)}** {escape(text)}" for name, text in texts.items()))
 
 
 def _tasks(data: ChosenData, colour: Mapping[str, str], added: Run | None) -> tuple[str, ...]:
@@ -294,9 +294,9 @@ def _picked_or_typed(field: str, placeholder: str) -> tuple[str, ...]:
     )
 
 
-def _known(names: Iterable[str], words: Mapping[str, str]) -> dict[str, str]:
+def _known(names: Iterable[str], texts: Mapping[str, str]) -> dict[str, str]:
     """The known descriptions of the names, each once."""
-    return {name: words[name] for name in dict.fromkeys(names) if name in words}
+    return {name: texts[name] for name in dict.fromkeys(names) if name in texts}
 
 
 def _prior(
@@ -317,7 +317,7 @@ def _prior(
                 "lambda",
                 "λ, strength of the prior",
                 placeholder=", ".join(["automatic", *map(number, strengths)]),
-                words="One number, or a list such as 0.01, 0.1.",
+                note="One number, or a list such as 0.01, 0.1.",
             )
             fold(lambda: say("strength"), key="what_is_this", label="What does λ do?")
         added: _Lists = {}
@@ -326,7 +326,7 @@ def _prior(
                 added["added_to"] = typed(
                     "added_to",
                     placeholder="the number of a finished run",
-                    words="The run must have heads over the same frozen encoder.",
+                    note="The run must have heads over the same frozen encoder.",
                 )
         with _field(slots, "alignment"):
             alignments = picks("alignment", "Alignment, Aₜ")
@@ -388,7 +388,7 @@ def _budget(slots: _Slots) -> _Lists:
     values: _Lists = {}
     for (field, text), column in zip(words.items(), st.columns(3), strict=True):
         with _field(slots, field, column):
-            values[field] = typed(field, FIELD_HELP[field].label, words=text)
+            values[field] = typed(field, FIELD_HELP[field].label, note=text)
     return values
 
 

@@ -15,7 +15,7 @@ class FormPreset:
     """A form that one click fills in."""
 
     title: str
-    words: str
+    description: str
     form: Draft
 
 

@@ -139,8 +139,8 @@ def pair_chart(
     unit = "%{x}% of training" if by_share else "step %{x:,}"
     if mean:
         _add_mean(chart, xs[0], np.stack([line.values for line in lines]), unit)
-    for place, (line, x) in enumerate(zip(lines, xs, strict=True)):
-        colour = MUTED if mean else ramp(place) if several else TEXT
+    for index, (line, x) in enumerate(zip(lines, xs, strict=True)):
+        colour = MUTED if mean else ramp(index) if several else TEXT
         name = f"run {line.run_id}, seed {line.seed}"
         chart.add(
             "scatter",
@@ -148,7 +148,7 @@ def pair_chart(
             y=line.values.astype(np.float32),
             mode="lines" if mean else "lines+markers",
             name="each seed" if mean else name,
-            showlegend=not mean or place == 0,
+            showlegend=not mean or index == 0,
             line={"color": colour, "width": 1 if mean else 1.8},
             marker={"size": 4, "color": colour},
             hovertemplate=f"{name}, {unit}: %{{y:.3f}}<extra></extra>",

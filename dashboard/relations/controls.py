@@ -63,15 +63,15 @@ def select(runs: Sequence[Run]) -> Selection:
 
     Runs that have nothing of the mode chosen are left out.
     """
-    of_mrn = [run for run in runs if run.config.paradigm == "mrn"]
+    mrn = [run for run in runs if run.config.paradigm == "mrn"]
     embedding = [run for run in runs if run.config.embeds_tasks]
-    modes = (MODES if of_mrn else {}) | ({EMBEDDING: "Embeddings"} if embedding else {})
+    modes = (MODES if mrn else {}) | ({EMBEDDING: "Embeddings"} if embedding else {})
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         # The style sheet greys what none of these runs learned, by the name of the container.
-        missing = [mode for mode in MODES if of_mrn and not any(learns(run, mode) for run in of_mrn)]
+        missing = [mode for mode in MODES if mrn and not any(learns(run, mode) for run in mrn)]
         with st.container(key="-".join(["not_learned", *missing]), width="content"):
             mode = segments("Relations between", modes, key="mode", on_change=_unzoom)
-        runs = embedding if mode == EMBEDDING else of_mrn
+        runs = embedding if mode == EMBEDDING else mrn
         are_seeds = len(runs) > 1 and len({run.configuration_id for run in runs}) == 1
         view = segments(
             "Runs shown", _VIEWS, key="view", default="mean" if are_seeds else "one", on_change=_unzoom
@@ -140,12 +140,12 @@ def _seeds(runs: Sequence[Run]) -> tuple[int, ...]:
         chosen = [first, *(run for run in same if run.id != first.id)]
     counted = one_per_seed(chosen, resources.store().conditions(chosen))
     if len(counted) < 2:
-        words = f"Run {first.id} is the only one of its configuration: launch it with more seeds."
+        text = f"Run {first.id} is the only one of its configuration: launch it with more seeds."
     else:
         ids = ", ".join(str(run_id) for run_id in sorted(run.id for run in counted))
-        words = f"Seeds of run {first.id}'s configuration: runs {ids}."
+        text = f"Seeds of run {first.id}'s configuration: runs {ids}."
     if len(counted) < len(chosen):
-        words += " Of each seed the newest run that succeeded counts, on the newest text and precision."
-    st.caption(words)
+        text += " Of each seed the newest run that succeeded counts, on the newest text and precision."
+    st.caption(text)
     by_seed = sorted(counted, key=lambda run: (run.id != first.id, run.config.seed, run.id))
     return tuple(run.id for run in by_seed[:_MOST_SEEDS])

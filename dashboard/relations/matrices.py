@@ -138,8 +138,10 @@ def _combined(learned: list[Panel], view: str) -> list[Panel]:
     if view == "mean":
         values = np.stack([panel.values for panel in learned])
         seeds, spread = f"over {len(values)} seeds", values.std(axis=0, ddof=1)
-        own = np.mean([panel.variances for panel in learned], axis=0)
-        mean = replace(learned[0], title=f"Mean {seeds}", values=values.mean(axis=0), steps=(), variances=own)
+        variances_mean = np.mean([panel.variances for panel in learned], axis=0)
+        mean = replace(
+            learned[0], title=f"Mean {seeds}", values=values.mean(axis=0), steps=(), variances=variances_mean
+        )
         return [mean, Panel(f"SD {seeds}", "spread", _limit(spread), spread, mean.impossible)]
     if len(learned) == 2:
         a, b = learned

@@ -45,7 +45,7 @@ def _ranked(sizes: Floats, possible: Bools) -> list[Pair]:
     """The possible pairs above the diagonal, the largest first."""
     rows, columns = np.nonzero(np.triu(possible, 1))
     order = np.argsort(-sizes[rows, columns], kind="stable")
-    return [(int(rows[place]), int(columns[place])) for place in order]
+    return [(int(rows[index]), int(columns[index])) for index in order]
 
 
 def read_tasks(names: Sequence[str], values: Floats, possible: Bools) -> str:
@@ -74,8 +74,8 @@ def _over_seeds(names: Sequence[str], values: Floats, pairs: Sequence[Pair]) -> 
         return ""
     changing = [_names(names, pair) for pair in pairs if np.ptp(np.sign(values[:, *pair])) > 1]
     signs = "sign holds" if len(pairs) == 1 else "signs hold"
-    words = f"but the sign of {all_of(changing)} changes" if changing else f"and the {signs} in each"
-    return f" This is the mean of {len(values)} seeds, {words}."
+    clause = f"but the sign of {all_of(changing)} changes" if changing else f"and the {signs} in each"
+    return f" This is the mean of {len(values)} seeds, {clause}."
 
 
 def read_embeddings(names: Sequence[str], values: Floats) -> str:
@@ -146,7 +146,7 @@ def read_features(names: Sequence[str], values: Floats, ranks: Sequence[float]) 
 def read_parts(parts: Sequence[str], size: int) -> str:
     """A sentence on the origin of an encoder's features, if they have parts of equal size."""
     each = size // max(1, len(parts))
-    named = [f"{place * each} to {(place + 1) * each - 1} {part}" for place, part in enumerate(parts)]
+    named = [f"{index * each} to {(index + 1) * each - 1} {part}" for index, part in enumerate(parts)]
     return f"Features by their origin: {'; '.join(named)}." if named else ""
 
 
@@ -200,11 +200,11 @@ def read_rank(variances: Floats, rank: float) -> str:
     """A sentence on the bars, and on how much of a low effective rank unequal variances explain.
     The rank may be 1.2 of 3 with correlations near 0. NaN: no rank.
     """
-    words = "Bars: each row's variance over the mean, that is, how large the prior lets its weights grow."
+    text = "Bars: each row's variance over the mean, that is, how large the prior lets its weights grow."
     if not (math.isfinite(rank) and np.isfinite(variances).all()):
-        return words
+        return text
     size, alone = len(variances), effective_rank(variances)
     return (
-        f"{words} Effective rank {rank:.2f} of {size}: unequal variances take {size - alone:.2f} from it, "
+        f"{text} Effective rank {rank:.2f} of {size}: unequal variances take {size - alone:.2f} from it, "
         f"relations {alone - rank:.2f}."
     )

@@ -52,7 +52,7 @@ class RelationsState:
     embeddings: Embeddings = field(default_factory=dict)
 
     @property
-    def of_prior(self) -> bool:
+    def is_learned(self) -> bool:
         """Whether the matrices were learned by the prior of MRN, and are not cosines of task embeddings."""
         return self.selection.mode != EMBEDDING
 
@@ -64,7 +64,7 @@ class RelationsState:
     @property
     def names(self) -> list[str]:
         """The titles of the runs' matrices."""
-        if self.of_prior:
+        if self.is_learned:
             return run_names(self.runs)
         return [f"{run.id} · {run.config.task_embedding} · seed {run.config.seed}" for run in self.runs]
 
@@ -184,13 +184,13 @@ def _player_data(url: str, identity: str, _state: RelationsState, _corner: Corne
         run_gradients(resources.store(), _state.runs[0]) if selection.gradients else None,
     )
     if selection.mode == EMBEDDING:
-        shown = replace(shown, panels=tuple(map(_of_cosines, shown.panels)))
+        shown = replace(shown, panels=tuple(map(_without_variances, shown.panels)))
     shades = resources.task_colours()
     frame = player_frame(shown, _state.steps, shades, blocks=selection.order == "task")
     return PlayerData(frame | {"id": identity}, player_numbers(shown, PLAYER, identity), order)
 
 
-def _of_cosines(panel: Panel) -> Panel:
+def _without_variances(panel: Panel) -> Panel:
     """A panel of cosines, without variances, since the vectors' lengths are not stored."""
     scale = "cosine" if panel.scale == "correlation" else panel.scale
     return replace(panel, scale=scale, variances=np.empty((0, 0)))

@@ -59,15 +59,15 @@ _OTHERWISE = {
 def explain_waiting(runs: Sequence[Run], *, alone: bool) -> None:
     """Draws why runs have no snapshot and what to do; `alone` if the page has nothing else."""
     for run in runs:
-        words = (
+        text = (
             "The first snapshot comes when training begins."
             if run.state in ACTIVE
             else "This run ended before its first snapshot. Choose another above, or retry this one on Runs."
         )
         if alone:
-            empty("No relations yet", words, page="runs/page.py", label="Runs", icon=":material/list_alt:")
+            empty("No relations yet", text, page="runs/page.py", label="Runs", icon=":material/list_alt:")
             return
-        st.caption(f"{escape(run_name(run))} has no relations yet and is left out. {words}")
+        st.caption(f"{escape(run_name(run))} has no relations yet and is left out. {text}")
 
 
 def draw_summary(state: RelationsState, views: Sequence[RelationsView], learned: Sequence[Relations]) -> None:
@@ -83,13 +83,13 @@ def draw_summary(state: RelationsState, views: Sequence[RelationsView], learned:
         seen = np.diagonal(gold)[state.shared.places[0]] > 0
         possible &= seen[:, None] & seen
     if not np.isfinite(values).all():
-        what = "covariance holds" if state.of_prior else "embeddings hold"
+        what = "covariance holds" if state.is_learned else "embeddings hold"
         text = f"The {what} values that are not numbers."
     elif state.view == "side":
-        if state.of_prior:
+        if state.is_learned:
             fixed |= np.array([not learns(run, mode) for run in runs])[:, None, None]
         text = read_difference(names, values, fixed, [run.id for run in runs])
-    elif not state.of_prior:
+    elif not state.is_learned:
         text = read_embeddings(names, values)
     elif mode == "task":
         text = read_tasks(names, values, possible)
@@ -100,11 +100,11 @@ def draw_summary(state: RelationsState, views: Sequence[RelationsView], learned:
     step = "" if state.at == len(state.steps.steps) - 1 else f"At step {state.steps.steps[state.at]:,}: "
     with st.container(key="relations_reading"):
         st.markdown(step + text)
-    if not state.of_prior:
+    if not state.is_learned:
         return
     config = runs[0].config
-    of_lstms = not (config.shared_dense or config.task_dense)
-    if mode == "feature" and of_lstms and (parts := read_parts(feature_parts(config.encoder), len(rows))):
+    is_recurrent = not (config.shared_dense or config.task_dense)
+    if mode == "feature" and is_recurrent and (parts := read_parts(feature_parts(config.encoder), len(rows))):
         st.caption(parts)
     drawn, learnable = (values, ~fixed) if state.view == "side" else (values.mean(axis=0)[None], possible)
     if size := read_size(mode, drawn, learnable, runs[0].facts.get("alignment")):
@@ -172,7 +172,7 @@ def run_warnings(state: RelationsState, views: Sequence[RelationsView]) -> None:
         if run.state in (RunState.FAILED, RunState.LOST, RunState.CANCELLED):
             word = STATES[run.state].word.lower()
             st.caption(f"{escape(run_name(run))}: {word}. Shown is what it learned up to step {run.step:,}.")
-        if not state.of_prior:
+        if not state.is_learned:
             continue
         series = curve_series([run], [_PENALTY])
         if (vanished := penalty_vanished(series[0] if series else None)) is not None:
@@ -183,8 +183,8 @@ def run_warnings(state: RelationsState, views: Sequence[RelationsView]) -> None:
                 "cannot vanish in this way.",
                 icon=":material/warning:",
             )
-    if state.of_prior:
-        for text in _of_runs(runs, [_limits(run, view) for run, view in zip(runs, views, strict=True)]):
+    if state.is_learned:
+        for text in _with_run_ids(runs, [_limits(run, view) for run, view in zip(runs, views, strict=True)]):
             st.info(text, icon=":material/info:")
     if state.steps.cut:
         last_step = state.steps.steps[-1]
@@ -204,11 +204,11 @@ def run_warnings(state: RelationsState, views: Sequence[RelationsView]) -> None:
 
 def describe_runs(runs: Sequence[Run]) -> None:
     """Draws prior, λ, alignment and learned covariances of the runs, equal texts once."""
-    for text in _of_runs(runs, [_description(run) for run in runs]):
+    for text in _with_run_ids(runs, [_description(run) for run in runs]):
         st.caption(text)
 
 
-def _of_runs(runs: Sequence[Run], texts: Sequence[str]) -> Iterator[str]:
+def _with_run_ids(runs: Sequence[Run], texts: Sequence[str]) -> Iterator[str]:
     """Each text once, without empty ones, with the runs that it is about where these are not all."""
     for text in filter(None, dict.fromkeys(texts)):
         ids = [str(run.id) for run, of_run in zip(runs, texts, strict=True) if of_run == text]
@@ -218,15 +218,15 @@ def _of_runs(runs: Sequence[Run], texts: Sequence[str]) -> Iterator[str]:
 def _description(run: Run) -> str:
     config, facts = run.config, run.facts
     learned = ", ".join(config.learn or ()) or "nothing; shown is how the heads correlate"
-    words = f"Prior {escape(config.prior)}, λ {number(config.lambda_)}, learned: {learned}."
+    text = f"Prior {escape(config.prior)}, λ {number(config.lambda_)}, learned: {learned}."
     if (related := facts.get("related")) and config.added_to is None:
         others = [task for task in config.tasks if task not in related]
-        words += f" It leaves out {escape(all_of(others))}, with heads of another shape."
+        text += f" It leaves out {escape(all_of(others))}, with heads of another shape."
     if not facts.get("alignment"):
-        return words
+        return text
     reason = facts.get("alignment_reason")
     because = f": {escape(reason.rstrip('.'))}" if reason else ""
-    return f"{words} Alignment **{escape(facts['alignment'])}**{because}."
+    return f"{text} Alignment **{escape(facts['alignment'])}**{because}."
 
 
 def _limits(run: Run, view: RelationsView) -> str:
@@ -268,9 +268,9 @@ def gold_agreement(state: RelationsState, views: Sequence[RelationsView]) -> Non
         for labels, between in (("labels", False), ("labels of different tasks", True))
         if (agreed := agreement(learned, gold, shared.rows, impossible, between=between)) is not None
     ]
-    words = f"Rank correlation of learned and gold: {'; '.join(parts)}." if parts else "Nothing varies."
+    text = f"Rank correlation of learned and gold: {'; '.join(parts)}." if parts else "Nothing varies."
     st.caption(
-        f"{words} 1: counting gold labels on the training words says the same. Labels of one task never "
+        f"{text} 1: counting gold labels on the training words says the same. Labels of one task never "
         "stand on the same word, so counted they repel each other."
     )
 
@@ -358,10 +358,10 @@ def how_to_read(mode: str, view: str) -> None:
             st.markdown(_EMBEDDINGS)
             return
         symbol, of = _ROWS[mode]
-        equation, words = _VIEWS[view]
+        equation, note = _VIEWS[view]
         st.markdown(f"Every cell is the correlation of {of} $i$ and $j$, from ${symbol}$:")
         st.latex(equation if view == "mean" else equation + rf", \qquad \Omega = {symbol}")
-        st.markdown(words + _COLOURS + PENALTY + _NUMBERS)
+        st.markdown(note + _COLOURS + PENALTY + _NUMBERS)
 
     fold(explain, key="how_to_read")
 

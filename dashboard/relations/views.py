@@ -415,11 +415,11 @@ def planted(run: Run, view: RelationsView) -> tuple[str, pd.DataFrame, float | N
     real = next((task for task in facts["tasks"] if task not in simulated), None)
     if real is None:
         return None
-    place = {name: index for index, name in enumerate(view.rows.names)}
+    index_of = {name: index for index, name in enumerate(view.rows.names)}
     ami = facts["ami"][facts["tasks"].index(real)]
     frame = pd.DataFrame(
         [
-            (task, alpha, information, float(view.matrix[place[real], place[task]]))
+            (task, alpha, information, float(view.matrix[index_of[real], index_of[task]]))
             for task, alpha, information in zip(facts["tasks"], facts["alphas"], ami, strict=True)
             if task != real
         ],

@@ -98,15 +98,15 @@ def with_task_added(run: Run) -> dict[str, str]:
 
 def _stop(ids: list[int]) -> None:
     """Stops one run at once, several after saying how many."""
-    words = (
+    text = (
         "Queued runs are taken off the queue; runs in progress save their state and end at their next step."
     )
     stop = partial(st.button, on_click=actions.perform, args=(control.stop_all, ids))
     if len(ids) == 1:
-        stop("Stop", icon=":material/stop:", type="tertiary", help=words)
+        stop("Stop", icon=":material/stop:", type="tertiary", help=text)
     elif ids:
         with st.popover("Stop", icon=":material/stop:", type="tertiary", key="stop_runs"):
-            st.markdown(words)
+            st.markdown(text)
             stop(f"Stop {plural(len(ids), 'run')}", type="primary")
 
 
@@ -155,7 +155,7 @@ def _keywords(runs: Sequence[Run]) -> None:
 def _delete(ids: list[int]) -> None:
     if not ids:
         return
-    words = plural(len(ids), "run")
+    text = plural(len(ids), "run")
     with st.popover(
         ":red[Delete]", icon=":material/delete:", type="tertiary", key="delete_runs", on_change="rerun"
     ) as popover:
@@ -166,5 +166,5 @@ def _delete(ids: list[int]) -> None:
         parts += [plural(lost.snapshots, "relation snapshot")] * bool(lost.snapshots)
         parts += [f"{size(lost.checkpoint_bytes)} of checkpoints"] * bool(lost.checkpoint_bytes)
         lost_text = all_of([*parts, "all curves and logs"])
-        st.markdown(f"Delete **{words}** for good: {lost_text}. This cannot be undone; archiving can.")
-        st.button(f"Delete {words}", type="primary", on_click=actions.delete, args=(ids,))
+        st.markdown(f"Delete **{text}** for good: {lost_text}. This cannot be undone; archiving can.")
+        st.button(f"Delete {text}", type="primary", on_click=actions.delete, args=(ids,))

@@ -225,8 +225,8 @@ def _selected(key: str) -> None:
         return  # from a table that has been replaced
     lines, before = st.session_state[_SHOWN][key]
     now = st.session_state[key]["selection"]["rows"]
-    dropped = {run for place in before if place not in now for run in lines[place].run_ids}
-    added = [run for place in now if place not in before for run in reversed(lines[place].run_ids)]
+    dropped = {run for index in before if index not in now for run in lines[index].run_ids}
+    added = [run for index in now if index not in before for run in reversed(lines[index].run_ids)]
     choose(list(dict.fromkeys([*(run for run in chosen() if run not in dropped), *added])))
 
 

@@ -104,11 +104,11 @@ class Table:
     def best(self, split: str, task: str) -> set[int]:
         """The places of the lines that are higher than each other one with the same share and score."""
         families: dict[tuple[float, str], dict[int, Mapping[int, float]]] = defaultdict(dict)
-        for place, line in enumerate(self.lines):
+        for index, line in enumerate(self.lines):
             if line.run is None and (split, task) in line.by_seed:
-                families[line.config.fraction, line.config.pos_score][place] = line.by_seed[split, task]
+                families[line.config.fraction, line.config.pos_score][index] = line.by_seed[split, task]
         highest = (highest_row(compare_rows(family)) for family in families.values())
-        return {place for place in highest if place is not None}
+        return {index for index in highest if index is not None}
 
 
 @dataclass(frozen=True)
@@ -278,13 +278,15 @@ def _told_apart(rows: Sequence[Sequence[Run]], columns: Sequence[str]) -> tuple[
         "Settings": _setting_texts(configs),
     }
     shared = {name: column[0] for name, column in texts.items() if len(set(column)) == 1}
-    words = {"λ": "λ {}", "Share": "{} of the data"}
-    parts = [words.get(name, "{}").format(text) for name, text in shared.items() if text not in ("", "100%")]
+    templates = {"λ": "λ {}", "Share": "{} of the data"}
+    parts = [
+        templates.get(name, "{}").format(text) for name, text in shared.items() if text not in ("", "100%")
+    ]
     if len({config.epochs for config in configs}) == 1:
         parts.append(plural(configs[0].epochs, "epoch"))
     cells = [
-        {name: column[place] for name, column in texts.items() if name not in shared}
-        for place in range(len(rows))
+        {name: column[index] for name, column in texts.items() if name not in shared}
+        for index in range(len(rows))
     ]
     return " · ".join(parts), cells
 

@@ -67,8 +67,8 @@ def _perform(act: Callable[..., list[Answer]], *args: Any, **options: Any) -> li
         answers = [Answer(0, False, str(error))]
     done = [answer for answer in answers if answer.done]
     several = f"{plural(len(done), 'run')} {_DONE.get(act, 'changed')}."
-    words = several if len(done) > 1 else "".join(answer.message for answer in done)
-    st.session_state[_REPORT] = words, [answer.message for answer in answers if not answer.done]
+    text = several if len(done) > 1 else "".join(answer.message for answer in done)
+    st.session_state[_REPORT] = text, [answer.message for answer in answers if not answer.done]
     st.session_state.pop(_UNDO, None)
     return [answer.run_id for answer in done]
 
@@ -108,16 +108,16 @@ def delete(runs: Sequence[int]) -> None:
 def undo_line() -> None:
     """Draws the last action with a button to undo it, if it can be undone."""
     if _UNDO in st.session_state:
-        words, undo = st.session_state[_UNDO]
+        text, undo = st.session_state[_UNDO]
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="undo_line"):
-            st.markdown(f":green[:material/check:] {words}", width="content")
+            st.markdown(f":green[:material/check:] {text}", width="content")
             st.button("Undo", icon=":material/undo:", type="tertiary", on_click=undo)
 
 
 def show() -> None:
     """Shows the last action once: a line for all successes, a line per refusal."""
-    words, refusals = st.session_state.pop(_REPORT, ("", []))
-    if words:
-        st.toast(escape(words), icon=":material/check:")
+    text, refusals = st.session_state.pop(_REPORT, ("", []))
+    if text:
+        st.toast(escape(text), icon=":material/check:")
     for refusal in refusals:
         st.toast(escape(refusal), icon=":material/error:")

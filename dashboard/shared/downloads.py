@@ -65,8 +65,10 @@ def csv_button(data: str | Callable[[], str], name: str, **look: Any) -> None:
 
 def csv_file(frame: pd.DataFrame) -> str:
     """The table as comma-separated values that a spreadsheet opens without taking a cell for a formula."""
-    words = frame.select_dtypes(exclude=["number", "bool", "datetime"])
-    guarded = frame.assign(**{name: words[name].map(spreadsheet_cell) for name in words.columns})
+    text_columns = frame.select_dtypes(exclude=["number", "bool", "datetime"])
+    guarded = frame.assign(
+        **{name: text_columns[name].map(spreadsheet_cell) for name in text_columns.columns}
+    )
     return guarded.rename(columns=spreadsheet_cell).to_csv(index=False)
 
 

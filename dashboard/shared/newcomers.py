@@ -15,12 +15,12 @@ from dashboard.shared.selection import address_of
 from dashboard.shared.states import problem
 
 
-def try_it(words: str, preset: LaunchPreset = TRY_IT) -> None:
+def try_it(text: str, preset: LaunchPreset = TRY_IT) -> None:
     """Draws the offer of an empty page: a sentence, and the card of a preset that the page answers."""
     with st.container(border=True, width=520):
         st.markdown(f"**{preset.title}**")
-        st.markdown(words)
-        st.caption(preset.words)
+        st.markdown(text)
+        st.caption(preset.description)
         launch_button(preset, "Try it", primary=True)
 
 

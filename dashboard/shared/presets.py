@@ -16,7 +16,7 @@ class LaunchPreset:
     """A question, the runs that answer it, and their description, for launching with one click."""
 
     title: str
-    words: str
+    description: str
     configs: tuple[RunConfig, ...]
 
 

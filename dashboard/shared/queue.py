@@ -83,9 +83,9 @@ def held_banner(store: Store, *, launching: bool = False) -> None:
             )
 
 
-def _banner(words: str, icon: str, label: str, act: Callable[..., list[Answer]], *args: str) -> None:
+def _banner(text: str, icon: str, label: str, act: Callable[..., list[Answer]], *args: str) -> None:
     left, right = st.columns([4, 1], vertical_alignment="center", gap="small")
-    left.warning(words, icon=icon)
+    left.warning(text, icon=icon)
     with right:
         _button(label, act, *args, icon=":material/play_circle:", width="stretch")
 

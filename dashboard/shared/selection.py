@@ -122,8 +122,8 @@ def choice(
     if isinstance(options, Mapping):
         # An address may hold a value that is not among the options until Streamlit drops it.
         layout["format_func"] = lambda value: options.get(value, str(value))
-    place = values.index(default) if default is not None else 0
-    picked: str = st.selectbox(label, values, place, key=key, bind="query-params", **layout)
+    index = values.index(default) if default is not None else 0
+    picked: str = st.selectbox(label, values, index, key=key, bind="query-params", **layout)
     return picked
 
 

@@ -17,12 +17,12 @@ def title(name: str, answers: str) -> None:
 
 
 def empty(
-    headline: str, words: str, *, page: str | None = None, label: str = "", icon: str | None = None
+    headline: str, text: str, *, page: str | None = None, label: str = "", icon: str | None = None
 ) -> None:
-    """Nothing to show yet: a card that says why, and a link. `headline` and `words` are our own Markdown."""
+    """Draws a card that explains an empty page, with a link. `headline` and `text` are Markdown."""
     with st.container(border=True):
         st.markdown(f"**{headline}**")
-        st.markdown(words)
+        st.markdown(text)
         if page is not None:
             st.page_link(page, label=label, icon=icon)
 

@@ -66,7 +66,7 @@ def launch_or_stop(study: Study, more: Sequence[tuple[str, StudyOptions, str]], 
             _launch(words, options, key)
 
 
-def _launch(words: str, options: StudyOptions, key: str) -> None:
+def _launch(title: str, options: StudyOptions, key: str) -> None:
     """Draws a button that queues the missing runs of these options, with count, time and command.
     Draws nothing if no run is missing.
     """
@@ -77,7 +77,7 @@ def _launch(words: str, options: StudyOptions, key: str) -> None:
     settings = resources.study_counts_by_setting(options)
     times = [setting.seconds for setting in settings if setting.seconds is not None]
     time = duration(sum(times)) if len(times) == len(settings) else "an unknown time"
-    st.markdown(f"**{words}**: {plural(missing, 'run')}, {time}.")
+    st.markdown(f"**{title}**: {plural(missing, 'run')}, {time}.")
     sure = True
     if len(times) < len(settings) or sum(times) > _HOUR_S:
         sure = st.checkbox(f"Launch {plural(missing, 'run')} that take {time}", key=f"sure_{key}")
@@ -97,5 +97,5 @@ def _start(options: StudyOptions) -> None:
         st.session_state[_PROBLEM] = options.study, str(error)
         return
     queued = resources.study_counts(options).active
-    words = f"{plural(queued, 'run')} of {options.study} queued; the others follow by themselves."
-    actions.toast(" ".join([words, *left_out]))
+    text = f"{plural(queued, 'run')} of {options.study} queued; the others follow by themselves."
+    actions.toast(" ".join([text, *left_out]))

@@ -111,9 +111,9 @@ def _answers(
 ) -> tuple[list[Answer], float]:
     taggers = [models().load(checkpoint).result() for paths in checkpoints for checkpoint in paths]
     began = time.perf_counter()
-    said = models().ask(taggers, sentences, texts) if sentences or texts else [([], []) for _ in taggers]
+    given = models().ask(taggers, sentences, texts) if sentences or texts else [([], []) for _ in taggers]
     seconds = time.perf_counter() - began
-    merged, pairs = [], iter(zip(taggers, said, strict=True))
+    merged, pairs = [], iter(zip(taggers, given, strict=True))
     for paths in checkpoints:
         system_taggers, system_said = zip(*(next(pairs) for _ in paths), strict=True)
         tagged, answered = zip(*system_said, strict=True)
@@ -136,9 +136,9 @@ def _answers(
 def reads_of(chosen_systems: Sequence[System]) -> list[Reads]:
     """The inputs of these systems' tasks, by their stored facts: words, sentences, texts, pairs."""
     runs = store().runs([run.id for system in chosen_systems for run in system.runs])
-    found = {KINDS[task["scheme"]].reads for run in runs for task in run.facts.get("tasks", ())}
+    known = {KINDS[task["scheme"]].reads for run in runs for task in run.facts.get("tasks", ())}
     every: list[Reads] = ["words", "sentence", "text", "pair"]
-    return [reads for reads in every if reads in found] or every[:1]
+    return [reads for reads in every if reads in known] or every[:1]
 
 
 def is_here(config: RunConfig) -> bool:

@@ -113,11 +113,11 @@ def _names(groups: Sequence[Sequence[Run]]) -> list[str]:
     names = differing([group[0].config for group in groups])
     for part in ("seed", "run"):
         for name in [name for name, count in Counter(names).items() if count > 1]:
-            alike = [place for place, other in enumerate(names) if other == name]
-            firsts = [groups[place][0] for place in alike]
+            alike = [index for index, other in enumerate(names) if other == name]
+            firsts = [groups[index][0] for index in alike]
             texts = [f"{part} {run.config.seed if part == 'seed' else run.id}" for run in firsts]
-            for place, text in zip(alike, texts, strict=True):
-                names[place] += f" · {text}" if len(set(texts)) > 1 else ""
+            for index, text in zip(alike, texts, strict=True):
+                names[index] += f" · {text}" if len(set(texts)) > 1 else ""
     return names
 
 
@@ -217,12 +217,12 @@ def _outline(
     for mistake in KINDS[scheme].mistakes(right, _labels(column)):
         note = "" if who or not KINDS[scheme].has_spans else _SHORT.get(mistake.kind, mistake.kind)
         start = who or f"{mistake.kind.capitalize()}; gold"
-        for place in range(mistake.start, mistake.end):
-            cell = replace(cells[place], differs=True, why=f"{start}: {right[place]}", note=note)
+        for index in range(mistake.start, mistake.end):
+            cell = replace(cells[index], differs=True, why=f"{start}: {right[index]}", note=note)
             if mistake.kind == MISSED:
-                first, last = place == mistake.start, place == mistake.end - 1
+                first, last = index == mistake.start, index == mistake.end - 1
                 cell = replace(cell, text=mistake.gold, inside=True, ghost=True, start=first, end=last)
-            cells[place] = cell
+            cells[index] = cell
 
 
 def about_confidence(chosen_systems: Sequence[System]) -> str:
@@ -302,17 +302,17 @@ def checked(
     wrong: list[dict[str, int]] = [{} for _ in sentences]
     off: list[dict[str, float]] = [{} for _ in sentences]
     for task, (gold, predicted) in stored.items():
-        annotated = [place for place, sentence in enumerate(sentences) if task in sentence.labels]
-        if [len(sentences[place].items_of(task)) for place in annotated] != [len(labels) for labels in gold]:
+        annotated = [index for index, sentence in enumerate(sentences) if task in sentence.labels]
+        if [len(sentences[index].items_of(task)) for index in annotated] != [len(labels) for labels in gold]:
             raise CorpusError(
                 f"The test sentences of {task} are not those that the run was tested on; the corpus has "
                 "changed since. Train the run again to see its mistakes."
             )
-        for place, true, guess in zip(annotated, gold, predicted, strict=True):
+        for index, true, guess in zip(annotated, gold, predicted, strict=True):
             if KINDS[schemes[task]].is_number:
-                off[place][task] = abs(float(true[0]) - float(guess[0]))
+                off[index][task] = abs(float(true[0]) - float(guess[0]))
             elif list(true) != list(guess):
-                wrong[place][task] = len(KINDS[schemes[task]].mistakes(true, guess))
+                wrong[index][task] = len(KINDS[schemes[task]].mistakes(true, guess))
     return [CheckedSentence(*each) for each in zip(sentences, wrong, off, strict=True)]
 
 

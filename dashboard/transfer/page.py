@@ -27,11 +27,11 @@ _SHARES_NOTHING = (
 
 title("Transfer", "Which task helps which: what a task gains by training beside another.")
 runs = finished_runs()
-of_pairs = groups(runs)
-if not of_pairs:
+groups_of_pairs = groups(runs)
+if not groups_of_pairs:
     nothing_yet()
     st.stop()
-group = pick_group(of_pairs)
+group = pick_group(groups_of_pairs)
 gains = group.gains
 sentence = st.container(key="transfer_answer")
 with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -34,9 +34,9 @@ def pick_pair(gains: Gains, default: Pair) -> Pair:
             st.session_state.pop(key, None)
             st.query_params.pop(key, None)
         # A default beside a value that a click on a cell has set is a warning of Streamlit's.
-        place = 0 if key in st.session_state else gains.tasks.index(task)
+        index = 0 if key in st.session_state else gains.tasks.index(task)
         label = "Main task" if key == "main" else "Auxiliary task"
-        st.selectbox(label, gains.tasks, index=place, key=key, bind="query-params", width=260)
+        st.selectbox(label, gains.tasks, index=index, key=key, bind="query-params", width=260)
     return st.session_state["main"], st.session_state["aux"]
 
 

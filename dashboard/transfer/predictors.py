@@ -76,8 +76,8 @@ def packaged() -> None:
     st.subheader("Twelve real tasks, measured before", anchor=False)
     st.markdown(escape(packaged_sentence(pairs)))
     at = [tasks.index(task) if task in tasks else None for task in chosen]
-    place = (at[0], at[1]) if at[0] is not None and at[1] is not None else None
-    pair_table(packaged_table(pairs, colours(tasks)), chosen=place, key="packaged", clicked=click)
+    cell = (at[0], at[1]) if at[0] is not None and at[1] is not None else None
+    pair_table(packaged_table(pairs, colours(tasks)), chosen=cell, key="packaged", clicked=click)
     if shown := [pair for pair in pairs if (pair.main, pair.aux) == chosen]:
         st.markdown(escape(f"{shown[0].sentence}, {plural(shown[0].seeds, 'seed')}."))
     st.caption(

@@ -42,12 +42,12 @@ def group_names(groups: Sequence[PairGroup]) -> list[str]:
         for group in groups
     ]
     apart = list(fields_apart([group.config for group in groups]))
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         if names.count(name) > 1:
             more = [
-                texts[place] for field, texts in apart if texts[place] and field not in ("tasks", "paradigm")
+                texts[index] for field, texts in apart if texts[index] and field not in ("tasks", "paradigm")
             ]
-            names[place] = " · ".join([name, *more, groups[place].key])
+            names[index] = " · ".join([name, *more, groups[index].key])
     return names
 
 
@@ -261,9 +261,9 @@ def course(curves: Sequence[MetricSeries], steps: Mapping[int, int]) -> Course |
     bins = np.arange(_BINS)
     seeds = []
     for curve in curves:
-        place = np.ceil(_BINS * curve.step / max(steps[curve.run_id], 1)).astype(int) - 1
+        bins_of_steps = np.ceil(_BINS * curve.step / max(steps[curve.run_id], 1)).astype(int) - 1
         known = pd.Series(curve.value).replace([np.inf, -np.inf], np.nan)
-        seeds.append(known.groupby(np.clip(place, 0, _BINS - 1)).mean().reindex(bins))
+        seeds.append(known.groupby(np.clip(bins_of_steps, 0, _BINS - 1)).mean().reindex(bins))
     binned = pd.DataFrame(seeds, columns=bins).dropna(axis=1, how="all")
     if binned.empty:
         return None
