@@ -336,8 +336,9 @@ def prepare(call: Call, template: Path, folder: Path) -> dict[str, str]:
 
 @contextlib.contextmanager
 def without_workers() -> Iterator[None]:
-    """No worker and no dashboard is started: a process that ends at once takes their place."""
+    """No worker and no dashboard is started: a process that ends at once takes their place, soon again."""
 
+    from jobs.queue import maintenance
     from jobs.worker import pool
     from jobs.worker.start import start as really_start
 
@@ -347,7 +348,12 @@ def without_workers() -> Iterator[None]:
     def run_dashboard(*_arguments: object) -> None:
         raise SystemExit(0)
 
-    with patch.object(pool, "start", start), patch("os.execv", run_dashboard):
+    with (
+        patch.object(pool, "start", start),
+        patch.object(maintenance, "FIRST_REST_S", 0.01),
+        patch("jobs.cli.launch._POLL_S", 0.05),
+        patch("os.execv", run_dashboard),
+    ):
         yield
 
 

@@ -56,6 +56,15 @@ def freeze(store: Store, pid: int) -> None:
         wait_for(lambda: all(thread.status() == psutil.STATUS_STOPPED for thread in threads))
 
 
+def command_lines() -> dict[psutil.Process, list[str]]:
+    """The children of this process with their command lines; not the ended ones of other tests."""
+    found = {}
+    for child in psutil.Process().children():
+        with suppress(psutil.Error):
+            found[child] = child.cmdline()
+    return found
+
+
 def watchers(pid: int) -> list[psutil.Process]:
     """The supervisors of that worker."""
     supervisors = []

@@ -24,8 +24,10 @@ IGNORED = -100
 """Label number of a word that a task is not annotated on, or whose label training never saw."""
 
 AT_ONCE = {"cpu": 2048, "cuda": 16_384}
-"""Subwords to predict at once, by kind of device. On a CPU larger batches are slower: memory of that size
-goes back to the system after every layer."""
+"""Subwords to predict at once, by kind of device.
+
+On a CPU larger batches are slower: memory of that size goes back to the system after every layer.
+"""
 
 _POOL = 50
 """Batches whose windows are sorted by length together: enough to pad little, few enough to stay random."""
@@ -48,6 +50,7 @@ class Batch:
     tasks (B,)         the task that each window is read for, where an encoder is told its task
     texts (m,)         which of the words are whole texts, or pairs of texts; None: none is
     word_counts (B,)   how many others belong to each window, in the processor's memory; None: all
+    has_mixed_windows  whether a sentence of words is also read as a whole
     pairs (m, 2)       their windows: that of the text or the first text, that of the second one or the same
     types (B, L)       1 in the second text of pairs that share a window, where the tokenizer has types
     scores (n, T)      the gold numbers, where a task has numbers and no labels
@@ -69,6 +72,7 @@ class Batch:
     tasks: Tensor | None = None
     texts: Tensor | None = None
     word_counts: Tensor | None = None
+    has_mixed_windows: bool = False
     pairs: Tensor | None = None
     types: Tensor | None = None
     scores: Tensor | None = None
@@ -198,7 +202,7 @@ class Batches:
         yield from (self._batch(windows, part if tasks else None) for windows, part in epoch[skip:])
 
     def one_of_each(self, rng: np.random.Generator) -> Iterator[Batch]:
-        """A batch of each task, where an epoch draws tasks, else of each corpus; epochs have such batches."""
+        """A batch of each task, where an epoch draws tasks, else of each corpus; all epochs have them."""
         for part, (windows, borders) in enumerate(zip(self._parts, self._borders, strict=True)):
             batches = self._cut(windows, borders, rng)
             drawn = batches[int(rng.integers(len(batches)))]
@@ -307,7 +311,7 @@ class Batches:
 
 
 class _Units:
-    """What is drawn as one: a window, or the two windows of a pair. (u,) each.
+    """The units that are drawn: windows, or the two windows of a pair. (u,) each.
 
     starts  the first window; sizes  how many windows; lengths  subwords of the longest of them
     """
@@ -337,7 +341,7 @@ class _Units:
 
 def _texts_of(
     known: TextWindows | None, windows: NDArray[np.int64], counts: NDArray[np.int64], mask: NDArray[np.bool_]
-) -> dict[str, Tensor]:
+) -> dict[str, Any]:
     """The fields of a batch that only whole texts have."""
     if known is None or not known.whole[windows].any():
         return {}
@@ -352,4 +356,5 @@ def _texts_of(
     types = mask & (np.arange(mask.shape[1]) >= known.second[windows][:, None])
     if types.any():
         fields["types"] = types.astype(np.int64)
-    return {name: torch.from_numpy(values) for name, values in fields.items()}
+    tensors = {name: torch.from_numpy(values) for name, values in fields.items()}
+    return {**tensors, "has_mixed_windows": bool((is_first_text & (counts > 1)).any())}

@@ -22,6 +22,7 @@ from jobs.engines.local import LocalEngine
 from jobs.reports.filter import parse_filter
 from tests.making import config
 from tests.patience import PATIENCE_S
+from tests.supervised import command_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -108,8 +109,8 @@ def test_a_password_is_in_no_command_line() -> None:
         started = next(
             (
                 child
-                for child in psutil.Process().children()
-                if any(part.startswith("jobs.") for part in child.cmdline())
+                for child, words in command_lines().items()
+                if any(part.startswith("jobs.") for part in words)
             ),
             None,
         )

@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import psutil
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -33,7 +32,7 @@ from jobs.worker.devices import gpu_count
 from jobs.worker.slots import free_slot, taken_slots
 from jobs.worker.standstill import ProgressFile, workers_folder
 from tests.making import OWNER, claimed, config
-from tests.supervised import wait_for
+from tests.supervised import command_lines, wait_for
 
 _ROOT = Path(__file__).resolve().parents[2]
 # This SQLite's own weakness may be told on any machine, and another test's server that others can reach; what
@@ -225,8 +224,8 @@ class TestQueue:
             assert engine.live_workers(store) == 1
             assert messages("queue") == []
         finally:
-            for child in psutil.Process().children():
-                if child.cmdline()[-1:] == idle[-1:]:
+            for child, words in command_lines().items():
+                if words[-1:] == idle[-1:]:
                     child.kill()
             wait_for(lambda: engine.live_workers(store) == 0)
 
