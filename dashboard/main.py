@@ -1,4 +1,4 @@
-"""What the browser shows: the login if there is one, the sidebar, and one of the pages. Served by app.py."""
+"""The entry page: the login if there is one, the sidebar, and one of the pages. Served by app.py."""
 
 from __future__ import annotations
 

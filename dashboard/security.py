@@ -1,4 +1,4 @@
-"""Who may use the laboratory: a login (Streamlit's OpenID Connect), and the check of Host and Origin.
+"""Access control: a login (Streamlit's OpenID Connect), and the check of Host and Origin.
 
 A login is demanded as soon as `secrets.toml` has a section `[auth]` or a list of people is given. Any mistake
 in these settings (an unreadable file, no list, no Authlib) keeps everybody out.
@@ -62,7 +62,7 @@ def admitted() -> bool:
 
 
 def account() -> None:
-    """In the sidebar: who is logged in, and the button to log out."""
+    """Draws the user and the button to log out, in the sidebar."""
     if demanded():
         with st.sidebar:
             st.button("Log out", icon=":material/logout:", type="tertiary", on_click=st.logout, key="log_out")
@@ -142,7 +142,7 @@ def _secrets(section: str) -> Mapping[str, Any]:
 
 
 def _has_logged_in(cookies: Mapping[str, str]) -> bool:
-    """Whether these cookies hold the signed login of somebody who may come in."""
+    """Whether these cookies hold the signed login of an admitted user."""
 
     def signed(name: str) -> bytes | None:
         value = cookies.get(name)

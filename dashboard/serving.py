@@ -1,4 +1,4 @@
-"""The server beside its pages: what it does at its start, and the headers of its answers."""
+"""The server of the pages: its start, and the headers of its answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _OWN_ONLY = (
 
 @asynccontextmanager
 async def ready(_app: st.App) -> AsyncIterator[None]:
-    """At the start: warn if others can use it without a login; import what pages need, in a thread."""
+    """Warns at the start if others can use it without a login, and imports libraries in a thread."""
     gc.set_threshold(100_000, 20, 50)  # Python looks for garbage as modules are imported: 2.2 s, or 1.7 s so
     set_umask()
     address = st.get_option("server.address")
@@ -83,8 +83,8 @@ _CONNECT = (
 
 
 class Headers:
-    """ASGI middleware: adds the Content-Security-Policy and caching headers to the answers, and to a page
-    where it connects to.
+    """ASGI middleware that adds the Content-Security-Policy and caching headers to the answers.
+    A page also gets the addresses that it may connect to.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -1,4 +1,4 @@
-"""The sidebar: what runs now, and the store in use. The product's name and the pages stand above."""
+"""The sidebar: the runs in progress, and the store in use, below the product's name and the pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dashboard.theme import LOGO
 
 
 def sidebar() -> None:
-    """Draw the sidebar, and a toast on what the last button did."""
+    """Draws the sidebar, and a toast on the last action."""
     st.logo(LOGO, size="large")
     actions.show()
     path = resources.store().name.removeprefix("sqlite:///")

@@ -21,7 +21,7 @@ _MARKED = re.compile(r"(?<![^\W_])_|_(?![^\W_])|--|www\.", re.IGNORECASE)
 
 
 def escape(text: object) -> str:
-    """User text as it stands, safe inside any Markdown that Streamlit renders.
+    """User text made safe inside any Markdown that Streamlit renders.
 
     Line breaks become spaces, since a label or a sentence is one line.
     """

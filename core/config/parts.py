@@ -129,7 +129,7 @@ class Sharing(BaseModel):
     )
     """The finished run over a frozen encoder that this run's one task is added to: its number, its checkpoint
     folder, or 'configuration:ID', the run of that configuration with the same seed. The heads of its tasks
-    stay; the new one begins at what they predict, and is drawn to it.
+    stay; the new one starts at, and is regularised towards, their prediction.
     """
     alignment: str | None = mrn_field("auto", "choice")
     """How the labels of different tasks meet in MRN: 'disjoint' keeps them apart, 'exact' joins equal names,

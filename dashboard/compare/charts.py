@@ -10,7 +10,7 @@ import numpy as np
 from core.evaluation.mistakes import label_name
 from core.figures import Chart, Figure, axis, named_axis, plotly_text, wrapped
 from core.tasks.confusion import NOTHING, OTHER_WORDS
-from dashboard.compare.closer_views import Guesses, Matrix
+from dashboard.compare.mistake_views import Guesses, Matrix
 from dashboard.theme import BACKGROUND, BORDER, MUTED, faint
 from jobs.reports.table import ResultTable
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.compare.answer import answer, summary_table
-from dashboard.compare.closer import closer_look
-from dashboard.compare.scope import scope, table_of
+from dashboard.compare.compared_runs import pick_compared_runs, table_of
+from dashboard.compare.comparison import answer, summary_table
+from dashboard.compare.mistakes import closer_look
 from dashboard.compare.views import differences
 from dashboard.shared.states import empty, title
 
@@ -18,7 +18,7 @@ if st.query_params.get("what") == "Studies":  # links of before Studies was a pa
     query = st.query_params.to_dict()
     st.switch_page("studies/page.py", query_params={k: v for k, v in query.items() if k != "what"})
 
-compared = scope()
+compared = pick_compared_runs()
 if compared is None:
     st.stop()
 

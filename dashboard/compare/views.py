@@ -1,4 +1,4 @@
-"""What may be said of differences: between two configurations, and over one encoder.
+"""The differences that Compare shows, between two configurations and over one encoder.
 
 Tested over seeds (paired t-test), corrected for all rows on a task, and over sentences (randomisation).
 """
@@ -28,8 +28,9 @@ Tested = Randomised | str
 
 @dataclass(frozen=True, kw_only=True)
 class Difference(Comparison):
-    """A row minus another on one task. `p_sentences` is corrected for the differences from the baseline;
-    `untested` says why there is no test over sentences.
+    """A row minus another on one task.
+    `p_sentences` is corrected for the differences from the baseline; `untested` is the reason why there is no
+    test over sentences.
     """
 
     row: ResultRow
@@ -49,19 +50,21 @@ def default_pair(table: ResultTable) -> tuple[str, str] | None:
     """
     if len(table.rows) < 2:
         return None
-    mrn = _of(table.rows, "mrn")
+    mrn = _rows_of(table.rows, "mrn")
     apart = [row for row in mrn if row.config.alignment == "disjoint"]
-    pair = None if _of(table.rows, "stl") else _most_alike([row for row in mrn if row not in apart], apart)
+    pair = (
+        None if _rows_of(table.rows, "stl") else _most_alike([row for row in mrn if row not in apart], apart)
+    )
     if pair is not None and confounds(pair[0].config, pair[1].config) == ("alignment",):
         return pair[0].key, pair[1].key
     for a, b in (("mrn", "mtl"), ("mrn", "stl"), ("mtl", "stl")):
-        if pair := _most_alike(_of(table.rows, a), _of(table.rows, b)):
+        if pair := _most_alike(_rows_of(table.rows, a), _rows_of(table.rows, b)):
             return pair[0].key, pair[1].key
     first, second = table.rows[:2]
     return second.key, first.key
 
 
-def _of(rows: Iterable[ResultRow], paradigm: str, encoder: str = "") -> list[ResultRow]:
+def _rows_of(rows: Iterable[ResultRow], paradigm: str, encoder: str = "") -> list[ResultRow]:
     """The rows of this paradigm, and of this encoder where one is named."""
     return [row for row in rows if row.config.paradigm == paradigm and encoder in ("", row.config.encoder)]
 
@@ -83,22 +86,21 @@ def _most_alike(
 
 
 def _steps(table: ResultTable) -> Iterator[tuple[ResultRow, ResultRow] | None]:
-    """What sharing adds, encoder by encoder: MTL over STL, MTL over MTL with one stack for all tasks, and MRN
-    over MTL, each by the rows most alike. Where an encoder has no STL, that of its family stands in.
+    """The steps of sharing for each encoder, each between the most similar rows.
+    They are MTL over STL, MTL over MTL with one stack for all tasks, and MRN over MTL. An encoder without STL
+    takes that of its family.
     """
     for rows in table.blocks.values():
         for encoder in dict.fromkeys(row.config.encoder for row in rows):
-            stl, mtl, mrn = (_of(rows, paradigm, encoder) for paradigm in ("stl", "mtl", "mrn"))
-            yield _most_alike(mtl, stl or _of(rows, "stl"))
+            stl, mtl, mrn = (_rows_of(rows, paradigm, encoder) for paradigm in ("stl", "mtl", "mrn"))
+            yield _most_alike(mtl, stl or _rows_of(rows, "stl"))
             if encoder != ONE_STACK:
-                yield _most_alike(mtl, _of(rows, "mtl", ONE_STACK))
+                yield _most_alike(mtl, _rows_of(rows, "mtl", ONE_STACK))
             yield _most_alike(mrn, mtl)
 
 
 def _transformer_pair(table: ResultTable) -> tuple[ResultRow, ResultRow] | None:
-    """The row with a transformer and the row without one that are the best on dev, among those with the most
-    tasks in common: dev says nothing of test.
-    """
+    """The best rows on dev with and without a transformer, of the pairs with the most common tasks."""
 
     def rank(pair: tuple[ResultRow, ResultRow]) -> tuple[int, float]:
         a, b = pair
@@ -143,8 +145,8 @@ _USUAL, _FEW = 5, 3
 
 
 def missing_seeds(rows: Sequence[ResultRow], configs: Mapping[int, RunConfig]) -> list[RunConfig]:
-    """The runs that some of these rows lack of the seeds that others have. Where all have the same one or two
-    seeds, those up to five seeds. `configs` are the descriptions of the rows' runs.
+    """The runs of these rows with seeds that only other rows have.
+    If all have the same one or two seeds, the seeds up to five. `configs` are the descriptions of the runs.
     """
     # By row and tasks, since STL has a run for each task: the newest description, and the seeds there are.
     known: dict[tuple[str, tuple[str, ...]], dict[int, RunConfig]] = defaultdict(dict)
@@ -191,8 +193,9 @@ def listed_seeds(seeds: Iterable[int]) -> str:
 
 @dataclass(frozen=True)
 class Step:
-    """Two rows that one question asks to compare, and the difference on each task: from one paradigm to the
-    next, from one stack for all tasks to another encoder over the same words, from words to a transformer.
+    """Two rows that one question compares, and their difference on each task.
+    A step goes from one paradigm to the next, from one stack for all tasks to another encoder over the same
+    words, or from words to a transformer.
     """
 
     a: ResultRow
@@ -213,7 +216,7 @@ class Step:
 
     @property
     def confounds(self) -> tuple[str, ...]:
-        """In what else the rows differ than in what the title names."""
+        """The fields in which the rows differ, except the fields in the title."""
         compared = ("encoder_training", "context_encoder") if self.asks_transformer else ()
         return confounds(self.a.config, self.b.config, ("paradigm", "encoder", *compared))
 
@@ -224,8 +227,8 @@ class Step:
 
 
 def sharing(table: ResultTable) -> list[Step]:
-    """For each encoder the steps from STL to MTL to MRN that its rows allow; of several the most alike. Last
-    the transformer against word vectors, where there are both.
+    """For each encoder the steps from STL to MTL to MRN, between its most similar rows.
+    The last step is the transformer against word vectors, if there are both.
     """
     pairs = [*((pair, False) for pair in _steps(table)), (_transformer_pair(table), True)]
     steps = (
@@ -321,7 +324,7 @@ def difference_sheet(
     *,
     remarks: bool = False,
 ) -> Sheet:
-    """A line per configuration and task, with remarks beside the verdicts where asked for."""
+    """A line per configuration and task, with remarks on the verdicts on request."""
     lines = []
     for delta in differences:
         p_values = map(p_entry, (delta.p, delta.p_sentences))

@@ -28,12 +28,12 @@ _NO_EVENTS: Mapping[str, Callable[[Any], None]] = {}
 
 
 def read_asset(name: str) -> str:
-    """The text of a script or style sheet beside this file."""
+    """The text of a script or style sheet in this folder."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def script(*names: str) -> str:
-    """Those scripts as one, after what all components share."""
+    """The named scripts as one text, after the code that all components share."""
     return "".join(map(read_asset, ("marks.js", *names)))
 
 
@@ -43,15 +43,15 @@ def plotly_url() -> str:
 
 
 def component_key(key: str) -> str:
-    """The key under which Streamlit keeps a component, whatever names of users are part of `key`; no two keys
-    get the same one. It holds no `__`, which Streamlit puts between a key and the name of an event.
+    """The unique key under which Streamlit keeps a component; `key` may contain names of users.
+    It holds no `__`, which Streamlit puts between a key and the name of an event.
     """
     # Single underscores between other characters stay, as our own keys have them.
     return re.sub("%|(?<![^_])_|_(?![^_])", lambda found: f"%{ord(found[0]):X}", key)
 
 
 def component(name: str, *, html: str | None = None, css: str | None = None, js: str, **look: Any) -> Mount:
-    """A component of this name, to be called for each place on a page where it stands."""
+    """Declares a component; the result is called at each place where a page draws it."""
     mount: Any = st.components.v2.component(name, html=html, css=css, js=js, **look)
 
     def draw(
@@ -65,7 +65,7 @@ def component(name: str, *, html: str | None = None, css: str | None = None, js:
 
 
 def _callback(key: str, name: str, then: Callable[[Any], None]) -> Callable[[], None]:
-    """Calls `then` with what the component's event of that name carries, if anything."""
+    """Returns a callback that passes the value of the component's event to `then`, if there is one."""
 
     def call() -> None:
         value = st.session_state[key].get(name)
@@ -133,8 +133,8 @@ class Click:
 
 @dataclass(frozen=True)
 class Zoom:
-    """The part of x that a reader looks at, shared at once by the charts of a `group` on the page, then told
-    to the server by `changed` (None: all of it). A new `revision` begins with `window`.
+    """The visible part of x, shared by the charts of a `group` on the page.
+    The server gets it through `changed` (None: all of it). A new `revision` begins with `window`.
     """
 
     group: str
@@ -144,7 +144,7 @@ class Zoom:
 
 @dataclass(frozen=True)
 class Picture:
-    """A request to save the chart as it stands, on white: `png` or `svg`. Each has an `id` of its own."""
+    """A request to save the chart as it is drawn, on white: `png` or `svg`. Each has a unique `id`."""
 
     id: int
     format: str
@@ -155,7 +155,7 @@ _THEMED = {TEXT: theme.TEXT, MUTED: theme.MUTED, BORDER: theme.BORDER, BACKGROUN
 
 
 def themed_json(figure: Figure) -> str:
-    """The figure as JSON, with the theme's colours in place of those of notebooks."""
+    """The figure as JSON, with the theme's colours instead of the colours for notebooks."""
     text: str = figure.to_json(validate=False)
     for colour, of_theme in _THEMED.items():
         text = text.replace(f'"{colour}"', f'"{of_theme}"')
@@ -205,8 +205,8 @@ def chart(
 
 @dataclass(frozen=True)
 class LegendRow:
-    """A configuration or a run of one: its name, and a text per column after it. A configuration also says
-    how it is drawn (`dash` as Plotly has it), and folds its runs.
+    """A configuration or one of its runs: its name, and a text for each further column.
+    A configuration also has its colour and `dash` (as in Plotly), and its folded runs.
     """
 
     key: str
@@ -226,8 +226,8 @@ def curve_legend(
     key: str,
     changed: Callable[[list[str]], None],
 ) -> None:
-    """The legend of all charts of a page as a table. A configuration shows or hides its lines, a run its own
-    where `runs_drawn`. `changed` gets the hidden keys.
+    """Draws the legend of all charts of a page as a table.
+    A configuration shows or hides its lines, a run its line if `runs_drawn`. `changed` gets the hidden keys.
 
     Plotly's own legend has no columns (states, seeds, last and best values), folds no runs, hides lines in
     one chart alone, and does not report what is hidden, which the address keeps.

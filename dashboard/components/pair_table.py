@@ -17,8 +17,8 @@ _mount = component(
 
 @dataclass(frozen=True)
 class PairCell:
-    """The number of a pair as text, and where it lies on the scale, in [-1, 1]; `grey` where that is not
-    decided. `title` says it in words.
+    """The number of a pair as text, and its position on the scale, in [-1, 1].
+    `grey`: the number is not decided. `title` is its description.
     """
 
     text: str
@@ -29,7 +29,7 @@ class PairCell:
 
 @dataclass(frozen=True)
 class PairRow:
-    """A main task: its name, its colour, a text beside its name, and the mean of its row."""
+    """A main task: its name, its colour, a text after its name, and the mean of its row."""
 
     name: str
     colour: str
@@ -39,9 +39,9 @@ class PairRow:
 
 @dataclass(frozen=True)
 class PairTable:
-    """Rows and columns are the same tasks; `cells` (T, T) has None for unknown pairs. `means` are those of
-    the columns, None where no means are shown. `low` and `high` name the ends of the scale, `grey` what grey
-    is; empty where nothing is.
+    """A table of pairs, whose rows and columns are the same tasks.
+    `cells` (T, T) has None for unknown pairs, `means` are the columns' (None: not shown). `low` and `high`
+    name the ends of the scale, `grey` the meaning of grey; empty if nothing is grey.
     """
 
     rows: Sequence[PairRow]

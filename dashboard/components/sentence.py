@@ -1,6 +1,6 @@
-"""Words in large type with one lane per task and run: spans as coloured underlines, other labels in small
-capitals, details of a word on hover, on touch and at the keyboard. And whole texts and pairs of texts, with
-what is said of each.
+"""Words with one lane per task and run, whole texts, and pairs of texts with their answers.
+
+Spans are coloured underlines, other labels small capitals; details of a word come on hover, touch and focus.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _mount = component(
 
 @dataclass(frozen=True)
 class Mark:
-    """One word's place in a lane: what is written there, and whether a span covers, opens or closes here.
+    """A word in a lane: its text, and whether a span covers it, opens or closes here.
 
     `title` says what it is on hover. `shares` are the best labels with their probabilities; the first is the
     one chosen, and says how sure the lane is of it. `differs` outlines the mark, `why` says on hover what is
@@ -92,7 +92,7 @@ def sentence(
 
 
 def lane_kind(scheme: str) -> str:
-    """The `kind` of a lane of such labels."""
+    """The `kind` of a lane for labels of this scheme."""
     return "spans" if KINDS[scheme].has_spans else "plain"
 
 
@@ -102,9 +102,9 @@ def marks(labels: Sequence[str], scheme: str) -> tuple[Mark, ...]:
         return tuple(Mark(label, label) for label in labels)
     cells = [Mark("", label) for label in labels]
     for span in spans(labels):
-        for place in range(span.start, span.end):
-            start, end = place == span.start, place == span.end - 1
-            cells[place] = Mark(span.type, labels[place], inside=True, start=start, end=end)
+        for index in range(span.start, span.end):
+            start, end = index == span.start, index == span.end - 1
+            cells[index] = Mark(span.type, labels[index], inside=True, start=start, end=end)
     return tuple(cells)
 
 
@@ -120,7 +120,7 @@ def _block(block: SentenceBlock, most_words: int) -> Mapping[str, Any]:
 
 
 def _mark(mark: Mark) -> Mapping[str, Any]:
-    """Only what the mark has, to send little."""
+    """The fields of a mark that are set, to send little."""
     fields: dict[str, Any] = {name: value for name, value in vars(mark).items() if value}
     if mark.shares:
         fields["shares"] = [[label, round(share, 4)] for label, share in mark.shares]
@@ -129,7 +129,7 @@ def _mark(mark: Mark) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Said:
-    """What is said of a text: `value` by `who` on a task of that colour; `differs` from what is annotated."""
+    """An answer on a text: `value` by `who` on a task of that colour; `differs` from the gold answer."""
 
     who: str
     value: str
@@ -145,7 +145,7 @@ class Said:
 
 @dataclass(frozen=True)
 class TextBlock:
-    """The words of a text, or of both texts of a pair, and what is said of them; `about` is said under it."""
+    """The words of a text, or of both texts of a pair, its answers, and `about`, a line below them."""
 
     tokens: Sequence[str]
     second: Sequence[str] | None
@@ -154,9 +154,7 @@ class TextBlock:
 
 
 def texts(blocks: Sequence[TextBlock], *, most_words: int = _MOST_OF_A_TEXT) -> None:
-    """Draw the blocks one under the other, the texts of a pair side by side. Of each text the first
-    `most_words` are drawn.
-    """
+    """Draws the blocks one under the other, the texts of a pair side by side, up to `most_words` each."""
     for block in blocks:
         with st.container(border=True, gap="xsmall"):
             if block.second is None:

@@ -1,4 +1,4 @@
-"""What runs say of a whole text or a pair: a group of rows for each task, a column for each run."""
+"""Answers on a whole text or a pair: a group of rows for each task, a column for each run."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ _mount = component(
 
 @dataclass(frozen=True)
 class Said:
-    """One run's answer as text: its label, with the probability of each label, or its number, with its place
-    on the scale in [0, 1]. `differs` outlines it, `why` says what is amiss.
+    """One run's answer as text: its label with all probabilities, or its number with its place on the scale.
+
+    The place is in [0, 1]. `differs` outlines the answer, `why` is the reason of a missing one.
     """
 
     text: str
@@ -30,7 +31,7 @@ class Said:
 
 @dataclass(frozen=True)
 class TaskAnswers:
-    """A task with an answer for each run, None of runs without it; `of` says what it reads.
+    """A task with an answer for each run, None for runs without it; `of` names its input.
 
     `labels` are those drawn, `more` how many are not. `ends` are those of a number's scale, else empty.
     `gold` is what is right, as text, and of a number its place on the scale.

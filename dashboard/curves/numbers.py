@@ -22,7 +22,7 @@ AXES: Mapping[str, str] = {"step": "Step", "epoch": "Epoch", "minutes": "Minutes
 
 @dataclass(frozen=True)
 class Metric:
-    """A kind of curve: where it is stored, what to call it and its total, its unit, and which end is good.
+    """A kind of curve: its stored name, its titles, its unit, and whether high or low is better.
 
     `percent`: a share in [0, 1], shown in percent. `best` is max, min, or empty where neither is good.
     """
@@ -142,8 +142,8 @@ def side_by_side(xs: Sequence[Floats], ys: Sequence[Floats]) -> tuple[Floats, Fl
 
 
 def kept(x: Floats, ys: Sequence[Floats], most: int) -> Places:
-    """The points, about `most`, that draw the same lines over the same x (rising): first, last, each
-    stretch's lowest and highest of every line, and one of each stretch's gaps.
+    """About `most` points that draw the same lines over the same x (rising).
+    They are the first, the last, each stretch's lowest and highest of every line, and one of its gaps.
     """
     if len(x) <= most:
         return np.arange(len(x))
@@ -167,17 +167,16 @@ def _extremes(y: Floats, starts: Places) -> Places:
 
 
 def positions(axis: str, step: NDArray[np.int64], epoch: Floats, seconds: Floats) -> Floats:
-    """Where the points of a curve lie on that axis, never falling: a resumed run's clock may have gone
-    back.
-    """
+    """The positions of a curve's points on that axis, never falling, though a resumed clock may go back."""
     x = {"step": step.astype(float), "epoch": epoch, "minutes": seconds / 60}[axis]
     return np.maximum.accumulate(x) if len(x) else x
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """What the lines of one colour share. `name` says what sets it apart, `rank` is its place among those
-    shown, which gives its colour; no two have the same key, name or rank.
+    """The properties of the lines of one colour.
+    `name` is the difference from other configurations, `rank` gives the colour. All keys, names and ranks
+    differ.
     """
 
     key: str
@@ -203,7 +202,7 @@ def configurations(runs: Sequence[Run]) -> Mapping[int, Configuration]:
 
 
 def tasks_of_seeds(runs: Sequence[Run]) -> Mapping[tuple[str, int], frozenset[str]]:
-    """The tasks of each configuration (by key) and seed: STL's are those of its runs together."""
+    """The tasks of each configuration (by key) and seed, which STL's runs have together."""
     configuration = configurations(runs)
     tasks: dict[tuple[str, int], frozenset[str]] = {}
     for run in runs:
@@ -213,8 +212,9 @@ def tasks_of_seeds(runs: Sequence[Run]) -> Mapping[tuple[str, int], frozenset[st
 
 
 def first_task(tasks: Sequence[str], runs: Sequence[Run]) -> str:
-    """Which of these to look at first: the whole (if it is among them) where it is of the same tasks in every
-    configuration and seed, else the first task that most runs have.
+    """The task to show first.
+    The whole, if offered, when all configurations and seeds have the same tasks; else the first task that
+    most runs have.
     """
     if TOTAL in tasks and len(set(tasks_of_seeds(runs).values())) <= 1:
         return TOTAL

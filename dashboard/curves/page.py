@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from core.store.records import ACTIVE
-from dashboard.curves.parts import curve_charts, curve_controls, offered
+from dashboard.curves.controls import curve_controls, offered
+from dashboard.curves.panels import curve_charts
 from dashboard.shared import resources
 from dashboard.shared.live import live
 from dashboard.shared.newcomers import try_it

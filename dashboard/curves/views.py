@@ -99,14 +99,14 @@ class Curve:
         if not len(known):
             return None, None
         best = known[(np.argmin if metric.best == "min" else np.argmax)(self.y[known])]
-        last_point, best_point = ((float(self.x[place]), float(self.y[place])) for place in (known[-1], best))
+        last_point, best_point = ((float(self.x[index]), float(self.y[index])) for index in (known[-1], best))
         return last_point, best_point
 
 
 @dataclass(frozen=True)
 class Group:
-    """A configuration's curves of one task: each run's (for the whole of STL each seed's), and those of the
-    seeds that count. `interpolated`: STL's runs had points at different x.
+    """A configuration's curves of one task: per run (per seed for the whole of STL), and per seed.
+    `interpolated`: STL's runs had points at different x.
     """
 
     configuration: Configuration
@@ -130,8 +130,9 @@ class Group:
 
 @dataclass(frozen=True)
 class CurvesView:
-    """The large panel, the small ones, and the legend: the large panel's groups, and empty ones of what is
-    in small panels only. `interpolated`: seeds had points at different x.
+    """The large panel, the small ones, and the legend.
+    The legend has the large panel's groups, and empty ones for small panels only. `interpolated`: seeds had
+    points at different x.
     """
 
     metric: Metric
@@ -160,15 +161,15 @@ def curves(
     may include (`jobs.reports.table.one_per_seed`).
     """
     by_id = {run.id: run for run in runs}
-    place = {run_id: place for place, run_id in enumerate(by_id)}
+    order = {run_id: order for order, run_id in enumerate(by_id)}
     configuration = configurations(runs)
     members: dict[str, dict[Configuration, list[Curve]]] = {}
-    for curve in sorted(series, key=lambda curve: place[curve.run_id]):
+    for curve in sorted(series, key=lambda curve: order[curve.run_id]):
         x = positions(reading.axis, curve.step, curve.epoch, curve.seconds)
         values = np.where(np.isfinite(curve.value), curve.value * (100 if metric.percent else 1), np.nan)
-        own = members.setdefault(curve.key.task, {}).setdefault(configuration[curve.run_id], [])
+        members_of = members.setdefault(curve.key.task, {}).setdefault(configuration[curve.run_id], [])
         y = smooth(values, reading.smoothing)
-        own.append(Curve((by_id[curve.run_id],), x, values, y, curve.epoch))
+        members_of.append(Curve((by_id[curve.run_id],), x, values, y, curve.epoch))
     groups = {
         task: [_group(reading, of, own_curves, conditions) for of, own_curves in members[task].items()]
         for task in dict.fromkeys((TOTAL, *tasks, *members))
@@ -253,14 +254,14 @@ def _lines(reading: Reading, group: Group) -> tuple[list[Line], bool]:
 
 
 def _kept_point(curve: Curve) -> Point | None:
-    """The last point of the epoch whose weights the run has kept."""
+    """The last point of the epoch whose weights were kept."""
     best_epoch = curve.runs[0].best_epoch
     if best_epoch is None or curve.epoch is None:
         return None
-    place = int(np.searchsorted(curve.epoch, best_epoch + 1e-9, "right")) - 1
-    if place < 0 or curve.epoch[place] <= best_epoch - 1 or np.isnan(curve.y[place]):
+    index = int(np.searchsorted(curve.epoch, best_epoch + 1e-9, "right")) - 1
+    if index < 0 or curve.epoch[index] <= best_epoch - 1 or np.isnan(curve.y[index]):
         return None
-    return float(curve.x[place]), float(curve.y[place])
+    return float(curve.x[index]), float(curve.y[index])
 
 
 def _panel(reading: Reading, task: str, lines: Sequence[Line], most: int) -> Panel:

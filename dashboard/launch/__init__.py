@@ -1,1 +1,1 @@
-"""The form of the Launch page: what it asks, and the runs it makes."""
+"""The Launch page: its form, and the runs that the form makes."""

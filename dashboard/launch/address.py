@@ -1,4 +1,4 @@
-"""What fills in the form (a preset, past runs, a link), and the form as a link and as a command.
+"""Filling the form from a preset, past runs or a link, and writing it as a link and as a command.
 
 The link is written by hand instead of by `bind="query-params"`: bound widgets would leave a dozen parameters
 on all other pages, and a key per corpus has no place in a link (docs/adr/0013-launch-link.md).
@@ -69,7 +69,7 @@ def columns_key(path: str) -> str:
 
 
 def fill(draft: Draft, runs: Sequence[int] = (), notes: Sequence[str] = ()) -> None:
-    """Sets every widget as `draft` has it; what it leaves out is as in a fresh form.
+    """Sets every widget from `draft`; fields that it does not set get their values in a fresh form.
 
     `runs` are those that it was cloned from, `notes` sentences on what could not be taken over.
     """
@@ -112,8 +112,8 @@ def fill_in_pairs() -> None:
 
 
 def fit_to(corpus: str, kinds: Sequence[TaskKind]) -> None:
-    """Where another corpus, with tasks of these kinds, was chosen since: sets what `start_for` says of it in
-    each field that was not changed. To be called before the widgets of these fields.
+    """Sets the unchanged fields for a newly chosen corpus with tasks of these kinds, by `start_for`.
+    To be called before the widgets of these fields.
     """
     state = st.session_state
     fitted, before = state.get(_FITTED, ("", {}))
@@ -149,7 +149,7 @@ def use_minilm() -> None:
 
 
 def filled_from() -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """The runs that the form was last filled in from, and sentences on what could not be taken over."""
+    """The runs that the form was last filled in from, and sentences on fields that were not copied."""
     source: tuple[tuple[int, ...], tuple[str, ...]] = st.session_state.get(_SOURCE, ((), ()))
     return source
 
@@ -213,7 +213,7 @@ def write_link(draft: Draft) -> None:
 
 
 def _widgets() -> dict[str, str]:
-    """What the form's widgets hold, by key."""
+    """The values of the form's widgets, by key."""
     return {
         str(key): str(value)
         for key, value in st.session_state.items()

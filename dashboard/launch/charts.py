@@ -17,7 +17,7 @@ _BINS = 10
 
 
 def numbers_by_split(counted: Mapping[Split, Mapping[str, int]]) -> dict[str, NDArray[np.float64]]:
-    """The numbers of each split, from how often each stands there; splits without any are left out."""
+    """The numbers of each split, repeated by their counts; splits without any are left out."""
     return {
         split: np.repeat(np.array(list(counts), dtype=float), list(counts.values()))
         for split, counts in counted.items()

@@ -68,8 +68,8 @@ _OWN_HELP = "CoNLL, lists of words, spans of annotation tools, texts and pairs. 
 
 @dataclass(frozen=True)
 class ChosenData:
-    """The corpus with its columns (of CoNLL files alone) and tasks; its summary, or why it has none. Where
-    `corpus` names several, the tasks of all and the summary of one.
+    """The corpus with its columns (CoNLL files only) and tasks, and its summary or the reason for none.
+    If `corpus` names several, the tasks of all and the summary of one.
     """
 
     corpus: str
@@ -80,7 +80,7 @@ class ChosenData:
 
     @property
     def kinds(self) -> tuple[TaskKind, ...]:
-        """The kinds of its tasks; of a corpus that has not been looked into those that the catalogue says."""
+        """The kinds of its tasks; for a corpus not read yet, the kinds in the catalogue."""
         if self.summary is not None:
             return tuple(KINDS[task.scheme] for task in self.summary.tasks)
         layout = CATALOGUE[self.corpus].hub_texts if self.corpus in CATALOGUE else None
@@ -218,7 +218,7 @@ def _sentences(path: str) -> str:
 
 
 def _deletion(path: Path, users: Sequence[Run]) -> None:
-    """A button that says what is deleted, and what the runs trained on it would lack."""
+    """Draws a button that names the data deleted, and the consequence for runs trained on it."""
     with st.popover(
         "Delete this upload", icon=":material/delete:", key="launch_own_delete", on_change="rerun"
     ) as popover:
@@ -285,19 +285,19 @@ def _columns_of_bases(path: str, bases: Collection[str]) -> tuple[str, ...] | No
 def _with_columns(dataset: str) -> str:
     """The name of a dataset with the columns to read, as they are found and may be changed here."""
     asked = HubName.read(dataset)
-    found = asked.columns
+    columns = asked.columns
     with suppress(CorpusError):  # which is told below
-        found = found or found_columns(dataset)
-    st.session_state.setdefault(columns_key(dataset), ", ".join(found))
+        columns = columns or found_columns(dataset)
+    st.session_state.setdefault(columns_key(dataset), ", ".join(columns))
     text = st.text_input(
         "Columns to read",
-        placeholder=f"as they are found: {', '.join(found)}" if found else "",
+        placeholder=f"as they are found: {', '.join(columns)}" if columns else "",
         key=columns_key(dataset),
         persist_state="session",
         help="COLUMN, or COLUMN:NAME, where NAME is tokens, text, text1, text2, score or the name of a task.",
     )
     names = _names(text)
-    return dataset if names in ((), found) else str(replace(asked, columns=names))
+    return dataset if names in ((), columns) else str(replace(asked, columns=names))
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -351,13 +351,13 @@ def _summarised(
 
 
 def examples_of(summary: CorpusSummary) -> str:
-    """What the corpus consists of, in the plural: `sentences`, `texts and pairs`."""
+    """The kinds of examples of the corpus, in the plural: `sentences`, `texts and pairs`."""
     return all_of(list(dict.fromkeys(KINDS[task.scheme].examples for task in summary.tasks)))
 
 
 def show_data(summary: CorpusSummary, colour: Mapping[str, str]) -> None:
-    """A sentence, text or pair for each group of tasks that is annotated together, with all its labels; in a
-    fold the other ones and how often each label occurs.
+    """Draws an example for each group of tasks annotated together, with all its labels.
+    A fold has the other examples, and the counts of labels.
     """
     first: dict[frozenset[str], Sentence] = {}
     others = [
@@ -383,7 +383,7 @@ def show_data(summary: CorpusSummary, colour: Mapping[str, str]) -> None:
 def _draw(
     samples: Sequence[Sentence], summary: CorpusSummary, colour: Mapping[str, str], *, key: str
 ) -> None:
-    """Sentences with a lane for each task, then texts and pairs with what is said of each."""
+    """Draws sentences with a lane for each task, then texts and pairs with their labels."""
     of_words = [_lanes(sample, summary, colour) for sample in samples if not sample.whole]
     if of_words:
         sentence(of_words, key=key, small=True, most_words=_SAMPLE_WORDS)
@@ -418,7 +418,7 @@ def _text(sample: Sentence, summary: CorpusSummary, colour: Mapping[str, str]) -
 
 
 def show_labels(summary: CorpusSummary, colour: Mapping[str, str]) -> None:
-    """A tab for each task: how often each of its labels stands in each split, or how its numbers lie."""
+    """Draws a tab for each task: the counts of its labels by split, or the distribution of its numbers."""
     names = [coloured(task.name, colour[task.name]) for task in summary.tasks]
     for tab, task in zip(st.tabs(names), summary.tasks, strict=True):
         if KINDS[task.scheme].is_number:
@@ -462,8 +462,8 @@ def _numbers(task: Task, counted: Mapping[Split, Mapping[str, int]], colour: str
 
 
 def label_counts(task: Task, counted: Mapping[Split, Mapping[str, int]]) -> pd.DataFrame:
-    """A row per label, of IOB2 per type of spans: the words, or spans, that have it in each split; the
-    commonest in training first.
+    """A row per label (per type of span for IOB2) with its words or spans in each split.
+    The most frequent in training comes first.
     """
     splits = [split.capitalize() for split in counted]
     counts = pd.DataFrame(counted).fillna(0).astype(int).set_axis(splits, axis="columns")

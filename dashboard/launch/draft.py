@@ -133,8 +133,8 @@ START: Mapping[str, str | tuple[str, ...]] = {
 
 
 def start_for(kinds: Sequence[TaskKind]) -> dict[str, tuple[str, ...]]:
-    """By field, what a fresh form holds instead of START on a corpus with tasks of these kinds, since START
-    makes runs that cannot train there.
+    """The values by field that a fresh form has instead of START for tasks of these kinds.
+    START makes runs that cannot train there.
     """
     if len(kinds) == 1:
         whole = {"encoder_training": ("full",)} if kinds[0].is_number else {}
@@ -149,7 +149,7 @@ _ORDER = (*_FIRST, *(name for name in LISTED if name not in _FIRST))
 
 @dataclass(frozen=True)
 class Draft(Sweep):
-    """The form as it stands: a sweep that may be unfinished. A field with an empty list takes its default."""
+    """The form's values: a sweep that may be unfinished. A field with an empty list takes its default."""
 
     tasks: tuple[str, ...] = ()
     lists: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
@@ -180,7 +180,7 @@ class Draft(Sweep):
 
 @dataclass(frozen=True)
 class Plan:
-    """The runs to launch; or by field a sentence on what is wrong with it."""
+    """The runs to launch, or by field a sentence on its error."""
 
     configs: tuple[RunConfig, ...] = ()
     problems: Mapping[str, str] = field(default_factory=dict)
@@ -221,8 +221,8 @@ def said(error: ConfigError) -> str:
 def applicable(
     lists: Mapping[str, str | tuple[str, ...]], reads: frozenset[str] | None = None
 ) -> frozenset[str]:
-    """The fields that at least one of the runs has, whose tasks read this (None: unknown). What is not chosen
-    yet counts as in a fresh form.
+    """The fields that at least one of the runs has, given the input of its tasks (None: unknown).
+    A field not chosen yet counts as in a fresh form.
     """
     fields = frozenset[str]().union(*(applicable_fields(*kind) for kind in _kinds(lists)))
     if reads is None:
@@ -234,7 +234,7 @@ def applicable(
 
 
 def _kinds(lists: Mapping[str, str | tuple[str, ...]]) -> Iterable[tuple[str, ...]]:
-    """Every combination of what decides which fields a run has, in the order of CONTEXT_FIELDS."""
+    """Every combination of the values that decide which fields a run has, in the order of CONTEXT_FIELDS."""
     return itertools.product(*(lists.get(name) or START[name] for name in CONTEXT_FIELDS))
 
 

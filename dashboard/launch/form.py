@@ -1,6 +1,4 @@
-"""The form, in the order a researcher thinks: data, tasks, encoder, paradigm with its prior,
-seeds, budget.
-"""
+"""The form: data, tasks, encoder, paradigm with its prior, seeds, budget."""
 
 from __future__ import annotations
 
@@ -114,7 +112,7 @@ def _picked(field: str) -> tuple[str, ...]:
     return tuple(option for option in OPTIONS[field] if option in st.session_state[key_of(field)])
 
 
-def typed(field: str, label: str | None = None, *, placeholder: str = "automatic", words: str = "") -> str:
+def typed(field: str, label: str | None = None, *, placeholder: str = "automatic", note: str = "") -> str:
     """A number, a name, or a list of them as one types it.
 
     Text, since Streamlit's number field has one fixed format for 2e-4 and 256, and takes no list.
@@ -123,15 +121,15 @@ def typed(field: str, label: str | None = None, *, placeholder: str = "automatic
     return st.text_input(
         label or field_label(field),
         placeholder=_UNSET.get(field, placeholder) if default is None else str(START[field]),
-        help=f"{words} {escape(FIELD_HELP[field].sentence)}".strip(),
+        help=f"{note} {escape(FIELD_HELP[field].sentence)}".strip(),
         key=key_of(field),
         persist_state="session",
     ).strip()
 
 
 def show_source(added: Run | None, corpus: str) -> None:
-    """What the form was filled in from, or the run that it adds a task to, with the way back; and what could
-    not be taken over.
+    """Draws the source of the form's values, a way back, and the fields that were not copied.
+    The source is past runs, or the run that a task is added to.
     """
     runs, sentences = filled_from()
     if added is not None:
@@ -150,7 +148,7 @@ _Slots = dict[str, DeltaGenerator]
 
 @contextmanager
 def _field(slots: _Slots, field: str, place: DeltaGenerator | None = None) -> Iterator[None]:
-    """Where a field is drawn, in `place` if there is one; below it room for what is wrong with it."""
+    """Draws a field, in `place` if there is one, with room below it for its error."""
     with place or nullcontext():
         slots[field] = st.container(gap="xxsmall")
     with slots[field]:
@@ -158,9 +156,7 @@ def _field(slots: _Slots, field: str, place: DeltaGenerator | None = None) -> It
 
 
 def form() -> tuple[Draft, _Slots]:
-    """Draws the form; returns what it holds, and by field the place for a sentence on what is
-    wrong with it.
-    """
+    """Draws the form and returns its values, and by field the place for its error."""
     for field, start in START.items():
         st.session_state.setdefault(key_of(field), start if isinstance(start, str) else list(start))
     slots: _Slots = {}
@@ -217,9 +213,9 @@ def form() -> tuple[Draft, _Slots]:
     return draft, slots
 
 
-def captions(words: Mapping[str, str]) -> None:
-    """What each of the chosen options is."""
-    st.caption("  \n".join(f"**{escape(name)}** {escape(text)}" for name, text in words.items()))
+def captions(texts: Mapping[str, str]) -> None:
+    """A description of each of the chosen options."""
+    st.caption("  \n".join(f"**{escape(name)}** {escape(text)}" for name, text in texts.items()))
 
 
 def _tasks(data: ChosenData, colour: Mapping[str, str], added: Run | None) -> tuple[str, ...]:
@@ -248,7 +244,7 @@ def _tasks(data: ChosenData, colour: Mapping[str, str], added: Run | None) -> tu
 
 
 def _task_groups() -> str:
-    """Which of the tasks are trained together: the name of such groups, or the groups as they are typed."""
+    """Draws the choice of the tasks that train together: a named grouping, or typed groups."""
     options = {name: words.capitalize() for name, words in GROUPINGS.items()}
     st.session_state.setdefault(key_of(TASK_GROUPS), "all")
     chosen: str = st.selectbox(
@@ -298,9 +294,9 @@ def _picked_or_typed(field: str, placeholder: str) -> tuple[str, ...]:
     )
 
 
-def _known(names: Iterable[str], words: Mapping[str, str]) -> dict[str, str]:
-    """What is known of those names, each once."""
-    return {name: words[name] for name in dict.fromkeys(names) if name in words}
+def _known(names: Iterable[str], texts: Mapping[str, str]) -> dict[str, str]:
+    """The known descriptions of the names, each once."""
+    return {name: texts[name] for name in dict.fromkeys(names) if name in texts}
 
 
 def _prior(
@@ -309,7 +305,7 @@ def _prior(
     labels: Mapping[str, Sequence[str]],
     problems: dict[str, str],
 ) -> _Lists:
-    """What MRN asks. What is wrong with the file of a mapping goes to `problems`."""
+    """Draws the fields of MRN. An error in the file of a mapping goes to `problems`."""
     with st.container(border=True, gap="small"):
         left, right = st.columns(2)
         with _field(slots, "prior", left):
@@ -321,7 +317,7 @@ def _prior(
                 "lambda",
                 "λ, strength of the prior",
                 placeholder=", ".join(["automatic", *map(number, strengths)]),
-                words="One number, or a list such as 0.01, 0.1.",
+                note="One number, or a list such as 0.01, 0.1.",
             )
             fold(lambda: say("strength"), key="what_is_this", label="What does λ do?")
         added: _Lists = {}
@@ -330,7 +326,7 @@ def _prior(
                 added["added_to"] = typed(
                     "added_to",
                     placeholder="the number of a finished run",
-                    words="The run must have heads over the same frozen encoder.",
+                    note="The run must have heads over the same frozen encoder.",
                 )
         with _field(slots, "alignment"):
             alignments = picks("alignment", "Alignment, Aₜ")
@@ -366,8 +362,8 @@ def _mapping(labels: Mapping[str, Sequence[str]]) -> str:
         on_click="ignore",
         disabled=not labels,
         key="launch_template",
-        help="All labels of the chosen tasks, each with a general label of its own name: change that column. "
-        "A corpus from the Hub must have been looked into.",
+        help="All labels of the chosen tasks. Edit the column *general*. A corpus "
+        "from the Hub must have been looked into.",
     )
     if file is not None:
         # The uploader forgets its file on another page; what is kept is found there again.
@@ -392,7 +388,7 @@ def _budget(slots: _Slots) -> _Lists:
     values: _Lists = {}
     for (field, text), column in zip(words.items(), st.columns(3), strict=True):
         with _field(slots, field, column):
-            values[field] = typed(field, FIELD_HELP[field].label, words=text)
+            values[field] = typed(field, FIELD_HELP[field].label, note=text)
     return values
 
 
@@ -454,12 +450,12 @@ def _default_text(value: Any) -> str:
 
 
 def anchor(field: str) -> str:
-    """The id of the place beside a field that says what is wrong with it."""
+    """The id of the place for a field's error."""
     return f"problem-{field}"
 
 
 def show_error(slot: DeltaGenerator, field: str, sentence: str) -> None:
-    """One sentence beside the field that is wrong, and the place that the plan links to."""
+    """Draws a field's error, to which the plan links."""
     with slot.container(gap=None):
         st.html(f'<span id="{anchor(field)}" tabindex="-1" style="scroll-margin-top: 9rem"></span>')
         st.markdown(f":orange[:material/error: {escape(sentence)}]")

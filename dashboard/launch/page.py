@@ -1,4 +1,4 @@
-"""Launch: describe an experiment; see what it makes and how long it takes; start it."""
+"""Launch: describe an experiment, see its runs and their time, start it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def preset_cards() -> None:
     for column, preset in zip(columns, QUESTIONS, strict=True):
         with column.container(border=True, height="stretch", gap="xxsmall"):
             st.markdown(f"**{preset.title}**")
-            st.caption(preset.words)
+            st.caption(preset.description)
             st.space("stretch")
             launch_button(preset, "Try it" if preset is TRY_IT else f"Launch {len(preset.configs)} runs")
     with last.container(border=True, height="stretch", gap="xxsmall"):
@@ -52,7 +52,12 @@ def preset_cards() -> None:
             for table in tables:
                 key = f"fill_{table.title}"
                 st.button(
-                    table.title, help=table.words, on_click=fill, args=(table.form,), key=key, type="tertiary"
+                    table.title,
+                    help=table.description,
+                    on_click=fill,
+                    args=(table.form,),
+                    key=key,
+                    type="tertiary",
                 )
 
 

@@ -1,4 +1,4 @@
-"""STL, MTL and MRN spelled out and drawn: which weights tasks share, and what joins their heads."""
+"""STL, MTL and MRN explained and drawn: the weights that tasks share, and the links of their heads."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _GREY = "#7F8A93"  # reads on the light and on the dark page
 
 
 def paradigms() -> None:
-    """For each its picture, its name and a sentence; beside each other where there is room."""
+    """Draws the picture, name and description of each paradigm, in a row if there is room."""
     with st.container(horizontal=True, gap="medium"):
         for paradigm in PARADIGMS:
-            name, words = _WORDS[paradigm]
+            name, text = _WORDS[paradigm]
             with st.container(horizontal=True, vertical_alignment="center", wrap=False, width=_TOGETHER):
-                st.image(picture(paradigm), width=140, alt=f"{PARADIGM_NAMES[paradigm]}: {words}")
+                st.image(picture(paradigm), width=140, alt=f"{PARADIGM_NAMES[paradigm]}: {text}")
                 with st.container(gap=None):
                     st.markdown(f"**{PARADIGM_NAMES[paradigm]}** {name}")
-                    st.caption(words)
+                    st.caption(text)
 
 
 def picture(paradigm: str) -> str:
@@ -61,6 +61,6 @@ def _encoder(left: float, width: float) -> str:
     return f'<rect {place} fill="{_GREY}" fill-opacity="0.12"/>' + _text(left + width / 2, 70, "encoder")
 
 
-def _text(x: float, y: float, words: str, colour: str = _GREY) -> str:
+def _text(x: float, y: float, text: str, colour: str = _GREY) -> str:
     look = f'font-family="system-ui, sans-serif" font-size="9" text-anchor="middle" fill="{colour}"'
-    return f'<text x="{x}" y="{y}" {look} stroke="none">{words}</text>'
+    return f'<text x="{x}" y="{y}" {look} stroke="none">{text}</text>'

@@ -1,4 +1,4 @@
-"""Beside the form: the runs it makes, their time and warnings, the button, their list."""
+"""The plan next to the form: its runs, their time and warnings, the launch button, their list."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def launch_warnings(
     paused: bool = False,
     priority: int = 0,
 ) -> list[str]:
-    """What to know before runs are launched: Markdown of our own, the weightiest first.
+    """Warnings on these runs as Markdown, the most important first.
 
     `counts` are the runs of the store by state and `left` the seconds until they have ended, if known;
     `paused` says whether the queue is, `priority` is that of the runs to be launched.
@@ -79,7 +79,7 @@ _HASHED: dict[str | type[Any], Callable[[Any], Any]] = {tuple: hash}
 
 @st.cache_data(max_entries=64, ttl=300, show_spinner=False, hash_funcs=_HASHED)
 def checked(configs: tuple[RunConfig, ...]) -> tuple[str, ...]:
-    """Whether these runs can be trained here, and what to know before. Raises MRNLabError."""
+    """Warnings on these runs. Raises MRNLabError if they cannot be trained here."""
     return check(configs)
 
 
@@ -110,7 +110,7 @@ _REUSE = "launch_reuse"
 
 
 def launch_plan(draft: Draft, planned: Plan, slots: Mapping[str, DeltaGenerator]) -> None:
-    """Draws the plan; what is wrong with a field is written in its slot, and linked to from here."""
+    """Draws the plan, and links to the errors of fields, which are written into their slots."""
     if planned.problems:
         st.subheader("Not ready yet", anchor=False)
         _problems(planned.problems, slots)
@@ -138,7 +138,7 @@ def _field_of(error: MRNLabError) -> str:
 
 
 def _problems(problems: Mapping[str, str], slots: Mapping[str, DeltaGenerator]) -> None:
-    """Each sentence here and beside its field, to which a link leads; the Tab key goes on from there."""
+    """Draws each error here, with a link to its field, and next to its field."""
     for field, sentence in problems.items():
         jump = ""
         if field in slots:
@@ -241,7 +241,7 @@ def _launch(draft: Draft, configs: Sequence[RunConfig], reuse: bool) -> None:
 
 
 def _launched(configs: Sequence[RunConfig]) -> None:
-    """What the button made of these very runs, until the form says something else."""
+    """Draws the runs that the button made from these values, until the form changes."""
     launched_configs, launched = st.session_state.get(_LAUNCHED, ((), None))
     if launched_configs != configs:
         return
@@ -274,8 +274,8 @@ def _table(rows: Sequence[Mapping[str, str]]) -> None:
 def plan_rows(
     configs: Sequence[RunConfig], stored: Sequence[Run | None], time: Cost | None
 ) -> list[dict[str, str]]:
-    """A row per configuration: its name, its runs, the time that its new ones take. The times are those of
-    `time` and add up to its total, however many runs train at once.
+    """A row per configuration: its name, its runs, the time of its new ones.
+    The times add up to the total of `time`, however many runs train at once.
 
     `stored` has for each run the one used in its place, `time` the estimate for the others, in order.
     """

@@ -15,7 +15,7 @@ class FormPreset:
     """A form that one click fills in."""
 
     title: str
-    words: str
+    description: str
     form: Draft
 
 
@@ -25,7 +25,7 @@ _ENCODERS = ("bert-base-cased", "bert-base-cased+bilstm", "roberta-base")
 def _table(
     corpus: str, tasks: tuple[str, ...], preset: str = "dissertation", **lists: str | tuple[str, ...]
 ) -> Draft:
-    """A form with all settings of a preset and five seeds; `lists` say what is otherwise."""
+    """A form with all settings of a preset and five seeds; `lists` override them."""
     shared = {
         name: (value_text(value),) if name in OPTIONS else value_text(value)
         for name, value in PRESETS[preset].items()

@@ -1,4 +1,4 @@
-"""What the browser draws on Relations: the player's names and numbers, a pair's line.
+"""The data that the browser draws on Relations: the player's names and numbers, a pair's line.
 
 The player gets everything but the numbers as JSON, and the numbers as bytes (docs/adr/0009-matrix-player.md).
 """
@@ -24,8 +24,9 @@ _SEED = "#8A939B"
 
 
 def player_numbers(picture: Picture, name: str, identity: str) -> bytes:
-    """All matrices at all steps: the length of a JSON header, the header, integers (little-endian), and after
-    a panel's integers its variances in float32.
+    """All matrices at all steps as bytes.
+    They are the length of a JSON header, the header, integers (little-endian), and after a panel's integers
+    its variances in float32.
 
     The largest integer stands for the panel's limit, the smallest for NaN. A correlation is off by at most
     1/65,534, a mean of a block of features by 1/254. Of symmetric matrices the upper triangle is sent.
@@ -59,8 +60,8 @@ def _integers(values: Floats, limit: float, dtype: np.dtype[Any]) -> NDArray[np.
 def player_frame(
     picture: Picture, steps: AlignedSteps, colours: Mapping[str, str], *, blocks: bool
 ) -> dict[str, Any]:
-    """Everything but the numbers. `colours` are the tasks'. `blocks`: rows of the same tasks stand together,
-    so their blocks get borders and names.
+    """The player's data without its numbers. `colours` are the tasks'.
+    `blocks`: rows of the same tasks are neighbours, so their blocks get borders and names.
     """
     mode, rows, columns = picture.mode, picture.rows, picture.columns
     named = mode != "feature" or blocks or rows.block == columns.block == 1
@@ -138,8 +139,8 @@ def pair_chart(
     unit = "%{x}% of training" if by_share else "step %{x:,}"
     if mean:
         _add_mean(chart, xs[0], np.stack([line.values for line in lines]), unit)
-    for place, (line, x) in enumerate(zip(lines, xs, strict=True)):
-        colour = MUTED if mean else ramp(place) if several else TEXT
+    for index, (line, x) in enumerate(zip(lines, xs, strict=True)):
+        colour = MUTED if mean else ramp(index) if several else TEXT
         name = f"run {line.run_id}, seed {line.seed}"
         chart.add(
             "scatter",
@@ -147,7 +148,7 @@ def pair_chart(
             y=line.values.astype(np.float32),
             mode="lines" if mean else "lines+markers",
             name="each seed" if mean else name,
-            showlegend=not mean or place == 0,
+            showlegend=not mean or index == 0,
             line={"color": colour, "width": 1 if mean else 1.8},
             marker={"size": 4, "color": colour},
             hovertemplate=f"{name}, {unit}: %{{y:.3f}}<extra></extra>",

@@ -1,5 +1,6 @@
-"""The matrices that the player shows, each at every step: of one run, of several, of two and their
-difference, of seeds their mean and spread, the gold labels beside.
+"""The matrices that the player shows, each at every step.
+
+They are of one run, of several, of two with their difference, of seeds with mean and spread, or gold labels.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ class Picture:
 
 
 def arrangement(mode: str, shared: SharedRows, last: Sequence[Relations], order: str) -> Places:
-    """The shared rows in the order drawn: by task, or clustered by their correlations at the last step, so
-    that rows keep their places while the steps are played.
+    """The shared rows in the order drawn: by task, or clustered by the correlations at the last step.
+    Rows keep their places while the steps are played.
     """
     if order != "cluster":
         return together(shared.rows)
@@ -92,9 +93,9 @@ def picture(
     gold: Floats | None = None,
     gradients: Floats | None = None,
 ) -> Picture:
-    """The panels of a view. `names` are the runs', `order` the shared rows as drawn; `corner` is that of the
-    part of the features drawn, `gold` is (C, C) in the first run's own order, `gradients` (T, T) are the
-    cosines of its tasks.
+    """The panels of a view. `names` are the runs', `order` the shared rows as drawn.
+    `corner` is the first cell of the part of the features drawn, `gold` is (C, C) in the first run's order,
+    `gradients` (T, T) are the cosines of its tasks.
     """
     drawn, size = shared.rows.at(order), len(order)
     most = size if mode != "feature" else _MOST_ALONE if view == "one" else _MOST_BESIDE
@@ -137,8 +138,10 @@ def _combined(learned: list[Panel], view: str) -> list[Panel]:
     if view == "mean":
         values = np.stack([panel.values for panel in learned])
         seeds, spread = f"over {len(values)} seeds", values.std(axis=0, ddof=1)
-        own = np.mean([panel.variances for panel in learned], axis=0)
-        mean = replace(learned[0], title=f"Mean {seeds}", values=values.mean(axis=0), steps=(), variances=own)
+        variances_mean = np.mean([panel.variances for panel in learned], axis=0)
+        mean = replace(
+            learned[0], title=f"Mean {seeds}", values=values.mean(axis=0), steps=(), variances=variances_mean
+        )
         return [mean, Panel(f"SD {seeds}", "spread", _limit(spread), spread, mean.impossible)]
     if len(learned) == 2:
         a, b = learned
@@ -181,8 +184,9 @@ def _cells(learned: Relations, mode: str, rows: Places, columns: Places, block: 
 
 
 def _feature_blocks(learned: Relations, rows: Places, columns: Places, block: int) -> Floats:
-    """Means of the feature correlations without the D × D matrix: the mean of g_i·g_j over a block is the
-    product of the mean g_i and the mean g_j. On the diagonal R is 1, so what |g_i|² lacks of it is added.
+    """Means over blocks of the feature correlations, without the D × D matrix.
+    The mean of g_i·g_j over a block is the product of the mean g_i and the mean g_j. On the diagonal R is
+    1, so 1 − |g_i|² is added.
     """
     scale, unit = learned.unit_rows()
     left, height = _sums(unit[rows], block)

@@ -1,12 +1,12 @@
-"""Relations: what MRN learned of tasks, labels and features, at any step of training."""
+"""Relations: the learned relations of tasks, labels and features, at any step of training."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.relations.notes import how_to_read
-from dashboard.relations.panels import draw, refresh_interval
-from dashboard.relations.state import mrn_runs, select
+from dashboard.relations.controls import mrn_runs, select
+from dashboard.relations.pairs import draw, refresh_interval
+from dashboard.relations.summary import how_to_read
 from dashboard.shared.live import live
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.presets import SCARCE

@@ -1,4 +1,4 @@
-"""What the Relations page says of runs: aligned steps, shared rows, strongest pairs, covariances in numbers.
+"""The values of the Relations page: aligned steps, shared rows, strongest pairs, covariances.
 
 A run's matrix is square; its rows are tasks, labels or features. Rows shared by runs are found by name.
 """
@@ -60,7 +60,7 @@ class AlignedSteps:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """What one run had learned at each snapshot."""
+    """One run's learned relations at each snapshot."""
 
     run: Run
     keys: tuple[SnapshotKey, ...]
@@ -126,7 +126,7 @@ def rows_of(run: Run, mode: str, learned: Relations) -> Rows:
 
 
 def shared_rows(all_rows: Sequence[Rows]) -> SharedRows:
-    """The rows of the same name, which are those of the same meaning: `pos:NN`, or a task."""
+    """The rows that all runs have, by name: `pos:NN`, or a task."""
     common = set(all_rows[0].names).intersection(*(rows.names for rows in all_rows[1:]))
     names = [name for name in all_rows[0].names if name in common]
     where = [{name: place for place, name in enumerate(rows.names)} for rows in all_rows]
@@ -185,8 +185,8 @@ def signed(value: float, digits: int = 2) -> str:
 
 @dataclass(frozen=True)
 class RelationsView:
-    """One run's correlations at one step, (n, n) in [−1, 1], rows in the run's own order. The alignment
-    forces the `impossible` blocks to zero.
+    """One run's correlations at one step, (n, n) in [−1, 1], rows in the run's order.
+    The alignment forces the `impossible` blocks to zero.
     """
 
     mode: str
@@ -211,7 +211,7 @@ def impossible_cells(blocks: Iterable[Block], size: int) -> Bools:
 
 
 def impossible_pairs(runs: Sequence[Run], mode: str, rows: Rows) -> Bools:
-    """(runs, n, n): the pairs of these rows whose relation each run's alignment fixes."""
+    """A mask (runs, n, n) of the pairs whose relation each run's alignment fixes."""
     return np.stack(
         [impossible_cells(impossible_blocks(run.facts, mode, rows.owners), len(rows)) for run in runs]
     )
@@ -250,8 +250,8 @@ def penalty_vanished(penalty: MetricSeries | None) -> tuple[float, float] | None
 
 
 def gold_labels(run: Run) -> Floats | None:
-    """(C, C): the correlation of "this word has label i" with "this word has label j" on the training words,
-    rows as in the label covariance. None where the run has none.
+    """The correlations (C, C) of gold labels on the training words; None if the run has none.
+    A label is a 0/1 variable of the word. Rows are as in the label covariance.
     """
     stored = run.facts.get("cooccurrence")
     return np.array(stored, dtype=np.float32) if stored else None
@@ -270,8 +270,9 @@ def why_no_gold(run: Run) -> str:
 def agreement(
     learned: Floats, gold: Floats, rows: Rows, impossible: tuple[Block, ...], *, between: bool
 ) -> tuple[float, int] | None:
-    """The rank correlation (Spearman) of learned and gold, and over how many pairs: all learnable ones, or
-    those `between` tasks. None for fewer than three, or where learned or gold is constant.
+    """The rank correlation (Spearman) of learned and gold relations, and the number of pairs.
+    Pairs are all learnable ones, or only `between` tasks. None for fewer than three, or if either is
+    constant.
     """
     pairs = np.triu(~impossible_cells(impossible, len(rows)), 1)
     if between:
@@ -290,8 +291,8 @@ def _spearman(two: pd.DataFrame) -> float:
 
 
 def learnable_pairs(runs: Sequence[Run], mode: str, rows: Rows, among: str) -> Bools:
-    """(n, n): the pairs `among` all rows, `within` a task or `between` tasks that any of the runs' alignments
-    lets it learn.
+    """A mask (n, n) of the pairs that the alignment of any run can relate.
+    `among` is all rows, `within` a task or `between` tasks.
     """
     learnable = np.asarray(~impossible_pairs(runs, mode, rows).all(axis=0))
     return learnable if among == "all" else learnable & (same_task(rows) == (among == "within"))
@@ -388,7 +389,7 @@ def _cell(learned: Relations, mode: str, i: int, j: int) -> float:
 
 
 def half_interval(n: int) -> float | None:
-    """What to multiply the SD of n seeds by for half the 95% interval of their mean; None for one seed."""
+    """The factor from the SD of n seeds to half the 95% interval of their mean; None for one seed."""
     if n < 2:
         return None
     from scipy.special import stdtrit
@@ -400,9 +401,10 @@ def half_interval(n: int) -> float | None:
 
 
 def planted(run: Run, view: RelationsView) -> tuple[str, pd.DataFrame, float | None] | None:
-    """The real task, a row per simulated one (share of labels kept, adjusted mutual information with the real
-    one's, learned correlation), and the rank correlation (Spearman) of the last two: None where there are
-    fewer than three α or all correlations are equal.
+    """The real task, a row per simulated one, and the rank correlation of planted and learned relatedness.
+    A row has the share of labels kept, the adjusted mutual information with the real task's labels and the
+    learned correlation. The rank correlation (Spearman) is None with fewer than three α or equal
+    correlations.
 
     None where the corpus is not simulated, or the real task is not among the run's.
     """
@@ -413,11 +415,11 @@ def planted(run: Run, view: RelationsView) -> tuple[str, pd.DataFrame, float | N
     real = next((task for task in facts["tasks"] if task not in simulated), None)
     if real is None:
         return None
-    place = {name: index for index, name in enumerate(view.rows.names)}
+    index_of = {name: index for index, name in enumerate(view.rows.names)}
     ami = facts["ami"][facts["tasks"].index(real)]
     frame = pd.DataFrame(
         [
-            (task, alpha, information, float(view.matrix[place[real], place[task]]))
+            (task, alpha, information, float(view.matrix[index_of[real], index_of[task]]))
             for task, alpha, information in zip(facts["tasks"], facts["alphas"], ami, strict=True)
             if task != real
         ],

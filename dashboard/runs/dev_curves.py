@@ -1,4 +1,4 @@
-"""A run's dev score of each task over its epochs, beside the mean of its configuration's seeds."""
+"""A run's dev score of each task over its epochs, and the mean over its configuration's seeds."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def dev_chart(curve: DevCurve, colour: str) -> Figure:
 
 
 def show_dev_curves(store: Store, run: Run) -> None:
-    """A small chart for each task with dev scores, below a sentence that says what its lines are."""
+    """Draws a small chart for each task with dev scores, below a sentence that explains its lines."""
     others = store.runs_of([run.configuration_id], {RunState.SUCCEEDED})
     conditions = store.conditions(others)
     others, _ = readable(others if run.problem is None else (), conditions)

@@ -1,4 +1,4 @@
-"""The newest launch in a line: how far it is, what failed, and where its answer is."""
+"""The newest launch in a line: its progress, its failures, and a link to its answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jobs.reports.table import by_configuration
 
 
 def newest_launch(store: Store) -> None:
-    """How far the newest launch is; once it has ended, the way to its answer and to what failed."""
+    """Draws the progress of the newest launch; after its end, links to its answer and its failures."""
     newest = store.runs(limit=1, with_facts=False)
     # All runs of a launch are added at one time.
     runs = [run for run in store.runs() if run.created_at == newest[0].created_at] if newest else []
@@ -40,7 +40,7 @@ def newest_launch(store: Store) -> None:
 
 
 def _answer(runs: Sequence[Run]) -> tuple[str, str]:
-    """The page on which these finished runs say most, and what it says."""
+    """The page that answers most about these finished runs, and its answer."""
     paradigms = {run.config.paradigm for run in runs}
     if len({run.config.corpus for run in runs}) == 1 and len(by_configuration(runs)) > 1:
         shares = len(paradigms) > 1 and "stl" in paradigms

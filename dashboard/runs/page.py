@@ -1,4 +1,4 @@
-"""Runs: what is in progress, what has run, and how it ended."""
+"""Runs: the runs in progress, the past ones, and their ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.store.records import RunState
 from core.wording import plural
-from dashboard.runs.bar import chosen_bar
+from dashboard.runs.controls import chosen_bar
 from dashboard.runs.launch import newest_launch
 from dashboard.runs.table import follow, found_line, nothing_found, page_number, run_search, run_tables
 from dashboard.runs.views import difference_sentence, differences, page_of

@@ -1,4 +1,4 @@
-"""One run in full: what happened, what can be done, its scores, configuration, history and log."""
+"""One run in full: events, actions, scores, configuration, history and log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from core.store.records import ACTIVE, Run, RunState, StoredScore
 from core.tasks import KINDS, kind_of
 from core.tasks.scores import averages
 from core.wording import ago, duration, percent, plural
-from dashboard.runs.bar import run_actions
+from dashboard.runs.controls import run_actions
 from dashboard.runs.dev_curves import show_dev_curves
 from dashboard.shared import actions
 from dashboard.shared.downloads import copy_table, data_table, show_table
@@ -43,7 +43,7 @@ _KEPT = {
 
 
 def run_in_full(store: Store, run_id: int) -> None:
-    """One run: state, actions, what happened and what to do; then scores, configuration, history or log."""
+    """Draws a run: state, actions, events and advice; then scores, configuration, history or log."""
     run = store.run(run_id)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         state_badge(run.state)
@@ -73,7 +73,7 @@ def run_in_full(store: Store, run_id: int) -> None:
 
 
 def _advice(run: Run, advice: Advice) -> None:
-    """What happened, the most likely cause and the steps to take, the first as a link or button."""
+    """Draws the event, its most likely cause and the steps to take, the first as a link or button."""
     if run.state is RunState.CANCELLED:
         st.info(f"{escape(advice.happened)} {escape(advice.steps[0])}", icon=":material/cancel:")
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.wording import plural
-from dashboard.runs.bar import chosen_bar
+from dashboard.runs.controls import chosen_bar
 from dashboard.runs.run import run_in_full
 from dashboard.runs.table import RUNS_SHOWN, follow, run_link, run_tables, way_back
 from dashboard.runs.views import page_of

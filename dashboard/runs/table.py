@@ -73,7 +73,7 @@ _PRESSED = "runs_whose_eye_was_pressed"
 
 @dataclass(frozen=True)
 class Search:
-    """What the reader asks for: the text of the filter, the lines, their scores and their order."""
+    """The reader's search: the text of the filter, the lines, their scores and their order."""
 
     text: str
     grouped: bool
@@ -181,7 +181,7 @@ def run_tables(page: Page, split: str, line: DeltaGenerator | None = None) -> No
 
 
 def _chosen_columns(names: Sequence[str]) -> Collection[str]:
-    """The columns that the reader chose, kept in the address, and those that no table is without."""
+    """The columns that the reader chose, kept in the address, and the columns of every table."""
     options = [name for name in dict.fromkeys(names) if name not in _FIXED]
     if not set(st.session_state.get(_CHOSEN_COLUMNS, ())) <= set(options):
         del st.session_state[_CHOSEN_COLUMNS]  # chosen of other tables
@@ -207,8 +207,9 @@ def _draw(table: Table, columns: Mapping[str, _Column], key: str, ticked: list[i
 
 
 def _key(table: Table, ticked: list[int]) -> str:
-    """The table's key: a new one if the ticks of the table in the browser are not those to be shown. Written
-    into an existing table, ticks come back from the browser as if the reader had set them, often too late.
+    """The table's key, a new one if the ticks in the browser differ from those to show.
+    Written into an existing table, ticks come back from the browser as if the reader had set them, often
+    too late.
     """
     name = f"runs_table_{zlib.crc32((table.lines[0].config.corpus if table.is_readable else '').encode())}"
     numbers = st.session_state.setdefault(_KEYS, {})
@@ -219,24 +220,24 @@ def _key(table: Table, ticked: list[int]) -> str:
 
 
 def _selected(key: str) -> None:
-    """Apply what was ticked or unticked since the table was drawn; a configuration stands for its runs."""
+    """Applies the ticks set or removed since the table was drawn; a configuration means all its runs."""
     if key not in st.session_state[_SHOWN]:
         return  # from a table that has been replaced
     lines, before = st.session_state[_SHOWN][key]
     now = st.session_state[key]["selection"]["rows"]
-    dropped = {run for place in before if place not in now for run in lines[place].run_ids}
-    added = [run for place in now if place not in before for run in reversed(lines[place].run_ids)]
+    dropped = {run for index in before if index not in now for run in lines[index].run_ids}
+    added = [run for index in now if index not in before for run in reversed(lines[index].run_ids)]
     choose(list(dict.fromkeys([*(run for run in chosen() if run not in dropped), *added])))
 
 
 def _pressed(key: str) -> None:
-    """Keep the runs of the line whose eye was pressed; a callback cannot change the page."""
+    """Keeps the runs of the line whose eye was pressed; a callback cannot change the page."""
     lines, _ = st.session_state[_SHOWN][key]
     st.session_state[_PRESSED] = lines[st.session_state[f"{key}_eye"]["row"]].run_ids
 
 
 def follow() -> None:
-    """Go to the page of the runs whose eye was pressed."""
+    """Opens the page of the runs whose eye was pressed."""
     if ids := st.session_state.pop(_PRESSED, None):
         st.switch_page(_RUN_PAGE, query_params=_address(ids))
 
@@ -334,7 +335,7 @@ def _columns(table: Table, split: str, picked: set[int], key: str) -> dict[str, 
 
 
 def _styled(columns: Mapping[str, _Column]) -> Any:
-    """The table with its texts and what is bold, for pandas and Streamlit."""
+    """The table with its texts and bold cells, for pandas and Streamlit."""
     styler = pd.DataFrame({name: column.values for name, column in columns.items()}).style
     styler.format({name: _in_turn(column.texts) for name, column in columns.items() if column.texts})
     for name, column in columns.items():

@@ -1,4 +1,4 @@
-"""What Runs shows, without Streamlit: its tables, one for each corpus, and how chosen runs differ."""
+"""The values of the page Runs: tables, one for each corpus, and the differences of chosen runs."""
 
 from __future__ import annotations
 
@@ -82,8 +82,9 @@ class Line:
 
 @dataclass(frozen=True)
 class Table:
-    """The lines of one corpus. `shared` says in words what all of them have in common; `tasks` are in the
-    order of the whole store, `measures` by what those that have scores are scored, in words.
+    """The lines of one corpus.
+    `shared` is a text on their common settings, `tasks` are in the order of the store, `measures` names the
+    scores of each task.
 
     Runs that cannot be read (`jobs.reports.table.readable`) have a table of their own, without scores.
     """
@@ -96,18 +97,18 @@ class Table:
     is_readable: bool = True
 
     def split(self, wanted: str) -> str:
-        """The split whose scores are shown: the other one where this corpus has only those."""
+        """The split whose scores are shown; another one if this corpus has only that."""
         scored = {split for line in self.lines for split, _ in (*line.by_seed, *line.undefined)}
         return wanted if wanted in scored or not scored else min(scored)
 
     def best(self, split: str, task: str) -> set[int]:
         """The places of the lines that are higher than each other one with the same share and score."""
         families: dict[tuple[float, str], dict[int, Mapping[int, float]]] = defaultdict(dict)
-        for place, line in enumerate(self.lines):
+        for index, line in enumerate(self.lines):
             if line.run is None and (split, task) in line.by_seed:
-                families[line.config.fraction, line.config.pos_score][place] = line.by_seed[split, task]
+                families[line.config.fraction, line.config.pos_score][index] = line.by_seed[split, task]
         highest = (highest_row(compare_rows(family)) for family in families.values())
-        return {place for place in highest if place is not None}
+        return {index for index in highest if index is not None}
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,7 @@ def page_of(
 
 
 def _sorted(store: Store, rows: list[list[Run]], sort: str) -> list[list[Run]]:
-    """The rows by their mean, highest first; those without a value last, in the order given."""
+    """The rows by their mean, highest first; rows without a value last, in the order given."""
     runs = [run for row in rows for run in row]
     conditions: Mapping[int, Conditions] = {}
     values: Mapping[int, float]
@@ -213,8 +214,8 @@ _Scores = Mapping[int, Mapping[tuple[str, str], float]]
 def _scores(
     store: Store, runs: Sequence[Run], *, with_latest: bool
 ) -> tuple[_Scores, Mapping[int, Mapping[str, str]]]:
-    """By run, split and task; and by run and task what the score is called. `with_latest`: of runs that have
-    none yet, the dev scores of the last epoch.
+    """The scores by run, split and task; and the name of the score by run and task.
+    `with_latest`: runs without scores have the dev scores of the last epoch.
     """
     by_run: dict[int, dict[tuple[str, str], float]] = defaultdict(dict)
     names: dict[int, dict[str, str]] = defaultdict(dict)
@@ -262,7 +263,7 @@ def _line(
 
 
 def _told_apart(rows: Sequence[Sequence[Run]], columns: Sequence[str]) -> tuple[str, list[dict[str, str]]]:
-    """What these rows of one corpus share, in words, and of each the texts by column in which they differ.
+    """The common settings of these rows of one corpus, and for each row the texts of its other settings.
 
     Configurations that are not the same have different texts. `columns` are all tasks in order.
     """
@@ -277,13 +278,15 @@ def _told_apart(rows: Sequence[Sequence[Run]], columns: Sequence[str]) -> tuple[
         "Settings": _setting_texts(configs),
     }
     shared = {name: column[0] for name, column in texts.items() if len(set(column)) == 1}
-    words = {"λ": "λ {}", "Share": "{} of the data"}
-    parts = [words.get(name, "{}").format(text) for name, text in shared.items() if text not in ("", "100%")]
+    templates = {"λ": "λ {}", "Share": "{} of the data"}
+    parts = [
+        templates.get(name, "{}").format(text) for name, text in shared.items() if text not in ("", "100%")
+    ]
     if len({config.epochs for config in configs}) == 1:
         parts.append(plural(configs[0].epochs, "epoch"))
     cells = [
-        {name: column[place] for name, column in texts.items() if name not in shared}
-        for place in range(len(rows))
+        {name: column[index] for name, column in texts.items() if name not in shared}
+        for index in range(len(rows))
     ]
     return " · ".join(parts), cells
 
@@ -343,7 +346,7 @@ def differences(store: Store, ids: Sequence[int]) -> pd.DataFrame:
 
 
 def _configuration_texts(run: Run) -> dict[str, str]:
-    """The fields that such a run has."""
+    """The texts of the fields that the run has."""
     values = run.config.values().items()
     return {
         name: value_text(value) for name, value in values if name == "columns" or has_field(run.config, name)
@@ -368,7 +371,7 @@ def _facts_text(run: Run) -> dict[str, str]:
 
 
 def difference_sentence(runs: Sequence[Run]) -> str:
-    """In what these runs differ, in plain text: in the seed alone, or in which fields."""
+    """The differences of these runs in plain text: the seed only, or the fields."""
     these = f"These {plural(len(runs), 'run')}"
     rows = list(by_configuration(runs).values())
     seeds = [frozenset(run.config.seed for run in row) for row in rows]

@@ -1,1 +1,1 @@
-"""What several pages use: the store, live parts, page states, the run picker, downloads."""
+"""Shared by pages: the store, live parts, page states, the run picker, downloads."""

@@ -1,4 +1,4 @@
-"""What buttons do: each asks `jobs.queue.control`, `show` tells what came of it, and some can be undone."""
+"""The actions of buttons, through `jobs.queue.control`; `show` reports them, some can be undone."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ def _perform(act: Callable[..., list[Answer]], *args: Any, **options: Any) -> li
         answers = [Answer(0, False, str(error))]
     done = [answer for answer in answers if answer.done]
     several = f"{plural(len(done), 'run')} {_DONE.get(act, 'changed')}."
-    words = several if len(done) > 1 else "".join(answer.message for answer in done)
-    st.session_state[_REPORT] = words, [answer.message for answer in answers if not answer.done]
+    text = several if len(done) > 1 else "".join(answer.message for answer in done)
+    st.session_state[_REPORT] = text, [answer.message for answer in answers if not answer.done]
     st.session_state.pop(_UNDO, None)
     return [answer.run_id for answer in done]
 
 
 def toast(message: str) -> None:
-    """Have `show` tell of a success."""
+    """Queues a message of success for `show`."""
     st.session_state[_REPORT] = message, []
 
 
@@ -94,7 +94,7 @@ def _restore(runs: Sequence[int], choice: Sequence[int]) -> None:
 
 
 def change_keywords(runs: Sequence[Run], before: Sequence[str], after: Sequence[str]) -> None:
-    """Give all runs the keywords that are new, and take those that are gone."""
+    """Gives all runs the new keywords, and removes the deleted ones."""
     changes = {"add": sorted(set(after) - set(before)), "remove": sorted(set(before) - set(after))}
     perform(control.change_keywords, [run.id for run in runs], **changes)
 
@@ -106,18 +106,18 @@ def delete(runs: Sequence[int]) -> None:
 
 
 def undo_line() -> None:
-    """What the last button did, if that can be undone, and a button that does so."""
+    """Draws the last action with a button to undo it, if it can be undone."""
     if _UNDO in st.session_state:
-        words, undo = st.session_state[_UNDO]
+        text, undo = st.session_state[_UNDO]
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="undo_line"):
-            st.markdown(f":green[:material/check:] {words}", width="content")
+            st.markdown(f":green[:material/check:] {text}", width="content")
             st.button("Undo", icon=":material/undo:", type="tertiary", on_click=undo)
 
 
 def show() -> None:
-    """Show once what the last button did: a line for all that went well, a line per refusal."""
-    words, refusals = st.session_state.pop(_REPORT, ("", []))
-    if words:
-        st.toast(escape(words), icon=":material/check:")
+    """Shows the last action once: a line for all successes, a line per refusal."""
+    text, refusals = st.session_state.pop(_REPORT, ("", []))
+    if text:
+        st.toast(escape(text), icon=":material/check:")
     for refusal in refusals:
         st.toast(escape(refusal), icon=":material/error:")

@@ -28,8 +28,8 @@ _MARKUP = Markup(
 
 
 def show_table(sheet: Sheet, *, alt: str, columns_first: bool = False) -> None:
-    """The table without its caption, the number of seeds small beside each score. `columns_first`: its rows
-    as columns, those without a cell left out.
+    """Draws the table without its caption, the number of seeds small after each score.
+    `columns_first`: its rows are drawn as columns, without empty ones.
     """
     lines: list[list[str]] = []
     for block in sheet.blocks:
@@ -65,8 +65,10 @@ def csv_button(data: str | Callable[[], str], name: str, **look: Any) -> None:
 
 def csv_file(frame: pd.DataFrame) -> str:
     """The table as comma-separated values that a spreadsheet opens without taking a cell for a formula."""
-    words = frame.select_dtypes(exclude=["number", "bool", "datetime"])
-    guarded = frame.assign(**{name: words[name].map(spreadsheet_cell) for name in words.columns})
+    text_columns = frame.select_dtypes(exclude=["number", "bool", "datetime"])
+    guarded = frame.assign(
+        **{name: text_columns[name].map(spreadsheet_cell) for name in text_columns.columns}
+    )
     return guarded.rename(columns=spreadsheet_cell).to_csv(index=False)
 
 
@@ -91,8 +93,8 @@ _mount_copy = component(
 def copy_table(
     sheet: Sheet, columns: Sequence[str], records: Iterable[Mapping[str, object]], *, key: str
 ) -> None:
-    """A button that copies the table as LaTeX, as `mrnlab results --format` prints it, and a menu of other
-    formats to copy or save.
+    """Draws a button that copies the table as LaTeX, and a menu of other formats.
+    The text is that of `mrnlab results --format`.
     """
     rows, name = list(records), f"mrnlab-{key}"
     formats = [

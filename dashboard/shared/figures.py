@@ -1,4 +1,4 @@
-"""What figures of several pages have: bands, marks of kept epochs, a legend on top. Imports no Streamlit."""
+"""Parts of figures for several pages: bands, marks of kept epochs, a legend on top. No Streamlit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a page that refresh themselves while runs are active, and what shows if the store goes away."""
+"""Parts of a page that refresh while runs are active, and the message when the store is away."""
 
 from __future__ import annotations
 

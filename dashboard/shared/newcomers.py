@@ -1,4 +1,4 @@
-"""For newcomers: what an empty page offers, and folds that explain the numbers of MRN."""
+"""Help for newcomers: the offer of an empty page, and folds that explain the numbers of MRN."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from dashboard.shared.selection import address_of
 from dashboard.shared.states import problem
 
 
-def try_it(words: str, preset: LaunchPreset = TRY_IT) -> None:
-    """What an empty page offers: a sentence, and the card whose answer that page shows."""
+def try_it(text: str, preset: LaunchPreset = TRY_IT) -> None:
+    """Draws the offer of an empty page: a sentence, and the card of a preset that the page answers."""
     with st.container(border=True, width=520):
         st.markdown(f"**{preset.title}**")
-        st.markdown(words)
-        st.caption(preset.words)
+        st.markdown(text)
+        st.caption(preset.description)
         launch_button(preset, "Try it", primary=True)
 
 
@@ -94,7 +94,7 @@ _TEXTS: dict[str, tuple[str, str, str]] = {
 
 
 def explain(name: str) -> None:
-    """A popover on a curve, `train loss`, say; nothing on those that need no words."""
+    """Draws a popover on a curve, such as `train loss`, if it has an explanation."""
     if name in _TEXTS:
         icon = ":material/help:"
         with st.popover(
@@ -105,7 +105,7 @@ def explain(name: str) -> None:
 
 
 def say(name: str) -> None:
-    """What a curve or the `strength` λ is, with its equation."""
+    """Draws the explanation of a curve or of the `strength` λ, with its equation."""
     before, equation, after = _TEXTS[name]
     st.markdown(before)
     st.latex(equation)

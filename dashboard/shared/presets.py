@@ -13,10 +13,10 @@ _SEEDS = range(1, 6)
 
 @dataclass(frozen=True)
 class LaunchPreset:
-    """A question, what is trained to answer it, and the runs that one click launches."""
+    """A question, the runs that answer it, and their description, for launching with one click."""
 
     title: str
-    words: str
+    description: str
     configs: tuple[RunConfig, ...]
 
 

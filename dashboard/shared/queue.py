@@ -1,4 +1,4 @@
-"""The queue in a line: what is in progress and queued, what holds it, the machines."""
+"""The queue in a line: runs in progress and queued, the reason of a hold, the machines."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def counts_text(training: int, waiting: int) -> str:
 
 
 def queue_panel(store: Store) -> None:
-    """What holds the queue, then one line with its counts and what can be done."""
+    """Draws the reason of a hold, then one line with the counts of the queue and its actions."""
     held_banner(store)
     counts = store.counts()
     training = counts[RunState.RUNNING] + counts[RunState.CANCELLING]
@@ -61,7 +61,7 @@ def queue_panel(store: Store) -> None:
 
 
 def held_banner(store: Store, *, launching: bool = False) -> None:
-    """What keeps runs from starting, since when, and a button that ends it; nothing if the queue moves.
+    """Draws why no run starts, since when, and a button that ends it; nothing if the queue moves.
 
     `launching`: for a reader who is about to add runs, whom other machines do not concern.
     """
@@ -83,9 +83,9 @@ def held_banner(store: Store, *, launching: bool = False) -> None:
             )
 
 
-def _banner(words: str, icon: str, label: str, act: Callable[..., list[Answer]], *args: str) -> None:
+def _banner(text: str, icon: str, label: str, act: Callable[..., list[Answer]], *args: str) -> None:
     left, right = st.columns([4, 1], vertical_alignment="center", gap="small")
-    left.warning(words, icon=icon)
+    left.warning(text, icon=icon)
     with right:
         _button(label, act, *args, icon=":material/play_circle:", width="stretch")
 
@@ -96,7 +96,7 @@ def _button(label: str, act: Callable[..., list[Answer]], *args: str, **look: An
 
 
 def _machines(store: Store) -> None:
-    """This machine and the others that train: what each does, since when, and a button that drains it."""
+    """Draws the machines that train: their work, since when, and a button that drains each."""
     this, drained = hostname(), store.drained()
     training = {machine.host: machine for machine in store.machines()}
     for host in dict.fromkeys((this, *training)):

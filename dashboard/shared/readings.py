@@ -10,7 +10,7 @@ from dashboard.text import escape
 
 
 def show_reading(reading: Reading) -> set[str]:
-    """Shows what each column was taken for, and the notes on it. Returns these notes."""
+    """Draws the interpretation of each column, and the notes on it. Returns these notes."""
     st.caption(escape(reading.title))
     data_table(reading_rows(reading), alt=f"What each column of {reading.corpus} was taken for")
     for column in reading.columns:

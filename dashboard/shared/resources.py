@@ -1,4 +1,4 @@
-"""What all sessions share: the store, curves and snapshots read from it, and queue maintenance."""
+"""Resources of all sessions: the store, curves and snapshots read from it, and queue maintenance."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def study_counts(options: StudyOptions) -> RunCounts:
 
 
 def study_counts_by_setting(options: StudyOptions) -> list[SettingCounts]:
-    """What is still to be run of a study, and how long it takes. Raises MRNLabError if unknown."""
+    """The runs of a study still to do, and their time, by setting. Raises MRNLabError if unknown."""
     return _counts_by_setting(database_url(), options, study_counts(options))
 
 
@@ -182,7 +182,7 @@ def _study_grid(url: str, options: StudyOptions, counts: RunCounts) -> pd.DataFr
 
 
 def studies_by_now() -> dict[str, tuple[Study, list[Result], RunCounts, float | None]]:
-    """Every study by name: its results, how far it is, the seconds that are left where past runs tell."""
+    """Every study by name: its results, its progress, and the seconds left if past runs allow an estimate."""
     return _studies_by_now(database_url(), store().counts(), *_newest_and_count(database_url()))
 
 
@@ -202,7 +202,7 @@ def _studies_by_now(
 
 
 def study_encoders(name: str) -> list[tuple[str, str]]:
-    """Encoders beside its own that this study was run over, each with its encoder_training."""
+    """The further encoders that this study was run over, each with its encoder_training."""
     if not may_change_encoder(name):
         return []
     return _study_encoders(database_url(), name, *_newest_and_count(database_url()))
@@ -223,7 +223,7 @@ def _study_encoders(url: str, name: str, newest: int, count: int) -> list[tuple[
 
 
 def confusions(runs: Iterable[Run], split: str, task: str, kind: TaskKind) -> list[Confusion]:
-    """The confusions of each of these runs whose predictions are stored."""
+    """The confusions of the runs whose predictions are stored."""
     parts = (_confusion(run, split, task, kind.scheme) for run in runs)
     return [part for part in parts if part is not None]
 
@@ -245,8 +245,8 @@ _Name = tuple[int, int, MetricKey]
 
 
 class SeriesCache:
-    """Curves read so far. An active run's curve is read on from its last step, an ended one's once. The
-    least recently used go first.
+    """A cache of curves. An active run's curve is read on from its last step, an ended one's once.
+    The least recently used go first.
     """
 
     def __init__(self, most_bytes: int = 400_000_000) -> None:

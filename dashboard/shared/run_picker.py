@@ -53,19 +53,19 @@ def pick_runs(
     runs are offered beside the chosen. Runs that cannot be read are left out, and a line says which.
     """
     store = resources.store()
-    found = {run.id: run for run in store.runs() if suitable(run)}
+    suitable_runs = {run.id: run for run in store.runs() if suitable(run)}
     # Archived runs are not listed, but a link to one works.
-    linked = [run_id for run_id in chosen() if run_id not in found]
+    linked = [run_id for run_id in chosen() if run_id not in suitable_runs]
     stored = store.runs(linked, with_facts=False)
-    found |= {run.id: run for run in stored if suitable(run)}
+    suitable_runs |= {run.id: run for run in stored if suitable(run)}
     gone = set(linked) - {run.id for run in stored}
     warn_missing_runs(gone)
-    known = {run.id: run for run in readable(found.values())[0]}
-    asked = [run_id for run_id in chosen() if run_id in found]
+    known = {run.id: run for run in readable(suitable_runs.values())[0]}
+    asked = [run_id for run_id in chosen() if run_id in suitable_runs]
     # A link to deleted runs shows no others in their place.
     if not asked and known and not (gone and gone == set(chosen())):
         asked = list(instead(list(known.values())))
-    shown_runs = [found[run_id] for run_id in asked]
+    shown_runs = [suitable_runs[run_id] for run_id in asked]
     runs, note = readable(shown_runs, store.conditions(shown_runs))
     if note:
         st.caption(f":material/info: {escape(note)}")
@@ -91,7 +91,7 @@ def pick_runs(
 
 
 def _options(runs: Sequence[Run], *, run_by_run: bool) -> dict[str, list[Run]]:
-    """Groups of runs by their ids with commas: a run each, or those of a configuration."""
+    """Groups of runs by their ids with commas: a group per run, or per configuration."""
     groups = [[run] for run in runs] if run_by_run else list(by_configuration(runs).values())
     return {",".join(str(run.id) for run in group): group for group in groups}
 

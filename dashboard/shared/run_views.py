@@ -73,7 +73,7 @@ def log_tail(path: str | Path | None) -> str:
 
 
 def why_it_waits(store: Store, run: Run) -> str:
-    """Why a queued run does not train yet, and what starts it, in a sentence."""
+    """A sentence on why a queued run does not train yet, and on how it starts."""
     if store.paused_since() is not None:
         return "The queue is paused: it starts when the queue is resumed."
     if run.waiting_for:

@@ -1,5 +1,7 @@
-"""What the reader has chosen, in the page's address: the runs, as `?run=1,2`, kept from page to page with
-the first in focus; and the choices of a page, each declared once with its key, options and default.
+"""The reader's choices in the page's address: the runs, and the choices of a page.
+
+Runs are kept from page to page as `?run=1,2`, the first in focus. A choice is declared once with its key,
+options and default.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ _DIGITS = 18
 
 
 def chosen() -> tuple[int, ...]:
-    """The ids of the chosen runs: the URL's, else those of the page before."""
+    """The ids of the chosen runs: from the address, else from the previous page."""
     text = st.query_params.get_all(_PARAMETER)
     if text:
         st.session_state[_KEPT] = run_numbers(",".join(text))
@@ -36,7 +38,7 @@ def run_numbers(text: str) -> tuple[int, ...]:
 
 
 def newest_launch(runs: Sequence[Run]) -> list[int]:
-    """The newest run and (up to 11) launched with it: what to show if nothing is chosen."""
+    """The newest run and up to 11 launched with it, shown if nothing is chosen."""
     if not runs:
         return []
     newest = max(runs, key=lambda run: run.id)
@@ -62,7 +64,7 @@ def set_parameter(name: str, text: str) -> None:
 
 
 def address_of(runs: Iterable[int]) -> dict[str, str]:
-    """What the address of a page that shows these runs has."""
+    """The query parameters of a page that shows these runs."""
     return {_PARAMETER: ",".join(map(str, runs))}
 
 
@@ -120,8 +122,8 @@ def choice(
     if isinstance(options, Mapping):
         # An address may hold a value that is not among the options until Streamlit drops it.
         layout["format_func"] = lambda value: options.get(value, str(value))
-    place = values.index(default) if default is not None else 0
-    picked: str = st.selectbox(label, values, place, key=key, bind="query-params", **layout)
+    index = values.index(default) if default is not None else 0
+    picked: str = st.selectbox(label, values, index, key=key, bind="query-params", **layout)
     return picked
 
 

@@ -1,4 +1,4 @@
-"""What a page shows besides data: its title, an empty state, a problem. Each says what to do next."""
+"""States of a page: its title, an empty state, a problem. Each names the next step."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from dashboard.theme import STATES
 
 
 def title(name: str, answers: str) -> None:
-    """The page's title and the one sentence on what it answers."""
+    """Draws the page's title and a sentence on the question that it answers."""
     with st.container(gap=None):
         st.title(name, anchor=False)
         st.caption(answers)
 
 
 def empty(
-    headline: str, words: str, *, page: str | None = None, label: str = "", icon: str | None = None
+    headline: str, text: str, *, page: str | None = None, label: str = "", icon: str | None = None
 ) -> None:
-    """Nothing to show yet: a card that says why, and a link. `headline` and `words` are our own Markdown."""
+    """Draws a card that explains an empty page, with a link. `headline` and `text` are Markdown."""
     with st.container(border=True):
         st.markdown(f"**{headline}**")
-        st.markdown(words)
+        st.markdown(text)
         if page is not None:
             st.page_link(page, label=label, icon=icon)
 

@@ -1,4 +1,4 @@
-"""The figures of Studies: F1 against what a grid of simulated tasks varies."""
+"""The figures of Studies: F1 against the varied setting of a grid of simulated tasks."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ GRID_PANELS: Mapping[str, str] = {
 def grid_chart(points: pd.DataFrame, panel: str) -> Figure:
     """One panel of `figure_3`: means over seeds with 95% intervals, a line for each method and value."""
     chart = Chart(360, showlegend=True, legend=LEGEND_ON_TOP)
-    for place, (name, line) in enumerate(points.groupby("line", sort=False)):
-        colour, paradigm = ramp(place), "stl" if name == "STL" else "mtl"
+    for index, (name, line) in enumerate(points.groupby("line", sort=False)):
+        colour, paradigm = ramp(index), "stl" if name == "STL" else "mtl"
         low, high = (line[end].astype(object).where(line[end].notna(), None) for end in ("low", "high"))
         chart.add(
             "scatter",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboard.shared.states import title
-from dashboard.studies.parts import studies
+from dashboard.studies.results import studies
 
 title(
     "Studies",

@@ -1,4 +1,4 @@
-"""What the page says of a study: whether there are scores, its forests, its failures. No page is opened."""
+"""The values of a study: whether it has scores, its forests, its failures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def has_scores(result: Result) -> bool:
 
 
 def sample_forest(study: Study) -> Forest:
-    """What the study may find, as a forest."""
+    """The packaged result of the study, as a forest."""
     sample = study.sample or Sample("", "", {})
     marks = tuple(
         Mark(row, task, mean, low, high, f"{name}, {task}: {signed_points(mean / 100)} points", verdict)

@@ -1,4 +1,4 @@
-"""What the systems say: the sentences with their lanes, and scores against gold labels."""
+"""The answers of the systems: sentences with their lanes, and scores against gold labels."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from jobs.reports.table import SCORE_NAMES
 def show_answers(
     chosen_systems: Sequence[System], sentences: Sequence[Sentence], answers: Sequence[Answer], seconds: float
 ) -> None:
-    """The sentences with a lane per task and system, mistakes or differences in words, scores below; under
-    them the answers on whole texts.
+    """Draws the sentences with a lane per task and system, mistakes or differences, and scores.
+    Answers on whole texts come below.
     """
     spoken = [given for given in sentences if not given.whole]
     if spoken and reading(schemes_of(answers), "words"):
@@ -55,7 +55,7 @@ def _on_sentences(
     schemes: Mapping[str, str],
     chosen_systems: Sequence[System],
 ) -> None:
-    """What is said of sentences as a whole: of one sentence drawn, of several a row for each."""
+    """Draws the answers on whole sentences: one sentence as drawn, of several a row for each."""
     if len(sentences) == 1:
         _drawn(
             sentences[0], [answer.sentences[0].answers for answer in answers], answers, schemes, "sentence"
@@ -89,7 +89,7 @@ def _on_text(
     *,
     is_shown: bool,
 ) -> None:
-    """What is said of a whole text or a pair, which `is_shown` where it does not stand in a field above."""
+    """Draws the answers on a whole text or a pair; `is_shown`: its text too, if no field above has it."""
     # A test pair has gold of pairs alone; what tasks on texts say of its first text would only stand around.
     pair_only = is_shown and text.second is not None
     schemes = reading(schemes_of(answers), *(("pair",) if pair_only else ("text", "pair")))

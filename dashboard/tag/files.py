@@ -1,4 +1,4 @@
-"""A file with words or with whole texts: what is in it, its answers, their scores, the download."""
+"""A file of words or whole texts: its content, its answers, their scores, the download."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from core.tasks.scores import PlainScore
 from core.wording import duration, first_of, percent, plural
 from dashboard.shared.downloads import data_table
 from dashboard.shared.states import empty, problem
-from dashboard.tag.input import read_columns
+from dashboard.tag.controls import read_columns
 from dashboard.tag.models import answers, models
 from dashboard.tag.views import System, schemes_of
 from dashboard.text import escape
@@ -58,9 +58,7 @@ _OF_TEXTS = (
 
 @dataclass(frozen=True)
 class ReadFile:
-    """The sentences or whole texts of a file, the tasks that it has gold labels of, its columns left out, how
-    it was read.
-    """
+    """The content of a file: sentences or whole texts, tasks with gold labels, columns left out, format."""
 
     name: str
     sentences: tuple[Sentence, ...]
@@ -83,7 +81,7 @@ class FileAnswers:
 
 
 def tag_file(chosen_systems: Sequence[System]) -> None:
-    """The upload, what is in it, progress, and the result."""
+    """Draws the upload, the content of the file, progress, and the result."""
     system = chosen_systems[0]
     if len(chosen_systems) > 1:
         system = st.selectbox(
@@ -137,8 +135,8 @@ def tag_file(chosen_systems: Sequence[System]) -> None:
 
 @contextmanager
 def _progress(system: System, file: ReadFile) -> Iterator[tuple[list[Tagger], Callable[[int], None]]]:
-    """The system's models, and what takes how many sentences or texts are done. A click on Cancel, as any
-    other, ends this run of the page.
+    """Yields the system's models, and a callback for the number of sentences or texts done.
+    A click on Cancel, as any other, ends this run of the page.
     """
     with st.container(horizontal=True, vertical_alignment="center"):
         bar = st.progress(0.0, text="Loading the model")
@@ -158,8 +156,8 @@ def _progress(system: System, file: ReadFile) -> Iterator[tuple[list[Tagger], Ca
 def answer_file(
     file: ReadFile, taggers: Sequence[Tagger], plain_score: PlainScore, progress: Callable[[int], None]
 ) -> FileAnswers:
-    """The answers of all models on all of the file, part by part; `progress` takes after each part how many
-    sentences or texts are done.
+    """The answers of all models on the whole file, part by part.
+    `progress` gets the number of sentences or texts done after each part.
     """
 
     def collected(parts: Iterator[list[Any]]) -> list[Any]:
@@ -214,7 +212,7 @@ def _show(result: FileAnswers, file: ReadFile, run_id: int, schemes: Mapping[str
 
 
 def _score_table(scores: Sequence[TaskScore], schemes: Mapping[str, str]) -> None:
-    """A row per task, with what it is counted over; nothing where there are no scores."""
+    """Draws a row per task with its score and its count; nothing without scores."""
     if not scores:
         return
     beside = {score.task: KINDS[schemes[score.task]].secondary_scores(score) for score in scores}

@@ -1,4 +1,4 @@
-"""The models that the Tag page asks, what they last answered, and the sentences of their corpora."""
+"""The models of the Tag page, their last answers, and the sentences of their corpora."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Models:
         self._askers = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="tag")
 
     def load(self, checkpoint: str) -> Future[Tagger]:
-        """The model of that checkpoint, now or soon. Its result raises MRNLabError where it is damaged."""
+        """Future of the loaded model. Its result raises MRNLabError if the checkpoint is damaged."""
         files = [path.stat() for path in (Path(checkpoint), *Path(checkpoint).rglob("*")) if path.exists()]
         changed = max((file.st_mtime for file in files), default=0.0)
         key = (checkpoint, changed, sum(file.st_size for file in files))
@@ -69,7 +69,7 @@ class Models:
     def ask(
         self, taggers: Sequence[Tagger], sentences: Words, texts: Texts
     ) -> list[tuple[list[TaggedSentence], list[dict[str, TextAnswer]]]]:
-        """What each model says of the sentences, and of the texts."""
+        """The answers of each model on the sentences and the texts."""
 
         def of(tagger: Tagger) -> tuple[list[TaggedSentence], list[dict[str, TextAnswer]]]:
             return tagger.tag(sentences, top=_TOP), tagger.answer(texts, top=_ALL)
@@ -88,15 +88,14 @@ def _load(checkpoint: str) -> Tagger:
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def models() -> Models:
-    """Those of this process."""
+    """The models of this process."""
     return Models()
 
 
 def answers(
     chosen_systems: Sequence[System], sentences: Words, texts: Texts = ()
 ) -> tuple[list[Answer], float]:
-    """What these systems say of the sentences, and of whole texts and pairs, and the seconds that took when
-    it was asked first.
+    """The answers of these systems on sentences, texts and pairs, and the seconds of the first request.
 
     Raises MRNLabError where a checkpoint cannot be read.
     """
@@ -112,9 +111,9 @@ def _answers(
 ) -> tuple[list[Answer], float]:
     taggers = [models().load(checkpoint).result() for paths in checkpoints for checkpoint in paths]
     began = time.perf_counter()
-    said = models().ask(taggers, sentences, texts) if sentences or texts else [([], []) for _ in taggers]
+    given = models().ask(taggers, sentences, texts) if sentences or texts else [([], []) for _ in taggers]
     seconds = time.perf_counter() - began
-    merged, pairs = [], iter(zip(taggers, said, strict=True))
+    merged, pairs = [], iter(zip(taggers, given, strict=True))
     for paths in checkpoints:
         system_taggers, system_said = zip(*(next(pairs) for _ in paths), strict=True)
         tagged, answered = zip(*system_said, strict=True)
@@ -135,17 +134,15 @@ def _answers(
 
 
 def reads_of(chosen_systems: Sequence[System]) -> list[Reads]:
-    """What the tasks of these systems read, by their stored facts: words, sentences, texts, pairs."""
+    """The inputs of these systems' tasks, by their stored facts: words, sentences, texts, pairs."""
     runs = store().runs([run.id for system in chosen_systems for run in system.runs])
-    found = {KINDS[task["scheme"]].reads for run in runs for task in run.facts.get("tasks", ())}
+    known = {KINDS[task["scheme"]].reads for run in runs for task in run.facts.get("tasks", ())}
     every: list[Reads] = ["words", "sentence", "text", "pair"]
-    return [reads for reads in every if reads in found] or every[:1]
+    return [reads for reads in every if reads in known] or every[:1]
 
 
 def is_here(config: RunConfig) -> bool:
-    """Whether the run's corpus can be read without the network. Raises CorpusError where its name means
-    nothing.
-    """
+    """Whether the run's corpus can be read without the network. Raises CorpusError if it is unknown."""
     return corpus_is_here(config.corpus)
 
 
@@ -179,5 +176,5 @@ def _test_split(runs: tuple[Run, ...]) -> list[CheckedSentence]:
 
 
 def _read(sentence: Sentence) -> tuple[object, ...]:
-    """What is read of a sentence, a text or a pair."""
+    """The part of a sentence, text or pair that a model reads."""
     return sentence.tokens, sentence.second, sentence.whole

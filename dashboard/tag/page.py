@@ -11,8 +11,8 @@ from dashboard.shared.newcomers import try_it
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import chosen
 from dashboard.shared.states import problem, title
-from dashboard.tag import input
 from dashboard.tag.answers import show_answers
+from dashboard.tag.controls import FILE, TEXT, bounded, input_kind, nothing_yet, test_sentence, text
 from dashboard.tag.files import tag_file
 from dashboard.tag.models import answers, models, reads_of
 from dashboard.tag.views import MOST_SYSTEMS, System, first_choice, has_model, systems, why_not
@@ -57,18 +57,18 @@ def ready() -> list[System]:
 
 
 reads = reads_of(chosen_systems)
-kind = input.input_kind()
+kind = input_kind()
 
 
 @st.fragment
 def ask() -> None:
-    """What is typed runs only this part of the page again."""
+    """Draws the input and its answers; typing runs only this part of the page again."""
     try:
-        typed = input.text(reads) if kind == input.TEXT else input.test_sentence(chosen_systems, first)
+        typed = text(reads) if kind == TEXT else test_sentence(chosen_systems, first)
         if not typed:
-            input.nothing_yet(kind, chosen_systems[0], reads)
+            nothing_yet(kind, chosen_systems[0], reads)
             return
-        sentences = input.bounded(typed)
+        sentences = bounded(typed)
         able = ready()
         if able:
             words = tuple(sentence.tokens for sentence in sentences if not sentence.whole)
@@ -79,7 +79,7 @@ def ask() -> None:
         problem(str(error))
 
 
-if kind != input.FILE:
+if kind != FILE:
     ask()
 elif able := ready():
     try:

@@ -19,7 +19,7 @@ _MOST_LABELS = 8
 def task_answers(
     text: Sentence, said: Sequence[Mapping[str, TextAnswer]], answers: Sequence[Answer], order: Sequence[str]
 ) -> list[TaskAnswers]:
-    """What each system says (`said`) of a text or a pair, task by task.
+    """The answers of each system (`said`) on a text or a pair, task by task.
 
     Against a gold label what is wrong is outlined; without one, what differs from the first system.
     """

@@ -1,5 +1,6 @@
-"""Who is asked on the Tag page and what they answer: runs, STL runs of one seed as one; the lanes that are
-drawn, mistakes against gold labels.
+"""The systems of the Tag page and their answers: lanes to draw, mistakes against gold labels.
+
+A system is a run, or the STL runs of one seed.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ ANY_TASK, NO_TASK, ALL_SENTENCES = "any task", "no task", "all sentences"
 
 @dataclass(frozen=True)
 class System:
-    """What answers as one: a run, or the STL runs of one configuration and seed, which have a task each."""
+    """A run, or the STL runs of one configuration and seed, which have a task each."""
 
     runs: tuple[Run, ...]
     who: str
@@ -58,7 +59,7 @@ class System:
 
 @dataclass(frozen=True)
 class Answer:
-    """What one system says of some sentences, and of some whole texts."""
+    """One system's answers on sentences, and on whole texts."""
 
     who: str
     schemes: Mapping[str, str]
@@ -75,7 +76,7 @@ def has_model(run: Run) -> bool:
 
 
 def why_not(run: Run) -> str:
-    """Why a run that has no model cannot be asked, and what to do."""
+    """The reason why a run without a model cannot be asked, and the next step."""
     if run.state in ACTIVE or run.state is RunState.QUEUED:
         return f"Run {run.id} is not finished; it can tag when it is."
     if run.state is RunState.SUCCEEDED:
@@ -97,7 +98,7 @@ def systems(runs: Sequence[Run]) -> list[System]:
 
 
 def _belongs(run: Run, group: Sequence[Run]) -> bool:
-    """Whether an STL run stands with these: of the same configuration and seed, with another task."""
+    """Whether an STL run belongs to these: the same configuration and seed, another task."""
     first = group[0]
     return (
         run.config.paradigm == first.config.paradigm == "stl"
@@ -112,16 +113,16 @@ def _names(groups: Sequence[Sequence[Run]]) -> list[str]:
     names = differing([group[0].config for group in groups])
     for part in ("seed", "run"):
         for name in [name for name, count in Counter(names).items() if count > 1]:
-            alike = [place for place, other in enumerate(names) if other == name]
-            firsts = [groups[place][0] for place in alike]
+            alike = [index for index, other in enumerate(names) if other == name]
+            firsts = [groups[index][0] for index in alike]
             texts = [f"{part} {run.config.seed if part == 'seed' else run.id}" for run in firsts]
-            for place, text in zip(alike, texts, strict=True):
-                names[place] += f" · {text}" if len(set(texts)) > 1 else ""
+            for index, text in zip(alike, texts, strict=True):
+                names[index] += f" · {text}" if len(set(texts)) > 1 else ""
     return names
 
 
 def first_choice(runs: Sequence[Run]) -> list[int]:
-    """Whom to ask where nothing is chosen: the newest run of several tasks, else the newest."""
+    """The run to ask by default: the newest of several tasks, else the newest."""
     return [max(runs, key=lambda run: (len(run.config.tasks) > 1, run.id)).id]
 
 
@@ -131,7 +132,7 @@ def schemes_of(answers: Sequence[Answer]) -> dict[str, str]:
 
 
 def ordered(tasks: Sequence[str], order: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The tasks in that order, those it lacks last, and the colour of each."""
+    """The tasks in that order, unlisted ones last, and the colour of each."""
     rank = {task: place for place, task in enumerate(order)}
     in_order = sorted(tasks, key=lambda task: rank.get(task, len(rank)))
     return in_order, colours(dict.fromkeys([*order, *in_order]))
@@ -185,7 +186,7 @@ def _lanes(
     scheme: str,
     colour: str,
 ) -> list[Lane]:
-    """The lanes of one task in one sentence: gold labels, and what each system says (`columns`)."""
+    """The lanes of one task in one sentence: gold labels, and the answers of each system (`columns`)."""
     kind = lane_kind(scheme)
     lanes = [] if gold is None else [Lane(task, colour, kind, marks(gold, scheme), who="gold")]
     first_who, first = columns[0]
@@ -210,22 +211,22 @@ def _labels(column: Sequence[WordTag]) -> tuple[str, ...]:
 def _outline(
     cells: list[Mark], right: Sequence[str], column: Sequence[WordTag], scheme: str, who: str = ""
 ) -> None:
-    """Outlines where these labels are not the right ones: those of `who`, or else the gold labels, and then
-    the kind of a span's mistake is written beside its label.
+    """Outlines of the labels that differ from the right ones, which are `who`'s or the gold labels.
+    Against gold labels the kind of a span's mistake is written after its label.
     """
     for mistake in KINDS[scheme].mistakes(right, _labels(column)):
         note = "" if who or not KINDS[scheme].has_spans else _SHORT.get(mistake.kind, mistake.kind)
         start = who or f"{mistake.kind.capitalize()}; gold"
-        for place in range(mistake.start, mistake.end):
-            cell = replace(cells[place], differs=True, why=f"{start}: {right[place]}", note=note)
+        for index in range(mistake.start, mistake.end):
+            cell = replace(cells[index], differs=True, why=f"{start}: {right[index]}", note=note)
             if mistake.kind == MISSED:
-                first, last = place == mistake.start, place == mistake.end - 1
+                first, last = index == mistake.start, index == mistake.end - 1
                 cell = replace(cell, text=mistake.gold, inside=True, ghost=True, start=first, end=last)
-            cells[place] = cell
+            cells[index] = cell
 
 
 def about_confidence(chosen_systems: Sequence[System]) -> str:
-    """What the confidence of runs with a CRF is; empty where there are none."""
+    """A note on the confidence of runs with a CRF; empty if there are none."""
     if all(run.config.head == "linear" for system in chosen_systems for run in system.runs):
         return ""
     return (
@@ -239,9 +240,7 @@ def about_confidence(chosen_systems: Sequence[System]) -> str:
 
 @dataclass(frozen=True)
 class Marked:
-    """How one system did on one task: its score over so many items, or why that is undefined, and mistakes
-    by kind.
-    """
+    """One system's score on one task over so many items, or why it is undefined, and mistakes by kind."""
 
     who: str
     task: str
@@ -283,8 +282,8 @@ def kinds_in_words(kinds: Mapping[str, int]) -> str:
 
 @dataclass(frozen=True)
 class CheckedSentence:
-    """A sentence, text or pair of the test split with how many mistakes the stored predictions make on each
-    task, and how far the numbers that they give are `off`.
+    """A sentence, text or pair of the test split, with the number of stored mistakes on each task.
+    `off` is the error of the predicted numbers.
     """
 
     sentence: Sentence
@@ -303,23 +302,23 @@ def checked(
     wrong: list[dict[str, int]] = [{} for _ in sentences]
     off: list[dict[str, float]] = [{} for _ in sentences]
     for task, (gold, predicted) in stored.items():
-        annotated = [place for place, sentence in enumerate(sentences) if task in sentence.labels]
-        if [len(sentences[place].items_of(task)) for place in annotated] != [len(labels) for labels in gold]:
+        annotated = [index for index, sentence in enumerate(sentences) if task in sentence.labels]
+        if [len(sentences[index].items_of(task)) for index in annotated] != [len(labels) for labels in gold]:
             raise CorpusError(
                 f"The test sentences of {task} are not those that the run was tested on; the corpus has "
                 "changed since. Train the run again to see its mistakes."
             )
-        for place, true, guess in zip(annotated, gold, predicted, strict=True):
+        for index, true, guess in zip(annotated, gold, predicted, strict=True):
             if KINDS[schemes[task]].is_number:
-                off[place][task] = abs(float(true[0]) - float(guess[0]))
+                off[index][task] = abs(float(true[0]) - float(guess[0]))
             elif list(true) != list(guess):
-                wrong[place][task] = len(KINDS[schemes[task]].mistakes(true, guess))
+                wrong[index][task] = len(KINDS[schemes[task]].mistakes(true, guess))
     return [CheckedSentence(*each) for each in zip(sentences, wrong, off, strict=True)]
 
 
 def matching(tested: Sequence[CheckedSentence], which: str) -> list[Sentence]:
-    """The test sentences with errors in a task, in `any task` or in `no task`, or all; of a task of numbers
-    those furthest off first.
+    """The test sentences with errors in a task, in `any task` or in `no task`, or all.
+    Of a task of numbers the largest errors come first.
     """
     if any(which in checked.off for checked in tested):
         numbers = sorted(tested, key=lambda checked: -checked.off.get(which, -1.0))

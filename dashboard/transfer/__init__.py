@@ -1,1 +1,1 @@
-"""The page that tells which task helps which."""
+"""The Transfer page: gains of pairs of tasks."""

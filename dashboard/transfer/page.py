@@ -11,9 +11,9 @@ from dashboard.shared import resources
 from dashboard.shared.selection import choice, segments
 from dashboard.shared.states import title
 from dashboard.text import escape
-from dashboard.transfer.looks import nothing_yet, predictors
+from dashboard.transfer.evidence import ask_for_evidence, evidence_of, finished_runs, groups, pick_group
 from dashboard.transfer.pair import choose_pair, features_table, pair_detail, pick_pair
-from dashboard.transfer.state import ask_for_evidence, evidence_of, finished_runs, groups, pick_group
+from dashboard.transfer.predictors import nothing_yet, predictors
 from dashboard.transfer.tables import GAIN, NUMBERS, all_pairs, shown_table
 from dashboard.transfer.views import best_pair, caution
 from jobs.studies.pairs import answer
@@ -27,11 +27,11 @@ _SHARES_NOTHING = (
 
 title("Transfer", "Which task helps which: what a task gains by training beside another.")
 runs = finished_runs()
-of_pairs = groups(runs)
-if not of_pairs:
+groups_of_pairs = groups(runs)
+if not groups_of_pairs:
     nothing_yet()
     st.stop()
-group = pick_group(of_pairs)
+group = pick_group(groups_of_pairs)
 gains = group.gains
 sentence = st.container(key="transfer_answer")
 with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -34,9 +34,9 @@ def pick_pair(gains: Gains, default: Pair) -> Pair:
             st.session_state.pop(key, None)
             st.query_params.pop(key, None)
         # A default beside a value that a click on a cell has set is a warning of Streamlit's.
-        place = 0 if key in st.session_state else gains.tasks.index(task)
+        index = 0 if key in st.session_state else gains.tasks.index(task)
         label = "Main task" if key == "main" else "Auxiliary task"
-        st.selectbox(label, gains.tasks, index=place, key=key, bind="query-params", width=260)
+        st.selectbox(label, gains.tasks, index=index, key=key, bind="query-params", width=260)
     return st.session_state["main"], st.session_state["aux"]
 
 
@@ -95,7 +95,7 @@ def _losses(group: PairGroup, task: str, pair: Pair, runs: Mapping[int, Run], co
 
 
 def _changes(group: PairGroup, gain: Gain, runs: Mapping[int, Run]) -> None:
-    """What MTL takes for what more and less often than STL, counted over the seeds that both have."""
+    """Draws the confusions that are more and less frequent under MTL than STL, over common seeds."""
     task, seeds = gain.main, plural(gain.seeds, "seed")
     alone, beside = group.of(task), group.of(task, gain.aux)
     first = beside[min(gain.by_seed)]
@@ -106,7 +106,7 @@ def _changes(group: PairGroup, gain: Gain, runs: Mapping[int, Run]) -> None:
     )
     kind = kind_of(resources.store().run(first).facts, task, score_name)
     if kind.is_number:
-        st.caption("A number is missed by more or less: nothing is taken for anything else.")
+        st.caption("Numeric tasks have no confusions.")
         return
     stl, mtl = (
         errors(resources.confusions([runs[ids[seed]] for seed in gain.by_seed], "test", task, kind))

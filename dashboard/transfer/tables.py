@@ -48,7 +48,7 @@ def shown_table(shown: str, gains: Gains, unit: str, known: Evidence | None) -> 
 
 
 def all_pairs(gains: Gains, known: Evidence | None) -> None:
-    """Every pair with its interval, and what the predictors have for it; as a file too."""
+    """Draws every pair with its interval and the values of predictors; as a file too."""
     frame = pairs_frame(gains)
     if known is not None:
         pairs = list(zip(frame["Main"], frame["Auxiliary"], strict=True))

@@ -1,4 +1,4 @@
-"""What the Transfer page shows, without Streamlit: sentences, tables of pairs, courses of losses."""
+"""The values of the Transfer page: sentences, tables of pairs, losses over training."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MOST_LABELS = 4
 
 
 def group_names(groups: Sequence[PairGroup]) -> list[str]:
-    """A name for each group of runs: its tasks, encoder and corpus, and what sets it apart."""
+    """A name for each group of runs: its tasks, encoder and corpus, and its differences from the others."""
     names = [
         f"{plural(len(group.gains.pairs), 'pair')} of {plural(len(group.gains.tasks), 'task')} · "
         f"{encoder_title(field_text('encoder', group.config.encoder), group.config.encoder_training)} · "
@@ -42,12 +42,12 @@ def group_names(groups: Sequence[PairGroup]) -> list[str]:
         for group in groups
     ]
     apart = list(fields_apart([group.config for group in groups]))
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         if names.count(name) > 1:
             more = [
-                texts[place] for field, texts in apart if texts[place] and field not in ("tasks", "paradigm")
+                texts[index] for field, texts in apart if texts[index] and field not in ("tasks", "paradigm")
             ]
-            names[place] = " · ".join([name, *more, groups[place].key])
+            names[index] = " · ".join([name, *more, groups[index].key])
     return names
 
 
@@ -63,7 +63,7 @@ def caution(gains: Gains) -> str:
 
 
 def gain_sentence(gain: Gain, unit: str) -> str:
-    """What one task gains beside another, as Markdown."""
+    """A sentence on the gain of a main task by an auxiliary one, as Markdown."""
     seeds = plural(gain.seeds, "seed")
     pair = f"**{escape(gain.main)}** beside {escape(gain.aux)}"
     if gain.is_equal:
@@ -78,7 +78,7 @@ def gain_sentence(gain: Gain, unit: str) -> str:
 
 
 def gains_table(gains: Gains, unit: str, colours: Mapping[str, str]) -> PairTable:
-    """The measured gains, grey where they are not decided; STL's score beside each main task."""
+    """The measured gains, grey if they are not decided, with the STL score of each main task."""
     relative, mark = unit == "relative", "%" if unit == "relative" else ""
     values = {pair: gain.amount(relative=relative) for pair, gain in gains.pairs.items()}
     decided = [values[pair] for pair, gain in gains.pairs.items() if gain.is_decided]
@@ -202,7 +202,7 @@ def value_table(
     limit: float | None = None,
     ends: tuple[str, str],
 ) -> PairTable:
-    """What a predictor has for each pair, on a scale around `centre`."""
+    """The values of a predictor for each pair, on a scale around `centre`."""
     known = {pair: value for pair, value in values.items() if math.isfinite(value)}
     reach = limit or scale_limit([value - centre for value in known.values()])
     digits = 2 if reach >= 0.05 else 3
@@ -230,7 +230,7 @@ def best_pair(gains: Gains) -> Pair:
 
 
 def best_sentence(judged: Sequence[Judgement]) -> str:
-    """Which predictor tells gains best by ROC AUC, and what it takes to compute, as Markdown."""
+    """A sentence on the best predictor of gains by ROC AUC and its cost, as Markdown."""
     best = max(judged, key=lambda each: -math.inf if math.isnan(each.auc.value) else each.auc.value)
     if math.isnan(best.auc.value):
         return ""
@@ -261,9 +261,9 @@ def course(curves: Sequence[MetricSeries], steps: Mapping[int, int]) -> Course |
     bins = np.arange(_BINS)
     seeds = []
     for curve in curves:
-        place = np.ceil(_BINS * curve.step / max(steps[curve.run_id], 1)).astype(int) - 1
+        bins_of_steps = np.ceil(_BINS * curve.step / max(steps[curve.run_id], 1)).astype(int) - 1
         known = pd.Series(curve.value).replace([np.inf, -np.inf], np.nan)
-        seeds.append(known.groupby(np.clip(place, 0, _BINS - 1)).mean().reindex(bins))
+        seeds.append(known.groupby(np.clip(bins_of_steps, 0, _BINS - 1)).mean().reindex(bins))
     binned = pd.DataFrame(seeds, columns=bins).dropna(axis=1, how="all")
     if binned.empty:
         return None
@@ -271,7 +271,7 @@ def course(curves: Sequence[MetricSeries], steps: Mapping[int, int]) -> Course |
 
 
 def changes(stl: Errors, mtl: Errors) -> pd.DataFrame:
-    """The mistakes whose number differs, the largest change first, in counts over all seeds."""
+    """The mistakes with different counts, the largest change first, in counts over all seeds."""
     made = mistakes(stl, mtl)
     texts = map(mistake_text, made["gold"], made["predicted"])
     counts = (stl.seeds * made[["A", "B"]]).round().astype(int)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from core.config import RunConfig
 from core.records import SplitResult, Usage
 from core.store import RunState, Store
-from dashboard.compare import answer, scope
+from dashboard.compare import compared_runs, comparison
 from jobs.cli import app as command_line
 from jobs.queue.submit import REUSABLE
 from tests.making import OWNER, run_facts, task_score
@@ -116,7 +116,7 @@ def test_runs_that_cannot_be_compared_are_counted(open_page: Open, filled: Fille
 def test_many_predictions_are_read_only_when_asked_for(
     open_page: Open, finished: Filled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answer, "_MANY", 3)
+    monkeypatch.setattr(comparison, "_MANY", 3)
     app = open_page("compare")
     assert app.toggle(key="sentences").label.startswith("Test over sentences (")
     assert set(in_numbers(app)["p sentences"]) == {""}
@@ -181,10 +181,10 @@ def test_other_sentences_are_not_exchanged(open_page: Open) -> None:
 def test_words_are_those_the_run_was_scored_on(finished: Filled) -> None:
     run = Store.open().run(finished.mrn[0])
     gold, _ = Store.open().predictions(run.id, "test", "ner")["ner"]
-    sentences = scope.examples(run.config, "test", "ner", gold)
+    sentences = compared_runs.examples(run.config, "test", "ner", gold)
     assert sentences is not None
     assert [sentence.items for sentence in sentences] == [len(labels) for labels in gold]
-    assert scope.examples(run.config, "test", "ner", gold[1:]) is None
+    assert compared_runs.examples(run.config, "test", "ner", gold[1:]) is None
 
 
 def test_other_data_is_not_mixed_in(open_page: Open) -> None:
@@ -246,7 +246,7 @@ def test_what_a_configuration_costs_stands_beside_on_demand(open_page: Open) -> 
 
 
 def test_many_configurations_are_cut_and_said_to_be(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scope, "_MOST_ROWS", 1)
+    monkeypatch.setattr(compared_runs, "_MOST_ROWS", 1)
     for epochs in (1, 2):
         finished_run(mtl(epochs=epochs), 0.5)
     app = open_page("compare")

@@ -15,8 +15,8 @@ from core.figures import forest_chart
 from core.store import Conditions
 from dashboard.compare import views
 from dashboard.compare.charts import seeds_chart
-from dashboard.compare.closer_views import counted
-from dashboard.compare.closer_views import tested as over_sentences
+from dashboard.compare.mistake_views import counted
+from dashboard.compare.mistake_views import tested as over_sentences
 from jobs.reports.naming import confounds
 from jobs.reports.render import BEST, latex, markdown, score_records, score_sheet
 from jobs.reports.table import ResultTable, tabulate

@@ -14,7 +14,7 @@ from core.corpora.readers import Source, read_table
 from core.corpora.uploads import uploads
 from core.store import RunState, Store
 from dashboard.launch.plan import launch_warnings
-from dashboard.runs.bar import with_task_added
+from dashboard.runs.controls import with_task_added
 from jobs.engines.local import LocalEngine
 from jobs.queue.estimates import Cost, Disk
 from tests.making import claimed, corpus_folder

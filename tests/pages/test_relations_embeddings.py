@@ -10,7 +10,7 @@ import pytest
 from core.records import Snapshot, StepMetrics
 from core.store import Store
 from core.transfer.cosines import embedding_curve
-from dashboard.relations.reading import read_embeddings
+from dashboard.relations.sentences import read_embeddings
 from tests.making import claimed, relations, run_facts
 from tests.pages.conftest import Open, words
 from tests.pages.matrices import matrix, shown

@@ -218,7 +218,7 @@ class TestLaunch:
         assert killed == [os.getpid()]
         assert {run.state for run in Store.open().runs()} == {RunState.CANCELLED}
         # What was stopped is taken up again; without a process that follows it can be.
-        monkeypatch.setattr("dashboard.studies.parts.follower", lambda *_: None)
+        monkeypatch.setattr("dashboard.studies.controls.follower", lambda *_: None)
         opened(app, "toy_menu").checkbox(key="sure_toy").check().run()
         app.button(key="launch_toy").click().run()
         assert {run.state for run in Store.open().runs()} == {RunState.QUEUED}

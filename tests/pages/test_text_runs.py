@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.mrn.relations import row_names, task_groups
 from core.store import Store
-from dashboard.compare.closer_views import Guesses, furthest, guesses, misses
+from dashboard.compare.mistake_views import Guesses, furthest, guesses, misses
 from dashboard.components.sentence import Said
 from dashboard.launch.charts import numbers_by_split, spread_chart
 from dashboard.launch.draft import Draft, applicable, plan

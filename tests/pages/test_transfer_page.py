@@ -206,7 +206,7 @@ def test_predictors_without_a_judgement_are_no_table_of_dashes() -> None:
     """Where all pairs gain, or none does, no predictor is right or wrong."""
 
     def page(known) -> None:  # type: ignore[no-untyped-def]  # the script has this line, but no imports
-        from dashboard.transfer.looks import predictors
+        from dashboard.transfer.predictors import predictors
 
         predictors(known)
 

@@ -1,49 +1,38 @@
-"""The controls of the Curves page, its charts, their legend, and notes on what the lines do not show."""
+"""The charts of the Curves page, their legend, their files, and notes on gaps."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import streamlit as st
 
 from core.evaluation.statistics import summary
 from core.records import TOTAL
-from core.store.records import ACTIVE, MetricKey, MetricSeries, Run, RunState
+from core.store.records import ACTIVE, MetricSeries, Run, RunState
 from core.wording import first_of, plural
 from dashboard.components.charts import LegendRow, Picture, Zoom, chart, curve_legend
 from dashboard.curves.charts import curve_chart
+from dashboard.curves.controls import SEEDS, Chosen, set_window, window
 from dashboard.curves.numbers import (
     AXES,
     METRICS,
-    RELATION_METRICS,
-    Metric,
-    choices,
     first_task,
     metric_keys,
     missing,
-    others,
     point_table,
-    tasks_of,
-    tasks_of_seeds,
 )
-from dashboard.curves.views import Curve, CurvesView, Group, Panel, Reading, curves
+from dashboard.curves.views import Curve, CurvesView, Group, Panel, curves
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_button, csv_file
 from dashboard.shared.newcomers import explain
 from dashboard.shared.run_views import ended_early, progress_text
-from dashboard.shared.selection import choice, segments, set_parameter, switch
+from dashboard.shared.selection import set_parameter
 from dashboard.shared.states import empty, state_text
-from dashboard.text import escape, option
+from dashboard.text import escape
 from dashboard.theme import DASHES, RAMP, ramp
 
-_RELATIONS, _OTHERS = "relations", "others"
-_GROUPS = {_RELATIONS: "Relations", _OTHERS: "Others"}
-_SEEDS = {"sd": "Mean ± SD", "interval": "Mean, 95% interval", "lines": "Each run"}
-_SMOOTHINGS = {"0": "None", "0.6": "0.6", "0.9": "0.9"}
 _ENDS = ("Last", "Best")
 _COUNT = "curve_pictures"
 _MOST_NAMED = 6
@@ -51,91 +40,6 @@ _ZOOM = "curves"
 _MOST_NOTES = 4
 _IN_A_ROW = 3
 _PLACES = {"step": "steps", "epoch": "epochs", "minutes": "minutes"}
-
-
-def window() -> tuple[float, float] | None:
-    """The zoomed part of x in the URL; None for all of it, or if the URL has no valid one."""
-    try:
-        start, end = map(float, st.query_params.get("x", "").split("_"))
-    except ValueError:
-        return None
-    return (start, end) if math.isfinite(start) and math.isfinite(end) and start < end else None
-
-
-def set_window(ends: tuple[float, float] | None) -> None:
-    """Zoom into this part of x."""
-    set_parameter("x", "_".join(f"{end:.6g}" for end in ends) if ends else "")
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What the controls say: the metric, the task shown large, how the curves are to be read."""
-
-    metric: Metric
-    large: str
-    reading: Reading
-
-
-def offered(keys: Sequence[MetricKey]) -> tuple[str, ...]:
-    """All that can be chosen for runs with these curves; when it changes, the controls are drawn anew."""
-    return (*choices(keys), *choices(keys, RELATION_METRICS), *others(keys))
-
-
-def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str], runs: Sequence[Run]) -> Chosen:
-    """Draws the controls. `keys` are the stored curves of the chosen runs, `tasks` the order of tasks."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        metric = _metric(keys)
-        large = _task(metric, tasks_of(metric, keys, tasks), runs)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        axis = segments("Over", AXES, key="over", labelled=True, on_change=lambda: set_window(None))
-        seeds = "sd"
-        of_seeds = tasks_of_seeds(runs)
-        if len({key for key, _ in of_seeds}) < len(of_seeds):
-            seeds = segments(
-                "Seeds",
-                _SEEDS,
-                key="seeds",
-                labelled=True,
-                help="The mean over the seeds of each configuration with its standard deviation (n − 1) or "
-                "the 95% interval of the mean (Student's t), at every point; or a line per run.",
-            )
-        is_loss = metric == METRICS["loss"]
-        smoothing = segments(
-            "Smoothing",
-            _SMOOTHINGS,
-            default="0.6" if is_loss else "0",
-            key="smooth" if is_loss else "smooth_others",
-            labelled=True,
-            help="Weight of the past in a running mean over all points, of each seed before the mean of "
-            "seeds. The raw line stays, faint, where lines are few.",
-        )
-        log_y = switch("Log scale", key="log")
-    return Chosen(metric, large, Reading(axis, seeds, float(smoothing), log_y))
-
-
-def _metric(keys: Sequence[MetricKey]) -> Metric:
-    names = choices(keys) or ["loss"]
-    groups = {
-        _RELATIONS: {name: RELATION_METRICS[name] for name in choices(keys, RELATION_METRICS)},
-        _OTHERS: others(keys),
-    }
-    titles = {name: METRICS[name].title for name in names}
-    titles |= {group: _GROUPS[group] for group, among in groups.items() if among}
-    name = segments("Curve", titles, key="metric", labelled=True)
-    if name not in groups:
-        return METRICS[name]
-    among = groups[name]
-    numbers = {name: metric.title for name, metric in among.items()}
-    return among[choice("Number", numbers, key="number", width=300)]
-
-
-def _task(metric: Metric, tasks: Sequence[str], runs: Sequence[Run]) -> str:
-    """The task shown large; the others follow small."""
-    first = first_task(tasks, runs)
-    if len(tasks) < 2:
-        return first
-    options = {task: option(task or metric.total.capitalize()) for task in tasks}
-    return segments("Large chart", options, key="of", default=first, labelled=True)
 
 
 def curve_files(runs: Sequence[Run], chosen: Chosen, series: Sequence[MetricSeries]) -> Picture | None:
@@ -166,8 +70,8 @@ def _name(runs: Sequence[Run], chosen: Chosen) -> str:
     """`training-loss-ner-runs-3-7`; where many runs are shown, how many."""
     ids = [str(run.id) for run in runs]
     which = f"runs-{'-'.join(ids)}" if len(ids) <= _MOST_NAMED else f"{len(ids)}-runs"
-    words = f"{chosen.metric.title} {chosen.large or 'total'} {which}".lower()
-    return re.sub(r"[^a-z0-9]+", "-", words).strip("-")
+    text = f"{chosen.metric.title} {chosen.large or 'total'} {which}".lower()
+    return re.sub(r"[^a-z0-9]+", "-", text).strip("-")
 
 
 def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
@@ -209,18 +113,18 @@ def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
 
 
 def _title(view: CurvesView) -> None:
-    """What is shown, over what, and how smooth."""
+    """Draws the title: metric, task, seeds and smoothing."""
     metric, reading, task = view.metric, view.reading, view.large.task
     parts = [f", {task or (metric.total if metric.total != metric.title else 'whole run')}"]
     if any(len(group.seeds) > 1 for group in view.legend):
-        parts.append(_SEEDS[reading.seeds][0].lower() + _SEEDS[reading.seeds][1:])
+        parts.append(SEEDS[reading.seeds][0].lower() + SEEDS[reading.seeds][1:])
     if reading.smoothing:
         parts.append(f"smoothed {reading.smoothing:g}")
     st.markdown(f"**{escape(metric.title)}**{escape(' · '.join(parts))}", width="stretch")
 
 
 def _about_tasks(view: CurvesView, runs: Sequence[Run]) -> str:
-    """What a reader must know of the task shown, or of the whole, before lines are compared."""
+    """A caution on comparing lines of the task shown, or of the whole."""
     task, whole = view.large.task, view.large.task == TOTAL
     first = first_task([TOTAL, *(panel.task for panel in (view.large, *view.small))], runs)
     if first != TOTAL and view.small:
@@ -255,7 +159,7 @@ def _chart(
 
 
 def _nothing_yet(runs: Sequence[Run], title: str) -> None:
-    """What each run does instead, or that none will have this curve."""
+    """Draws the progress of each run instead, or a message that no run will have this curve."""
     active = [run for run in runs if run.state in ACTIVE]
     sentences = [
         f"Run {run.id}: {escape(progress_text(resources.store(), run))}" for run in active[:_MOST_NOTES]
@@ -339,8 +243,8 @@ def _ends(view: CurvesView, of: Sequence[Curve]) -> tuple[str, ...]:
         if len(points) == 1:
             ((x, value),) = points
             axis = view.reading.axis
-            place = f"{x:,.0f}" if axis == "step" else f"{x:.3g}" if axis == "epoch" else f"{x:.2f}"
-            text = f"{value:{digits}} at {AXES[axis].lower().removesuffix('s')} {place}"
+            x_text = f"{x:,.0f}" if axis == "step" else f"{x:.3g}" if axis == "epoch" else f"{x:.2f}"
+            text = f"{value:{digits}} at {AXES[axis].lower().removesuffix('s')} {x_text}"
         elif points:
             over = summary(value for _, value in points)
             text = f"{over.mean:{digits}} ± {over.sd or 0.0:{spread_digits}}"
@@ -349,7 +253,7 @@ def _ends(view: CurvesView, of: Sequence[Curve]) -> tuple[str, ...]:
 
 
 def _notes(view: CurvesView, series: Sequence[MetricSeries]) -> None:
-    """What a reader would not see from the lines alone."""
+    """Draws notes on gaps and on interpolation."""
     notes = missing(view.metric, series)
     if len(notes) > _MOST_NOTES:
         notes = [*notes[:_MOST_NOTES], f"{plural(len(notes) - _MOST_NOTES, 'more curve')} have such gaps."]

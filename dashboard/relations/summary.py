@@ -1,4 +1,4 @@
-"""The words of the Relations page: what the matrix says, warnings about the runs, how to read the page."""
+"""The texts of the Relations page: the summary, warnings about the runs, how to read the page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from core.records import TOTAL
 from core.registry import FROZEN, feature_parts, prior_spec
 from core.store.records import ACTIVE, MetricKey, Run, RunState
 from core.wording import all_of, number, plural
-from dashboard.relations.reading import (
+from dashboard.relations.controls import EMBEDDING, MODES
+from dashboard.relations.sentences import (
     read_difference,
     read_embeddings,
     read_features,
@@ -25,7 +26,7 @@ from dashboard.relations.reading import (
     read_size,
     read_tasks,
 )
-from dashboard.relations.state import EMBEDDING, MODES, RelationsState
+from dashboard.relations.snapshots import RelationsState
 from dashboard.relations.views import (
     RelationsView,
     agreement,
@@ -56,21 +57,21 @@ _OTHERWISE = {
 
 
 def explain_waiting(runs: Sequence[Run], *, alone: bool) -> None:
-    """Of runs without a snapshot, why they have none and what to do; `alone` where there is nothing else."""
+    """Draws why runs have no snapshot and what to do; `alone` if the page has nothing else."""
     for run in runs:
-        words = (
+        text = (
             "The first snapshot comes when training begins."
             if run.state in ACTIVE
             else "This run ended before its first snapshot. Choose another above, or retry this one on Runs."
         )
         if alone:
-            empty("No relations yet", words, page="runs/page.py", label="Runs", icon=":material/list_alt:")
+            empty("No relations yet", text, page="runs/page.py", label="Runs", icon=":material/list_alt:")
             return
-        st.caption(f"{escape(run_name(run))} has no relations yet and is left out. {words}")
+        st.caption(f"{escape(run_name(run))} has no relations yet and is left out. {text}")
 
 
-def read(state: RelationsState, views: Sequence[RelationsView], learned: Sequence[Relations]) -> None:
-    """What the matrix says at the step shown, in a sentence or two."""
+def draw_summary(state: RelationsState, views: Sequence[RelationsView], learned: Sequence[Relations]) -> None:
+    """Draws a sentence or two on the matrix at the step shown."""
     mode, runs, rows = state.mode, state.runs, state.shared.rows
     names = [escape(name) for name in rows.names]
     run_views = zip(views, state.shared.places, strict=True)
@@ -82,13 +83,13 @@ def read(state: RelationsState, views: Sequence[RelationsView], learned: Sequenc
         seen = np.diagonal(gold)[state.shared.places[0]] > 0
         possible &= seen[:, None] & seen
     if not np.isfinite(values).all():
-        what = "covariance holds" if state.of_prior else "embeddings hold"
+        what = "covariance holds" if state.is_learned else "embeddings hold"
         text = f"The {what} values that are not numbers."
     elif state.view == "side":
-        if state.of_prior:
+        if state.is_learned:
             fixed |= np.array([not learns(run, mode) for run in runs])[:, None, None]
         text = read_difference(names, values, fixed, [run.id for run in runs])
-    elif not state.of_prior:
+    elif not state.is_learned:
         text = read_embeddings(names, values)
     elif mode == "task":
         text = read_tasks(names, values, possible)
@@ -99,11 +100,11 @@ def read(state: RelationsState, views: Sequence[RelationsView], learned: Sequenc
     step = "" if state.at == len(state.steps.steps) - 1 else f"At step {state.steps.steps[state.at]:,}: "
     with st.container(key="relations_reading"):
         st.markdown(step + text)
-    if not state.of_prior:
+    if not state.is_learned:
         return
     config = runs[0].config
-    of_lstms = not (config.shared_dense or config.task_dense)
-    if mode == "feature" and of_lstms and (parts := read_parts(feature_parts(config.encoder), len(rows))):
+    is_recurrent = not (config.shared_dense or config.task_dense)
+    if mode == "feature" and is_recurrent and (parts := read_parts(feature_parts(config.encoder), len(rows))):
         st.caption(parts)
     drawn, learnable = (values, ~fixed) if state.view == "side" else (values.mean(axis=0)[None], possible)
     if size := read_size(mode, drawn, learnable, runs[0].facts.get("alignment")):
@@ -115,7 +116,7 @@ def _ranks(learned: Sequence[Relations], mode: str) -> list[float]:
 
 
 def embedding_note(state: RelationsState) -> None:
-    """Which vectors are compared, and what a cosine near 0 is worth."""
+    """Draws a note on the vectors compared, and on cosines near 0."""
     ways = all_of(list(dict.fromkeys(str(run.config.task_embedding) for run in state.runs)))
     st.caption(
         f"Task embeddings: {ways}. They begin as random vectors, whose cosines are near 0: what training "
@@ -124,7 +125,7 @@ def embedding_note(state: RelationsState) -> None:
 
 
 def rank_note(state: RelationsState, learned: Sequence[Relations]) -> None:
-    """What the bars are, and why an effective rank may be small beside correlations near 0."""
+    """Draws a note on the bars, and on the effective rank."""
     mode = state.selection.mode
     rank = math.nan if state.view == "side" else float(np.mean(_ranks(learned, mode)))
     of_runs = zip(learned, state.shared.places, strict=True)
@@ -133,7 +134,7 @@ def rank_note(state: RelationsState, learned: Sequence[Relations]) -> None:
 
 
 def not_learned(state: RelationsState) -> bool:
-    """Whether none of the runs learned this covariance; if so, why, and how to learn it."""
+    """Whether none of the runs learned this covariance; if so, draws the reason and a way to learn it."""
     mode, runs = state.selection.mode, state.runs
     if any(learns(run, mode) for run in runs):
         return False
@@ -165,13 +166,13 @@ def not_learned(state: RelationsState) -> bool:
 
 
 def run_warnings(state: RelationsState, views: Sequence[RelationsView]) -> None:
-    """What each run's configuration and state mean for what can be seen; the same text only once."""
+    """Draws warnings from each run's configuration and state, equal texts once."""
     runs = state.runs
     for run in runs:
         if run.state in (RunState.FAILED, RunState.LOST, RunState.CANCELLED):
             word = STATES[run.state].word.lower()
             st.caption(f"{escape(run_name(run))}: {word}. Shown is what it learned up to step {run.step:,}.")
-        if not state.of_prior:
+        if not state.is_learned:
             continue
         series = curve_series([run], [_PENALTY])
         if (vanished := penalty_vanished(series[0] if series else None)) is not None:
@@ -182,8 +183,8 @@ def run_warnings(state: RelationsState, views: Sequence[RelationsView]) -> None:
                 "cannot vanish in this way.",
                 icon=":material/warning:",
             )
-    if state.of_prior:
-        for text in _of_runs(runs, [_limits(run, view) for run, view in zip(runs, views, strict=True)]):
+    if state.is_learned:
+        for text in _with_run_ids(runs, [_limits(run, view) for run, view in zip(runs, views, strict=True)]):
             st.info(text, icon=":material/info:")
     if state.steps.cut:
         last_step = state.steps.steps[-1]
@@ -202,12 +203,12 @@ def run_warnings(state: RelationsState, views: Sequence[RelationsView]) -> None:
 
 
 def describe_runs(runs: Sequence[Run]) -> None:
-    """Prior, λ, alignment and what was learned; the same text only once."""
-    for text in _of_runs(runs, [_description(run) for run in runs]):
+    """Draws prior, λ, alignment and learned covariances of the runs, equal texts once."""
+    for text in _with_run_ids(runs, [_description(run) for run in runs]):
         st.caption(text)
 
 
-def _of_runs(runs: Sequence[Run], texts: Sequence[str]) -> Iterator[str]:
+def _with_run_ids(runs: Sequence[Run], texts: Sequence[str]) -> Iterator[str]:
     """Each text once, without empty ones, with the runs that it is about where these are not all."""
     for text in filter(None, dict.fromkeys(texts)):
         ids = [str(run.id) for run, of_run in zip(runs, texts, strict=True) if of_run == text]
@@ -217,19 +218,19 @@ def _of_runs(runs: Sequence[Run], texts: Sequence[str]) -> Iterator[str]:
 def _description(run: Run) -> str:
     config, facts = run.config, run.facts
     learned = ", ".join(config.learn or ()) or "nothing; shown is how the heads correlate"
-    words = f"Prior {escape(config.prior)}, λ {number(config.lambda_)}, learned: {learned}."
+    text = f"Prior {escape(config.prior)}, λ {number(config.lambda_)}, learned: {learned}."
     if (related := facts.get("related")) and config.added_to is None:
         others = [task for task in config.tasks if task not in related]
-        words += f" It leaves out {escape(all_of(others))}, with heads of another shape."
+        text += f" It leaves out {escape(all_of(others))}, with heads of another shape."
     if not facts.get("alignment"):
-        return words
+        return text
     reason = facts.get("alignment_reason")
     because = f": {escape(reason.rstrip('.'))}" if reason else ""
-    return f"{words} Alignment **{escape(facts['alignment'])}**{because}."
+    return f"{text} Alignment **{escape(facts['alignment'])}**{because}."
 
 
 def _limits(run: Run, view: RelationsView) -> str:
-    """What this run could not learn of the mode shown; empty where it could learn everything."""
+    """The relations of this mode that the run could not learn; empty if it could learn all."""
     if not learns(run, view.mode):
         return (
             f"The {view.mode} covariance was not learned in this run: it stays as it began, all relations "
@@ -267,9 +268,9 @@ def gold_agreement(state: RelationsState, views: Sequence[RelationsView]) -> Non
         for labels, between in (("labels", False), ("labels of different tasks", True))
         if (agreed := agreement(learned, gold, shared.rows, impossible, between=between)) is not None
     ]
-    words = f"Rank correlation of learned and gold: {'; '.join(parts)}." if parts else "Nothing varies."
+    text = f"Rank correlation of learned and gold: {'; '.join(parts)}." if parts else "Nothing varies."
     st.caption(
-        f"{words} 1: counting gold labels on the training words says the same. Labels of one task never "
+        f"{text} 1: counting gold labels on the training words says the same. Labels of one task never "
         "stand on the same word, so counted they repel each other."
     )
 
@@ -357,10 +358,10 @@ def how_to_read(mode: str, view: str) -> None:
             st.markdown(_EMBEDDINGS)
             return
         symbol, of = _ROWS[mode]
-        equation, words = _VIEWS[view]
+        equation, note = _VIEWS[view]
         st.markdown(f"Every cell is the correlation of {of} $i$ and $j$, from ${symbol}$:")
         st.latex(equation if view == "mean" else equation + rf", \qquad \Omega = {symbol}")
-        st.markdown(words + _COLOURS + PENALTY + _NUMBERS)
+        st.markdown(note + _COLOURS + PENALTY + _NUMBERS)
 
     fold(explain, key="how_to_read")
 

@@ -1,4 +1,4 @@
-"""Two configurations on one task: label by label, mistake by mistake; what a test over sentences needs."""
+"""Two configurations on one task, by label and by mistake, and the input of tests over sentences."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def reports(cell: ResultCell, task: str, scores: Iterable[StoredScore]) -> dict[
 
 
 def classes(a: Mapping[int, Report], b: Mapping[int, Report]) -> pd.DataFrame:
-    """A row per label that either configuration has, the most annotated first, in percent: F1 of both, means
-    over seeds; its difference, A − B, paired by seed, with half of its 95% interval; `DETAIL` (precision,
-    recall, SD of F1); p over seeds, corrected for all labels (Holm), in [0, 1]. Seeds in which a label was
-    not annotated do not count for it; one that is never annotated has no figures.
+    """A row per label that either configuration has, the most annotated first, in percent.
+    It has F1 of both, means over seeds; the difference, A − B, paired by seed, with half of its 95% interval;
+    `DETAIL` (precision, recall, SD of F1); p over seeds, corrected for all labels (Holm), in [0, 1]. Seeds in
+    which a label was not annotated do not count for it; one that is never annotated has no figures.
     """
     lines = pd.DataFrame(
         {"Label": label, "side": letter, "seed": seed, **numbers}
@@ -76,7 +76,7 @@ def _f1(lines: pd.DataFrame, side: str) -> dict[int, float]:
 
 @dataclass(frozen=True)
 class Matrix:
-    """Shares of what is annotated (rows), in percent, by what was predicted (columns); NaN on the diagonal.
+    """Percentages of the gold labels (rows) by predicted label (columns); NaN on the diagonal.
     Predictions where nothing is annotated are shares of the annotated spans of the predicted type.
 
     `right` is the share of correct predictions, row by row (NaN where nothing is annotated). `words` describe
@@ -117,8 +117,9 @@ def matrix(errors: Errors) -> Matrix:
 
 @dataclass(frozen=True)
 class Guesses:
-    """What one configuration predicts on a task of numbers: the gold number of each text, the `mean` (N,)
-    of what its seeds predict. `elsewhere` seeds were tested on other text, and are left out.
+    """The predictions of one configuration on a task of numbers.
+    It has the gold number of each text and the `mean` (N,) of the predictions over seeds. `elsewhere` counts
+    the seeds tested on other text, which are left out.
     """
 
     gold: tuple[float, ...]
@@ -139,9 +140,7 @@ def _numbers(column: Labels) -> tuple[float, ...]:
 
 
 def furthest(sides: Mapping[str, Guesses]) -> pd.DataFrame:
-    """A row per text, those first that one of the sides misses by most: its `place`, what is annotated, what
-    each side predicts.
-    """
+    """A row per text, the largest error of either side first: `place`, gold number, each prediction."""
     gold = next(iter(sides.values())).gold
     frame = pd.DataFrame({"place": range(len(gold)), "Annotated": gold})
     for name, side in sides.items():

@@ -1,4 +1,4 @@
-"""What can be done with the chosen runs, or with the one in view: a bar that stays in sight."""
+"""The bar of actions on the chosen runs, or on the run shown."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ACTIONS: tuple[tuple[str, str, Callable[[list[int]], None], Callable[[Run], obj
 
 
 def chosen_bar(runs: Sequence[Run], elsewhere: int) -> None:
-    """What can be done with the chosen runs, of which `elsewhere` are not on the page, and the last undo."""
+    """Draws the actions on the chosen runs (`elsewhere` of them are not on the page), and the last undo."""
     if not runs:
         actions.undo_line()
         st.caption("Tick rows to select runs. The eye opens one.")
@@ -59,7 +59,7 @@ def chosen_bar(runs: Sequence[Run], elsewhere: int) -> None:
 
 
 def run_actions(runs: Sequence[Run]) -> None:
-    """Links to the pages that show these runs, and buttons for what can be done with some of them."""
+    """Draws links to the pages that show these runs, and the buttons that apply to some of them."""
     ids = [run.id for run in runs]
     for page, label, icon, shows in _PAGES:
         if any(map(shows, runs)):
@@ -98,15 +98,15 @@ def with_task_added(run: Run) -> dict[str, str]:
 
 def _stop(ids: list[int]) -> None:
     """Stops one run at once, several after saying how many."""
-    words = (
+    text = (
         "Queued runs are taken off the queue; runs in progress save their state and end at their next step."
     )
     stop = partial(st.button, on_click=actions.perform, args=(control.stop_all, ids))
     if len(ids) == 1:
-        stop("Stop", icon=":material/stop:", type="tertiary", help=words)
+        stop("Stop", icon=":material/stop:", type="tertiary", help=text)
     elif ids:
         with st.popover("Stop", icon=":material/stop:", type="tertiary", key="stop_runs"):
-            st.markdown(words)
+            st.markdown(text)
             stop(f"Stop {plural(len(ids), 'run')}", type="primary")
 
 
@@ -132,7 +132,7 @@ def _priority(queued: Sequence[Run]) -> None:
 
 
 def _keywords(runs: Sequence[Run]) -> None:
-    """The keywords that all runs have, to be changed; those that only some have are named."""
+    """Draws the keywords that all runs have, for editing, and names those of some runs only."""
     everywhere = sorted(set.intersection(*(set(run.keywords) for run in runs)))
     somewhere = sorted({word for run in runs for word in run.keywords} - set(everywhere))
     key = f"keywords_{hash(tuple(run.id for run in runs))}"
@@ -155,7 +155,7 @@ def _keywords(runs: Sequence[Run]) -> None:
 def _delete(ids: list[int]) -> None:
     if not ids:
         return
-    words = plural(len(ids), "run")
+    text = plural(len(ids), "run")
     with st.popover(
         ":red[Delete]", icon=":material/delete:", type="tertiary", key="delete_runs", on_change="rerun"
     ) as popover:
@@ -166,5 +166,5 @@ def _delete(ids: list[int]) -> None:
         parts += [plural(lost.snapshots, "relation snapshot")] * bool(lost.snapshots)
         parts += [f"{size(lost.checkpoint_bytes)} of checkpoints"] * bool(lost.checkpoint_bytes)
         lost_text = all_of([*parts, "all curves and logs"])
-        st.markdown(f"Delete **{words}** for good: {lost_text}. This cannot be undone; archiving can.")
-        st.button(f"Delete {words}", type="primary", on_click=actions.delete, args=(ids,))
+        st.markdown(f"Delete **{text}** for good: {lost_text}. This cannot be undone; archiving can.")
+        st.button(f"Delete {text}", type="primary", on_click=actions.delete, args=(ids,))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from functools import partial
 from pathlib import PurePath
 
 import streamlit as st
 
-from core.errors import MRNLabError
 from core.evaluation.costs import COST_NOTE
 from core.figures import Forest, forest_chart
 from core.registry import FULL
@@ -18,22 +16,20 @@ from core.studies.analysis import MEAN, Result, TableView, table_view
 from core.studies.answer import answer
 from core.wording import capitalised, duration, plural
 from dashboard.components.charts import chart
-from dashboard.shared import actions, resources
+from dashboard.shared import resources
 from dashboard.shared.downloads import show_table
 from dashboard.shared.live import live
 from dashboard.shared.selection import choice, segments
 from dashboard.shared.states import problem
 from dashboard.studies.charts import GRID_PANELS, grid_chart
+from dashboard.studies.controls import launch_or_stop, study_state
 from dashboard.studies.views import failures, has_scores, sample_forest, study_forest
 from dashboard.text import escape
 from dashboard.theme import colours
-from jobs.studies.follow import follower, start_study, stop_study
 from jobs.studies.progress import RunCounts, StudyOptions
 from jobs.studies.report import cost_sheet, overview, paper_sheet, setting_sheet
 
-_PROBLEM = "study_problem"
 _PAGE = "studies/page.py"
-_HOUR_S = 3600
 _FEW = 3
 """So many settings are all opened from the start."""
 _MANY, _TALL = 12, 480
@@ -69,11 +65,11 @@ def _table() -> None:
             st.markdown(f"{counts.done:,} of {counts.total:,}")
             st.caption(_time_left(counts, seconds))
         with act:
-            _launch_or_stop(study, [], f"study_{name}")
+            launch_or_stop(study, [], f"study_{name}")
 
 
 def _result_so_far(study: Study, results: Sequence[Result]) -> str:
-    """What the first setting with scores found here, else what the study found elsewhere."""
+    """The answer of the first setting with scores here, else the packaged result of the study."""
     scored = [result for result in results if MEAN in result.outcomes[0].scores]
     if scored:
         return f"{scored[0].setting.title}: {answer(scored[0])}"
@@ -101,31 +97,11 @@ def _study(name: str) -> None:
         st.caption(escape(study.sample.words if study.sample else ""))
     options = _results(name)
     with head:
-        live(partial(_state, study, options), resources.pace, key=f"study_{name}")
-
-
-def _state(study: Study, part: StudyOptions) -> None:
-    """How far the study is, and the buttons that run it."""
-    counts = resources.study_counts(StudyOptions(study.name))
-    methods, settings = (plural(len(things), noun) for things, noun in (
-        (study.methods, "method"), (study.settings, "setting"),
-    ))  # fmt: skip
-    st.caption(
-        f"{settings} ({', '.join(study.parts())}), {methods}, {plural(len(study.seeds), 'seed')}. "
-        f"{counts.done:,} of {plural(counts.total, 'run')} done in this store."
-    )
-    if counts.active:
-        st.progress(counts.done / counts.total)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        _launch_or_stop(study, [("This part", part, "part")], study.name)
-        if study.pairs:
-            st.page_link("transfer/page.py", label="Gains of all pairs", icon=":material/hub:")
-    if counts.failed:
-        st.caption(f":material/warning: {plural(counts.failed, 'run')} failed; Runs tells why.")
+        live(partial(study_state, study, options), resources.pace, key=f"study_{name}")
 
 
 def _results(name: str) -> StudyOptions:
-    """The results of a study, part by part; the options of what is shown."""
+    """Draws the results of a study, part by part; returns the options shown."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         encoder, training = _encoder(name)
         study, results = resources.study_results(
@@ -151,68 +127,6 @@ def _results(name: str) -> StudyOptions:
     return options
 
 
-def _launch_or_stop(study: Study, more: Sequence[tuple[str, StudyOptions, str]], key: str) -> None:
-    """The one button of a study: stops it while its runs wait or train, else opens what can be launched."""
-    of_study, why = st.session_state.get(_PROBLEM, ("", ""))
-    if of_study == study.name:
-        problem(why)
-    whole = StudyOptions(study.name)
-    counts = resources.study_counts(whole)
-    followed = follower(resources.store(), study.name) is not None
-    if counts.active or followed:
-        st.button(
-            "Stop the study", icon=":material/stop_circle:", key=f"stop_{study.name}",
-            help=f"{plural(counts.active, 'run')} queued or in progress"
-            + "; the others follow by themselves." * followed,
-            on_click=actions.perform, args=(stop_study, study.name),
-        )  # fmt: skip
-    if followed or counts.done == counts.total:
-        return
-    label = "Go on" if counts.done else "Launch"
-    opened = st.popover(label, icon=":material/play_arrow:", key=f"{key}_menu", on_change="rerun")
-    with opened:
-        if not opened.open:
-            return
-        small = [("A smaller version", StudyOptions(study.name, **study.small), f"{study.name}_small")]
-        for words, options, key in [*(small if study.small else []), *more, ("All of it", whole, study.name)]:
-            _launch(words, options, key)
-
-
-def _launch(words: str, options: StudyOptions, key: str) -> None:
-    """A button that queues what these options lack, with the count, the time and the command; nothing
-    where nothing is missing.
-    """
-    counts = resources.study_counts(options)
-    missing = counts.total - counts.done - counts.active - counts.failed
-    if not missing:
-        return
-    settings = resources.study_counts_by_setting(options)
-    times = [setting.seconds for setting in settings if setting.seconds is not None]
-    time = duration(sum(times)) if len(times) == len(settings) else "an unknown time"
-    st.markdown(f"**{words}**: {plural(missing, 'run')}, {time}.")
-    sure = True
-    if len(times) < len(settings) or sum(times) > _HOUR_S:
-        sure = st.checkbox(f"Launch {plural(missing, 'run')} that take {time}", key=f"sure_{key}")
-    st.button(
-        "Launch", icon=":material/play_arrow:", key=f"launch_{key}", disabled=not sure,
-        on_click=_start, args=(options,),
-    )  # fmt: skip
-    st.code(shlex.join(["mrnlab", *options.arguments()]), language=None)
-
-
-def _start(options: StudyOptions) -> None:
-    """As a callback, so that no refresh of the page comes between the click and what it does."""
-    st.session_state.pop(_PROBLEM, None)
-    try:
-        left_out = start_study(resources.store(), options)
-    except MRNLabError as error:
-        st.session_state[_PROBLEM] = options.study, str(error)
-        return
-    queued = resources.study_counts(options).active
-    words = f"{plural(queued, 'run')} of {options.study} queued; the others follow by themselves."
-    actions.toast(" ".join([words, *left_out]))
-
-
 def _encoder(name: str) -> tuple[str | None, str]:
     """The encoder that the study is shown over, none for its own, and how it is trained."""
     choices: dict[str, tuple[str | None, str]] = {"As the study has it": (None, FULL)}
@@ -227,7 +141,7 @@ def _encoder(name: str) -> tuple[str | None, str]:
 
 
 def _paper(view: TableView, study: Study) -> None:
-    """The published table with our figures beside the published ones, which are grey, and the cost."""
+    """Draws the published table with our figures, the published ones in grey, and the cost."""
     paper = view.paper
     st.subheader(paper.title, anchor=False)
     show_table(paper_sheet(view), alt="Our scores beside the published ones")
@@ -322,7 +236,7 @@ def _forest(view: Forest, key: str, look: dict[str, str]) -> None:
 
 
 def _colours(targets: Sequence[str]) -> dict[str, str]:
-    """The tasks' own colours; in a store with more tasks than colours, some that tell these apart."""
+    """The tasks' colours; with more tasks than colours, distinct ones for these tasks."""
     known = colours(resources.task_order())
     return known if len({known.get(target) for target in targets}) == len(targets) else colours(targets)
 

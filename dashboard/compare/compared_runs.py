@@ -1,5 +1,6 @@
-"""Which runs are compared (those chosen, or all on the newest corpus; never two corpora at once), and what is
-read of them.
+"""The runs that Compare shows, and what is read of them.
+
+They are those chosen, or all on the newest corpus, and never on two corpora.
 
 Predictions never change within an attempt of a run, so each is read once for all sessions.
 """
@@ -19,7 +20,7 @@ from core.evaluation.mistakes import Labels
 from core.store.records import Run, RunState
 from core.tasks import TaskKind, kind_of
 from core.wording import all_of, plural
-from dashboard.compare.closer_views import Counted, counted, tested
+from dashboard.compare.mistake_views import Counted, counted, tested
 from dashboard.compare.views import Difference, Tested, run_pairs
 from dashboard.shared import resources
 from dashboard.shared.newcomers import try_it
@@ -34,15 +35,15 @@ _NEWEST = 2000
 
 
 @dataclass(frozen=True)
-class Scope:
-    """The runs compared, all on the same data, what that data is called, and the split they are scored on."""
+class ComparedRuns:
+    """The runs compared, all on the same data, with the name of the data and the split of the scores."""
 
     runs: list[Run]
     name: str
     split: str
 
 
-def scope() -> Scope | None:
+def pick_compared_runs() -> ComparedRuns | None:
     """The widgets; None where no run has finished yet, which the page then says."""
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
@@ -84,7 +85,7 @@ def scope() -> Scope | None:
             st.button("All runs", type="tertiary", icon=":material/select_all:", on_click=choose, args=((),))
     if setting.note:
         st.caption(f":material/info: {escape(setting.note)}")
-    return Scope(compared, name, split)
+    return ComparedRuns(compared, name, split)
 
 
 def _described(name: str, picked: Sequence[Run], on_data: Sequence[Run], older: int) -> str:
@@ -112,9 +113,9 @@ def _described(name: str, picked: Sequence[Run], on_data: Sequence[Run], older: 
     return f"{len(on_data)} of {plural(max(stored, len(picked)), 'chosen run')}; {all_of(reasons)}."
 
 
-def table_of(compared: Scope, split: str, *, cost: bool = False) -> ResultTable:
-    """The table of scores on that split. Reports, which are megabytes, are not read, nor are the runs' facts
-    unless their cost is asked for.
+def table_of(compared: ComparedRuns, split: str, *, cost: bool = False) -> ResultTable:
+    """The table of scores on that split.
+    Reports, which are megabytes, are not read; facts only for the cost.
     """
     store, runs = resources.store(), compared.runs
     ids = [run.id for run in runs]
@@ -157,7 +158,7 @@ def _counted(run: Run, split: str, task: str, score_name: str) -> Counted | None
 
 
 def task_kind(table: ResultTable, task: str) -> TaskKind:
-    """What kind of task it is: the same in all runs of a table, which have learned from the same data."""
+    """The kind of a task, which is the same in all runs of a table."""
     run_id = next(
         run_id for row in table.rows if task in row.cells for run_id in row.cells[task].run_ids.values()
     )

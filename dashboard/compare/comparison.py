@@ -1,4 +1,4 @@
-"""The answer, what sharing did, the missing seeds; the table like the paper's; the forest of differences."""
+"""The comparison of two configurations, the missing seeds, the table of scores and the forest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from core.registry import ONE_STACK
 from core.store.records import ACTIVE
 from core.studies.published import CITATION
 from core.wording import duration, plural
-from dashboard.compare.scope import Scope, predictions_needed, sentence_tests, table_of
+from dashboard.compare.compared_runs import ComparedRuns, predictions_needed, sentence_tests, table_of
 from dashboard.compare.views import (
     DIFFERENCE_COLUMNS,
     Difference,
@@ -75,14 +75,12 @@ _SHARES_NOTHING = (
 )
 
 
-def answer(table: ResultTable, compared: Scope) -> tuple[str, str] | None:
-    """The answer in a sentence, the difference per task, and what sharing did. Returns the keys of the two
-    rows that it is about; None where there is but one.
-    """
+def answer(table: ResultTable, compared: ComparedRuns) -> tuple[str, str] | None:
+    """Draws the comparison of two rows and returns their keys, or None if there is one row only."""
     pair = default_pair(table)
     if pair is None:
-        words = "One configuration only. Choose more runs, or launch another on the same data."
-        st.info(words, icon=":material/info:")
+        text = "One configuration only. Choose more runs, or launch another on the same data."
+        st.info(text, icon=":material/info:")
         return None
     with st.container(border=True):
         left, right = st.columns([11, 9], gap="large")
@@ -94,8 +92,8 @@ def answer(table: ResultTable, compared: Scope) -> tuple[str, str] | None:
             _sentences(table, a, b)
             with st.container(horizontal=True, vertical_alignment="center"):
                 missing_seeds_button(table, compared, a, b)
-                words = "What the words mean"
-                with st.popover(words, type="tertiary", icon=":material/help:", key="verdicts"):
+                text = "What the words mean"
+                with st.popover(text, type="tertiary", icon=":material/help:", key="verdicts"):
                     st.markdown(_VERDICTS)
             if why := st.session_state.pop(_PROBLEM, ""):
                 problem(why)
@@ -141,15 +139,15 @@ def _difference_lines(shown: Sequence[Difference]) -> None:
 
 
 def _what_sharing_did(table: ResultTable, steps: Sequence[Step], row: ResultRow, baseline: ResultRow) -> None:
-    """A chart of all steps, and sentences on those of the row's encoder that the answer does not give."""
+    """Draws all steps as a chart, and a sentence on each step of the row's encoder not given above."""
     if not steps:
         st.caption("What sharing did is shown here once there are runs of two paradigms with a common seed.")
         return
     st.markdown("**What sharing did**")
     with st.container(gap="xsmall"):
         for step in steps:
-            of_the_row = (step.a.block, step.a.config.encoder) == (row.block, row.config.encoder)
-            if of_the_row and {step.a.key, step.b.key} != {row.key, baseline.key}:
+            is_of_the_row = (step.a.block, step.a.config.encoder) == (row.block, row.config.encoder)
+            if is_of_the_row and {step.a.key, step.b.key} != {row.key, baseline.key}:
                 st.markdown(headline(step.a.label, step.b.label, step.deltas, escape))
     view = sharing_forest(steps, table.tasks)
     chart(
@@ -185,8 +183,8 @@ _MOST_RUNS = 60
 """Beyond so many missing runs only those of the two configurations compared are offered."""
 
 
-def missing_seeds_button(table: ResultTable, compared: Scope, a: str, b: str) -> None:
-    """Queues the seeds that some of the configurations lack; beside it, how many are on their way."""
+def missing_seeds_button(table: ResultTable, compared: ComparedRuns, a: str, b: str) -> None:
+    """Draws the button that queues missing seeds, and the number of runs in the queue."""
     store = resources.store()
     configs = {run.id: run.config for run in compared.runs}
     missing = missing_seeds(table.rows, configs)
@@ -195,7 +193,7 @@ def missing_seeds_button(table: ResultTable, compared: Scope, a: str, b: str) ->
     there = same_runs(store, missing) if missing else {}
     new = [config for config in missing if config not in there]
     if new or any(run.state not in ACTIVE for run in there.values()):
-        label, words = ("Launch" if new else "Add"), plural(len(new or missing), "run")
+        label, text = ("Launch" if new else "Add"), plural(len(new or missing), "run")
         st.button(
             f"{label} the missing seeds",
             type="primary",
@@ -205,8 +203,8 @@ def missing_seeds_button(table: ResultTable, compared: Scope, a: str, b: str) ->
             args=(missing, listed_seeds({config.seed for config in missing})),
         )
         seconds = cost(store, new).seconds if new else None
-        words += f", about {duration(seconds)}" if seconds else "" if new else ", trained already"
-        st.caption(words, width="content")
+        text += f", about {duration(seconds)}" if seconds else "" if new else ", trained already"
+        st.caption(text, width="content")
     same = {run.configuration_id for run in compared.runs}
     active = store.runs(states=ACTIVE, with_facts=False)
     if active := [run for run in active if run.configuration_id in same]:
@@ -214,7 +212,7 @@ def missing_seeds_button(table: ResultTable, compared: Scope, a: str, b: str) ->
 
 
 def _launch_seeds(missing: Sequence[RunConfig], name: str) -> None:
-    """As a callback, so that no refresh of the page comes between the click and what it does."""
+    """Launches the missing seeds; a callback, so that no refresh comes between the click and the launch."""
     before = chosen()
     try:
         runs, reused = actions.launch(missing, name, reuse=True)
@@ -228,8 +226,8 @@ def _launch_seeds(missing: Sequence[RunConfig], name: str) -> None:
 
 def _on_their_way(runs: Sequence[int], seeds: str) -> None:
     """A line on these runs with a link; the page follows as soon as one of them has ended."""
-    words = f"{plural(len(runs), 'run')} queued or in progress: {seeds}."
-    st.markdown(f":material/schedule: {words}", width="content")
+    text = f"{plural(len(runs), 'run')} queued or in progress: {seeds}."
+    st.markdown(f":material/schedule: {text}", width="content")
     link_to_runs(runs, "See them on Runs")
 
     def has_ended() -> bool:
@@ -238,8 +236,8 @@ def _on_their_way(runs: Sequence[int], seeds: str) -> None:
     rerun_when(has_ended, key="seeds_on_their_way")
 
 
-def summary_table(table: ResultTable, compared: Scope) -> None:
-    """Configurations × tasks like the paper's: mean ± SD, the number of seeds small beside, the best in bold.
+def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
+    """Draws the table of configurations × tasks: mean ± SD, the number of seeds, the best in bold.
 
     Published figures and what a configuration costs stand beside on demand.
     """
@@ -265,7 +263,7 @@ def summary_table(table: ResultTable, compared: Scope) -> None:
     bold = f" Bold: {BEST}" * bool(table.bold)
     st.caption(f"Percent, mean ± standard deviation over seeds (their number).{bold}")
     if with_cost:
-        st.caption(f"{COST_NOTE} Dashes: trained before this was measured.")
+        st.caption(f"{COST_NOTE} –: not recorded.")
     for note in table.notes:
         st.caption(f":material/info: {escape(note)}")
     if sheet is not ours:
@@ -277,7 +275,9 @@ def summary_table(table: ResultTable, compared: Scope) -> None:
         )
 
 
-def difference_view(table: ResultTable, compared: Scope, shown: list[Difference], baseline: str) -> None:
+def difference_view(
+    table: ResultTable, compared: ComparedRuns, shown: list[Difference], baseline: str
+) -> None:
     """Every configuration's difference from the baseline: a forest, and a table with both tests."""
     if not shown:
         st.caption(f"No other configuration shares a task with {escape(table.row(baseline).name)}.")
@@ -305,7 +305,7 @@ def difference_view(table: ResultTable, compared: Scope, shown: list[Difference]
             copy_table(sheet, DIFFERENCE_COLUMNS, difference_records(shown, table), key="differences")
 
 
-def _tested(shown: list[Difference], table: ResultTable, compared: Scope) -> list[Difference]:
+def _tested(shown: list[Difference], table: ResultTable, compared: ComparedRuns) -> list[Difference]:
     count = predictions_needed(shown)
     if count > _MANY and not switch(
         f"Test over sentences ({plural(count, 'prediction')} to read)",

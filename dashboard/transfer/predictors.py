@@ -1,4 +1,4 @@
-"""Looks on the Transfer page: what predicts gains; or no pair yet."""
+"""The predictors of gains, and the packaged pairs when there is no pair yet."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _PAIRS_OF_DEMO = {
 
 
 def nothing_yet() -> None:
-    """A card that says what makes runs of pairs, with two ways to them."""
+    """Draws a card that explains which runs are needed, with two ways to launch them."""
     study = STUDIES["transfer"]
     with st.container(border=True, width=640):
         st.markdown("**No pair of tasks yet**")
@@ -76,8 +76,8 @@ def packaged() -> None:
     st.subheader("Twelve real tasks, measured before", anchor=False)
     st.markdown(escape(packaged_sentence(pairs)))
     at = [tasks.index(task) if task in tasks else None for task in chosen]
-    place = (at[0], at[1]) if at[0] is not None and at[1] is not None else None
-    pair_table(packaged_table(pairs, colours(tasks)), chosen=place, key="packaged", clicked=click)
+    cell = (at[0], at[1]) if at[0] is not None and at[1] is not None else None
+    pair_table(packaged_table(pairs, colours(tasks)), chosen=cell, key="packaged", clicked=click)
     if shown := [pair for pair in pairs if (pair.main, pair.aux) == chosen]:
         st.markdown(escape(f"{shown[0].sentence}, {plural(shown[0].seeds, 'seed')}."))
     st.caption(

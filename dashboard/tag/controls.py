@@ -1,4 +1,4 @@
-"""What is tagged: a text or a pair, test sentences of the corpus, or a file."""
+"""The input of Tag: a text or a pair, test sentences of the corpus, or a file."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def input_kind() -> str:
 
 
 def text(reads: Collection[Reads]) -> list[Sentence]:
-    """A free text as sentences of words, where runs have tasks on words, and as a whole, alone or with a
-    second text, where they have tasks on those.
+    """The typed text as sentences of words, and as a whole, alone or with a second text.
+    The form follows from the input of the runs' tasks.
     """
     is_split = not set(_SPOKEN).isdisjoint(reads)
     st.session_state.setdefault("tag_split", st.query_params.get("split") == "yes")
@@ -141,7 +141,7 @@ def read_columns(content: bytes, name: str, schemes: Mapping[str, str]) -> Given
 
 
 def test_sentence(chosen_systems: Sequence[System], first: Run) -> list[Sentence]:
-    """A test sentence of a system's corpus, at first of those that the system of this run got wrong."""
+    """A test sentence of a system's corpus, by default one with errors of this run's system."""
     row = st.container(horizontal=True, vertical_alignment="bottom")
     names = {system.who: system for system in chosen_systems}
     who = next((name for name, system in names.items() if first in system.runs), chosen_systems[0].who)
@@ -183,9 +183,7 @@ def test_sentence(chosen_systems: Sequence[System], first: Run) -> list[Sentence
 
 
 def bounded(sentences: Sequence[Sentence]) -> list[Sentence]:
-    """The first sentences with no more than 600 words in all, and a line on what is left out; whole texts as
-    they are.
-    """
+    """The first sentences with at most 600 words in all, and a line on the rest; whole texts unchanged."""
     kept: list[Sentence] = []
     room, words = MOST_WORDS, sum(len(sentence.tokens) for sentence in sentences if not sentence.whole)
     for sentence in sentences:
@@ -205,7 +203,7 @@ def bounded(sentences: Sequence[Sentence]) -> list[Sentence]:
 
 
 def nothing_yet(kind: str, system: System, reads: Collection[Reads]) -> None:
-    """What to do where there is nothing to tag."""
+    """Draws the next step if there is nothing to tag."""
     if kind == TEXT:
         with st.container(border=True):
             pairs = {"pair"} == set(reads)
@@ -254,8 +252,8 @@ _LONGEST_SAMPLE = 90
 
 
 def _samples(system: System, reads: Collection[Reads]) -> tuple[str, list[tuple[str, str]]]:
-    """What the three samples are, as Markdown, and the texts of each: of the run's corpus where it is at
-    hand, of every kind that is read.
+    """A description of the three samples as Markdown, and their texts, for every kind of input.
+    They are of the run's corpus if it can be read here.
     """
     config = system.runs[0].config
     try:
@@ -301,7 +299,7 @@ def _from_link(key: str, parameter: str) -> None:
 
 
 def _to_link(parameter: str, value: str) -> None:
-    """The address reproduces what is shown, but for texts longer than an address may be."""
+    """Writes the input into the address, unless it is longer than an address may be."""
     fits = len(quote(value)) <= _LONGEST_IN_LINK
     if st.query_params.get(parameter, "") != value:
         set_parameter(parameter, value if fits else "")

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from core.mrn.relations import correlation, effective_rank
 from core.registry import feature_parts
-from dashboard.relations import reading
+from dashboard.relations.sentences import (
+    read_difference,
+    read_features,
+    read_labels,
+    read_parts,
+    read_rank,
+    read_size,
+    read_tasks,
+)
 from tests.pages.matrices import matrix
 
 TASKS = ("pos", "chunk", "ner", "srl")
@@ -20,7 +28,7 @@ TASKS = ("pos", "chunk", "ner", "srl")
 def tasks(*runs: np.ndarray, possible: np.ndarray | None = None) -> str:
     values = np.stack(runs)
     everywhere = np.ones(values.shape[1:], dtype=bool)
-    text = reading.read_tasks(TASKS[: values.shape[1]], values, everywhere if possible is None else possible)
+    text = read_tasks(TASKS[: values.shape[1]], values, everywhere if possible is None else possible)
     return text.replace("**", "")
 
 
@@ -69,64 +77,60 @@ def test_labels_are_read_across_tasks_each_once() -> None:
     owned = np.array([[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]], dtype=bool)
     possible = np.ones((4, 4), dtype=bool)
     values = matrix(4, _02=0.9, _03=0.8, _13=0.5, _12=-0.6, _01=0.95)[None]
-    assert reading.read_labels(names, values, possible, owned) == (
+    assert read_labels(names, values, possible, owned) == (
         "Across tasks, the strongest pairs are **a:x** and **b:x** (0.90) and **a:y** and **b:y** (0.50); "
         "most opposed are **a:y** and **b:x** (−0.60)."
     )
-    within = reading.read_labels(names, values, owned, owned)
+    within = read_labels(names, values, owned, owned)
     assert within == "Within tasks, the strongest pairs are **a:x** and **a:y** (0.95)."
-    assert reading.read_labels(names, matrix(4)[None], possible, owned) == "No two labels are related."
+    assert read_labels(names, matrix(4)[None], possible, owned) == "No two labels are related."
 
 
 def test_many_labels_alike_are_explained() -> None:
     possible = np.ones((4, 4), dtype=bool)
     alike = matrix(4, _01=0.9, _02=0.85, _12=0.8)[None]
-    words = reading.read_size("label", alike, possible, "cooccurrence")
+    words = read_size("label", alike, possible, "cooccurrence")
     assert words.startswith("50% of the pairs are at 0.8 or above")
     assert "counted, not learned" in words
-    assert "counted" not in reading.read_size("label", alike, possible, "exact")
-    assert not reading.read_size("task", alike, possible, "cooccurrence")
-    assert not reading.read_size("label", matrix(4, _01=0.9)[None], possible, "cooccurrence")
+    assert "counted" not in read_size("label", alike, possible, "exact")
+    assert not read_size("task", alike, possible, "cooccurrence")
+    assert not read_size("label", matrix(4, _01=0.9)[None], possible, "cooccurrence")
     # What cannot be learned does not count.
     assert (
-        reading.read_size("label", alike, possible & ~np.isin(np.arange(16).reshape(4, 4), (3, 7, 11)), None)[
-            :4
-        ]
+        read_size("label", alike, possible & ~np.isin(np.arange(16).reshape(4, 4), (3, 7, 11)), None)[:4]
         == "100%"
     )
-    assert "depends on λ" in reading.read_size(
-        "task", matrix(3, _01=0.99, _12=-1.0)[None], possible[:3, :3], None
-    )
+    assert "depends on λ" in read_size("task", matrix(3, _01=0.99, _12=-1.0)[None], possible[:3, :3], None)
 
 
 def test_features_are_read_by_their_effective_rank() -> None:
     names = [f"feature {number}" for number in range(4)]
     values = matrix(4, _13=-0.6)
-    assert reading.read_features(names, values[None], [1.6]) == (
+    assert read_features(names, values[None], [1.6]) == (
         "To these heads the features are partly redundant: their variance spreads over **2 of 4 directions** "
         "(effective rank). The strongest pair, **feature 1** and **feature 3**, is strongly opposed (−0.60)."
     )
-    several = reading.read_features(names, np.stack([np.eye(4), np.eye(4)]), [4.0, 3.6])
+    several = read_features(names, np.stack([np.eye(4), np.eye(4)]), [4.0, 3.6])
     assert several.endswith("**4 of 4 directions** (effective rank, 4 to 4 over 2 seeds).")
     assert "nearly independent" in several
-    assert "highly redundant" in reading.read_features(names, values[None], [0.9])
+    assert "highly redundant" in read_features(names, values[None], [0.9])
 
 
 def test_features_of_an_lstm_are_told_by_their_origin() -> None:
-    assert reading.read_parts(feature_parts("bilstm"), 10) == (
+    assert read_parts(feature_parts("bilstm"), 10) == (
         "Features by their origin: 0 to 4 read forwards; 5 to 9 read backwards."
     )
-    assert reading.read_parts(feature_parts("sc-lstm"), 8).count(";") == 3
-    assert reading.read_parts(feature_parts("minilm"), 384) == ""
+    assert read_parts(feature_parts("sc-lstm"), 8).count(";") == 3
+    assert read_parts(feature_parts("minilm"), 384) == ""
 
 
 def test_runs_side_by_side_are_read_by_their_largest_difference() -> None:
     fixed = np.zeros((2, 3, 3), dtype=bool)
     two = np.stack([matrix(3, _01=0.4, _02=0.1), matrix(3, _01=0.2, _02=-0.3)])
-    assert reading.read_difference(TASKS, two, fixed, [7, 9]) == (
+    assert read_difference(TASKS, two, fixed, [7, 9]) == (
         "They differ most in **pos** and **ner**: 0.10 in run 7 and −0.30 in run 9."
     )
-    assert reading.read_difference(TASKS, np.stack([two[0], two[0]]), fixed, [7, 9]) == (
+    assert read_difference(TASKS, np.stack([two[0], two[0]]), fixed, [7, 9]) == (
         "These runs learned the same relations."
     )
 
@@ -147,7 +151,7 @@ def test_runs_are_called_the_same_only_where_no_pair_differs(
         runs.append(matrix(size, **{pair: 0.0 if is_fixed else r for pair, (r, is_fixed) in drawn.items()}))
         fixed.append(matrix(size, **{pair: float(is_fixed) for pair, (_, is_fixed) in drawn.items()}) > 0)
     values = np.stack(runs)
-    text = reading.read_difference(TASKS[:size], values, np.stack(fixed), range(1, count + 1))
+    text = read_difference(TASKS[:size], values, np.stack(fixed), range(1, count + 1))
     largest = np.ptp(values, axis=0).max()
     assert ("same" in text) <= (largest < 0.005)
     assert ("differ" in text) == (largest >= 0.005)
@@ -162,11 +166,11 @@ def test_a_low_rank_beside_correlations_near_zero_is_explained_by_variances() ->
     covariance = np.diag([2.83, 0.17, 0.001])
     rank = effective_rank(np.linalg.eigvalsh(covariance))
     np.testing.assert_allclose(correlation(covariance), np.eye(3))
-    words = reading.read_rank(np.diagonal(covariance), rank)
+    words = read_rank(np.diagonal(covariance), rank)
     taken = f"unequal variances take {3 - rank:.2f} from it, relations 0.00."
     assert words.endswith(f"Effective rank {rank:.2f} of 3: {taken}")
     related = matrix(3, _01=0.9)
     rank = effective_rank(np.linalg.eigvalsh(related))
-    words = reading.read_rank(np.ones(3), rank)
+    words = read_rank(np.ones(3), rank)
     assert words.endswith(f"unequal variances take 0.00 from it, relations {3 - rank:.2f}.")
-    assert "rank" not in reading.read_rank(np.ones(3), np.nan)
+    assert "rank" not in read_rank(np.ones(3), np.nan)

@@ -13,7 +13,7 @@ from core.evaluation import mistakes
 from core.evaluation.statistics import paired_difference
 from core.tasks import KINDS
 from core.tasks.confusion import NOTHING
-from dashboard.compare import closer_views
+from dashboard.compare import mistake_views
 from dashboard.compare.charts import confusion_chart
 from tests.pages.compared import config, score, tabled
 
@@ -36,7 +36,7 @@ class TestClasses:
     def test_labels_over_seeds(self) -> None:
         a = {1: self.report(PER=0.8, LOC=0.5), 2: self.report(PER=0.9), 3: self.report(PER=0.85, LOC=0.7)}
         b = {1: self.report(PER=0.7), 2: self.report(PER=0.8), 3: self.report(PER=0.76)}
-        table = closer_views.classes(a, b)
+        table = mistake_views.classes(a, b)
         assert table[["Label", "Annotated"]].to_numpy().tolist() == [["PER", 10], ["LOC", 3]]
         per, loc = table.to_dict("records")
         assert per["F1 A"] == pytest.approx(85)
@@ -54,7 +54,7 @@ class TestClasses:
         runs, table = tabled({config("mtl", 1): 0.5, config("mtl", 2): 0.6})
         scores = [score(run.id, "ner", 0.5, report=self.report(PER=0.1 * run.config.seed)) for run in runs]
         scores.append(score(runs[0].id, "pos", 0.5, report=self.report(NN=0.9)))
-        by_seed = closer_views.reports(table.rows[0].cells["ner"], "ner", scores)
+        by_seed = mistake_views.reports(table.rows[0].cells["ner"], "ner", scores)
         assert {seed: report["PER"]["f1"] for seed, report in by_seed.items()} == {1: 0.1, 2: 0.2}
 
 
@@ -69,7 +69,7 @@ def errors_of(scheme: str, gold: Labels, *predicted: Labels) -> mistakes.Errors:
 class TestMistakes:
     def test_shares_are_of_what_is_annotated(self) -> None:
         gold = [["NN"] * 8 + ["VB"] * 2]
-        view = closer_views.matrix(errors_of("plain", gold, [["NN"] * 6 + ["VB"] * 4], gold))
+        view = mistake_views.matrix(errors_of("plain", gold, [["NN"] * 6 + ["VB"] * 4], gold))
         assert (view.gold, view.right) == (("NN", "VB"), (87.5, 100.0))
         assert view.shares[0, 1] == pytest.approx(12.5)
         assert np.isnan(view.shares[0, 0])
@@ -83,7 +83,7 @@ class TestMistakes:
             ["NN", "VB", 0.0, 2.0],
             ["VB", "NN", 1.0, 0.0],
         ]
-        heat = confusion_chart(closer_views.matrix(a)).data[1]
+        heat = confusion_chart(mistake_views.matrix(a)).data[1]
         assert (heat["zmin"], heat["zmax"]) == (0, 25)
 
     @settings(max_examples=25)
@@ -102,7 +102,7 @@ class TestMistakes:
 
     def test_what_was_invented_is_measured_against_its_type(self) -> None:
         gold, predicted = [["B-PER", "O", "O", "B-PER"]], [["B-PER", "O", "B-PER", "B-PER"]]
-        view = closer_views.matrix(errors_of("iob2", gold, predicted))
+        view = mistake_views.matrix(errors_of("iob2", gold, predicted))
         assert view.gold[-1] == NOTHING
         assert view.words[-1][0].endswith("50.00% of the annotated PER")
         assert view.shares[view.gold.index(NOTHING), view.predicted.index("PER")] == pytest.approx(50)

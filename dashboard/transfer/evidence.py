@@ -1,4 +1,4 @@
-"""What the Transfer page reads, kept until its runs change. Evidence is computed in the background."""
+"""The runs and gains of the Transfer page, and evidence on them, computed in the background."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Runs = tuple[tuple[int, int], ...]
 
 
 def finished_runs() -> _Runs:
-    """What the store has now."""
+    """The finished runs of the store."""
     runs = resources.store().runs(states={RunState.SUCCEEDED}, with_facts=False)
     return tuple((run.id, run.attempt) for run in runs)
 

@@ -17,26 +17,24 @@ from core.store.records import ACTIVE, Run
 from core.wording import plural
 from dashboard.components.charts import chart, matrix_player
 from dashboard.relations.charts import pair_chart
-from dashboard.relations.notes import (
+from dashboard.relations.controls import MODES, PLAYER, Selection
+from dashboard.relations.snapshots import (
+    PlayerData,
+    RelationsState,
+    corner,
+    player_data,
+    read_state,
+)
+from dashboard.relations.summary import (
     describe_runs,
+    draw_summary,
     embedding_note,
     explain_waiting,
     gold_agreement,
     not_learned,
     player_words,
     rank_note,
-    read,
     run_warnings,
-)
-from dashboard.relations.state import (
-    MODES,
-    PLAYER,
-    PlayerData,
-    RelationsState,
-    Selection,
-    corner,
-    player_data,
-    read_state,
 )
 from dashboard.relations.views import (
     BEYOND,
@@ -82,7 +80,7 @@ def refresh_interval(selection: Selection) -> float | None:
 
 
 def draw(selection: Selection) -> None:
-    """What the matrix says, then one matrix with its pairs on its right, or several over the whole width.
+    """Draws the summary, then one matrix with its pairs on its right, or several over the whole width.
 
     Of few tasks the lines of all pairs come first, and the matrix stands small beside them.
     """
@@ -90,13 +88,13 @@ def draw(selection: Selection) -> None:
     explain_waiting(waiting, alone=state is None)
     if reason is not None:
         st.info(reason, icon=":material/info:")
-    if state is None or (state.of_prior and not_learned(state)):
+    if state is None or (state.is_learned and not_learned(state)):
         return
     data = player_data(state)
     learned = state.learned(state.at)
-    of_runs = zip(state.runs, learned, strict=True)
-    views = [relations(run, state.mode, of_run) for run, of_run in of_runs]
-    read(state, views, learned)
+    run_relations = zip(state.runs, learned, strict=True)
+    views = [relations(run, state.mode, of_run) for run, of_run in run_relations]
+    draw_summary(state, views, learned)
     run_warnings(state, views)
     few = state.mode == "task" and len(state.shared.rows.names) <= _FEW_TASKS and state.view in _FEW_VIEWS
     if few:
@@ -118,7 +116,7 @@ def draw(selection: Selection) -> None:
             chosen = _pair_table(state, learned, _chosen_pair(state))
             with line:
                 _pair_line(state, chosen)
-    if not state.of_prior:
+    if not state.is_learned:
         embedding_note(state)
         return
     rank_note(state, learned)
@@ -141,7 +139,7 @@ def _chosen_pair(state: RelationsState) -> Pair | None:
 
 def _player(state: RelationsState, data: PlayerData) -> None:
     mode, names = state.mode, state.shared.rows.names
-    what = f"Correlations between {MODES[mode].lower()}" if state.of_prior else "Cosines of task embeddings"
+    what = f"Correlations between {MODES[mode].lower()}" if state.is_learned else "Cosines of task embeddings"
     ids = "-".join(str(run.id) for run in state.runs[:4])
     zoomed, pair = mode == "feature" and corner() is not None, _chosen_pair(state)
     drawn_rows, drawn_columns = data.frame["rows"]["names"], data.frame["columns"]["names"]
@@ -192,14 +190,14 @@ def _table(frame: pd.DataFrame, key: str, alt: str, **settings: Any) -> None:
 
 
 def _pair_table(state: RelationsState, learned: Sequence[Relations], chosen: Pair | None) -> Pair | None:
-    """The strongest pairs; returns the pair whose line is drawn, by default the first one."""
+    """Draws the strongest pairs; returns the pair to draw over training, by default the first one."""
     mode, runs, view = state.mode, state.runs, state.view
     gold = gold_labels(runs[0]) if state.selection.gold else None
     st.markdown(f"**{_TITLES['two' if view == 'side' and len(runs) == 2 else view]}** at this step")
     among = segments("Pairs", _AMONG, key="pairs") if mode == "label" else "all"
     table = strongest(runs, learned, mode, view, state.shared, among=among, gold=gold)
     if table.empty:
-        learning = [run for run in runs if learns(run, mode) or not state.of_prior]
+        learning = [run for run in runs if learns(run, mode) or not state.is_learned]
         learnable = np.triu(learnable_pairs(learning, mode, state.shared.rows, among), 1).any()
         none = "No pair differs" if view == "side" and len(runs) == 2 else "No pair is related"
         st.caption(f"{none} at this step." if learnable else "No pair can be related here.")
@@ -213,9 +211,9 @@ def _pair_table(state: RelationsState, learned: Sequence[Relations], chosen: Pai
             st.query_params["pair"] = list(pairs[rows[0]])
 
     _table(
-        table.rename(columns={"Correlation": "r" if state.of_prior else "Cosine"}),
+        table.rename(columns={"Correlation": "r" if state.is_learned else "Cosine"}),
         key,
-        f"Strongest pairs, by the size of their {'correlation' if state.of_prior else 'cosine'}",
+        f"Strongest pairs, by the size of their {'correlation' if state.is_learned else 'cosine'}",
         on_select=selected,
         selection_mode="single-row",
     )
@@ -227,7 +225,7 @@ def _lines_of_all_pairs(state: RelationsState) -> None:
     """The correlation of each pair that can be related, over training; the chosen pair first."""
     rows = state.shared.rows
     chosen = _chosen_pair(state)
-    learning = [run for run in state.runs if learns(run, state.mode) or not state.of_prior]
+    learning = [run for run in state.runs if learns(run, state.mode) or not state.is_learned]
     learnable = learnable_pairs(learning, state.mode, rows, "all")
     places = combinations(range(len(rows.names)), 2)
     pairs = [(rows.names[i], rows.names[j]) for i, j in places if learnable[i, j]]
@@ -240,12 +238,12 @@ def _lines_of_all_pairs(state: RelationsState) -> None:
 
 
 def _pair_line(state: RelationsState, pair: Pair | None, height: int = 200) -> None:
-    """The pair's correlation over training, a line per run, under what it is at this step."""
+    """Draws the pair's value at this step, and its correlation over training, a line per run."""
     if pair is None:
         return
     first, second = pair
-    place = [state.shared.rows.names.index(name) for name in pair]
-    lines = pair_lines(state.trajectories(), state.mode, state.shared.places, *place)
+    indices = [state.shared.rows.names.index(name) for name in pair]
+    lines = pair_lines(state.trajectories(), state.mode, state.shared.places, *indices)
     here = np.array([line.values[state.at] for line in lines])
     value = signed(float(here.mean()), 3) if state.view != "side" else ""
     if state.view == "mean":
@@ -253,40 +251,40 @@ def _pair_line(state: RelationsState, pair: Pair | None, height: int = 200) -> N
     st.markdown(f"**{escape(first)}** and **{escape(second)}** over training{': ' * bool(value)}{value}")
     chart(
         pair_chart(lines, state.at, height, by_share=not state.steps.exact, mean=state.view == "mean"),
-        key=f"pair_line_{place[0]}_{place[1]}",
+        key=f"pair_line_{indices[0]}_{indices[1]}",
         revision=f"{state.runs[0].id} {first} {second}",
         still=True,
-        alt=f"{'Correlation' if state.of_prior else 'Cosine'} of {first} and {second} at each step",
+        alt=f"{'Correlation' if state.is_learned else 'Cosine'} of {first} and {second} at each step",
     )
 
 
 def _numbers(state: RelationsState, learned: Sequence[Relations]) -> None:
     """The covariances in numbers, a row per run."""
-    of_runs = [covariance_statistics(covariances, state.selection.mode) for covariances in learned]
+    statistics = [covariance_statistics(covariances, state.selection.mode) for covariances in learned]
     columns = {
         "Run": [str(run.id) for run in state.runs],
-        "Effective rank": [of_run.effective_rank for of_run in of_runs],
-        "Trace": [of_run.trace for of_run in of_runs],
-        "Condition": [of_run.condition for of_run in of_runs],
+        "Effective rank": [statistic.effective_rank for statistic in statistics],
+        "Trace": [statistic.trace for statistic in statistics],
+        "Condition": [statistic.condition for statistic in statistics],
     }
     _table(pd.DataFrame(columns), "relations_numbers", "The covariances in numbers at this step")
 
 
 def _planted(run: Run, view: RelationsView) -> None:
-    """Where tasks are simulated: planted beside learned relatedness."""
+    """Draws planted and learned relatedness of simulated tasks."""
     shown = planted(run, view)
     if shown is None:
         return
     real, frame, agreement = shown
     st.markdown(f"**Planted and learned**: each simulated task and {escape(real)}")
     _table(frame, "relations_planted", "Planted relatedness and learned correlation of each simulated task")
-    words = (
+    text = (
         "α: chance that the task keeps a word's real label. AMI: adjusted mutual information of its "
         "labels and the real ones, 0 unrelated, 1 the same."
     )
     if agreement is not None:
-        words += (
+        text += (
             f" Rank correlation of planted and learned: **{agreement:z.2f}** over "
             f"{plural(len(frame), 'task')}; 1 is the same order."
         )
-    st.caption(words)
+    st.caption(text)

@@ -19,9 +19,10 @@ from core.tasks import TaskKind
 from core.tasks.confusion import NOTHING
 from core.tasks.scores import percent_sign
 from core.wording import p_text, plural, unsigned_zero
-from dashboard.compare.answer import difference_view
 from dashboard.compare.charts import confusion_chart, deviation_chart, seeds_chart
-from dashboard.compare.closer_views import (
+from dashboard.compare.compared_runs import ComparedRuns, examples, labels, task_kind
+from dashboard.compare.comparison import difference_view
+from dashboard.compare.mistake_views import (
     DETAIL,
     Matrix,
     classes,
@@ -31,7 +32,6 @@ from dashboard.compare.closer_views import (
     misses,
     reports,
 )
-from dashboard.compare.scope import Scope, examples, labels, task_kind
 from dashboard.compare.views import Difference, per_seed
 from dashboard.components.charts import chart
 from dashboard.components.sentence import (
@@ -64,8 +64,8 @@ _LOOKS = {
 _LOOKS_WITHOUT_SCORES = {"differences": "Differences"}
 
 
-def closer_look(table: ResultTable, compared: Scope, deltas: list[Difference], a: str, b: str) -> None:
-    """The choice of view and task, and the view. `deltas` are those from the baseline `b`."""
+def closer_look(table: ResultTable, compared: ComparedRuns, deltas: list[Difference], a: str, b: str) -> None:
+    """Draws the choice of view and task, and the view. `deltas` are differences from the baseline `b`."""
     row_a, row_b = table.row(a), table.row(b)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         look = segments("View", _LOOKS if table.scored_tasks else _LOOKS_WITHOUT_SCORES, key="closer")
@@ -132,7 +132,7 @@ def _per_class(table: ResultTable, task: str, a: ResultRow, b: ResultRow) -> Non
 
 
 def _newest_pick(key: str, task: str, clicked: Any, selected: Any) -> Any:
-    """What was last clicked in the chart or selected in the table of this task; None where nothing was.
+    """The last pick of this task, clicked in the chart or selected in the table; None without one.
 
     A click is reported once, a selected row as long as it stands.
     """
@@ -162,7 +162,7 @@ def _selected_row(frame: pd.DataFrame, *, key: str, alt: str, columns: Mapping[s
 
 
 def _read_examples(run: Run, split: str, task: str, gold: Labels, kind: TaskKind) -> list[Sentence] | None:
-    """What the run was scored on; None where that cannot be read, which a line then says."""
+    """The sentences that the run was scored on; None if they cannot be read, with a message on the page."""
     try:
         sentences = examples(run.config, split, task, gold)
     except MRNLabError as error:
@@ -385,12 +385,12 @@ def _numbers(
     nearest = clicked and int(
         np.argmin(np.abs(np.array(side.gold) - clicked.x) + np.abs(side.mean - clicked.y))
     )
-    place = _newest_pick("read_number", task, nearest, selected)
+    index = _newest_pick("read_number", task, nearest, selected)
     if sentences is not None and len(listed):
-        place = place if place is not None and place < len(sentences) else int(listed["place"].iloc[0])
-        numbers = [Said(f"{task}, annotated", f"{side.gold[place]:g}", colour)]
-        numbers += [Said(letter, f"{of_side.mean[place]:.2f}") for letter, of_side in known.items()]
-        texts([TextBlock(sentences[place].tokens, sentences[place].second, numbers)])
+        index = index if index is not None and index < len(sentences) else int(listed["place"].iloc[0])
+        numbers = [Said(f"{task}, annotated", f"{side.gold[index]:g}", colour)]
+        numbers += [Said(letter, f"{of_side.mean[index]:.2f}") for letter, of_side in known.items()]
+        texts([TextBlock(sentences[index].tokens, sentences[index].second, numbers)])
 
 
 def _number_table(
@@ -399,7 +399,7 @@ def _number_table(
     """The largest errors; returns the selected one's place."""
     frame = listed.drop(columns="place")
     if sentences is not None:
-        frame.insert(0, "Text", [" ".join(sentences[place].tokens) for place in listed["place"]])
+        frame.insert(0, "Text", [" ".join(sentences[index].tokens) for index in listed["place"]])
     number = st.column_config.NumberColumn
     selected = _selected_row(
         frame,

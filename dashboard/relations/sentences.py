@@ -1,4 +1,4 @@
-"""What the matrix shown says, in sentences made from its numbers.
+"""Sentences on the matrix shown, made from its numbers.
 
 `names` (n) are the rows', escaped; `values` (runs, n, n) their correlations; `possible` (n, n) marks pairs
 that could be learned and have training words.
@@ -45,11 +45,11 @@ def _ranked(sizes: Floats, possible: Bools) -> list[Pair]:
     """The possible pairs above the diagonal, the largest first."""
     rows, columns = np.nonzero(np.triu(possible, 1))
     order = np.argsort(-sizes[rows, columns], kind="stable")
-    return [(int(rows[place]), int(columns[place])) for place in order]
+    return [(int(rows[index]), int(columns[index])) for index in order]
 
 
 def read_tasks(names: Sequence[str], values: Floats, possible: Bools) -> str:
-    """Which tasks are related, and which are not."""
+    """A sentence on the related and the unrelated tasks."""
     mean = values.mean(axis=0)
     pairs = _ranked(np.abs(mean), possible)
     if not pairs:
@@ -74,12 +74,12 @@ def _over_seeds(names: Sequence[str], values: Floats, pairs: Sequence[Pair]) -> 
         return ""
     changing = [_names(names, pair) for pair in pairs if np.ptp(np.sign(values[:, *pair])) > 1]
     signs = "sign holds" if len(pairs) == 1 else "signs hold"
-    words = f"but the sign of {all_of(changing)} changes" if changing else f"and the {signs} in each"
-    return f" This is the mean of {len(values)} seeds, {words}."
+    clause = f"but the sign of {all_of(changing)} changes" if changing else f"and the {signs} in each"
+    return f" This is the mean of {len(values)} seeds, {clause}."
 
 
 def read_embeddings(names: Sequence[str], values: Floats) -> str:
-    """Which tasks have embeddings that are alike, and which are told apart."""
+    """A sentence on the similar and the dissimilar task embeddings."""
     mean = values.mean(axis=0)
     pairs = _ranked(np.abs(mean), ~np.eye(len(names), dtype=bool))
     alike = [pair for pair in pairs if abs(mean[pair].round(2)) >= _NEGLIGIBLE]
@@ -144,9 +144,9 @@ def read_features(names: Sequence[str], values: Floats, ranks: Sequence[float]) 
 
 
 def read_parts(parts: Sequence[str], size: int) -> str:
-    """Which of an encoder's features are what, where its features have parts of equal size."""
+    """A sentence on the origin of an encoder's features, if they have parts of equal size."""
     each = size // max(1, len(parts))
-    named = [f"{place * each} to {(place + 1) * each - 1} {part}" for place, part in enumerate(parts)]
+    named = [f"{index * each} to {(index + 1) * each - 1} {part}" for index, part in enumerate(parts)]
     return f"Features by their origin: {'; '.join(named)}." if named else ""
 
 
@@ -166,8 +166,8 @@ def read_difference(names: Sequence[str], values: Floats, fixed: Bools, runs: Se
 
 
 def read_size(mode: str, values: Floats, possible: Bools, alignment: str | None) -> str:
-    """What it means that so many correlations of the matrices drawn are nearly alike; empty where they are
-    not. `possible` marks the pairs of each, or of all.
+    """A caution if many correlations are nearly equal, else an empty text.
+    `possible` marks the pairs of each matrix, or of all.
 
     Measured on CoNLL-2003 (5%, three seeds, λ 0.003): NER made 95 to 97% of the label scatter, and the words
     of 73% of the labels of POS and chunks are O there to more than 80%.
@@ -197,14 +197,14 @@ def read_size(mode: str, values: Floats, possible: Bools, alignment: str | None)
 
 
 def read_rank(variances: Floats, rank: float) -> str:
-    """What the bars are, and how much of a low effective rank they explain: it may be 1.2 of 3 beside
-    correlations near 0. NaN: no rank.
+    """A sentence on the bars, and on how much of a low effective rank unequal variances explain.
+    The rank may be 1.2 of 3 with correlations near 0. NaN: no rank.
     """
-    words = "Bars: each row's variance over the mean, that is, how large the prior lets its weights grow."
+    text = "Bars: each row's variance over the mean, that is, how large the prior lets its weights grow."
     if not (math.isfinite(rank) and np.isfinite(variances).all()):
-        return words
+        return text
     size, alone = len(variances), effective_rank(variances)
     return (
-        f"{words} Effective rank {rank:.2f} of {size}: unequal variances take {size - alone:.2f} from it, "
+        f"{text} Effective rank {rank:.2f} of {size}: unequal variances take {size - alone:.2f} from it, "
         f"relations {alone - rank:.2f}."
     )

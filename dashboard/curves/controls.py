@@ -1,0 +1,115 @@
+"""The controls of the Curves page: the curve, the task shown large, how curves are read, the zoom."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from core.store.records import MetricKey, Run
+from dashboard.curves.numbers import (
+    AXES,
+    METRICS,
+    RELATION_METRICS,
+    Metric,
+    choices,
+    first_task,
+    others,
+    tasks_of,
+    tasks_of_seeds,
+)
+from dashboard.curves.views import Reading
+from dashboard.shared.selection import choice, segments, set_parameter, switch
+from dashboard.text import option
+
+_RELATIONS, _OTHERS = "relations", "others"
+_GROUPS = {_RELATIONS: "Relations", _OTHERS: "Others"}
+SEEDS = {"sd": "Mean ± SD", "interval": "Mean, 95% interval", "lines": "Each run"}
+_SMOOTHINGS = {"0": "None", "0.6": "0.6", "0.9": "0.9"}
+
+
+def window() -> tuple[float, float] | None:
+    """The zoomed part of x in the URL; None for all of it, or if the URL has no valid one."""
+    try:
+        start, end = map(float, st.query_params.get("x", "").split("_"))
+    except ValueError:
+        return None
+    return (start, end) if math.isfinite(start) and math.isfinite(end) and start < end else None
+
+
+def set_window(ends: tuple[float, float] | None) -> None:
+    """Zoom into this part of x."""
+    set_parameter("x", "_".join(f"{end:.6g}" for end in ends) if ends else "")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The values of the controls: the metric, the task shown large, the way curves are drawn."""
+
+    metric: Metric
+    large: str
+    reading: Reading
+
+
+def offered(keys: Sequence[MetricKey]) -> tuple[str, ...]:
+    """All that can be chosen for runs with these curves; when it changes, the controls are drawn anew."""
+    return (*choices(keys), *choices(keys, RELATION_METRICS), *others(keys))
+
+
+def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str], runs: Sequence[Run]) -> Chosen:
+    """Draws the controls. `keys` are the stored curves of the chosen runs, `tasks` the order of tasks."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        metric = _metric(keys)
+        large = _task(metric, tasks_of(metric, keys, tasks), runs)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        axis = segments("Over", AXES, key="over", labelled=True, on_change=lambda: set_window(None))
+        seeds = "sd"
+        of_seeds = tasks_of_seeds(runs)
+        if len({key for key, _ in of_seeds}) < len(of_seeds):
+            seeds = segments(
+                "Seeds",
+                SEEDS,
+                key="seeds",
+                labelled=True,
+                help="The mean over the seeds of each configuration with its standard deviation (n − 1) or "
+                "the 95% interval of the mean (Student's t), at every point; or a line per run.",
+            )
+        is_loss = metric == METRICS["loss"]
+        smoothing = segments(
+            "Smoothing",
+            _SMOOTHINGS,
+            default="0.6" if is_loss else "0",
+            key="smooth" if is_loss else "smooth_others",
+            labelled=True,
+            help="Smoothing factor, applied per seed before averaging. The raw line stays, faint, where "
+            "lines are few.",
+        )
+        log_y = switch("Log scale", key="log")
+    return Chosen(metric, large, Reading(axis, seeds, float(smoothing), log_y))
+
+
+def _metric(keys: Sequence[MetricKey]) -> Metric:
+    names = choices(keys) or ["loss"]
+    groups = {
+        _RELATIONS: {name: RELATION_METRICS[name] for name in choices(keys, RELATION_METRICS)},
+        _OTHERS: others(keys),
+    }
+    titles = {name: METRICS[name].title for name in names}
+    titles |= {group: _GROUPS[group] for group, among in groups.items() if among}
+    name = segments("Curve", titles, key="metric", labelled=True)
+    if name not in groups:
+        return METRICS[name]
+    among = groups[name]
+    numbers = {name: metric.title for name, metric in among.items()}
+    return among[choice("Number", numbers, key="number", width=300)]
+
+
+def _task(metric: Metric, tasks: Sequence[str], runs: Sequence[Run]) -> str:
+    """The task shown large; the others follow small."""
+    first = first_task(tasks, runs)
+    if len(tasks) < 2:
+        return first
+    options = {task: option(task or metric.total.capitalize()) for task in tasks}
+    return segments("Large chart", options, key="of", default=first, labelled=True)
