@@ -116,7 +116,7 @@ class Checkpoint:
         saved = [*((path.name, None) for path in self._newest_first()), *self._shared_saves()]
         # Of the same step those that lie here come first.
         saved.sort(key=lambda state: (state[0], state[1] is None, state[1] or ""), reverse=True)
-        while saved and not self._usable(*saved[0]):
+        while saved and not self._is_usable(*saved[0]):
             saved.pop(0)
         states = [self._own / name for name in dict.fromkeys(name for name, _ in saved)]
         self._keep_shared(self._keep(states))
@@ -153,7 +153,7 @@ class Checkpoint:
         split = (name.rpartition("/") for name in self._shared.names(self._shared_states))
         return [(name, prefix + slash) for prefix, slash, name in split if _STATE.fullmatch(name)]
 
-    def _usable(self, name: str, prefix: str | None) -> bool:
+    def _is_usable(self, name: str, prefix: str | None) -> bool:
         """Whether training can resume from that state; its best model is the best so far then."""
         step = int(name.rpartition("-")[2])
         if step > self._recorded:
@@ -190,7 +190,7 @@ class Checkpoint:
         return None
 
     @property
-    def due(self) -> bool:
+    def is_due(self) -> bool:
         """Whether it is time for a training state."""
         return self._clock() >= self._due_at
 

@@ -37,15 +37,15 @@ def truecase(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
     """
     cased = []
     for sentence in sentences:
-        if all_capitals(sentence.tokens):
+        if is_all_capitals(sentence.tokens):
             sentence = replace(sentence, tokens=_restored(sentence.tokens))
-        if sentence.second is not None and all_capitals(sentence.second):
+        if sentence.second is not None and is_all_capitals(sentence.second):
             sentence = replace(sentence, second=_restored(sentence.second))
         cased.append(sentence)
     return tuple(cased)
 
 
-def all_capitals(tokens: Sequence[str]) -> bool:
+def is_all_capitals(tokens: Sequence[str]) -> bool:
     """Whether each alphabetic token is all upper case, and there is one."""
     words = [token for token in tokens if token.isalpha()]
     return bool(words) and all(word.isupper() for word in words)

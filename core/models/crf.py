@@ -68,7 +68,7 @@ class LinearChain(nn.Module):
         agree with its gold labels (Tsuboi et al. 2008), 0 where it has none.
         """
         # Labels on a GPU are not read: whether all words have one is then not known, and none is left out.
-        unlabelled = int((labels.numpy() == IGNORED).sum()) if _readable(labels) else None
+        unlabelled = int((labels.numpy() == IGNORED).sum()) if _is_readable(labels) else None
         if unlabelled == len(labels) or not len(labels):
             return torch.stack([part[:0].sum() for part in (logits, *self.parameters())]).sum()
         chains = _chains(lengths, logits.device)
@@ -126,7 +126,7 @@ class LinearChain(nn.Module):
 
     def _can_scale(self, logits: Tensor) -> bool:
         """Whether the scores are known to be small enough."""
-        if not _readable(logits):
+        if not _is_readable(logits):
             return False
         parts = (part.detach().float().numpy() for part in (logits, *self.parameters()))
         logit, *moves = (float(np.abs(part).max()) for part in parts)
@@ -140,7 +140,7 @@ class LinearChain(nn.Module):
         return torch.where((before == IGNORED) | (labels == IGNORED), labels, legal)
 
 
-def _readable(tensor: Tensor) -> bool:
+def _is_readable(tensor: Tensor) -> bool:
     """Whether its values can be read without waiting for a device."""
     return tensor.device.type == "cpu"
 

@@ -253,7 +253,7 @@ def check_max_length(config: RunConfig) -> None:
         )
 
 
-def laid_out_as_bert(config: Mapping[str, Any]) -> bool:
+def is_laid_out_as_bert(config: Mapping[str, Any]) -> bool:
     """Whether the encoder of this config.json has layers laid out as BERT's."""
     return (
         config.get("model_type") in _BERT_FAMILY
@@ -289,7 +289,7 @@ def check_training(config: RunConfig) -> None:
     file = _file(locate(config.encoder), "config.json")
     if file is not None:
         values = _read_json(file, config.encoder)
-        layers = values.get("num_hidden_layers", 0) if laid_out_as_bert(values) else 0
+        layers = values.get("num_hidden_layers", 0) if is_laid_out_as_bert(values) else 0
         check_top(config.top_layer_count, str(values.get("model_type")), layers)
 
 

@@ -180,7 +180,7 @@ class CovarianceStatistics:
 
 def covariance_statistics(relations: Relations, mode: str) -> CovarianceStatistics:
     """The numbers of `task`, `label` or `feature`. No D × D matrix is decomposed."""
-    if not _finite(relations, mode):
+    if not _is_finite(relations, mode):
         return CovarianceStatistics(math.nan, math.nan, math.nan, math.nan)
     spectrum = eigenvalues(relations, mode)
     largest, smallest, trace = float(spectrum[-1]), float(spectrum[0]), float(spectrum.sum())
@@ -192,7 +192,7 @@ def covariance_statistics(relations: Relations, mode: str) -> CovarianceStatisti
     )
 
 
-def _finite(relations: Relations, mode: str) -> bool:
+def _is_finite(relations: Relations, mode: str) -> bool:
     if mode != "feature":
         return bool(np.isfinite(relations.covariance(mode)).all())
     return bool(np.isfinite(relations.feature_factor).all()) and math.isfinite(relations.feature_diagonal)

@@ -82,7 +82,7 @@ class Heartbeat:
                     self._run_id, self._owner, DUE_IN_S, moved=calls != calls_before
                 )
                 calls_before = calls
-                evicted = self._store.evicted(self._owner.host)
+                is_evicted = self._store.is_evicted(self._owner.host)
             except (NotOwner, RunNotFound) as error:
                 _log.warning("%s Training ends here.", error)
                 self._stop.set(StopReason.DISOWNED)
@@ -93,5 +93,5 @@ class Heartbeat:
                 continue
             if state is RunState.CANCELLING:
                 self._stop.set(StopReason.ASKED)
-            elif evicted:
+            elif is_evicted:
                 self._stop.set(StopReason.EVICTED)

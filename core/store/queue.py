@@ -145,7 +145,7 @@ class Queue(Database):
     def drain(self, host: str, *, now: bool = False) -> None:
         """Lets no worker on that machine claim a run from now on. Twice is no error.
 
-        What it trains goes on, unless `now` (see `evicted`).
+        What it trains goes on, unless `now` (see `is_evicted`).
         """
         self._set(_DRAINED + host, _NOW if now else "")
 
@@ -157,7 +157,7 @@ class Queue(Database):
         """The machines that take no run, and since when."""
         return self._times(_DRAINED)
 
-    def evicted(self, host: str) -> bool:
+    def is_evicted(self, host: str) -> bool:
         """Whether workers on this machine must hand back even the runs that they train."""
         statement = select(settings.c.value).where(settings.c.name == _DRAINED + host)
         with self.transaction(write=False) as connection:

@@ -77,7 +77,7 @@ def train(
             break
         run.model.train()
         for batch in run.epoch(skip=progress.step % run.facts.steps_per_epoch):
-            if (stop := should_stop()) or checkpoint.due:
+            if (stop := should_stop()) or checkpoint.is_due:
                 states.save(progress, log)
             if stop:
                 return Outcome(True, chosen(progress.history), progress.step)
@@ -96,7 +96,7 @@ def train(
             states.save_best(progress)
             best_on_dev = predicted
 
-    if checkpoint.due:
+    if checkpoint.is_due:
         states.save(progress, log)
     best = chosen(progress.history)
     if best is None:

@@ -207,8 +207,8 @@ def test_saving_takes_a_twentieth_of_the_time_at_most(tmp_path: Path) -> None:
     kept.resume("run", print)
     clock.now += 60
     for step, pause_s in enumerate([60, 190, 60]):
-        assert kept.due
+        assert kept.is_due
         saved(kept, step + 1)
         clock.now += pause_s - 0.5
-        assert not kept.due
+        assert not kept.is_due
         clock.now += 0.5

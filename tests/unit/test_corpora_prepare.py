@@ -10,7 +10,7 @@ import pytest
 from core.config import RunConfig
 from core.corpora import CATALOGUE, preparation, prepare
 from core.corpora.loading import read
-from core.corpora.preparation import all_capitals
+from core.corpora.preparation import is_all_capitals
 from core.corpora.sampling import parts
 from core.corpora.types import Sentence
 from core.errors import CorpusError
@@ -187,7 +187,7 @@ def test_truecase_changes_words_in_capitals_and_nothing_else(monkeypatch: pytest
     ],
 )
 def test_a_sentence_qualifies_by_its_alphabetic_tokens(tokens: str, expected: bool) -> None:
-    assert all_capitals(tokens.split()) is expected
+    assert is_all_capitals(tokens.split()) is expected
 
 
 def test_case_is_restored_and_length_and_other_tokens_kept() -> None:

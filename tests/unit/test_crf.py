@@ -26,7 +26,7 @@ def domain(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     """The ways to compute the loss and the marginals, whatever the scores; `unread` is a GPU's."""
     monkeypatch.setattr(crf, "_SCALED_UP_TO", math.inf if request.param == "scaled" else -math.inf)
     if request.param == "unread":
-        monkeypatch.setattr(crf, "_readable", lambda tensor: False)
+        monkeypatch.setattr(crf, "_is_readable", lambda tensor: False)
 
 
 def chain(labels: int = 4, *, legal: bool = False, size: float = 1.0) -> LinearChain:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.autograd import Function
 
 from core.encoding.batches import Batch
-from core.models.sources import laid_out_as_bert
+from core.models.sources import is_laid_out_as_bert
 
 
 class Places:
@@ -257,7 +257,7 @@ class _Dropped(Function):
 
 def packs(inner: Any) -> bool:
     """Whether this Transformers model is laid out as this module computes it."""
-    return laid_out_as_bert(vars(inner.config) | {"model_type": inner.config.model_type})
+    return is_laid_out_as_bert(vars(inner.config) | {"model_type": inner.config.model_type})
 
 
 def real_states(inner: Any, batch: Batch, *, words: bool = False) -> Tensor:

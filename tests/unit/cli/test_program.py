@@ -88,8 +88,8 @@ class TestControl:
             wait_for(lambda: default_engine().live_workers(lab.store) == 0)
             assert lab.started == started + 1  # nobody else would have started one
         lab.answer("queue", "drain", "--host", "gpu3", "--now")
-        assert lab.store.evicted("gpu3")
-        assert not lab.store.evicted(this_process().host)
+        assert lab.store.is_evicted("gpu3")
+        assert not lab.store.is_evicted(this_process().host)
 
     def test_one_refusal_does_not_keep_the_others_back(self, lab: Laboratory) -> None:
         first, second = claimed(lab.store, RunState.SUCCEEDED), claimed(lab.store, RunState.QUEUED)
