@@ -1,4 +1,4 @@
-"""Load a corpus by name or folder, or one derived from such; its tasks' overlap; its summary for the form.
+"""Load a corpus by name or folder, derived ones too; the overlap of its tasks; its summary for the form.
 
 All three are read anew only when the corpus's files change.
 """
@@ -72,23 +72,26 @@ def auxiliary_tasks(name: str) -> tuple[str, ...]:
     return () if made_by is None else tuple(made_by.recipe.auxiliary)
 
 
-def placed_name(name: str) -> str:
-    """The same corpus by a name that holds wherever one is: folders by their whole path,
-    datasets with the commit that is read.
+def pinned_name(name: str) -> str:
+    """The same corpus by a name that holds on any machine.
+
+    Folders have their absolute paths, datasets the commit that is read.
 
     Raises CorpusError where there is no such corpus.
     """
     made_by = derivation_of(name)
     if made_by is not None:
-        return replace(made_by, bases=tuple(map(placed_name, made_by.bases))).name
+        return replace(made_by, bases=tuple(map(pinned_name, made_by.bases))).name
     if hub.is_hub(name):
-        return hub.placed(name)
+        return hub.pinned(name)
     return name if name in CATALOGUE else str(locate(name).resolve())
 
 
 def read(name: str, columns: Sequence[str] | None = None) -> Corpus:
-    """As `load`, but without findings among the notes (those are told of the sentences a run really uses),
-    and of a derived corpus its base. Read anew only when its files change. Has its `text_hash`.
+    """The corpus as `load` gives it, without findings among its notes; of a derived corpus the base.
+
+    Findings are reported for the sentences that a run really uses. The corpus is read anew only when its
+    files change, and has its `text_hash`.
     """
     key = bases_of(name), _key(columns), files_of(name)
     corpus = _read(*key)
@@ -97,14 +100,18 @@ def read(name: str, columns: Sequence[str] | None = None) -> Corpus:
 
 
 def text_known(name: str, columns: Sequence[str] | None = None) -> str | None:
-    """The `text_hash` of `read` as the corpus was last read here, without reading it; None where its files
-    have changed since. Raises CorpusError where there is no such corpus.
+    """The `text_hash` of the corpus as it was last read here, without reading it.
+
+    None where its files have changed since. Raises CorpusError where there is no corpus of this name.
     """
     return kept_text_hash(bases_of(name), _key(columns), files_of(name))
 
 
 def proposed_columns(path: str) -> ColumnProposal | None:
-    """As `detect_columns`; a folder is read anew only when its files change. None for a dataset."""
+    """The columns that `detect_columns` finds; None for a dataset.
+
+    A folder is read anew only when its files change.
+    """
     if hub.is_hub(path):
         return None
     if (folder := find_folder(path)) is None or not folder.is_dir():
@@ -134,7 +141,7 @@ def _key(columns: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 Files = tuple[tuple[str, ...], ...]
-"""What stands for the content of a corpus's files in the key of a cache, and changes with it."""
+"""The part of a cache key that changes with the content of a corpus's files."""
 
 
 def files_of(name: str) -> Files:
@@ -230,7 +237,7 @@ class SplitSize:
 
 @dataclass(frozen=True)
 class CorpusSummary:
-    """What the form shows of a corpus.
+    """The summary of a corpus in the form.
 
     splits   sizes of train and test, and of dev where the corpus has one
     counts   by task, for each split that is annotated, how many words (or texts) have each label

@@ -1,4 +1,4 @@
-"""What a run trains on: its tasks, its share of the sentences, its dev split. The same for the same seed.
+"""The training data of a run: its tasks, its share of the sentences, its dev split; equal for equal seeds.
 
 No draw looks at the tasks that a run learns. So STL, MTL and MRN runs of one seed see the same sentences, and
 their scores can be paired.
@@ -30,7 +30,7 @@ _TABLES = ("uni_dist", "backward_bi_dist", "forward_bi_dist", "trigram_dist", "w
 
 
 def truecase(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
-    """The sentences, those all in capitals with their case restored, as in the dissertation's appendix A.4.
+    """The sentences, with the case of all-capital ones restored, as in the dissertation's appendix A.4.
 
     Only alphabetic tokens are replaced, so tokens and labels stay aligned. Each text of a pair is restored by
     itself.
@@ -126,7 +126,7 @@ def check_scored(corpus: Corpus, tasks: Sequence[str]) -> None:
 
 
 def _with_parts_for(corpus: Corpus, tasks: Sequence[str]) -> Corpus:
-    """Of a joined corpus, only the parts that annotate one of these tasks."""
+    """The parts of a joined corpus that annotate one of these tasks; other corpora as they are."""
     needed = {sentence.part for sentence in corpus.train if not sentence.labels.keys().isdisjoint(tasks)}
     if needed == {sentence.part for split in SPLITS for sentence in corpus.split(split)}:
         return corpus

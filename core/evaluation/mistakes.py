@@ -51,8 +51,9 @@ def mistake_text(gold: str, predicted: str) -> str:
 
 
 def mistakes(a: Errors, b: Errors | None) -> pd.DataFrame:
-    """Every mistake that either makes, the most frequent first: gold, predicted, and how often each of the
-    two makes it per seed (A, B).
+    """The mistakes of two configurations, the most frequent first.
+
+    Each has the gold label, the predicted one, and how often each of the two makes it per seed (A, B).
     """
     whole = summed([a.table, *([b.table] if b else [])])
     pairs = [(whole.gold[y], whole.predicted[x]) for y, x in zip(*np.nonzero(whole.counts), strict=True)]

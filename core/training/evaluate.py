@@ -25,8 +25,9 @@ from core.training.data import SplitData, labelled_items
 
 @dataclass(frozen=True)
 class Predicted:
-    """Label numbers (N, T), or predicted numbers, of every word or text of a split, and each task's mean loss
-    over those labelled (T,).
+    """The predictions of a split: label numbers (N, T), or predicted numbers, of every word or text.
+
+    Also each task's mean loss over the labelled ones (T,).
     """
 
     numbers: NDArray[Any]
@@ -64,8 +65,9 @@ def predict(model: MultiTaskTagger, split: SplitData, device: torch.device) -> P
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """A task on a split: its column of the predictions, the numbers (n,) of the words in sentences that it is
-    annotated on, and their gold labels, those of its head first.
+    """A task on a split: its column of the predictions, and its annotated words with their gold labels.
+
+    The words are numbers (n,) in the sentences that it is annotated on; gold labels have the head's first.
     """
 
     task: TaskFacts

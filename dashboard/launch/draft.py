@@ -9,8 +9,8 @@ from typing import Any
 
 from core.config import (
     FIELD_HELP,
+    FIELD_RULES,
     LEARNABLE,
-    OWNED,
     PARADIGMS,
     RunConfig,
     applicable_fields,
@@ -113,11 +113,11 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 
 def _start(field: str) -> str | tuple[str, ...]:
     default: Any = RunConfig.model_fields[attribute_name(field)].default
-    owned = OWNED[attribute_name(field)]
-    if field in OPTIONS and owned.is_conditional:
+    rule = FIELD_RULES[attribute_name(field)]
+    if field in OPTIONS and rule.is_conditional:
         trainings = OPTIONS["encoder_training"]
         kinds = itertools.product(("mrn",), ("minilm",), trainings, PRIORS)
-        defaults = {owned.default_of(dict(zip(CONTEXT_FIELDS, kind, strict=True))) for kind in kinds}
+        defaults = {rule.default_of(dict(zip(CONTEXT_FIELDS, kind, strict=True))) for kind in kinds}
         default = defaults.pop() if len(defaults) == 1 else None  # else none is picked, which is said
     text = "" if default is None else value_text(default)
     return text if field not in OPTIONS else (text,) if text else ()

@@ -15,7 +15,7 @@ from core.config import RunConfig
 from core.config.fields import comma_list
 from core.errors import ConfigError, MRNLabError
 from core.evaluation.costs import run_cost
-from core.recording.placed import placed
+from core.recording.resolve import with_absolute_paths
 from core.registry import FROZEN, FULL
 from core.store import ACTIVE, Run, RunState, Store
 from core.store.records import MetricKey, StoredScore
@@ -163,7 +163,7 @@ def settings_with_runs(study: Study, settings: Sequence[Setting]) -> list[Settin
     def resolved(run: RunConfig) -> RunConfig:
         # A missing corpus is reported when its setting is checked; other settings can be run.
         with contextlib.suppress(MRNLabError):
-            return placed(run)
+            return with_absolute_paths(run)
         return run
 
     return [with_runs(study, setting, resolved) for setting in settings]

@@ -35,6 +35,11 @@ def arguments(doc: str | None, *, data: str = "", device: bool = False) -> argpa
     return parser
 
 
+def minilm() -> str:
+    """MiniLM's name, or the folder that BENCHMARK_MINILM names, where its package is not installed."""
+    return os.environ.get("BENCHMARK_MINILM", "minilm")
+
+
 def corpus_fields(data: str) -> dict[str, Any]:
     """The fields of a run on the three tasks of that corpus."""
     columns = {"columns": "tokens,pos,chunk,ner"} if Path(data).is_dir() else {}
@@ -58,8 +63,13 @@ def laboratory(folder: Path | None = None, **variables: str) -> Iterator[Path]:
 
 
 def processes(quick: bool) -> Any:
-    """The context for new processes: `spawn`, so that each pays for its imports; `fork` if `quick`."""
-    return multiprocessing.get_context("fork" if quick else "spawn")
+    """The context for new processes: `spawn`, so that each pays for its imports; `fork` if `quick` and there
+    is no GPU, which a forked process could not use.
+    """
+    import torch
+
+    forks = quick and not torch.cuda.is_available()
+    return multiprocessing.get_context("fork" if forks else "spawn")
 
 
 def milliseconds(

@@ -33,7 +33,7 @@ from core.models.sources import locate
 from core.records import Event, RunFacts
 from core.training import trainer
 from core.training.setup import TrainingRun, set_up
-from tests.benchmarks._harness import laboratory
+from tests.benchmarks._harness import laboratory, minilm
 from tests.benchmarks._turns import Loop, Turns
 
 _HELD_OUT = 16
@@ -232,13 +232,24 @@ def ways(job: Job) -> dict[str, tuple[Loop, Job]]:
     return by_name | {"full": (LOOPS["mtl"], whole)}
 
 
-def random_bert(folder: Path, **config: int) -> str:
-    """Write a BERT with random weights and MiniLM's vocabulary: BERT base, unless `config` changes it."""
-    from transformers import BertConfig, BertModel
+BASE_ENCODERS: dict[str, dict[str, Any]] = {
+    "bert-base": {"model_type": "bert"},
+    "roberta-base": {
+        **{"model_type": "roberta", "vocab_size": 50265, "max_position_embeddings": 514},
+        **{"type_vocab_size": 1, "layer_norm_eps": 1e-5, "pad_token_id": 0},  # the subwords are MiniLM's
+    },
+}
 
-    load_tokenizer(locate("minilm")).inner.save_pretrained(folder)
+
+def random_encoder(folder: Path, name: str = "bert-base", **config: int) -> str:
+    """Write an encoder with random weights and MiniLM's subwords, of that one's size unless `config` changes
+    it. The encoder's own vocabulary sets the number of its embeddings.
+    """
+    from transformers import AutoConfig, AutoModel
+
+    load_tokenizer(locate(minilm())).inner.save_pretrained(folder)
     torch.manual_seed(0)
-    BertModel(BertConfig(**config)).save_pretrained(folder)
+    AutoModel.from_config(AutoConfig.for_model(**BASE_ENCODERS[name] | config)).save_pretrained(folder)
     return str(folder)
 
 

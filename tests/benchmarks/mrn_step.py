@@ -27,8 +27,16 @@ from core.mrn.relations import MODES
 from core.registry import PRIORS
 from core.training.setup import set_up
 from core.training.trainer import train_step
-from tests.benchmarks._harness import alternate, arguments, laboratory, milliseconds, print_json, ratio
-from tests.benchmarks._loops import random_bert
+from tests.benchmarks._harness import (
+    alternate,
+    arguments,
+    laboratory,
+    milliseconds,
+    minilm,
+    print_json,
+    ratio,
+)
+from tests.benchmarks._loops import random_encoder
 from tests.benchmarks._published import Algebra, align_tasks
 
 LAMBDA = 0.01
@@ -62,8 +70,10 @@ def assert_same_algebra() -> None:
                 torch.testing.assert_close(precision, getattr(published, mode), rtol=1e-3, atol=1e-6)
 
 
-def costs(way: Any, heads: Tensor, *, quick: bool) -> dict[str, float]:
-    """Median milliseconds of a penalty with its gradient, and of an update."""
+def costs(way: Any, heads: Tensor, seconds: float | None) -> dict[str, float]:
+    """Median milliseconds of a penalty with its gradient, and of an update, each called for so many seconds,
+    or once.
+    """
     way.update(heads)  # covariances are no longer the identity
     rows = heads.clone().requires_grad_()
 
@@ -72,10 +82,10 @@ def costs(way: Any, heads: Tensor, *, quick: bool) -> dict[str, float]:
         way.penalty(rows).backward()
 
     def median_ms(action: Callable[[], object]) -> float:
-        if quick:
+        if seconds is None:
             return milliseconds(action)[0]
         timer = Timer("action()", globals={"action": action}, num_threads=torch.get_num_threads())
-        return float(1000 * timer.blocked_autorange(min_run_time=3).median)
+        return float(1000 * timer.blocked_autorange(min_run_time=seconds).median)
 
     return {"penalty": median_ms(penalty), "update": median_ms(lambda: way.update(heads))}
 
@@ -107,7 +117,7 @@ def mrn_over_mtl(encoder: str, device: torch.device, *, quick: bool) -> float:
     batches, pairs = (2, 2) if quick else (10, 100)
     with laboratory() as home:
         values = {
-            "encoder": random_bert(home / encoder) if encoder == "bert-base" else encoder,
+            "encoder": random_encoder(home / encoder) if encoder == "bert-base" else minilm(),
             "device": str(device),
             "batch_size": 2 if quick else 16,
         }
@@ -141,7 +151,10 @@ def mrn_over_mtl(encoder: str, device: torch.device, *, quick: bool) -> float:
 
 
 def main() -> None:
-    args = arguments(__doc__, device=True).parse_args()
+    parser = arguments(__doc__, device=True)
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each penalty and each update")
+    args = parser.parse_args()
+    seconds = None if args.quick else args.seconds
     assert_same_algebra()
     device = choose_device(args.device)
     make_deterministic(0, device)  # as in a run
@@ -151,11 +164,11 @@ def main() -> None:
         alignment = align_tasks(kind, labels)
         size = "x".join(map(str, (*alignment.matrix.shape[:2], features)))
         heads = torch.randn(sum(labels), features, device=device) / (3 * features) ** 0.5
-        published = costs(Algebra(alignment, features, LAMBDA, device), heads, quick=args.quick)
+        published = costs(Algebra(alignment, features, LAMBDA, device), heads, seconds)
         print_json({"size": size, "alignment": kind, "published_ms": published})
         for name in PRIORS:
             prior = make_prior(name, alignment, PriorSettings(features, LAMBDA, TOKENS), device)
-            ours = costs(prior, heads, quick=args.quick)
+            ours = costs(prior, heads, seconds)
             over = {part: round(published[part] / ours[part], 2) for part in ours}
             print_json({"size": size, "prior": name, "ms": ours, "published_over": over})
             if name == "relational":

@@ -30,16 +30,17 @@ from core.recording.owner import this_process
 from core.store import ENDED, Run, RunState, Store
 from jobs.queue.submit import submit
 from jobs.worker.loop import Worker
-from tests.benchmarks._harness import arguments, laboratory, print_json, processes
+from tests.benchmarks._harness import arguments, laboratory, minilm, print_json, processes
 from tests.supervised import supervised
 from tests.trained import toy_config
 
 _SENTENCES, _SEEDS, _EPOCHS, _POLL_S = 1000, 4, 5, 0.1
 _ENCODERS: dict[str, dict[str, Any]] = {
-    "bilstm": {"encoder": "minilm+bilstm", "bilstm_hidden": 100},
-    "heads": {"encoder": "minilm"},
+    "bilstm": {"encoder": minilm() + "+bilstm", "bilstm_hidden": 100},
+    "heads": {"encoder": minilm()},
 }
 _PROFILED, _STAGES = 9, 40
+_EPOCHS_FINE_TUNED = 3
 
 
 def make_configs(number: int, **values: Any) -> list[RunConfig]:
@@ -47,16 +48,15 @@ def make_configs(number: int, **values: Any) -> list[RunConfig]:
     base: dict[str, Any] = {"corpus": "demo", "tasks": "pos,chunk,ner", "encoder_training": "frozen"}
     fraction = min(1.0, _SENTENCES / len(prepare(RunConfig.build(**base)).train))
     lambdas = (0.001 * 1.1**power for power in itertools.count())
+    base |= values
     grid = ({"lambda": lambda_, "seed": seed} for lambda_ in lambdas for seed in range(1, _SEEDS + 1))
-    return [
-        RunConfig.build(fraction=fraction, **base, **values, **varied)
-        for varied in itertools.islice(grid, number)
-    ]
+    return [RunConfig.build(fraction=fraction, **base, **varied) for varied in itertools.islice(grid, number)]
 
 
-def train(configs: Sequence[RunConfig], slots: int, worker: str) -> list[Run]:
-    """Queue the runs and wait until that many workers have trained them."""
-    os.environ["MRNLAB_SLOTS"] = str(slots)
+def train(configs: Sequence[RunConfig], slots: int | None, worker: str) -> list[Run]:
+    """Queue the runs and wait until that many workers, or as many as the settings say, have trained them."""
+    if slots is not None:
+        os.environ["MRNLAB_SLOTS"] = str(slots)
     with supervised(worker) as (store, engine):
         store.unpause_queue()  # `supervised` leaves it paused
         ids = submit(store, configs, engine=engine)
@@ -76,6 +76,23 @@ def runs_per_hour(runs: Sequence[Run]) -> float:
         assert run.finished_at is not None
         ends[run.owner.pid].append(run.finished_at.timestamp())
     return round(sum(3600 * (len(e) - 1) / (max(e) - min(e)) for e in ends.values() if len(e) > 1), 1)
+
+
+def sharing_a_gpu(numbers: Sequence[int], *, quick: bool) -> dict[str, float]:
+    """Fine-tuned runs an hour where so many share each GPU."""
+    hourly = {}
+    for number in numbers:
+        with laboratory(MRNLAB_RUNS_PER_GPU=str(number)) as home:
+            os.environ.pop("MRNLAB_SLOTS", None)
+            if quick:
+                configs = [toy_config(home, epochs=1, seed=seed) for seed in (1, 2)]
+                runs = train(configs, None, "tests.small_training")
+            else:
+                values = {"encoder": minilm(), "encoder_training": "full", "epochs": _EPOCHS_FINE_TUNED}
+                runs = train(make_configs(4 + 2 * number, **values), None, "jobs.worker.loop")
+        hourly[str(number)] = runs_per_hour(runs)
+        print(f"{number} a GPU: {hourly[str(number)]:,.0f} an hour", flush=True)
+    return hourly
 
 
 def profile(configs: Sequence[RunConfig]) -> dict[str, dict[str, float]]:
@@ -108,7 +125,14 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--runs", type=int, default=16, help="of each kind, with each number of workers")
     parser.add_argument("--slots", type=int, default=2, help="the most workers at once")
+    parser.add_argument(
+        "--runs-per-gpu", metavar="N,...", help="instead: fine-tuned runs an hour, with so many on each GPU"
+    )
     args = parser.parse_args()
+    if args.runs_per_gpu:
+        numbers = [int(number) for number in args.runs_per_gpu.split(",")]
+        print_json({"runs_per_hour": sharing_a_gpu(numbers, quick=args.quick)})
+        return
     worker, slots = ("tests.small_training", 1) if args.quick else ("jobs.worker.loop", args.slots)
     os.environ.pop("OMP_NUM_THREADS", None)  # workers share the cores as the engine says
     figures: dict[str, object] = {}

@@ -38,6 +38,7 @@ from tests.benchmarks._harness import (
     alternate,
     arguments,
     corpus_fields,
+    minilm,
     print_json,
     ratio,
     spread,
@@ -56,7 +57,7 @@ SLOW = frozenset({"trainer_fp32", "published"})
 """Ways that play no further turns: their ratios are far from 1."""
 WITHIN = 0.03
 """The distance of the quartiles from the median, as its fraction, at which enough turns were played."""
-BF16_TFLOPS = {"NVIDIA H200": 790.0}
+BF16_TFLOPS = {"NVIDIA H100": 798.0, "NVIDIA H200": 790.0}
 """The measured peak of matrix products in bfloat16, by the beginning of the GPU's name."""
 
 Count = Callable[[Block], float]
@@ -211,12 +212,18 @@ def measure(args: Namespace) -> dict[str, float]:
     print_json(machine)
     with _config(args) as config:
         job = make_job(config, 5 if args.quick else args.steps, quick=args.quick)
-        if not args.set:
+        if not args.set and args.only != "tagging":
             assert_equal_losses(job)
-        training = compare(job)
-        print_json(training)
-        tagging = beside_pipeline(job)
-        print_json(tagging)
+        training = compare(job) if args.only != "tagging" else None
+        if training is not None:
+            print_json(training)
+        over_pipeline: dict[str, float] = {}
+        if args.only != "training":
+            tagging = beside_pipeline(job)
+            print_json(tagging)
+            over_pipeline["inference_over_pipeline"] = tagging["ratios"]["one_task_over_best"]["median"]
+    if training is None:
+        return over_pipeline
     names = ["over_trainer_cpu", "over_trainer_fp32", "over_published", "mrn_over_mtl"]
     caching = training["variants"]["mtl"].get("caching_s")
     if "over_full" in training["ratios"]:
@@ -226,16 +233,16 @@ def measure(args: Namespace) -> dict[str, float]:
         "over_trainer": training["ratios"]["over_trainer"]["median"],
         "over_trainer_within": training["ratios"]["over_trainer"]["within"],
         **{name: training["ratios"][name]["median"] for name in names},
-        "inference_over_pipeline": tagging["ratios"]["one_task_over_best"]["median"],
+        **over_pipeline,
         "memory_over_trainer": training["ratios"]["memory_over_trainer"],
     }
 
 
 @contextmanager
 def _config(args: Namespace) -> Iterator[RunConfig]:
-    """The MTL run. `bert-base`, and what `--quick` trains, are written to a temporary folder."""
+    """The MTL run. Encoders of random weights, and what `--quick` trains, are in a temporary folder."""
     from core.config import RunConfig
-    from tests.benchmarks._loops import random_bert
+    from tests.benchmarks._loops import BASE_ENCODERS, random_encoder
     from tests.trained import toy_config
 
     given = dict(field.split("=", 1) for field in args.set)
@@ -244,7 +251,9 @@ def _config(args: Namespace) -> Iterator[RunConfig]:
             yield toy_config(Path(folder), epochs=2, dropout=0.1).with_(**given)
             return
         values = corpus_fields(args.data) | {"paradigm": "mtl", "batch_size": 16, "device": args.device}
-        values["encoder"] = random_bert(Path(folder)) if args.encoder == "bert-base" else args.encoder
+        values["encoder"] = minilm() if args.encoder == "minilm" else args.encoder
+        if args.encoder in BASE_ENCODERS:
+            values["encoder"] = random_encoder(Path(folder), args.encoder)
         yield RunConfig.build(**values | given)
 
 
@@ -252,9 +261,12 @@ def main() -> None:
     from core.errors import MRNLabError
 
     parser = arguments(__doc__, data=CONLL2003, device=True)
-    parser.add_argument("--encoder", default="minilm", help="name, folder, or bert-base (random weights)")
+    parser.add_argument(
+        "--encoder", default="minilm", help="name, folder, or of random weights: bert-base, roberta-base"
+    )
     parser.add_argument("--steps", type=int, default=320, help="of each way to train, at most")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="of our runs")
+    parser.add_argument("--only", choices=("training", "tagging"), help="compare this alone (default: both)")
     args = parser.parse_args()
     try:
         print_json(measure(args))

@@ -28,6 +28,7 @@ KEYS = {
     "evaluation": "evaluation_share_of_epoch",
     "formulas": "found data_sets nodes test_mse seconds cpu_seconds",
     "mrn_step": "update_speedup mrn_over_mtl",
+    "on_gpu": "done failed left",
     "pages": "runs points open_s open_cpu_s live_update_ms live_update_kb relations_step_ms",
     "queue": "runs described_s queued_s stopped_s lost_s next_claimed_s",
     "reading": "words_per_s theirs_over_ours memory_per_byte largest_over_smallest",
@@ -41,7 +42,7 @@ KEYS = {
     "mrn_over_mtl inference_over_pipeline memory_over_trainer",
     "words": "over_flair sc_over_s words_per_s",
 }
-WITH_PROCESSES = {"pages", "queue", "small_runs", "startup", "training"}
+WITH_PROCESSES = {"on_gpu", "pages", "queue", "small_runs", "startup", "training"}
 COMMANDS = sorted(path.stem for path in (ROOT / "tests" / "benchmarks").glob("[!_]*.py"))
 
 

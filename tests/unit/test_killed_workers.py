@@ -22,7 +22,7 @@ from core.paths import checkpoint_dir, log_path
 from core.store import MetricKey, RunState, Store
 from jobs.worker.liveness import reap
 from tests import soak
-from tests.benchmarks._loops import random_bert
+from tests.benchmarks._loops import random_encoder
 from tests.cut_off import Workers, workers
 from tests.supervised import wait_for
 from tests.trained import toy_config
@@ -99,7 +99,7 @@ def test_killed_again_and_again(store: Store, laboratory: Path) -> None:
         laboratory, paradigm="mrn", epochs=3, dropout=0.2, update_every=3, snapshots=5, batch_size=16
     )
     sizes = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 512}
-    encoder = random_bert(laboratory / "larger", **sizes)
+    encoder = random_encoder(laboratory / "larger", **sizes)
     large = toy_config(laboratory, encoder=encoder, epochs=1, batch_size=32, device="cpu")
     with workers() as (forked,):
         for config, kills in ((small, [29, 0, 3, 22]), (large, [26])):

@@ -51,8 +51,9 @@ class Derivation:
 
 
 def is_derived(name: str) -> bool:
-    """Whether the name has a kind or options (a folder of that very name is for the caller to look for). The
-    options of a dataset are no such.
+    """Whether the name has a kind or options, which are not the options of a dataset.
+
+    The caller looks for a folder of exactly this name.
     """
     match = _NAME.fullmatch(name)
     assert match is not None

@@ -59,7 +59,7 @@ class CorpusRecipe:
         return ()
 
     def of_parts(self, names: Sequence[str], kept: Collection[str]) -> CorpusRecipe:
-        """This kind for a joined base that had the parts of these names and has those kept."""
+        """The recipe for a joined base that had the parts of these names and has the ones kept."""
         return self
 
     def make(self, corpus: Corpus, seed: int) -> Corpus:
@@ -98,7 +98,7 @@ class CorpusRecipe:
 
 
 def _value(type_: str, text: str, most: int, choices: Sequence[str]) -> tuple[Any, str]:
-    """The value of an option, None where the text is none; and what is expected."""
+    """The value of an option, None where the text is not valid; and a phrase for the accepted values."""
     if type_ == "tuple[str, ...]":
         names = tuple(part.strip() for part in text.split(","))
         return names if all(names) else None, "names separated by commas"

@@ -188,7 +188,7 @@ class Simulated(CorpusRecipe):
     def _drawn(
         self, corpus: Corpus, real: str, seed: int
     ) -> tuple[list[Sentence], dict[str, list[Sentence]]]:
-        """The real task's training sentences, and those of each artificial task (none where all are shared).
+        """The training sentences of the real task, and of each artificial task (none where all are shared).
 
         Of one random order the real task takes from the front and the artificial ones, one after another,
         from the back: none of them gets others because there are more tasks, or more words for another.
@@ -226,7 +226,7 @@ class Simulated(CorpusRecipe):
 def _planted(
     columns: Mapping[str, NDArray[np.int64]], alphas: tuple[float, ...], tasks: Sequence[str]
 ) -> Planted | None:
-    """What is planted among these tasks, by the label numbers of all of them; None for fewer than two."""
+    """The planted relations of these tasks, by their label numbers; None for fewer than two."""
     if sum(task in columns for task in tasks) < 2:
         return None
     related = np.round(relatedness(list(columns.values())), 4)
