@@ -547,7 +547,7 @@ def test_nothing_is_half_imported(exported: Path, target: Store, laboratory: Pat
     place = laboratory / "checkpoints" / "1"
     place.mkdir(parents=True)
     (place / "precious").write_text("of whom?")
-    with pytest.raises(MRNLabError, match="there already"):
+    with pytest.raises(MRNLabError, match="left behind by a run"):
         import_run(target, exported)
     assert target.runs() == []
     assert [path.name for path in place.parent.iterdir()] == ["1"]
