@@ -1,4 +1,7 @@
-"""The errors a user can cause. Each carries one sentence: what was wrong, where, and what to do."""
+"""The errors that a user can cause.
+
+Each has one sentence: the fault, its location, and the remedy.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class MRNLabError(Exception):
-    """Base of every error whose message is meant for the researcher as it stands.
+    """Base of every error whose message is shown to the researcher unchanged.
 
     `data` are the values in the message that programs need; they are stored with a run that fails of it.
     """
@@ -27,7 +30,7 @@ class MRNLabError(Exception):
 
 
 FIELD = "{field}"
-"""Stands for the field's name in the message of a ConfigError."""
+"""The placeholder of the field's name in the message of a ConfigError."""
 
 
 class ConfigError(MRNLabError):
@@ -70,7 +73,7 @@ class SettingError(MRNLabError):
 
 
 class CorpusError(MRNLabError):
-    """A corpus that cannot be found or read; the message names file, line and what was expected."""
+    """A corpus that cannot be found or read; the message has the file, the line and the expected content."""
 
 
 class EncoderError(MRNLabError):
@@ -94,7 +97,7 @@ class NotFinite(TrainingError):
 
 
 class DataChanged(TrainingError):
-    """The data or the description of a run are not those of its saved training state."""
+    """The data or the description of a run differ from its saved training state."""
 
 
 class DeviceError(TrainingError):
@@ -108,8 +111,10 @@ class DeviceError(TrainingError):
 
 
 class OutOfMemory(TrainingError):
-    """A training step that found no memory. `fits` is the largest batch that would have fitted, None where
-    not even a single sentence would; `field` is the field that sets it.
+    """A training step ran out of memory.
+
+    `fits` is the largest batch that would have fitted, None where not even a single sentence would; `field`
+    is the field that sets it.
     """
 
     def __init__(self, message: str, field: str = "batch_size", fits: int | None = None) -> None:
@@ -156,7 +161,7 @@ class WorkerLost(MRNLabError):
 
 
 class StoreError(MRNLabError):
-    """The store cannot be opened, read or written; the message says which store and what to do."""
+    """The store cannot be opened, read or written; the message has the store and the remedy."""
 
 
 class StoreFull(StoreError):
@@ -180,7 +185,7 @@ class StoreReplaced(StoreError):
 
 
 class IllegalMove(MRNLabError):
-    """What a run in its `state` does not allow: to become `act`, a state, or an act of _REFUSED."""
+    """A move that a run's `state` does not allow: to become `act`, a state, or an act of _REFUSED."""
 
     _REFUSED: ClassVar = {
         "stop": "has already ended ({state}); there is nothing to stop",
@@ -237,9 +242,7 @@ _WRONG = {
 
 
 def first_problem(error: ValidationError) -> str:
-    """Where the first wrong value of some data is, and what is wrong with it: `workers must be a number, not
-    'two'`.
-    """
+    """The first wrong value's path in the data, and its fault: `workers must be a number, not 'two'`."""
     first = error.errors(include_url=False)[0]
     where = ".".join(map(str, first["loc"])) or "it"
     what = _WRONG.get(first["type"], "must be of another kind").format(**first.get("ctx", {}))

@@ -51,8 +51,9 @@ _METRICS = ["run", "task", "split", "name", "step", "epoch", "seconds", "value"]
 
 
 def describe(corpus: str | Table | Mapping[str, Table], *, name: str = "data", **fields: Any) -> RunConfig:
-    """The description of one run. `fields` are those of RunConfig (`lambda_` for λ); without `tasks`, all
-    tasks of the corpus.
+    """The description of one run.
+
+    `fields` are the fields of RunConfig (`lambda_` for λ); without `tasks`, all tasks of the corpus.
 
     `corpus` is the name of a corpus, or data: a `DatasetDict` of `datasets`, pandas DataFrames by split, or
     one DataFrame, of which a tenth is the test split. Data are kept in the laboratory's folder `uploads`, and
@@ -114,7 +115,7 @@ def _progress_bar(shown: bool) -> Iterator[Sink]:
 
 
 def _places(sentence: Sentence, task: str) -> list[dict[str, object]]:
-    """What each label of a task is of: each word, or the whole text or pair."""
+    """The positions of a task's labels: its words, or the whole text or pair."""
     if not sentence.is_of_text(task):
         return [{"position": position, "word": word} for position, word in enumerate(sentence.tokens)]
     text, second = text_of(sentence)
@@ -122,7 +123,7 @@ def _places(sentence: Sentence, task: str) -> list[dict[str, object]]:
 
 
 class Laboratory:
-    """The runs of a store, as DataFrames; `store` itself has what is not shown here.
+    """The runs of a store, as DataFrames; `store` gives access to everything else.
 
     `url` is any SQLAlchemy URL; without it, the store of the pages and the command line. Raises StoreError
     where it cannot be opened.
@@ -154,8 +155,9 @@ class Laboratory:
         return pd.DataFrame(list(rows.values()), index=pd.Index(list(rows), name="run"), columns=columns)
 
     def scores(self, run_ids: Collection[int] | None = None) -> pd.DataFrame:
-        """Scores of these runs (of all) by run, split and task: shares in [0, 1]. `score` is the headline,
-        NaN where it is undefined.
+        """Scores of these runs (of all) by run, split and task: shares in [0, 1].
+
+        `score` is the headline, NaN where it is undefined.
         """
         scores = self.store.scores(run_ids, with_reports=False, with_figures=True)
         keys = [(score.run_id, score.split, score.task) for score in scores]
@@ -176,8 +178,9 @@ class Laboratory:
         return pd.concat(frames, ignore_index=True)[_METRICS] if frames else pd.DataFrame(columns=_METRICS)
 
     def plot_differences(self, run_ids: Collection[int], baseline: int, split: str = "test") -> Figure:
-        """The differences of these runs' configurations from that of the run `baseline`, task by task, paired
-        by seed, with 95% intervals and verdicts, as Compare shows them.
+        """A figure of the differences of these runs' configurations from the run `baseline`'s, as in Compare.
+
+        They are paired by seed, task by task, with 95% intervals and verdicts.
         """
         from core.figures import SERIES, Forest, Mark, forest_chart
 
@@ -209,7 +212,7 @@ class Laboratory:
 
 
 class StoredRun:
-    """One run of a laboratory and what it has recorded so far, as DataFrames."""
+    """One run of a laboratory and its records so far, as DataFrames."""
 
     def __init__(self, lab: Laboratory, run_id: int, models: Path | None = None) -> None:
         self.lab, self.id = lab, run_id
@@ -235,7 +238,7 @@ class StoredRun:
         return self.lab.scores([self.id]).droplevel("run")
 
     def report(self, split: str = "test") -> pd.DataFrame:
-        """Precision, recall, F1 and support by task and span type or label; NaN for what is not annotated."""
+        """Precision, recall, F1 and support by task and span type or label; NaN without annotation."""
         scores = self.lab.store.scores([self.id], split)
         self._check_recorded(scores, f"scores on the split '{split}'")
         lines = {
@@ -282,9 +285,10 @@ class StoredRun:
         return pd.DataFrame(matrix, index=pd.Index(names, name=mode), columns=pd.Index(names, name=mode))
 
     def predictions(self, split: str = "test") -> pd.DataFrame:
-        """Gold and predicted labels of a split (`dev`, `test`), a row for each word and task; of tasks on
-        whole texts a row for each text, `text`, and of pairs `second`, instead of the words. Numbers are
-        numbers.
+        """Gold and predicted labels of a split (`dev`, `test`), a row for each word and task.
+
+        Tasks on whole texts have a row for each text, with `text`, and tasks on pairs with `second` too,
+        instead of the words. Numbers are numbers.
 
         `sentence` and `position` count from 0 in the split. Raises MRNLabError where there are none, or where
         the corpus is not what the run was trained on.
@@ -319,7 +323,7 @@ class StoredRun:
         *,
         probabilities: bool = False,
     ) -> pd.DataFrame:
-        """What the tasks on whole texts say of a text, and with a `second` text those on pairs.
+        """The answers of the tasks on whole texts, and with a `second` text of the tasks on pairs.
 
         A row for each text, a column for each task. Several texts, and as many second ones, are answered at
         once.

@@ -47,7 +47,7 @@ def home() -> Path:
 
 
 def set_umask() -> None:
-    """From now on this process, and those it starts, make files that other users of the machine cannot read.
+    """Makes files of this process, and of processes it starts, unreadable for other users of the machine.
 
     In a laboratory that a group shares, which is one whose folder has the setgid bit (`chmod g+s`), the group
     may read and write them.
@@ -79,7 +79,7 @@ def _folder(variable: str) -> Path | None:
 
 
 OUTSIDE = "lies outside of the folders that this laboratory reads; MRNLAB_DATA_ROOTS names them."
-"""What is wrong with a path that one may not read."""
+"""The fault of a path that may not be read, as the end of a sentence."""
 
 
 def may_read(path: str | Path) -> bool:
@@ -108,8 +108,9 @@ def _is_inside(place: str) -> bool:
 
 
 def first_outside(folder: Path) -> Path | None:
-    """The first path in that folder, and in the folders in it, where one may not read; None where there is
-    none. For a folder whose files another library opens.
+    """The first unreadable path in this folder and the folders in it; None where there is none.
+
+    For a folder whose files another library opens.
     """
     if "MRNLAB_DATA_ROOTS" not in os.environ:
         return None
@@ -177,8 +178,9 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 @contextmanager
 def room(folder: Path, needs: int, what: str | None = None) -> Iterator[None]:
-    """Raises NoRoom where the disk of that folder, which may not be there yet, has fewer than about `needs`
-    bytes, or fills up within the block. `what` is written, as in NoRoom.
+    """Raises NoRoom where this folder's disk has fewer than about `needs` bytes, or fills up in the block.
+
+    The folder may not exist yet. `what` is written, as in NoRoom.
     """
     # Checked before: a disk filled to its last byte would keep the store from writing too.
     if (free := _free(folder)) < needs + _SPARE:
@@ -200,8 +202,9 @@ def _free(folder: Path) -> int:
 
 @contextmanager
 def written_whole(path: Path, needs: int, what: str) -> Iterator[Path]:
-    """A place beside `path` to write to, renamed at the end: two processes may do so at once. What fails
-    leaves nothing. Raises NoRoom, as `room`.
+    """A temporary path beside `path`, renamed to it at the end of the block; two processes may write at once.
+
+    A failure leaves nothing. Raises NoRoom, as `room`.
     """
     beside = path.with_name(f"{path.stem}.{os.getpid()}.tmp{path.suffix}")
     with room(path.parent, needs, what):

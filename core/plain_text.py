@@ -1,6 +1,4 @@
-"""Text of others (labels, words, names, notes) made harmless for where it goes: a spreadsheet, a terminal, a
-report.
-"""
+"""Foreign text (labels, words, names, notes) made harmless for a spreadsheet, a terminal or a report."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ def spreadsheet_cell(value: object) -> object:
 
 
 def unguarded_cell(text: str) -> str:
-    """What `spreadsheet_cell` was given, from what it gave."""
+    """The text that `spreadsheet_cell` was given, from its result."""
     bare = _GUARDED.sub(r"\1", text)
     return bare if spreadsheet_cell(bare) == text else text
 
@@ -82,8 +80,10 @@ _NAMED_PASSWORD = re.compile(
 
 
 def without_passwords(text: str, *sources: str) -> str:
-    """The text with every password shown as `***`: those of URLs and options in it, and wherever it repeats
-    one that stands in a URL or an option of the `sources`.
+    """The text with every password shown as `***`.
+
+    They are the passwords of URLs and options in it, and every repetition of one in a URL or an option of the
+    `sources`.
     """
     for source in sources:
         for pattern in (_URL_PASSWORD, _NAMED_PASSWORD):
@@ -98,6 +98,9 @@ _OF_URL = re.compile(r"://\S+")
 
 
 def _without_url_passwords(text: str) -> str:
-    """As `without_passwords`, but for options outside of URLs: `tokens=300` is part of a corpus's name."""
+    """The text with every password of a URL shown as `***`.
+
+    Options outside of URLs stay: `tokens=300` is part of a corpus's name.
+    """
     text = _URL_PASSWORD.sub(r"\1:***@", text)
     return _OF_URL.sub(lambda rest: _NAMED_PASSWORD.sub(r"\1***", rest[0]), text)

@@ -21,8 +21,9 @@ SelectBy = Literal["score", "loss", "last"]
 
 @dataclass(frozen=True)
 class DevMetrics:
-    """Mean dev score and mean dev loss over tasks after an epoch; NaN without development sentences, and
-    where undefined.
+    """Mean dev score and mean dev loss over tasks after an epoch.
+
+    NaN without development sentences, and where undefined.
     """
 
     epoch: int
@@ -53,7 +54,7 @@ TOTAL = ""
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """One task as this run sees it: labels in the order of the head's rows, and what the data holds.
+    """One task as this run has it: labels in the order of the head's rows, and the counts of the data.
 
     An `auxiliary` task is annotated on training sentences only, and has no scores. `train_tokens` counts what
     has a label of it in training. `scale` are the ends of the training scores of a task of numbers.
@@ -87,7 +88,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What is known when training begins, and at its end the `usage`. Stored with the run as JSON.
+    """The facts of a run, known when training begins; at its end also the `usage`. Stored as JSON.
 
     `label_names` are the C rows of the general label space, each `task:label`, or the bare label where tasks
     share rows; `label_owners` the tasks of each row. `related` are the tasks that the prior relates, where it
@@ -199,8 +200,9 @@ class WordTag(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TextAnswer:
-    """One task's answer on a sentence, a text or a pair: its label with the probabilities of the best labels
-    in falling order, or a number, which has none.
+    """One task's answer on a sentence, a text or a pair.
+
+    It is a label with the probabilities of the best labels in falling order, or a number, which has none.
 
     `shortened`: the text was too long, and its end was not read.
     """
@@ -262,8 +264,9 @@ def relation_metrics(
 
 
 def statistics_at(logged: Mapping[str, float], mode: str, relations: Relations) -> CovarianceStatistics:
-    """The statistics of `mode` as they were logged at a step (name → value), exact; where a run did not log
-    them, those of the `relations` stored at it.
+    """The statistics of `mode` as they were logged at a step (name → value), exact.
+
+    Where a run did not log them, the statistics of the `relations` stored at it.
     """
     if f"{mode}_trace" not in logged:
         return covariance_statistics(relations, mode)

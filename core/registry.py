@@ -73,7 +73,7 @@ WORD_ENCODERS: dict[str, str] = {
 """The encoders that read words and not subwords, each with a line for the form."""
 
 ONE_STACK = "bilstm"
-"""Of the encoders that read words the one that all tasks share whole: the others are measured against it."""
+"""The encoder over words that all tasks share whole, with which the others are compared."""
 _OVER_WORDS = "word vectors"
 
 # The dissertation's rate, right for base-size encoders and a safe start for any other.
@@ -82,7 +82,7 @@ _WORD_LEARNING_RATE = 2e-3
 
 
 def has_bilstm(encoder: str) -> bool:
-    """Whether a BiLSTM stands between this encoder and the heads."""
+    """Whether a BiLSTM is between this encoder and the heads."""
     return encoder.endswith(BILSTM_SUFFIX) or reads_words(encoder)
 
 
@@ -92,12 +92,12 @@ def reads_words(encoder: str) -> bool:
 
 
 def family(encoder: str) -> str:
-    """What is compared side by side: all encoders that read words, or one encoder alone, by its name."""
+    """The group of encoders compared side by side: all that read words, or one encoder alone, by its name."""
     return _OVER_WORDS if reads_words(encoder) else encoder
 
 
 def feature_parts(encoder: str) -> tuple[str, ...]:
-    """What the equal parts of an encoder's features are, in their order; none where they have no parts."""
+    """The names of the equal parts of an encoder's features, in order; empty where they have no parts."""
     if encoder == "sc-lstm":
         states = ("the state of each task's gate", "the shared state")
         return tuple(f"{state} read {way}" for state in states for way in ("forwards", "backwards"))
@@ -126,7 +126,7 @@ ENCODER_TRAININGS: dict[str, str] = {
     "score (MiniLM, 5% of CoNLL-2003).",
     "top:4": "Fine-tunes the last four layers over cached states: with MiniLM two thirds of full's time.",
 }
-"""What the form offers of `encoder_training`, each with a line; other numbers of layers work."""
+"""The choices of the form for `encoder_training`, each with a line; other numbers of layers work."""
 
 FULL, FROZEN = "full", "frozen"
 _TRAINING = re.compile(r"full|frozen|top:([1-9][0-9]{0,3})")

@@ -1,4 +1,4 @@
-"""The environment variables that MRN Lab reads; docs/command-line.md says what each means (a test compares).
+"""The environment variables that MRN Lab reads, explained in docs/command-line.md (a test compares).
 
 Each is read where it is needed, since tests and started processes change them. A table of our own instead of
 pydantic-settings, which reads all at once and names the field of a model where we name the variable.

@@ -1,5 +1,6 @@
-"""Tag new sentences, texts and pairs with every task of a finished run. Imports torch only when a tagger is
-loaded.
+"""Tag new sentences, texts and pairs with every task of a finished run.
+
+Imports torch only when a tagger is loaded.
 """
 
 from __future__ import annotations
@@ -56,11 +57,11 @@ def tag_in_parts(
 
 
 Answered = Mapping[str, TextAnswer]
-"""What the tasks say of one text, or one pair."""
+"""The answers of the tasks on one text or one pair."""
 
 
 def answer_in_parts(taggers: Sequence[Tagger], texts: Sequence[Sentence]) -> Iterator[list[Answered]]:
-    """What the tasks on texts and pairs say of whole texts, a part at a time."""
+    """The answers of the tasks on texts and pairs for whole texts, a part at a time."""
     for start in range(0, len(texts), _PART):
         part = [text_of(text) for text in texts[start : start + _PART]]
         answers = [tagger.answer(part) for tagger in taggers]
@@ -82,8 +83,9 @@ def written(value: str | float) -> str:
 
 
 def check_texts(run: str, schemes: Mapping[str, str], texts: Sequence[Sentence], *, second_by: str) -> None:
-    """Raises MRNLabError where a run, by that name, has no task that reads these texts or pairs, or one is
-    empty. `second_by` says how a second text is given.
+    """Raises MRNLabError where a run has no task that reads these texts or pairs, or a text is empty.
+
+    `second_by` says how a second text is given.
     """
     if any(not text.tokens or text.second == () for text in texts):
         raise MRNLabError("A text has no words; write some.")
@@ -102,8 +104,10 @@ def check_texts(run: str, schemes: Mapping[str, str], texts: Sequence[Sentence],
 def text_table(
     texts: Sequence[Sentence], answers: Sequence[Answered], *, confidence: bool = False
 ) -> list[list[str]]:
-    """A row for each text, below the names of the columns: the text or both texts and, of each task, its gold
-    label where there is any, the run's answer and, if asked for, how sure it is of a label.
+    """A row for each text, below the names of the columns.
+
+    It has the text or both texts and, of each task, its gold label where there is any, the run's answer and,
+    if asked for, the probability of a label.
     """
     paired = any(text.second is not None for text in texts)
     gold = {task for text in texts for task in text.labels}
@@ -125,8 +129,10 @@ def text_table(
 
 
 def tab_separated(rows: Iterable[Sequence[str]]) -> str:
-    """The rows of `text_table`, one a line, tabs between the cells. What a spreadsheet would take for a
-    formula begins with an apostrophe (`unguarded_cell` takes it away).
+    """The rows of `text_table`, one a line, tabs between the cells.
+
+    A cell that a spreadsheet would take for a formula begins with an apostrophe (`unguarded_cell` takes it
+    away).
     """
     return "".join("\t".join(str(spreadsheet_cell(cell)) for cell in row) + "\n" for row in rows)
 
@@ -149,8 +155,10 @@ def conll_text(
     gold: Collection[str] | None = None,
     confidence: bool = False,
 ) -> str:
-    """A word a line, tabs between the columns: the word, and of each task its gold label (where the text has
-    any for the task; `_` in sentences that have none), the run's label and, if asked for, how sure it is.
+    """One word a line, with tabs between the columns.
+
+    They are the word, and of each task its gold label (where the text has any for the task; `_` in sentences
+    that have none), the run's label and, if asked for, its probability.
 
     The same of tasks on sentences stands in comments before the sentence (`# intent: x`). `gold`: the tasks
     that the whole text has gold labels of, where these sentences are a part of it.
@@ -184,8 +192,7 @@ def given_scores(
     schemes: Mapping[str, str],
     plain_score: PlainScore = "accuracy",
 ) -> list[TaskScore]:
-    """Scores of answers on sentences or on texts against the gold labels that came with them, by the scorer
-    of training.
+    """Scores of answers on sentences or texts against the gold labels given with them, as in training.
 
     Each task is scored on what has labels of it; tasks that nothing has labels of are left out.
     """

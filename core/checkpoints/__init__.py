@@ -1,5 +1,6 @@
-"""What a run keeps on disk while it trains and afterwards: its best model, its last training states. Needs no
-torch: what goes into the folders is written by others.
+"""The files that a run keeps on disk: its best model and its last training states.
+
+Needs no torch: other modules write the content of the folders.
 """
 
 from core.checkpoints.folders import Checkpoint, checkpoint_seconds

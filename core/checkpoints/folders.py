@@ -48,12 +48,15 @@ _log = logging.getLogger(__name__)
 
 
 def checkpoint_seconds() -> float:
-    """`MRNLAB_CHECKPOINT_S`, else 60. Raises MRNLabError where the setting is no such number."""
+    """The seconds between training states: `MRNLAB_CHECKPOINT_S`, else 60.
+
+    Raises MRNLabError where the setting is not a number of seconds.
+    """
     return seconds("MRNLAB_CHECKPOINT_S")
 
 
 class Checkpoint:
-    """What one run keeps on disk.
+    """The checkpoint folder of one run.
 
     `attempt` is that of the claim (`Run.attempt`). `recorded` is the last step whose metrics are on record;
     later states would leave a gap and are not taken up (0: the run begins anew). `settle` returns once all
@@ -92,8 +95,9 @@ class Checkpoint:
 
     @property
     def saved_step(self) -> int | None:
-        """The step of the newest training state on this disk, of any attempt, that may be resumed; its bytes
-        are not checked.
+        """The step of the newest training state on this disk, of any attempt, that may be resumed.
+
+        Its bytes are not checked.
         """
         names = (path.name for path in self._states.rglob("step-*") if _STATE.fullmatch(path.name))
         steps = (int(name.rpartition("-")[2]) for name in names)
@@ -120,7 +124,7 @@ class Checkpoint:
         return states[0] if states else None
 
     def _take_over(self) -> None:
-        """Move into the own folder what earlier attempts have kept, and a model that one had published."""
+        """Move the states and the published model of earlier attempts into this attempt's folder."""
         self._own.mkdir(parents=True, exist_ok=True)
         self._settle()
         for unfinished in self.folder.parent.glob(f"{self.folder.name}{UNFINISHED}*"):
@@ -139,11 +143,11 @@ class Checkpoint:
                 path.rename(target)
 
     def _earlier(self) -> list[Path]:
-        """What lies in the folder of states and is of earlier attempts, or of a version without attempts."""
+        """The states of earlier attempts, or of a version without attempts."""
         return [path for path in self._states.glob("*") if _number(path.name) < self._attempt]
 
     def _shared_saves(self) -> list[tuple[str, str | None]]:
-        """The states in the shared place: name, and what precedes it there."""
+        """The states in shared storage, as pairs of a name and the prefix of its address."""
         if self._shared is None or not self.resumes:
             return []
         split = (name.rpartition("/") for name in self._shared.names(self._shared_states))
@@ -242,7 +246,7 @@ class Checkpoint:
         self._keep_shared(())
 
     def _fetch(self, name: str, place: str | None) -> None:
-        """Download it from there in place of what has its name here; None: it is here."""
+        """Download the state with this prefix in place of the local one; without a prefix it is here."""
         if place is not None and self._shared is not None:
             self._remove([path for path in self._own.glob("*") if path.name == name])
             self._shared.pull(place + name, self._own / name)
@@ -268,7 +272,7 @@ class Checkpoint:
             self._share_failed = True
 
     def _keep_shared(self, names: Collection[str]) -> None:
-        """Remove what this attempt and earlier ones have shared, but for those names."""
+        """Remove the states that this attempt and earlier ones have shared, but for these names."""
         if self._shared is None:
             return
         try:
@@ -284,7 +288,7 @@ class Checkpoint:
         return sorted((path for path in self._own.glob("*") if _STATE.fullmatch(path.name)), reverse=True)
 
     def _keep(self, states: Sequence[Path]) -> set[str]:
-        """Remove all but the newest states, their best models and the best so far; the names of those.
+        """Remove all but the newest states, their best models and the best so far; returns the names kept.
 
         What earlier attempts have left since this one began goes too: their workers were only asleep.
         """
@@ -306,8 +310,9 @@ class Checkpoint:
 
     @contextlib.contextmanager
     def _aside(self) -> Iterator[Path]:
-        """A folder in the own one, removed at the end of the block with all that was moved to it. Raises
-        FileNotFoundError where a later attempt has taken the own folder.
+        """A temporary folder inside this run's, removed with its content at the end of the block.
+
+        Raises FileNotFoundError where a later attempt has taken the run's folder.
         """
         with tempfile.TemporaryDirectory(
             prefix="removed-", dir=self._own, ignore_cleanup_errors=True
@@ -316,7 +321,7 @@ class Checkpoint:
 
 
 def _name(attempt: int) -> str:
-    """What the folder of that attempt is called."""
+    """The name of the folder of this attempt."""
     return f"attempt-{attempt:05d}"
 
 

@@ -20,17 +20,17 @@ from core.paths import room
 
 MANIFEST = "manifest.json"
 UNFINISHED = ".new-"
-"""What follows the name of a folder in that of the one beside it, in which it is written."""
+"""The suffix of the temporary folder in which a folder is written."""
 _FORMAT = 1
 
 
 class Damaged(Exception):
-    """A folder is not as it was sealed; the message says in what, as the end of a sentence."""
+    """A folder differs from its seal; the message says in which file, as the end of a sentence."""
 
 
 @dataclass(frozen=True)
 class Sealed:
-    """A sealed folder: what its writer says of it, size and hash of each file, the hash of all that."""
+    """The content of a sealed folder: the writer's facts, size and hash of each file, the hash of all."""
 
     folder: Path
     about: Mapping[str, Any]
@@ -66,8 +66,10 @@ def seal(folder: Path, about: Mapping[str, Any], needs: int, write: Callable[[Pa
 
 @contextlib.contextmanager
 def beside(folder: Path) -> Iterator[Path]:
-    """A new folder on the same disk, to be filled and then renamed to `folder`. It is removed at the end of
-    the block if it is still there; a process that is killed leaves a folder `NAME.new-…` behind.
+    """A new folder on the same disk, to be filled and then renamed to `folder`.
+
+    It is removed at the end of the block if it still exists; a process that is killed leaves a folder
+    `NAME.new-…` behind.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(
@@ -79,7 +81,7 @@ def beside(folder: Path) -> Iterator[Path]:
 
 
 def put_in_place(new: Path, folder: Path, aside: Path) -> None:
-    """Rename `new` to `folder`, in place of what was there, which is moved into the folder `aside`."""
+    """Rename `new` to `folder`; the folder that it replaces is moved into `aside`."""
     with contextlib.suppress(FileNotFoundError):
         folder.rename(aside / "replaced")
     new.rename(folder)

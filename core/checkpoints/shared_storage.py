@@ -51,7 +51,7 @@ class Artefacts:
         self._root = root.rstrip("/")
 
     def push(self, folder: Path, name: str) -> None:
-        """Upload a sealed folder under that name, in place of what was there."""
+        """Upload a sealed folder under this name, in place of an earlier one."""
         target = self._path(name)
         with self._errors(f"{name} cannot be written"):
             self._remove(target)
@@ -61,7 +61,7 @@ class Artefacts:
             self._files.put_file(str(folder / MANIFEST), target + _LIST)
 
     def pull(self, name: str, folder: Path) -> bool:
-        """Download what was pushed under that name to `folder`, unless that is there.
+        """Download the folder of this name to `folder`, unless it is there.
 
         False, and nothing changed, where there is none, or where it is not whole.
         """
@@ -88,7 +88,7 @@ class Artefacts:
         return True
 
     def remove(self, name: str) -> None:
-        """Remove what was pushed under that name, if anything was."""
+        """Remove the folder of this name, if there is one."""
         target = self._path(name)
         with self._errors(f"{name} cannot be removed"):
             self._remove(target)
@@ -143,8 +143,9 @@ def states_of(run: int | str) -> str:
 
 
 def model_of(run: int | str) -> str:
-    """How the names of a run's models begin, one of each attempt that has published its own; without attempts
-    that of an earlier version.
+    """The prefix of the names of a run's models, one for each attempt that has published its own.
+
+    Without attempts it is the name of an earlier version.
     """
     return f"models/{run}"
 
@@ -157,8 +158,10 @@ def forget_run(run_id: int) -> None:
 
 
 def model_folder(folder: Path) -> Path:
-    """Where on this machine the model is that a run trained into `folder`, fetched from the shared place if
-    another machine trained it; `folder` itself where there is none. Raises ArtefactError.
+    """The folder on this machine of the model that a run trained into `folder`.
+
+    It is fetched from shared storage if another machine trained it, and is `folder` itself where there is
+    none. Raises ArtefactError.
     """
     if folder.exists() or not folder.name.isdecimal():
         return folder

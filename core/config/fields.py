@@ -56,24 +56,28 @@ MODEL_CONFIG = ConfigDict(
 Values = Mapping[str, Any]
 """Values of CONTEXT_FIELDS, `lr_encoder` and `added_to`, by the names that fields have in Python."""
 
-_NEVER_LACKED = object()
+_REQUIRED = object()
 
 
 @dataclass(frozen=True)
-class Owned:
-    """What pydantic does not know of a field: the runs that have it (`when`), why it must be unset in others,
-    its default in those that have it, and the value of stored runs that lack it (`before`).
+class FieldRule:
+    """The rules of a field that pydantic does not know.
+
+    when       says, from values of other fields, whether a run has the field
+    reason     why the field must be unset in a run that does not have it
+    default    its default in a run that has it, a value or a function of the other values
+    legacy     the value of stored runs that were described before the field existed
     """
 
     when: Callable[[Values], bool]
-    because: str
+    reason: str
     default: Any
-    before: Any = _NEVER_LACKED
+    legacy: Any = _REQUIRED
 
     @property
-    def may_lack(self) -> bool:
+    def optional(self) -> bool:
         """Whether stored descriptions may lack the field."""
-        return self.before is not _NEVER_LACKED
+        return self.legacy is not _REQUIRED
 
     @property
     def is_conditional(self) -> bool:
@@ -98,11 +102,11 @@ def run_field(
     symbol: str | None = None,
     choices: tuple[str, ...] = (),
     when: Callable[[Values], bool] | None = None,
-    because: str = "",
-    before: Any = _NEVER_LACKED,
+    reason: str = "",
+    legacy: Any = _REQUIRED,
     **limits: Any,
 ) -> Any:
-    """A field of a part. Its docstring is what the form, the command line and the docs say of it.
+    """A field of a part; its docstring is its description in the form, the command line and the docs.
 
     `default` may be a function of the run's other values where only some runs have the field (`when`).
     """
@@ -110,7 +114,7 @@ def run_field(
     extra |= {"label": label} if label else {}
     extra |= {"enum": list(choices)} if choices else {}
     info: Any = Field(None if when else default, json_schema_extra=extra, **limits)
-    info.metadata.append(Owned(when or always, because, default if when else None, before))
+    info.metadata.append(FieldRule(when or always, reason, default if when else None, legacy))
     return info
 
 
@@ -163,7 +167,7 @@ def default_learn(values: Values) -> tuple[str, ...] | None:
 
 
 def prior_lines() -> str:
-    """What each prior is: `'map': the joint estimate of relations and scale; …`."""
+    """The description of each prior: `'map': the joint estimate of relations and scale; …`."""
     lines = {name: spec.description.partition(".")[0] for name, spec in PRIORS.items()}
     return "; ".join(f"'{name}': {line[:1].lower()}{line[1:]}" for name, line in lines.items())
 
@@ -241,26 +245,26 @@ def shares_trained_layers(values: Values) -> bool:
 
 
 ONLY_MRN = "only MRN has a prior; set the paradigm to mrn to use it"
-of_mrn = partial(run_field, when=is_mrn, because=ONLY_MRN)
+of_mrn = partial(run_field, when=is_mrn, reason=ONLY_MRN)
 of_learning = partial(
-    run_field, when=learns, because="only MRN has a prior, and the prior predicted learns no covariance"
+    run_field, when=learns, reason="only MRN has a prior, and the prior predicted learns no covariance"
 )
 of_bilstm = partial(
     run_field,
     when=_has_bilstm,
-    because="only an encoder whose name ends in +bilstm, or that reads words, has a BiLSTM",
+    reason="only an encoder whose name ends in +bilstm, or that reads words, has a BiLSTM",
 )
 of_words = partial(
     run_field,
     when=_reads_words,
-    because=f"only an encoder that reads words has it: {', '.join(WORD_ENCODERS)}",
+    reason=f"only an encoder that reads words has it: {', '.join(WORD_ENCODERS)}",
 )
 
 
 of_scaled_priors = partial(
     run_field,
     when=has_scales,
-    because="only MRN has it, with a prior that draws covariances to where they begin: "
+    reason="only MRN has it, with a prior that draws covariances to where they begin: "
     + any_of([name for name, spec in PRIORS.items() if spec.has_scales]),
 )
 

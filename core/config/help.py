@@ -1,4 +1,4 @@
-"""What the form, the command line and the docs say of a field of a run."""
+"""The description of a run's field, for the form, the command line and the docs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from core.wording import all_of, any_of
 
 @dataclass(frozen=True)
 class FieldHelp:
-    """What the form, the command line and the docs say of a field."""
+    """The description of a field, for the form, the command line and the docs."""
 
     name: str
     description: str
@@ -21,7 +21,7 @@ class FieldHelp:
     """The range in words, as it follows "must be": `above 0 and at most 1`, `stl, mtl or mrn`."""
     symbol: str | None
     label: str
-    """What the pages call the field."""
+    """The name of the field on the pages."""
 
     @property
     def sentence(self) -> str:

@@ -64,19 +64,19 @@ class Data(BaseModel):
     fraction: float = run_field(1.0, "share", gt=0, le=1, label="Share")
     """The share of each corpus's training sentences to use, drawn at random by the seed."""
     fraction_draw: Literal["once", "each_epoch"] = run_field(
-        "once", "choice", label="Draw the share", before="once"
+        "once", "choice", label="Draw the share", legacy="once"
     )
     """When the share is drawn: 'once' fixes the sentences before training; 'each_epoch' shuffles all
     sentences in every epoch and trains on that share of the batches, as the dissertation's program does.
     """
     dev_sentences: int | None = run_field(
-        None, "sentences", ge=0, le=1_000_000, label="Held-out dev set", before=None
+        None, "sentences", ge=0, le=1_000_000, label="Held-out dev set", legacy=None
     )
     """Training sentences to hold out as development sentences, for each corpus without a dev split. Unset: a
     tenth. 0: none; all of them train, and without any dev split the last epoch is kept.
     """
     label_inventory: Literal["corpus", "train"] = run_field(
-        "corpus", "choice", label="Labels of the heads", before="train"
+        "corpus", "choice", label="Labels of the heads", legacy="train"
     )
     """The labels that each head has: 'corpus' takes the corpus's own tag list, or else the labels of all its
     sentences; 'train' takes those of this run's training sentences.
@@ -114,7 +114,7 @@ class Sharing(BaseModel):
         default_prior,
         "choice",
         when=is_mrn,
-        because=ONLY_MRN,
+        reason=ONLY_MRN,
         description=f"The regulariser of MRN. {prior_lines()}; '{PREDICTED}': adds one task to a finished "
         "run.",
     )
@@ -124,8 +124,8 @@ class Sharing(BaseModel):
         min_length=1,
         label="Added to run",
         when=adds_task,
-        because="only a run with the prior predicted adds a task to another run",
-        before=None,
+        reason="only a run with the prior predicted adds a task to another run",
+        legacy=None,
     )
     """The finished run over a frozen encoder that this run's one task is added to: its number, its checkpoint
     folder, or 'configuration:ID', the run of that configuration with the same seed. The heads of its tasks
@@ -157,13 +157,13 @@ class Sharing(BaseModel):
     of its rows; it matters most to features.
     """
     task_correlation: float | None = of_scaled_priors(
-        0.0, "correlation", ge=0, lt=1, label="Task correlation at first", before=0.0
+        0.0, "correlation", ge=0, lt=1, label="Task correlation at first", legacy=0.0
     )
     """The correlation of every two tasks with which the task covariance begins, and to which it is drawn
     where it is learned; 0 is the identity.
     """
     label_scale: Literal["equal", "counts"] | None = of_scaled_priors(
-        "equal", "choice", label="Scale of labels", before="equal"
+        "equal", "choice", label="Scale of labels", legacy="equal"
     )
     """How strongly MRN holds each label's weights near zero: 'equal', all labels alike; 'counts', in
     proportion to the label's training words, so that rare labels are held less.
@@ -171,7 +171,7 @@ class Sharing(BaseModel):
     update_every: int | None = of_learning(10, "steps", ge=1, le=100_000, label="Update covariances every")
     """Training steps between two updates of the covariances."""
     update_timing: Literal["interval", "epoch_start"] | None = of_learning(
-        "interval", "choice", label="When to update", before="interval"
+        "interval", "choice", label="When to update", legacy="interval"
     )
     """Which steps update the covariances: 'interval' counts update_every steps over the whole run;
     'epoch_start' updates after the first batch of each epoch and every update_every batches from there, as
@@ -193,19 +193,19 @@ class Schedule(BaseModel):
     batch_size: int = run_field(16, "sentences", ge=1, le=4096)
     """Sentences in one step, where batch_tokens is not set."""
     batch_tokens: int | None = run_field(
-        None, "subwords", ge=8, le=1_000_000, label="Batch budget", before=None
+        None, "subwords", ge=8, le=1_000_000, label="Batch budget", legacy=None
     )
     """The most subwords in one step, of sentences of like length: many short or few long ones. Unset:
     batch_size sentences.
     """
     batching: Literal["by_length", "shuffled"] = run_field(
-        "by_length", "choice", label="Sentences of a batch", before="by_length"
+        "by_length", "choice", label="Sentences of a batch", legacy="by_length"
     )
     """Which sentences share a batch: 'by_length' puts sentences of like length together, so that little is
     padded; 'shuffled' draws them at random.
     """
     corpus_order: Literal["mixed", "in_turn"] = run_field(
-        "mixed", "choice", label="Several corpora", before="mixed"
+        "mixed", "choice", label="Several corpora", legacy="mixed"
     )
     """How several corpora make an epoch: 'mixed' draws batches from all sentences and averages losses over
     all tasks; 'in_turn' trains on one corpus after the other, and each batch averages the losses of its own
@@ -220,7 +220,7 @@ class Schedule(BaseModel):
         le=1,
         label="Learning rate, encoder",
         when=trains_encoder,
-        because="a frozen encoder is not trained; set encoder_training to full to use it",
+        reason="a frozen encoder is not trained; set encoder_training to full to use it",
     )
     """Learning rate of the encoder (unset: the encoder's own, 10 / K times that for top:K)."""
     lr_heads: float | None = run_field(
@@ -240,7 +240,7 @@ class Layers(BaseModel):
 
     bilstm_hidden: int | None = of_bilstm(default_bilstm_size, "features", ge=1, le=4096, label="BiLSTM size")
     """Size of the BiLSTM in each direction."""
-    lstm_layers: int | None = of_words(default_layers, "layers", ge=1, le=8, label="LSTM layers", before=None)
+    lstm_layers: int | None = of_words(default_layers, "layers", ge=1, le=8, label="LSTM layers", legacy=None)
     """How many LSTM layers stand one on the other; of sc-lstm the top one has the cells of the tasks
     (unset: 1, or of lstm-d one for each task).
     """
@@ -248,22 +248,22 @@ class Layers(BaseModel):
         None,
         "names",
         when=has_task_layers,
-        because="only lstm-d has a layer for each task, and STL has one task",
-        before=None,
+        reason="only lstm-d has a layer for each task, and STL has one task",
+        legacy=None,
     )
     """Which task reads which layer of lstm-d, from the lowest on; unset in the order of the tasks."""
-    vectors: str | None = of_words("glove", "name or file", label="Word vectors", before=None)
+    vectors: str | None = of_words("glove", "name or file", label="Word vectors", legacy=None)
     """The pre-trained word vectors: 'glove', or a text file in the format of GloVe or word2vec, gzip too."""
     vectors_training: Literal["tuned", "fixed"] | None = of_words(
-        "tuned", "choice", label="Word vectors are", before=None
+        "tuned", "choice", label="Word vectors are", legacy=None
     )
     """'tuned' trains the vectors of the training words with all else; 'fixed' leaves them all as they are."""
-    capitals: bool | None = of_words(True, "yes or no", label="Capitalisation", before=None)
+    capitals: bool | None = of_words(True, "yes or no", label="Capitalisation", legacy=None)
     """Tell the encoder which of eight patterns of capitalisation each word has."""
-    characters: Literal["none", "cnn"] | None = of_words("cnn", "choice", label="Characters", before=None)
+    characters: Literal["none", "cnn"] | None = of_words("cnn", "choice", label="Characters", legacy=None)
     """'cnn' also reads each word's characters: 16 features each, 128 filters of width 3, max-pooled."""
     context_encoder: str | None = of_words(
-        None, "name", min_length=1, label="Contextual vectors", before=None
+        None, "name", min_length=1, label="Contextual vectors", legacy=None
     )
     """A transformer that is read beside the word vectors, frozen: a known name, a Hugging Face Hub id or a
     local folder. Each word gets the states of its first subword (unset: none).
@@ -275,20 +275,20 @@ class Layers(BaseModel):
         le=99,
         label="Words around each word",
         when=is_one_stack,
-        because="only the encoder bilstm reads windows of words",
-        before=None,
+        reason="only the encoder bilstm reads windows of words",
+        legacy=None,
     )
     """How many words the BiLSTM reads of each word, a sequence of its own with the word in the middle: an odd
     number (unset: the whole sentence).
     """
     shared_dense: int | None = of_words(
-        None, "layers", ge=1, le=8, label="Dense layers of all tasks", before=None
+        None, "layers", ge=1, le=8, label="Dense layers of all tasks", legacy=None
     )
     """Dense layers with a ReLU above the LSTMs, the same for all tasks and as wide as their states (unset:
     none).
     """
     task_dense: int | None = of_words(
-        None, "layers", ge=1, le=8, label="Dense layers of each task", before=None
+        None, "layers", ge=1, le=8, label="Dense layers of each task", legacy=None
     )
     """Dense layers with a ReLU that each task has of its own, above those that all share (unset: none)."""
     task_embedding: Literal["none", "input", "attention", "projected", "elu", "tanh", "selu"] | None = (
@@ -297,9 +297,9 @@ class Layers(BaseModel):
             "choice",
             label="Task embeddings",
             when=may_embed_tasks,
-            because="task embeddings need several tasks and a transformer that is fine-tuned in full, "
+            reason="task embeddings need several tasks and a transformer that is fine-tuned in full, "
             "directly below the heads",
-            before="none",
+            legacy="none",
         )
     )
     """Trained vectors of each task, which tell the transformer which task it computes: 'input'
@@ -308,7 +308,7 @@ class Layers(BaseModel):
     through that function and one more matrix. Every sentence is read once for each of its tasks, except with
     'none'.
     """
-    input_dropout: float | None = of_words(0.5, "share", ge=0, lt=1, before=None)
+    input_dropout: float | None = of_words(0.5, "share", ge=0, lt=1, legacy=None)
     """Probability of dropout at the inputs of the LSTM's layers while training."""
 
 
@@ -322,36 +322,36 @@ class Heads(BaseModel):
         "choice",
         label="Rows of heads",
         when=is_mtl,
-        because="only MTL can share rows of heads among tasks; the prior of MRN relates rows that each task "
+        reason="only MTL can share rows of heads among tasks; the prior of MRN relates rows that each task "
         "has, and STL has one task",
-        before="own",
+        legacy="own",
     )
     """The rows of MTL's heads: 'own', each task has its own; 'shared', labels of equal name share one row,
     which is trained on the words of all tasks with the label.
     """
-    head: Literal["linear", "crf", "crf_legal"] = run_field("linear", "choice", before="linear")
+    head: Literal["linear", "crf", "crf_legal"] = run_field("linear", "choice", legacy="linear")
     """What labels are chosen by: 'linear' takes each word by itself; 'crf' learns which label follows
     which and takes the best sequence of a sentence; 'crf_legal' also rules out I- labels that continue no
     span.
     """
     pooling: Literal["auto", "cls", "mean"] = run_field(
-        "auto", "choice", label="Vector of a text", before="auto"
+        "auto", "choice", label="Vector of a text", legacy="auto"
     )
     """What stands for a whole text: 'cls', the state of its first subword; 'mean', the mean over all its
     subwords; 'auto' follows the encoder's own convention.
     """
     pair_encoding: Literal["apart", "together"] = run_field(
-        "apart", "choice", label="Pairs are read", before="apart"
+        "apart", "choice", label="Pairs are read", legacy="apart"
     )
     """How the encoder reads a pair of texts: 'apart' in two passes, whose vectors are then compared;
     'together' in one pass, so that each text sees the other.
     """
-    pair_heads: Literal["own", "shared"] = run_field("own", "choice", label="Heads of pairs", before="own")
+    pair_heads: Literal["own", "shared"] = run_field("own", "choice", label="Heads of pairs", legacy="own")
     """The heads of pairs that are read apart: each task has its own, or all share one linear layer."""
     dropout: float = run_field(0.1, "share", ge=0, lt=1)
     """Probability of dropout at the heads while training."""
     dropout_on: Literal["features", "logits"] = run_field(
-        "features", "choice", label="Dropout sets to zero", before="features"
+        "features", "choice", label="Dropout sets to zero", legacy="features"
     )
     """What dropout sets to zero: 'features', the inputs of the heads, or 'logits', their outputs, as the
     dissertation's program does.
@@ -365,18 +365,18 @@ class Optimisation(BaseModel):
 
     model_config = MODEL_CONFIG
 
-    optimiser: Literal["adamw", "adam", "sgd", "adadelta"] = run_field("adamw", "choice", before="adamw")
+    optimiser: Literal["adamw", "adam", "sgd", "adadelta"] = run_field("adamw", "choice", legacy="adamw")
     """What makes the steps: AdamW, Adam, SGD with momentum 0.9, or Adadelta (its usual rate is 1)."""
     lr_schedule: Literal["linear", "constant"] = run_field(
-        "linear", "choice", label="Learning rate schedule", before="linear"
+        "linear", "choice", label="Learning rate schedule", legacy="linear"
     )
     """How the learning rates change: they fall linearly to zero over all epochs, or stay."""
     weight_decay: float = run_field(1e-2, "per step", ge=0, le=10)
     """AdamW's decoupled weight decay; with the other optimisers an L2 penalty."""
-    clip_norm: float | None = run_field(None, "norm", gt=0, le=1e6, label="Clip gradients at", before=None)
+    clip_norm: float | None = run_field(None, "norm", gt=0, le=1e6, label="Clip gradients at", legacy=None)
     """The largest norm of a step's gradient; a larger gradient is scaled down to it."""
     draw_tasks: Literal["together", "uniform", "by_size"] = run_field(
-        "together", "choice", label="Tasks of a step", before="together"
+        "together", "choice", label="Tasks of a step", legacy="together"
     )
     """Which tasks a step trains: 'together' all that its sentences have labels of; 'uniform' and 'by_size'
     one task, drawn among those with batches left, all alike or by their number. An epoch then has every
@@ -387,8 +387,8 @@ class Optimisation(BaseModel):
         "factors",
         label="Weights of tasks",
         when=shares,
-        because="STL has one task; set the paradigm to mtl or mrn",
-        before=None,
+        reason="STL has one task; set the paradigm to mtl or mrn",
+        legacy=None,
     )
     """What each task's loss is multiplied by, in the order of the tasks (unset: 1)."""
     affinity_every: int | None = run_field(
@@ -398,14 +398,14 @@ class Optimisation(BaseModel):
         le=100_000,
         label="Measure gradients every",
         when=shares_trained_layers,
-        because="it compares what tasks do to layers that they share and train; STL has one task, and a "
+        reason="it compares what tasks do to layers that they share and train; STL has one task, and a "
         "frozen encoder without a BiLSTM trains no layer but the heads",
-        before=None,
+        legacy=None,
     )
     """Training steps between two measurements of how the tasks' gradients agree, as cosines (unset: none).
     They change nothing in the training but its time.
     """
-    patience: int | None = run_field(None, "epochs", ge=1, le=1000, before=None)
+    patience: int | None = run_field(None, "epochs", ge=1, le=1000, legacy=None)
     """After how many epochs without a better one the training ends early (unset: it never does)."""
 
 

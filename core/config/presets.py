@@ -1,4 +1,4 @@
-"""Named starting points, and what follows from a description: its comparison key and its warnings."""
+"""Named presets, and the values derived from a description: its comparison key and its warnings."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ _OVER_FROZEN = {
 
 
 def config_warnings(config: RunConfig) -> tuple[str, ...]:
-    """Sentences about what is legal but may surprise: shown before launch and kept with the run."""
+    """Warnings about legal but surprising values; shown before launch and kept with the run."""
     if config.added_to is not None or not shares_nothing(config) or config.paradigm not in _OVER_FROZEN:
         return ()
     return (_OVER_FROZEN[config.paradigm],)

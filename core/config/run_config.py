@@ -25,7 +25,14 @@ from pydantic import (
 )
 from pydantic_core import from_json
 
-from core.config.fields import CONTEXT_FIELDS, MODEL_CONFIG, Owned, attribute_name, comma_list, public_name
+from core.config.fields import (
+    CONTEXT_FIELDS,
+    MODEL_CONFIG,
+    FieldRule,
+    attribute_name,
+    comma_list,
+    public_name,
+)
 from core.config.help import FieldHelp, help_of
 from core.config.parts import PARADIGMS as PARADIGMS
 from core.config.parts import (
@@ -67,8 +74,9 @@ class _Fields(Scoring, Optimisation, Heads, Layers, Schedule, Sharing, EncoderCh
 
 
 class RunConfig(_Fields):
-    """One training with one seed: its parts as one flat description (`core.config.parts`). Frozen; JSON in
-    (`from_json`) and out (`to_json`).
+    """One training with one seed: its parts as one flat description (`core.config.parts`).
+
+    Frozen; JSON in (`from_json`) and out (`to_json`).
     """
 
     model_config = MODEL_CONFIG
@@ -200,7 +208,7 @@ class RunConfig(_Fields):
         return {
             name: value
             for name, value in values.items()
-            if not (owned := OWNED[attribute_name(name)]).may_lack or value not in (None, owned.before)
+            if not (rule := FIELD_RULES[attribute_name(name)]).optional or value not in (None, rule.legacy)
         }
 
     @classmethod
@@ -226,8 +234,10 @@ class RunConfig(_Fields):
 
     @classmethod
     def unchecked(cls, values: Mapping[str, Any]) -> RunConfig:
-        """What can be shown of a stored description that no longer holds: each field's value where that
-        is of the field's type, else its default. The values may contradict each other.
+        """The readable fields of a stored description that no longer holds.
+
+        Each field has its stored value where that is of the field's type, else its default. The values may
+        contradict each other.
         """
         known = {
             attribute_name(field): value for field, value in (_changed_defaults() | dict(values)).items()
@@ -242,9 +252,9 @@ class RunConfig(_Fields):
         shown = dict(fields)
         if shown["tasks"] == (_UNREADABLE,):
             shown["tasks"] = ()
-        for name, owned in OWNED.items():
-            if shown[name] is None and owned.is_conditional and owned.when(shown):
-                shown[name] = owned.default_of(shown)
+        for name, rule in FIELD_RULES.items():
+            if shown[name] is None and rule.is_conditional and rule.when(shown):
+                shown[name] = rule.default_of(shown)
         return cls.model_construct(None, **shown)
 
     @classmethod
@@ -267,7 +277,9 @@ class RunConfig(_Fields):
     def with_(self, **changes: Any) -> RunConfig:
         """A copy with other values. Fields that no longer apply (λ when MRN becomes MTL) are dropped."""
         values = self.model_dump(by_alias=False, context=_WHOLE) | changes
-        values |= {name: None for name in OWNED if name not in changes and not OWNED[name].when(values)}
+        values |= {
+            name: None for name in FIELD_RULES if name not in changes and not FIELD_RULES[name].when(values)
+        }
         if values.get("batch_tokens") is not None and "batch_size" not in changes:
             values.pop("batch_size")
         return type(self).build(**values)
@@ -311,58 +323,59 @@ def _changed_defaults() -> dict[str, Any]:
     """The values of later fields in descriptions from before these fields, where the defaults are others."""
     # The other later fields are filled in as for any description: their defaults are the old values.
     return {
-        name: owned.before
-        for name, owned in OWNED.items()
-        if owned.may_lack and RunConfig.model_fields[name].default not in (None, owned.before)
+        name: rule.legacy
+        for name, rule in FIELD_RULES.items()
+        if rule.optional and RunConfig.model_fields[name].default not in (None, rule.legacy)
     }
 
 
 def fill(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values with the defaults of the fields that such a run has, by their names in Python.
+    """The values with the defaults of the fields that this run has, by their names in Python.
 
     Raises ConfigError for a field that the run does not have.
     """
     filled = dict(values)
     context = {name: filled.get(name, RunConfig.model_fields[name].default) for name in CONTEXT_FIELDS}
     context |= {name: filled.get(name) for name in _ALSO_READ}
-    for name, owned in OWNED.items():
-        applies, is_set = owned.when(context), filled.get(name) is not None
-        if applies and not is_set and owned.is_conditional:
-            filled[name] = owned.default_of(context)
+    for name, rule in FIELD_RULES.items():
+        applies, is_set = rule.when(context), filled.get(name) is not None
+        if applies and not is_set and rule.is_conditional:
+            filled[name] = rule.default_of(context)
             if name in context:
                 context[name] = filled[name]
         elif is_set and not applies:
-            raise ConfigError(public_name(name), f"{FIELD} must be left unset here: {owned.because}.")
+            raise ConfigError(public_name(name), f"{FIELD} must be left unset here: {rule.reason}.")
     return filled
 
 
 def default_value(config: RunConfig, name: str) -> Any:
-    """The value that a field (by its name in Python) takes by itself in such a run; None where such a run
-    does not have it. No changed run is built for it, which might not be valid.
+    """The default of a field (by its name in Python) in this run; None where the run does not have it.
+
+    No changed run is built for it, which might not be valid.
     """
-    owned = OWNED[name]
-    if not owned.is_conditional:
+    rule = FIELD_RULES[name]
+    if not rule.is_conditional:
         return RunConfig.model_fields[name].default
     values = {field: getattr(config, field) for field in (*CONTEXT_FIELDS, *_ALSO_READ)}
-    return owned.default_of(values) if owned.when(values) else None
+    return rule.default_of(values) if rule.when(values) else None
 
 
 def applicable_fields(
     paradigm: str, encoder: str, encoder_training: str, prior: str | None = None
 ) -> frozenset[str]:
-    """The public names of the fields that such a run has. `prior` None: the default one.
+    """The public names of the fields that a run of this kind has. `prior` None: the default one.
 
     What reads words is always trained, so it has no `encoder_training`, whatever is given.
     """
     training = "full" if reads_words(encoder) else encoder_training
     context = dict(zip(CONTEXT_FIELDS, (paradigm, encoder, training, prior), strict=True))
-    hidden = {name for name, owned in OWNED.items() if not owned.when(context)}
+    hidden = {name for name, rule in FIELD_RULES.items() if not rule.when(context)}
     hidden |= {"encoder_training"} if reads_words(encoder) else set()
     return frozenset(public_name(name) for name in RunConfig.model_fields if name not in hidden)
 
 
 def has_field(config: RunConfig, field: str) -> bool:
-    """Whether such a run has this field (by its public name): it is set, or means something unset."""
+    """Whether this run has the field (by its public name): it is set, or None has a meaning."""
     if field == "columns":  # unset where the corpus knows them, which says the same
         return config.columns is not None
     return field in _applicable(tuple(getattr(config, name) for name in CONTEXT_FIELDS))
@@ -373,8 +386,8 @@ def _applicable(context: tuple[Any, ...]) -> frozenset[str]:
     return applicable_fields(*context)
 
 
-OWNED: Mapping[str, Owned] = {
-    name: next(known for known in info.metadata if isinstance(known, Owned))
+FIELD_RULES: Mapping[str, FieldRule] = {
+    name: next(known for known in info.metadata if isinstance(known, FieldRule))
     for name, info in RunConfig.model_fields.items()
 }
 """By the names in Python, in the order of the fields."""
@@ -387,12 +400,12 @@ FIELD_HELP: dict[str, FieldHelp] = {
 
 
 def field_label(field: str) -> str:
-    """What pages call the field, by its public name: `Share` for `fraction`."""
+    """The name of the field on pages, by its public name: `Share` for `fraction`."""
     return FIELD_HELP[field].label if field in FIELD_HELP else field.replace("_", " ").capitalize()
 
 
 def _error_sentence(field: str, error: Mapping[str, Any]) -> str:
-    """The sentence of a ConfigError for pydantic's `error`: what is accepted and what was given."""
+    """The sentence of a ConfigError for pydantic's `error`: the accepted values and the given one."""
     help_ = FIELD_HELP.get(field)
     if error["type"] == "extra_forbidden" or help_ is None:
         return f"{FIELD}: a run has no such field; the fields are {', '.join(FIELD_HELP)}."

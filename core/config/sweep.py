@@ -125,7 +125,7 @@ def _per_task(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def alternatives(text: str, field: str) -> list[str]:
-    """The texts that one with lists in braces stands for: `a={1|2}` for `a=1` and `a=2`, each combination.
+    """The texts that a text with lists in braces expands to: `a=1` and `a=2` for `a={1|2}`, all combinations.
 
     Raises ConfigError for that field: braces that do not close or lack a value, or too many combinations.
     """

@@ -1,4 +1,4 @@
-"""Groups of tasks that a sweep trains together, from a text such as `pairs` or `ner,pos; ner,chunk`."""
+"""Groups of tasks that a sweep trains together, read from texts like `pairs` or `ner,pos; ner,chunk`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GROUPINGS: Mapping[str, str] = {
 """The groups that have a name, each with its description."""
 
 HINT = f"write {any_of(list(GROUPINGS))}, or groups such as ner,pos; ner,chunk."
-"""What to write as groups, as the end of a sentence."""
+"""The accepted forms of groups, as the end of a sentence."""
 
 TASK_GROUPS = "task_groups"
 """The field that errors name, the parameter of a link, and with a hyphen the option of the command line."""

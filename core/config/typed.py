@@ -92,7 +92,7 @@ def number_typed(value: float) -> str:
 
 
 def seeds(text: str) -> list[int]:
-    """The seeds in a list such as `1-5, 7`, each once. Raises ConfigError with what is wrong."""
+    """The seeds in a list like `1-5, 7`, each once. Raises ConfigError with the wrong part."""
     values: dict[int, None] = {}
     for part in _parts(text, "seed"):
         match = re.fullmatch(r"([0-9]{1,18})(?:\s*[-–]\s*([0-9]{1,18}))?", part)

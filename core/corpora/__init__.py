@@ -1,4 +1,4 @@
-"""Annotated text: the corpora known by name, readers of files, and what a run trains on. Needs no torch."""
+"""Annotated text: the catalogue of corpora, readers of files, and the data of a run. Needs no torch."""
 
 from core.corpora.catalogue import CATALOGUE as CATALOGUE
 from core.corpora.folder import detect_columns as detect_columns

@@ -30,7 +30,7 @@ _TAKEN: dict[Scheme, Taken] = {
     "score": "number",
 }
 Place = Callable[[Split, int, int], str]
-"""Where a word stands in the files, from its split, sentence and place in it, counted from 0."""
+"""The function that gives a word's location in the files from its split, sentence and word index, from 0."""
 
 
 def assemble(
@@ -91,8 +91,10 @@ def _read_words(
     written: Mapping[Split, Sequence[tuple[str, ...]]],
     place: Place | None,
 ) -> tuple[Scheme, ColumnReading | None]:
-    """The kind of a task on words. Labels of spans are converted in `annotated`; a sentence that has a word
-    without a label loses those of the task.
+    """The kind of a task on words.
+
+    Labels of spans are converted in `annotated`; a sentence with a word without a label loses the labels of
+    the task.
     """
     try:
         column = read_column(written)
@@ -125,7 +127,7 @@ def describe(corpus: Corpus) -> Corpus:
 
 
 def findings(corpus: Corpus) -> tuple[str, ...]:
-    """Sentences on what a researcher should know of the labels: unseen ones, and forbidden sequences."""
+    """Sentences on problems of the labels that a researcher should know: unseen ones, forbidden sequences."""
     notes = []
     for task in corpus.tasks:
         kind = KINDS[task.scheme]

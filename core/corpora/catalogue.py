@@ -43,7 +43,7 @@ _MAIN = "main"
 _SPLITS: dict[str, Split] = {"train": "train", "validation": "dev", "test": "test"}
 _TASK_SUFFIX = "_tags"
 _NO_GOLD = (None, -1)
-"""What stands for a label that the owners of a dataset keep to themselves."""
+"""The label in place of one that the owners of a dataset keep to themselves."""
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ class CorpusSpec:
 
     @property
     def hub_folders(self) -> tuple[str, ...]:
-        """The folders under MRNLAB_DATA that it is read from; those missing come from the Hub."""
+        """The folders under MRNLAB_DATA that the corpus is read from; missing ones come from the Hub."""
         if self.repository is not None or self.needs_folder:
             return (self.name,)
         return tuple(folder for part in self.parts for folder in CATALOGUE[part].hub_folders)
@@ -373,7 +373,7 @@ CATALOGUE: dict[str, CorpusSpec] = {
 
 
 def locate(name: str) -> Path:
-    """The folder of that name: as it stands, else under MRNLAB_DATA.
+    """The folder of this name: the path itself, else under MRNLAB_DATA.
 
     Raises CorpusError where there is none.
     """
@@ -388,7 +388,7 @@ def locate(name: str) -> Path:
 
 
 def find_folder(name: str) -> Path | None:
-    """As `locate`, but None where there is no such folder."""
+    """The folder that `locate` finds; None where there is none."""
     # Of os.path, whose functions raise nothing, whatever a name holds.
     places = [os.path.expanduser(name)]
     if (data := data_dir()) is not None:
@@ -397,8 +397,9 @@ def find_folder(name: str) -> Path | None:
 
 
 def local_folders(name: str) -> list[Path]:
-    """The folders that a corpus of the catalogue is read from, those that are there: under MRNLAB_DATA, or
-    under its folder `sentences`.
+    """The existing folders that a corpus of the catalogue is read from.
+
+    They are under MRNLAB_DATA, or under its folder `sentences`.
     """
     data = data_dir()
     if data is None:
@@ -409,7 +410,7 @@ def local_folders(name: str) -> list[Path]:
 
 
 def offered() -> list[str]:
-    """The corpora that can be had: all but those that need a folder which is not here."""
+    """The corpora that are available: all but the ones that need a folder which is not here."""
     return [name for name, spec in CATALOGUE.items() if not spec.needs_folder or is_local(name)]
 
 

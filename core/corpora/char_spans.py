@@ -63,8 +63,10 @@ def _are_spans(value: Any) -> bool:
 
 
 def sentences_of(record: Mapping[str, Any], counts: Counter[Counted]) -> Iterator[dict[str, list[str]]]:
-    """The sentences of a row: words and, as `ner`, their labels. What was converted or left out is added to
-    `counts`. A sentence does not end inside a span. Raises ValueError for what cannot be read.
+    """The sentences of a row: words and, as `ner`, their labels.
+
+    `counts` gets the number of conversions and omissions. A sentence does not end inside a span. Raises
+    ValueError for a row that cannot be read.
     """
     data = record["data"] if isinstance(record.get("data"), dict) else record
     items = _items(record, counts)
@@ -125,7 +127,7 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
 
 
 def _spans(item: Any, text: str, counts: Counter[Counted]) -> Iterator[_Span]:
-    """The spans that an item stands for: one for each of its labels."""
+    """The spans of an item, one for each of its labels."""
     if isinstance(item, dict):
         start, end = item.get("start", item.get("start_offset")), item.get("end", item.get("end_offset"))
         types = item.get("labels", [item.get("label")])

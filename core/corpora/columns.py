@@ -1,4 +1,4 @@
-"""Which column of a CoNLL file holds what: the words, the labels of a task, or what is to be skipped."""
+"""The content of each column of a CoNLL file: the words, the labels of a task, or nothing to read."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def propose(table: Table, source: Source) -> ColumnProposal:
 
 
 def name_columns(table: Table, source: Source) -> tuple[str, ...]:
-    """A name for each column, from left to right: the header's, else by what is in it. One is `tokens`.
+    """A name for each column, from left to right: the header's, else by its content. One is `tokens`.
 
     Raises CorpusError where no column holds labels.
     """
@@ -103,7 +103,7 @@ def _words(
 
 
 def _name(column: Sequence[Sequence[str]], values: Set[str], found: Notation | None) -> str:
-    """What a column of labels is called; a name that begins with `_` where it holds none."""
+    """The name of a column of labels; it begins with `_` where the column holds none."""
     if found is not None:
         types = {type_ for row in column for _, type_ in found.parts(row) if type_}
         return "chunk" if len(types & _CHUNK_TYPES) * 2 >= len(types) else "ner"
@@ -123,12 +123,12 @@ def _name(column: Sequence[Sequence[str]], values: Set[str], found: Notation | N
 
 
 def is_skipped(column: Sequence[Sequence[str]]) -> bool:
-    """Whether a column, sentence by sentence, holds no labels by what is in it: numbers of words, lemmas."""
+    """Whether a column, given sentence by sentence, holds no labels but numbers of words or lemmas."""
     return _name(column, set(chain.from_iterable(column)), notation(column)).startswith(IGNORED)
 
 
 def cleaned(name: str) -> str:
-    """A column's name without what separates names on the command line; empty where nothing is left."""
+    """A column's name without the separators of names on the command line; may be empty."""
     return _NOT_IN_NAMES.sub("-", name).strip("-")
 
 
@@ -138,8 +138,10 @@ def _header_name(header: str, name: str) -> str:
 
 
 def is_numbering(column: Sequence[Sequence[str]]) -> bool:
-    """Whether the values number words, sentences or characters: in each sentence they grow, or in each they
-    stay the same; where every sentence has one word, they are different numbers.
+    """Whether the values number words, sentences or characters.
+
+    In each sentence they grow, or in each they stay the same; where every sentence has one word, they are
+    different numbers.
     """
     rows = [row for row in column if len(row) > 1]
     if not rows:
@@ -157,8 +159,9 @@ def is_numbering(column: Sequence[Sequence[str]]) -> bool:
 
 
 def check_names(columns: Sequence[str], tasks: Sequence[str] | None = None) -> None:
-    """Raises CorpusError unless one column is named `tokens` and no name stands twice; where `tasks` are
-    given, each other name must be of those. Names of skipped columns are free.
+    """Raises CorpusError unless one column is named `tokens` and the names are unique.
+
+    Where `tasks` are given, each other name must be one of them. Names of skipped columns are free.
     """
     if TOKENS not in columns:
         raise CorpusError(f"One of the columns must be named '{TOKENS}'; they are {', '.join(columns)}.")

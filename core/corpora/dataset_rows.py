@@ -45,14 +45,14 @@ _BATCH = 1_000
 _WORDS = ("tokens", "words", "token", "word", "forms", "form")
 _TASK_SUFFIX = "_tags"
 _NO_GOLD = (None, -1)
-"""What stands for a label that the owners of a dataset keep to themselves."""
+"""The label in place of one that the owners of a dataset keep to themselves."""
 
 Content = Literal["names", "text", "whole", "real", "bool", "other"]
 
 
 @dataclass(frozen=True)
 class _Feature:
-    """What a column holds by its feature: lists or single values of a kind; `names` are those of ClassLabels.
+    """The type of a column by its feature: lists or single values; `names` are the names of ClassLabels.
 
     is_single    whether real numbers have single precision, whose first six digits mean something
     """
@@ -65,7 +65,7 @@ class _Feature:
 
 @dataclass(frozen=True)
 class _Layout:
-    """What the columns of a dataset were taken for.
+    """The roles of the columns of a dataset.
 
     words      the column of words, or None
     texts      the column of a text, or the two of a pair, where there is none of words
@@ -89,8 +89,9 @@ class _Layout:
 
     @cached_property
     def labels(self) -> Mapping[str, Mapping[Any, str | None]]:
-        """By column, the label that each value is: the name of a number where it has one. None where it is no
-        label. ValueError where no tokenizer takes it.
+        """The label of each value, by column: the name of a number where it has one.
+
+        None where the value is no label. ValueError where no tokenizer takes it.
         """
         return {column: _Known(partial(self._label, column)) for column in self.tasks}
 
@@ -121,7 +122,7 @@ class _Layout:
 
 
 class _Known(dict[Any, Any]):
-    """What is made of each value: once for each that comes."""
+    """A cache of the labels made from values, so that each value is converted once."""
 
     def __init__(self, make: Callable[[Any], Any]) -> None:
         super().__init__()
@@ -219,7 +220,7 @@ def _feature(feature: Any) -> _Feature:
 
 
 def _layout(name: str, table: Dataset, *, is_chosen: bool) -> _Layout:
-    """What the columns hold, by their features, their names and the first rows."""
+    """The roles of the columns, by their features, their names and the first rows."""
     features = {column: _feature(table.features[column]) for column in table.column_names}
     seen: dict[str, list[Any]] = table[:_SEEN]
     of_words = _word_layout(features, seen, is_chosen=is_chosen)
@@ -248,8 +249,9 @@ def _is_named_other(column: str) -> bool:
 def _word_layout(
     features: Mapping[str, _Feature], seen: Mapping[str, Sequence[Any]], *, is_chosen: bool
 ) -> _Layout | None:
-    """The layout of sentences of words, without tasks where no list beside that of the words holds labels;
-    None where nothing is like a list of words.
+    """The layout of sentences of words; None where no column is a list of words.
+
+    It has no tasks where no list beside the words holds labels.
     """
     lists = [column for column, feature in features.items() if feature.is_list]
     of_words = [column for column in lists if features[column].content == "text"]

@@ -20,7 +20,7 @@ def _card(*key: object) -> Path:
 
 
 def keep_text_hash(corpus: Corpus, *key: object) -> None:
-    """Leave the text hash of a corpus that was just read, under what stands for its files."""
+    """Keep the text hash of a corpus that was just read, under the signature of its files."""
     with contextlib.suppress(OSError, NoRoom):  # a disk that is full or read-only keeps nobody from reading
         if not (card := _card(*key)).exists():
             with written_whole(card, len(corpus.text_hash), f"The hash of {corpus.name}") as beside:
@@ -28,7 +28,7 @@ def keep_text_hash(corpus: Corpus, *key: object) -> None:
 
 
 def kept_text_hash(*key: object) -> str | None:
-    """What `keep_text_hash` left; None where there is nothing."""
+    """The hash that `keep_text_hash` kept; None where there is none."""
     try:
         text = _card(*key).read_text()
     except (OSError, ValueError):

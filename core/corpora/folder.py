@@ -1,4 +1,4 @@
-"""A folder as a corpus: which of its files are its splits, in which format, and what their columns hold."""
+"""A folder as a corpus: the files of its splits, their formats, and the content of their columns."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _SPLIT_WORDS: dict[str, Split] = {
 
 
 def split_of(file_name: str) -> Split | None:
-    """The split that a file's name tells: `train.conll`, `en_lines-ud-dev.conllu`, `eng.testb`.
+    """The split in the name of a file: `train.conll`, `en_lines-ud-dev.conllu`, `eng.testb`.
 
     None where it tells none, or more than one.
     """
@@ -80,7 +80,7 @@ def _unread(folder: Path, files: Mapping[Split, Path]) -> list[str]:
 
 
 def find_splits(folder: Path) -> dict[Split, Path]:
-    """The files of the splits. Raises CorpusError as `splits_of`, and where there is no such folder."""
+    """The files of the splits. Raises CorpusError as `splits_of`, and without the folder."""
     if not folder.exists():
         raise CorpusError(f"There is no folder {folder}; check the name.")
     if not folder.is_dir():
@@ -90,7 +90,7 @@ def find_splits(folder: Path) -> dict[Split, Path]:
 
 
 def splits_of(names: Iterable[str], place: str) -> dict[Split, str]:
-    """The split files among files of these names; `place` is what an error calls their folder.
+    """The split files among files of these names; `place` names their folder in an error.
 
     Where no file is the test split, that of dev is, and there is no dev split. Raises CorpusError where train
     or both of these are missing, or two files claim one split.
@@ -177,8 +177,9 @@ def read_splits(
     tag_lists: Mapping[str, Sequence[str]] = MappingProxyType({}),
     notes: Sequence[str] = (),
 ) -> Corpus:
-    """The corpus of these files, training first, which lie at `place`. Without `columns`, CoNLL columns are
-    named by what is in them.
+    """The corpus of these files, training first, in the folder that errors call `place`.
+
+    Without `columns`, CoNLL columns are named by their content.
 
     `text_task` is what the one task on texts is called whose column has no name of its own; `tag_lists` has
     the labels that the corpus is known to have, by task.
@@ -328,6 +329,6 @@ def _read_texts(files: Mapping[Split, Source], name: str, text_task: str, notes:
 
 
 def corpus_name(folder: Path) -> str:
-    """What the corpus in a folder is called: as the folder, an upload without its hash."""
+    """The name of the corpus in a folder: the folder's, for an upload without its hash."""
     place = folder.resolve()
     return place.name.rpartition("-")[0] if place.parent == upload_dir().resolve() else place.name

@@ -157,7 +157,7 @@ def _abbreviates(word: str, last: bool) -> bool:
 
 
 def _joined_lines(text: str) -> Iterator[str]:
-    """Lines, those that go on in lower case joined to the one before."""
+    """The lines, with each line that begins in lower case joined to the one before."""
     current = ""
     for line in map(str.strip, text.splitlines()):
         if current and line[:1].islower():
@@ -182,7 +182,7 @@ def _cut(line: str) -> Iterator[str]:
 
 
 def _ends(before: str, marks: str, following: str) -> bool:
-    """Whether a sentence ends with these marks, after what is before and with that word to follow."""
+    """Whether a sentence ends with these marks, between the text before and the word that follows."""
     following = following.lstrip(_OPENING)
     if following[:1].islower():
         return False
@@ -235,7 +235,7 @@ _ROWS_PER_LABEL = 10
 
 @dataclass(frozen=True)
 class GivenText:
-    """The sentences; each has the gold labels of some tasks, those of span tasks as IOB2, or of none.
+    """Given sentences with the gold labels of some tasks or of none; labels of span tasks are IOB2.
 
     `layout` says how they were read, `columns` how the columns were named, from left to right.
     """
@@ -336,8 +336,10 @@ def read_given(
 
 
 def _names(table: Table, file: GivenFile, tasks: Sequence[str]) -> tuple[str, ...]:
-    """Words and all tasks in order where there are as many columns; else the header's names, or names by what
-    is in the columns.
+    """The names of the columns.
+
+    They are words and all tasks in order where there are as many columns; else the header's names, or names
+    by content.
     """
     is_plain = table.header is None and not is_numbering(table.column(0))
     if table.width == 1 or (is_plain and table.width == 1 + len(tasks)):

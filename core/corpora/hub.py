@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 PREFIX = "hub:"
 OPTIONS = ("config", "revision", "splits", "columns")
-"""The options of such a name, which stand right behind it."""
+"""The options of a dataset's name, which follow it directly."""
 
 _OPTION = re.compile(rf"(?:{'|'.join(OPTIONS)})=[^&+?]*")
 _REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
 _COMMIT = re.compile("[0-9a-f]{40}")
 _NO_CONFIG = re.compile(r"[<>:/\\|?*\0]")
-"""What the name of a configuration does not hold, for it is that of a folder."""
+"""The characters that the name of a configuration, which is also a folder's name, does not hold."""
 _TABLES = ("parquet", "arrow", "csv", "json")
 """The builders of `datasets` that read tables. Others read images, archives or pickles."""
 _SAVED = ("dataset_dict.json", "state.json")
@@ -50,14 +50,14 @@ _TIMEOUT_S = 5.0
 _MOST_NAMES = 20
 _MOST_FILES = 5_000
 _DEFAULT = "default"
-"""What `datasets` calls a configuration without a name."""
+"""The name that `datasets` gives to a configuration without a name."""
 _PARQUET = "refs/convert/parquet"
 """The revision that the Hub makes itself: the same data without code."""
 
 
 @dataclass(frozen=True)
 class HubName:
-    """What the name of a dataset says.
+    """The parts of a dataset's name.
 
     source     OWNER/NAME, or the folder of a copy
     config     its configuration; empty for the one that is its default
@@ -75,7 +75,7 @@ class HubName:
 
     @classmethod
     def read(cls, name: str) -> HubName:
-        """What a name says. Raises CorpusError where an option is none or is given twice."""
+        """The parts of a name. Raises CorpusError where an option is unknown or given twice."""
         source, _, text = name.removeprefix(PREFIX).partition("?")
         if not source.strip():
             raise CorpusError(f"'{name}' names no dataset; write {PREFIX}OWNER/NAME.")
@@ -112,7 +112,7 @@ class HubName:
 
     @property
     def corpus(self) -> str:
-        """What the corpus is called: as the dataset, and its configuration where one is given."""
+        """The name of the corpus: the dataset, and its configuration where one is given."""
         folder = self.folder
         name = self.source.rpartition("/")[2] if folder is None else corpus_name(folder)
         return "-".join(filter(None, (name, self.config if self.config != name else "")))
@@ -124,8 +124,9 @@ def is_hub(name: str) -> bool:
 
 
 def hub_name_in(text: str) -> tuple[str, str]:
-    """The name of a dataset that a text begins with, its own options with it, and what is left of the text:
-    options of others begin with `?` as ever.
+    """The dataset's name at the start of a text, with its own options, and the rest of the text.
+
+    Options of others begin with `?` in the rest too.
     """
     end = re.compile(r"[^?+]*").match(text)
     assert end is not None
@@ -135,16 +136,18 @@ def hub_name_in(text: str) -> tuple[str, str]:
     return base, f"?{rest[1:]}" if rest.startswith("&") else rest
 
 
-def placed(name: str) -> str:
-    """The same dataset by a name that holds wherever and whenever it is read: a copy by its whole path, one
-    of the Hub with its configuration and the commit that its revision is now.
+def pinned(name: str) -> str:
+    """The same dataset by a name that holds on any machine at any time.
+
+    A copy has its absolute path; a dataset of the Hub has its configuration and the commit that its revision
+    is now.
 
     Raises CorpusError as `read_hub`.
     """
-    return str(_placed(HubName.read(name)))
+    return str(_pinned(HubName.read(name)))
 
 
-def _placed(wanted: HubName) -> HubName:
+def _pinned(wanted: HubName) -> HubName:
     if (folder := wanted.folder) is not None:
         return replace(wanted, source=str(folder.resolve()))
     if not _REPOSITORY.fullmatch(wanted.source):
@@ -168,11 +171,11 @@ def is_here(name: str) -> bool:
 
 
 def fingerprint(name: str) -> tuple[str, ...]:
-    """What changes with the content of a dataset: the files of a copy, or the commit.
+    """A value that changes with the content of a dataset: the files of a copy, or the commit.
 
     Raises CorpusError as `read_hub`.
     """
-    wanted = _placed(HubName.read(name))
+    wanted = _pinned(HubName.read(name))
     if (folder := wanted.folder) is None:
         return (wanted.revision,)
     return tuple(f"{path}:{path.stat().st_size}:{path.stat().st_mtime_ns}" for path in _files(folder))
@@ -185,7 +188,7 @@ def read_hub(name: str) -> Corpus:
     it is a script or no table, and where it is neither here nor can be reached.
     """
     asked = HubName.read(name)
-    wanted = _placed(asked)
+    wanted = _pinned(asked)
     folder = wanted.folder
     if folder is None:
         revision, origin = wanted.revision, asked.source
@@ -312,8 +315,9 @@ def _check_saved(place: Path) -> None:
 
 @lru_cache(maxsize=256)
 def _newest(repository: str, config: str, revision: str) -> tuple[str, str]:
-    """The commit that a revision is now, and the configuration that is its default, empty where none has a
-    name; without the Hub those of the newest copy on this machine.
+    """The commit of a revision now, and its default configuration, empty where none has a name.
+
+    Without the Hub they are of the newest copy on this machine.
 
     Raises CorpusError where there is no such dataset or revision, where it is a script, and where neither is
     to be had.
@@ -391,8 +395,9 @@ def _prepared(repository: str, config: str, commit: str = "*") -> list[Path]:
 
 
 def _from_hub(wanted: HubName) -> tuple[Mapping[str, Dataset], str]:
-    """The tables of a commit, and the name of their configuration. What was read once is read without the
-    Hub.
+    """The tables of a commit, and the name of their configuration.
+
+    A commit that was read once is read without the Hub.
     """
     from datasets.packaged_modules.cache.cache import Cache
 
@@ -420,8 +425,10 @@ def _from_hub(wanted: HubName) -> tuple[Mapping[str, Dataset], str]:
 def _builder(
     source: str, config: str, revision: str | None = None, cache_dir: str | None = None
 ) -> DatasetBuilder:
-    """What reads the files of a dataset. Raises CorpusError where it is a script, has no such configuration,
-    or is no table; else as `datasets`.
+    """The builder that reads the files of a dataset.
+
+    Raises CorpusError where the dataset is a script, lacks the configuration, or is no table; else as
+    `datasets`.
     """
     from datasets import get_dataset_config_names, load_dataset_builder
 
@@ -447,7 +454,7 @@ def _builder(
 
 @contextmanager
 def _told(name: str, unreachable: str = "") -> Iterator[None]:
-    """Around `datasets`: what it raises becomes a CorpusError."""
+    """A context in which an exception of `datasets` becomes a CorpusError."""
     from datasets.exceptions import DatasetNotFoundError, DatasetsError
 
     try:

@@ -61,8 +61,9 @@ _MOST_SEEN = 500_000
 
 @dataclass(frozen=True)
 class _Columns:
-    """The columns of a file: of the words, of labels of words, and of what may label sentences, each
-    with the names of its numbers, and an example of each that is left out.
+    """The columns of a file: of the words, of labels of words, and of possible labels of sentences.
+
+    Each has the names of its numbers; each that is left out has an example.
     """
 
     words: str
@@ -72,7 +73,7 @@ class _Columns:
     checked: defaultdict[str, dict[str, str]] = field(
         default_factory=lambda: defaultdict(dict), compare=False
     )
-    """By column, the words or labels as they are written that were checked before, and what each is."""
+    """By column, the label of each text that was checked before."""
 
     @cached_property
     def known(self) -> frozenset[str]:
@@ -120,7 +121,7 @@ def read_lists(
     tag_lists: Mapping[str, Sequence[str]] = MappingProxyType({}),
     notes: Sequence[str] = (),
 ) -> Corpus:
-    """The corpus of these files, training first. Raises CorpusError with file, row and what was expected."""
+    """The corpus of these files, training first. Raises CorpusError with file, row and remedy."""
     notes = list(notes)
     read: dict[Split, _Rows] = {}
     training: _Columns | None = None
@@ -175,7 +176,7 @@ def read_lists(
 
 
 def _holds_labels(column: str, labels: Sequence[Sequence[str]], scheme: Scheme | None) -> bool:
-    """Whether a column holds labels, by what is in it."""
+    """Whether the content of a column is labels."""
     if scheme == "sentence":
         return are_labels(column, [label for (label,) in labels])
     return not is_skipped(labels)
@@ -187,7 +188,7 @@ def _without(sentence: Sentence, skipped: Iterable[str]) -> Sentence:
 
 
 def _read(source: Source, training: _Columns | None) -> _Rows:
-    """The sentences of a file, whose columns must be those of the training file."""
+    """The sentences of a file, whose columns must equal the training file's."""
     counts: Counter[Counted] = Counter()
     records = _records(source, counts)
     columns: _Columns | None = None
@@ -211,8 +212,9 @@ def _read(source: Source, training: _Columns | None) -> _Rows:
 
 
 def _records(source: Source, counts: Counter[Counted]) -> Records:
-    """The rows of a file. Those with spans of characters become rows of words; what is done to spans is added
-    to `counts` as they are read.
+    """The rows of a file, where rows with spans of characters become rows of words.
+
+    The changes to spans are added to `counts` as the rows are read.
     """
     records = read_records(source)
     if (first := next(records.rows, None)) is None:
@@ -240,7 +242,7 @@ def _words_column(record: Record) -> str | None:
 
 
 def _columns(record: Record, names: Mapping[str, Sequence[str]], training: _Columns | None) -> _Columns:
-    """What the columns are by the first row of a file. Names of numbers may stand in the training file."""
+    """The roles of the columns by the first row of a file. Names of numbers may be in the training file."""
     words = _words_column(record)
     if words is None:
         raise ValueError(
@@ -334,7 +336,7 @@ def _sentence(record: Record, columns: _Columns, tasks: Mapping[str, str]) -> Se
 
 
 def _label(column: str, value: Any, names: Sequence[str], known: dict[str, str]) -> str:
-    """A label as it is written, or the name of its number. `known` has those that were checked before."""
+    """The label as it is written, or the name of its number. `known` has the labels checked before."""
     if type(value) is str and value in known:
         return known[value]
     if type(value) is int:

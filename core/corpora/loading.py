@@ -1,4 +1,4 @@
-"""Load a corpus by name or folder, or one derived from such; its tasks' overlap; its summary for the form.
+"""Load a corpus by name or folder, derived ones too; the overlap of its tasks; its summary for the form.
 
 All three are read anew only when the corpus's files change.
 """
@@ -16,7 +16,7 @@ from core.corpora import hub
 from core.corpora.assembly import SPLITS, describe, findings, text_hash
 from core.corpora.catalogue import CATALOGUE, find_folder, fingerprint, is_local, join_all, locate
 from core.corpora.columns import ColumnProposal
-from core.corpora.derived import Recipe, is_derived, recipe
+from core.corpora.derived import Derivation, derivation, is_derived
 from core.corpora.described import keep_text_hash, kept_text_hash
 from core.corpora.folder import detect_columns, read_folder
 from core.corpora.reading import Reading
@@ -37,58 +37,61 @@ def load(name: str, columns: Sequence[str] | None = None) -> Corpus:
     Raises CorpusError in one sentence: what is wrong, where, and what to do.
     """
     corpus = read(name, columns)
-    made_by = recipe_of(name)
+    made_by = derivation_of(name)
     if made_by is not None:
         corpus = describe(made_by.make(corpus, _PREVIEW_SEED))
     return replace(corpus, notes=corpus.notes + findings(corpus))
 
 
-def recipe_of(name: str) -> Recipe | None:
+def derivation_of(name: str) -> Derivation | None:
     """How the corpus of that name is derived; None for one of the catalogue, for a dataset and for a folder.
 
     Raises CorpusError where the name says nothing that can be made.
     """
     if name in CATALOGUE or not is_derived(name) or find_folder(name) is not None:
         return None
-    return recipe(name)
+    return derivation(name)
 
 
 def bases_of(name: str) -> tuple[str, ...]:
     """The corpora of the catalogue and the folders that the sentences of this one come from."""
-    made_by = recipe_of(name)
+    made_by = derivation_of(name)
     return (name,) if made_by is None else made_by.bases
 
 
 def tasks_of(name: str, columns: Sequence[str] | None = None) -> tuple[str, ...]:
     """The names of a corpus's tasks; of a derived one, without drawing it. Raises CorpusError as `load`."""
-    made_by = recipe_of(name)
+    made_by = derivation_of(name)
     names = tuple(task.name for task in read(name, columns).tasks)
-    return names if made_by is None else tuple(made_by.kind.origins(names))
+    return names if made_by is None else tuple(made_by.recipe.origins(names))
 
 
 def auxiliary_tasks(name: str) -> tuple[str, ...]:
-    """The tasks of that corpus that are only trained on. Raises CorpusError as `recipe_of`."""
-    made_by = recipe_of(name)
-    return () if made_by is None else tuple(made_by.kind.auxiliary)
+    """The tasks of that corpus that are only trained on. Raises CorpusError as `derivation_of`."""
+    made_by = derivation_of(name)
+    return () if made_by is None else tuple(made_by.recipe.auxiliary)
 
 
-def placed_name(name: str) -> str:
-    """The same corpus by a name that holds wherever one is: folders by their whole path,
-    datasets with the commit that is read.
+def pinned_name(name: str) -> str:
+    """The same corpus by a name that holds on any machine.
+
+    Folders have their absolute paths, datasets the commit that is read.
 
     Raises CorpusError where there is no such corpus.
     """
-    made_by = recipe_of(name)
+    made_by = derivation_of(name)
     if made_by is not None:
-        return replace(made_by, bases=tuple(map(placed_name, made_by.bases))).name
+        return replace(made_by, bases=tuple(map(pinned_name, made_by.bases))).name
     if hub.is_hub(name):
-        return hub.placed(name)
+        return hub.pinned(name)
     return name if name in CATALOGUE else str(locate(name).resolve())
 
 
 def read(name: str, columns: Sequence[str] | None = None) -> Corpus:
-    """As `load`, but without findings among the notes (those are told of the sentences a run really uses),
-    and of a derived corpus its base. Read anew only when its files change. Has its `text_hash`.
+    """The corpus as `load` gives it, without findings among its notes; of a derived corpus the base.
+
+    Findings are reported for the sentences that a run really uses. The corpus is read anew only when its
+    files change, and has its `text_hash`.
     """
     key = bases_of(name), _key(columns), files_of(name)
     corpus = _read(*key)
@@ -97,14 +100,18 @@ def read(name: str, columns: Sequence[str] | None = None) -> Corpus:
 
 
 def text_known(name: str, columns: Sequence[str] | None = None) -> str | None:
-    """The `text_hash` of `read` as the corpus was last read here, without reading it; None where its files
-    have changed since. Raises CorpusError where there is no such corpus.
+    """The `text_hash` of the corpus as it was last read here, without reading it.
+
+    None where its files have changed since. Raises CorpusError where there is no corpus of this name.
     """
     return kept_text_hash(bases_of(name), _key(columns), files_of(name))
 
 
 def proposed_columns(path: str) -> ColumnProposal | None:
-    """As `detect_columns`; a folder is read anew only when its files change. None for a dataset."""
+    """The columns that `detect_columns` finds; None for a dataset.
+
+    A folder is read anew only when its files change.
+    """
     if hub.is_hub(path):
         return None
     if (folder := find_folder(path)) is None or not folder.is_dir():
@@ -134,7 +141,7 @@ def _key(columns: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 Files = tuple[tuple[str, ...], ...]
-"""What stands for the content of a corpus's files in the key of a cache, and changes with it."""
+"""The part of a cache key that changes with the content of a corpus's files."""
 
 
 def files_of(name: str) -> Files:
@@ -143,7 +150,7 @@ def files_of(name: str) -> Files:
 
 
 def is_here(name: str) -> bool:
-    """Whether a corpus can be read without the network. Raises CorpusError as `recipe_of`."""
+    """Whether a corpus can be read without the network. Raises CorpusError as `derivation_of`."""
     return all(hub.is_here(base) if hub.is_hub(base) else is_local(base) for base in bases_of(name))
 
 
@@ -180,7 +187,7 @@ def corpus_overlaps(corpus: str, columns: Sequence[str] | None, tasks: Sequence[
 def _measured(
     name: str, columns: tuple[str, ...] | None, tasks: tuple[str, ...], files: Files
 ) -> tuple[Overlap, ...]:
-    corpus, made_by = read(name, columns), recipe_of(name)
+    corpus, made_by = read(name, columns), derivation_of(name)
     return overlaps((corpus if made_by is None else made_by.make(corpus, _PREVIEW_SEED)).train, tasks)
 
 
@@ -230,7 +237,7 @@ class SplitSize:
 
 @dataclass(frozen=True)
 class CorpusSummary:
-    """What the form shows of a corpus.
+    """The summary of a corpus in the form.
 
     splits   sizes of train and test, and of dev where the corpus has one
     counts   by task, for each split that is annotated, how many words (or texts) have each label

@@ -1,4 +1,4 @@
-"""What a run trains on: its tasks, its share of the sentences, its dev split. The same for the same seed.
+"""The training data of a run: its tasks, its share of the sentences, its dev split; equal for equal seeds.
 
 No draw looks at the tasks that a run learns. So STL, MTL and MRN runs of one seed see the same sentences, and
 their scores can be paired.
@@ -15,7 +15,7 @@ from typing import Any
 
 from core.config import RunConfig
 from core.corpora.assembly import SPLITS, describe, findings
-from core.corpora.loading import corpus_overlaps, read, recipe_of
+from core.corpora.loading import corpus_overlaps, derivation_of, read
 from core.corpora.readers import CONLLU_TASKS, ONLY_TASKS, OTHER_COLUMNS
 from core.corpora.sampling import draw, parts, stream
 from core.corpora.types import Corpus, Sentence
@@ -30,7 +30,7 @@ _TABLES = ("uni_dist", "backward_bi_dist", "forward_bi_dist", "trigram_dist", "w
 
 
 def truecase(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
-    """The sentences, those all in capitals with their case restored, as in the dissertation's appendix A.4.
+    """The sentences, with the case of all-capital ones restored, as in the dissertation's appendix A.4.
 
     Only alphabetic tokens are replaced, so tokens and labels stay aligned. Each text of a pair is restored by
     itself.
@@ -85,22 +85,22 @@ def prepare(config: RunConfig) -> Corpus:
     Raises CorpusError where the corpus cannot be read, has no such task, or a split has no sentence for a
     task; ConfigError for a head that cannot learn IO labels.
     """
-    recipe = recipe_of(config.corpus)
+    made_by = derivation_of(config.corpus)
     corpus = read(config.corpus, config.columns)
     names = [task.name for task in corpus.tasks]
-    origins = {name: name for name in names} if recipe is None else recipe.kind.origins(names)
+    origins = {name: name for name in names} if made_by is None else made_by.recipe.origins(names)
     for name in config.tasks:
         if name not in origins:
-            whose = corpus.name if recipe is None else recipe.name
+            whose = corpus.name if made_by is None else made_by.name
             hint = f" {ONLY_TASKS}" if name.lower() in OTHER_COLUMNS and CONLLU_TASKS.keys() & origins else ""
             raise CorpusError(f"{whose} has no task '{name}'; its tasks are {', '.join(origins)}.{hint}")
     whole, corpus = corpus, _with_parts_for(corpus, [origins[name] for name in config.tasks])
     # Drawn before other tasks are left out, so that a run's choice of tasks does not change the draw.
     fraction = config.fraction if config.fraction_draw == "once" else 1.0
     drawn = _with_dev(_with_fraction(corpus, fraction, config.seed), config.seed, config.dev_sentences)
-    if recipe is not None:
+    if made_by is not None:
         names, kept = ([part for part, _ in parts(each.train)] for each in (whole, corpus))
-        drawn = replace(recipe, kind=recipe.kind.of_parts(names, kept)).make(drawn, config.seed)
+        drawn = replace(made_by, recipe=made_by.recipe.of_parts(names, kept)).make(drawn, config.seed)
     # What the whole corpus's tasks are was found when it was read.
     corpus = _with_tasks(
         drawn if drawn is corpus else describe(drawn), config.tasks, needs_dev=config.dev_sentences != 0
@@ -126,7 +126,7 @@ def check_scored(corpus: Corpus, tasks: Sequence[str]) -> None:
 
 
 def _with_parts_for(corpus: Corpus, tasks: Sequence[str]) -> Corpus:
-    """Of a joined corpus, only the parts that annotate one of these tasks."""
+    """The parts of a joined corpus that annotate one of these tasks; other corpora as they are."""
     needed = {sentence.part for sentence in corpus.train if not sentence.labels.keys().isdisjoint(tasks)}
     if needed == {sentence.part for split in SPLITS for sentence in corpus.split(split)}:
         return corpus

@@ -35,8 +35,10 @@ from core.wording import plural
 MOST_BYTES = 2_000_000_000
 MOST_LINES = 20_000_000
 MOST_CHARACTERS = 100_000
-"""The most a file may hold, in all and in a line: ten times the largest treebanks. More would fill the memory
-of the page or the worker that reads it, and end it without a word."""
+"""The most bytes of a file and of a line: ten times the largest treebanks.
+
+More would fill the memory of the page or the worker that reads it, and end it without a message.
+"""
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -56,8 +58,9 @@ Source = Path | GivenFile
 
 
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
-    """The content of a file. Raises CorpusError where it is missing, larger than `most`, or one that `opened`
-    refuses.
+    """The content of a file.
+
+    Raises CorpusError where it is missing, larger than `most`, or one that `opened` refuses.
     """
     try:
         with opened(path) as file:
@@ -158,7 +161,7 @@ _ROWS_FOR_A_HEADER = 20
 
 
 class Comment(NamedTuple):
-    """A line before a sentence that is no word: the number of the sentence, the line, and what it says."""
+    """A comment line before a sentence: the number of the sentence, the line number, and the text."""
 
     sentence: int
     line: int
@@ -173,7 +176,7 @@ class Comment(NamedTuple):
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Lines of a file that are no words: what they are, how many, and the first one with its number."""
+    """Lines of a file that are no words: a phrase for them, their count, and the first with its number."""
 
     what: str
     count: int
@@ -189,7 +192,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Table:
-    """The sentences of a file, each as its columns from left to right, and what else the file holds.
+    """The sentences of a file, each as its columns from left to right, and the rest of the file.
 
     starts     the line of each sentence's first word
     separator  what stands between columns: a tab, or any number of spaces
@@ -218,8 +221,9 @@ class Table:
 
 
 def left_out_notes(tables: Mapping[str, Table], tasks: Collection[str] = ()) -> list[str]:
-    """A sentence for each kind of line that was left out. `tables` has them by the names of their files, and
-    comments label the sentences for these tasks.
+    """A sentence for each kind of line that was left out.
+
+    `tables` has them by the names of their files, and comments label the sentences for these tasks.
     """
     counted: dict[str, list[str]] = {}
     for file, table in tables.items():
@@ -234,8 +238,9 @@ def left_out_notes(tables: Mapping[str, Table], tasks: Collection[str] = ()) -> 
 def named(
     table: Table, columns: Sequence[str], source: Source, of_sentences: Sequence[str] = ()
 ) -> tuple[Sentence, ...]:
-    """The sentences of a table whose columns have these names. Comments of the names `of_sentences` label
-    them as a whole.
+    """The sentences of a table whose columns have these names.
+
+    Comments of the names `of_sentences` label them as a whole.
 
     Raises CorpusError where a word is empty, where a column holds texts, and where two comments of one name
     stand before a sentence.
@@ -431,7 +436,7 @@ def _header(first: Sequence[str], others: Collection[Sequence[str]]) -> int | No
 
 
 def _problem(line: str, fields: Sequence[str], width: int, expectation: str, separator: str) -> str | None:
-    """What is wrong with a line that holds a word; None where nothing is."""
+    """The problem of a line that holds a word; None where there is none."""
     if "\0" in line:
         return "holds a zero byte; save the file as UTF-8 text."
     if separator == " " and "\t" in line:
@@ -447,7 +452,7 @@ CONLLU_TASKS = {"upos": 3, "xpos": 4, "deprel": 7}
 """The tasks that are a whole column, with its number, counted from 0."""
 
 FEATURE = "feats:"
-"""What the names of the tasks begin with that are a feature of FEATS."""
+"""The prefix of the names of tasks that are a feature of FEATS."""
 
 OTHER_COLUMNS = ("lemma", "feats", "head", "deps", "misc")
 """The columns that are no tasks themselves."""
@@ -466,7 +471,7 @@ _NOT_A_WORD = re.compile(r"\d+-\d+|\d+\.\d+")
 def read_conllu(
     source: Source, features: Sequence[str] | None = None
 ) -> tuple[tuple[Sentence, ...], tuple[str, ...]]:
-    """The sentences of a CoNLL-U file, and notes on what was left out.
+    """The sentences of a CoNLL-U file, and notes on the lines that were left out.
 
     `features` are the tasks to make of FEATS; None: all that the file has. Raises CorpusError with file, line
     and what was expected.

@@ -1,4 +1,4 @@
-"""The reading report: what each column of a corpus was taken for, and what was converted or left out."""
+"""The reading report: the role of each column of a corpus, and the conversions and omissions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TAKEN: dict[Taken, str] = {
     "number": "number of a pair",
     "skipped": "skipped",
 }
-"""What a column may be taken for, as pages and terminal say it."""
+"""The possible roles of a column, in the words of pages and terminal."""
 
 _EXAMPLES = 3
 _LONGEST_EXAMPLE = 40
@@ -34,7 +34,7 @@ _LONGEST_EXAMPLE = 40
 
 @dataclass(frozen=True)
 class ColumnReading:
-    """What a column was taken for.
+    """The role that a column was given.
 
     name      of the task, `tokens`, or of a column that is skipped
     column    what the column itself is called, where it is a task by another name
@@ -72,7 +72,7 @@ class ColumnReading:
 
 @dataclass(frozen=True)
 class Reading:
-    """What was understood of the files of one corpus.
+    """The reading report of the files of one corpus.
 
     files    by split, the name of its file; empty where there are none, as on the Hub
     layout   how they are laid out: `CoNLL columns separated by tabs`
@@ -96,7 +96,7 @@ class Reading:
 
     @property
     def all_notes(self) -> tuple[str, ...]:
-        """What was left out or converted, and what looks wrong, with the names of the columns."""
+        """Notes on omissions, conversions and suspicious content, with the names of the columns."""
         return (*self.notes, *chain.from_iterable(map(column_notes, self.columns)))
 
 
@@ -114,7 +114,7 @@ def stored_readings(facts: Mapping[str, Any]) -> list[Reading]:
 
 
 def reading_rows(reading: Reading) -> list[dict[str, str]]:
-    """A row for each column, for a table: its name, what it was taken for, and examples."""
+    """A row for each column, for a table: its name, its role, and examples."""
     return [
         {
             "Name": column.title,

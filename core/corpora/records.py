@@ -38,15 +38,16 @@ ARROW = {".parquet": "Parquet", ".arrow": "Arrow", ".feather": "Feather"}
 """The formats of Arrow's files, by ending."""
 
 NAMES_FILES = ("labels.json", "dataset_info.json")
-"""The files in which the names of numbers may stand, beside those of the splits."""
+"""The files that may hold the names of numbers, beside the files of the splits."""
 
 Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Records:
-    """What a file holds: how it is laid out, its rows with the places to name in errors, and the names of
-    labels that are numbers, by column.
+    """The content of a file: its layout, its rows with locations for errors, and names of numbers by column.
+
+    The names are of labels that are numbers.
     """
 
     layout: str
@@ -60,8 +61,9 @@ def is_list_of(value: Any, kind: type | tuple[type, ...]) -> bool:
 
 
 def read_records(source: Source) -> Records:
-    """The rows of a file, one after another; its ending tells the format. Names of numbers may stand in a
-    `labels.json` or `dataset_info.json` beside it.
+    """The rows of a file, one after another; its ending decides the format.
+
+    Names of numbers may be in a `labels.json` or `dataset_info.json` beside it.
 
     Raises CorpusError, at once or where a row is asked for.
     """
@@ -70,7 +72,7 @@ def read_records(source: Source) -> Records:
 
 
 def _with_names_beside(folder: Path, records: Records) -> Records:
-    """The rows with the names that a file beside theirs has for numbers; those in the file itself win."""
+    """The rows with the names of numbers in a file beside theirs; names in the file itself win."""
     file = next((folder / name for name in NAMES_FILES if (folder / name).is_file()), None)
     if file is None or (first := next(records.rows, None)) is None:
         return records
@@ -82,7 +84,7 @@ def _with_names_beside(folder: Path, records: Records) -> Records:
 
 
 def _names_in(file: Path, numbers: Sequence[str]) -> dict[str, Sequence[str]]:
-    """The names in such a file, by column. Names without a column are those of each column of numbers."""
+    """The names of numbers in a file, by column. Names without a column are for every column of numbers."""
     try:
         value = json_value(_content(file).decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
@@ -248,8 +250,9 @@ def numbers_sentences(source: Source) -> bool:
 
 
 def _csv(source: Source) -> Records:
-    """The sentences of a file with a word a line. The number of a sentence stands at its first word or at
-    each.
+    """The sentences of a CSV file with one word per line.
+
+    The number of a sentence is at its first word or at each word.
     """
     names, lines = read_rows(source)
     numbering = next(place for place, name in enumerate(names) if _SENTENCE.fullmatch(name))

@@ -1,4 +1,4 @@
-"""Labels of sentences beside those of their words: comments before a sentence (`# intent: x`), named fields.
+"""Labels of sentences beside labels of words: comments before a sentence (`# intent: x`), named fields.
 
 Not each comment or field is a label: numbers of sentences and texts are none, nor is what hardly ever comes
 twice. What is taken for one stands in the reading of the corpus, and a run chooses its tasks.
@@ -35,7 +35,7 @@ def are_labels(name: str, values: Sequence[str]) -> bool:
 
 
 def labels_of_comments(table: Table, columns: Sequence[str]) -> tuple[str, ...]:
-    """The names of the comments that label nearly all sentences of a table, but for those of its columns."""
+    """The names of the comments that label nearly all sentences of a table and are no column's name."""
     values: dict[str, list[str]] = {}
     for comment in table.comments:
         if comment.label is not None:

@@ -47,7 +47,7 @@ _PAIRS = (
 _ALL_TEXTS = frozenset([*_TEXTS, *chain.from_iterable(_PAIRS)])
 
 CSV, TSV = ".csv", ".tsv"
-"""TSV is the ending of files whose first line tells whether they hold texts or the words of CoNLL columns."""
+"""The endings of text files; a TSV file's first line decides between texts and CoNLL columns."""
 
 _LEFT_OUT = re.compile(r"|(.*[\W_])?(id|idx|index)|(q|pair|prompt|gu|u)id\d?|.*_parse", re.IGNORECASE)
 WORD_NAMES = frozenset(["token", "tokens", "word", "words", "form"])
@@ -67,7 +67,7 @@ Row = tuple[int, Sequence[Any]]
 
 @dataclass(frozen=True)
 class Columns:
-    """What the columns of a file are.
+    """The roles of the columns of a file.
 
     names     all, from left to right
     texts     the column of a text, or the two of a pair
@@ -153,7 +153,7 @@ def _are_texts(rows: Sequence[Sequence[str]]) -> bool:
 def read_texts(
     source: Source, corpus: str, training: Columns | None = None
 ) -> tuple[tuple[Sentence, ...], Columns]:
-    """The texts of a file and its columns, which must have those of `training`, where given.
+    """The texts of a file and its columns, which must include the columns of `training`, where given.
 
     `corpus` is what the task of a column `label` or `score` is called. Raises CorpusError with file, line and
     what was expected.
@@ -166,8 +166,9 @@ def read_texts(
 
 @dataclass(frozen=True)
 class AskedTexts:
-    """Texts to be answered, with gold labels of some tasks where the file has any, and the names of the
-    columns left out.
+    """Texts to be answered, with gold labels of some tasks where the file has any.
+
+    It also has the names of the columns left out.
     """
 
     texts: tuple[Sentence, ...]
@@ -204,7 +205,7 @@ def read_asked(source: Source, schemes: Mapping[str, str]) -> AskedTexts:
 
 
 def read_rows(source: Source) -> tuple[Sequence[str], Iterator[Row]]:
-    """The names of the columns, and the rows. Raises CorpusError with file, line and what was expected."""
+    """The names of the columns, and the rows. Raises CorpusError with file, line and the expected content."""
     ending = Path(source.name).suffix.lower()
     lines = read_lines(source, carriage_returns=ending == CSV)
     while lines and not lines[-1]:
@@ -237,9 +238,7 @@ def _refuse(source: Source, line: int, problem: str) -> NoReturn:
 
 @contextmanager
 def at(source: Source, place: str) -> Iterator[None]:
-    """Around what reads that line or row: a ValueError, which says what is wrong with it, becomes a
-    CorpusError.
-    """
+    """A context in which a ValueError becomes a CorpusError that names this line or row."""
     try:
         yield
     except ValueError as error:
@@ -316,8 +315,9 @@ def json_object(line: str, example: str = '{"text": "…", "label": "…"}') -> 
 
 
 def json_value(text: str) -> Any:
-    """The value of a JSON text. Raises ValueError where it is none or has a key twice, RecursionError where
-    it is nested too deep.
+    """The value of a JSON text.
+
+    Raises ValueError where it is not JSON or has a key twice, RecursionError where it is nested too deep.
     """
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -416,7 +416,7 @@ def text_sentence(
 
 
 def _words(name: str, value: Any) -> tuple[str, ...]:
-    """What stands between spaces in a text."""
+    """The words of a text, separated by spaces."""
     if not isinstance(value, str):
         raise ValueError(f"{name} is not a text.")
     if len(value) > MOST_CHARACTERS:
@@ -450,7 +450,7 @@ def _label(name: str, value: Any, scheme: Scheme) -> str:
 
 
 def check_characters(name: str, text: str) -> None:
-    """Refuses what no tokenizer takes."""
+    """Raises ValueError for characters that no tokenizer takes."""
     if "\0" in text:
         raise ValueError(f"{name} holds a zero byte; save the file as UTF-8 text.")
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):

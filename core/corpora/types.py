@@ -36,9 +36,7 @@ class Sentence:
 
     @property
     def items(self) -> int:
-        """How many items have labels: the words, and before them the sentence as a whole where it is read so;
-        or one whole text.
-        """
+        """How many items have labels: the words, with the sentence where it is an item; or one text."""
         return 1 if self.whole else self.has_text_item + len(self.tokens)
 
     def is_of_text(self, task: str) -> bool:
@@ -100,7 +98,7 @@ class Planted:
     ami: tuple[tuple[float, ...], ...]
 
     def of(self, tasks: Sequence[str]) -> Planted | None:
-        """What is planted among these tasks, in their order; None where there are fewer than two."""
+        """The planted relations among these tasks, in their order; None for fewer than two."""
         places = [self.tasks.index(task) for task in tasks if task in self.tasks]
         if len(places) < 2:
             return None
@@ -113,7 +111,7 @@ class Planted:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """What two tasks of a corpus have in common, as shares in [0, 1].
+    """The overlap of two tasks of a corpus, as shares in [0, 1].
 
     `words`: of the training words annotated for the task that has fewer, those annotated for both.
     `names`: of the labelled words of a task (those not labelled `O`), those whose label name the other task

@@ -140,7 +140,7 @@ def _table(rows: Any) -> Dataset:
 
 @contextmanager
 def _beside() -> Iterator[Path]:
-    """A folder to write an upload to, before it is moved in place; what is not moved is deleted."""
+    """A folder to write an upload to; at the end of the block all that was not moved out is deleted."""
     folder = Path(tempfile.mkdtemp(prefix=".upload-", dir=upload_dir()))
     try:
         yield folder

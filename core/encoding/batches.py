@@ -24,8 +24,10 @@ IGNORED = -100
 """Label number of a word that a task is not annotated on, or whose label training never saw."""
 
 AT_ONCE = {"cpu": 2048, "cuda": 16_384}
-"""Subwords to predict at once, by kind of device. On a CPU larger batches are slower: memory of that size
-goes back to the system after every layer."""
+"""Subwords to predict at once, by kind of device.
+
+On a CPU larger batches are slower: memory of that size goes back to the system after every layer.
+"""
 
 _POOL = 50
 """Batches whose windows are sorted by length together: enough to pad little, few enough to stay random."""
@@ -200,7 +202,7 @@ class Batches:
         yield from (self._batch(windows, part if tasks else None) for windows, part in epoch[skip:])
 
     def one_of_each(self, rng: np.random.Generator) -> Iterator[Batch]:
-        """A batch of each task, where an epoch draws tasks, else of each corpus; epochs have such batches."""
+        """A batch of each task, where an epoch draws tasks, else of each corpus; all epochs have them."""
         for part, (windows, borders) in enumerate(zip(self._parts, self._borders, strict=True)):
             batches = self._cut(windows, borders, rng)
             drawn = batches[int(rng.integers(len(batches)))]
@@ -309,7 +311,7 @@ class Batches:
 
 
 class _Units:
-    """What is drawn as one: a window, or the two windows of a pair. (u,) each.
+    """The units that are drawn: windows, or the two windows of a pair. (u,) each.
 
     starts  the first window; sizes  how many windows; lengths  subwords of the longest of them
     """

@@ -22,9 +22,11 @@ OVERLAP = 0.25
 
 @dataclass(frozen=True)
 class TextWindows:
-    """Of each of n windows: whether its first item is a whole text, where in it subwords of the second type
-    begin (its length where it holds none), whether it is the second text of the pair in the window before,
-    and whether the text was too long and lost its end; (n,) each.
+    """The windows of whole texts among n windows; each field is (n,).
+
+    They say whether the first item of a window is a whole text, where in it subwords of the second type begin
+    (its length where it holds none), whether it is the second text of the pair in the window before, and
+    whether the text was too long and lost its end.
     """
 
     whole: NDArray[np.bool_]
@@ -78,8 +80,10 @@ _FORMAT = 1  # raise it when the arrays below change: old cache files are then l
 
 @dataclass(frozen=True)
 class EncodedText:
-    """n windows over N words of consecutive sentences. A whole text counts as one word, as does a sentence
-    that is also read as a whole; it comes before its words, in its first window.
+    """n windows over N words of consecutive sentences.
+
+    A whole text counts as one word, as does a sentence that is also read as a whole; it comes before its
+    words, in its first window.
 
     ids (S,)        subwords of all windows one after the other, frames included
     offsets (n+1,)  window w has ids[offsets[w] : offsets[w+1]]
@@ -109,7 +113,7 @@ class EncodedText:
 
     @property
     def first_places(self) -> NDArray[np.int64]:
-        """(N,) where each word's first subword stands in `ids`, in the window that the word belongs to."""
+        """(N,) index in `ids` of each word's first subword, in the window that the word belongs to."""
         return np.repeat(self.offsets[:-1], np.diff(self.words)) + self.firsts
 
     @property
@@ -174,7 +178,7 @@ def _windows(
 
 
 def text_key(sentences: Sequence[Sequence[str]], tokenizer: Tokenizer, max_length: int) -> str:
-    """Fingerprint of what `encode` would return: words, tokenizer, limit and format."""
+    """A fingerprint of everything that decides the result of `encode`: words, tokenizer, limit and format."""
     text = "".join("\x1f".join(words) + "\x1e" for words in sentences)
     about = f"{_FORMAT}\0{tokenizer.fingerprint}\0{max_length}\0"
     return hashlib.sha256((about + text).encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -183,7 +187,7 @@ def text_key(sentences: Sequence[Sequence[str]], tokenizer: Tokenizer, max_lengt
 def encode_cached(
     sentences: Sequence[Sequence[str]], tokenizer: Tokenizer, max_length: int, cache: Path
 ) -> tuple[EncodedText, str]:
-    """As `encode`, from the cache folder where it was encoded before; also the text's key.
+    """The result of `encode`, read from the cache folder where it exists; also the text's key.
 
     A cache file that cannot be read (a disk that filled up) is made anew.
     """

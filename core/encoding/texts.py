@@ -43,7 +43,7 @@ def encode_sentences(
     together: bool,
     cache: Path | None,
 ) -> tuple[EncodedText, str]:
-    """The sentences as windows of at most `max_length` subwords, and a key of what was encoded.
+    """The sentences as windows of at most `max_length` subwords, and a key of the encoded text.
 
     `together` says whether a pair's texts share a window. `cache` is a folder for sentences of words, where
     they are kept. Raises ValueError where the frame leaves no room.
@@ -62,7 +62,7 @@ def _encode_sentences(
     together: bool,
     cache: Path | None,
 ) -> tuple[EncodedText, str]:
-    """As `encode_sentences`, with sentences of words read by their words alone."""
+    """The result of `encode_sentences`, with sentences of words read by their words alone."""
     if not any(sentence.whole for sentence in sentences):
         every = [sentence.tokens for sentence in sentences]
         if cache is not None:

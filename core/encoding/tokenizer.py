@@ -42,7 +42,7 @@ class Pieces:
 
 
 class Tokenizer(ABC):
-    """Splits words into numbered pieces, and says what stands around and behind those of a window.
+    """Splits words into numbered pieces; has the pieces around and behind a window.
 
     `between` stands between two texts that are read together; `has_types` says that the second text's pieces
     are of another type (BERT's segments). The fingerprint is of all that decides how words are split.

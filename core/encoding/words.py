@@ -14,7 +14,7 @@ from core.encoding.tokenizer import Pieces, Tokenizer, places
 
 
 class WordTokenizer(Tokenizer):
-    """Numbers word forms: those it is made with in order of the alphabet from 1, later ones as they come.
+    """Numbers word forms from 1: the given ones in alphabetical order, later ones as they come.
 
     Number 0 is padding. Several threads may call `split`.
     """
@@ -39,6 +39,6 @@ class WordTokenizer(Tokenizer):
 
 
 def words_read(text: EncodedText) -> NDArray[np.int64]:
-    """(S,) which of the N words stands at each place of a text that a WordTokenizer has split."""
+    """(S,) the index among the N words of each position of a text that a WordTokenizer has split."""
     belong = text.words[:-1]  # the first word that belongs to each window, which may begin before it
     return places(belong - text.firsts[belong], text.lengths)

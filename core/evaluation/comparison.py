@@ -25,7 +25,7 @@ _Key = TypeVar("_Key")
 
 @dataclass(frozen=True)
 class Comparison:
-    """The scores of one configuration less those of another on a task.
+    """The differences between the scores of two configurations on a task.
 
     `paired` is over the seeds that both have, None where there is none. `mean` in [−1, 1] is its mean;
     without a common seed the difference of the means. `p` (that they differ) and `p_small` (that they differ
@@ -133,7 +133,7 @@ def compare(family: Mapping[_Key, tuple[BySeed, BySeed]]) -> dict[_Key, Comparis
 
 
 def compare_paired(family: Mapping[_Key, tuple[BySeed, BySeed]]) -> dict[_Key, Comparison]:
-    """`compare` for those pairs that have a seed in common."""
+    """The result of `compare` for the pairs that have a seed in common."""
     return compare({key: (a, b) for key, (a, b) in family.items() if a.keys() & b.keys()})
 
 

@@ -1,4 +1,4 @@
-"""What a configuration costs: the parameters, memory and time of its runs, as they recorded them."""
+"""The costs of a configuration: the recorded parameters, memory and time of its runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COST_NOTE = (
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one model, or of all models that a configuration needs for one seed.
+    """The cost of one model, or of all models that a configuration needs for one seed.
 
     `memory` in bytes is None where the system did not tell. `devices` are those that it was measured on,
     without their numbers ("cpu", "cuda"): costs of different devices are not comparable.

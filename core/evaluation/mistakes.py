@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from core.tasks import Kind
+from core.tasks import TaskKind
 from core.tasks.confusion import NOTHING, OTHER_WORDS, Confusion, summed
 
 Labels = Sequence[Sequence[str]]
@@ -51,8 +51,9 @@ def mistake_text(gold: str, predicted: str) -> str:
 
 
 def mistakes(a: Errors, b: Errors | None) -> pd.DataFrame:
-    """Every mistake that either makes, the most frequent first: gold, predicted, and how often each of the
-    two makes it per seed (A, B).
+    """The mistakes of two configurations, the most frequent first.
+
+    Each has the gold label, the predicted one, and how often each of the two makes it per seed (A, B).
     """
     whole = summed([a.table, *([b.table] if b else [])])
     pairs = [(whole.gold[y], whole.predicted[x]) for y, x in zip(*np.nonzero(whole.counts), strict=True)]
@@ -61,7 +62,9 @@ def mistakes(a: Errors, b: Errors | None) -> pd.DataFrame:
     return pd.DataFrame(counts, columns=["gold", "predicted", "A", "B"])
 
 
-def sentences_with(kind: Kind, gold: Labels, predicted: Labels, mistake: tuple[str, str]) -> Iterator[int]:
+def sentences_with(
+    kind: TaskKind, gold: Labels, predicted: Labels, mistake: tuple[str, str]
+) -> Iterator[int]:
     """The indices of the sentences in which this mistake is made, ascending."""
     for index, (row, guess) in enumerate(zip(gold, predicted, strict=True)):
         if list(row) == list(guess):

@@ -56,9 +56,10 @@ class PairedDifference(MeanSD):
 
     @property
     def p_small(self) -> float | None:
-        """The p of two one-sided t-tests that the difference is below NEGLIGIBLE_BELOW in size (Schuirmann, A
-        comparison of the two one-sided tests procedure and the power approach, 1987). None for a single seed,
-        and where all differences are the same; but 0 where three or more are that small.
+        """The p of two one-sided t-tests that the difference is below NEGLIGIBLE_BELOW in size.
+
+        Schuirmann, A comparison of the two one-sided tests procedure and the power approach, 1987. None for a
+        single seed, and where all differences are the same; but 0 where three or more are that small.
         """
         if not self.sd:
             return 0.0 if self.n > 2 and abs(self.mean) < NEGLIGIBLE_BELOW else None
@@ -125,8 +126,10 @@ def _t_quantile(degrees: Any) -> Any:
 
 @dataclass(frozen=True)
 class Band:
-    """`summary` at each of X points. NaN where a number cannot be known: the mean of no values, the standard
-    deviation and the interval of fewer than two.
+    """`summary` at each of X points.
+
+    NaN where a number cannot be known: the mean of no values, the standard deviation and the interval of
+    fewer than two.
     """
 
     mean: Floats
@@ -173,7 +176,7 @@ class Randomised:
 def randomisation_test(
     a: Sequence[Counts], b: Sequence[Counts], *, rounds: int = ROUNDS, seed: int = 2000
 ) -> Randomised:
-    """Approximate randomisation over sentences: would the difference be as large on other text?
+    """Approximate randomisation over sentences, which tests whether the difference holds on other text.
 
     Tests the mean over seeds of score(a) - score(b); a[k] and b[k], each (sentences, k) of `sentence_counts`,
     were trained with the same seed. In each round a coin per sentence decides whether the two systems

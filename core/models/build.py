@@ -59,7 +59,7 @@ class BuiltEncoder:
 
 
 def load_tokenizers(config: RunConfig, corpus: Corpus) -> Tokenizers:
-    """Of an encoder over words, all forms of the corpus; else the encoder's own."""
+    """The tokenizers of an encoder: over words all forms of the corpus; else the encoder's own."""
     main: Tokenizer
     if reads_words(config.encoder):
         main = WordTokenizer(
@@ -81,7 +81,7 @@ def _subword_tokenizer(encoder: str) -> SubwordTokenizer:
 
 @lru_cache(maxsize=2)
 def _cached_tokenizer(source: str, signature: str) -> SubwordTokenizer:
-    """That of the last runs of this process, for as long as its files have the same signature."""
+    """The tokenizer of the last runs of this process, as long as its files have the same signature."""
     del signature  # part of the cache's key only
     return load_tokenizer(source)
 
@@ -97,8 +97,9 @@ def build_encoder(
     half: bool,
     device: torch.device,
 ) -> BuiltEncoder:
-    """The encoder of so many tasks. `sentences` and `text` are those that it trains on, `texts` the whole
-    texts of every split.
+    """The encoder of a run with this number of tasks.
+
+    `sentences` and `text` are the training data, `texts` the whole texts of every split.
 
     Raises MRNLabError where the encoder cannot be read or trained so.
     """
@@ -130,7 +131,7 @@ def _base_transformer(config: RunConfig, half: bool, device: torch.device) -> La
 def _frozen_features(
     base: LazyTransformer | None, tokenizers: Tokenizers, device: torch.device
 ) -> tuple[FeatureTables | None, FrozenFeatures | None]:
-    """The states that `base` computes once; what looks them up, where batches do not carry them."""
+    """The states that `base` computes once; and the module that looks them up, unless batches carry them."""
     if base is None:
         return None, None
     if tokenizers.context is not None:  # batches carry contextual vectors to the device
@@ -182,8 +183,9 @@ def _shared_layers(
 def _text_reading(
     config: RunConfig, known: Sequence[TextWindows], *, has_first: bool
 ) -> tuple[PooledBy, tuple[str, ...]]:
-    """What stands for a whole text, and notes on it. `has_first`: whether windows begin with a subword of the
-    frame whose state knows the whole text.
+    """The vector that represents a whole text, and notes on it.
+
+    `has_first`: whether windows begin with a subword of the frame whose state knows the whole text.
     """
     if not known:
         return "cls", ()

@@ -24,8 +24,10 @@ _FORBIDDEN = -1e30
 """Score of a forbidden move or label: exp gives 0, and unlike −∞ it never makes a NaN."""
 
 _SCALED_UP_TO = 100.0
-"""Largest logit plus largest transition for which messages are kept as scaled probabilities. They are then at
-least exp(−600), and float64 holds exp(−708)."""
+"""The limit of largest logit plus largest transition up to which messages are scaled probabilities.
+
+They are then at least exp(−600), and float64 holds exp(−708).
+"""
 
 _Scores = tuple[Tensor, Tensor, Tensor]
 """Transitions (C, C), start (C,) and end (C,)."""
@@ -243,7 +245,7 @@ def _messages(
 
 
 def _posteriors(before: Tensor, after: Tensor, chains: _Chains, scaled: bool) -> tuple[Tensor, Tensor]:
-    """Probability (n, C) of each label at each word, and what it was divided by (n, 1)."""
+    """Probability (n, C) of each label at each word, and its divisor (n, 1)."""
     forward, backward = before[chains.forward], after[chains.backward]
     if scaled:
         joint = forward * backward

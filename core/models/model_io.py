@@ -96,7 +96,7 @@ def saved_bytes(model: MultiTaskTagger) -> int:
 
 
 def restore(folder: Path, model: MultiTaskTagger, before: TrainedHeads | None = None) -> None:
-    """Put the weights saved in `folder` back into the model they came from, with what it was added to."""
+    """Load the weights saved in `folder` into the model they came from, with the heads it was added to."""
     if (folder / "encoder").is_dir():
         inner = inner_of(model.encoder)
         join_rows(inner)
@@ -106,8 +106,9 @@ def restore(folder: Path, model: MultiTaskTagger, before: TrainedHeads | None = 
 
 
 def restore_own(model: MultiTaskTagger, state: Mapping[str, Tensor]) -> None:
-    """Put back what `own_weights` gives. Raises ValueError where any is missing, or too many: a transformer
-    may be shared with other models.
+    """Put back the weights of `own_weights`.
+
+    Raises ValueError where any is missing, or too many: a transformer may be shared with other models.
     """
     if foreign := [name for name in state if not _is_own(name)]:
         raise ValueError(f"weights of the encoder do not belong there: {foreign[0]}")
@@ -146,9 +147,7 @@ def load(folder: Path) -> SavedTagger:
 def _load_encoder(
     config: RunConfig, folder: Path, context: ContextReader | None, tasks: int
 ) -> tuple[Encoder, Tokenizer]:
-    """The encoder of a checkpoint of so many tasks, without the checkpoint's `weights`, and what splits words
-    for it.
-    """
+    """The encoder of a checkpoint for this number of tasks, without its `weights`, and its tokenizers."""
     if reads_words(config.encoder):
         return load_word_encoder(config, folder, 0 if context is None else context.transformer.features)
     has_folder = (folder / "encoder").is_dir()
@@ -185,9 +184,7 @@ def inner_tokenizer(tokenizer: Tokenizer) -> Any:
 
 
 def save_encoder(tagger: SavedTagger, folder: Path) -> None:
-    """Write the transformer that the tagger reads, as encoder or as context, and its tokenizer as a
-    Transformers folder.
-    """
+    """Write the tagger's transformer (encoder or context) and its tokenizer as a Transformers folder."""
     context = tagger.context
     encoder, tokenizer = (
         (tagger.model.encoder, tagger.tokenizer)

@@ -48,14 +48,15 @@ class SavedTagger:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of its answers should know, a sentence each."""
+        """Notes that a reader of its answers should know, a sentence each."""
         inputs = [part for part in self.model.modules() if isinstance(part, WordInputs)]
         return tuple(part.note for part in inputs if part.note is not None)
 
     @torch.inference_mode()
     def tag(self, sentences: Sequence[Sequence[str]], top: int = 3) -> list[TaggedSentence]:
-        """The labels of every word by the tasks on words, and the answers of the tasks on sentences, with the
-        `top` most probable labels of each.
+        """The labels of every word by the tasks on words, and the answers of the tasks on sentences.
+
+        Each has the `top` most probable labels.
         """
         tokens = [tuple(sentence) for sentence in sentences]
         of_words, of_sentences = self._tasks("words"), self._tasks("sentence")
@@ -92,7 +93,7 @@ class SavedTagger:
 
     @torch.inference_mode()
     def answer(self, texts: Sequence[tuple[str, str | None]], top: int = 10) -> list[dict[str, TextAnswer]]:
-        """What the tasks on whole texts say of each text, and those on pairs of each pair.
+        """The answers of the tasks on whole texts for each text, and of the tasks on pairs for each pair.
 
         Tasks on a text answer for the first text of a pair, and tasks on sentences take it for one. Of labels
         the `top` most probable ones.
@@ -151,8 +152,10 @@ class SavedTagger:
     def _best(
         self, text: EncodedText, batches: Batches, tasks: Mapping[str, int], top: int
     ) -> dict[str, tuple[Tensor, Tensor]]:
-        """By task the probabilities and numbers (N, top) of the best labels of each word or text; of numbers
-        these themselves. Never all labels' of a whole text. `tasks` have their numbers in the model.
+        """By task the probabilities and numbers (N, top) of the best labels of each word or text.
+
+        Of numbers it has the numbers themselves. Labels of whole texts are never all kept. `tasks` have their
+        numbers in the model.
         """
         count = len(text.firsts)
         best = {

@@ -114,7 +114,7 @@ def locate(encoder: str) -> str:
 
 
 def local_copy(encoder: str) -> Path | None:
-    """The folder under MRNLAB_MODELS that stands for this encoder of the Hub, if there is one."""
+    """The folder under MRNLAB_MODELS that replaces this encoder of the Hub, if there is one."""
     name, models = base_name(encoder), models_dir()
     spec = ENCODERS.get(name)
     if models is None or spec is None or spec.source.startswith("package:"):
@@ -178,7 +178,9 @@ def _sha256(path: Path, size: int, changed: int) -> str:
 
 
 def _file(source: str, name: str) -> Path | None:
-    """That file of an encoder, `source` as `locate` gives it: in its folder, or downloaded from the Hub.
+    """The file of this name of an encoder, in its folder or downloaded from the Hub.
+
+    `source` is the result of `locate`.
 
     None where it is not on this machine. Raises ValueError for an impossible Hub id.
     """
@@ -266,8 +268,9 @@ def left_to_right_note(encoder: str) -> str:
 
 
 def is_left_to_right(encoder: str) -> bool:
-    """Whether an encoder reads left to right, by its config.json; of one that was not downloaded yet, and of
-    a type that is not known here, only training finds out.
+    """Whether an encoder reads left to right, by its config.json.
+
+    Of one that is not downloaded, and of an unknown type, only training finds out.
     """
     if reads_words(encoder):
         return False
@@ -277,8 +280,9 @@ def is_left_to_right(encoder: str) -> bool:
 
 
 def check_training(config: RunConfig) -> None:
-    """Raise ConfigError where a run trains last layers that its encoder does not have, by its config.json; of
-    an encoder that was not downloaded yet this is not known.
+    """Raise ConfigError where a run trains last layers that its encoder does not have, by its config.json.
+
+    Of an encoder that is not downloaded the layers are not known.
     """
     if not config.top_layer_count:
         return
@@ -290,8 +294,9 @@ def check_training(config: RunConfig) -> None:
 
 
 def check_top(top: int, model_type: str, layers: int) -> None:
-    """Raise ConfigError where so many last layers cannot be trained by themselves: of `layers`, 0 where they
-    are not laid out as BERT's.
+    """Raise ConfigError where this number of last layers cannot be trained by themselves.
+
+    `layers` is their number, 0 where they are not laid out as BERT's.
     """
     if not layers:
         raise ConfigError(

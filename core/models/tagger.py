@@ -120,7 +120,7 @@ class MultiTaskTagger(nn.Module):
         return len(self._outputs)
 
     def forward(self, batch: Batch) -> Tensor:
-        """Logits (n, r) of the batch's n words: side by side those of stacked tasks, then those of pairs."""
+        """Logits (n, r) of the batch's n words: the stacked tasks' side by side, then the pairs'."""
         # The item of a sentence as a whole is its first subword: the states of words hold that of [CLS] too.
         has_all_vectors = batch.has_mixed_windows and self.pooled_by == "cls" and self.pairs is None
         if batch.texts is None or batch.pairs is None or has_all_vectors:
@@ -142,8 +142,9 @@ class MultiTaskTagger(nn.Module):
         return torch.cat([logits, everywhere], dim=1)
 
     def losses(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Summed loss L_t of each task (T,): cross-entropy, the negative log-likelihood of a CRF's sequences,
-        or squared error; and the number of labelled words it is summed over (T,).
+        """Summed loss L_t of each task (T,), and the number of labelled words it is summed over (T,).
+
+        It is cross-entropy, the negative log-likelihood of a CRF's sequences, or squared error.
         """
         sums = [
             output.loss(task_logits, task, batch)
@@ -169,8 +170,9 @@ class MultiTaskTagger(nn.Module):
         ]
 
     def _split(self, logits: Tensor) -> list[Tensor]:
-        """The logits (n, C_t) of each task. At once: the gradient is then put together once, and not added up
-        from a slice per task.
+        """The logits (n, C_t) of each task, split at once.
+
+        The gradient is then put together once, and not added up from a slice per task.
         """
         parts = torch.split(logits, self._sizes, dim=1)
         return [parts[place] for place in self._places]
@@ -185,8 +187,9 @@ def make_tagger(
     init: str = "zeros",
     dropout: float = 0.0,
 ) -> MultiTaskTagger:
-    """The model of a run's tasks over an encoder. The run is one that can be trained on such tasks
-    (`core.training.trainable`).
+    """The model of a run's tasks over an encoder.
+
+    The run can be trained on these tasks (`core.training.trainable`).
     """
     apart = [config.pair_encoding == "apart" and task.kind.reads == "pair" for task in tasks]
     stack = [task for task, is_apart in zip(tasks, apart, strict=True) if not is_apart]

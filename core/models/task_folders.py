@@ -14,20 +14,24 @@ from core.models.encoders.task_embedding import TaskEmbeddedTransformer
 from core.models.model_io import inner_of, inner_tokenizer
 from core.models.saved_tagger import SavedTagger
 from core.registry import reads_words
-from core.tasks import KINDS, Kind
+from core.tasks import KINDS, TaskKind
 from core.wording import all_of
 
 _SMALL = 2.0**-14
-"""How far the layer before the classifier of a whole text shrinks its input. Its tanh is then the identity
-but for a share of (x · 2⁻¹⁴)² / 3, less than float32 rounds for |x| < 9; a power of two changes no digit.
+"""The factor by which the layer before the classifier of a whole text shrinks its input.
+
+Its tanh is then the identity but for a share of (x · 2⁻¹⁴)² / 3, less than float32 rounds for |x| < 9; a
+power of two changes no digit.
 """
 
 
 def save_task_folders(
     tagger: SavedTagger, folders: Mapping[str, Path], facts: Mapping[str, object]
 ) -> str | None:
-    """Write each named task as a folder for Transformers: the encoder with the task's rows of the heads,
-    config with labels, tokenizer. Task embeddings become a part of its biases.
+    """Write each named task as a folder for Transformers.
+
+    It has the encoder with the task's rows of the heads, a config with labels, and the tokenizer. Task
+    embeddings become a part of its biases.
 
     Tasks on words are for `AutoModelForTokenClassification`, tasks on whole texts and on pairs that are read
     together for `AutoModelForSequenceClassification`. `facts` go into each config under `mrnlab`, beside what
@@ -46,8 +50,8 @@ def save_task_folders(
     return " ".join(sentences) or None
 
 
-def _lack(tagger: SavedTagger, kind: Kind) -> str:
-    """Why no class of Transformers computes what this tagger does for such a task; empty where one may."""
+def _lack(tagger: SavedTagger, kind: TaskKind) -> str:
+    """Why no class of Transformers computes this tagger's task of this kind; empty where one may."""
     encoder = tagger.model.encoder
     of_words = kind.reads == "words"
     kept = isinstance(encoder, TaskEmbeddedTransformer) and not encoder.folds
@@ -68,12 +72,12 @@ def _lack(tagger: SavedTagger, kind: Kind) -> str:
     return ""
 
 
-def _classification(kind: Kind) -> str:
+def _classification(kind: TaskKind) -> str:
     return "token classification" if kind.reads == "words" else "text classification"
 
 
 def _save_task(tagger: SavedTagger, task: str, folder: Path, facts: Mapping[str, object]) -> str:
-    """Why the class of Transformers does not compute what this tagger does; empty where it is written."""
+    """Why the class of Transformers does not compute the tagger's task; empty where it is written."""
     import transformers
 
     encoder, kind = tagger.model.encoder, KINDS[tagger.schemes[task]]
@@ -111,9 +115,9 @@ def _save_task(tagger: SavedTagger, task: str, folder: Path, facts: Mapping[str,
 
 
 def _config(
-    tagger: SavedTagger, task: str, encoder_config: Any, kind: Kind, facts: Mapping[str, object]
+    tagger: SavedTagger, task: str, encoder_config: Any, kind: TaskKind, facts: Mapping[str, object]
 ) -> Any:
-    """The config of the encoder with the labels of the task and what a reader must know."""
+    """The config of the encoder with the labels of the task and notes for a reader."""
     from transformers import AutoConfig
 
     config = AutoConfig.for_model(**encoder_config.to_dict())
@@ -142,8 +146,9 @@ def _problem(
     bias: Tensor,
     set_head: Callable[[Any, Tensor, Tensor], str],
 ) -> str:
-    """Puts the weights into a model of Transformers; what is wrong with that, or with what it then computes,
-    else nothing.
+    """Puts the weights into a model of Transformers; returns the problem, empty where there is none.
+
+    A model that computes other outputs is a problem too.
     """
     encoder = getattr(model, model.base_model_prefix)
     missing, _ = encoder.load_state_dict(encoder_state, strict=False)

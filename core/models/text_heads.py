@@ -1,4 +1,4 @@
-"""What stands above the encoder for whole texts: one vector for a text, heads over pairs, loss of numbers."""
+"""The layers above the encoder for whole texts: one vector for a text, heads over pairs, loss of numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from core.encoding.batches import IGNORED, Batch
 from core.models.crf import LinearChain
 from core.models.encoders.fast_bert import Dropout
 from core.models.encoders.transformer import PooledBy
-from core.tasks import KINDS, Kind
+from core.tasks import KINDS, TaskKind
 
 
 def pooled(states: Tensor, batch: Batch, by: PooledBy) -> Tensor:
@@ -30,14 +30,14 @@ def pooled(states: Tensor, batch: Batch, by: PooledBy) -> Tensor:
 
 @dataclass(frozen=True)
 class HeadTask:
-    """What a head must know of its task: its kind's stored name, its labels, the scale of its numbers."""
+    """The facts of a task that a head needs: its kind's stored name, its labels, the scale of its numbers."""
 
     scheme: str
     labels: Sequence[str]
     scale: tuple[float, float] | None = None
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> TaskKind:
         return KINDS[self.scheme]
 
 
@@ -125,8 +125,9 @@ class LabelOutput:
 
 @dataclass(frozen=True, eq=False)
 class ChainOutput:
-    """A CRF: the negative log-likelihood of a sentence's labels, and their best sequence. A whole text is no
-    word of a sequence: its answer and its probabilities are 0.
+    """A CRF: the negative log-likelihood of a sentence's labels, and their best sequence.
+
+    A whole text is no word of a sequence: its answer and its probabilities are 0.
     """
 
     chain: LinearChain

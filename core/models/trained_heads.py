@@ -67,18 +67,20 @@ class TrainedHeads:
         return torch.split(whole, [len(labels) for labels in self.labels])
 
     def joined(self, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The weights of both runs, from those of the new one."""
+        """The weights of both runs, from the new run's weights."""
         import torch
 
         return dict(state) | {name: torch.cat([self._state[name], state[name]]) for name in _HEADS}
 
     def parted(self, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The weights of the new run, from those of both."""
+        """The weights of the new run, from the weights of both."""
         return dict(state) | {name: state[name][len(self.weight) :] for name in _HEADS}
 
 
 def trained_heads(config: RunConfig) -> TrainedHeads | None:
-    """Those that the run's task is added to; None where it is added to none. Weights are read later.
+    """The trained heads that the run's task is added to; None where it is added to none.
+
+    Their weights are read later.
 
     Raises ConfigError where there are none, or this run's task cannot stand beside them.
     """

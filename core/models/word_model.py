@@ -54,7 +54,7 @@ def word_encoder(
 
 
 def save_inventory(folder: Path, model: nn.Module) -> None:
-    """Write what the rows of the model's word inputs are, where it has such."""
+    """Write the inventory of the model's word inputs, where it has any."""
     for part in model.modules():
         if isinstance(part, WordInputs):
             document = vars(part.inventory) | {"dimension": part.trained.shape[1]}
@@ -78,8 +78,10 @@ class ContextReader:
 
 
 def load_context(config: RunConfig, folder: Path) -> ContextReader | None:
-    """What reads the context of a checkpoint's run, where it has one: the transformer that an export has put
-    into the folder, or else the one it was trained with. Raises EncoderError.
+    """The context encoder of a checkpoint's run, where it has one.
+
+    It is the transformer that an export has put into the folder, or else the one it was trained with. Raises
+    EncoderError.
     """
     if config.context_encoder is None:
         return None
@@ -122,6 +124,6 @@ def _inputs(
 
 
 def _above(config: RunConfig, inputs: WordInputs) -> StackedBiLSTM | Dense:
-    """All that stands between word inputs and heads."""
+    """All layers between word inputs and heads."""
     stack, shared, own = word_stack(config, inputs), config.shared_dense or 0, config.task_dense or 0
     return Dense(stack, shared, own, len(config.tasks)) if shared or own else stack

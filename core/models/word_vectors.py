@@ -92,8 +92,9 @@ def check_vectors(name: str) -> None:
 
 
 def read_vectors(name: str, is_needed: Callable[[str], bool]) -> WordVectors:
-    """The vectors of the needed words, in the order of the file; of a word that stands there twice, the
-    first. The memory it takes is that of these words, however large the file is.
+    """The vectors of the needed words, in the order of the file; a word that occurs twice has the first.
+
+    The memory it takes is for these words alone, however large the file is.
 
     Reads the text formats of GloVe (a word and its numbers on each line, apart by spaces or tabs) and of
     word2vec (the same below a line with the numbers of words and of dimensions), gzip too. Raises ConfigError
@@ -117,8 +118,9 @@ def read_vectors(name: str, is_needed: Callable[[str], bool]) -> WordVectors:
 
 @lru_cache(maxsize=1)
 def _packaged(path: Path) -> tuple[tuple[str, ...], NDArray[np.float32]]:
-    """All words of a file of the package and their vectors: run after run looks some up, and so does the Tag
-    page while a reader types.
+    """All words of a file of the package and their vectors, cached.
+
+    Run after run looks some up, and so does the Tag page while a reader types.
     """
     words, rows = zip(*((word, numbers) for _, word, numbers in _entries(path)), strict=True)
     table = np.array(b" ".join(rows).split(b" "), dtype=np.float32).reshape(len(words), -1)
@@ -183,7 +185,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Raises ConfigError where the disk, or what was packed, cannot be read."""
+    """Raises ConfigError where the disk or the packed vectors cannot be read."""
     try:
         yield
     except (OSError, EOFError, zlib.error) as error:

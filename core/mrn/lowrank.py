@@ -85,7 +85,7 @@ class LowRankCovariance:
         return value
 
     def _variances(self) -> tuple[Tensor, int]:
-        """The variances along F's min(D, r) directions, and how many others there are: those have a."""
+        """The variances along F's min(D, r) directions, and the number of others, with variance a."""
         size, rank = self.factor.shape
         narrow = self.factor if rank < size else self.factor.T
         values = torch.linalg.eigvalsh(narrow.T @ narrow).clamp_min(0) + self.diagonal

@@ -1,4 +1,4 @@
-"""A task that is added to T trained ones: what the tensor normal predicts of its head, given theirs.
+"""A task that is added to T trained ones: the tensor normal's prediction of its head, given theirs.
 
 | symbol | shape       | meaning                                                                       |
 |--------|-------------|-------------------------------------------------------------------------------|
@@ -51,8 +51,10 @@ _SETTLED = 1e-10
 def soft_counts(
     names: Sequence[str], labels: Sequence[Sequence[str]], together: Sequence[Matrix], seen: Matrix
 ) -> LabelCounts:
-    """How often the new labels stand where trained heads see theirs. `together` (C, C_t) sums their
-    probabilities on the words of each new label, `seen` (C,) counts these words. The new task is the last.
+    """How often the new labels occur where trained heads predict theirs.
+
+    `together` (C, C_t) sums their probabilities on the words of each new label, `seen` (C,) counts these
+    words. The new task is the last.
     """
     counts = LabelCounts(tuple(names), tuple(map(tuple, labels)), np.zeros((0, 0)))
     *trained, new = counts.slices

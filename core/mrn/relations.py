@@ -1,4 +1,4 @@
-"""What MRN learned at one step: the three covariances, small enough to store. Needs no torch."""
+"""The relations that MRN learned at one step: three covariances, small enough to store. Needs no torch."""
 
 from __future__ import annotations
 
@@ -91,8 +91,9 @@ def related_tasks(facts: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def task_groups(facts: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
-    """The related tasks of a run's stored facts in groups, in their order: relations are learned within a
-    group only.
+    """The related tasks of a run's stored facts in groups, in their order.
+
+    Relations are learned within a group only.
 
     Two tasks share rows (`meet`) where both have weights in a general row. Between tasks that share none,
     directly or through others, Ω_task and the blocks of Ω_label stay exactly zero: their scatters are zero

@@ -13,7 +13,7 @@ from core.errors import NotOwner, RunNotFound, TrainingError
 from core.paths import checkpoint_dir
 from core.recording.heartbeat import DUE_IN_S, Heartbeat, StopSignal
 from core.recording.owner import this_process
-from core.recording.placed import placed, trained_here
+from core.recording.resolve import resolve_base_run, with_absolute_paths
 from core.recording.sink import StoreSink
 from core.records import Event, Sink
 from core.store import ErrorInfo, Owner, RunState, Store
@@ -31,8 +31,8 @@ def train_here(store: Store, config: RunConfig, watch: Sink, folder: Path | None
 
     from core.training.trainer import train
 
-    config = placed(config)
-    as_trained = trained_here(store, config)
+    config = with_absolute_paths(config)
+    as_trained = resolve_base_run(store, config)
     corpus = prepare(config)  # before the run is queued: bad data leave none behind
     owner, stop = this_process(), StopSignal()
     run_id = _claimed(store, config, owner)

@@ -14,7 +14,7 @@ from core.store.records import Owner
 
 
 def hostname() -> str:
-    """What this machine is called; workers are drained by it."""
+    """The name of this machine, by which workers are drained."""
     return socket.gethostname()
 
 

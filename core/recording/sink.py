@@ -19,8 +19,9 @@ _PATIENCE_S = 60.0  # a server restarts, a disk is tidied
 
 
 class StoreSink:
-    """A sink that buffers events and writes them in one transaction about every half second, the first step
-    at once.
+    """A sink that buffers events and writes them in one transaction about every half second.
+
+    The first step is written at once.
 
     Used as a context: leaving it writes what is left. Where a batch cannot be written after bounded
     retries, the next event (or leaving) raises StoreError, so that the run fails instead of going on
@@ -93,7 +94,7 @@ class StoreSink:
                 return
 
     def _flush(self) -> None:
-        """Writes what is buffered, with bounded retries. Sets `_failure` where that is in vain."""
+        """Writes the buffered events, with bounded retries. Sets `_failure` where all of them fail."""
         with self._writing:  # events are recorded in order
             if self._failure is not None:
                 return

@@ -1,4 +1,4 @@
-"""The store: runs and what they record. The only place with SQL."""
+"""The store of runs and their records. The only place with SQL."""
 
 from core.store.backup import back_up as back_up
 from core.store.records import ACTIVE as ACTIVE

@@ -16,7 +16,7 @@ from core.store.store import Store
 
 @dataclass(frozen=True)
 class Backup:
-    """What was copied, and where to; `size` is in bytes."""
+    """The result of a backup: the copied store and the copy; `size` is in bytes."""
 
     file: Path
     runs: int

@@ -43,7 +43,7 @@ def retried(
     sleep: Callable[[float], object] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> _T:
-    """What `act` returns, tried again for so long where it raises StoreError.
+    """The result of `act`, retried for this many seconds where it raises StoreError.
 
     Not where it raises StoreReplaced: such a store does not come back.
     """

@@ -1,4 +1,4 @@
-"""URLs, engines and database errors: what many processes on one SQLite file, or on PostgreSQL, need.
+"""URLs, engines and database errors, for many processes on one SQLite file or on PostgreSQL.
 
 SQLite before 3.51.3 can lose commits in WAL mode when two connections write and checkpoint at the same
 moment (sqlite.org/wal.html#walresetbug), so WAL is used only where the library has the fix.
@@ -177,7 +177,7 @@ def _begin_sqlite(connection: Connection) -> None:
 
 @dataclass(frozen=True)
 class _Fault:
-    """What a database's error means: the words after the store's name, and the error that says so."""
+    """The meaning of a database's error: the words after the store's name, and the error to raise."""
 
     words: str
     error: type[StoreError] = StoreError

@@ -26,8 +26,10 @@ KEPT = (*_KEPT, *_KEPT_TIMES)
 
 @dataclass(frozen=True)
 class RunRecord:
-    """All that the store knows of a run. `predictions`: (split, task) → gold and predicted labels;
-    `snapshots`: the covariances as the store packs them (`core.store.snapshot_codec`), by column.
+    """The whole record of a run in the store.
+
+    `predictions`: (split, task) → gold and predicted labels; `snapshots`: the covariances as the store packs
+    them (`core.store.snapshot_codec`), by column.
     """
 
     run: Run

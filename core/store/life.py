@@ -57,8 +57,9 @@ class Life(Database):
     def _move(
         self, connection: Connection, run_id: int, to: RunState, message: str, values: Mapping[str, Any]
     ) -> None:
-        """Moves a run and adds the move to its history. Raises RunNotFound, and IllegalMove where MOVES
-        forbids it.
+        """Moves a run and adds the move to its history.
+
+        Raises RunNotFound, and IllegalMove where MOVES forbids it.
         """
         sources = [state.value for state, moves in MOVES.items() if to in moves]
         values = {"state": to.value, **values}
@@ -107,7 +108,7 @@ class Life(Database):
         self._record(run_id, None, {"checkpoint": checkpoint})
 
     def set_facts(self, run_id: int, known: RunFacts, owner: Owner | None = None) -> None:
-        """What is known when training begins. Raises as `set_progress`."""
+        """Stores the facts that are known when training begins. Raises as `set_progress`."""
         text = json.dumps(dataclasses.asdict(known), ensure_ascii=False)
         with self.transaction() as connection:
             self._record(run_id, owner, {"total_steps": known.total_steps})

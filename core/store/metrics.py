@@ -25,13 +25,15 @@ _Point = tuple[MetricKey, int, float, float, float]
 
 
 class Metrics(Database):
-    """The metrics of runs. Training metrics have the split `train`, those of an epoch's end `dev`."""
+    """The metrics of runs. Training metrics have the split `train`, metrics of an epoch's end `dev`."""
 
     def add_metrics(
         self, run_id: int, rows: Sequence[StepMetrics | EpochMetrics], owner: Owner | None = None
     ) -> None:
-        """Writes a batch in one transaction. A (key, step) already there keeps its value, so a batch whose
-        acknowledgement was lost can be written again.
+        """Writes a batch in one transaction.
+
+        A (key, step) already there keeps its value, so a batch whose acknowledgement was lost can be written
+        again.
 
         Raises RunNotFound, and NotOwner where `owner` is given and no longer trains the run.
         """
@@ -101,7 +103,7 @@ class Metrics(Database):
         return sorted(keys_with_rows)
 
     def metrics(self, run_ids: Collection[int], key: MetricKey, after_step: int = -1) -> list[MetricSeries]:
-        """That curve of each run, from the step after `after_step` on; runs without such a row are left out.
+        """The curve of each run, from the step after `after_step` on; runs without rows of it are left out.
 
         In the order of `run_ids`.
         """

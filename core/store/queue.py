@@ -1,4 +1,4 @@
-"""The queue: which run is claimed next, what holds it back (a pause, a drained machine), and what goes on."""
+"""The queue: the next run to claim, the pause and drained machines that hold runs back, and counts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TAKE = (
 
 
 class Queue(Database):
-    """Claims, priorities, pauses and drained machines; and counts of what goes on."""
+    """Claims, priorities, pauses and drained machines; and counts of waiting and active runs."""
 
     @contextmanager
     def queueing_alone(self) -> Iterator[None]:
@@ -131,7 +131,7 @@ class Queue(Database):
             return connection.scalar(statement) or 0
 
     def pause_queue(self) -> None:
-        """Lets no worker claim a run from now on; what is being trained goes on. Twice is no error."""
+        """Lets no worker claim a run from now on; running ones continue. A second call changes nothing."""
         self._set(_PAUSED)
 
     def unpause_queue(self) -> None:
@@ -158,7 +158,7 @@ class Queue(Database):
         return self._times(_DRAINED)
 
     def evicted(self, host: str) -> bool:
-        """Whether workers on that machine shall hand back even what they train."""
+        """Whether workers on this machine must hand back even the runs that they train."""
         statement = select(settings.c.value).where(settings.c.name == _DRAINED + host)
         with self.transaction(write=False) as connection:
             return connection.scalar(statement) == _NOW
@@ -172,7 +172,7 @@ class Queue(Database):
         return self._times(_SCHEDULER).get(name)
 
     def _set(self, name: str, value: str = "") -> None:
-        """Sets it now; without a value, what is set already keeps its time."""
+        """Sets the value now; without a value, an earlier setting keeps its time."""
         row = {"name": name, "value": value, "changed_at": self.now()}
         with self.transaction() as connection:
             self.insert(connection, settings, [row], replace=bool(value))

@@ -1,4 +1,4 @@
-"""What the store gives back: frozen values, never database rows. Needs neither SQLAlchemy nor torch."""
+"""The values that the store returns: frozen, never database rows. Needs neither SQLAlchemy nor torch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RunState(StrEnum):
 
     @property
     def word(self) -> str:
-        """What people read; the stored values of a stop are older."""
+        """The word for people; the stored values of a stop are older."""
         return {"cancelling": "stopping", "cancelled": "stopped"}.get(self.value, self.value)
 
 
@@ -70,7 +70,7 @@ class Owner:
 
 @dataclass(frozen=True)
 class ErrorInfo:
-    """Why a run failed: what to tell the researcher, and the details for the fold."""
+    """The failure of a run: the message for the researcher, and the details below it."""
 
     type: str
     message: str
@@ -94,9 +94,10 @@ class ErrorInfo:
 
 @dataclass(frozen=True)
 class Conditions:
-    """What a run's scores depend on beside its description, as its facts have it: the hash of its corpus's
-    text, and the precision and the alignment that `auto` stood for. None where the facts do not say;
-    `problem` is why they cannot be read (`Run.facts_problem`).
+    """The conditions of a run's scores beside its description, from its facts.
+
+    They are the hash of its corpus's text, and the precision and the alignment that `auto` chose. None where
+    the facts lack them; `problem` is why they cannot be read (`Run.facts_problem`).
     """
 
     text: str | None = None
@@ -140,8 +141,10 @@ class Run:
     keywords: tuple[str, ...] = ()
     """Normalised (`core.store.runs.normal_keyword`) and sorted."""
     config_problem: str | None = None
-    """Why the stored description no longer holds (written by another version, say). `config` then shows what
-    could be read of it (`RunConfig.unchecked`), and the run cannot be trained."""
+    """The reason why the stored description no longer holds, for example that another version wrote it.
+
+    `config` then has the readable fields (`RunConfig.unchecked`), and the run cannot be trained.
+    """
     stored_config: str | None = None
     """The description as it is stored, where it no longer holds."""
     facts_problem: str | None = None
@@ -153,7 +156,7 @@ class Run:
     waiting_for: str | None = None
     """Why a queued run does not start yet, in words, where another scheduler places it."""
     engine_job: str | None = None
-    """What that scheduler calls it."""
+    """The scheduler's name for the run."""
     saved_step: int | None = None
     """The step of the newest training state on disk, from which it would resume."""
 
@@ -164,8 +167,9 @@ class Run:
 
     @property
     def description(self) -> Mapping[str, Any]:
-        """Every field of the run's description by its public name, as JSON has it. Of a description that no
-        longer holds, what is stored.
+        """Every field of the run's description by its public name, as in JSON.
+
+        The stored text of a description that no longer holds.
         """
         if self.stored_config is None:
             return self.config.values()

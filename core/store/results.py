@@ -1,4 +1,4 @@
-"""What a run leaves behind besides curves: scores, predictions, and snapshots of the covariances."""
+"""The results of a run besides curves: scores, predictions, and snapshots of the covariances."""
 
 from __future__ import annotations
 
@@ -107,8 +107,9 @@ class Results(Database):
             return {run_id: float(mean) for run_id, mean in rows if mean is not None}
 
     def configuration_scores(self, split: str, task: str) -> dict[tuple[str, bool], float]:
-        """The mean score of each configuration's runs on this split of this task: by `configuration_id`, and
-        apart for archived runs.
+        """The mean score of each configuration's runs on this split of this task, by `configuration_id`.
+
+        Archived runs are apart.
         """
         key = (runs.c.configuration_id, runs.c.archived_at.is_not(None))
         statement = select(*key, func.avg(scores.c.score)).join(runs, runs.c.id == scores.c.run_id)
@@ -135,7 +136,7 @@ class Results(Database):
         return {name: (_unpacked(gold), _unpacked(predicted)) for name, gold, predicted in rows}
 
     def add_snapshot(self, run_id: int, snapshot: Snapshot, owner: Owner | None = None) -> None:
-        """The covariances at one step, replacing those of the same step. Raises as `add_result`."""
+        """Stores the covariances at one step, replacing earlier ones of the step. Raises as `add_result`."""
         row = {"run_id": run_id, "step": snapshot.step, "epoch": float(snapshot.epoch)}
         row |= encode(snapshot.relations)
         with self.transaction() as connection:
@@ -163,7 +164,7 @@ class Results(Database):
 
 
 def score_row(score: TaskScore) -> dict[str, Any]:
-    """The columns of a score; what is undefined is None."""
+    """The columns of a score; undefined values are None."""
     row = {name: getattr(score, name) for name in ("task", "score_name", "tokens")}
     report = json.dumps(score.report, ensure_ascii=False)
     return row | {"score": score.score if score.is_defined else None, "report": report}

@@ -139,8 +139,9 @@ class Runs(Database):
     def runs_of(
         self, configurations: Collection[str], states: Collection[RunState] | None = None
     ) -> list[Run]:
-        """The runs of these configurations (by `configuration_id`) that are not archived, newest first,
-        without their facts.
+        """The runs of these configurations (by `configuration_id`) that are not archived, newest first.
+
+        They come without their facts.
         """
         heads = _heads(states).where(runs.c.archived_at.is_(None))
         parts = [heads.where(runs.c.configuration_id.in_(chunk)) for chunk in in_chunks(configurations)]
@@ -173,8 +174,9 @@ class Runs(Database):
         ]
 
     def conditions(self, listed: Iterable[Run]) -> dict[int, Conditions]:
-        """What the facts of these runs say of text, precision and alignment, by run; runs without facts are
-        left out.
+        """The text, precision and alignment in the facts of these runs, by run.
+
+        Runs without facts are left out.
 
         A run that learned, or dealt sentences to, features of CoNLL-U before sentences without any counted
         has the text `old-` and the hash, which leaves features out.
@@ -310,7 +312,7 @@ _NAMED_FACTS = ("feats_sentences", *_CONDITIONS)
 def _some_facts(
     connection: Connection, ids: Sequence[int]
 ) -> Iterator[tuple[int, Sequence[str | None], str | None]]:
-    """Of these runs the texts among their facts that _NAMED_FACTS names, and why the facts cannot be read.
+    """The facts of these runs that _NAMED_FACTS names, as text, and the reason why any cannot be read.
 
     The database extracts them, for facts may be megabytes; what it does not take for JSON is read here.
     """

@@ -103,15 +103,16 @@ class Result:
     outcomes: tuple[Outcome, ...]
 
     def outcome(self, method: str) -> Outcome:
-        """That method's. Raises KeyError."""
+        """The outcome of the method. Raises KeyError."""
         return {outcome.method.name: outcome for outcome in self.outcomes}[method]
 
 
 def analyse(
     setting_runs: SettingRuns, dev: DevScores, test: FinalScores, failed: Collection[RunConfig] = frozenset()
 ) -> Result:
-    """The setting as far as it is known: dev alone chooses candidates, which are then read off the test
-    sentences.
+    """The analysis of the setting as far as it is known.
+
+    Dev alone chooses candidates; their scores are then read on the test sentences.
 
     The p-values of differences on a target are corrected over the methods.
     """
@@ -226,7 +227,7 @@ def _by_seed(
 
 @dataclass(frozen=True)
 class TableView:
-    """A published table with our figures: a row per model under a paradigm, such as `BERT (STL)`.
+    """A published table with our figures: a row per model under a paradigm, for example `BERT (STL)`.
 
     `paper` has the title, and the rows that stand in the table as reported. `tasks` has MEAN last where these
     have it.

@@ -1,4 +1,4 @@
-"""What a setting of a study says, in words."""
+"""The answer of a setting of a study, in words."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from core.wording import all_of, plural
 
 
 def answer(result: Result) -> str:
-    """Which methods are higher or lower in the mean over tasks (plain text): than the reference, and than the
-    method that they change in one thing.
+    """The methods that are higher or lower in the mean over tasks than the reference (plain text).
+
+    They are also compared with the method that they change in one field.
     """
     reference = result.outcome(result.reference).method.title
     compared = {

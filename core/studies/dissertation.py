@@ -116,7 +116,7 @@ def over(encoder: str | None = None, encoder_training: str = FULL) -> Study:
 
 
 def _sample() -> Sample:
-    """What the prior adds in tables 1 and 2."""
+    """The differences that the prior adds in tables 1 and 2."""
     rows: dict[str, dict[str, tuple[float, None, None, str]]] = {}
     for table in TABLES:
         means = {(cell.encoder, cell.paradigm, cell.task): cell.mean for cell in table.cells()}
@@ -162,7 +162,7 @@ def _setting(table: PaperTable, encoder: str, encoder_training: str, suffix: str
 
 
 def _model(base: Mapping[str, Any]) -> str:
-    """The encoder as the paper calls it, with what sets its row apart."""
+    """The encoder by its name in the paper, with the mark that sets its row apart."""
     name = base_name(base["encoder"])
     model = _MODELS.get(name, PurePath(name).name)
     if has_bilstm(base["encoder"]):

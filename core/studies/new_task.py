@@ -1,4 +1,4 @@
-"""What does a task gain from heads that are trained already, when it has few sentences of its own?
+"""A study of the gain that a task with few sentences has from heads that are already trained.
 
 The base run learns tasks from 400 sentences of each corpus over frozen MiniLM, its heads drawn to zero. The
 new task is added to it from 10 to 500 sentences. Test sentences and base are the same in all methods.
@@ -61,7 +61,7 @@ def _sampled(corpora: str, train: int) -> str:
 
 
 def _pooled(base: Mapping[str, Any]) -> Candidates:
-    """All tasks from the start, labels of equal name in one row: the new sentences and those of the base."""
+    """All tasks from the start, labels of equal name in one row: the new sentences and the base's."""
     corpora, _, sizes = base["corpus"].partition("?train=")
     new, _, rest = sizes.partition("&")
     train = ",".join([new, *[str(_OLD)] * corpora.count("+")])

@@ -13,8 +13,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from core.corpora.derived import recipe
-from core.corpora.derived.kinds import Apart
+from core.corpora.derived import derivation
+from core.corpora.derived.recipes import Apart
 from core.corpora.derived.simulated import Simulated
 from core.evaluation.comparison import HIGHER
 from core.studies.study import (
@@ -43,27 +43,27 @@ def _weighted(weights: Iterable[float]) -> Candidates:
 
 def _by_words(base: Mapping[str, Any]) -> Candidates:
     """Pooled with the weight of each word alike, whichever task's it is."""
-    kind, tasks = recipe(base["corpus"]).kind, len(base["tasks"])
-    if isinstance(kind, Apart):
-        return _weighted(kind.tokens)
-    if not isinstance(kind, Simulated) or kind.tokens is None:
+    recipe, tasks = derivation(base["corpus"]).recipe, len(base["tasks"])
+    if isinstance(recipe, Apart):
+        return _weighted(recipe.tokens)
+    if not isinstance(recipe, Simulated) or recipe.tokens is None:
         raise ValueError(f"{base['corpus']} does not say how many words its tasks have")
-    return _weighted((kind.tokens, *kind.samples * (tasks - 1)))
+    return _weighted((recipe.tokens, *recipe.samples * (tasks - 1)))
 
 
 def _by_alpha(base: Mapping[str, Any]) -> Candidates:
     """Pooled with weights that no learner knows: the planted α of each task, 1 for the real one."""
-    kind = recipe(base["corpus"]).kind
-    if not isinstance(kind, Simulated):
+    recipe = derivation(base["corpus"]).recipe
+    if not isinstance(recipe, Simulated):
         raise ValueError(f"{base['corpus']} has no planted relations")
-    return _weighted((1.0, *kind.alpha))
+    return _weighted((1.0, *recipe.alpha))
 
 
 def _around(*lambdas: float, **fields: Any) -> Callable[[Mapping[str, Any]], Candidates]:
     """The relational prior with these λ beside simulated tasks, and with a tenth of each for POS tags."""
 
     def candidates(base: Mapping[str, Any]) -> Candidates:
-        is_real = isinstance(recipe(base["corpus"]).kind, Apart)
+        is_real = isinstance(derivation(base["corpus"]).recipe, Apart)
         values = [float(f"{value / 10:.0e}") if is_real else value for value in lambdas]
         correlations = fields.get("task_correlation", (0.0,))
         return tuple(

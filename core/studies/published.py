@@ -1,5 +1,6 @@
-"""Tables 1 to 3 of the MRN dissertation, and which of their figures may stand beside a run; tables 3 to 6 of
-the SC-LSTM paper; the results of TEA-BERT.
+"""Published tables of three papers, and the figures in them that may be compared with a run.
+
+Tables 1 to 3 of the MRN dissertation; tables 3 to 6 of the SC-LSTM paper; the results of TEA-BERT.
 
 The figures stand in `published.json`. The dissertation's are mean and standard deviation over 5 random
 starts, in percent; POS was scored by seqeval's F1 there, which reads `NNP` as a span. Those of the SC-LSTM
@@ -29,7 +30,7 @@ WITHIN, ABOVE, BELOW = "within ± SD", "above", "below"
 
 @dataclass(frozen=True)
 class Published:
-    """One cell of a published table, mean and SD in percent, and the row that it stands in."""
+    """One cell of a published table, mean and SD in percent, and its row."""
 
     table: int
     fraction: float
@@ -40,7 +41,7 @@ class Published:
     sd: float
 
     def verdict(self, score: float) -> str:
-        """How a mean score in [0, 1] stands to this cell: `WITHIN` where |score − mean| ≤ SD.
+        """The relation of a mean score in [0, 1] to this cell: `WITHIN` where |score − mean| ≤ SD.
 
         Both are compared as they are printed, in percent with two decimals.
         """
@@ -52,9 +53,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Reported:
-    """A row that stands in the paper's table: scores in percent by task, and perhaps in the `mean` over them,
-    without a spread.
-    """
+    """A row of the paper's table: scores in percent by task, without a spread, and perhaps their `mean`."""
 
     model: str
     source: str
@@ -63,8 +62,9 @@ class Reported:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A published table; Table 3 is one for each fraction. `rows` are (encoder, paradigm) → `mean±SD` for
-    each task, in the order of `tasks`.
+    """A published table; Table 3 is one for each fraction.
+
+    `rows` are (encoder, paradigm) → `mean±SD` for each task, in the order of `tasks`.
     """
 
     number: int

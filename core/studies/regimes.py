@@ -1,4 +1,4 @@
-"""Where do learned relations pay: over which training of the encoder, with how many sentences a task?
+"""A study of the settings in which learned relations pay: encoder training, and sentences of a task.
 
 *Alike*: two corpora with one tag set. *Mixed*: NER beside three simulated tasks of unequal relatedness, each
 on sentences of its own. The controls are the simple ways to share: one head on the words of all tasks, and a

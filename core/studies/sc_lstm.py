@@ -45,7 +45,7 @@ _PUBLISHED: dict[str, Any] = one_rate(1e-3) | {
     "dev_sentences": 1000,
 }
 HIDDEN, LAYERS = (100, 200, 300, 400), (1, 2, 3)
-"""What the paper searched for each MTL model (the caption of its Table 3)."""
+"""The values that the paper searched for each MTL model (the caption of its Table 3)."""
 
 
 def _lstm_d(order: tuple[str, ...], layers: int | None = None, **fields: Any) -> Mapping[str, Any]:

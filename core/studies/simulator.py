@@ -1,4 +1,4 @@
-"""What the number, the size and the relatedness of auxiliary tasks do for NER: artificial tasks, in a grid.
+"""A study of the effect of auxiliary tasks on NER: their number, size and relatedness, in a grid.
 
 Bettgenhäuser, Hedderich and Klakow (2020) train small models on NER of CoNLL-2003 beside T artificial tasks
 that keep each label with the chance α, and learn formulas of NER's F1 on the words per task n, T, and the
@@ -36,8 +36,9 @@ PLANTED_ALPHAS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 @dataclass(frozen=True)
 class Point:
-    """A cell of a grid: words of NER and of each artificial task, number of these, how related, and the dense
-    layers of its model (`DENSE_LAYERS`).
+    """A cell of a grid: words of NER and of each artificial task, the number of these, and their relatedness.
+
+    Also the dense layers of its model (`DENSE_LAYERS`).
     """
 
     part: str
@@ -98,8 +99,10 @@ def _corpus(words: int, tasks: int, alpha: str, samples: int, more: str = "") ->
 
 
 def _alone(base: Mapping[str, Any]) -> Candidates:
-    """NER by itself: in a grid the same run whatever would stand beside it, since that changes no word of
-    NER's. Tasks of several α stand in one corpus, which is then that of NER alone, too.
+    """The run of NER by itself, which is the same in the whole grid.
+
+    The tasks beside it change no word of NER's. Tasks of several α are in one corpus, which is then that of
+    NER alone, too.
     """
     return ({"paradigm": "stl", "corpus": _BESIDE.sub("tasks=1&alpha=1&samples=1", base["corpus"])},)
 
@@ -152,7 +155,7 @@ def _setting(point: Point, base: Mapping[str, Any], more: str, seeds: tuple[int,
 
 
 def _grid(part: str, *axes: Iterable[float]) -> list[Point]:
-    """Words, words beside (those of NER where None), tasks, α."""
+    """The points of a grid over words, words beside (as many as NER's where None), tasks and α."""
     return [
         Point(part, int(words), int(beside or words), int(tasks), alpha)
         for words, beside, tasks, alpha in product(*axes)

@@ -1,4 +1,4 @@
-"""What a study is: settings, the methods compared in them, and the one they are compared with."""
+"""A study: settings, the methods compared in them, and the one they are compared with."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Method:
 
     @property
     def searched(self) -> tuple[str, ...]:
-        """The fields in which the candidates differ: those that dev chooses."""
+        """The fields in which the candidates differ, and which dev chooses."""
         names = dict.fromkeys(name for candidate in self.candidates for name in candidate)
         first = self.candidates[0]
         return tuple(
@@ -134,8 +134,10 @@ class Paper:
 
 @dataclass(frozen=True)
 class Sample:
-    """What a study may find, before it is run here: differences in points from `reference`, by row and task,
-    each with the ends of its 95% interval and its verdict, where they are known.
+    """The expected results of a study, before it is run here.
+
+    Differences in points from `reference`, by row and task, each with the ends of its 95% interval and its
+    verdict, where they are known.
     """
 
     words: str
@@ -224,7 +226,7 @@ class Study:
         return setting.seeds or self.seeds
 
     def search_seeds_of(self, setting: Setting) -> tuple[int, ...]:
-        """The seeds that choose among candidates in a setting: as many of its own, where it has such."""
+        """The seeds that choose among candidates in a setting: the first of its own, else the study's."""
         return setting.seeds[: len(self.search_seeds)] or self.search_seeds
 
 
@@ -236,8 +238,9 @@ def _plain(value: object) -> str:
 
 @dataclass(frozen=True)
 class DevScores:
-    """Scores on the development sentences, by run and task, in [0, 1]: all that may choose a candidate, so
-    that results on the test sentences were not chosen by them.
+    """Scores on the development sentences, by run and task, in [0, 1].
+
+    Only they choose a candidate, so that results on the test sentences were not chosen by them.
     """
 
     by_run: Mapping[RunConfig, Mapping[str, float]]
@@ -274,7 +277,7 @@ class SettingRuns:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Those of the runs that count."""
+        """The seeds of the runs that count."""
         return self.study.seeds_of(self.setting)
 
     def runs(self) -> list[RunConfig]:
@@ -391,8 +394,10 @@ class StudyRun:
 
 
 def planned_runs(setting_runs: SettingRuns, dev: DevScores, failed: Collection[RunConfig]) -> list[StudyRun]:
-    """Every run of the setting: the base runs, then of each method those that choose a candidate and those of
-    the chosen one.
+    """Every run of the setting.
+
+    They are the base runs, then of each method the runs that choose a candidate and the runs of the chosen
+    one.
 
     While that is open the first candidate stands for it. A method whose candidates all failed has no final
     runs. A base run is planned where it is known, or a run to come needs it.
@@ -443,5 +448,5 @@ def remaining(
 
 
 def _unknown(runs: Iterable[RunConfig], dev: DevScores, failed: Collection[RunConfig]) -> list[RunConfig]:
-    """Those that have neither succeeded nor failed."""
+    """The runs that have neither succeeded nor failed."""
     return [run for run in runs if run not in dev.by_run and run not in failed]

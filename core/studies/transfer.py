@@ -27,7 +27,7 @@ TASKS: dict[str, str] = {
     "mwe": "STREUSLE MWEs",
     "supersense": "STREUSLE supersenses",
 }
-"""The tasks by name, with what the report calls them."""
+"""The tasks by name, with their names in the report."""
 
 _BASES = "conll2003+conll2000+ud-lines+streusle"
 _SCARCE = f"apart:{_BASES}?tokens=2000&dev=100&test=500&tasks={','.join(TASKS)}"

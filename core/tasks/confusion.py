@@ -1,4 +1,4 @@
-"""What is taken for what: a matrix of counts per task, of words, or of spans where labels make spans."""
+"""Confusions: a matrix of counts per task, of words, or of spans where labels make spans."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from core.tasks.spans import Ints, Labels, Span, numbered, span_pair, spans
 
 NOTHING = "(nothing)"
-"""As a column: the span was missed. As a row: a span was predicted where there is none."""
+"""The label of no span: as a column a missed one, as a row one that was predicted without annotation."""
 OTHER_WORDS = "(other words)"
 """A span was predicted there, but not of the same words: wrong boundaries, of whatever type."""
 
 
 @dataclass(frozen=True)
 class Confusion:
-    """`counts[row, column]`: how often what is annotated as `gold[row]` was predicted as `predicted[column]`.
+    """`counts[row, column]`: how often the gold label `gold[row]` was predicted as `predicted[column]`.
 
     Of spans, `gold` ends with NOTHING, `predicted` with OTHER_WORDS and NOTHING.
     """
@@ -58,9 +58,10 @@ def label_confusion(gold: Labels, predicted: Labels) -> Confusion:
 
 
 def span_confusion(gold: Labels, predicted: Labels) -> Confusion:
-    """The matrix of spans. A span is right where its words and its type are. A predicted span that only
-    touches an annotated one counts in the annotated one's row alone, so that a row's sum is the number of
-    annotated spans.
+    """The matrix of spans. A span is right where its words and its type are.
+
+    A predicted span that only touches an annotated one counts in the annotated one's row alone, so that a
+    row's sum is the number of annotated spans.
     """
     types, true, guess = span_pair(*numbered(gold, predicted))
     size, words = len(types), sum(map(len, gold))
@@ -80,7 +81,7 @@ def span_confusion(gold: Labels, predicted: Labels) -> Confusion:
 
 
 def _covers(start: Ints, end: Ints, words: int) -> Callable[[Ints, Ints], NDArray[np.bool_]]:
-    """A function that tells for each of other spans whether one of these touches it."""
+    """A function that decides for each of other spans whether one of these touches it."""
     edges = np.zeros(words + 1, dtype=np.int64)
     np.add.at(edges, start, 1)
     np.add.at(edges, end, -1)

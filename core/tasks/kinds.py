@@ -1,4 +1,4 @@
-"""The kinds of tasks: what a task labels, how its labels are ordered, how it is scored, where it errs."""
+"""The kinds of tasks: their labelled items, the order of their labels, their scores and their mistakes."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from core.tasks.spans import Gold, Ints, Labels, by_sentence, labels_by_sentence
 
 Reads = Literal["words", "sentence", "text", "pair"]
 Predictions = NDArray[Any]
-"""What was predicted for N items: label numbers, or the numbers themselves."""
+"""Predictions for N items: label numbers, or the numbers themselves."""
 
 
-class Kind(ABC):
-    """What a kind of task is. `scheme` is its stored name.
+class TaskKind(ABC):
+    """A kind of task. `scheme` is its stored name.
 
     reads       what has a label: each word of a sentence, a whole sentence of words, a text, or two texts
     item        one of what is counted: word, sentence, text or pair; `items` is the plural
@@ -68,7 +68,7 @@ class Kind(ABC):
 
     @property
     def row_title(self) -> str:
-        """What a row of a report by label is."""
+        """The title of a row of a report by label."""
         return "Type" if self.has_spans else "Label"
 
     def score_name(self, plain_score: PlainScore = "accuracy") -> str:
@@ -84,7 +84,7 @@ class Kind(ABC):
         return 0
 
     def number(self, rows: Sequence[str]) -> Callable[[str], int | None]:
-        """The function that gives a label's row among those of the head; None where it has none."""
+        """The function that gives a label's row among the rows of the head; None where it has none."""
         return {label: row for row, label in enumerate(rows)}.get
 
     def scale(self, column: Column) -> tuple[float, float] | None:
@@ -102,8 +102,9 @@ class Kind(ABC):
         return {FIGURES[name].title: score.figure(name) for name in self.secondary}
 
     def read(self, gold: Labels, predicted: Labels) -> tuple[Gold, Predictions]:
-        """Labels of sentences, gold and predicted, as `score` takes them. Raises ValueError for lengths that
-        differ.
+        """Labels of sentences, gold and predicted, in the form of `score`'s arguments.
+
+        Raises ValueError for lengths that differ.
         """
         return numbered(gold, predicted)
 
@@ -112,7 +113,7 @@ class Kind(ABC):
         return labels_by_sentence(gold, predicted)
 
     def confusion(self, gold: Labels, predicted: Labels) -> Confusion | None:
-        """What is taken for what; None where no labels can be confused."""
+        """The matrix of gold and predicted labels; None where no labels can be confused."""
         return label_confusion(gold, predicted)
 
     def mistakes(self, gold: Sequence[str], predicted: Sequence[str]) -> list[Mistake]:
@@ -120,7 +121,7 @@ class Kind(ABC):
         return label_mistakes(gold, predicted)
 
 
-class Spans(Kind):
+class Spans(TaskKind):
     scheme = "iob2"
     title = "Spans"
     has_spans = True
@@ -147,7 +148,7 @@ class Spans(Kind):
         return span_mistakes(gold, predicted)
 
 
-class WordLabels(Kind):
+class WordLabels(TaskKind):
     scheme = "plain"
     title = "Labels of words"
     secondary = ("precision", "recall", "accuracy")
@@ -161,7 +162,7 @@ class WordLabels(Kind):
         return label_score(task, gold, predicted, plain_score=plain_score, details=details)
 
 
-class _TextTask(Kind):
+class _TextTask(TaskKind):
     """Labels of whole texts."""
 
     def score(
@@ -193,7 +194,7 @@ class PairLabels(_TextTask):
     reads = "pair"
 
 
-class PairScores(Kind):
+class PairScores(TaskKind):
     scheme = "score"
     title = "Number of a pair of texts"
     reads = "pair"
@@ -232,14 +233,14 @@ class PairScores(Kind):
         return []
 
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, TaskKind] = {
     kind.scheme: kind
     for kind in (Spans(), WordLabels(), SentenceLabels(), TextLabels(), PairLabels(), PairScores())
 }
 """By stored name."""
 
 
-def kind_of(facts: Mapping[str, Any], task: str, score_name: str) -> Kind:
+def kind_of(facts: Mapping[str, Any], task: str, score_name: str) -> TaskKind:
     """The kind of a task by its run's stored facts; without them the first with that headline."""
     for known in facts.get("tasks", ()):
         if known["name"] == task:
@@ -248,7 +249,7 @@ def kind_of(facts: Mapping[str, Any], task: str, score_name: str) -> Kind:
 
 
 def reading(schemes: Mapping[str, str], *reads: Reads) -> dict[str, str]:
-    """Of these tasks, each with its stored kind, those that read what is asked for."""
+    """The tasks, each with its stored kind, whose kind reads one of `reads`."""
     return {task: scheme for task, scheme in schemes.items() if KINDS[scheme].reads in reads}
 
 

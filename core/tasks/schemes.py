@@ -39,7 +39,7 @@ Part = tuple[str, str]
 """A label as its prefix, an upper-case letter, and its type; `("O", "")` outside spans."""
 
 NOT_ANNOTATED = ("_", "")
-"""What stands for the label of a word that nobody annotated."""
+"""The label of a word that nobody annotated."""
 _LACKING = frozenset(NOT_ANNOTATED)
 
 TYPELESS = "_"
@@ -129,7 +129,7 @@ class Notation:
 
     @cached_property
     def scheme(self) -> str:
-        """`IOB`, `IOBES`, `BILOU`, `BMES`, `BMEW`, `IOE` or `IO`. Where labels stand tells IOB1 from IOB2."""
+        """`IOB`, `IOBES`, `BILOU`, `BMES`, `BMEW`, `IOE` or `IO`."""
         if self.is_bare:
             return "IO"
         return next((name for name, letters in _SCHEMES.items() if self.prefixes <= letters), "IOB")
@@ -182,7 +182,7 @@ class OddLabel(ValueError):
 
     @property
     def advice(self) -> str:
-        """What to write instead."""
+        """The remedy, as the end of a sentence."""
         return f"write {any_of(self.meaning)}" if self.meaning else "write O, or B- or I- and a type"
 
     def __str__(self) -> str:
@@ -223,7 +223,7 @@ def _bare(words: Counter[str]) -> Notation | None:
 
 
 def _is_plausible(found: Notation, kinds: set[str], *, has_outside: bool) -> bool:
-    """Whether labels that can be read so are indeed those of spans."""
+    """Whether labels that can be read as spans are indeed labels of spans."""
     letters = found.prefixes
     if not any(letters <= known for known in _SCHEMES.values()):
         return False
@@ -235,7 +235,7 @@ def _is_plausible(found: Notation, kinds: set[str], *, has_outside: bool) -> boo
 
 
 def read_column(splits: Mapping[Split, Column], *, needs_spans: bool = False) -> SpanColumn[Split] | None:
-    """The column's spans in IOB2; None where its labels are those of words.
+    """The column's spans in IOB2; None where its labels are labels of words.
 
     What nearly all labels are decides, over all splits. With `needs_spans` the column is known to hold spans.
     Raises OddLabel for a label that is none of a span in a column that is nearly, or known to be, spans.
@@ -350,7 +350,7 @@ def _nearly(words: Counter[str]) -> Notation | None:
 
 
 def _odd_label(splits: Mapping[Split, Column], words: Counter[str], known: Notation) -> OddLabel:
-    """The first label that is none of spans so written, and what it may stand for."""
+    """The first label that is not one of spans in this spelling, and its possible meaning."""
     of_spans = {kind for kind in words if kind not in ("", "_") and known.spelling.part(kind)}
     is_missing_outside = words.keys().isdisjoint(("O", "o"))
     for split, column in splits.items():
@@ -396,7 +396,7 @@ def inside(label: str) -> str:
 
 
 def _neighbours(column: Iterable[Sequence[str]]) -> Counter[tuple[str, str]]:
-    """How often each label stands after each other one; before a sentence, and after it, stands O."""
+    """The counts of each label after each other one; `O` is before and after a sentence."""
     flat = [*chain.from_iterable(("O", *labels) for labels in column), "O"]
     return Counter(pairwise(flat))
 

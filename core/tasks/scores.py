@@ -69,7 +69,7 @@ _AVERAGES = ("micro avg", "macro avg", "weighted avg")
 
 @dataclass(frozen=True)
 class TaskScore:
-    """The scores of one task on one split: the headline, and `figures` of those that its kind has, by name.
+    """The scores of one task on one split: the headline, and the `figures` of its kind, by name.
 
     `score_name` names the headline: `f1_conll` for spans, `accuracy` or `seqeval_f1` for labels, `pearson`
     for numbers. Shares are in [0, 1], correlations in [-1, 1]. `tokens` counts the words, texts or pairs that
@@ -182,7 +182,7 @@ def _span_report(gold: Gold, predicted: Ints) -> Report:
 
 
 def counted_report(types: Sequence[str], counts: Ints) -> Report:
-    """What `_span_report` gives, from `span_counts`."""
+    """The report of `_span_report`, made from `span_counts`."""
     return {
         type_: dict(zip(REPORT_NUMBERS, (*f1_of(gold, predicted, both), gold), strict=True))
         for type_, (gold, predicted, both) in zip(types, counts.tolist(), strict=True)
@@ -209,7 +209,7 @@ def _label_report(gold: Gold, predicted: Ints) -> Report:
 
 
 def _seqeval(gold: Gold, predicted: Ints) -> tuple[float, float, float]:
-    """Micro-averaged precision, recall and F1 of what seqeval takes for spans, in default mode."""
+    """Micro-averaged precision, recall and F1 of spans as seqeval reads them, in default mode."""
     true, guess = seqeval_spans(gold, gold.numbers), seqeval_spans(gold, predicted)
     return _defined_f1(len(true.end), len(guess.end), int(guess.among(true).sum()))
 
@@ -218,8 +218,10 @@ Counts = NDArray[np.int64] | Floats
 
 
 def sentence_counts(score_name: str, gold: Labels, predicted: Labels) -> Counts:
-    """What each sentence (row) adds to a score: the score of any set of sentences is `score_of_counts` of the
-    sum of their rows. Raises ValueError where lengths differ.
+    """The counts that each sentence (row) adds to a score.
+
+    The score of any set of sentences is `score_of_counts` of the sum of their rows. Raises ValueError where
+    lengths differ.
 
     Three columns: how many items are annotated, how many predicted, how many both. Items are spans
     (`f1_conll`, `seqeval_f1`) or words (`accuracy`, where every word is predicted). Of numbers (`pearson`)
@@ -257,8 +259,9 @@ def _by_sentence(true: FlatSpans, predicted: FlatSpans, lengths: Ints) -> Counts
 
 
 def score_of_counts(counts: NDArray[Any]) -> NDArray[np.float64]:
-    """F1 (of words: accuracy) of summed counts (..., 3), or Pearson's correlation of sums (..., 6); NaN where
-    it is undefined.
+    """F1 (of words: accuracy) of summed counts (..., 3), or Pearson's correlation of sums (..., 6).
+
+    NaN where it is undefined.
     """
     if counts.shape[-1] == len(_PEARSON_SUMS):
         return _pearson(counts)
@@ -284,23 +287,26 @@ def _pearson(sums: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def percent_sign(score_names: Iterable[str]) -> str:
-    """What follows a hundred times a score, or a mean of scores, by these names: nothing where one of them is
-    a correlation, which is no share.
+    """The suffix of a hundred times a score, or a mean of scores, with these names: `%` or nothing.
+
+    It is nothing where one of them is a correlation, which is no share.
     """
     return "" if PEARSON in score_names else "%"
 
 
 def score_text(score: float | None, *score_names: str) -> str:
-    """A score, or a mean of scores, by these names, for people: `89.79%`; of a correlation a hundred times
-    it, `89.79`; a dash where it is undefined.
+    """A score, or a mean of scores, with these names, for people: `89.79%`.
+
+    A correlation is `89.79`, a hundred times its value; a dash where it is undefined.
     """
     text = percent(score)
     return text if score is None or math.isnan(score) else text + percent_sign(score_names)
 
 
 def rarer_half_f1(report: Mapping[str, Mapping[str, float]]) -> float | None:
-    """The mean F1 of the rarer half (rounded down) of the annotated labels or span types: a mean over all
-    words hides them. None where fewer than two are annotated.
+    """The mean F1 of the rarer half (rounded down) of the annotated labels or span types.
+
+    A mean over all words hides them. None where fewer than two are annotated.
 
     `report` is that of a TaskScore: a row per label with `f1` and `support`. Of equally rare labels the first
     by name count.
@@ -311,14 +317,16 @@ def rarer_half_f1(report: Mapping[str, Mapping[str, float]]) -> float | None:
 
 
 def report_rows(report: Mapping[str, Mapping[str, float]]) -> Report:
-    """The rows of a TaskScore's report. Of what is not annotated precision, recall and F1 are undefined."""
+    """The rows of a TaskScore's report; all scores of labels without annotation are undefined."""
     undefined = dict.fromkeys(REPORT_NUMBERS[:3], math.nan)
     return {label: {**row} if row["support"] else {**row, **undefined} for label, row in report.items()}
 
 
 def averages(score: TaskScore) -> dict[str, dict[str, float]]:
-    """Precision, recall and F1 in [0, 1] and support of a TaskScore or a stored score, by `micro`, `macro`
-    and `weighted`: the last rows of scikit-learn's and seqeval's classification_report. Empty without report.
+    """Precision, recall and F1 in [0, 1] and support of a score, by `micro`, `macro` and `weighted`.
+
+    The score is a TaskScore or stored; these are the last rows of scikit-learn's and seqeval's
+    classification_report. Empty without report.
 
     `micro` counts all labels (span types) together, `macro` is their plain mean, `weighted` their mean
     weighted by support. For plain labels micro is the accuracy, since each word has exactly one label.

@@ -51,8 +51,9 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Gold:
-    """`numbers` (N,): the label of each word, as its place in `names`, sentence after sentence of `lengths`
-    (s,) words. `names` may hold labels that no word has.
+    """The gold labels of sentences: `numbers` (N,), the index of each word's label in `names`.
+
+    Sentence follows sentence; `lengths` (s,) counts their words. `names` may hold labels that no word has.
     """
 
     names: tuple[str, ...]
@@ -91,7 +92,7 @@ def labels_by_sentence(gold: Gold, numbers: Ints) -> list[list[str]]:
 
 
 def by_sentence(flat: list[str], lengths: Ints) -> list[list[str]]:
-    """The labels of each sentence, from those of all."""
+    """The labels of each sentence, from the labels of all words."""
     return [flat[start:end] for start, end in itertools.pairwise([0, *np.cumsum(lengths).tolist()])]
 
 
@@ -108,8 +109,9 @@ def f1_of(gold: int, predicted: int, both: int) -> tuple[float, float, float]:
 
 
 class FlatSpans(NamedTuple):
-    """Spans of all sentences, from left to right: first word and one past the last, counted over all words,
-    and the number of the type.
+    """Spans of all sentences, from left to right.
+
+    Each has its first word and one past the last, counted over all words, and the number of the type.
     """
 
     start: Ints

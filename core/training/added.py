@@ -1,4 +1,4 @@
-"""A task that is added to trained heads: its head begins at what they predict, and is drawn to it."""
+"""A task added to trained heads: its head starts at, and is regularised towards, their prediction."""
 
 from __future__ import annotations
 
@@ -39,8 +39,9 @@ def added(
     base_heads: TrainedHeads,
     features: FeatureTables | None,
 ) -> tuple[Prior, dict[str, Any], tuple[str, ...]]:
-    """The prior, the fields of RunFacts on its alignment, and notes on it. The model's head is put where the
-    trained heads predict it. Raises ConfigError where they cannot.
+    """The prior, the fields of RunFacts on its alignment, and notes on it.
+
+    The model's head starts at the trained heads' prediction. Raises ConfigError where they cannot predict it.
     """
     heads = model.heads
     assert features is not None  # the encoder of such a run is frozen
@@ -86,8 +87,10 @@ def added(
 
 @dataclass(frozen=True)
 class _Words:
-    """The first training words: labels (n,), the trained heads' logits (n, C_t) on them, how often each new
-    label was seen (C,), and with which probabilities of the trained labels together (C, C_t).
+    """The first training words: labels (n,) and the trained heads' logits (n, C_t) on them.
+
+    Also how often each new label was seen (C,), and with which probabilities of the trained labels together
+    (C, C_t).
     """
 
     labels: Tensor

@@ -57,7 +57,7 @@ class Progress:
 
 
 def state_writer(run: TrainingRun, progress: Progress) -> tuple[int, Callable[[Path], None]]:
-    """About how many bytes the state of a training has, and what writes it into a folder."""
+    """The approximate bytes of the state of a training, and the function that writes it into a folder."""
     generators = {"cpu": torch.get_rng_state()}
     if run.device.type == "cuda":
         generators["cuda"] = torch.cuda.get_rng_state(run.device)
@@ -121,7 +121,7 @@ def changed_conditions(folder: Path, run: TrainingRun) -> list[str]:
 
 
 def _conditions(run: TrainingRun) -> dict[str, str]:
-    """What the last digits of a training's numbers depend on besides its description."""
+    """The conditions that decide the last digits of a training's numbers besides its description."""
     versions = run.facts.versions
     return {
         "device": torch.cuda.get_device_name(run.device) if run.device.type == "cuda" else run.device.type,

@@ -68,7 +68,7 @@ def _annotated(sentences: Sequence[Sentence], tasks: Sequence[Task]) -> NDArray[
 def _gold_numbers(
     sentences: Sequence[Sentence], text: EncodedText, tasks: Sequence[Task]
 ) -> NDArray[np.float32] | None:
-    """(N, T): the gold numbers of tasks that have such; None where none has."""
+    """(N, T): the gold numbers of the tasks that have numbers; None where no task does."""
     of_numbers = {place: task for place, task in enumerate(tasks) if KINDS[task.scheme].is_number}
     if not of_numbers:
         return None
@@ -82,8 +82,9 @@ def _gold_numbers(
 def encode_corpus(
     config: RunConfig, corpus: Corpus, tokenizer: Tokenizer, context: SubwordTokenizer | None
 ) -> Mapping[str, SplitData]:
-    """Every split that has sentences, encoded (from the cache where it was before). `context` splits words
-    for the context encoder, where the run has one.
+    """Every split that has sentences, encoded (from the cache where it was before).
+
+    `context` splits words for the context encoder, where the run has one.
     """
     together = config.pair_encoding == "together"
     window = longest_window(str(config.context_encoder), config.max_length) if context else 0
@@ -129,7 +130,7 @@ def _epoch_order(
 
 
 def task_facts(config: RunConfig, corpus: Corpus, train: SplitData) -> tuple[TaskFacts, ...]:
-    """What this run knows of each task before it trains."""
+    """The facts of each task that are known before the run trains."""
     return tuple(
         TaskFacts(
             name=task.name,

@@ -17,7 +17,7 @@ from core.encoding.batches import AT_ONCE, IGNORED
 from core.models.encoders.transformer import in_float32
 from core.models.tagger import MultiTaskTagger
 from core.records import SplitResult, TaskFacts, TaskScore
-from core.tasks import KINDS, Kind
+from core.tasks import KINDS, TaskKind
 from core.tasks.scores import PlainScore
 from core.tasks.spans import Gold, labels_by_sentence
 from core.training.data import SplitData, labelled_items
@@ -25,8 +25,9 @@ from core.training.data import SplitData, labelled_items
 
 @dataclass(frozen=True)
 class Predicted:
-    """Label numbers (N, T), or predicted numbers, of every word or text of a split, and each task's mean loss
-    over those labelled (T,).
+    """The predictions of a split: label numbers (N, T), or predicted numbers, of every word or text.
+
+    Also each task's mean loss over the labelled ones (T,).
     """
 
     numbers: NDArray[Any]
@@ -64,8 +65,9 @@ def predict(model: MultiTaskTagger, split: SplitData, device: torch.device) -> P
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """A task on a split: its column of the predictions, the numbers (n,) of the words in sentences that it is
-    annotated on, and their gold labels, those of its head first.
+    """A task on a split: its column of the predictions, and its annotated words with their gold labels.
+
+    The words are numbers (n,) in the sentences that it is annotated on; gold labels have the head's first.
     """
 
     task: TaskFacts
@@ -74,7 +76,7 @@ class _Column:
     gold: Gold
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> TaskKind:
         return KINDS[self.task.scheme]
 
     def predictions(self, predicted: Predicted) -> NDArray[Any]:

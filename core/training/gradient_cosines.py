@@ -46,8 +46,9 @@ def measure_gradient_cosines(run: TrainingRun, batch: Batch, step: int) -> dict[
 
 
 def shared_weights(run: TrainingRun) -> list[nn.Parameter]:
-    """The trained weights below the heads, without those that each task has for itself: SC-LSTM's gates and
-    task embeddings.
+    """The trained weights below the heads, without the weights that each task has for itself.
+
+    The latter are SC-LSTM's gates and task embeddings.
     """
     return [
         weight
@@ -59,8 +60,10 @@ def shared_weights(run: TrainingRun) -> list[nn.Parameter]:
 def gradient_cosines(
     model: MultiTaskTagger, weights: Sequence[nn.Parameter], batches: Sequence[Batch]
 ) -> Tensor:
-    """The cosines (T, T) of tasks' gradients on these weights. A task is measured on the first batch that has
-    labels of it; NaN where none has, and where its gradient is zero.
+    """The cosines (T, T) of tasks' gradients on these weights.
+
+    A task is measured on the first batch that has labels of it; NaN where none has, and where its gradient is
+    zero.
     """
     is_measured = [False] * model.tasks
     size = sum(weight.numel() for weight in weights)

@@ -30,8 +30,10 @@ _CLEAR_REFS, _STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes of a device: all it has, what of that this process could have, what it holds now, and its peak
-    since the step began.
+    """Bytes of a device.
+
+    All it has, the part that this process could have, the part that it holds now, and its peak since the step
+    began.
     """
 
     total: int
@@ -180,7 +182,7 @@ def _requested(torch_message: str) -> int:
 
 
 def _rounded(fits: float) -> int:
-    """The next usual batch size below: powers of two, and from 24 on also three quarters of those."""
+    """The next usual batch size below: powers of two, and from 24 on also three quarters of them."""
     power = int(2 ** math.floor(math.log2(fits)))
     larger = power * 3 // 2
     return larger if power >= 16 and larger <= fits else power

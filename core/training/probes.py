@@ -1,4 +1,4 @@
-"""Probes: what a training measures of itself at some of its steps, beside its losses.
+"""Probes: measurements of a training at some of its steps, beside its losses.
 
 Each measurement says which events it sends, `Probes` at which steps. None changes the training: weights,
 optimiser and random numbers stay bit for bit as they are.
@@ -65,13 +65,13 @@ class Probes:
                 self._sink(StepMetrics(*now, values))
 
     def after_step(self, step: int) -> None:
-        """Measure what is due after the step."""
+        """Take the measurements that are due after the step."""
         for due, measure in self._after:
             if step in due:
                 self._send(measure, step)
 
     def finish_early(self, step: int) -> None:
-        """Measure what the last step always shows, where a training ends after an earlier one."""
+        """Take the measurements of the last step, where a training ends after an earlier one."""
         if step not in self._snapshots:
             self._run.prior.update(self._run.model.heads.weight)
         for due, measure in self._after:

@@ -70,8 +70,9 @@ _OPTIMISERS: Mapping[str, Callable[[list[dict[str, Any]], float], torch.optim.Op
 def make_optimiser(
     model: nn.Module, config: RunConfig, total_steps: int
 ) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LambdaLR]:
-    """The optimiser with a learning rate for each part of the model. They stay, or fall linearly to zero over
-    `total_steps` steps, without warm-up (dissertation, section 6.1).
+    """The optimiser with a learning rate for each part of the model.
+
+    They stay, or fall linearly to zero over `total_steps` steps, without warm-up (dissertation, section 6.1).
     """
     groups: list[dict[str, Any]] = []
     for part, lr in (
@@ -124,8 +125,9 @@ class TrainingRun:
         return float(self.optimiser.param_groups[-1]["lr"])
 
     def compute_features(self, sink: Sink, should_stop: Callable[[], bool]) -> bool:
-        """Have the states of layers that are not trained ready for every split; cached ones are not computed
-        again.
+        """Compute the states of layers that are not trained for every split.
+
+        States in the cache are not computed again.
 
         A note says what is being computed, since it may take minutes. False where `should_stop` said so. From
         here on torch uses the run's own number of threads.
@@ -148,7 +150,7 @@ class TrainingRun:
         return self.enter("train").batches.shuffled(self.order, skip)
 
     def enter(self, split: str) -> SplitData:
-        """That split, with cached states of it looked up from now on."""
+        """The split, whose cached states are looked up from now on."""
         data = self.splits[split]
         if self.features is not None:
             table = self.features.table(*data.subwords, for_training=split == "train")
@@ -234,7 +236,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
 
 
 def _machine_facts(config: RunConfig, device: torch.device, *, half: bool) -> dict[str, Any]:
-    """The facts of a run on what it trains on and with."""
+    """The facts of a run on its machine and software."""
     return {
         "device": str(device),
         "precision": "bf16" if half else "fp32",
@@ -274,7 +276,7 @@ def _size_facts(
 
 
 def _epoch_choice(config: RunConfig, scorers: Mapping[str, Scorer]) -> tuple[SelectBy, tuple[str, ...]]:
-    """By what the epoch is chosen, and notes on scores that the gold labels leave undefined."""
+    """The criterion that chooses the epoch, and notes on scores that the gold labels leave undefined."""
     notes = [
         undefined_note(task, split, reason)
         for split, scorer in scorers.items()

@@ -13,7 +13,7 @@ from core.errors import NotFinite
 from core.records import TOTAL, Sink, StepMetrics
 
 Measured = tuple[Tensor, Tensor, Tensor, Tensor]
-"""Of a step: the tasks' losses and word counts (T,), the penalty and the total loss (scalars)."""
+"""The losses of a step: the tasks' losses and word counts (T,), the penalty and the total loss (scalars)."""
 
 _SLOW_S = 1.0
 """Slow steps are sent after this time, however few: somebody may watch them."""
@@ -49,7 +49,7 @@ class StepLog:
         return self._clock() - self._began
 
     def add(self, step: int, epoch: float, lr: float, measured: Measured) -> None:
-        """One step, with what `train_step` measured of it."""
+        """Add one step, with the result of `train_step`."""
         losses, counts, penalty, total = measured
         scalars = torch.stack([penalty.detach(), total.detach()])
         values = torch.cat([losses.detach(), counts.to(losses.dtype), scalars])
@@ -58,7 +58,7 @@ class StepLog:
             self.flush()
 
     def flush(self) -> None:
-        """Send what is pending. Raises NotFinite, naming step and task, for a loss that is not finite."""
+        """Send the pending steps. Raises NotFinite, naming step and task, for a loss that is not finite."""
         if not self._pending:
             return
         rows = torch.stack([values for *_, values in self._pending]).double().cpu().tolist()

@@ -12,8 +12,9 @@ from core.tasks import KINDS
 
 
 def check_trainable(config: RunConfig, tasks: Sequence[Task]) -> None:
-    """Raises ConfigError where the run's model cannot be made for these tasks, all that the run has;
-    NothingToLearn where it would have no weight to train.
+    """Raises ConfigError where the run's model cannot be made for all the tasks of the run.
+
+    Raises NothingToLearn where it would have no weight to train.
     """
     whole = [task.name for task in tasks if KINDS[task.scheme].reads != "words"]
     pairs = [task for task in tasks if KINDS[task.scheme].reads == "pair"]

@@ -1,1 +1,1 @@
-"""Which task helps which: gains measured over pairs of tasks, and what predicts them. Needs no torch."""
+"""Transfer between tasks: measured gains over pairs of tasks, and their predictors. Needs no torch."""

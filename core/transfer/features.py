@@ -191,7 +191,7 @@ def curve_features(steps: ArrayLike, losses: ArrayLike) -> Features:
 
 
 def _log_fit(steps: Floats, losses: Floats) -> tuple[float, float, str]:
-    """a and c of L(i) = a ln(c i + 1) + b; or NaN twice and what is wrong with the curve."""
+    """The a and c of L(i) = a ln(c i + 1) + b; or NaN twice and the problem of the curve."""
     from scipy.optimize import OptimizeWarning, curve_fit
 
     nan = float("nan")

@@ -37,7 +37,7 @@ _DIGITS = 4
 
 @dataclass(frozen=True)
 class Formula:
-    """An expression (of sympy) with the mean squared errors on the rows it was fitted on and those held out.
+    """An expression (of sympy) with its mean squared errors on the fitted rows and on the held-out rows.
 
     `length` counts operators, functions, factors and constants.
     """
@@ -58,9 +58,10 @@ class Formula:
 
 @dataclass(frozen=True)
 class Learned:
-    """The Pareto front of error against length, the shortest first: each formula fits better than all shorter
-    ones, and has at most 15 nodes. `linear_mse` and `constant_mse` are those of a linear fit and of the mean,
-    on the rows held out.
+    """The Pareto front of error against length, the shortest first.
+
+    Each formula fits better than all shorter ones, and has at most 15 nodes. `linear_mse` and `constant_mse`
+    are the errors of a linear fit and of the mean, on the rows held out.
     """
 
     front: tuple[Formula, ...]
@@ -71,8 +72,9 @@ class Learned:
 
     @property
     def chosen(self) -> Formula:
-        """The best by the Bayesian information criterion on the rows it was fitted on, a node counting as a
-        parameter. Raises ValueError where the front is empty.
+        """The best formula by the Bayesian information criterion on the rows it was fitted on.
+
+        A node counts as a parameter. Raises ValueError where the front is empty.
         """
         return min(self.front, key=lambda each: _information(each, self.train_rows))
 
@@ -189,7 +191,10 @@ def _rounded(value: float) -> Any:
 
 
 def _search(data: _Data, seed: int, *, squared: bool) -> list[Any]:
-    """The Pareto front of one search, as expressions; the root of what it found where it looked for y²."""
+    """The Pareto front of one search, as expressions.
+
+    Where the search was for y², they are the roots of its results.
+    """
     try:
         from pyoperon.sklearn import SymbolicRegressor
     except ImportError:
@@ -227,8 +232,9 @@ def _parsed(text: str, table: Table) -> Any:
 
 
 def _simplified(data: _Data, expression: Any) -> Iterator[Formula]:
-    """The formula fitted, as it is and with factors taken out; each with one constant after another left out,
-    as long as the information criterion improves.
+    """The fitted formula in simpler variants: as it is, with factors taken out, with constants left out.
+
+    One constant after another is left out, as long as the information criterion improves.
     """
 
     def factored(power: Any) -> Any:
@@ -252,7 +258,7 @@ def _simplified(data: _Data, expression: Any) -> Iterator[Formula]:
 
 
 def _front(formulas: list[Formula], kept: int) -> list[Formula]:
-    """Of each length the best `kept`, where they are better than all that are shorter."""
+    """The best `kept` expressions of each length, where they are better than all shorter ones."""
     front: list[Formula] = []
     least = math.inf
     for length in sorted({formula.length for formula in formulas}):
@@ -270,8 +276,9 @@ def nodes(expression: Any) -> int:
 
 @dataclass(frozen=True)
 class Published:
-    """A formula of the paper as printed: its equation, F1 times `scale` as a function of factors, and the
-    printed MSE of F1 in [0, 1] (times 10,000 in percent); None where none is printed.
+    """A formula of the paper as printed: its equation, F1 times `scale` as a function of factors.
+
+    Also the printed MSE of F1 in [0, 1] (times 10,000 in percent); None where none is printed.
     """
 
     equation: int
@@ -308,6 +315,8 @@ PUBLISHED: tuple[Published, ...] = (
         11, "sqrt(log(n_ner/0.38)*(sqrt(T) + T))*sqrt(n_syn*AMI)", ("n_ner", "n_syn", "T", "AMI"), scale=1000
     ),
 )
-"""Equations (3) to (6) are those of balanced, (7) to (11) those of unbalanced data. F1 was scaled by 100 or
-1,000 (section 4), the paper does not say where: (11), from 64 to 1,305 on its cells, is read as 1,000.
+"""Equations (3) to (6) of balanced and (7) to (11) of unbalanced data.
+
+F1 was scaled by 100 or 1,000 (section 4), the paper does not say where: (11), from 64 to 1,305 on its cells,
+is read as 1,000.
 """

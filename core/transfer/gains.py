@@ -1,4 +1,4 @@
-"""What a task gains from another: MTL of the two less STL of the one, measured over seeds."""
+"""The gain of a task from another: MTL of the two less STL of the one, measured over seeds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FREE = ("tasks", "paradigm", "seed", "affinity_every")
 
 @dataclass(frozen=True, kw_only=True)
 class Gain(Comparison):
-    """What training beside an auxiliary task changes in the main task's test score.
+    """The change in the main task's test score from training beside an auxiliary task.
 
     It compares MTL of the two with STL of the main task, seed by seed (`by_seed`); `alone` is the mean score
     of STL over these seeds. The family are the gains of the main task from all its auxiliary tasks.
@@ -73,7 +73,7 @@ class Gains:
         return np.array([[amounts.get((main, aux), np.nan) for aux in self.tasks] for main in self.tasks])
 
     def means(self, *, relative: bool = False) -> tuple[dict[str, float], dict[str, float]]:
-        """By task the mean of its gains from the others, and of what the others gain by it; NaN for none."""
+        """By task the mean of its gains from the others, and of the others' gains from it; NaN for none."""
         import pandas as pd  # `mrnlab --help` does without
 
         matrix = pd.DataFrame(self.matrix(relative=relative), self.tasks, self.tasks)

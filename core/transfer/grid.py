@@ -1,4 +1,4 @@
-"""What a grid of simulated tasks has measured: F1 by its factors, and planted relations found again.
+"""The measurements of a grid of simulated tasks: F1 by its factors, and planted relations found again.
 
 A table is a data frame with a row for each run: part, n_ner, n_syn, T, AMI, alpha, dense (layers), F1 (in
 percent) and seed. Runs of NER alone have T = 0, and neither n_syn nor AMI and alpha.
@@ -43,8 +43,9 @@ def factors(table: pd.DataFrame, part: str) -> tuple[dict[str, Floats], Floats]:
 
 
 def bands(table: pd.DataFrame, part: str, factor: str) -> pd.DataFrame:
-    """F1 against one factor (n_ner, n_syn, T or alpha) over all else that varies: mean, SD and number of
-    runs, with the mean AMI.
+    """F1 against one factor (n_ner, n_syn, T or alpha) over all other factors.
+
+    Mean, SD and number of runs, with the mean AMI.
     """
     of_part = table[(table["part"] == part) & ((table["T"] > 0) | (factor == "T"))]
     grouped = of_part.groupby(factor).agg(
@@ -54,8 +55,9 @@ def bands(table: pd.DataFrame, part: str, factor: str) -> pd.DataFrame:
 
 
 def figure_3(table: pd.DataFrame) -> pd.DataFrame:
-    """F1 as in Figure 3 of Bettgenhäuser et al. (2020), for balanced parts: panel a against n at T = 2, b
-    against AMI at T = 2, c against T at n = 2,000, where T = 0 is NER alone.
+    """F1 as in Figure 3 of Bettgenhäuser et al. (2020), for balanced parts.
+
+    Panel a is against n at T = 2, b against AMI at T = 2, c against T at n = 2,000, where T = 0 is NER alone.
 
     A row for each point: its part, panel, line and x, and the mean over seeds, its SD and 95% interval. Lines
     are STL and four α, named by their mean AMI, in b four n: of more the least, the largest and two between.
@@ -88,9 +90,11 @@ def _points(table: pd.DataFrame) -> Iterator[tuple[object, ...]]:
 
 @dataclass(frozen=True)
 class PlantedTasks:
-    """Artificial tasks beside a real one, in S seeds: for each of k tasks the chance `alphas` (k,) to keep a
-    label, the planted `ami` (S, k), the measured `gains` (S, k) of the real task in points, and the task
-    correlation with it that MRN has `learned` (S, k); None where it is not known, as of runs from a record.
+    """Artificial tasks beside a real one, in S seeds.
+
+    For each of k tasks it has the chance `alphas` (k,) to keep a label, the planted `ami` (S, k), the
+    measured `gains` (S, k) of the real task in points, and the task correlation with it that MRN has
+    `learned` (S, k); None where it is not known, as of runs from a record.
     """
 
     alphas: Floats

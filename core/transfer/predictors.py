@@ -1,4 +1,4 @@
-"""Predictors of the gain of MTL, all judged alike: how well do they tell the pairs that gain?
+"""Predictors of the gain of MTL, all judged alike by how well they find the pairs that gain.
 
 Every predictor is a logistic regression of "the gain is above 0" on its numbers for a pair: many features, a
 single number, or none. L2 penalty and C = 1, as Bingel and Søgaard (2017) took them. A missing value is the
@@ -88,7 +88,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Predictor:
-    """What is known of each pair without training it: values (P, F), NaN where missing, of F features.
+    """The features of each pair that are known without training it: (P, F) values, NaN where missing.
 
     `seconds` is what the values of all pairs cost to compute, where known. With `always`, a gain is predicted
     for every pair, whatever the regression says.
@@ -157,8 +157,10 @@ def single_number(
 
 @dataclass(frozen=True)
 class Regression:
-    """A logistic regression on F features: their lowest value and range in training, the median and the mean
-    of the scaled ones, and their weights.
+    """A logistic regression on F features.
+
+    It has their lowest value and range in training, the median and the mean of the scaled ones, and their
+    weights.
     """
 
     low: Floats
@@ -231,7 +233,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Judgement:
-    """How well a predictor tells the pairs that gain, in one scheme.
+    """The quality of a predictor of the pairs that gain, in one scheme.
 
     `pairs` were judged; `gaining` of them gain. `accuracy` and `f1` (of the class "gain") are of the
     predicted class, a gain where the probability is above 0.5. `auc` (ROC) and `rank` (Spearman's, with the
@@ -275,7 +277,7 @@ def _judged(pairs: Pairs, predictor: Predictor) -> tuple[Pairs, Floats]:
 
 
 Folds = Iterable[tuple[NDArray[Any], NDArray[Any]]]
-"""Of each fold the pairs that train, and those that are tested."""
+"""The pairs that train, and the pairs that are tested, of each fold."""
 
 
 def _folds_of_tasks(pairs: Pairs) -> Folds:
@@ -377,8 +379,9 @@ class Contrast:
 def flat_beside_steep(
     pairs: Pairs, features: Mapping[str, Features], *, draws: int = INTERVAL_DRAWS
 ) -> Contrast | None:
-    """The gain where the main task's loss curve is flat and the auxiliary task's steep, and that of other
-    pairs (the hypothesis of Bingel and Søgaard, 2017); None where there is no such pair, or no other.
+    """The gain where the main task's loss curve is flat and the auxiliary task's steep, and of other pairs.
+
+    The hypothesis of Bingel and Søgaard, 2017; None where there is no pair of either kind.
 
     A curve's steepness is minus its mean gradient after 20 and 30% of the steps; above the median of all
     tasks it is steep, else flat. The interval is a bootstrap over tasks (`Pairs.counts`).
@@ -432,8 +435,10 @@ def coefficients(
 _DATA = Path(__file__).parent / "data"
 _published = json.loads((_DATA / "published.json").read_text(encoding="utf-8"))
 PUBLISHED: Mapping[str, Sequence[float]] = _published["accuracy and F1 of gain (Table 3)"]
-"""By predictor, of Bingel and Søgaard (2017): 90 pairs of 10 tasks. Their best two rows are of features that
-were chosen on the same folds; they scaled by all pairs, and took the mean of F1 over folds.
+"""The results by predictor of Bingel and Søgaard (2017): 90 pairs of 10 tasks.
+
+Their best two rows are of features that were chosen on the same folds; they scaled by all pairs, and took the
+mean of F1 over folds.
 """
 PUBLISHED_COEFFICIENTS: Mapping[str, float] = _published["coefficients of all features (Table 4)"]
 """Where their text has them. That of `main gradient_10` is as printed; by its place, 6e-3 is meant."""

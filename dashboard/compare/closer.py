@@ -15,7 +15,7 @@ from core.corpora.types import Sentence
 from core.errors import MRNLabError
 from core.evaluation.mistakes import Labels, errors, mistake_text, mistakes, sentences_with
 from core.store.records import Run
-from core.tasks import Kind
+from core.tasks import TaskKind
 from core.tasks.confusion import NOTHING
 from core.tasks.scores import percent_sign
 from core.wording import p_text, plural, unsigned_zero
@@ -161,7 +161,7 @@ def _selected_row(frame: pd.DataFrame, *, key: str, alt: str, columns: Mapping[s
     return rows[0] if rows else None
 
 
-def _read_examples(run: Run, split: str, task: str, gold: Labels, kind: Kind) -> list[Sentence] | None:
+def _read_examples(run: Run, split: str, task: str, gold: Labels, kind: TaskKind) -> list[Sentence] | None:
     """What the run was scored on; None where that cannot be read, which a line then says."""
     try:
         sentences = examples(run.config, split, task, gold)
@@ -208,7 +208,7 @@ def _runs_of(row: ResultRow, task: str, runs: Mapping[int, Run]) -> list[Run]:
     return [runs[run_id] for run_id in row.cells[task].run_ids.values()] if task in row.cells else []
 
 
-def _matrix(view: Matrix, task: str, kind: Kind) -> tuple[str, str] | None:
+def _matrix(view: Matrix, task: str, kind: TaskKind) -> tuple[str, str] | None:
     """Returns the mistake that was clicked."""
     clicked = chart(
         confusion_chart(view),
@@ -226,7 +226,7 @@ def _matrix(view: Matrix, task: str, kind: Kind) -> tuple[str, str] | None:
     return None if clicked is None else (view.gold[round(clicked.y)], view.predicted[round(clicked.x)])
 
 
-def _mistake_table(counts: pd.DataFrame, a: str, b: str | None, kind: Kind) -> tuple[str, str] | None:
+def _mistake_table(counts: pd.DataFrame, a: str, b: str | None, kind: TaskKind) -> tuple[str, str] | None:
     """The most frequent mistakes; returns the selected one."""
     listed = counts.head(_MOST_MISTAKES)
     pairs = list(zip(listed["gold"], listed["predicted"], strict=True))
@@ -255,7 +255,7 @@ def _examples(
     table: ResultTable,
     runs: Mapping[int, Run],
     task: str,
-    kind: Kind,
+    kind: TaskKind,
     rows: tuple[ResultRow, ResultRow],
     mistake: tuple[str, str],
 ) -> None:
@@ -294,7 +294,11 @@ def _examples(
 
 
 def _drawn(
-    where: Sequence[int], sentences: Sequence[Sentence], task: str, kind: Kind, lanes: Mapping[str, Labels]
+    where: Sequence[int],
+    sentences: Sequence[Sentence],
+    task: str,
+    kind: TaskKind,
+    lanes: Mapping[str, Labels],
 ) -> None:
     """The sentences or texts at these places, each with the labels of every lane, the gold ones first."""
     colour, gold = resources.task_colour(task), lanes["gold"]
@@ -326,7 +330,7 @@ def _drawn(
     )
 
 
-def _marks(predicted: Sequence[str], gold: Sequence[str], kind: Kind) -> tuple[Mark, ...]:
+def _marks(predicted: Sequence[str], gold: Sequence[str], kind: TaskKind) -> tuple[Mark, ...]:
     return tuple(
         mark if label == true else replace(mark, differs=True, why=f"annotated: {true}")
         for mark, label, true in zip(marks(predicted, kind.scheme), predicted, gold, strict=True)
@@ -337,7 +341,7 @@ def _marks(predicted: Sequence[str], gold: Sequence[str], kind: Kind) -> tuple[M
 
 
 def _numbers(
-    table: ResultTable, runs: Mapping[int, Run], task: str, kind: Kind, rows: Mapping[str, ResultRow]
+    table: ResultTable, runs: Mapping[int, Run], task: str, kind: TaskKind, rows: Mapping[str, ResultRow]
 ) -> None:
     """The scatter of one of A and B left, the largest errors of both right, the chosen text below."""
     stored = {

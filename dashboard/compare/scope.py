@@ -17,7 +17,7 @@ from core.corpora import prepare
 from core.corpora.types import Sentence
 from core.evaluation.mistakes import Labels
 from core.store.records import Run, RunState
-from core.tasks import Kind, kind_of
+from core.tasks import TaskKind, kind_of
 from core.wording import all_of, plural
 from dashboard.compare.closer_views import Counted, counted, tested
 from dashboard.compare.views import Difference, Tested, run_pairs
@@ -156,7 +156,7 @@ def _counted(run: Run, split: str, task: str, score_name: str) -> Counted | None
     return None if stored is None else counted(score_name, *stored)
 
 
-def task_kind(table: ResultTable, task: str) -> Kind:
+def task_kind(table: ResultTable, task: str) -> TaskKind:
     """What kind of task it is: the same in all runs of a table, which have learned from the same data."""
     run_id = next(
         run_id for row in table.rows if task in row.cells for run_id in row.cells[task].run_ids.values()

@@ -20,7 +20,7 @@ from core.corpora.uploads import uploads
 from core.plain_text import shortened
 from core.registry import BILSTM_SUFFIX, PREDICTED, has_bilstm, reads_words
 from core.store import Run, Store
-from core.tasks import Kind
+from core.tasks import TaskKind
 from dashboard.launch.draft import (
     EXECUTION,
     FIELDS,
@@ -111,7 +111,7 @@ def fill_in_pairs() -> None:
         st.session_state[key_of(name)] = given
 
 
-def fit_to(corpus: str, kinds: Sequence[Kind]) -> None:
+def fit_to(corpus: str, kinds: Sequence[TaskKind]) -> None:
     """Where another corpus, with tasks of these kinds, was chosen since: sets what `start_for` says of it in
     each field that was not changed. To be called before the widgets of these fields.
     """

@@ -14,16 +14,16 @@ import streamlit as st
 from core.config.fields import comma_list
 from core.corpora import CATALOGUE, CorpusSummary, Task, save_upload, summarise
 from core.corpora.catalogue import find_folder, is_local, offered
-from core.corpora.derived import KINDS as DERIVED
+from core.corpora.derived import RECIPES
 from core.corpora.hub import HubName, is_hub
-from core.corpora.loading import bases_of, found_columns, proposed_columns, recipe_of, tasks_of
+from core.corpora.loading import bases_of, derivation_of, found_columns, proposed_columns, tasks_of
 from core.corpora.reading import guessed
 from core.corpora.types import Sentence, Split
 from core.corpora.uploads import MOST_MEGABYTES, delete_upload, uploads
 from core.errors import ConfigError, CorpusError
 from core.store import Store
 from core.store.records import ACTIVE, Run
-from core.tasks import KINDS, Kind
+from core.tasks import KINDS, TaskKind
 from core.wording import all_of, capitalised, plural
 from dashboard.components.charts import chart
 from dashboard.components.sentence import (
@@ -79,7 +79,7 @@ class ChosenData:
     error: str | None
 
     @property
-    def kinds(self) -> tuple[Kind, ...]:
+    def kinds(self) -> tuple[TaskKind, ...]:
         """The kinds of its tasks; of a corpus that has not been looked into those that the catalogue says."""
         if self.summary is not None:
             return tuple(KINDS[task.scheme] for task in self.summary.tasks)
@@ -132,9 +132,9 @@ def _own() -> ChosenData:
         if path is None:
             return ChosenData("", None, (), None, None)
         corpora = corpora_of(path)
-        if corpora == [path] and is_hub(path) and recipe_of(path) is None:
+        if corpora == [path] and is_hub(path) and derivation_of(path) is None:
             return _summarised(_with_columns(path), None, ())
-        if corpora == [path] and recipe_of(path) is None:
+        if corpora == [path] and derivation_of(path) is None:
             columns, is_guess = _columns(path)
             return _summarised(path, columns, (), is_guess=is_guess)
         bases = {base for corpus in corpora for base in bases_of(corpus)}
@@ -252,7 +252,9 @@ def _folder() -> str | None:
         "Folder, dataset of the Hub, or corpus derived from others",
         placeholder="/path/to/a/folder with train, dev and test files",
         help="\n\n".join(
-            f"**{escape(kind.name)}:** {escape(kind.description)}" for kind in DERIVED.values() if kind.name
+            f"**{escape(recipe.name)}:** {escape(recipe.description)}"
+            for recipe in RECIPES.values()
+            if recipe.name
         ),
         key=OWN_FOLDER,
         persist_state="session",

@@ -9,8 +9,8 @@ from typing import Any
 
 from core.config import (
     FIELD_HELP,
+    FIELD_RULES,
     LEARNABLE,
-    OWNED,
     PARADIGMS,
     RunConfig,
     applicable_fields,
@@ -38,7 +38,7 @@ from core.registry import (
     PRIORS,
     WORD_ENCODERS,
 )
-from core.tasks import Kind
+from core.tasks import TaskKind
 from core.wording import plural
 from jobs.queue.control import MOST_RETRIES, PRIORITIES
 from jobs.queue.sweeps import WHOLE, Sweep, distinct, given_values
@@ -113,11 +113,11 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 
 def _start(field: str) -> str | tuple[str, ...]:
     default: Any = RunConfig.model_fields[attribute_name(field)].default
-    owned = OWNED[attribute_name(field)]
-    if field in OPTIONS and owned.is_conditional:
+    rule = FIELD_RULES[attribute_name(field)]
+    if field in OPTIONS and rule.is_conditional:
         trainings = OPTIONS["encoder_training"]
         kinds = itertools.product(("mrn",), ("minilm",), trainings, PRIORS)
-        defaults = {owned.default_of(dict(zip(CONTEXT_FIELDS, kind, strict=True))) for kind in kinds}
+        defaults = {rule.default_of(dict(zip(CONTEXT_FIELDS, kind, strict=True))) for kind in kinds}
         default = defaults.pop() if len(defaults) == 1 else None  # else none is picked, which is said
     text = "" if default is None else value_text(default)
     return text if field not in OPTIONS else (text,) if text else ()
@@ -132,7 +132,7 @@ START: Mapping[str, str | tuple[str, ...]] = {
 """By field, what a fresh form holds: what is picked, or the text that is typed."""
 
 
-def start_for(kinds: Sequence[Kind]) -> dict[str, tuple[str, ...]]:
+def start_for(kinds: Sequence[TaskKind]) -> dict[str, tuple[str, ...]]:
     """By field, what a fresh form holds instead of START on a corpus with tasks of these kinds, since START
     makes runs that cannot train there.
     """
@@ -156,7 +156,7 @@ class Draft(Sweep):
     problems: Mapping[str, str] = field(default_factory=dict)
     """By field, what is wrong with files that cannot be read or used."""
     reads: frozenset[str] | None = None
-    """What the tasks read (`core.tasks.Kind.reads`); None where that is unknown."""
+    """What the tasks read (`core.tasks.TaskKind.reads`); None where that is unknown."""
     notes: tuple[str, ...] = ()
     """What the form says of the corpus."""
     priority: int = 0

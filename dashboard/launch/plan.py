@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.config import RunConfig, comparison_key
 from core.errors import ConfigError, EncoderError, MRNLabError
 from core.paths import database_url
-from core.recording.placed import placed
+from core.recording.resolve import with_absolute_paths
 from core.store.records import Run, RunState
 from core.wording import capitalised, duration, plural, size, span
 from dashboard.launch.address import command, use_minilm
@@ -86,7 +86,7 @@ def checked(configs: tuple[RunConfig, ...]) -> tuple[str, ...]:
 @st.cache_data(max_entries=64, ttl=300, show_spinner=False, hash_funcs=_HASHED)
 def as_queued(configs: tuple[RunConfig, ...]) -> tuple[RunConfig, ...]:
     """The same runs as they would be queued. Raises MRNLabError where one's data is not there."""
-    return tuple(map(placed, configs))
+    return tuple(map(with_absolute_paths, configs))
 
 
 def costs(configs: Sequence[RunConfig]) -> tuple[Cost, Disk]:

@@ -21,7 +21,7 @@ from core.store.records import ACTIVE, MetricKey, MetricSeries, Run, RunState
 from core.studies import STUDIES, Study, load_study, may_change_encoder
 from core.studies.analysis import Result
 from core.studies.study import SettingRuns
-from core.tasks import KINDS, Kind
+from core.tasks import KINDS, TaskKind
 from core.tasks.confusion import Confusion
 from dashboard.shared.run_views import tasks_in_order
 from dashboard.theme import TASK_COLOURS, colours
@@ -222,7 +222,7 @@ def _study_encoders(url: str, name: str, newest: int, count: int) -> list[tuple[
     return sorted(trained - studied)
 
 
-def confusions(runs: Iterable[Run], split: str, task: str, kind: Kind) -> list[Confusion]:
+def confusions(runs: Iterable[Run], split: str, task: str, kind: TaskKind) -> list[Confusion]:
     """The confusions of each of these runs whose predictions are stored."""
     parts = (_confusion(run, split, task, kind.scheme) for run in runs)
     return [part for part in parts if part is not None]

@@ -13,7 +13,7 @@ from core.config.fields import comma_list
 from core.config.task_groups import GROUPINGS
 from core.config.typed import values_of
 from core.errors import ConfigError
-from core.recording.placed import placed
+from core.recording.resolve import with_absolute_paths
 from core.store import ENDED, Run, RunState, Store
 from core.tasks.scores import score_text
 from core.wording import all_of, duration, plural, which_runs
@@ -206,7 +206,7 @@ def _cost(store: Store, configs: Sequence[RunConfig], *, reuse: bool) -> Cost:
     """
     from jobs.queue.submit import check, same_runs
 
-    runs = [placed(config) for config in configs]
+    runs = [with_absolute_paths(config) for config in configs]
     present = same_runs(store, runs) if reuse else {}
     missing = [run for run in runs if run not in present]
     check(missing)

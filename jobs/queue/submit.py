@@ -25,7 +25,7 @@ from core.models.trained_heads import trained_heads
 from core.models.word_vectors import check_vectors
 from core.mrn.alignments import choose
 from core.mrn.alignments.mapping import fit, read_mapping
-from core.recording.placed import placed, trained_here
+from core.recording.resolve import resolve_base_run, with_absolute_paths
 from core.registry import parse_alignment
 from core.store import Conditions, Run, RunState, Store
 from core.training.trainable import check_trainable
@@ -111,8 +111,8 @@ def submit(
     Raises MRNLabError where one of them cannot work; none is queued then.
     """
     _expect_run(store, engine)
-    runs = [placed(config) for config in configs]
-    tell(check([trained_here(store, run) for run in runs]))
+    runs = [with_absolute_paths(config) for config in configs]
+    tell(check([resolve_base_run(store, run) for run in runs]))
     ids = store.add_runs(runs, launch, priority=priority, retries=retries)
     (engine or default_engine()).ensure_workers(store)
     return ids
@@ -178,7 +178,7 @@ def same_runs(store: Store, configs: Collection[RunConfig]) -> dict[RunConfig, R
     same text and with the same meaning of `auto` as now (`up_to_date`).
 
     Of several a finished one counts before one in training, and that before one that waits; of equals the
-    newest. Archived ones are left out. `configs` are as they would be queued (`core.recording.placed`). Only
+    newest. Archived ones are left out. `configs` are as they would be queued (`with_absolute_paths`). Only
     runs of these configurations are read, however many others there are.
     """
     wanted = set(configs)
@@ -273,13 +273,13 @@ def submit_missing(
 
     Returns the numbers of all runs in the order of `configs`, and of those among them that were there.
     """
-    wanted = [placed(config) for config in configs]
+    wanted = [with_absolute_paths(config) for config in configs]
     checked: set[RunConfig] = set()
     while True:
         # Corpora are read before the store is kept from others.
         if new := dict.fromkeys(wanted).keys() - same_runs(store, wanted).keys() - checked:
             _expect_run(store, engine)
-            tell(check([trained_here(store, run) for run in dict.fromkeys(wanted) if run in new]))
+            tell(check([resolve_base_run(store, run) for run in dict.fromkeys(wanted) if run in new]))
             checked |= new
         with store.queueing_alone():
             present = same_runs(store, wanted)

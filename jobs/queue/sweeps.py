@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from core.config import FIELD_HELP, OWNED, RunConfig, default_value, has_field
+from core.config import FIELD_HELP, FIELD_RULES, RunConfig, default_value, has_field
 from core.config.fields import CONTEXT_FIELDS, attribute_name, comma_list
 from core.config.sweep import LISTED, alternatives, check_number, expand
 from core.config.task_groups import HINT, TASK_GROUPS, task_groups
@@ -201,7 +201,7 @@ def _explicit(configs: Iterable[RunConfig], name: str) -> tuple[Any, ...]:
     having = [
         config for config in configs if has_field(config, name) and getattr(config, attribute) is not None
     ]
-    may_be_left_out = OWNED[attribute].is_conditional and name not in _ALWAYS_NAMED
+    may_be_left_out = FIELD_RULES[attribute].is_conditional and name not in _ALWAYS_NAMED
     if may_be_left_out and all(_has_default(config, name) for config in having):
         return ()
     return distinct(getattr(config, attribute) for config in having)

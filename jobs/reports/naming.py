@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from core.config import OWNED, RunConfig, comparison_values, default_value, has_field
+from core.config import FIELD_RULES, RunConfig, comparison_values, default_value, has_field
 from core.config.fields import attribute_name, public_name
 from core.corpora.derived import is_derived
 from core.registry import FULL, reads_words
@@ -36,7 +36,7 @@ _FIRST = ("encoder", "encoder_training", "prior", "alignment", "fraction", "corp
 """The fields that a name begins with."""
 _ALWAYS = {*_FIRST, "tasks", "epochs", "batch_size"}
 """The fields that a name has by their value even where that is the default."""
-_CONDITIONAL = {public_name(name) for name, owned in OWNED.items() if owned.is_conditional}
+_CONDITIONAL = {public_name(name) for name, rule in FIELD_RULES.items() if rule.is_conditional}
 
 
 _DATASET = re.compile(r"(?<![^:+])hub:(?:[^?+]*/)?([^?+/]+)")

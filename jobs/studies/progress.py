@@ -16,7 +16,7 @@ from core.config import RunConfig
 from core.config.fields import comma_list
 from core.errors import ConfigError, MRNLabError
 from core.evaluation.costs import run_cost
-from core.recording.placed import placed
+from core.recording.resolve import with_absolute_paths
 from core.registry import FROZEN, FULL
 from core.store import ACTIVE, Run, RunState, Store
 from core.store.records import MetricKey, StoredScore
@@ -161,7 +161,7 @@ def settings_with_runs(study: Study, settings: Sequence[Setting]) -> list[Settin
     def place(run: RunConfig) -> RunConfig:
         # A corpus that is not here is told when its setting is checked; other settings can be run.
         with contextlib.suppress(MRNLabError):
-            return placed(run)
+            return with_absolute_paths(run)
         return run
 
     return [with_runs(study, setting, place) for setting in settings]
@@ -288,7 +288,7 @@ def task_correlations(store: Store, run: Run) -> Floats | None:
 
 
 def _lacks_weights(run: Run) -> bool:
-    """Whether no task can be added to a run that has succeeded (`trained_here`)."""
+    """Whether no task can be added to a run that has succeeded (`resolve_base_run`)."""
     return run.state is RunState.SUCCEEDED and (run.checkpoint is None or run.archived)
 
 

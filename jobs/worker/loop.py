@@ -27,7 +27,7 @@ from core.errors import ConfigError, MRNLabError, NotOwner, RunNotFound
 from core.paths import checkpoint_dir, own_log, set_umask
 from core.recording.heartbeat import BEAT_S, DUE_IN_S, Heartbeat, StopReason, StopSignal
 from core.recording.owner import hostname, this_process
-from core.recording.placed import trained_here
+from core.recording.resolve import resolve_base_run
 from core.recording.sink import StoreSink
 from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Saved, Sink, SplitResult
 from core.store import ErrorInfo, Owner, Run, RunState, Store
@@ -186,7 +186,7 @@ class Worker:
         """Train one run; None where it was stopped before training began."""
         if run.config_problem is not None:
             raise ConfigError("configuration", run.config_problem)
-        config = trained_here(self._store, run.config)
+        config = resolve_base_run(self._store, run.config)
         # A scheduler that places runs chooses the GPU, whichever number was asked for.
         placed = self._engine_job is not None and config.device.startswith("cuda")
         if (config.device == "auto" or placed) and self._device != "auto":

@@ -1,8 +1,8 @@
 """The figures of README, measured again: `python -m tests.benchmarks.readme`.
 
 Trains the runs of Launch's first card and of scarce data in a temporary laboratory, one after the other in
-this process, and prints what MTL and MRN gain over STL, and README's sentence on scarce data. A test holds
-README to the sentence.
+this process, and prints what MTL and MRN gain over STL, and README's sentences on scarce data. A test holds
+README to them.
 """
 
 from __future__ import annotations
@@ -24,17 +24,20 @@ from tests.trained import train_runs
 def first_card(seeds: int = 5, **changes: Any) -> str:
     """What sharing gains on the first card."""
     rows = {row.config.paradigm: row for row in _trained(TRY_IT, seeds, changes)}
-    mtl, mrn = (_gains(rows[paradigm], rows["stl"]) for paradigm in ("mtl", "mrn"))
+    mtl, mrn = (" and ".join(_gains(rows[paradigm], rows["stl"])) for paradigm in ("mtl", "mrn"))
     return f"MTL gains {mtl} points over STL, MRN {mrn}."
 
 
 def scarce_data(seeds: int = 5, **changes: Any) -> str:
-    """README's sentence on the card of scarce data."""
+    """README's sentences on the card of scarce data, each with one figure."""
     rows = {(row.config.paradigm, row.config.alignment): row for row in _trained(SCARCE, seeds, changes)}
     related = rows["mrn", "exact"]
+    over_mtl = _gains(related, rows["mtl", None])
+    over_penalty = _gains(related, rows["mrn", "disjoint"])
     return (
-        f"MRN gains {_gains(related, rows['mtl', None])} points over MTL, and "
-        f"{_gains(related, rows['mrn', 'disjoint'])} over the same penalty without relations (`disjoint`)."
+        f"MRN gains {over_mtl[0]} points over MTL on `pos-a`. On `pos-b` it gains {over_mtl[1]}. "
+        "Over the same penalty without relations (`disjoint`) it gains "
+        f"{over_penalty[0]} on `pos-a`. On `pos-b` it gains {over_penalty[1]}."
     )
 
 
@@ -48,7 +51,8 @@ def _trained(card: LaunchPreset, seeds: int, changes: dict[str, Any]) -> tuple[R
         return tabulate(runs, scores, "test", conditions=store.conditions(runs)).rows
 
 
-def _gains(row: ResultRow, baseline: ResultRow) -> str:
+def _gains(row: ResultRow, baseline: ResultRow) -> list[str]:
+    """The gain in points on `pos-a` and on `pos-b`, each with half its 95% interval."""
     gains = []
     for task in ("pos-a", "pos-b"):
         gain = paired_difference(row.cells[task].by_seed, baseline.cells[task].by_seed)
@@ -56,7 +60,7 @@ def _gains(row: ResultRow, baseline: ResultRow) -> str:
         assert gain.low is not None
         assert gain.high is not None
         gains.append(f"{100 * gain.mean:.1f} ± {50 * (gain.high - gain.low):.1f}")
-    return " and ".join(gains)
+    return gains
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from core.config.fields import NOTHING
 from core.config.sweep import expand
 from core.corpora import CATALOGUE
 from core.errors import ConfigError
-from core.recording.placed import placed
+from core.recording.resolve import with_absolute_paths
 from core.registry import ENCODERS, PRIORS, WORD_ENCODERS
 from dashboard.launch.address import command
 from dashboard.launch.draft import cloned, draft_of, plan
@@ -174,7 +174,9 @@ def test_the_command_names_places_in_full(tmp_path: Any, monkeypatch: Any) -> No
     monkeypatch.chdir(tmp_path)
     draft = cloned([RunConfig.build(corpus="my corpus", tasks="pos,ner")])[0]
     runs = plan(draft).configs
-    assert f"--corpus '{folder}'" in command(draft, runs, [placed(run) for run in runs], reuse=False)
+    assert f"--corpus '{folder}'" in command(
+        draft, runs, [with_absolute_paths(run) for run in runs], reuse=False
+    )
 
 
 def test_runs_that_the_form_cannot_make() -> None:

@@ -10,8 +10,8 @@ from pydantic_core.core_schema import ErrorType
 
 from core.config import (
     FIELD_HELP,
+    FIELD_RULES,
     LEARNABLE,
-    OWNED,
     RunConfig,
     applicable_fields,
     config_warnings,
@@ -259,8 +259,8 @@ def test_a_default_is_what_a_field_takes_when_it_is_unset(
     context = {"encoder": encoder, "prior": prior if paradigm == "mrn" else None}
     context |= {"encoder_training": training if encoder.startswith("minilm") else "full"}
     config = RunConfig.build(**values | context)
-    for name in OWNED:
-        if OWNED[name].is_conditional:
+    for name in FIELD_RULES:
+        if FIELD_RULES[name].is_conditional:
             assert default_value(config, name) == getattr(config.with_(**{name: None}), name), name
         else:
             assert default_value(config, name) == RunConfig.model_fields[name].default

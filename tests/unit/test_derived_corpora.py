@@ -15,9 +15,9 @@ from seqeval.metrics import f1_score
 from core.config import RunConfig
 from core.corpora import Corpus, load, loading, prepare, summarise
 from core.corpora.folder import read_folder
-from core.corpora.loading import placed_name
+from core.corpora.loading import pinned_name
 from core.errors import ConfigError, CorpusError
-from core.recording.placed import placed
+from core.recording.resolve import with_absolute_paths
 from core.store import Store
 from core.tagging import load_tagger
 from core.training.evaluate import Predicted, Scorer
@@ -213,10 +213,10 @@ def test_folders_may_have_such_names_and_are_named_by_their_whole_path(
     assert len(load(f"{folder(tmp_path / 'a+b')}?train=2").train) == 2
     folder(tmp_path / "mine")
     monkeypatch.chdir(tmp_path)
-    assert placed_name("demo") == "demo"
-    assert placed_name("apart:mine?tokens=3&dev=2") == f"apart:{tmp_path}/mine?tokens=3&dev=2"
+    assert pinned_name("demo") == "demo"
+    assert pinned_name("apart:mine?tokens=3&dev=2") == f"apart:{tmp_path}/mine?tokens=3&dev=2"
     config = RunConfig.build(corpus="joined:demo+mine", tasks="ner@demo,ner@mine")
-    assert placed(config).corpus == f"joined:demo+{tmp_path}/mine"
+    assert with_absolute_paths(config).corpus == f"joined:demo+{tmp_path}/mine"
 
 
 def test_changed_files_are_read_anew(tmp_path: Path) -> None:

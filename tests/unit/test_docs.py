@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from core.config import FIELD_HELP, OWNED, PRESETS, RunConfig
+from core.config import FIELD_HELP, FIELD_RULES, PRESETS, RunConfig
 from core.config.fields import attribute_name, public_name
 from core.registry import ADDED, ALIGNMENTS, ENCODERS, PREDICTED, PRIORS, WORD_ENCODERS
 from core.settings import SETTINGS
@@ -68,8 +68,8 @@ This page is written by `python -m tests.unit.test_docs`; change the description
 
 ## Fields
 
-| Field | What it is | Accepted | Unit | Default |
-|---|---|---|---|---|
+| Field | What it is | Accepted | Default |
+|---|---|---|---|
 """
 # A run that has every field, to read the defaults from.
 _EXAMPLE = RunConfig.build(corpus="corpus", tasks=("one", "two"), encoder="minilm+bilstm")
@@ -80,12 +80,15 @@ def _run_description() -> Iterator[str]:
     yield from _HEAD.splitlines()
     for name, help_ in FIELD_HELP.items():
         symbol = f" ({help_.symbol})" if help_.symbol else ""
-        accepted = help_.range.replace("|", "·") or "–"
-        yield f"| `{name}`{symbol} | {help_.description} | {accepted} | {help_.unit} | {_default(name)} |"
+        unit = "" if help_.unit == "choice" else help_.unit
+        accepted = f"{help_.range.replace('|', '·')} {unit}".strip()
+        yield f"| `{name}`{symbol} | {help_.description} | {accepted} | {_default(name)} |"
     yield from ("", "## Fields that only some runs have", "")
-    for name, owned in OWNED.items():
-        if owned.because:
-            yield f"- `{public_name(name)}`: {owned.because}."
+    reasons: dict[str, list[str]] = {}
+    for name, rule in FIELD_RULES.items():
+        if rule.reason:
+            reasons.setdefault(rule.reason, []).append(f"`{public_name(name)}`")
+    yield from (f"- {', '.join(names)}: {reason}." for reason, names in reasons.items())
     encoders = {spec.name: spec.description for spec in ENCODERS.values()} | WORD_ENCODERS
     priors = {name: spec.description for name, spec in (PRIORS | {PREDICTED: ADDED}).items()}
     for title, entries in {"Encoders": encoders, "Priors": priors, "Alignments": ALIGNMENTS}.items():

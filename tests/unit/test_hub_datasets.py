@@ -15,9 +15,9 @@ import pytest
 
 from core.config import RunConfig
 from core.corpora import hub, load, prepare
-from core.corpora.loading import files_of, is_here, placed_name, recipe_of, tasks_of
+from core.corpora.loading import derivation_of, files_of, is_here, pinned_name, tasks_of
 from core.errors import CorpusError
-from core.recording.placed import placed
+from core.recording.resolve import with_absolute_paths
 
 datasets = pytest.importorskip("datasets", reason="the package datasets is not installed here")
 Parquet: Any = pytest.importorskip("datasets.packaged_modules.parquet.parquet").Parquet
@@ -392,12 +392,12 @@ def test_datasets_are_joined_dealt_out_and_sampled(tmp_path: Path, monkeypatch: 
     assert len(corpus.readings) == 3
     for name in ("hub:owner/glue?config=cola&train=1", "hub:owner/glue?train=1&config=cola"):
         assert len(load(name).train) == 1
-        assert placed_name(name) == f"hub:{tmp_path}/owner/glue?config=cola&train=1"
+        assert pinned_name(name) == f"hub:{tmp_path}/owner/glue?config=cola&train=1"
     dealt = load("apart:hub:conll2003?tokens=2&tasks=ner,pos")
     assert sorted(tuple(sentence.labels) for sentence in dealt.train) == [("ner",), ("pos",)]
-    assert placed_name(joined).count(str(tmp_path)) == 3
-    assert load(placed_name(joined)).train == corpus.train
-    assert getattr(recipe_of(joined), "name", None) == joined
+    assert pinned_name(joined).count(str(tmp_path)) == 3
+    assert load(pinned_name(joined)).train == corpus.train
+    assert getattr(derivation_of(joined), "name", None) == joined
 
 
 def test_a_copy_is_read_anew_where_its_files_change(tmp_path: Path) -> None:
@@ -485,10 +485,10 @@ def test_a_dataset_is_pinned_by_its_commit_and_then_read_without_the_hub(
     name = "hub:nyu-mll/glue?config=cola"
     pinned = f"{name}&revision={COMMIT}"
     assert not is_here(name)
-    assert placed_name(name) == pinned == placed_name(pinned)
+    assert pinned_name(name) == pinned == pinned_name(pinned)
     assert asked == ["https://huggingface.co/api/datasets/nyu-mll/glue/revision/main"]
     described = RunConfig.build(corpus=name, tasks=["glue-cola"], paradigm="stl")
-    assert placed(described).corpus == pinned
+    assert with_absolute_paths(described).corpus == pinned
 
     folder = as_parquet(tmp_path / "copy", GLUE)
     given = datasets.load_dataset_builder(str(folder), "cola")
@@ -518,7 +518,7 @@ def test_a_dataset_is_pinned_by_its_commit_and_then_read_without_the_hub(
     hub._newest.cache_clear()
     assert is_here(pinned)
     assert hub.read_hub(pinned).train == hub.read_hub(name).train == corpus.train
-    assert placed_name(name) == pinned
+    assert pinned_name(name) == pinned
 
 
 @pytest.mark.parametrize(
@@ -559,7 +559,7 @@ def test_the_default_configuration_is_pinned_too(card: dict[str, Any], default: 
 
 
 def test_another_revision_is_asked_for_by_its_name(asked: list[str]) -> None:
-    assert placed_name("hub:owner/glue?revision=refs/convert/parquet".replace("owner", "nyu-mll")).endswith(
+    assert pinned_name("hub:owner/glue?revision=refs/convert/parquet".replace("owner", "nyu-mll")).endswith(
         COMMIT
     )
     assert asked[0].endswith("/revision/refs%2Fconvert%2Fparquet")

@@ -22,7 +22,7 @@ from core.mrn.alignments import LabelCounts, align
 from core.mrn.new_task import PredictedPrior, fit_weights, links, soft_counts
 from core.mrn.priors import PriorSettings
 from core.mrn.priors.tensor_normal import initial_variance
-from core.recording.placed import placed
+from core.recording.resolve import with_absolute_paths
 from core.records import Snapshot
 from core.store import Store
 from core.tagging import load_tagger
@@ -294,7 +294,7 @@ def test_an_added_run_is_exported_and_imported(
     with contextlib.closing(Store.open()) as store:
         (base,) = train_runs(store, [first])
         second = made_config(laboratory, paradigm="mrn", added_to=str(base), **frozen)
-        (added,) = train_runs(store, [placed(second)])
+        (added,) = train_runs(store, [with_absolute_paths(second)])
         made = export_run(store, added, tmp_path / "out")
     assert set(made.folders) == {"pos", "pos@toy"}
     assert "pos@toy" in (made.folder / "README.md").read_text()

@@ -11,7 +11,7 @@ import pytest
 from core.config import RunConfig
 from core.corpora import prepare
 from core.errors import ConfigError
-from core.recording.placed import trained_here
+from core.recording.resolve import resolve_base_run
 from core.registry import BY_CONFIGURATION, PREDICTED
 from core.store import RunState, Store
 from core.studies import Method, Setting, Study
@@ -133,7 +133,7 @@ def test_a_run_is_refused_whose_base_has_no_weights_here(laboratory: Path, store
     with pytest.raises(ConfigError, match="with seed 1 has finished here with its weights; train it first"):
         submit(store, [run], engine=NoWorkers())
     (base,) = train_runs(store, [setting_runs.bases[1]])
-    assert trained_here(store, run).added_to == store.run(base).checkpoint
+    assert resolve_base_run(store, run).added_to == store.run(base).checkpoint
     assert submit(store, [run], engine=NoWorkers()) == [base + 1]
 
 

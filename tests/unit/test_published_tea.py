@@ -13,7 +13,7 @@ from core.config import PRESETS, RunConfig
 from core.config.sweep import expand
 from core.corpora import prepare
 from core.corpora.assembly import SPLITS
-from core.corpora.derived import recipe
+from core.corpora.derived import derivation
 from core.studies.analysis import FinalScores, analyse, table_view
 from core.studies.published import MOU_TABLE_5_4
 from core.studies.study import DevScores, next_runs, with_runs
@@ -135,8 +135,8 @@ def test_the_published_baseline_has_the_papers_values() -> None:
 
 def test_the_published_part_is_the_preset_on_the_papers_sizes() -> None:
     run = runs("published")["input", 0.0, "own"]
-    kind = recipe(run.corpus).kind
-    assert kind.train == (8544, 8490, 3020)  # type: ignore[attr-defined]  # 5.3
+    recipe = derivation(run.corpus).recipe
+    assert recipe.train == (8544, 8490, 3020)  # type: ignore[attr-defined]  # 5.3
     (preset,) = expand({"corpus": run.corpus, "tasks": TASKS}, {}, PRESETS["tea"])
     assert run == preset
 

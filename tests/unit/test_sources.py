@@ -18,7 +18,7 @@ from core.errors import EncoderError
 from core.models import sources
 from core.models.encoders.transformer import load_transformer
 from core.models.sources import check_available, locate, longest_input, packaged_folder
-from core.recording.placed import placed
+from core.recording.resolve import with_absolute_paths
 from core.registry import ENCODERS
 from core.training.setup import set_up
 from tests.tiny import tiny_bert, tiny_roberta
@@ -73,7 +73,7 @@ def test_a_known_name_is_no_folder_of_the_current_directory(
     named_model(tmp_path / "bert-base-cased", BERT)
     monkeypatch.chdir(tmp_path)
     run = RunConfig.build(corpus="demo", tasks="pos,ner", encoder="bert-base-cased+bilstm")
-    assert placed(run).encoder == "bert-base-cased+bilstm"
+    assert with_absolute_paths(run).encoder == "bert-base-cased+bilstm"
 
 
 @pytest.mark.parametrize(

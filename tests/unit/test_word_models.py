@@ -25,7 +25,7 @@ from core.models.encoders.lstm import StackedBiLSTM
 from core.models.encoders.transformer import load_transformer
 from core.models.encoders.word_inputs import WordInputs
 from core.models.word_model import word_encoder
-from core.recording.placed import placed
+from core.recording.resolve import with_absolute_paths
 from core.records import Note, Snapshot
 from core.registry import WORD_ENCODERS
 from core.tagging import load_tagger
@@ -211,6 +211,6 @@ def test_a_context_encoder_is_kept_by_its_whole_path(
 ) -> None:
     monkeypatch.chdir(Path(encoder).parent)
     near = config("bilstm", context_encoder=Path(encoder).name)
-    assert placed(near.with_(corpus="demo")).context_encoder == encoder
+    assert with_absolute_paths(near.with_(corpus="demo")).context_encoder == encoder
     known = config("bilstm", context_encoder="minilm", corpus="demo")
-    assert placed(known) is known
+    assert with_absolute_paths(known) is known

@@ -1,6 +1,6 @@
 """Corpora made from others, named `[KIND:]BASE[?key=value&key=value]`; BASE is one corpus, or some with `+`.
 
-A new kind is a `Kind` in a file here and an entry of KINDS.
+A new kind is a `CorpusRecipe` in a file here and an entry of RECIPES.
 """
 
 from __future__ import annotations
@@ -9,13 +9,15 @@ import re
 from dataclasses import dataclass, replace
 
 from core.corpora.catalogue import find_folder
-from core.corpora.derived.kinds import Apart, Joined, Kind, Sampled
+from core.corpora.derived.recipes import Apart, CorpusRecipe, Joined, Sampled
 from core.corpora.derived.simulated import Simulated
 from core.corpora.hub import OPTIONS, PREFIX, hub_name_in, is_hub
 from core.corpora.types import Corpus
 from core.errors import CorpusError
 
-KINDS: dict[str, type[Kind]] = {kind.name: kind for kind in (Sampled, Apart, Simulated, Joined)}
+RECIPES: dict[str, type[CorpusRecipe]] = {
+    recipe.name: recipe for recipe in (Sampled, Apart, Simulated, Joined)
+}
 """By name; a name without a kind is a sample."""
 
 
@@ -24,19 +26,20 @@ _NAME = re.compile(rf"(?:(?P<kind>(?!{PREFIX})[a-z]{{2,}}):)?(?P<rest>.*)", re.D
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """How a corpus is made: of which bases (joined if there are several), by which kind with its options
-    (`options_text` as they were written).
+class Derivation:
+    """How a derived corpus is made: by a recipe with its options, from one base or several joined.
+
+    options_text    the options as they were written
     """
 
-    kind: Kind
+    recipe: CorpusRecipe
     bases: tuple[str, ...]
     options_text: str = ""
 
     @property
     def name(self) -> str:
-        """The name that says this."""
-        kind = f"{self.kind.name}:" if self.kind.name else ""
+        """The name of the derived corpus."""
+        kind = f"{self.recipe.name}:" if self.recipe.name else ""
         text = self.options_text
         if "?" in self.bases[-1]:  # it has options of its own
             text = text.replace("?", "&", 1)
@@ -44,12 +47,13 @@ class Recipe:
 
     def make(self, base: Corpus, seed: int) -> Corpus:
         """The corpus, drawn with that seed, labels not counted yet. Raises CorpusError."""
-        return self.kind.make(replace(base, name=self.name), seed)
+        return self.recipe.make(replace(base, name=self.name), seed)
 
 
 def is_derived(name: str) -> bool:
-    """Whether the name has a kind or options (a folder of that very name is for the caller to look for). The
-    options of a dataset are no such.
+    """Whether the name has a kind or options, which are not the options of a dataset.
+
+    The caller looks for a folder of exactly this name.
     """
     match = _NAME.fullmatch(name)
     assert match is not None
@@ -89,8 +93,8 @@ def _base_in(text: str) -> tuple[str, str]:
     return text[:end], text[end:]
 
 
-def recipe(name: str) -> Recipe:
-    """What a derived corpus's name says.
+def derivation(name: str) -> Derivation:
+    """How the derived corpus of this name is made.
 
     Raises CorpusError where there is no such kind or option, or a value is out of range.
     """
@@ -99,13 +103,13 @@ def recipe(name: str) -> Recipe:
         raise CorpusError(
             f"'{name}' names no corpus to derive from; write [KIND:]CORPUS[?key=value&key=value]."
         )
-    if (kind := KINDS.get(kind_name or "")) is None:
-        known = ", ".join(filter(None, KINDS))
+    if (recipe := RECIPES.get(kind_name or "")) is None:
+        known = ", ".join(filter(None, RECIPES))
         raise CorpusError(f"There is no kind of corpus '{kind_name}'; the kinds are {known}.")
-    if kind is Joined and len(bases) < 2:
+    if recipe is Joined and len(bases) < 2:
         raise CorpusError(f"'{name}' joins one corpus alone; name two or more, as joined:A+B.")
     if not written:
-        return Recipe(kind(), bases)
+        return Derivation(recipe(), bases)
     options: dict[str, str] = {}
     for pair in written[1:].split("&"):
         key, _, value = pair.partition("=")
@@ -114,4 +118,4 @@ def recipe(name: str) -> Recipe:
         if key in options:
             raise CorpusError(f"{name}: {key} is given twice; give it once.")
         options[key] = value
-    return Recipe(kind.read(name, options), bases, written)
+    return Derivation(recipe.read(name, options), bases, written)

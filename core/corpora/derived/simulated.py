@@ -24,11 +24,11 @@ from itertools import combinations, cycle, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpora.derived.kinds import Kind, option
+from core.corpora.derived.recipes import CorpusRecipe, option
 from core.corpora.sampling import shuffled, stream, until, words_of
 from core.corpora.types import Corpus, Planted, Sentence, Task
 from core.errors import CorpusError
-from core.tasks import KINDS as TASK_KINDS
+from core.tasks import KINDS
 from core.tasks.schemes import inside
 from core.wording import all_of, plural
 
@@ -81,7 +81,7 @@ def other_names(labels: int, numbers: np.random.Generator) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class Simulated(Kind):
+class Simulated(CorpusRecipe):
     """A real task beside artificial ones.
 
     task        the real task; the last of the base where empty
@@ -122,7 +122,7 @@ class Simulated(Kind):
     def make(self, corpus: Corpus, seed: int) -> Corpus:
         corpus = super().make(corpus, seed)
         real = corpus.task(self._real(corpus.name, [task.name for task in corpus.tasks]))
-        if TASK_KINDS[real.scheme].reads != "words":
+        if KINDS[real.scheme].reads != "words":
             raise CorpusError(
                 f"{corpus.name}: {real.name} labels whole texts, and artificial labels are drawn for words; "
                 "name a task that labels words."
@@ -188,7 +188,7 @@ class Simulated(Kind):
     def _drawn(
         self, corpus: Corpus, real: str, seed: int
     ) -> tuple[list[Sentence], dict[str, list[Sentence]]]:
-        """The real task's training sentences, and those of each artificial task (none where all are shared).
+        """The training sentences of the real task, and of each artificial task (none where all are shared).
 
         Of one random order the real task takes from the front and the artificial ones, one after another,
         from the back: none of them gets others because there are more tasks, or more words for another.
@@ -226,7 +226,7 @@ class Simulated(Kind):
 def _planted(
     columns: Mapping[str, NDArray[np.int64]], alphas: tuple[float, ...], tasks: Sequence[str]
 ) -> Planted | None:
-    """What is planted among these tasks, by the label numbers of all of them; None for fewer than two."""
+    """The planted relations of these tasks, by their label numbers; None for fewer than two."""
     if sum(task in columns for task in tasks) < 2:
         return None
     related = np.round(relatedness(list(columns.values())), 4)

@@ -25,5 +25,5 @@ class Encoder(Protocol):
 
 
 def at_words(states: Tensor, batch: Batch) -> Tensor:
-    """Of the states of all subwords (B, L, D) those of each word's first one: (n, D)."""
+    """The states (n, D) of each word's first subword, from the states of all subwords (B, L, D)."""
     return states.flatten(0, 1)[batch.rows]

@@ -23,7 +23,7 @@ class BiLSTM(nn.Module):
         self.features = 2 * hidden
 
     def forward(self, batch: Batch) -> Tensor:
-        """The states (B, L, D). Those of padding mean nothing."""
+        """The states (B, L, D). States of padding have no meaning."""
         return read_both_ways(self.lstm, self.below(batch), batch.lengths)
 
     def words(self, batch: Batch) -> Tensor:
@@ -32,7 +32,7 @@ class BiLSTM(nn.Module):
 
 
 def read_both_ways(lstm: nn.LSTM, states: Tensor, lengths: Tensor) -> Tensor:
-    """What a bidirectional LSTM of one layer makes of states (B, L, ·): (B, L, 2 · hidden).
+    """The output (B, L, 2 · hidden) of a bidirectional LSTM of one layer over states (B, L, ·).
 
     The backward direction starts at each window's last subword, not in the padding. `lengths` (B,) are in the
     processor's memory.
@@ -42,7 +42,7 @@ def read_both_ways(lstm: nn.LSTM, states: Tensor, lengths: Tensor) -> Tensor:
 
 
 def read_packed(lstm: nn.LSTM, states: Tensor, lengths: Tensor) -> Tensor:
-    """As torch reads (B, L, ·), with the kernels of a GPU."""
+    """The output over (B, L, ·) as torch computes it, with the kernels of a GPU."""
     packed = pack_padded_sequence(states, lengths, batch_first=True, enforce_sorted=False)
     read, _ = lstm(packed)
     unpacked: Tensor = pad_packed_sequence(read, batch_first=True, total_length=states.shape[1])[0]
@@ -50,7 +50,7 @@ def read_packed(lstm: nn.LSTM, states: Tensor, lengths: Tensor) -> Tensor:
 
 
 def mirrored(lengths: Tensor, width: int) -> Tensor:
-    """Where each place of windows stands when they are read from their last subword on: (B, L), L = `width`.
+    """The indices (B, L) of the positions of windows read from their last subword on; L = `width`.
 
     Padding stays where it is: last in both directions. Mirroring twice changes nothing.
     """

@@ -12,8 +12,9 @@ from core.models.encoders import Encoder
 
 
 class Dense(nn.Module):
-    """`shared` layers that all tasks read through, then `own` layers for each of `tasks`: each has a ReLU and
-    is as wide as the states of `below`. With own layers each task has states of its own.
+    """`shared` layers that all tasks read through, then `own` layers for each of `tasks`.
+
+    Each has a ReLU and is as wide as the states of `below`. With own layers each task has states of its own.
     """
 
     def __init__(self, below: Encoder, shared: int, own: int, tasks: int) -> None:

@@ -272,8 +272,9 @@ def real_states(inner: Any, batch: Batch, *, words: bool = False) -> Tensor:
 def through_layers(
     layers: Sequence[Any], heads: int, batch: Batch, states: Tensor, *, words: bool = False
 ) -> Tensor:
-    """The states (S, D) of the batch's real subwords after these layers, with so many heads of attention; or
-    (n, D) of words' first subwords.
+    """The states (S, D) of the batch's real subwords after these layers, with `heads` attention heads.
+
+    With `words` only (n, D) of words' first subwords.
     """
     windows = _Windows(heads, batch)
     *below, last = layers
@@ -309,7 +310,7 @@ class _Windows:
         self._real = self._places(batch.real)
 
     def layer(self, layer: Any, states: Tensor, *, words: bool = False) -> Tensor:
-        """A layer applied to the states (S, D): all subwords', or those (n, D) of words' first ones."""
+        """The output of a layer for the states (S, D) of all subwords, or (n, D) of words' first subwords."""
         attention = layer.attention.self
         rows, places = (self._first.gather(states), self._words) if words else (states, self._real)
         read = self._attention(

@@ -23,8 +23,9 @@ _MOST_BYTES = 64_000_000
 
 
 class FrozenFeatures(nn.Module):
-    """Looks up the states of a split's subwords in its table (S, D), which is another for each split; float32
-    whatever the table's numbers.
+    """Looks up the states of a split's subwords in the split's table (S, D).
+
+    The states are float32 whatever the table's numbers.
     """
 
     table: Tensor
@@ -43,8 +44,9 @@ class FrozenFeatures(nn.Module):
 
 
 class FeatureTables:
-    """The states of whole splits, computed once by a frozen encoder, or by the layers below those that are
-    trained, and kept on disk.
+    """The states of whole splits, computed once and kept on disk.
+
+    A frozen encoder computes them, or the layers below the trained ones.
 
     Files are keyed by the encoder's weights and precision, by the layers left out and by the text, so that
     any run over the same encoder and sentences finds them, and need not compute them. The heads of a frozen
@@ -59,7 +61,7 @@ class FeatureTables:
         self._tables: dict[tuple[str, bool], Tensor] = {}
 
     def what(self) -> str:
-        """What is computed, as notes call it."""
+        """The name of the computed states in notes."""
         top = self._encoder.top
         layers = "layer" if top == 1 else f"{top} layers"
         return f"states below the last {layers}" if top else "frozen encoder's features"
@@ -154,8 +156,10 @@ def _read(path: Path, shape: tuple[int, int], type_: np.dtype[Any]) -> Tensor | 
 
 
 class CachedTransformer(nn.Module):
-    """A transformer that keeps the states of its last batches: a sentence shown with the labels of eight runs
-    over one frozen encoder is encoded once. For inference on the CPU; several threads may call it.
+    """A transformer that keeps the states of its last batches, for inference on the CPU.
+
+    A sentence shown with the labels of eight runs over one frozen encoder is encoded once. Several threads
+    may call it.
     """
 
     def __init__(self, transformer: Transformer) -> None:

@@ -53,7 +53,7 @@ class StackedBiLSTM(nn.Module):
         self.features = 2 * hidden
 
     def forward(self, batch: Batch) -> Tensor:
-        """The states (B, L, D). Those of padding mean nothing."""
+        """The states (B, L, D). States of padding have no meaning."""
         return self._read(batch, len(self.lstm))[-1]
 
     def words(self, batch: Batch) -> Tensor:
@@ -86,7 +86,7 @@ class LayeredBiLSTM(StackedBiLSTM):
         self._layer = [max(0, layers - len(order) + order.index(task)) for task in range(len(order))]
 
     def forward(self, batch: Batch) -> Tensor:
-        """Each task's states (T, B, L, D). Those of padding mean nothing."""
+        """Each task's states (T, B, L, D). States of padding have no meaning."""
         layers = self._layer[_tasks(batch)]
         _, *states = self._read(batch, 1 + max(layers))
         return torch.stack([states[layer] for layer in layers])
@@ -105,8 +105,9 @@ def _tasks(batch: Batch) -> slice:
 
 
 class WindowedBiLSTM(StackedBiLSTM):
-    """One bidirectional LSTM over each word's own window of `size` words, the word in its middle: the states
-    of that word, D = 2 · hidden (Bettgenhäuser et al., 2020, section 4). Windows end where the sentence does.
+    """The states of one bidirectional LSTM over a window of `size` words around each word.
+
+    D = 2 · hidden (Bettgenhäuser et al., 2020, section 4). Windows end where the sentence does.
 
     Forwards the word ends what is read: h(i, s), the state at word i after the s words before it, is one step
     from h(i-1, s-1). So all words take a step together, and no word is read once for each window.
@@ -167,7 +168,7 @@ class SCLSTM(StackedBiLSTM):
             nn.init.uniform_(weight, -(hidden**-0.5), hidden**-0.5)  # as nn.LSTM's own
 
     def forward(self, batch: Batch) -> Tensor:
-        """Each task's states (T, B, L, D). Those of padding mean nothing."""
+        """Each task's states (T, B, L, D). States of padding have no meaning."""
         places = torch.arange(batch.ids.numel(), device=batch.ids.device)
         return self._at(batch, places).view(-1, *batch.ids.shape, self.features)
 
@@ -192,7 +193,7 @@ class SCLSTM(StackedBiLSTM):
         shared, by_task = self._run([states.view(width, windows, -1) for states in read], _tasks(batch))
 
         def at_rows(states: Tensor) -> Tensor:
-            """Of k kinds of states (L, 2, k, B, H) those at the rows (k, m, 2, H)."""
+            """The states at the rows (k, m, 2, H) from k kinds of states (L, 2, k, B, H)."""
             kinds, hidden = states.shape[2], states.shape[4]
             time, direction = times.flatten(1).t()[rows], torch.arange(2, device=rows.device)
             kind = torch.arange(kinds, device=rows.device)[:, None, None]

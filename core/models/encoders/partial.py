@@ -48,8 +48,9 @@ class TopLayers(HalfPrecision):
             return through_layers(layers, self._heads, batch, real, words=words).float()
 
     def whole(self) -> Any:
-        """A Transformers model of all layers, with copies of the weights. Raises EncoderError where those
-        below are not there.
+        """A Transformers model of all layers, with copies of the weights.
+
+        Raises EncoderError where the lower layers are missing.
         """
         if not isinstance(self.below, CachedTransformer):
             raise EncoderError("The layers below the trained ones are not in memory; load the checkpoint.")
@@ -59,8 +60,9 @@ class TopLayers(HalfPrecision):
 
 
 def load_top(encoder: str, top: int) -> TopLayers:
-    """The named encoder with copies of its last layers, to put trained weights into. The layers below are one
-    in memory for all that use them. Raises EncoderError.
+    """The named encoder with copies of its last layers, to put trained weights into.
+
+    All models that use the lower layers share them in memory. Raises EncoderError.
     """
     below, layers = _shared_below(encoder, top)
     heads = int(below.transformer.inner.config.num_attention_heads)

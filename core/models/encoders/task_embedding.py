@@ -31,8 +31,9 @@ _KEY = 1
 
 @dataclass(frozen=True)
 class _Reading:
-    """The task of each row of states while a batch is read: (S,) without padding, else (B, 1). The queries of
-    the last layer may be those of words alone.
+    """The task of each row of states while a batch is read: (S,) without padding, else (B, 1).
+
+    The queries of the last layer may be the words' alone.
     """
 
     states: Tensor
@@ -40,7 +41,7 @@ class _Reading:
 
 
 _READING: ContextVar[_Reading] = ContextVar("reading")
-"""Of the batch that this thread reads: several may tag with one model."""
+"""The tasks of the batch that this thread reads; several threads may tag with one model."""
 
 
 class TaskEmbeddedTransformer(nn.Module):
@@ -100,13 +101,13 @@ class TaskEmbeddedTransformer(nn.Module):
 
     @property
     def added_parameters(self) -> int:
-        """How many weights the injection adds to those of the transformer."""
+        """The number of weights that the injection adds to the transformer."""
         own = (self.task_vectors, *self.projections.parameters(), *self.outputs.parameters())
         return sum(weight.numel() for weight in own)
 
     @property
     def note(self) -> str:
-        """What a run says of it."""
+        """The note of a run on its task embeddings."""
         return f"Task embeddings ({self.injection}) add {self.added_parameters:,} weights."
 
     @property
@@ -124,7 +125,7 @@ class TaskEmbeddedTransformer(nn.Module):
         return state
 
     def _read(self, read: Callable[[Batch], Tensor], batch: Batch, *, words: bool) -> Tensor:
-        """What the transformer reads of the batch, with the hooks told the task of every row."""
+        """The output of the transformer for the batch, with the task of every row known to the hooks."""
         if batch.tasks is None:
             raise ValueError("a batch for task embeddings must say the task of each window")
         states = last_queries = batch.tasks[:, None]
@@ -150,7 +151,7 @@ class TaskEmbeddedTransformer(nn.Module):
         return activated
 
     def _vectors(self, place: int) -> Tensor:
-        """What is added for each task at that place: (T, d)."""
+        """The vectors (T, d) added for each task at this location."""
         if self.injection == "attention":
             return self.task_vectors[:, place]
         if self.injection == "input":
@@ -169,7 +170,7 @@ def embed_tasks(
 
 
 def task_vectors(model: nn.Module) -> Tensor | None:
-    """The vectors (T, d) by which a model tells its tasks apart; None where it has no task embeddings.
+    """The vectors (T, d) by which a model distinguishes its tasks; None where it has no task embeddings.
 
     Those of all queries and values side by side where each has its own; those of keys change nothing.
     """
@@ -194,8 +195,9 @@ def _matrices(count: int, width: int) -> nn.ModuleList:
 
 
 def _at_input(inner: Any) -> tuple[dict[str, nn.Module], int]:
-    """The embeddings by the bias of their last layer, and how many features they have: fewer than the states
-    in ELECTRA's small models.
+    """The embeddings by the bias of their last layer, and their number of features.
+
+    ELECTRA's small models have fewer features there than in the states.
     """
     embeddings = getattr(inner, "embeddings", nn.Identity())
     norms = [(name, part) for name, part in embeddings.named_modules() if isinstance(part, nn.LayerNorm)]

@@ -31,13 +31,13 @@ from core.models.sources import (
 from core.registry import ENCODERS, base_name
 
 PooledBy = Literal["cls", "mean"]
-"""What stands for a whole text: its first subword's state, or the mean over all subwords."""
+"""The vector that represents a whole text: its first subword's state, or the mean over all subwords."""
 
 _POOLING = "1_Pooling/config.json"
 
 
 class HalfPrecision(nn.Module):
-    """What computes in bfloat16 where `half_precision` is true, with weights in float32."""
+    """A module that computes in bfloat16 where `half_precision` is true, with weights in float32."""
 
     half_precision: bool
 
@@ -107,7 +107,7 @@ class Transformer(HalfPrecision):
 
     @torch.no_grad()
     def reads_left_to_right(self) -> bool:
-        """Whether a subword's state knows nothing of those after it, as a decoder's; in evaluation mode."""
+        """Whether a subword's state depends on no later subword, as in a decoder; in evaluation mode."""
         first, other = self.inner(input_ids=torch.tensor([[5, 6], [5, 7]])).last_hidden_state[:, 0]
         return torch.allclose(first, other, rtol=0, atol=1e-5 * float(first.abs().max()))
 
@@ -184,8 +184,9 @@ def _pretrained(source: str, name: str) -> Any:
 
 
 def text_pooling(encoder: str) -> PooledBy:
-    """What stands for a whole text by the encoder's own convention: `mean` where its files say so, as those
-    of sentence-transformers do, else `cls`. Raises EncoderError where the file that says it is damaged.
+    """The vector of a whole text by the encoder's own convention: `mean` where its files say so, else `cls`.
+
+    The files of sentence-transformers say it. Raises EncoderError where the file is damaged.
     """
     file = _file(locate(encoder), _POOLING)
     if not file.is_file():
@@ -219,14 +220,14 @@ def _file(source: str, name: str) -> Path:
 
 
 _KNOWN: dict[tuple[str | None, bool], tuple[int, str, str, int, bool]] = {}
-"""By files and precision of an encoder, what runs must know even where the cache has all of its features:
-their number, the fingerprint, that in float32, how many weights, whether it reads left to right.
+"""The facts of an encoder by its files and precision, which runs need even where all features are cached.
+
+Their number, the fingerprint, that in float32, the number of weights, whether it reads left to right.
 """
 
 
 class LazyTransformer:
-    """A pre-trained encoder, or the layers of it below its last `top` ones, that is loaded only when its
-    weights are needed.
+    """A pre-trained encoder, or its layers below the last `top`, loaded only when its weights are needed.
 
     `features`, `parameters`, `left_to_right` and the `fingerprint` of its weights and precision
     (`exact_fingerprint`: that in float32) are remembered for as long as the encoder's files have the same
@@ -258,7 +259,7 @@ class LazyTransformer:
 
     @property
     def fixed_parameters(self) -> int:
-        """How many weights it has without those of its last `top` layers, which must be loaded."""
+        """The number of weights without the last `top` layers, which must be loaded."""
         return self.parameters - weight_count(self._layers)
 
     def top_layers(self) -> tuple[nn.ModuleList, int]:
@@ -267,7 +268,7 @@ class LazyTransformer:
         return self._layers, heads
 
     def release(self) -> None:
-        """Forget what is loaded: all states of it that are needed are computed."""
+        """Release the loaded weights: all needed states are computed."""
         self._loaded, self._layers = None, nn.ModuleList()
 
     def _keep(self, loaded: Transformer) -> None:

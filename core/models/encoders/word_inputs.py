@@ -1,4 +1,4 @@
-"""What an encoder over words reads: pre-trained vectors, capitalisation patterns and a character CNN.
+"""The inputs of an encoder over words: pre-trained vectors, capitalisation patterns and a character CNN.
 
 A batch's ids number word forms (core.encoding.words); everything here is a function of the form.
 """
@@ -51,8 +51,10 @@ def capitals(form: str) -> int:
 
 @dataclass(frozen=True)
 class Inventory:
-    """What word inputs are made for, as a checkpoint keeps it: the words with trained vectors, those with
-    fixed ones, and the characters of the training words, each in the order of its rows.
+    """The vocabulary of word inputs, as a checkpoint keeps it, in the order of its rows.
+
+    It has the words with trained vectors, the words with fixed ones, and the characters of the training
+    words.
     """
 
     trained: tuple[str, ...]
@@ -61,8 +63,9 @@ class Inventory:
 
 
 class WordInputs(nn.Module):
-    """Vectors ⊕ capitalisation ⊕ characters ⊕ context of each word: (B, L, D). `context_size` is that of the
-    contextual vectors, which batches bring; 0 where the run has none.
+    """Vectors ⊕ capitalisation ⊕ characters ⊕ context of each word: (B, L, D).
+
+    `context_size` is the size of the contextual vectors, which batches bring; 0 where the run has none.
 
     Row 0 of the trained vectors is that of all words without one. Vectors of words that training never
     shows stay as they are: without a gradient an optimiser would only decay them.
@@ -104,8 +107,7 @@ class WordInputs(nn.Module):
         self._pattern_of_form = np.zeros(0, dtype=np.int64)
         self._spelling_of_form: list[list[int]] = []
         self.source: str | None = None
-        """Where vectors of words that the inventory lacks are looked up; None while training, which lacks
-        none.
+        """The source of vectors of words that the inventory lacks; None while training.
         """
         self.note: str | None = None
         """Why they cannot be looked up there."""
@@ -184,8 +186,9 @@ class WordInputs(nn.Module):
             ]
 
     def _find_vectors(self, source: str, forms: Sequence[str]) -> None:
-        """Add the vectors that `source` has for these forms to the fixed ones. Where it cannot be read any
-        more, they stay unknown, and so do all that follow.
+        """Add the vectors that `source` has for these forms to the fixed ones.
+
+        Where it cannot be read any more, they and all later ones stay unknown.
         """
         needed = {*forms, *map(str.lower, forms)} - self._places.keys()
         try:
@@ -221,8 +224,9 @@ def _max_pooled(responses: Tensor, lengths: NDArray[np.int64]) -> Tensor:
 def inventory_of(
     vectors: WordVectors, training_forms: Collection[str], all_forms: Collection[str]
 ) -> Inventory:
-    """The words and characters that inputs for these texts need. A word of the training text has a trained
-    vector, another word of the corpus a fixed one.
+    """The words and characters that inputs for these texts need.
+
+    A word of the training text has a trained vector, another word of the corpus a fixed one.
     """
     known = {word: place for place, word in enumerate(vectors.words)}
 

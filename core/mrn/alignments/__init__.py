@@ -56,7 +56,7 @@ def alignment_facts(alignment: Alignment, counts: LabelCounts) -> dict[str, Any]
 
 
 def choose(overlaps: Sequence[Overlap]) -> tuple[str, str]:
-    """The alignment that `auto` stands for, and its evidence in words.
+    """The alignment that `auto` chooses, and its evidence in words.
 
     `exact` where tasks have label names in common, on at least half of the labelled words wherever the tasks
     are annotated on the same words; else `cooccurrence` where tasks are annotated on the same words; else

@@ -86,8 +86,9 @@ class LabelCounts:
         return np.asarray(totals > 0)
 
     def indicator_correlation(self) -> Matrix:
-        """(r, r) correlation of "this word has label i" with "this word has label j", over shared words,
-        shown beside what MRN learned. Tasks without common words give zeros.
+        """(r, r) correlation of "this word has label i" with "this word has label j", over shared words.
+
+        It is shown beside the relations that MRN learned. Tasks without common words give zeros.
         """
         correlation = np.zeros_like(self.together)
         for a in self.slices:
@@ -108,7 +109,7 @@ class LabelCounts:
 
 @dataclass(frozen=True)
 class Alignment:
-    """A general label space: the matrix B (T, C, r), and what its rows are called.
+    """A general label space: the matrix B (T, C, r), and the names of its rows.
 
     `label_owners` names for each of the C rows the tasks that have that label. `notes` are sentences for the
     researcher on what became of the labels.
@@ -164,5 +165,5 @@ def stack_blocks(blocks: Sequence[Matrix]) -> Matrix:
 
 
 def names_in_common(first: Sequence[str], second: Sequence[str]) -> frozenset[str]:
-    """The label names that two tasks share. `O` says only what a label is not, so it is none of them."""
+    """The label names that two tasks share. `O` means the absence of a label, so it is not among them."""
     return (frozenset(first) & frozenset(second)) - {"O"}

@@ -55,7 +55,7 @@ class Correspondence:
 
 @dataclass(frozen=True)
 class MappingFile:
-    """The name of a file, what it holds, and the correspondences that this says."""
+    """The name of a file, its content, and the correspondences in it."""
 
     name: str
     content: bytes
@@ -63,7 +63,7 @@ class MappingFile:
 
 
 def read_mapping(path: str | Path) -> MappingFile:
-    """The mapping in that file. Raises ConfigError in one sentence: file, row, and what to do."""
+    """The mapping in this file. Raises ConfigError in one sentence: file, row, and the remedy."""
     path = Path(os.path.expanduser(path))
     try:
         return parse_mapping(read_bytes(path, MOST_BYTES), path.name)

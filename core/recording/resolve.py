@@ -1,11 +1,11 @@
-"""The description of a run as the store keeps it, and as it is trained."""
+"""The description of a run for the store, with absolute paths, and for training, with its base run found."""
 
 from __future__ import annotations
 
 import os
 
 from core.config import RunConfig
-from core.corpora.loading import placed_name
+from core.corpora.loading import pinned_name
 from core.errors import FIELD, ConfigError
 from core.models.trained_heads import trained_folder
 from core.models.word_vectors import GLOVE
@@ -14,11 +14,12 @@ from core.registry import ENCODERS, parse_alignment
 from core.store import RunState, Store
 
 
-def placed(config: RunConfig) -> RunConfig:
-    """The same run as it is stored: folders, that of a finished run too, by their whole path, since a worker
-    starts elsewhere, and a mapping by the copy that the laboratory keeps, since the file may change later.
+def with_absolute_paths(config: RunConfig) -> RunConfig:
+    """The same run with absolute paths, as it is stored, since a worker starts in another folder.
+
+    A mapping becomes the copy that the laboratory keeps, since the file may change later.
     """
-    changes = {"corpus": placed_name(config.corpus)}
+    changes = {"corpus": pinned_name(config.corpus)}
     transformer = config.transformer or ""
     folder = os.path.expanduser(transformer)
     # Known names win, as when located. `isdir` raises nothing, whatever a name holds.
@@ -37,9 +38,10 @@ def placed(config: RunConfig) -> RunConfig:
     return config.with_(**changes)
 
 
-def trained_here(store: Store, config: RunConfig) -> RunConfig:
-    """The same run as it is trained: the finished run that its task is added to, where a configuration names
-    it, by its folder.
+def resolve_base_run(store: Store, config: RunConfig) -> RunConfig:
+    """The same run with the folder of the finished run that its task is added to.
+
+    Only a run that names this base by its configuration changes.
 
     Raises ConfigError where no run of that configuration and this seed has its weights here.
     """

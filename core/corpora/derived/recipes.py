@@ -1,4 +1,4 @@
-"""What a kind of derived corpus is, how options are read, and the kinds `sampled`, `joined` and `apart`."""
+"""The recipes of derived corpora: their options, and the kinds `sampled`, `joined` and `apart`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def option(default: Any = None, *, most: int = _MOST, choices: Sequence[str] = (
 
 
 @dataclass(frozen=True)
-class Kind:
+class CorpusRecipe:
     """One way to make a corpus of another. The fields are its options; every kind samples dev and test."""
 
     name: ClassVar[str]
@@ -58,8 +58,8 @@ class Kind:
         """The tasks that it adds to train on, which have no scores."""
         return ()
 
-    def of_parts(self, names: Sequence[str], kept: Collection[str]) -> Kind:
-        """This kind for a joined base that had the parts of these names and has those kept."""
+    def of_parts(self, names: Sequence[str], kept: Collection[str]) -> CorpusRecipe:
+        """The recipe for a joined base that had the parts of these names and has the ones kept."""
         return self
 
     def make(self, corpus: Corpus, seed: int) -> Corpus:
@@ -98,7 +98,7 @@ class Kind:
 
 
 def _value(type_: str, text: str, most: int, choices: Sequence[str]) -> tuple[Any, str]:
-    """The value of an option, None where the text is none; and what is expected."""
+    """The value of an option, None where the text is not valid; and a phrase for the accepted values."""
     if type_ == "tuple[str, ...]":
         names = tuple(part.strip() for part in text.split(","))
         return names if all(names) else None, "names separated by commas"
@@ -120,7 +120,7 @@ def _value(type_: str, text: str, most: int, choices: Sequence[str]) -> tuple[An
 
 
 @dataclass(frozen=True)
-class Sampled(Kind):
+class Sampled(CorpusRecipe):
     """The corpus as it is, or samples of its splits."""
 
     name = ""
@@ -130,7 +130,7 @@ class Sampled(Kind):
 
 
 @dataclass(frozen=True)
-class Joined(Kind):
+class Joined(CorpusRecipe):
     """Several corpora as one. The bases of any kind are joined when they are read; this one only samples.
 
     train    the most training sentences of each corpus, or one number for all
@@ -144,7 +144,7 @@ class Joined(Kind):
 
     train: tuple[int, ...] = option(())
 
-    def of_parts(self, names: Sequence[str], kept: Collection[str]) -> Kind:
+    def of_parts(self, names: Sequence[str], kept: Collection[str]) -> CorpusRecipe:
         if len(self.train) != len(names):
             return self
         sizes = zip(names, self.train, strict=True)
@@ -152,7 +152,7 @@ class Joined(Kind):
 
 
 @dataclass(frozen=True)
-class Apart(Kind):
+class Apart(CorpusRecipe):
     """Every task on training sentences of its own.
 
     tokens   training words of each task, or one number
