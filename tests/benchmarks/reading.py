@@ -13,7 +13,6 @@ smallest, for each word.
 from __future__ import annotations
 
 import json
-import resource
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -97,12 +96,16 @@ def measured(
     """In a process of its own: seconds, and bytes of memory beyond what a small corpus needs."""
     with laboratory():
         read(small, ending)  # imports
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        from core.training.memory import process_peak, restart_process_peak
+
+        # Not getrusage: its peak has that of the process that this one was forked from.
+        restart_process_peak()
+        before = process_peak() or 0
         began = time.perf_counter()
         words = read(folder, ending)
         seconds = time.perf_counter() - began
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    connection.send((words, seconds, 1024 * peak))
+        peak = (process_peak() or 0) - before
+    connection.send((words, seconds, peak))
 
 
 def run(quick: bool, read: Callable[[Path, str], int], folder: Path, small: Path, ending: str) -> Any:
