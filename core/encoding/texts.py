@@ -48,26 +48,22 @@ def encode_sentences(
     `together` says whether a pair's texts share a window. `cache` is a folder for sentences of words, where
     they are kept. Raises ValueError where the frame leaves no room.
     """
-    text, key = _encode_sentences(sentences, tokenizer, max_length, together=together, cache=cache)
+    words = [sentence.tokens for sentence in sentences]
+    if any(sentence.whole for sentence in sentences):
+        text, key = _encode_groups(sentences, tokenizer, max_length, together=together)
+    elif cache is not None:
+        text, key = encode_cached(words, tokenizer, max_length, cache)
+    else:
+        text, key = encode(words, tokenizer, max_length), text_key(words, tokenizer, max_length)
     is_read_whole = np.array([sentence.has_text_item for sentence in sentences], dtype=bool)
     # The key is that of the windows, which stay the same: so do the cached states of a frozen encoder.
     return (_with_text_items(text, is_read_whole) if is_read_whole.any() else text), key
 
 
-def _encode_sentences(
-    sentences: Sequence[Sentence],
-    tokenizer: Tokenizer,
-    max_length: int,
-    *,
-    together: bool,
-    cache: Path | None,
+def _encode_groups(
+    sentences: Sequence[Sentence], tokenizer: Tokenizer, max_length: int, *, together: bool
 ) -> tuple[EncodedText, str]:
-    """The result of `encode_sentences`, with sentences of words read by their words alone."""
-    if not any(sentence.whole for sentence in sentences):
-        every = [sentence.tokens for sentence in sentences]
-        if cache is not None:
-            return encode_cached(every, tokenizer, max_length, cache)
-        return encode(every, tokenizer, max_length), text_key(every, tokenizer, max_length)
+    """Neighbouring sentences of words, and neighbouring whole texts, encoded together, and their key."""
     parts: list[EncodedText] = []
     keys: list[str] = []
     for whole, group in groupby(sentences, key=lambda sentence: sentence.whole):
