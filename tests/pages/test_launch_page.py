@@ -13,8 +13,10 @@ from core.corpora import save_upload
 from core.corpora.readers import Source, read_table
 from core.corpora.uploads import uploads
 from core.store import RunState, Store
+from dashboard.launch.launched import headline
 from dashboard.launch.plan import launch_warnings
 from dashboard.runs.controls import with_task_added
+from dashboard.theme import STATES
 from jobs.engines.local import LocalEngine
 from jobs.queue.estimates import Cost, Disk
 from tests.making import claimed, corpus_folder
@@ -34,6 +36,14 @@ def listed(app: AppTest) -> list[tuple[str, str]]:
 
 def heading(app: AppTest) -> str:
     return next(line.value for line in app.subheader if line.value.startswith("This makes"))
+
+
+def on_card(app: AppTest) -> list[Any]:
+    """The headline of the card of launched runs, and how many of them are in each state."""
+    (bar,) = app.get("progress")
+    states = {look.word.lower(): state for state, look in STATES.items()}
+    parts = [part.split(" ") for part in bar.proto.text.split(", ")]
+    return [app.subheader[0].value, {states[word]: int(count) for count, word in parts}]
 
 
 def query(app: AppTest) -> dict[str, str]:
@@ -89,19 +99,38 @@ def test_runs_that_are_there_are_used_and_the_others_launched(open_page: Open, w
     app.button(key="launch").click().run()
     assert [run.config.seed for run in Store.open().runs()] == [3, 2, 1]
     assert workers
-    assert "1 run queued, 2 used from the store." in words(app)
+    # The card of all three takes the plan's place, here and where the same form is opened later.
     assert query(app)["run"] == f"{first},{second},3"
-    # All are there now, and the button is a link to them.
-    assert heading(app) == "This makes 3 runs, none of them new"
-    assert listed(app) == [("MRN λ 0.003", "3 seeds, all in the store")]
-    assert "launch" not in [button.key for button in app.button]
-    (link,) = (link.proto for link in app.get("page_link") if link.proto.label == "Go to these 3 runs")
-    assert link.query_string == f"run={first}%2C{second}%2C3"
-    app.toggle(key="launch_reuse").set_value(False).run()
-    assert heading(app).startswith("This makes 3 runs")
+    for opened in (app, open_page("launch")):
+        assert on_card(opened) == ["1 run queued", {RunState.SUCCEEDED: 2, RunState.QUEUED: 1}]
+        assert "launch" not in [button.key for button in opened.button]
+    assert not [line for line in labels(app, "page_link") if line == "Compare"]
+    app.button(key="launched_stop").click().run()
+    assert Store.open().state(3) is RunState.CANCELLED
+    assert on_card(app)[0] == "2 of 3 runs done"
+    assert "Compare" in labels(app, "page_link")
+    # To train all anew is still possible.
+    app.button(key="launch_again").click().run()
     assert listed(app) == [("MRN λ 0.003", "3 seeds")]
     app.button(key="launch").click().run()
     assert sorted(run.config.seed for run in Store.open().runs()) == [1, 1, 2, 2, 3, 3]
+    assert on_card(app)[0] == "3 runs queued"
+
+
+@pytest.mark.parametrize(
+    ("states", "left", "text"),
+    [
+        ({RunState.QUEUED: 8}, 125.0, "8 runs queued, about 2 min"),
+        ({RunState.QUEUED: 1, RunState.SUCCEEDED: 2}, None, "1 run queued"),
+        ({RunState.QUEUED: 4, RunState.RUNNING: 1, RunState.SUCCEEDED: 3}, 125.0,
+         "3 of 8 runs done, about 2 min left"),
+        ({RunState.RUNNING: 1}, None, "0 of 1 run done"),
+        ({RunState.SUCCEEDED: 7, RunState.FAILED: 1}, None, "7 of 8 runs done"),
+        ({RunState.SUCCEEDED: 8}, None, "8 runs done"),
+    ],
+)  # fmt: skip
+def test_what_the_card_of_a_launch_says(states: dict[RunState, int], left: float | None, text: str) -> None:
+    assert headline(states, left) == text
 
 
 def test_a_link_from_a_run_fills_the_form_in(open_page: Open) -> None:
@@ -110,8 +139,7 @@ def test_a_link_from_a_run_fills_the_form_in(open_page: Open) -> None:
     assert [label for label in labels(app, "page_link") if "Filled" in label] == [f"Filled in from run {run}"]
     assert app.pills(key="launch_paradigm").value == ["mtl"]
     assert app.text_input(key="launch_dropout").value == "0.3"
-    assert heading(app).startswith("This makes 1 run")
-    assert listed(app) == [("MTL", "1 seed, all in the store")]
+    assert on_card(app) == ["1 run done", {RunState.SUCCEEDED: 1}]
     # What is edited stays edited, and the address is then that of the form.
     app.text_input(key="launch_seed").set_value("8").run()
     app.run()
@@ -175,7 +203,7 @@ def test_a_link_from_a_run_of_own_data(open_page: Open, folder: Path) -> None:
     assert app.selectbox(key="launch_corpus").value == "Your own data"
     assert app.text_input(key=f"launch_columns_{folder}").value == "tokens, ner, tags"
     assert app.pills(key=f"launch_tasks_{folder}").value == ["tags", "ner"]
-    assert listed(app) == [("MRN λ 0.003", "1 seed, all in the store")]
+    assert on_card(app) == ["1 run queued", {RunState.QUEUED: 1}]
 
 
 def test_a_link_makes_the_same_form(open_page: Open) -> None:
@@ -431,7 +459,7 @@ def test_launch_lists_what_the_form_makes(open_page: Open) -> None:
     assert "Starts now." in words(app)
     app.button(key="launch").click().run()
     assert len(Store.open().runs()) == 8
-    assert "8 runs queued." in words(app)
+    assert on_card(app) == ["8 runs queued", {RunState.QUEUED: 8}]
     # Another experiment waits for them.
     app.text_input(key="launch_seed").set_value("9").run()
     assert "Starts after 8 runs queued or in progress" in words(app)
