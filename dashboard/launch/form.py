@@ -101,7 +101,7 @@ def picks(
         OPTIONS[field],
         selection_mode="multi",
         format_func=lambda option: names.get(option, option),
-        help=escape(FIELD_HELP[field].sentence),
+        help=escape(FIELD_HELP[field].description),
         key=key_of(field),
         persist_state="session",
     )
@@ -121,7 +121,7 @@ def typed(field: str, label: str | None = None, *, placeholder: str = "automatic
     return st.text_input(
         label or field_label(field),
         placeholder=_UNSET.get(field, placeholder) if default is None else str(START[field]),
-        help=f"{note} {escape(FIELD_HELP[field].sentence)}".strip(),
+        help=f"{note} {escape(FIELD_HELP[field].description)}".strip(),
         key=key_of(field),
         persist_state="session",
     ).strip()
@@ -185,8 +185,6 @@ def form() -> tuple[Draft, _Slots]:
         with _field(slots, "encoder_training", left):
             lists["encoder_training"] = _picked_or_typed("encoder_training", "Choose, or type top:K")
             captions(_known(lists["encoder_training"], ENCODER_TRAININGS))
-            if trained := [name for name in lists["encoder"] if name in WORD_ENCODERS]:
-                st.caption(f"Always trained: {', '.join(trained)}.")
     with _field(slots, "paradigm", right if has_training else left):
         lists["paradigm"] = picks("paradigm", names=PARADIGM_NAMES)
         with st.popover("What are STL, MTL and MRN?", type="tertiary", key="launch_paradigms"):
@@ -287,7 +285,7 @@ def _picked_or_typed(field: str, placeholder: str) -> tuple[str, ...]:
             accept_new_options=True,
             placeholder=placeholder,
             wrap=True,
-            help=escape(FIELD_HELP[field].sentence),
+            help=escape(FIELD_HELP[field].description),
             key=key_of(field),
             persist_state="session",
         )
@@ -428,14 +426,14 @@ def _rare(slots: _Slots, lists: _Lists, reads: frozenset[str] | None) -> tuple[_
             st.markdown(f"**{group}**")
             grid = st.grid(3, min_column_width=180)
             for field in shown:
-                default = ", ".join(map(_default_text, defaults.get(field, ())))
+                default = " or ".join(map(_default_text, defaults.get(field, ())))
                 with grid.cell(), _field(slots, field):
                     if field not in OPTIONS:
                         values[field] = typed(field, placeholder=default or "automatic")
                         continue
                     values[field] = picks(field, several="")
                     if default and not values[field]:
-                        st.caption(f"Nothing picked: {escape(default)}")
+                        st.caption(f"By default: {escape(default)}")
         for name, (least, most) in EXECUTION.items():
             label, words = _EXECUTION_WORDS[name]
             with grid.cell():
@@ -446,7 +444,7 @@ def _rare(slots: _Slots, lists: _Lists, reads: frozenset[str] | None) -> tuple[_
 
 
 def _default_text(value: Any) -> str:
-    return ", ".join(value) if isinstance(value, tuple) else value_text(value)
+    return " + ".join(value) if isinstance(value, tuple) else value_text(value)
 
 
 def anchor(field: str) -> str:

@@ -97,7 +97,7 @@ def test_an_upload_and_a_clone(page: Page, filled_laboratory: Laboratory, tmp_pa
     expect(page.get_by_text("10 train and 1 test sentences")).to_be_visible()
     expect(page.get_by_role("textbox", name="Columns, from left to right")).to_have_value("tokens, ner, pos")
     # Streamlit draws tables on a canvas; what stands in them is asserted in tests/pages.
-    expect(page.get_by_text("training never shows (B-PLANET)").first).to_be_visible()
+    expect(page.get_by_text("training never shows B-PLANET in test").first).to_be_visible()
     picture(page, "launch-upload")
 
 

@@ -280,7 +280,7 @@ def test_labels_are_counted(open_page: Open, folder: Path) -> None:
     assert spans.to_numpy().tolist() == [["LOC", 4, 1, 0], ["PER", 4, 0, 0], ["PLANET", 0, 0, 1]]
     tags = table(app, "Label")[["Label", "Train"]]
     assert tags.to_numpy().tolist() == [["NNP", 8], ["VBZ", 4], ["IN", 4]]
-    assert words(app).count("training never shows (B-PLANET)") == 1, "beside the corpus alone"
+    assert words(app).count("training never shows B-PLANET in test") == 1, "beside the corpus alone"
 
 
 def test_an_upload_is_previewed_and_its_mistakes_are_told_with_file_and_line(open_page: Open) -> None:
