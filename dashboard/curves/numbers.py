@@ -15,7 +15,7 @@ from core.mrn.relations import MODES
 from core.records import TOTAL
 from core.store.records import MetricKey, MetricSeries, Run
 from core.wording import plural
-from jobs.reports.naming import differing
+from jobs.reports.naming import shortest_names
 
 AXES: Mapping[str, str] = {"step": "Step", "epoch": "Epoch", "minutes": "Minutes"}
 
@@ -190,7 +190,7 @@ def configurations(runs: Sequence[Run]) -> Mapping[int, Configuration]:
     groups: dict[str, list[Run]] = {}
     for run in runs:
         groups.setdefault(comparison_key(run.config), []).append(run)
-    names = differing([group[0].config for group in groups.values()]) if groups else []
+    names = shortest_names([group[0].config for group in groups.values()]) if groups else []
     taken = Counter(names)
     by_run: dict[int, Configuration] = {}
     for rank, (name, group) in enumerate(zip(names, groups.values(), strict=True)):

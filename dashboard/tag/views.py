@@ -26,7 +26,7 @@ from core.tasks.scores import PlainScore
 from core.wording import all_of, plural
 from dashboard.components.sentence import Lane, Mark, SentenceBlock, lane_kind, marks
 from dashboard.theme import PARADIGM_NAMES, colours
-from jobs.reports.naming import differing
+from jobs.reports.naming import shortest_names
 
 MOST_SYSTEMS = 8
 """Lanes of a task that one can still compare."""
@@ -110,7 +110,7 @@ def _belongs(run: Run, group: Sequence[Run]) -> bool:
 
 def _names(groups: Sequence[Sequence[Run]]) -> list[str]:
     """The configuration of each, with the seed, then the number, where several would be named alike."""
-    names = differing([group[0].config for group in groups])
+    names = shortest_names([group[0].config for group in groups])
     for part in ("seed", "run"):
         for name in [name for name, count in Counter(names).items() if count > 1]:
             alike = [index for index, other in enumerate(names) if other == name]

@@ -56,7 +56,7 @@ def test_a_line_per_run_in_a_panel_per_task(finished: Filled) -> None:
     view = read([stl, *mrn], Reading("epoch", "lines"), "dev-score")
     assert [line.key for line in view.large.lines] == [str(stl.id), str(mrn[0].id)]
     assert [line.configuration.rank for line in view.large.lines] == [0, 1]
-    assert [line.name for line in view.large.lines] == ["STL · seed 3", "MRN λ 0.01 · seed 1"]
+    assert [line.name for line in view.large.lines] == ["STL · seed 3", "MRN 0.01 · seed 1"]
     assert [panel.task for panel in view.small] == list(TASKS)
     assert [len(panel.lines) for panel in view.small] == [1, 1, 2]
     line = view.large.lines[0]
@@ -250,7 +250,7 @@ def test_the_table_has_every_point_as_it_was_stored(finished: Filled) -> None:
     of_ner = table[(table["run"] == runs[0].id) & (table["task"] == "ner")]
     (stored,) = Store.open().metrics([runs[0].id], MetricKey("ner", "dev", "score"))
     assert of_ner["value"].tolist() == stored.value.tolist()
-    assert set(table["configuration"]) == {"MRN λ 0.01", "STL"}
+    assert set(table["configuration"]) == {"MRN 0.01", "STL"}
     smoothed = numbers.point_table(runs, series, 0.6)
     assert list(smoothed) == [*fields, "smoothed 0.6"]
     assert smoothed["value"].tolist() == table["value"].tolist()

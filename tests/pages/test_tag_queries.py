@@ -42,15 +42,15 @@ def test_models_are_named_by_configuration_and_stl_runs_of_a_seed_are_one() -> N
     assert named(weak, run(1, seed=2), stl(3, "pos"), stl(4, "ner", launch="other")) == [
         ("STL", [3, 4]),
         ("MTL", [1]),
-        ("MRN λ 0.01", [8]),
+        ("MRN 0.01", [8]),
     ]
-    assert [who for who, _ in named(strong, weak)] == ["MRN λ 0.1", "MRN λ 0.01"]
+    assert [who for who, _ in named(strong, weak)] == ["MRN 0.1", "MRN 0.01"]
     # A seed only where two of one configuration are shown; a number where the same was run again.
     assert named(run(1), run(2, seed=2), run(9, seed=2), weak) == [
         ("MTL · seed 1", [1]),
         ("MTL · seed 2 · run 2", [2]),
         ("MTL · seed 2 · run 9", [9]),
-        ("MRN λ 0.01", [8]),
+        ("MRN 0.01", [8]),
     ]
     assert [who for who, _ in named(stl(1, "pos"), stl(2, "pos"))] == ["STL · run 1", "STL · run 2"]
 
