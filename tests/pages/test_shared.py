@@ -11,7 +11,8 @@ from streamlit.testing.v1 import AppTest
 from core.config import RunConfig
 from core.store import RunState, Store
 from core.wording import without_shared
-from dashboard.shared import run_views
+from dashboard.shared import resources, run_views
+from dashboard.theme import TASK_COLOURS
 from jobs.reports.naming import confounds, field_texts, shortest_names
 from tests.pages.conftest import words
 from tests.pages.filled_store import TASKS, Filled
@@ -86,6 +87,17 @@ def test_what_follows_from_the_encoder_is_no_difference_of_its_own() -> None:
     assert confounds(words, transformer, ("paradigm", "encoder")) == ()
     faster = transformer.with_(lr_encoder=1e-3)
     assert confounds(words, faster, ("paradigm", "encoder")) == ("lr encoder",)
+
+
+@pytest.mark.usefixtures("laboratory")
+def test_colours_of_a_corpus_depend_on_no_other_corpus_and_outlive_its_runs() -> None:
+    store = Store.open()
+    store.add_runs([config("mtl").with_(corpus="other", tasks=("a", "ner", "b"))])
+    given = resources.task_colours(TASKS)
+    assert [given[task] for task in ("pos", "ner", "chunk")] == list(TASK_COLOURS[:3])
+    ids = store.add_runs([config("mtl", tasks=TASKS[::-1])])
+    store.delete_runs(ids)
+    assert resources.task_colours() == given
 
 
 # Runs

@@ -17,6 +17,7 @@ from core.store.records import Run
 from core.tagging import TaggedSentence, TextAnswer, WordTag
 from dashboard.tag import views
 from dashboard.tag.files import ReadFile, answer_file
+from dashboard.theme import colours
 
 
 def run(number: int, state: RunState = RunState.SUCCEEDED, launch: str | None = "s", **config: Any) -> Run:
@@ -114,7 +115,7 @@ def test_mistakes_against_gold_labels_are_marked_and_counted_by_kind() -> None:
     answers = [
         views.Answer("MTL", {"pos": "plain", "ner": "iob2"}, (TaggedSentence(gold.tokens, tags),)),
     ]
-    (block,) = views.blocks([gold], answers, ["pos", "ner"])
+    (block,) = views.blocks([gold], answers, colours(["pos", "ner"]))
     _, pos, true, guess = block.lanes
     assert (true.who, [mark.text for mark in true.cells]) == ("gold", ["MISC", "", "ORG", "", ""])
     assert [mark.note for mark in guess.cells] == ["boundary", "boundary", "missed", "invented", ""]
