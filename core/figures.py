@@ -92,6 +92,7 @@ def axis(title: str = "", **settings: Any) -> dict[str, Any]:
         "gridcolor": BORDER,
         "zeroline": False,
         "automargin": True,
+        "ticklabelstandoff": 4,  # the zeros of both axes stay apart
         "tickfont": {"size": 11, "color": MUTED},
         **settings,
     }

@@ -63,7 +63,8 @@ def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str], runs: Sequen
     with st.container(horizontal=True, vertical_alignment="bottom"):
         metric = _metric(keys)
         large = _task(metric, tasks_of(metric, keys, tasks), runs)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+        menu = st.popover("View", icon=":material/tune:", help="Axis, seeds, smoothing, scale")
+    with menu:
         axis = segments("Over", AXES, key="over", labelled=True, on_change=lambda: set_window(None))
         seeds = "sd"
         of_seeds = tasks_of_seeds(runs)

@@ -41,6 +41,11 @@ class Metric:
         name = self.title if task != TOTAL or self.total == self.title else f"{self.title}, {self.total}"
         return f"{name}, {unit}" if unit else name
 
+    def text(self, value: float, sd: float | None = None) -> str:
+        """A value of the curve, `93.10` or `0.2345`; with a standard deviation `93.10 ± 0.20`."""
+        digits, sd_digits = ("z.2f", ".2f") if self.percent else ("#.4g", ".2g")
+        return f"{value:{digits}}".replace("-", "−") + ("" if sd is None else f" ± {sd:{sd_digits}}")
+
 
 _NATS = "nats per label"
 

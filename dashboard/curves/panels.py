@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import streamlit as st
 
@@ -18,12 +18,13 @@ from dashboard.curves.controls import SEEDS, Chosen, set_window, window
 from dashboard.curves.numbers import (
     AXES,
     METRICS,
+    Metric,
     first_task,
     metric_keys,
     missing,
     point_table,
 )
-from dashboard.curves.views import Curve, CurvesView, Group, Panel, curves
+from dashboard.curves.views import Curve, CurvesView, Group, Panel, curves, last_shared
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_button, csv_file
 from dashboard.shared.newcomers import explain
@@ -178,12 +179,12 @@ def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
     for group in view.legend:
         of = group.configuration
         runs = [
-            LegendRow(key, name, key in hidden, (_states(curve.runs), *_ends(view, [curve])))
+            LegendRow(key, name, key in hidden, (_states(curve.runs), *_ends(view, [curve], [curve])))
             for curve, key, name in zip(group.runs, group.keys, group.names, strict=True)
         ]
         # A seed that has not come to its end would pull the mean down.
         ended = [seed for seed in group.seeds if {run.state for run in seed.runs} == {RunState.SUCCEEDED}]
-        cells = (_seeds(group), *_ends(view, ended or group.seeds))
+        cells = (_seeds(group), *_ends(view, ended or group.seeds, group.seeds))
         partly = partly or 0 < len(ended) < len(group.seeds)
         rows.append(
             LegendRow(
@@ -234,22 +235,27 @@ def _states(runs: Sequence[Run]) -> str:
     return ", ".join(state_text(state, n if len(counts) > 1 else 0) for state, n in counts.items())
 
 
-def _ends(view: CurvesView, of: Sequence[Curve]) -> tuple[str, ...]:
-    """The last and the best value: of one curve with its place, of several as mean ± SD."""
-    texts = []
-    digits, spread_digits = ("z.2f", ".2f") if view.metric.percent else ("#.4g", ".2g")
-    for end in range(1 + bool(view.metric.best)):
-        points = [point for curve in of if (point := curve.ends(view.metric)[end])]
-        if len(points) == 1:
-            ((x, value),) = points
-            axis = view.reading.axis
-            x_text = f"{x:,.0f}" if axis == "step" else f"{x:.3g}" if axis == "epoch" else f"{x:.2f}"
-            text = f"{value:{digits}} at {AXES[axis].lower().removesuffix('s')} {x_text}"
-        elif points:
-            over = summary(value for _, value in points)
-            text = f"{over.mean:{digits}} ± {over.sd or 0.0:{spread_digits}}"
-        texts.append(text.replace("-", "−") if points else "–")
+def _ends(view: CurvesView, of: Sequence[Curve], among: Sequence[Curve]) -> tuple[str, ...]:
+    """The last value that these curves share and their best one; of several mean ± SD (see `last_shared`)."""
+    metric, texts = view.metric, ["–"]
+    if last := last_shared(of, among):
+        x, values = last
+        texts = [f"{_mean_text(metric, values)} at {_place(view.reading.axis, x)}"]
+    if metric.best:
+        points = [point for curve in of if (point := curve.best(metric))]
+        at = f" at {_place(view.reading.axis, points[0][0])}" if len(points) == 1 else ""
+        texts.append(_mean_text(metric, [value for _, value in points]) + at if points else "–")
     return tuple(texts)
+
+
+def _mean_text(metric: Metric, values: Iterable[float]) -> str:
+    over = summary(values)
+    return metric.text(over.mean, over.sd)
+
+
+def _place(axis: str, x: float) -> str:
+    text = f"{x:,.0f}" if axis == "step" else f"{x:.3g}" if axis == "epoch" else f"{x:.2f}"
+    return f"{AXES[axis].lower().removesuffix('s')} {text}"
 
 
 def _notes(view: CurvesView, series: Sequence[MetricSeries]) -> None:

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from core.records import TOTAL, StepMetrics
 from core.store import Store
 from dashboard.components.charts import themed_json
-from dashboard.curves.charts import curve_chart
+from dashboard.curves.charts import curve_chart, spread_out
 from dashboard.curves.numbers import METRICS, Configuration
 from dashboard.curves.views import CurvesView, Line, Panel, Reading
 from dashboard.theme import DASHES, ramp
@@ -82,6 +84,37 @@ def test_arrays_travel_as_the_smallest_typed_arrays() -> None:
     x = np.array([0.25, 1, 70_000, 80_000])
     assert drawn(line("1", "mrn", x=x)).data[0]["x"].dtype == np.float32
     assert drawn(line("1", "mrn", x=x.round())).data[0]["x"].dtype == np.int32
+
+
+@pytest.mark.parametrize("log_y", [False, True])
+def test_each_line_has_its_name_and_last_value_at_its_end(log_y: bool) -> None:
+    values = np.array([1.0, 2, 3, 3.14159])
+    names = ["a", "b", "a name of <b>more</b> than thirty letters"]
+    chart = drawn(
+        *(line(str(rank), "mrn", rank, name=name, y=values) for rank, name in enumerate(names)), log_y=log_y
+    )
+    ends = chart.layout["annotations"]
+    assert [end["text"].split("> ", 1)[1] for end in ends] == [
+        "a 3.14",
+        "b 3.14",
+        "a name of &lt;b>more&lt;/b> than… 3.14",
+    ]
+    assert [ramp(rank) in end["text"] for rank, end in enumerate(ends)] == [True] * 3
+    assert [(end["x"], end["y"]) for end in ends] == [(3, np.log10(3.14159) if log_y else 3.14159)] * 3
+    assert {end["yshift"] for end in ends} == {-15, 0, 15}  # apart, and around the place
+    assert not drawn(*(line(str(rank), "mrn", rank) for rank in range(13))).layout["annotations"]
+    assert not drawn(line("1", "mrn"), small=True).layout["annotations"]
+
+
+@given(st.lists(st.floats(0, 400), min_size=1, max_size=12))
+def test_labels_are_apart_and_in_order(places: list[float]) -> None:
+    given_places = np.array(places)
+    apart = spread_out(given_places, 15)
+    order = np.argsort(given_places, kind="stable")
+    assert (np.diff(apart[order]) >= 15 - 1e-6).all()
+    if (np.diff(given_places[order]) >= 15).all():
+        assert apart == pytest.approx(given_places)
+    assert apart.mean() == pytest.approx(given_places.mean())
 
 
 def test_user_text_in_a_chart_is_text_and_hidden_lines_are_told() -> None:
