@@ -16,6 +16,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.evaluation.comparison import UNDECIDED, Comparison
+from core.wording import without_shared
 
 Figure: TypeAlias = go.Figure
 
@@ -205,13 +206,14 @@ def forest_chart(view: Forest, colours: Mapping[str, str]) -> Figure:
         legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 12}},
     )
     chart.add_line(x=0, line={"color": MUTED, "width": 1})
+    short = without_shared(view.targets)
     used: Counter[str] = Counter()
     for index, target in enumerate(view.targets):
         offset = 0.7 * ((index + 0.5) / per_row - 0.5)
         colour = colours.get(target, MUTED if target == RARE else TEXT)
         shape = "diamond" if target == RARE else _SHAPES[used[colour] % len(_SHAPES)]
         used[colour] += 1
-        _add_target(chart, view, target, offset, colour, shape)
+        _add_target(chart, view, target, offset, name=short[target], colour=colour, shape=shape)
     chart.layout["xaxis"] = axis(
         f"Points gained over {plotly_text(view.reference)} (hollow: undecided)", tickformat="~g"
     )
@@ -232,14 +234,16 @@ def wrapped(title: str) -> str:
     return f"{plotly_text(title[:middle])}<br>{plotly_text(second)}"
 
 
-def _add_target(chart: Chart, view: Forest, target: str, offset: float, colour: str, shape: str) -> None:
+def _add_target(
+    chart: Chart, view: Forest, target: str, offset: float, *, name: str, colour: str, shape: str
+) -> None:
     marks = [mark for mark in view.marks if mark.target == target]
     symbols = [f"{shape}-open" if mark.verdict in (UNDECIDED, "") else shape for mark in marks]
     chart.add(
         "scatter",
         x=[mark.points for mark in marks],
         y=[mark.row + offset for mark in marks],
-        name=plotly_text(target),
+        name=plotly_text(name),
         mode="markers",
         marker={"size": 9, "symbol": symbols, "color": colour, "line": {"width": 1.6, "color": colour}},
         error_x=interval(

@@ -63,7 +63,7 @@ def curve_chart(view: CurvesView, panel: Panel, *, small: bool = False) -> Figur
     if not small:
         _add_ends(chart, view, panel)
     if not panel.lines and not small:
-        chart.add_message("Every line is hidden; tick one below.")
+        chart.add_message("All lines are hidden. Tick one below.")
     return chart.figure()
 
 
@@ -85,9 +85,10 @@ def _add_ends(chart: Chart, view: CurvesView, panel: Panel) -> None:
     places = np.array([np.log10(y) if is_log else y for _, _, y in ends])
     pixels = (places - bottom) / (top - bottom) * height
     names = [_shortened(line.name) for line, _, _ in ends]
-    texts = [f"{name} {view.metric.text(y)}" for name, (_, _, y) in zip(names, ends, strict=True)]
-    chart.layout["margin"] = _MARGIN | {"r": 34 + round(6.2 * max(map(len, texts)))}
-    shifts = spread_out(pixels, _END_GAP) - pixels
+    texts = [f"<b>{view.metric.text(y)}</b>{_of_fewer(line, x)}" for line, x, y in ends]
+    longest = max(len(name) + len(text) for name, text in zip(names, texts, strict=True))
+    chart.layout["margin"] = _MARGIN | {"r": round(5.8 * longest)}
+    shifts = spread_out(pixels, _END_GAP, height) - pixels
     chart.layout["annotations"] = [
         {
             "name": "end",
@@ -98,35 +99,46 @@ def _add_ends(chart: Chart, view: CurvesView, panel: Panel) -> None:
             "yshift": round(float(shift), 1),
             "showarrow": False,
             "font": {"size": 11, "color": TEXT},
-            "text": f'<span style="color:{ramp(line.configuration.rank)}">━</span> {plotly_text(text)}',
-            "hovertext": plotly_text(line.name) if _shortened(line.name) != line.name else None,
+            "text": f"{_sign(line)} {plotly_text(name)}  {text}",
+            "hovertext": plotly_text(line.name) if name != line.name else None,
         }
-        for (line, x, _), place, shift, text in zip(ends, places, shifts, texts, strict=True)
+        for (line, x, _), place, shift, name, text in zip(ends, places, shifts, names, texts, strict=True)
     ]
+
+
+def _sign(line: Line) -> str:
+    return f'<span style="color:{ramp(line.configuration.rank)}">━</span>'
+
+
+def _of_fewer(line: Line, x: float) -> str:
+    """` (2 of 3)`: how many of a mean's seeds have a value at its end, where not all have."""
+    if line.n is None:
+        return ""
+    most, left = int(np.nanmax(line.n)), int(line.n[line.x == x][-1])
+    return f" ({left} of {most})" if left < most else ""
 
 
 def _shortened(name: str) -> str:
     return name if len(name) <= _LONG_NAME else f"{name[: _LONG_NAME - 1].rstrip(' ·')}…"
 
 
-def spread_out(places: Floats, gap: float) -> Floats:
-    """The places moved so far that neighbours are `gap` apart, in their order, around their own mean."""
+def spread_out(places: Floats, gap: float, most: float) -> Floats:
+    """The places moved so that neighbours are `gap` apart, in order, between 0 and `most` if they fit."""
     order = np.argsort(places, kind="stable")
     clusters: list[list[float]] = []
+
+    def start(cluster: list[float]) -> float:
+        length = gap * (len(cluster) - 1)
+        return max(0.0, min(float(np.mean(cluster)) - length / 2, most - length))
+
     for place in places[order]:
-        clusters.append([place])
+        clusters.append([float(place)])
         # Clusters that touch become one, around the mean of its places.
-        while len(clusters) > 1 and _start(clusters[-1], gap) < _start(clusters[-2], gap) + gap * len(
-            clusters[-2]
-        ):
+        while len(clusters) > 1 and start(clusters[-1]) < start(clusters[-2]) + gap * len(clusters[-2]):
             clusters[-2:] = [clusters[-2] + clusters[-1]]
     spread = np.empty_like(places)
-    spread[order] = [_start(of, gap) + gap * index for of in clusters for index in range(len(of))]
+    spread[order] = [start(of) + gap * index for of in clusters for index in range(len(of))]
     return spread
-
-
-def _start(cluster: list[float], gap: float) -> float:
-    return float(np.mean(cluster)) - gap * (len(cluster) - 1) / 2
 
 
 def _typed(x: Floats) -> NDArray[Any]:

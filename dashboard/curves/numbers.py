@@ -55,16 +55,16 @@ METRICS: Mapping[str, Metric] = {
     "dev-loss": Metric("dev", "loss", "Dev loss", "total", _NATS, best="min"),
     "penalty": Metric("train", "penalty", "MRN penalty", "weighted by λ"),
     "objective": Metric(
-        "train", "objective", "Objective", "J, what heads and covariances lower together", best="min"
+        "train", "objective", "Objective", "J, minimised over heads and covariances", best="min"
     ),
     "lr": Metric("train", "lr", "Learning rate", "Learning rate"),
 }
 
 _NUMBERS = {
-    "effective_rank": ("Effective rank", "how many directions share the variance"),
-    "trace": ("Trace", "all variance together"),
-    "condition": ("Condition", "largest eigenvalue over the smallest"),
-    "strongest": ("Strongest correlation", "the pair whose correlation is largest in size"),
+    "effective_rank": ("Effective rank", "number of directions that share the variance"),
+    "trace": ("Trace", "sum of the variances"),
+    "condition": ("Condition", "ratio of the largest to the smallest eigenvalue"),
+    "strongest": ("Strongest correlation", "largest absolute correlation of a pair"),
 }
 RELATION_METRICS: Mapping[str, Metric] = {
     f"{mode}_{name}": Metric("train", f"{mode}_{name}", f"{title} of {mode}s", meaning)
@@ -260,8 +260,8 @@ def missing(metric: Metric, series: Iterable[MetricSeries]) -> list[str]:
             continue
         of_task = f" of {curve.key.task}" if curve.key.task else ""
         first = int(curve.step[wrong[0]])
-        where = f"at {plural(len(wrong), 'step')}, the first of them {first}"
+        where = f"at {plural(len(wrong), 'step')}, first at step {first}"
         if len(wrong) == len(curve.value) - wrong[0]:
             where = f"from step {first} on"
-        sentences.append(f"Run {curve.run_id} has no number as its {metric.title.lower()}{of_task} {where}.")
+        sentences.append(f"Run {curve.run_id}: {metric.title.lower()}{of_task} is not a number {where}.")
     return sentences

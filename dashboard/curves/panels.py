@@ -11,7 +11,7 @@ import streamlit as st
 from core.evaluation.statistics import summary
 from core.records import TOTAL
 from core.store.records import ACTIVE, MetricSeries, Run, RunState
-from core.wording import first_of, plural
+from core.wording import first_of, plural, without_shared
 from dashboard.components.charts import LegendRow, Picture, Zoom, chart, curve_legend
 from dashboard.curves.charts import curve_chart
 from dashboard.curves.controls import SEEDS, Chosen, set_window, window
@@ -53,7 +53,7 @@ def curve_files(runs: Sequence[Run], chosen: Chosen, series: Sequence[MetricSeri
             key=f"curve_{form}",
             type="tertiary",
             icon=":material/download:",
-            help=f"The large chart as it stands, on white, as {form.upper()}",
+            help=f"The large chart as shown, on white, as {form.upper()}",
         ):
             st.session_state[_COUNT] = st.session_state.get(_COUNT, 0) + 1
             picture = Picture(st.session_state[_COUNT], form, name)
@@ -62,7 +62,7 @@ def curve_files(runs: Sequence[Run], chosen: Chosen, series: Sequence[MetricSeri
         name,
         key="curve_csv",
         type="tertiary",
-        help="Every point of every chart on this page as it is stored, and as smoothed",
+        help="All stored points of the charts on this page, with their smoothed values",
     )
     return picture
 
@@ -79,7 +79,7 @@ def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
     """One large chart, its legend as a table one can click, a small chart for each other task."""
     metric, reading = chosen.metric, chosen.reading
     keys = metric_keys(metric, resources.store().metric_keys([run.id for run in runs]))
-    with st.spinner("Reading the curves"):
+    with st.spinner("Reading curves"):
         series = resources.curve_series(runs, keys)
     hidden = [key for key in st.query_params.get("hide", "").split(",") if key]
     view = curves(
@@ -104,11 +104,13 @@ def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
     _chart(view, view.large, key="curve_large", picture=picture)
     _legend(view, hidden)
     _notes(view, series)
+    short = without_shared([panel.task for panel in (view.large, *view.small) if panel.task])
     for start in range(0, len(view.small), _IN_A_ROW):
         row = view.small[start : start + _IN_A_ROW]
         for column, panel in zip(st.columns(max(2, min(_IN_A_ROW, len(view.small)))), row, strict=False):
             with column:
-                st.markdown(f"**{escape(panel.task or metric.total.capitalize())}**")
+                name = short.get(panel.task) or metric.total.capitalize()
+                st.markdown(f"**{escape(name)}**", help=escape(panel.task) if name != panel.task else None)
                 key = f"curve_small_{panel.task}" if panel.task else "curve_total"
                 _chart(view, panel, key=key, small=True)
 
@@ -129,11 +131,11 @@ def _about_tasks(view: CurvesView, runs: Sequence[Run]) -> str:
     task, whole = view.large.task, view.large.task == TOTAL
     first = first_task([TOTAL, *(panel.task for panel in (view.large, *view.small))], runs)
     if first != TOTAL and view.small:
-        which = f"; {task} is the first that most of them have" if task == first else ""
-        return escape(f"These runs have different tasks, so their means do not compare{which}.")
+        which = f" Most of them have {task}." if task == first else ""
+        return escape(f"These runs have different tasks: compare a task, not the mean.{which}")
     paradigms = {run.config.paradigm for run in runs}
     if whole and view.metric == METRICS["loss"] and "mrn" in paradigms and len(paradigms) > 1:
-        return "MRN's total contains its penalty: compare the losses of a task."
+        return "MRN's total includes its penalty: compare the losses of a task."
     return ""
 
 
@@ -202,21 +204,21 @@ def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
     if any(line.kept for line in view.large.lines):
         notes.append("◆ the epoch whose weights were kept.")
     if partly:
-        notes.append(f"{' and '.join(columns[2:])}: of the seeds that have succeeded.")
+        notes.append("Last: at the last step that all succeeded seeds have. Best: of the succeeded seeds.")
     if early := _early(view.legend):
         notes.append(early)
         if view.reading.seeds != "lines" and any(len(group.seeds) > 1 for group in view.legend):
-            notes.append("From where a seed has ended, a mean is of the others.")
+            notes.append("After the end of a seed, the mean is over the others.")
     if len(rows) > len(RAMP):
         notes.append(f"Colours repeat after {len(RAMP)} configurations.")
     st.caption(" ".join(notes))
 
 
 def _early(groups: Sequence[Group]) -> str:
-    """Which runs patience ended, and when."""
+    """Which runs early stopping ended, and when."""
     runs = [run for group in groups for curve in group.runs for run in curve.runs]
     ends = [f"run {run.id} after {end}" for run in runs if (end := ended_early(run))]
-    return f"Patience ended {first_of(ends, _MOST_NAMED)}." if ends else ""
+    return f"Early stopping ended {first_of(ends, _MOST_NAMED)}." if ends else ""
 
 
 def _seeds(group: Group) -> str:
@@ -262,11 +264,11 @@ def _notes(view: CurvesView, series: Sequence[MetricSeries]) -> None:
     """Draws notes on gaps and on interpolation."""
     notes = missing(view.metric, series)
     if len(notes) > _MOST_NOTES:
-        notes = [*notes[:_MOST_NOTES], f"{plural(len(notes) - _MOST_NOTES, 'more curve')} have such gaps."]
+        notes = [*notes[:_MOST_NOTES], f"{plural(len(notes) - _MOST_NOTES, 'more curve')} have gaps."]
     if view.interpolated:
         notes.append(
-            f"The seeds have points at different {_PLACES[view.reading.axis]}; each is interpolated between "
-            "its own points."
+            f"Seeds were logged at different {_PLACES[view.reading.axis]}; between its points each is "
+            "interpolated."
         )
     if notes:
         st.info("  \n".join(escape(sentence) for sentence in notes), icon=":material/info:")

@@ -95,9 +95,9 @@ def test_each_line_has_its_name_and_last_value_at_its_end(log_y: bool) -> None:
     )
     ends = chart.layout["annotations"]
     assert [end["text"].split("> ", 1)[1] for end in ends] == [
-        "a 3.14",
-        "b 3.14",
-        "a name of &lt;b>more&lt;/b> than… 3.14",
+        "a  <b>3.14</b>",
+        "b  <b>3.14</b>",
+        "a name of &lt;b>more&lt;/b> than…  <b>3.14</b>",
     ]
     assert [ramp(rank) in end["text"] for rank, end in enumerate(ends)] == [True] * 3
     assert [(end["x"], end["y"]) for end in ends] == [(3, np.log10(3.14159) if log_y else 3.14159)] * 3
@@ -109,12 +109,12 @@ def test_each_line_has_its_name_and_last_value_at_its_end(log_y: bool) -> None:
 @given(st.lists(st.floats(0, 400), min_size=1, max_size=12))
 def test_labels_are_apart_and_in_order(places: list[float]) -> None:
     given_places = np.array(places)
-    apart = spread_out(given_places, 15)
+    apart = spread_out(given_places, 15, 400)
     order = np.argsort(given_places, kind="stable")
     assert (np.diff(apart[order]) >= 15 - 1e-6).all()
+    assert ((apart >= 0) & (apart <= 400)).all()
     if (np.diff(given_places[order]) >= 15).all():
         assert apart == pytest.approx(given_places)
-    assert apart.mean() == pytest.approx(given_places.mean())
 
 
 def test_user_text_in_a_chart_is_text_and_hidden_lines_are_told() -> None:
@@ -123,7 +123,7 @@ def test_user_text_in_a_chart_is_text_and_hidden_lines_are_told() -> None:
     assert "%{y}" not in trace["name"]
     hidden = drawn()
     assert not hidden.data
-    assert "Every line is hidden" in hidden.layout["annotations"][0]["text"]
+    assert "All lines are hidden" in hidden.layout["annotations"][0]["text"]
 
 
 # The page
@@ -152,7 +152,6 @@ def test_the_whole_is_large_and_tasks_are_small(open_page: Open, filled: Filled)
     # The mean of last values does not mix an unfinished seed with a finished one.
     assert mrn["cells"][0] == "2 seeds, ▶ 1 running, ✓ 1 succeeded"
     assert mrn["cells"][1].endswith("at step 600")
-    assert "Last, smoothed and Best, smoothed: of the seeds that have succeeded." in words(app)
     app.segmented_control(key="of").set_value("ner").run()
     assert small(app) == ["", "pos", "chunk"]
     assert "Training loss, ner · mean ± SD · smoothed 0.6" in words(app).replace("**", "")
@@ -173,7 +172,6 @@ def test_dev_scores_come_first_with_the_mean_over_tasks_where_it_compares(
     ner = [run for run in of["stl"] if run.config.tasks == ("ner",)]
     app = open_page("curves", run=",".join(str(run.id) for run in [*ner, *of["mtl"]]))
     assert "Dev score, ner · " in words(app).replace("**", "")
-    assert "their means do not compare; ner is the first that most of them have" in words(app)
 
 
 def test_a_link_hides_and_zooms(open_page: Open, finished: Filled) -> None:
@@ -205,7 +203,7 @@ def test_a_diverged_loss_is_told_and_an_unknown_curve_is_offered(open_page: Open
     losses = [{("ner", "loss"): math.nan, (TOTAL, "grad_norm"): 1.5 * step} for step in (1, 2)]
     Store.open().add_metrics(run_id, [StepMetrics(261 + i, 3.5, 9.0, losses[i]) for i in (0, 1)])
     app = open_page("curves", run=str(run_id), metric="Training loss")
-    assert f"Run {run_id} has no number as its training loss of ner from step 261 on" in words(app)
+    assert len(app.info) == 1
     app.segmented_control(key="metric").set_value("others").run()
     assert app.selectbox(key="number").options == ["grad_norm"]
     (large,) = figures(app, "curve_large")

@@ -243,14 +243,12 @@ def test_gaps_break_lines_and_are_told(finished: Filled) -> None:
     y[3:] = np.nan
     key = MetricKey("ner", "train", "loss")
     loss = MetricSeries(run.id, key, steps, steps / 5, steps / 5, y)
-    assert numbers.missing(LOSS, [loss]) == [
-        "Run 1 has no number as its training loss of ner from step 4 on."
-    ]
+    assert numbers.missing(LOSS, [loss]) == ["Run 1: training loss of ner is not a number from step 4 on."]
     y = np.arange(1.0, 11.0)
     y[[3, 6]] = math.inf, math.nan
     loss = dataclasses.replace(loss, key=dataclasses.replace(key, task=TOTAL), value=y)
     assert numbers.missing(LOSS, [loss]) == [
-        "Run 1 has no number as its training loss at 2 steps, the first of them 4."
+        "Run 1: training loss is not a number at 2 steps, first at step 4."
     ]
     (line,) = curves(LOSS, Reading(), [run], [loss], TASKS).large.lines
     assert np.isnan(line.y[[3, 6]]).all()
