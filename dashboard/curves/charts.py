@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 # Lines of few points (one per epoch) show their points; dense lines do not.
 _FEW_POINTS = 30
-_BAND_POINTS = 160
+_BAND_POINTS, _SMALL_BAND_POINTS = 160, 60
 _HEIGHT, _MARGIN = 400, {"l": 52, "r": 16, "t": 12, "b": 40}
 _MOST_ENDS = 12
 _END_GAP = 15
@@ -43,7 +43,7 @@ def curve_chart(view: CurvesView, panel: Panel, *, small: bool = False) -> Figur
     }
     for line in panel.lines:
         if line.low is not None and np.isfinite(line.low).any():
-            chart.add("scatter", **_band(line, panel.y_range, view.reading))
+            chart.add("scatter", **_band(line, panel.y_range, view.reading, small=small))
     for line in panel.lines:
         colour = ramp(line.configuration.rank)
         if line.raw is not None:
@@ -172,11 +172,13 @@ def _line(line: Line, colour: str) -> dict[str, Any]:
     return trace
 
 
-def _band(line: Line, y_range: tuple[float, float] | None, reading: Reading) -> dict[str, Any]:
+def _band(
+    line: Line, y_range: tuple[float, float] | None, reading: Reading, *, small: bool
+) -> dict[str, Any]:
     """The band as one filled shape per stretch without a gap."""
     assert line.low is not None
     assert line.high is not None
-    at = kept(line.x, [line.low, line.high], _BAND_POINTS)
+    at = kept(line.x, [line.low, line.high], _SMALL_BAND_POINTS if small else _BAND_POINTS)
     all_x, low, high = line.x[at], line.low[at], line.high[at]
     if reading.log_y and y_range is not None:
         low = np.maximum(low, 10 ** (y_range[0] - 1))  # below zero there is no logarithm: to under the frame
