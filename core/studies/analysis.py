@@ -215,7 +215,7 @@ def _by_seed(
 ) -> dict[str, dict[int, float]]:
     """Per target, and for their mean, the score of each seed; the mean where a seed has all targets."""
     by_target: dict[str, dict[int, float]] = {}
-    for seed, runs in runs_by_seed.items():
+    for seed, runs in runs_by_seed.items() if scores else ():
         scored = {task: score for run in runs for task, score in scores.get(run, {}).items()}
         known = {target: scored[target] for target in targets if target in scored}
         if len(known) == len(targets):

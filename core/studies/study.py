@@ -442,9 +442,9 @@ def remaining(
     plan: Sequence[StudyRun], dev: DevScores, failed: Collection[RunConfig]
 ) -> tuple[list[RunConfig], list[RunConfig]]:
     """The runs of a plan still to be made in the search and after it."""
-    search = _unknown(dict.fromkeys(each.config for each in plan if each.stage != "final"), dev, failed)
-    final = _unknown(dict.fromkeys(each.config for each in plan if each.stage == "final"), dev, failed)
-    return search, [run for run in final if run not in search]
+    first = dict.fromkeys(each.config for each in plan if each.stage != "final")
+    final = dict.fromkeys(each.config for each in plan if each.stage == "final" and each.config not in first)
+    return _unknown(first, dev, failed), _unknown(final, dev, failed)
 
 
 def _unknown(runs: Iterable[RunConfig], dev: DevScores, failed: Collection[RunConfig]) -> list[RunConfig]:

@@ -197,7 +197,10 @@ def _studies_by_now(
         left = [part.seconds for part in study_counts_by_setting(whole) if part.to_run]
         known = [seconds for seconds in left if seconds is not None]
         seconds = sum(known) if len(known) == len(left) else None
-        by_now[name] = (*study_results(whole), study_counts(whole), seconds)
+        counts = study_counts(whole)
+        # A study without a finished run has no result, and to say so of a thousand settings takes a second.
+        study, results = study_results(whole) if counts.done else (load_study(name), [])
+        by_now[name] = (study, results, counts, seconds)
     return by_now
 
 
