@@ -117,15 +117,20 @@ def analyse(
     The p-values of differences on a target are corrected over the methods.
     """
     outcomes = {name: _outcome(setting_runs, name, dev, test, failed) for name in setting_runs.candidates}
-    reference = setting_runs.study.reference
-    bases = {name: method.base for name, method in setting_runs.methods.items() if method.base}
+    return with_differences(setting_runs.study, setting_runs.setting, outcomes)
+
+
+def with_differences(study: Study, setting: Setting, outcomes: dict[str, Outcome]) -> Result:
+    """The result of a setting with these outcomes of its methods, to which the differences are added."""
+    reference = study.reference
+    bases = {name: outcome.method.base for name, outcome in outcomes.items() if outcome.method.base}
     others = {name: reference for name in outcomes if name != reference}
-    for target in (*setting_runs.setting.targets, MEAN, RARE):
+    for target in (*setting.targets, MEAN, RARE):
         for name, difference in _differences(outcomes, others, target).items():
             outcomes[name].differences[target] = difference
         for name, difference in _differences(outcomes, bases, target).items():
             outcomes[name].from_base[target] = difference
-    return Result(setting_runs.setting, reference, tuple(outcomes.values()))
+    return Result(setting, reference, tuple(outcomes.values()))
 
 
 def _differences(

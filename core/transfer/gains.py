@@ -113,6 +113,16 @@ def measured_gains(
             else:
                 other = next(name for name in run.tasks if name != task)
                 beside.setdefault((task, other), {})[run.seed] = score
+    return gains_of(alone, beside, list(names))
+
+
+def gains_of(
+    alone: Mapping[str, Mapping[int, float]], beside: Mapping[Pair, Mapping[int, float]], order: Sequence[str]
+) -> Gains:
+    """The gains from the scores by seed of each task alone and of each main task beside an auxiliary one.
+
+    Tasks come in this order, which names them all.
+    """
     gains = {}
     for main, singles in alone.items():
         family = {pair: (scores, singles) for pair, scores in beside.items() if pair[0] == main}
@@ -128,7 +138,7 @@ def measured_gains(
     gains = {pair: gains[pair] for pair in beside if pair in gains}
     known = {task for pair in gains for task in pair} | alone.keys()
     return Gains(
-        tuple(task for task in names if task in known),
-        {task: summary(alone[task].values()) for task in names if task in alone},
+        tuple(task for task in order if task in known),
+        {task: summary(alone[task].values()) for task in order if task in alone},
         gains,
     )
