@@ -1,7 +1,7 @@
-"""The published records of MRN Lab: the runs of its own studies, which the package carries, and their results.
+"""The published records of MRN Lab, which the package carries: runs of its own studies, and their results.
 
-`data/NAME.csv.gz` has a row for each run, which can be added to any store. `data/NAME.json` has the results of
-these runs, so that a page need not read them: `python -m tests.unit.test_recorded_studies` writes it.
+`data/NAME.csv.gz` has a row for each run, which can be added to any store. `data/NAME.json` has the results
+of these runs, which a page reads instead: `python -m tests.unit.test_recorded_studies` writes it.
 """
 
 from __future__ import annotations
@@ -102,6 +102,8 @@ RECORDS: Sequence[Record] = (
     Record("task-embeddings"),
 )
 """All published records."""
+PAIRS = "scarce-minilm"
+"""The part of the study `transfer` that pages show: 12 real tasks over MiniLM with a BiLSTM, in all pairs."""
 
 
 def records_of(study: str) -> list[Record]:
