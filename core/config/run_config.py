@@ -287,11 +287,11 @@ class RunConfig(_Fields):
 
     def __hash__(self) -> int:
         # Studies look thousands of runs up again and again. A copy has no slot filled, so it hashes anew.
-        try:
-            return self._hash
-        except AttributeError:
-            object.__setattr__(self, "_hash", hash(tuple(self.__dict__.values())))
-            return self._hash
+        known: int | None = getattr(self, "_hash", None)
+        if known is None:
+            known = hash(tuple(self.__dict__.values()))
+            object.__setattr__(self, "_hash", known)
+        return known
 
     @property
     def top_layer_count(self) -> int:

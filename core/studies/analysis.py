@@ -250,7 +250,7 @@ class TableView:
         counts = Counter(outcome.verdict(task) for outcome in self.rows.values() for task in self.tasks)
         compared = counts[WITHIN] + counts[ABOVE] + counts[BELOW]
         if not compared:
-            return "No figure of ours stands beside a published one yet."
+            return "No run of yours matches a published row yet."
         return (
             f"Figures beside a published one: {compared}. Within its standard deviation: {counts[WITHIN]}, "
             f"above: {counts[ABOVE]}, below: {counts[BELOW]}."

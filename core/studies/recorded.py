@@ -103,7 +103,8 @@ RECORDS: Sequence[Record] = (
 )
 """All published records."""
 PAIRS = "scarce-minilm"
-"""The part of the study `transfer` that pages show: 12 real tasks over MiniLM with a BiLSTM, in all pairs."""
+"""The part of the study `transfer` that pages show."""
+PAIRS_TITLE = "12 tasks in all pairs, 2,000 words each, a BiLSTM over frozen MiniLM"
 
 
 def records_of(study: str) -> list[Record]:
@@ -152,7 +153,10 @@ def _rounded(value: Any) -> Any:
 def _outcome(method: Method, values: Mapping[str, Any] | None) -> Outcome:
     if values is None:
         return Outcome(method, None, None, {}, 0, {})
-    cost = values.get("cost")
+    cost = None
+    if "cost" in values:
+        parameters, trained, memory, seconds, devices, models = values["cost"]
+        cost = Cost(parameters, trained, memory, seconds, tuple(devices), models)
     return Outcome(
         method,
         method.candidates[values["candidate"]],
@@ -160,7 +164,7 @@ def _outcome(method: Method, values: Mapping[str, Any] | None) -> Outcome:
         {target: _by_seed(scores) for target, scores in values.get("by_seed", {}).items()},
         values.get("failed", 0),
         {},
-        cost=cost and Cost(*cost[:4], tuple(cost[4]), cost[5]),
+        cost=cost,
         score_names=values.get("score_names", {}),
     )
 

@@ -72,13 +72,6 @@ class Gains:
         amounts = {pair: gain.amount(relative=relative) for pair, gain in self.pairs.items()}
         return np.array([[amounts.get((main, aux), np.nan) for aux in self.tasks] for main in self.tasks])
 
-    def means(self, *, relative: bool = False) -> tuple[dict[str, float], dict[str, float]]:
-        """By task the mean of its gains from the others, and of the others' gains from it; NaN for none."""
-        import pandas as pd  # `mrnlab --help` does without
-
-        matrix = pd.DataFrame(self.matrix(relative=relative), self.tasks, self.tasks)
-        return dict(matrix.mean(axis=1)), dict(matrix.mean())
-
 
 def group_key(run: RunConfig) -> str | None:
     """The same text for STL and MTL runs that are alike in all but tasks and seed; None for other runs.

@@ -15,7 +15,7 @@ from core.registry import FULL
 from core.studies import STUDIES, Study
 from core.studies.analysis import MEAN, Result, TableView, table_view
 from core.studies.answer import answer, verdict_counts
-from core.studies.recorded import PAIRS, RECORDS, Record, records_of
+from core.studies.recorded import PAIRS, PAIRS_TITLE, RECORDS, Record, records_of
 from core.wording import capitalised, duration, plural
 from dashboard.components.charts import chart
 from dashboard.shared import resources
@@ -89,20 +89,20 @@ def _published(study: Study) -> None:
     record = records[0]
     if study.pairs:
         gains = record.gains(PAIRS)
-        words, view = f"{capitalised(PAIRS)}. {gains_answer(gains)}", gains_forest(gains)
+        words, view = f"{PAIRS_TITLE}. {gains_answer(gains)}", gains_forest(gains)
     else:
         result = record.result(record.settings[0])
         words = f"{result.setting.title}. {verdict_counts(result)}"
         view = study_forest(result, (MEAN,))
     st.markdown(escape(words))
     st.html(small_forest(view))
-    st.caption(plural(record.runs, "run"))
+    st.caption(f"{_PUBLISHED}, {plural(record.runs, 'run')}")
 
 
 def _here(now: resources.StudyNow | None) -> None:
     """Draws what this store has of a study: its runs by state, and its first answer."""
     if now is None:
-        st.caption("No run yet.")
+        st.caption("No run in this store yet.")
         return
     results, counts, seconds = now
     st.markdown(f"{counts.done:,} of {plural(counts.total, 'run')} done")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,11 +22,11 @@ from core.records import Usage
 from core.store import RunState, Store
 from core.studies import STUDIES, Method, Study
 from core.studies.analysis import FinalScores, Result, analyse
-from core.studies.answer import answer
+from core.studies.answer import answer, verdict_counts
 from core.studies.dissertation import over
-from core.studies.recorded import records_of
+from core.studies.recorded import PAIRS, records_of
 from core.studies.study import DevScores, with_runs
-from dashboard.studies.views import failures, has_scores, study_forest
+from dashboard.studies.views import failures, gains_forest, has_scores, small_forest, study_forest
 from dashboard.theme import colours
 from jobs.studies.follow import follow
 from jobs.studies.progress import launch_label, settings_with_runs
@@ -62,6 +63,8 @@ class TestViews:
         sentence = answer(result(toy()))
         assert sentence.startswith("Against MTL, MRN (+5.20 [")
         assert sentence.endswith("]) scores higher; negligible for STL. 3 seeds.")
+        assert verdict_counts(result(toy())) == "Against MTL: 1 higher, 1 negligible."
+        assert verdict_counts(nothing(toy())) == answer(nothing(toy()))
         assert "One seed each, so no interval." in answer(result(toy().with_seeds(1)))
         assert answer(nothing(toy())) == "No method can be compared with MTL yet."
         assert has_scores(result(toy()))
@@ -79,6 +82,20 @@ class TestViews:
         assert mean.high is not None
         assert mean.low < mean.points < mean.high
         assert mean.hover.startswith("MRN, mean: higher, +5.20 [+4.95, +5.45]")
+
+    def test_a_small_forest_has_a_row_per_method_and_escapes_their_names(self) -> None:
+        view = study_forest(result(toy()), ("mean",))
+        drawn = small_forest(replace(view, rows=("<b>STL</b>", "MRN")))
+        assert "<b>" not in drawn
+        assert re.findall(r'<th scope="row">(.*?)</th>', drawn) == ["&lt;b&gt;STL&lt;/b&gt;", "MRN"]
+        assert [" filled" in row for row in drawn.split("<tr ")[1:]] == [False, True]
+        assert drawn.count("<td>+5.20</td>") == 1
+
+    def test_decided_pairs_are_the_rows_of_a_forest_of_gains(self) -> None:
+        gains = records_of("transfer")[0].gains(PAIRS)
+        view = gains_forest(gains)
+        assert [round(mark.points, 2) for mark in view.marks] == [5.36, 3.38, 0.56, -2.90, -3.86]
+        assert view.rows[-1] == "mwe beside deprel"
 
     def test_failures_are_counted(self) -> None:
         made = toy()
@@ -325,7 +342,6 @@ def test_published_figures_stand_beside_ours(open_page: Open) -> None:
     table = plain_table(app)
     assert table.loc["minilm (MTL)", "chunk"].startswith("91.40")
     assert table.loc["minilm (MTL)", "chunk published"] == ""
-    assert "No figure of ours stands beside a published one yet." in words(app)
     # A part that was not run shows the published table.
     app.selectbox(key="over").select("As the study has it")
     app.segmented_control(key="part").set_value("table 2").run()
