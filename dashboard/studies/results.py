@@ -294,9 +294,9 @@ def _forest(view: Forest, key: str, look: dict[str, str]) -> None:
 
 
 def _colours(targets: Sequence[str]) -> dict[str, str]:
-    """The tasks' colours; with more tasks than colours, distinct ones for these tasks."""
-    known = colours(resources.task_order())
-    return known if len({known.get(target) for target in targets}) == len(targets) else colours(targets)
+    """The tasks' colours; distinct ones for these tasks where two would have the same."""
+    known = colours(targets, resources.task_colours())
+    return known if len(set(known.values())) == len(targets) else colours(targets)
 
 
 def _notes(study: Study, results: Sequence[Result]) -> None:

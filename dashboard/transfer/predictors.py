@@ -10,6 +10,7 @@ from core.studies import STUDIES
 from core.studies.recorded import PAIRS, PAIRS_TITLE, records_of
 from core.transfer.predictors import CROSS_VALIDATION, LEFT_OUT
 from dashboard.components.pair_table import pair_table
+from dashboard.shared import resources
 from dashboard.shared.downloads import show_table
 from dashboard.shared.selection import segments
 from dashboard.text import escape
@@ -72,7 +73,12 @@ def packaged() -> None:
     st.markdown(escape(answer(gains)))
     at = [tasks.index(task) if task in tasks else None for task in chosen]
     cell = (at[0], at[1]) if at[0] is not None and at[1] is not None else None
-    pair_table(gains_table(gains, "points", colours(tasks)), chosen=cell, key="packaged", clicked=click)
+    pair_table(
+        gains_table(gains, "points", colours(tasks, resources.task_colours())),
+        chosen=cell,
+        key="packaged",
+        clicked=click,
+    )
     if shown := [gain for pair, gain in gains.pairs.items() if pair == chosen]:
         st.markdown(gain_sentence(shown[0], "points"))
     st.caption(f"Bundled example, not your runs: {PAIRS_TITLE} (docs/studies/transfer.md). {caution(gains)}")
