@@ -10,12 +10,19 @@ from core.config import RunConfig
 from core.errors import MRNLabError
 from core.evaluation.costs import COST_NOTE
 from core.evaluation.statistics import NEGLIGIBLE_BELOW
-from core.figures import forest_chart
+from core.figures import against_chart, forest_chart
 from core.registry import ONE_STACK
 from core.store.records import ACTIVE
 from core.studies.published import CITATION
 from core.wording import duration, plural
-from dashboard.compare.compared_runs import ComparedRuns, predictions_needed, sentence_tests, table_of
+from dashboard.compare.compared_runs import (
+    ComparedRuns,
+    against,
+    predictions_needed,
+    sentence_tests,
+    series_of,
+    table_of,
+)
 from dashboard.compare.views import (
     DIFFERENCE_COLUMNS,
     Difference,
@@ -28,6 +35,7 @@ from dashboard.compare.views import (
     headline,
     listed_seeds,
     missing_seeds,
+    series_names,
     sharing,
     sharing_forest,
     with_sentences,
@@ -37,7 +45,7 @@ from dashboard.shared import actions, resources
 from dashboard.shared.downloads import copy_table, show_table
 from dashboard.shared.live import rerun_when
 from dashboard.shared.resources import task_colour, task_colours
-from dashboard.shared.selection import choice, choose, chosen, link_to_runs, switch
+from dashboard.shared.selection import choice, choose, chosen, link_to_runs, segments, switch
 from dashboard.shared.states import problem
 from dashboard.text import coloured, escape
 from jobs.queue.estimates import cost
@@ -273,6 +281,40 @@ def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
             "The dissertation has no figure for these rows: corpus, share of data, encoder "
             "(fine-tuned), paradigm, tasks, alignment and the score of POS must be the paper's."
         )
+
+
+_LINES = {"mean": "Mean of tasks", "tasks": "Each task"}
+
+
+def draw_against(compared: ComparedRuns) -> None:
+    """Draws scores against a number in which configurations differ, where some differ in one alone."""
+    found = series_of(compared)
+    if not found:
+        return
+    named = dict(zip(series_names(found), found, strict=True))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        name = next(iter(named))
+        st.subheader(f"Score against{f' {escape(name)}' * (len(named) == 1)}", anchor=False, width="content")
+        if len(named) > 1:
+            name = choice("Setting", named, key="against", label_visibility="collapsed", width=320)
+        series = named[name]
+        view = against(series)
+        lines = "tasks" if len(view.tasks) == 1 else segments("Lines", _LINES, key="lines")
+    chart(
+        against_chart(view, task_colours(), of_tasks=lines == "tasks"),
+        key="compare_against",
+        revision=f"{name} {lines} {list(series.runs)}",
+        still=True,
+        alt=f"Dev and test scores against {series.title} with their 95% intervals",
+    )
+    best = view.dev_choice
+    marked = (
+        "" if best is None else f" Dashed line: the highest mean dev score, at {series.value_text(best)}."
+    )
+    st.caption(
+        f"Means over seeds with 95% intervals (Student's t).{marked} Whether values differ is decided under "
+        "*Differences*."
+    )
 
 
 def difference_view(

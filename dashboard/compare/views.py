@@ -6,19 +6,20 @@ Tested over seeds (paired t-test), corrected for all rows on a task, and over se
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from core.config import RunConfig, shares_nothing
+from core.evaluation.against import Series
 from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED, Comparison
 from core.evaluation.statistics import Randomised, holm
 from core.figures import Forest, Mark
 from core.registry import ONE_STACK, reads_words
 from core.wording import all_of, signed_points
-from jobs.reports.naming import confounds
+from jobs.reports.naming import confounds, fields_apart
 from jobs.reports.parts import Entry, Sheet, difference_entry, p_entry
 from jobs.reports.table import ResultRow, ResultTable
 
@@ -139,6 +140,27 @@ def headline(a: str, b: str, answers: Sequence[Difference], quoted: Callable[[st
     if not decided:
         return f"{quoted(a)} against {quoted(b)}: {'; '.join(rest)}."
     return f"{quoted(a)} scores {'; '.join([' and '.join(decided), *rest])}."
+
+
+def series_names(found: Sequence[Series]) -> list[str]:
+    """A distinct name of each: its setting, and where several have that the fields in which they differ."""
+    same: dict[str, list[RunConfig]] = defaultdict(list)
+    for series in found:
+        same[series.setting].append(series.config)
+    apart = {setting: list(fields_apart(configs)) for setting, configs in same.items()}
+    names = []
+    for series in found:
+        configs = same[series.setting]
+        place = configs.index(series.config)
+        differing = [
+            texts[place]
+            for field, texts in apart[series.setting]
+            if field not in ("paradigm", series.setting)
+        ]
+        more = [series.config.paradigm.upper(), *filter(None, differing)] if len(configs) > 1 else []
+        names.append(" · ".join([series.title, *more]))
+    taken = Counter(names)
+    return [name if taken[name] == 1 else f"{name} ({place})" for place, name in enumerate(names, 1)]
 
 
 _USUAL, _FEW = 5, 3
