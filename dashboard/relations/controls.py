@@ -9,9 +9,8 @@ import streamlit as st
 
 from core.config.typed import whole_number
 from core.store.records import Run, RunState
-from dashboard.relations.views import (
-    learns,
-)
+from dashboard.relations.sentences import read_seeds
+from dashboard.relations.views import learns
 from dashboard.shared import resources
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import segments, switch
@@ -25,7 +24,7 @@ PLAYER = "relations_matrix"
 _VIEWS = {"one": "One run", "side": "Side by side", "mean": "Mean over seeds"}
 _ORDERS = {"task": "By task", "cluster": "Clustered"}
 _MOST_BESIDE = 4
-_MOST_SEEDS = 20
+_MOST_SEEDS = 50
 
 
 @dataclass(frozen=True)
@@ -139,13 +138,9 @@ def _seeds(runs: Sequence[Run]) -> tuple[int, ...]:
         same = [run for run in readable(succeeded)[0] if run.configuration_id == first.configuration_id]
         chosen = [first, *(run for run in same if run.id != first.id)]
     counted = one_per_seed(chosen, resources.store().conditions(chosen))
-    if len(counted) < 2:
-        text = f"Run {first.id} is the only one of its configuration: launch it with more seeds."
-    else:
-        ids = ", ".join(str(run_id) for run_id in sorted(run.id for run in counted))
-        text = f"Seeds of run {first.id}'s configuration: runs {ids}."
+    by_seed = sorted(counted, key=lambda run: (run.id != first.id, run.config.seed, run.id))[:_MOST_SEEDS]
+    text = read_seeds(first.id, len(counted), len(by_seed))
     if len(counted) < len(chosen):
-        text += " Of each seed the newest run that succeeded counts, on the newest text and precision."
+        text += " Of each seed the newest successful run counts, on the newest text and precision."
     st.caption(text)
-    by_seed = sorted(counted, key=lambda run: (run.id != first.id, run.config.seed, run.id))
-    return tuple(run.id for run in by_seed[:_MOST_SEEDS])
+    return tuple(run.id for run in by_seed)

@@ -27,6 +27,7 @@ from dashboard.relations.snapshots import (
 )
 from dashboard.relations.summary import (
     describe_runs,
+    draw_scores,
     draw_summary,
     embedding_note,
     explain_waiting,
@@ -106,6 +107,7 @@ def draw(selection: Selection) -> None:
         left = st.container()
         table, line = st.columns(2, gap="large")
     with left:
+        draw_scores(state)
         _player(state, data)
         if selection.gold:
             gold_agreement(state, views)

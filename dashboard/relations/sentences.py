@@ -7,12 +7,13 @@ that could be learned and have training words.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from core.evaluation.statistics import summary
 from core.mrn.relations import effective_rank
-from core.wording import all_of, plural
+from core.wording import all_of, first_of, percent, plural, spread_text
 from dashboard.relations.views import Bools, Floats, signed
 
 # The word for a correlation of at least this size. 0.1, 0.3 and 0.5 are Cohen's (1988).
@@ -23,6 +24,9 @@ _REDUNDANCY = ((0.9, "nearly independent"), (0.25, "partly redundant"), (0.0, "h
 _MOST_PAIRS = 3
 # Where so many percent of the pairs are so alike, their size says little.
 _ALIKE, _MANY_ALIKE, _NEARLY_ONE = 0.8, 25, 0.98
+# A head below this dev score has learned next to nothing.
+_UNLEARNED_BELOW = 0.1
+_MOST_SCORES = 12
 # Runs of which no correlation differs by this much learned the same: it is below what two decimals show.
 _SAME_BELOW = 0.005
 
@@ -46,6 +50,40 @@ def _ranked(sizes: Floats, possible: Bools) -> list[Pair]:
     rows, columns = np.nonzero(np.triu(possible, 1))
     order = np.argsort(-sizes[rows, columns], kind="stable")
     return [(int(rows[index]), int(columns[index])) for index in order]
+
+
+def read_seeds(run: int, counted: int, shown: int) -> str:
+    """Which seeds a mean is over: of all that count, those that are shown."""
+    if counted < 2:
+        return f"Run {run} is the only one of its configuration. Launch it with more seeds."
+    of = f"{shown} of {counted} seeds" if shown < counted else f"{counted} seeds"
+    return f"Mean over {of} of run {run}'s configuration."
+
+
+def read_scores(scores: Mapping[str, Sequence[float]]) -> str:
+    """The dev scores of tasks, over runs where there are several; tasks without a score are left out."""
+    means = [(name, summary(of)) for name, of in scores.items() if of]
+    if not means:
+        return "No dev score up to this step."
+    parts = [
+        f"{name} {percent(of.mean)}" + (f" {spread_text(100 * (of.sd or 0))} ({of.n})" if of.n > 1 else "")
+        for name, of in means
+    ]
+    return f"Dev scores at this step: {first_of(parts, _MOST_SCORES)}."
+
+
+def read_unlearned(scores: Mapping[str, Sequence[float]]) -> str:
+    """A warning of tasks whose dev score is so low that their relations mean nothing; empty without one."""
+    low = {name: mean for name, of in scores.items() if of and (mean := summary(of).mean) < _UNLEARNED_BELOW}
+    if not low:
+        return ""
+    which = all_of([f"{name} ({percent(mean)})" for name, mean in low.items()])
+    one = len(low) == 1
+    return (
+        f"The dev score of {which} is below {percent(_UNLEARNED_BELOW)} at this step: the "
+        f"{'head has' if one else 'heads have'} learned next to nothing, and {'its' if one else 'their'} "
+        "relations have no meaning."
+    )
 
 
 def read_tasks(names: Sequence[str], values: Floats, possible: Bools) -> str:

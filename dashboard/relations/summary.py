@@ -23,13 +23,16 @@ from dashboard.relations.sentences import (
     read_labels,
     read_parts,
     read_rank,
+    read_scores,
     read_size,
     read_tasks,
+    read_unlearned,
 )
 from dashboard.relations.snapshots import RelationsState
 from dashboard.relations.views import (
     RelationsView,
     agreement,
+    dev_scores,
     gold_labels,
     impossible_pairs,
     learns,
@@ -40,9 +43,9 @@ from dashboard.relations.views import (
     why_no_gold,
 )
 from dashboard.shared.newcomers import PENALTY, fold
-from dashboard.shared.resources import curve_series
+from dashboard.shared.resources import curve_series, task_colours
 from dashboard.shared.states import empty
-from dashboard.text import escape
+from dashboard.text import coloured, escape
 from dashboard.theme import STATES
 from jobs.reports.naming import run_name
 
@@ -113,6 +116,28 @@ def draw_summary(state: RelationsState, views: Sequence[RelationsView], learned:
 
 def _ranks(learned: Sequence[Relations], mode: str) -> list[float]:
     return [covariance_statistics(covariances, mode).effective_rank for covariances in learned]
+
+
+def draw_scores(state: RelationsState) -> None:
+    """Draws the dev scores of the runs at the step shown, and a warning where one is too low."""
+    tasks = list(dict.fromkeys(task for run in state.runs for task in run.config.tasks))
+    steps = {run.id: keys[state.at].step for run, keys in zip(state.runs, state.steps.keys, strict=True)}
+    curves = curve_series(state.runs, [MetricKey(task, "dev", "score") for task in tasks])
+    scores, colours = dev_scores(curves, steps), task_colours()
+    groups = [[run] for run in state.runs] if state.view == "side" else [state.runs]
+    by_group = [
+        {
+            coloured(task, colours[task]): [of[run.id] for run in group if run.id in of]
+            for task in tasks
+            if (of := scores.get(task))
+        }
+        for group in groups
+    ]
+    shown = [group[0] for group in groups]
+    for text in _with_run_ids(shown, list(map(read_scores, by_group))):
+        st.caption(text)
+    for text in _with_run_ids(shown, list(map(read_unlearned, by_group))):
+        st.warning(text, icon=":material/warning:")
 
 
 def embedding_note(state: RelationsState) -> None:

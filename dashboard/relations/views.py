@@ -246,6 +246,15 @@ def penalty_vanished(penalty: MetricSeries | None) -> tuple[float, float] | None
     return (largest, last) if largest > 0 and last <= _VANISHED * largest else None
 
 
+def dev_scores(curves: Iterable[MetricSeries], steps: Mapping[int, int]) -> dict[str, dict[int, float]]:
+    """The dev score by task and run at the last evaluation up to the run's step; none before the first."""
+    scores: dict[str, dict[int, float]] = {}
+    for curve in curves:
+        if evaluated := int(np.searchsorted(curve.step, steps[curve.run_id], side="right")):
+            scores.setdefault(curve.key.task, {})[curve.run_id] = float(curve.value[evaluated - 1])
+    return scores
+
+
 # Gold labels
 
 

@@ -21,6 +21,7 @@ from tests.making import claimed, run_facts
 from tests.making import relations as random_relations
 from tests.pages.filled_store import FEATURES, LABELS, TASKS, Filled
 
+_PENALTY = MetricKey(TOTAL, "train", "penalty")
 NAMES = tuple(f"{task}:{label}" for task in TASKS for label in LABELS[task])
 
 
@@ -55,12 +56,18 @@ def run_with(run_id: int, total: int | None, **facts: Any) -> Run:
 # One matrix
 
 
-def test_a_vanished_penalty_is_seen() -> None:
-    def series(values: list[float]) -> MetricSeries:
-        steps = np.arange(len(values))
-        key = MetricKey(TOTAL, "train", "penalty")
-        return MetricSeries(1, key, steps, steps / 10, steps / 10, np.array(values, dtype=float))
+def series(values: list[float], key: MetricKey = _PENALTY) -> MetricSeries:
+    steps = np.arange(len(values))
+    return MetricSeries(1, key, steps, steps / 10, steps / 10, np.array(values, dtype=float))
 
+
+@pytest.mark.parametrize(("step", "score"), [(-1, None), (0, 0.1), (1, 0.2), (9, 0.3)])
+def test_a_dev_score_is_that_of_the_last_evaluation_up_to_the_step(step: int, score: float | None) -> None:
+    of_ner = series([0.1, 0.2, 0.3], MetricKey("ner", "dev", "score"))
+    assert views.dev_scores([of_ner], {1: step}) == ({} if score is None else {"ner": {1: score}})
+
+
+def test_a_vanished_penalty_is_seen() -> None:
     assert views.penalty_vanished(series([0.1, 0.05, 1e-14])) == (0.1, 1e-14)
     assert views.penalty_vanished(series([0.0, 0.05, 0.06])) is None
     assert views.penalty_vanished(series([0.0])) is None

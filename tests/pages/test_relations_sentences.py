@@ -17,8 +17,11 @@ from dashboard.relations.sentences import (
     read_labels,
     read_parts,
     read_rank,
+    read_scores,
+    read_seeds,
     read_size,
     read_tasks,
+    read_unlearned,
 )
 from tests.pages.matrices import matrix
 
@@ -61,6 +64,31 @@ def test_tasks_of_several_seeds_are_read_as_means_and_signs() -> None:
     changing = matrix(3, _01=-0.1), matrix(3, _01=0.5)
     assert tasks(*changing).endswith("2 seeds, but the sign of pos and chunk changes.")
     assert "come nearest (0.05)" in tasks(matrix(3, _01=0.1), matrix(3))
+
+
+@pytest.mark.parametrize(
+    ("seeds", "sentence"),
+    [
+        ((1, 1), "Run 7 is the only one of its configuration. Launch it with more seeds."),
+        ((30, 30), "Mean over 30 seeds of run 7's configuration."),
+        ((80, 50), "Mean over 50 of 80 seeds of run 7's configuration."),
+    ],
+)
+def test_a_mean_says_of_how_many_seeds_it_is(seeds: tuple[int, int], sentence: str) -> None:
+    assert read_seeds(7, *seeds) == sentence
+
+
+def test_dev_scores_beside_relations_warn_of_a_head_that_has_learned_nothing() -> None:
+    assert read_scores({"pos": [0.9, 0.92], "ner": [0.0], "srl": []}) == (
+        "Dev scores at this step: pos 91.00 ± 1.41 (2), ner 0.00."
+    )
+    assert read_scores({"pos": []}) == "No dev score up to this step."
+    assert read_unlearned({"pos": [0.1], "ner": []}) == ""
+    assert read_unlearned({"pos": [0.9], "ner": [0.0]}) == (
+        "The dev score of ner (0.00) is below 10.00 at this step: the head has learned next to nothing, and "
+        "its relations have no meaning."
+    )
+    assert "pos (5.00) and ner (0.00)" in read_unlearned({"pos": [0.1, 0.0], "ner": [0.0, 0.0]})
 
 
 def test_what_cannot_be_learned_is_not_read() -> None:
