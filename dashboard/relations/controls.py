@@ -83,14 +83,14 @@ def select(runs: Sequence[Run]) -> Selection:
             gold = switch(
                 "Show gold labels",
                 key="gold",
-                help="How the true labels go together on the training words, and what was learned beyond.",
+                help="Correlations of gold labels on the training words, and the learned ones less these.",
             )
         measured = view == "one" and any(run.config.affinity_every for run in runs)
         if mode == "task" and mode not in missing and measured:
             gradients = switch(
                 "Show gradients",
                 key="gradients",
-                help="The cosine of two tasks' gradients, in the mean over all measurements of the training.",
+                help="The cosine of two tasks' gradients, averaged over training.",
             )
     return Selection(mode, view, order, gold, gradients, _run_ids(view, runs))
 
@@ -108,7 +108,7 @@ def _run_ids(view: str, runs: Sequence[Run]) -> tuple[int, ...]:
         if len(runs) == 1:
             st.caption("One run is chosen. Choose a second one above.")
         elif len(runs) > _MOST_BESIDE:
-            st.caption(f"The first {_MOST_BESIDE} of {len(runs)} runs shown.")
+            st.caption(f"Shown are the first {_MOST_BESIDE} of {len(runs)} runs.")
         return tuple(run.id for run in runs[:_MOST_BESIDE])
     return (runs[0].id,) if len(runs) == 1 else (_pick_run(runs),)
 

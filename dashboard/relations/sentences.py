@@ -98,12 +98,15 @@ def read_tasks(names: Sequence[str], values: Floats, possible: Bools) -> str:
         return f"No two tasks are related: {nearest}." + _over_seeds(names, values, pairs[:1])
     shown = related[:_MOST_PAIRS]
     parts = [f"{_names(names, pair)} are {_strength(mean[pair])}" for pair in shown]
-    if more := len(related) - len(shown):
-        parts.append(f"{plural(more, 'further pair')} less so")
+    text = f"{all_of(parts)}.{_weaker(len(related) - len(shown))}"
     alone = [f"**{name}**" for task, name in enumerate(names) if not any(task in pair for pair in related)]
-    others = "neither" if len(names) == 3 else "none of the others" if len(alone) == 1 else "no other task"
-    rest = f"; {all_of(alone)} to {others}" if alone else ""
-    return f"{all_of(parts)}{rest}." + _over_seeds(names, values, shown)
+    if alone:
+        text += f" {all_of(alone)} {'is' if len(alone) == 1 else 'are'} unrelated to the rest."
+    return text + _over_seeds(names, values, shown)
+
+
+def _weaker(pairs: int) -> str:
+    return f" {plural(pairs, 'more pair')} {'is' if pairs == 1 else 'are'} weaker." if pairs else ""
 
 
 def _over_seeds(names: Sequence[str], values: Floats, pairs: Sequence[Pair]) -> str:
@@ -135,12 +138,10 @@ def read_embeddings(names: Sequence[str], values: Floats) -> str:
         f"({signed(mean[pair])})"
         for pair in shown
     ]
-    rest = ""
-    if more := len(alike) - len(shown):
-        rest = f"; {plural(more, 'further pair')} less so"
-    elif len(alike) < len(pairs):
-        rest = "; all others are nearly orthogonal"
-    return f"Task embeddings: {all_of(parts)}{rest}." + _over_seeds(names, values, shown)
+    rest = _weaker(len(alike) - len(shown))
+    if not rest and len(alike) < len(pairs):
+        rest = " All others are nearly orthogonal."
+    return f"Task embeddings: {all_of(parts)}.{rest}" + _over_seeds(names, values, shown)
 
 
 def read_labels(names: Sequence[str], values: Floats, possible: Bools, same_task: Bools) -> str:
@@ -217,9 +218,9 @@ def read_size(mode: str, values: Floats, possible: Bools, alignment: str | None)
     )
     if nearly_one > 50:
         return (
-            f"{nearly_one:.0f}% of the learned correlations are at ±{_NEARLY_ONE} or beyond. How large they "
-            "become depends on λ too: large for the data, it drives related rows to ±1. Trust the order in "
-            "which pairs became strong, not the final values, and compare a smaller λ."
+            f"{nearly_one:.0f}% of the learned correlations are at ±{_NEARLY_ONE} or beyond. Their size "
+            "depends on λ: a λ that is large for the data drives related rows to ±1. Trust the order in "
+            "which pairs became strong rather than the final values, and compare a smaller λ."
         )
     if mode != "label" or alike < _MANY_ALIKE:
         return ""
@@ -230,19 +231,23 @@ def read_size(mode: str, values: Floats, possible: Bools, alignment: str | None)
     return (
         f"{alike:.0f}% of the pairs are at {_ALIKE} or above: most labels have much in common. "
         f"{counted if alignment == 'cooccurrence' else ''}"
-        "Read which pairs fall below the rest, not how near to 1 the others are."
+        "Look at the lowest pairs; values near 1 carry little information here."
     )
 
 
-def read_rank(variances: Floats, rank: float) -> str:
-    """A sentence on the bars, and on how much of a low effective rank unequal variances explain.
+def read_rank(variances: Floats, rank: float, *, has_bars: bool) -> str:
+    """A sentence on the bars, and on what lowers the effective rank: unequal variances or correlations.
     The rank may be 1.2 of 3 with correlations near 0. NaN: no rank.
     """
-    text = "Bars: each row's variance over the mean, that is, how large the prior lets its weights grow."
+    text = "Bars: prior variance of each row, relative to the mean. " if has_bars else ""
     if not (math.isfinite(rank) and np.isfinite(variances).all()):
-        return text
-    size, alone = len(variances), effective_rank(variances)
+        return text.rstrip()
+    size = len(variances)
+    causes = {"unequal variances": size - (alone := effective_rank(variances)), "correlations": alone - rank}
+    known = {cause: f"{share:.2f}" for cause, share in causes.items() if abs(share) >= _SAME_BELOW}
+    text += f"Effective rank {rank:.2f} of {size}"
+    if len(known) < 2:
+        return f"{text}; {next(iter(known))} explain the whole reduction." if known else f"{text}."
     return (
-        f"{text} Effective rank {rank:.2f} of {size}: unequal variances take {size - alone:.2f} from it, "
-        f"relations {alone - rank:.2f}."
+        f"{text}; {all_of([f'{cause} explain {share}' for cause, share in known.items()])} of the reduction."
     )

@@ -142,7 +142,7 @@ def not_comparable(runs: Sequence[Run], mode: str, shared: SharedRows) -> str | 
         return f"Feature 7 of one encoder is not feature 7 of another, so these are not compared. {first}"
     if mode == "feature" and any(has_bilstm(run.config.encoder) for run in runs):
         return (
-            "The features of an LSTM begin at random: feature 7 of one run is not feature 7 of another, so "
+            "LSTM features start from random weights: feature 7 of one run is not feature 7 of another, so "
             f"these are not compared. {first}"
         )
     if len(shared.rows) < 2:
@@ -270,10 +270,10 @@ def why_no_gold(run: Run) -> str:
     """Why a run without gold correlations has none, in a sentence."""
     owners = run.facts.get("label_owners", ())
     if not owners:
-        return "No gold labels beside: this run has not told its labels yet."
+        return "No gold labels: the labels are not recorded yet."
     if (run.config.alignment or "").startswith("mapping") or any(len(tasks) > 1 for tasks in owners):
-        return "No gold labels beside: this alignment makes rows of several labels, of which no word has one."
-    return "No gold labels beside: the tasks are not annotated on the same words, so nothing can be counted."
+        return "No gold labels: this alignment makes rows of several labels, and a word has one label."
+    return "No gold labels: the tasks are not annotated on the same words, so nothing can be counted."
 
 
 def agreement(

@@ -123,7 +123,7 @@ def test_runs_without_common_rows_are_told_apart(finished: Filled) -> None:
     assert "encoder" in (views.not_comparable([a, other], "feature", same_rows) or "")
     assert views.not_comparable([a, b], "feature", same_rows) is None
     trained = [dataclasses.replace(run, config=run.config.with_(encoder="sc-lstm")) for run in (a, b)]
-    assert "begin at random" in (views.not_comparable(trained, "feature", same_rows) or "")
+    assert "start from random weights" in (views.not_comparable(trained, "feature", same_rows) or "")
     assert views.not_comparable(trained, "task", same_rows) is None
 
 
@@ -292,7 +292,7 @@ def test_why_there_are_no_gold_labels(finished: Filled) -> None:
     assert "not annotated on the same words" in views.why_no_gold(run)
     merged = dataclasses.replace(run, facts={**run.facts, "label_owners": [["pos", "ner"]]})
     assert "rows of several labels" in views.why_no_gold(merged)
-    assert "has not told its labels yet" in views.why_no_gold(dataclasses.replace(run, facts={}))
+    assert "labels are not recorded yet" in views.why_no_gold(dataclasses.replace(run, facts={}))
 
 
 def _plain_run() -> Run:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.mrn.relations import correlation, effective_rank
+from core.mrn.relations import effective_rank
 from core.registry import feature_parts
 from dashboard.relations.sentences import (
     read_difference,
@@ -38,17 +38,19 @@ def tasks(*runs: np.ndarray, possible: np.ndarray | None = None) -> str:
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        (matrix(3, _01=0.15, _02=0.04), "pos and chunk are weakly related (0.15); ner to neither."),
+        (matrix(3, _01=0.15, _02=0.04), "pos and chunk are weakly related (0.15). ner is unrelated to the "
+         "rest."),
         (matrix(3, _01=-0.3, _12=0.95), "chunk and ner are almost fully related (0.95) and pos and chunk are "
          "moderately opposed (−0.30)."),
-        (matrix(3, _01=0.296), "pos and chunk are moderately related (0.30); ner to neither."),
+        (matrix(3, _01=0.296), "pos and chunk are moderately related (0.30). ner is unrelated to the rest."),
         (matrix(3, _12=-0.004), "No two tasks are related: chunk and ner come nearest (0.00)."),
-        (matrix(4, _12=0.5), "chunk and ner are strongly related (0.50); pos and srl to no other task."),
+        (matrix(4, _12=0.5), "chunk and ner are strongly related (0.50). pos and srl are unrelated to the "
+         "rest."),
         (matrix(4, _12=0.5, _01=0.2), "chunk and ner are strongly related (0.50) and pos and chunk are "
-         "weakly related (0.20); srl to none of the others."),
+         "weakly related (0.20). srl is unrelated to the rest."),
         (matrix(4, _12=0.5, _01=0.4, _02=0.3, _23=0.2), "chunk and ner are strongly related (0.50), pos and "
-         "chunk are moderately related (0.40), pos and ner are moderately related (0.30) and 1 further pair "
-         "less so."),
+         "chunk are moderately related (0.40) and pos and ner are moderately related (0.30). 1 more pair is "
+         "weaker."),
     ],
 )  # fmt: skip
 def test_tasks_are_read_by_strength(values: np.ndarray, sentence: str) -> None:
@@ -58,8 +60,8 @@ def test_tasks_are_read_by_strength(values: np.ndarray, sentence: str) -> None:
 def test_tasks_of_several_seeds_are_read_as_means_and_signs() -> None:
     related = matrix(3, _01=0.3), matrix(3, _01=0.5)
     assert tasks(*related) == (
-        "pos and chunk are moderately related (0.40); ner to neither. This is the mean of 2 seeds, and the "
-        "sign holds in each."
+        "pos and chunk are moderately related (0.40). ner is unrelated to the rest. This is the mean of "
+        "2 seeds, and the sign holds in each."
     )
     changing = matrix(3, _01=-0.1), matrix(3, _01=0.5)
     assert tasks(*changing).endswith("2 seeds, but the sign of pos and chunk changes.")
@@ -190,15 +192,22 @@ def test_runs_are_called_the_same_only_where_no_pair_differs(
         assert text.count("by construction") == sum(mask[i, j] for mask in fixed)
 
 
-def test_a_low_rank_beside_correlations_near_zero_is_explained_by_variances() -> None:
-    covariance = np.diag([2.83, 0.17, 0.001])
-    rank = effective_rank(np.linalg.eigvalsh(covariance))
-    np.testing.assert_allclose(correlation(covariance), np.eye(3))
-    words = read_rank(np.diagonal(covariance), rank)
-    taken = f"unequal variances take {3 - rank:.2f} from it, relations 0.00."
-    assert words.endswith(f"Effective rank {rank:.2f} of 3: {taken}")
-    related = matrix(3, _01=0.9)
-    rank = effective_rank(np.linalg.eigvalsh(related))
-    words = read_rank(np.ones(3), rank)
-    assert words.endswith(f"unequal variances take 0.00 from it, relations {3 - rank:.2f}.")
-    assert "rank" not in read_rank(np.ones(3), np.nan)
+@pytest.mark.parametrize(
+    ("covariance", "cause"),
+    [
+        (np.diag([2.83, 0.17, 0.001]), "; unequal variances explain the whole reduction."),
+        (matrix(3, _01=0.9), "; correlations explain the whole reduction."),
+        (
+            matrix(2, _01=0.6) * np.outer([1, 2], [1, 2]),
+            "; unequal variances explain 0.35 and correlations explain 0.22 of the reduction.",
+        ),
+        (np.eye(3), "."),
+    ],
+)
+def test_what_lowers_the_effective_rank_is_told(covariance: np.ndarray, cause: str) -> None:
+    rank, size = effective_rank(np.linalg.eigvalsh(covariance)), len(covariance)
+    assert read_rank(np.diagonal(covariance), rank, has_bars=False) == (
+        f"Effective rank {rank:.2f} of {size}{cause}"
+    )
+    words = read_rank(np.diagonal(covariance), np.nan, has_bars=True)
+    assert words == "Bars: prior variance of each row, relative to the mean."
