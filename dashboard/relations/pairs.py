@@ -186,9 +186,9 @@ def _table(frame: pd.DataFrame, key: str, alt: str, **settings: Any) -> None:
     config = settings.pop("column_config", {})
     numbers = frame.select_dtypes("number").columns
     config |= {name: st.column_config.NumberColumn(width=66, help=_HELP.get(name)) for name in numbers}
-    written = frame.style.format(dict.fromkeys(numbers, partial(signed, digits=3)))
     height = "content" if len(frame) <= _TALL else 420
-    data_table(written, key=key, height=height, column_config=config, alt=alt, **settings)
+    forms = dict.fromkeys(numbers, partial(signed, digits=3))
+    data_table(frame, forms=forms, key=key, height=height, column_config=config, alt=alt, **settings)
 
 
 def _pair_table(state: RelationsState, learned: Sequence[Relations], chosen: Pair | None) -> Pair | None:

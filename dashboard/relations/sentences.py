@@ -114,9 +114,9 @@ def _over_seeds(names: Sequence[str], values: Floats, pairs: Sequence[Pair]) -> 
     if len(values) < 2:
         return ""
     changing = [_names(names, pair) for pair in pairs if np.ptp(np.sign(values[:, *pair])) > 1]
-    signs = "sign holds" if len(pairs) == 1 else "signs hold"
-    clause = f"but the sign of {all_of(changing)} changes" if changing else f"and the {signs} in each"
-    return f" This is the mean of {len(values)} seeds, {clause}."
+    if changing:
+        return f" The sign of {all_of(changing)} changes between the {len(values)} seeds."
+    return f" The {'sign holds' if len(pairs) == 1 else 'signs hold'} in each of the {len(values)} seeds."
 
 
 def read_embeddings(names: Sequence[str], values: Floats) -> str:

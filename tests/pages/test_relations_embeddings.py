@@ -75,7 +75,7 @@ def test_runs_beside_each_other_and_their_mean(open_page: Open) -> None:
     assert beside.panels[2][-1, 0, 1] == pytest.approx(-0.2, abs=1e-3)
     app = open_page("relations", run=runs, view="Mean over seeds")
     assert len(shown(app).panels) == 1
-    assert "moderately alike (0.30). This is the mean of 2 seeds, and the sign holds in each." in words(app)
+    assert "moderately alike (0.30). The sign holds in each of the 2 seeds." in words(app)
 
 
 def test_a_run_without_them_is_left_out_and_mtl_has_no_other_mode(open_page: Open) -> None:
@@ -107,7 +107,7 @@ def test_before_the_first_step_it_says_so(open_page: Open) -> None:
         ),
         (
             matrix(3, _01=0.4, _12=-0.15),
-            "Task embeddings: a and b moderately alike (0.40) and b and c weakly opposed (−0.15); all others "
+            "Task embeddings: a and b moderately alike (0.40) and b and c weakly opposed (−0.15). All others "
             "are nearly orthogonal.",
         ),
         (

@@ -60,11 +60,11 @@ def test_tasks_are_read_by_strength(values: np.ndarray, sentence: str) -> None:
 def test_tasks_of_several_seeds_are_read_as_means_and_signs() -> None:
     related = matrix(3, _01=0.3), matrix(3, _01=0.5)
     assert tasks(*related) == (
-        "pos and chunk are moderately related (0.40). ner is unrelated to the rest. This is the mean of "
-        "2 seeds, and the sign holds in each."
+        "pos and chunk are moderately related (0.40). ner is unrelated to the rest. The sign holds in "
+        "each of the 2 seeds."
     )
     changing = matrix(3, _01=-0.1), matrix(3, _01=0.5)
-    assert tasks(*changing).endswith("2 seeds, but the sign of pos and chunk changes.")
+    assert tasks(*changing).endswith(" The sign of pos and chunk changes between the 2 seeds.")
     assert "come nearest (0.05)" in tasks(matrix(3, _01=0.1), matrix(3))
 
 
