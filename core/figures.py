@@ -301,8 +301,9 @@ def forest_chart(view: Forest, colours: Mapping[str, str]) -> Figure:
 
 
 def wrapped(title: str) -> str:
-    """A configuration's name; a long one on two lines of similar length."""
+    """A name; a long one on two lines of similar length."""
     breaks = [found.start() for found in re.finditer(" [·−] ", title)]
+    breaks = breaks or [found.end() for found in re.finditer("[-_./ ]", title)]
     if len(title) <= _LONG or not breaks:
         return plotly_text(title)
     middle = min(breaks, key=lambda position: abs(2 * position + 3 - len(title)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pandas as pd
@@ -270,3 +271,27 @@ def test_scores_against_a_number_are_shown_where_configurations_differ_in_it_alo
     assert not figures(open_page("compare", run=",".join(map(str, of_one))), "compare_against")
     store.archive(of_one)
     assert not figures(open_page("compare"), "compare_against")
+
+
+@pytest.mark.parametrize(
+    ("paradigms", "tasks", "drawn"),
+    [
+        # What sharing did is told by the headline alone, and of many tasks by a forest beside it.
+        (("mtl", "mrn"), 2, ["compare_forest"]),
+        (("mtl", "mrn"), 7, ["compare_pair"]),
+        (("stl", "mtl", "mrn"), 2, ["sharing", "compare_forest"]),
+    ],
+)
+def test_no_picture_repeats_another(
+    open_page: Open, paradigms: tuple[str, ...], tasks: int, drawn: list[str]
+) -> None:
+    names = tuple(f"task-{place}" for place in range(tasks))
+    for seed, paradigm in itertools.product((1, 2, 3), paradigms):
+        for of_run in [(name,) for name in names] if paradigm == "stl" else [names]:
+            value = 0.7 + 0.05 * len(paradigm) + seed**2 / 1000
+            finished_run(mtl(seed, paradigm=paradigm, tasks=of_run), value)
+    app = open_page("compare")
+    shown = [name for name in ("sharing", "compare_pair", "compare_forest") if figures(app, name)]
+    assert shown == drawn
+    lines = [line for line in words(app).splitlines() if "task-0:" in line.replace(" ", "")]
+    assert len(lines) == (tasks == 2)
