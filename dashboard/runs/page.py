@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.store.records import RunState
 from core.wording import plural
-from dashboard.runs.controls import chosen_bar
+from dashboard.runs.controls import chosen_bar, progress_line
 from dashboard.runs.launch import newest_launch
 from dashboard.runs.table import (
     follow,
@@ -26,7 +26,7 @@ from dashboard.shared.live import live
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.queue import held_banner, queue_panel
 from dashboard.shared.run_picker import warn_missing_runs
-from dashboard.shared.run_views import fraction_done, progress_text
+from dashboard.shared.run_views import progress_text
 from dashboard.shared.selection import chosen
 from dashboard.shared.states import title
 from dashboard.text import escape
@@ -46,8 +46,7 @@ def now() -> None:
     newest_launch(store)
     training = store.runs(states={RunState.RUNNING, RunState.CANCELLING}, with_facts=False)[::-1]
     for run in training[:_MOST_SHOWN]:
-        text = f"**Run {escape(run_name(run))}**: {escape(progress_text(store, run))}"
-        st.progress(fraction_done(run), text=text)
+        progress_line(run, f"**Run {escape(run_name(run))}**: {escape(progress_text(store, run))}")
     if more := len(training[_MOST_SHOWN:]):
         st.caption(f"{plural(more, 'more run')} in progress.")
 

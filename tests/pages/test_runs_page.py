@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from core.records import SplitResult
 from core.store import ErrorInfo, MetricKey, RunState, Store
 from core.tasks import score_task
-from dashboard.runs.dev_curves import dev_curves
+from dashboard.runs.curves import dev_curves
 from dashboard.runs.table import EXAMPLES
 from dashboard.shared import resources
 from tests.making import OWNER, claimed, config, run_facts
@@ -141,6 +141,8 @@ def test_one_run_has_a_page_of_its_own(open_page: Open, finished: Filled) -> Non
     assert Store.open().run(2).archived
     press(app, "Undo")
     assert not Store.open().run(2).archived
+    Store.open().delete_runs([8])
+    assert "All 2 runs of this configuration" in labels(app.run(), "page_link")
     gone = open_page("run", id="999")
     assert [warning.value for warning in gone.warning] == ["There is no run 999 in this store."]
 
@@ -190,8 +192,8 @@ def test_an_undefined_score_is_a_dash_with_a_reason(open_page: Open) -> None:
         blind = score_task("ner", "iob2", [["O", "O"]], [["O", "B-PER"]])
         store.add_result(run_id, SplitResult(split, 1, (blind,), {}, {}))
     app = open_page("run", id=str(run_id))
-    (shown,) = (frame.value for frame in app.dataframe if "Value" in frame.value.columns)
-    assert shown["Value"].tolist() == ["–", "–"]
+    assert [metric.value for metric in app.metric] == ["–"]
+    assert table(app, "Value")["Value"].tolist() == ["–", "–"]
     for split in ("dev", "test"):
         assert f"undefined in run {run_id}, and counts in no mean: the {split} split has no span" in words(
             app
@@ -273,6 +275,35 @@ def test_states_have_words_and_only_runs_that_go_on_have_progress(open_page: Ope
     state, done = shown[filled.finished[0]]
     assert (state, math.isnan(done)) == ("✓ Succeeded", True)
     assert shown[filled.live[0]] == ("▶ Running", pytest.approx(100 * 260 / 600))
+
+
+def test_a_run_in_progress_has_its_loss_and_stop_beside_its_progress(open_page: Open, filled: Filled) -> None:
+    run_id = str(filled.live[0])
+    app = open_page("run", id=run_id)
+    assert len(figures(app, "run_loss")) == 1
+    assert [button.label for button in app.button].count("Stop") == 1
+    press(app, "Stop")
+    assert Store.open().run(filled.live[0]).state is RunState.CANCELLING
+    assert "Stop" not in [button.label for button in app.button]
+    ended = open_page("run", id=str(filled.finished[0]))
+    assert not figures(ended, "run_loss")
+    assert [metric.label.rpartition(", ")[2] for metric in ended.metric] == [
+        "test accuracy",
+        "test F1",
+        "test F1",
+    ]
+
+
+def test_a_diverged_run_is_cloned_with_the_rate_that_the_page_recommends(
+    open_page: Open, filled: Filled
+) -> None:
+    app = open_page("run", id=str(filled.failed[0]))
+    rate = f"{(Store.open().run(filled.failed[0]).config.lr_heads or 0) / 3:.2g}"
+    (label,) = (button.label for button in app.button if button.label.startswith("Clone with lr_heads"))
+    assert label.split()[3] == rate
+    press(app, label)
+    assert app.title[0].value == "Launch"
+    assert app.text_input(key="launch_lr_heads").value == rate
 
 
 def test_a_failed_run_is_retried(open_page: Open, filled: Filled) -> None:
