@@ -9,6 +9,7 @@ import streamlit as st
 from core.store.records import RunState
 from core.wording import plural
 from dashboard.runs.controls import chosen_bar, progress_line
+from dashboard.runs.exchange import import_menu
 from dashboard.runs.launch import newest_launch
 from dashboard.runs.table import (
     follow,
@@ -112,9 +113,11 @@ def _differences(ids: Sequence[int]) -> None:
 title("Runs", "What is in progress, what has run, and how it ended.")
 if not any(store.counts().values()):
     held_banner(store)
+    import_menu()
     try_it("No run yet. One click trains MRN, MTL and STL on the demo corpus; come back here to watch.")
     st.stop()
 live(now, resources.pace, key="runs_now")
+import_menu()
 tasks = resources.task_order()
 search = run_search(tasks)
 live(draw, resources.pace, key="runs")

@@ -19,6 +19,7 @@ from core.tasks.scores import FIGURES, averages
 from core.wording import ago, duration, percent, plural
 from dashboard.runs.controls import progress_line, run_actions
 from dashboard.runs.curves import show_dev_curves, show_loss
+from dashboard.runs.exchange import export_menu
 from dashboard.shared import actions, resources
 from dashboard.shared.downloads import copy_table, data_table, show_table
 from dashboard.shared.newcomers import fold
@@ -52,6 +53,7 @@ def run_in_full(store: Store, run_id: int) -> None:
         for word in run.keywords:
             st.badge(escape(word), icon=":material/label:", color="gray")
         run_actions([run], stops=False)
+        export_menu(run)
     actions.undo_line()
     if run.state in ACTIVE:
         progress_line(run, escape(progress_text(store, run)))

@@ -17,7 +17,7 @@ from dashboard.runs.curves import dev_curves
 from dashboard.runs.table import EXAMPLES
 from dashboard.shared import resources
 from tests.making import OWNER, claimed, config, run_facts
-from tests.pages.conftest import Open, figures, labels, press, table, words
+from tests.pages.conftest import Open, figures, labels, press, problems, table, words
 from tests.pages.filled_store import Filled
 from tests.recorded_runs import finished as exchanged
 
@@ -304,6 +304,22 @@ def test_a_diverged_run_is_cloned_with_the_rate_that_the_page_recommends(
     press(app, label)
     assert app.title[0].value == "Launch"
     assert app.text_input(key="launch_lr_heads").value == rate
+
+
+def test_a_file_that_is_no_export_is_refused_and_a_run_without_checkpoint_has_no_download(
+    open_page: Open, finished: Filled
+) -> None:
+    app = open_page("runs")
+    app.session_state["import"] = True
+    app.run()
+    app.file_uploader(key="import_file").upload("run.zip", b"no zip", "application/zip").run()
+    press(app, "Import this run")
+    assert len(problems(app)) == 1
+    app = open_page("run", id=str(finished.finished[0]))
+    app.session_state["export"] = True
+    app.run()
+    assert len(problems(app)) == 1
+    assert not app.get("download_button")
 
 
 def test_a_failed_run_is_retried(open_page: Open, filled: Filled) -> None:
