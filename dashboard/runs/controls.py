@@ -11,13 +11,13 @@ from core.config import trains_heads_alone
 from core.config.presets import ADDED_EPOCHS
 from core.registry import PREDICTED
 from core.store.records import ENDED, RESTARTABLE, Run, RunState
-from core.wording import all_of, plural, size
+from core.wording import all_of, duration, plural, size
 from dashboard.shared import actions, resources
 from dashboard.shared.run_views import fraction_done
 from dashboard.shared.selection import choose, link_to_runs
 from dashboard.text import escape
 from jobs.queue import control
-from jobs.queue.control import PRIORITIES, remains
+from jobs.queue.control import KEPT_S, PRIORITIES, remains
 
 # Pages that show such runs: path, label, icon, and whether one of the runs has something for it.
 _PAGES: tuple[tuple[str, str, str, Callable[[Run], object]], ...] = (
@@ -179,5 +179,8 @@ def _delete(ids: list[int]) -> None:
         parts += [plural(lost.snapshots, "relation snapshot")] * bool(lost.snapshots)
         parts += [f"{size(lost.checkpoint_bytes)} of checkpoints"] * bool(lost.checkpoint_bytes)
         lost_text = all_of([*parts, "all curves and logs"])
-        st.markdown(f"Delete **{text}** for good: {lost_text}. This cannot be undone; archiving can.")
+        kept = (
+            f"{'It is' if len(ids) == 1 else 'They are'} kept for {duration(KEPT_S)}, then removed for good."
+        )
+        st.markdown(f"Delete **{text}**: {lost_text}. {kept} Archive instead to hide only.")
         st.button(f"Delete {text}", type="primary", on_click=actions.delete, args=(ids,))

@@ -212,12 +212,14 @@ def test_deleting_says_what_goes_and_links_to_it_say_so(open_page: Open, finishe
     assert "Delete 2 runs" not in [button.label for button in app.button]
     app.session_state["delete_runs"] = True
     app.run()
-    assert (
-        "Delete **2 runs** for good: 12 scores with predictions, 40 relation snapshots and all curves"
-        in words(app)
-    )
+    assert "12 scores with predictions, 40 relation snapshots and all curves" in words(app)
     press(app, "Delete 2 runs")
     assert Store.open().runs([1, 2]) == []
+    press(app, "Undo")
+    assert len(Store.open().runs([1, 2])) == 2
+    assert app.query_params["run"] in ("1,2", ["1,2"])
+    app.session_state["delete_runs"] = True
+    press(app.run(), "Delete 2 runs")
     app.query_params["run"] = "1,2"
     app.run()
     assert [warning.value for warning in app.warning] == ["Runs 1 and 2 were deleted."]
