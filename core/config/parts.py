@@ -132,9 +132,9 @@ class Sharing(BaseModel):
     kept. The new head starts from their prediction and is regularised towards it.
     """
     alignment: str | None = mrn_field("auto", "choice")
-    """How labels of different tasks are matched in MRN: 'disjoint' keeps them apart, 'exact' joins equal names,
-    'cooccurrence' relates labels that occur on the same tokens, 'mapping:FILE' follows a CSV file, 'auto'
-    chooses.
+    """How labels of different tasks are matched in MRN: 'disjoint' keeps them apart, 'exact' joins equal
+    names, 'cooccurrence' relates labels that occur on the same tokens, 'mapping:FILE' follows a CSV file,
+    'auto' chooses.
     """
     lambda_: float | None = mrn_field(
         default_lambda,
@@ -153,8 +153,8 @@ class Sharing(BaseModel):
     frozen encoder learns task alone, else all three).
     """
     shrinkage: float | None = scaled_prior_field(1.0, "factor", symbol="κ", gt=0, le=1e6)
-    """How strongly each learned covariance is regularised towards its initial value, in pseudo-observations for each
-    of its rows; it matters most to features.
+    """How strongly each learned covariance is regularised towards its initial value, in pseudo-observations
+    for each of its rows; it matters most to features.
     """
     task_correlation: float | None = scaled_prior_field(
         0.0, "correlation", ge=0, lt=1, label="Task correlation at first", legacy=0.0
