@@ -96,7 +96,7 @@ def costs(configs: Sequence[RunConfig]) -> tuple[Cost, Disk]:
     return _costs(database_url(), newest[0].id if newest else 0, tuple(configs))
 
 
-@st.cache_data(max_entries=64, ttl=300, show_spinner=False, hash_funcs=_HASHED)
+@st.cache_data(max_entries=64, ttl=30, show_spinner=False, hash_funcs=_HASHED)
 def _costs(url: str, newest: int, configs: tuple[RunConfig, ...]) -> tuple[Cost, Disk]:
     store = resources.store()
     return cost(store, configs), disk(store, configs)
