@@ -220,6 +220,16 @@ def course(curves: Sequence[MetricSeries], steps: Mapping[int, int]) -> Course |
     return Course((binned.columns.to_numpy() + 0.5) / _BINS, binned.mean().to_numpy(), binned.to_numpy())
 
 
+def is_same_course(one: Course | None, other: Course | None) -> bool:
+    """Whether both are one line: their means are the same at every share."""
+    return (
+        one is not None
+        and other is not None
+        and np.array_equal(one.shares, other.shares)
+        and np.allclose(one.mean, other.mean)
+    )
+
+
 def changes(stl: Errors, mtl: Errors) -> pd.DataFrame:
     """The mistakes with different counts, the largest change first, in counts over all seeds."""
     made = mistakes(stl, mtl)

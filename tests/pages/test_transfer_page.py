@@ -137,6 +137,8 @@ class TestViews:
         assert np.abs(made.seeds[0] - made.seeds[1]).max() < 0.02
         assert made.mean[0] > made.mean[-1]
         assert views.course([], {}) is None
+        other = dataclasses.replace(made, mean=made.mean + 0.1)
+        assert [views.is_same_course(made, line) for line in (made, other, None)] == [True, False, False]
 
     def test_changes_count_mistakes_over_seeds(self) -> None:
         gold = [["NN"] * 4 + ["VB"] * 4]
