@@ -44,7 +44,7 @@ def seeds_chart(gains: Sequence[Gain]) -> Figure:
 
 
 def loss_chart(courses: Mapping[str, Course | None], colour: str) -> Figure:
-    """The training loss of one task by paradigm, one line for both if it is the same: seeds thin, mean thick."""
+    """The training loss of one task by paradigm, one line where both are the same: seeds thin, mean thick."""
     chart = Chart(240, margin={"l": 44, "r": 10, "t": 24, "b": 40}, showlegend=True)
     for paradigm, course in courses.items():
         if course is None:
