@@ -224,9 +224,14 @@ def test_other_addresses_are_answered(open_page: Open, pairs: Filled) -> None:
     assert len(table["rows"]) == 3
 
 
-def test_nothing_yet_leads_to_runs_of_pairs(open_page: Open, laboratory: Path) -> None:
+@pytest.mark.parametrize("state", [None, RunState.QUEUED, RunState.RUNNING, RunState.FAILED])
+def test_nothing_yet_leads_to_runs_of_pairs(
+    open_page: Open, laboratory: Path, state: RunState | None
+) -> None:
+    if state is not None:
+        claimed(Store.open(), state, tasks=("pos", "ner"), paradigm="mtl")
     app = open_page("transfer")
-    assert "No pair of tasks yet" in words(app)
+    assert len(sent(app, "cells")["rows"]) == 12
     addresses = [link.proto.query_string for link in app.main.get("page_link")]
     assert "task_groups=pairs" in addresses[0]
     assert "study=transfer" in addresses[1]
