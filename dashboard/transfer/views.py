@@ -248,5 +248,5 @@ def label_sentence(stl: Errors, mtl: Errors) -> str:
         of_sign = [label for label in ranked if more[label] * sign > 0][:_MOST_LABELS]
         if of_sign:
             named = all_of([f"{escape(label)} {mark}{abs(more[label])}" for label in of_sign])
-            sentences.append(f"Right {word} often: {named}.")
-    return " ".join(sentences) or "Every label is right equally often."
+            sentences.append(f"Correct {word} often: {named}.")
+    return " ".join(sentences) or "Every label is correct equally often."

@@ -149,7 +149,7 @@ class TestViews:
         assert stl is not None
         assert mtl is not None
         assert views.changes(stl, mtl).to_numpy().tolist() == [["NN → VB", 6, 0, -6], ["VB → NN", 0, 2, 2]]
-        assert views.label_sentence(stl, mtl) == "Right more often: NN +6. Right less often: VB −2."
+        assert views.label_sentence(stl, mtl) == "Correct more often: NN +6. Correct less often: VB −2."
 
 
 def test_groups_are_runs_alike_in_all_but_tasks_and_seed(pairs: Filled) -> None:
