@@ -71,9 +71,8 @@ _VERDICTS = f"""\
 - **Undecided**: neither. More seeds may decide it.
 
 Filled marks are decided, hollow ones undecided. Differences are points, paired by seed; in brackets is the
-95% interval of this difference alone (Student's t). Verdicts and p are
-corrected for all pairs of rows on a task (Holm). After correction a difference can be undecided although its
-interval excludes zero.
+95% interval of this difference alone (Student's t). Verdicts and p are corrected for all pairs of rows on a
+task (Holm). After correction a difference can be undecided although its interval excludes zero.
 """
 _UNTESTED = {
     "no predictions stored": "Without stored predictions of both there is no test over sentences.",
@@ -112,7 +111,8 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[str, str] | None
             left, right = st.columns([11, 9] if len(shown) <= _MOST_LINES else [2, 3], gap="large")
         with left:
             _sentences(table.row(a), table.row(b), shown, several=len(table.blocks) > 1)
-            _sharing_notes(of_sharing)
+            if repeats:
+                _sharing_notes(of_sharing)
             with st.container(horizontal=True, vertical_alignment="center"):
                 missing_seeds_button(table, compared, a, b)
                 text = "What the words mean"
@@ -173,6 +173,7 @@ def _what_sharing_did(table: ResultTable, steps: Sequence[Step], row: ResultRow,
     confounded = ((step.title, escape(", ".join(step.confounds))) for step in steps)
     if notes := [f"{title} also differs in {others}." for title, others in confounded if others]:
         st.caption(" ".join(notes))
+    _sharing_notes(steps)
 
 
 def _sharing_notes(steps: Sequence[Step]) -> None:
