@@ -31,7 +31,8 @@ from core.wording import plural
 from dashboard.shared.selection import choice, segments, set_parameter
 from dashboard.shared.states import problem
 from dashboard.tag.models import is_here, test_split
-from dashboard.tag.views import ALL_SENTENCES, ANY_TASK, NO_TASK, System, matching
+from dashboard.tag.seeds import System
+from dashboard.tag.views import ALL_SENTENCES, ANY_TASK, NO_TASK, matching
 from dashboard.text import escape
 from jobs.reports.naming import corpus_name
 
@@ -140,15 +141,14 @@ def read_columns(content: bytes, name: str, schemes: Mapping[str, str]) -> Given
     return given
 
 
-def test_sentence(chosen_systems: Sequence[System], first: Run) -> list[Sentence]:
+def test_sentence(systems: Mapping[str, System], first: Run) -> list[Sentence]:
     """A test sentence of a system's corpus, by default one with errors of this run's system."""
     row = st.container(horizontal=True, vertical_alignment="bottom")
-    names = {system.who: system for system in chosen_systems}
-    who = next((name for name, system in names.items() if first in system.runs), chosen_systems[0].who)
-    if len(names) > 1:
+    who = next((name for name, system in systems.items() if first in system.runs), next(iter(systems)))
+    if len(systems) > 1:
         with row:
-            who = choice("Model", names.keys(), key="of", default=who, width=240)
-    system = names[who]
+            who = choice("Model", systems.keys(), key="of", default=who, width=240)
+    system = systems[who]
     config = system.runs[0].config
     if not is_here(config) and not st.toggle(
         f"Read {escape(corpus_name(config))} from the Hugging Face Hub", help="Over the network if need be."
@@ -164,7 +164,7 @@ def test_sentence(chosen_systems: Sequence[System], first: Run) -> list[Sentence
     numbers = {task for checked in tested for task in checked.off}
     options = [*tasks, ALL_SENTENCES] if numbers >= set(tasks) else [ANY_TASK, *tasks, NO_TASK, ALL_SENTENCES]
     with row:
-        which = choice(f"Errors of {escape(system.who)} in", options, key="wrong", width=240)
+        which = choice(f"Errors of {escape(who)} in", options, key="wrong", width=240)
         matches = matching(tested, which)
         if not matches:
             st.caption("There is no such sentence in the test split.")
