@@ -1,9 +1,9 @@
-"""Workers that really train and are really killed. `python -m tests.cut_off` forks a worker for each line.
+"""Workers that really train and are really killed. `python -m tests.cut_off` forks them.
 
-A line is `SIGNAL N [TEXT]`: the worker sends itself that signal (SIGKILL, or SIGSTOP to fall asleep) before
-its Nth write to the disk; 0 for never. Writes are folders made, renamed and forced to the disk, which is what
-sealing a folder consists of; with TEXT only those whose path holds it. Answers: the worker's process id at
-once, and its exit status once it has ended.
+A line `start SIGNAL N [TEXT]` forks a worker and is answered with its process id: it sends itself that signal
+(SIGKILL, or SIGSTOP to fall asleep) before its Nth write to the disk; 0 for never. Writes are folders made,
+renamed and forced to the disk, which is what sealing a folder consists of; with TEXT only those whose path
+holds it. A line `wait PID` is answered with the exit status of that worker, once it has ended.
 """
 
 from __future__ import annotations
@@ -22,48 +22,37 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
-from tests.patience import PATIENCE_S
-
 
 class Workers:
-    """Starts a worker at a time, and waits for its end."""
+    """Starts workers, several at once too, and waits for their ends."""
 
-    def __init__(self) -> None:
-        command = [sys.executable, "-m", "tests.cut_off"]
-        self._server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, server: subprocess.Popen[str]) -> None:
+        self._server = server
+        self._answer()  # all imports are done
 
     def start(self, write: int = 0, at: str = "", how: signal.Signals = signal.SIGKILL) -> int:
         """The process id of a worker that sends itself that signal at that write."""
+        return self._answer(f"start {int(how)} {write} {at}")
+
+    def ended(self, pid: int) -> int:
+        """Waits for that worker; its exit code, or minus the signal that ended it."""
+        return self._answer(f"wait {pid}")
+
+    def _answer(self, line: str = "") -> int:
         assert self._server.stdin is not None
-        print(int(how), write, at, file=self._server.stdin, flush=True)
-        return self.answer()
-
-    def ended(self) -> int:
-        """Waits for the worker; its exit code, or minus the signal that ended it."""
-        return self.answer()
-
-    def answer(self) -> int:
-        """The next line of the server; its first one says that all imports are done."""
         assert self._server.stdout is not None
+        if line:
+            print(line, file=self._server.stdin, flush=True)
         return int(self._server.stdout.readline())
-
-    def close(self) -> None:
-        """Ends the server."""
-        assert self._server.stdin is not None
-        assert self._server.stdout is not None
-        self._server.stdin.close()
-        self._server.wait(timeout=PATIENCE_S)
-        self._server.stdout.close()
 
 
 @contextmanager
-def workers(hosts: int = 1) -> Iterator[list[Workers]]:
-    """So many servers, for the store and the laboratory of this process's environment."""
-    with contextlib.ExitStack() as stack:
-        servers = [stack.enter_context(contextlib.closing(Workers())) for _ in range(hosts)]
-        for server in servers:
-            server.answer()
-        yield servers
+def workers() -> Iterator[Workers]:
+    """A server for the store and the laboratory of this process's environment."""
+    command = [sys.executable, "-m", "tests.cut_off"]
+    # Its `with` block closes the pipes, which ends the server, and waits for it.
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        yield Workers(server)
 
 
 def _interrupted(call: Callable[..., Any], left: list[int], at: str, how: int) -> Callable[..., Any]:
@@ -91,7 +80,7 @@ def _work(how: int, write: int, at: str) -> None:
 
 
 def main() -> None:
-    """Forks a worker for each line. What a first training imports and makes ready serves all of them."""
+    """Answers each line. What a first training imports and makes ready serves all of them."""
     from core.store import Store
     from tests.trained import toy_config, train_runs
 
@@ -105,19 +94,21 @@ def main() -> None:
 
     print(os.getpid(), flush=True)  # ready
     for line in sys.stdin:
-        child = os.fork()
-        if child == 0:
+        what, *words = line.split()
+        if what == "wait":
+            _, status = os.waitpid(int(words[0]), 0)
+            print(os.waitstatus_to_exitcode(status), flush=True)
+        elif child := os.fork():
+            print(child, flush=True)
+        else:
             try:
-                how, write, *at = line.split()
+                how, write, *at = words
                 _work(int(how), int(write), "".join(at))
                 code = 0
             except Exception:  # noqa: BLE001 - printed; the next line is for the parent to read
                 traceback.print_exc()
                 code = 1
             os._exit(code)
-        print(child, flush=True)
-        _, status = os.waitpid(child, 0)
-        print(os.waitstatus_to_exitcode(status), flush=True)
 
 
 if __name__ == "__main__":

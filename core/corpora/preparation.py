@@ -26,7 +26,7 @@ _DEV_SHARE = 0.1
 
 # The `truecase` package's own loader unpickles whatever its file names; here that file may name these two.
 _ALLOWED = {("builtins", "set"), ("nltk.probability", "FreqDist")}
-_TABLES = ("uni_dist", "backward_bi_dist", "forward_bi_dist", "trigram_dist", "word_casing_lookup")
+TABLES = ("uni_dist", "backward_bi_dist", "forward_bi_dist", "trigram_dist", "word_casing_lookup")
 
 
 def truecase(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
@@ -74,8 +74,10 @@ def _truecaser() -> Any:
         tables = _TwoNamesUnpickler(file).load()
     # Its __init__ would read the file with a plain pickle.load.
     caser = TrueCaser.__new__(TrueCaser)
-    for name in _TABLES:
+    for name in TABLES:
         setattr(caser, name, tables[name])
+    # The first of equally good forms is taken, and the order of a set differs between processes.
+    caser.word_casing_lookup = {word: sorted(forms) for word, forms in caser.word_casing_lookup.items()}
     return caser
 
 

@@ -96,15 +96,19 @@ class Player:
     """A loop in its process, seen from outside. Ends the process with its `with` block."""
 
     def __init__(self, name: str, loop: Loop, job: Any, *, quick: bool) -> None:
-        """Start the loop and wait until it is ready for its first step."""
+        """Start the loop. Others can be started until `wait_until_ready`."""
         self.name = name
+        self.facts: dict[str, Any] = {}
         self._connection, other = processes(quick).Pipe()
         self._process = processes(quick).Process(target=_run, args=(loop, job, other))
         self._process.start()
         other.close()
+
+    def wait_until_ready(self) -> None:
+        """Wait until the loop is ready for its first step, and read its facts."""
         if not self._connection.poll(_READY_S):
-            raise TimeoutError(f"{name} was not ready for its first step after {_READY_S:.0f} s")
-        self.facts: dict[str, Any] = self._answer()
+            raise TimeoutError(f"{self.name} was not ready for its first step after {_READY_S:.0f} s")
+        self.facts = self._answer()
 
     def play(self, steps: int) -> Block:
         """Give the loop a turn of so many steps."""

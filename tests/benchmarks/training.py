@@ -22,6 +22,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -68,12 +69,15 @@ def compare(job: Job) -> dict[str, Any]:
     """Train all ways in turns; figures of each, and ratios."""
     from tests.benchmarks._loops import ways
 
-    load = os.getloadavg()[0]
+    load, began = os.getloadavg()[0], time.perf_counter()
     with ExitStack() as stack:
         players = {
             name: stack.enter_context(Player(name, loop, given, quick=job.quick))
             for name, (loop, given) in ways(job).items()
         }
+        for player in players.values():
+            player.wait_until_ready()
+            print(f"{player.name} is ready after {time.perf_counter() - began:.0f} s", file=sys.stderr)
 
         def play(name: str, _turn: int) -> Block:
             # A step of the published loop costs the same for all sentences: one is enough.

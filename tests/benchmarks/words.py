@@ -97,9 +97,9 @@ class FlairPlayer:
 def beside_flair(job: Job, python: str | None) -> dict[str, Any]:
     """Words a second of NER by both, and ours over flair's. Without an interpreter of flair's only ours."""
     with ExitStack() as stack:
-        players: dict[str, Any] = {
-            "ours": stack.enter_context(Player("ours", partial(train_ours, "stl"), job, quick=job.quick))
-        }
+        ours = stack.enter_context(Player("ours", partial(train_ours, "stl"), job, quick=job.quick))
+        ours.wait_until_ready()
+        players: dict[str, Any] = {"ours": ours}
         for name, reads in FLAIR.items() if python else ():
             folder = Path(stack.enter_context(TemporaryDirectory()))
             players[name] = stack.enter_context(FlairPlayer(str(python), _for_flair(job) | reads, folder))

@@ -1,10 +1,15 @@
-"""Every benchmark runs with `--quick`, and its last line has the promised keys."""
+"""Every benchmark runs with `--quick`, and its last line has the promised keys.
+
+Tests with `gpu` in their name also run on a machine without a browser and without the dashboard's packages:
+this module must not import those at its top.
+"""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -23,7 +28,6 @@ from tests.benchmarks import on_gpu
 from tests.benchmarks._loops import Job, ways
 from tests.benchmarks.readme import scarce_data
 from tests.benchmarks.training import BF16_TFLOPS
-from tests.journeys.browser import BROWSERS
 from tests.toys import corpus
 from tests.trained import toy_config
 
@@ -39,44 +43,86 @@ KEYS = {
     "queue": "runs described_s queued_s stopped_s lost_s next_claimed_s",
     "reading": "words_per_s theirs_over_ours memory_per_byte largest_over_smallest",
     "sentence_labels": "both_over_words both_over_words_cpu",
+    "small_runs --runs-per-gpu 1": "runs_per_hour",
     "small_runs": "new_seed_s bilstm_stages heads_stages runs_per_hour",
     "startup": "first_loss_cold_s first_loss_warm_s import_core_s encode_s encode_cached_s",
     "store_ingest": "ingest listing",
     "tagging": "runs words one_run one_frozen_encoder an_encoder_each",
     "task_embedding": "together_over_apart together_over_none",
-    "training": "over_trainer over_trainer_within over_trainer_cpu over_trainer_fp32 over_published "
-    "mrn_over_mtl inference_over_pipeline memory_over_trainer",
+    "training --only tagging": "inference_over_pipeline",
+    "training --only training": "over_trainer over_trainer_within over_trainer_cpu over_trainer_fp32 "
+    "over_published mrn_over_mtl memory_over_trainer",
     "words": "over_flair sc_over_s words_per_s",
 }
+"""By the benchmark and its arguments after `--quick`."""
 WITH_PROCESSES = {"on_gpu", "pages", "queue", "small_runs", "startup", "training"}
-COMMANDS = sorted(path.stem for path in (ROOT / "tests" / "benchmarks").glob("[!_]*.py"))
+CALLS = sorted([*KEYS, "readme"])
+NOT_ON_GPU_MACHINE = ("playwright", "plotly", "streamlit", "truecase")
+
+
+def test_every_benchmark_is_called() -> None:
+    files = (ROOT / "tests" / "benchmarks").glob("[!_]*.py")
+    assert {call.split()[0] for call in CALLS} == {path.stem for path in files}
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in WITH_PROCESSES)) for name in COMMANDS]
+    "call",
+    [pytest.param(call, marks=[pytest.mark.slow] * (call.split()[0] in WITH_PROCESSES)) for call in CALLS],
 )
 def test_quick(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if name == "pages" and not any(map(shutil.which, BROWSERS)):
-        pytest.skip("it measures Chromium, which is not installed")
+    name, *words = call.split()
+    if name == "pages":
+        from tests.journeys.browser import BROWSERS
+
+        if not any(map(shutil.which, BROWSERS)):
+            pytest.skip("it measures Chromium, which is not installed")
     if name == "training" and importlib.util.find_spec("accelerate") is None:
         pytest.skip("Trainer needs accelerate: pip install 'mrnlab[bench]'")
     if name == "formulas" and importlib.util.find_spec("pyoperon") is None:
         pytest.skip("formulas are learned with pyoperon: pip install 'mrnlab[formulas]'")
+    if name == "on_gpu":
+        use_bare_parts(tmp_path, monkeypatch)
     # Benchmarks use temporary laboratories and must ignore this store.
     monkeypatch.setenv("MRNLAB_DB", f"sqlite:///{tmp_path / 'other.db'}")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")  # some unset it, for the processes that they start
-    monkeypatch.setattr(sys, "argv", [name, "--quick"])
+    monkeypatch.setattr(sys, "argv", [name, "--quick", *words])
     importlib.import_module(f"tests.benchmarks.{name}").main()
     last = capsys.readouterr().out.splitlines()[-1]
     if name == "readme":
         assert re.search(pattern_of(last), README.read_text(encoding="utf-8"))
     else:
-        assert list(json.loads(last)) == KEYS[name].split()
+        assert list(json.loads(last)) == KEYS[call].split()
     if name == "on_gpu":
-        assert json.loads(last)["failed"] == json.loads(last)["left"] == []
+        assert json.loads(last) == {"done": ["tests", "table-3"], "failed": [], "left": []}
     assert not (tmp_path / "other.db").exists()
+
+
+def use_bare_parts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the parts of `on_gpu` that no other call of `test_quick` runs, without what a bare machine lacks.
+
+    Both parts of tests are one: their tests are collected, with the benchmarks' modules as plugins, so that
+    all that the parts import is imported.
+    """
+    for module in NOT_ON_GPU_MACHINE:
+        (folder / f"{module}.py").write_text(f"raise ModuleNotFoundError('no {module} here')")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), str(ROOT)]))
+    called = {
+        f"-m tests.benchmarks.{name} --quick {' '.join(words)}".strip()
+        for name, *words in map(str.split, CALLS)
+    }
+    parts = on_gpu.parts
+
+    def bare_parts(args: Namespace) -> dict[str, on_gpu.Part]:
+        left = {name: part for name, part in parts(args).items() if " ".join(part.quick) not in called}
+        tests, (*_, resuming, _k, _gpu) = left["tests"], left.pop("resume").quick
+        modules = ("_published", "_trainer", "mrn_step", "small_runs", "tagging", "training")
+        imported = [word for module in modules for word in ("-p", f"tests.benchmarks.{module}")]
+        collected = (*tests.command, "-n", "0", resuming, "--collect-only", *imported)
+        return left | {"tests": on_gpu.Part(tests.command, collected, tests.limit_s)}
+
+    monkeypatch.setattr(on_gpu, "parts", bare_parts)
 
 
 class TestOnGpu:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -201,6 +204,28 @@ def test_case_is_restored_and_length_and_other_tokens_kept() -> None:
     assert (restored.labels, restored.part) == (labels, "a")
     assert untouched is spoken
     assert of_pair == replace(pair, second=("Get", "lucky"))
+
+
+@pytest.mark.slow
+def test_truecase_restores_the_same_in_each_process() -> None:
+    """Forms that are equally good were once taken in the order of a set."""
+    code = (
+        "from core.corpora.preparation import Sentence, truecase\n"
+        "texts = 'LE JOUR', 'W L T PF PA', 'TENNIS RESULTS AT HAMLET CUP', 'ENGLISH SOCCER RESULTS'\n"
+        "print([each.tokens for each in truecase([Sentence(tuple(text.split()), {}) for text in texts])])"
+    )
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code],
+            env=os.environ | {"PYTHONHASHSEED": str(seed)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for seed in range(1, 5)
+    ]
+    restored = {process.communicate()[0] for process in processes}
+    assert len(restored) == 1
+    assert "Jour" in restored.pop()
 
 
 @pytest.mark.parametrize(

@@ -50,12 +50,11 @@ def train(store: Store, forked: Workers, config: RunConfig, kills: Sequence[int]
         if not write:
             wait_for(lambda before=before: store.run(run_id).step > before)  # type: ignore[misc]
             os.kill(pid, signal.SIGKILL)
-        assert forked.ended() == -signal.SIGKILL
+        assert forked.ended(pid) == -signal.SIGKILL
         claimed = store.state(run_id) is not RunState.QUEUED
         assert reap(store) == ([run_id] if claimed else [])
         assert store.state(run_id) is RunState.QUEUED
-    forked.start()
-    assert forked.ended() == 0
+    assert forked.ended(forked.start()) == 0
     return run_id
 
 
@@ -101,7 +100,7 @@ def test_killed_again_and_again(store: Store, laboratory: Path) -> None:
     sizes = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 512}
     encoder = random_encoder(laboratory / "larger", "bert-base", **sizes)
     large = toy_config(laboratory, encoder=encoder, epochs=1, batch_size=32, device="cpu")
-    with workers() as (forked,):
+    with workers() as forked:
         for config, kills in ((small, [29, 0, 3, 22]), (large, [26])):
             whole = train(store, forked, config)
             killed = train(store, forked, config, kills)
@@ -124,25 +123,24 @@ def test_a_worker_that_was_only_asleep_leaves_the_files_of_its_successor(
     the end of the run, or until it falls asleep in such a write itself.
     """
     config = toy_config(laboratory, epochs=2, dropout=0.2, batch_size=16)
-    with workers(hosts=2) as (first_host, second_host):
-        whole = train(store, first_host, config)
+    with workers() as forked:
+        whole = train(store, forked, config)
         for write in range(1, WRITES_OF_MODELS + 1):
             wakes_in_between = write % 2 == 0
             (run_id,) = store.add_runs([config], retries=1)
-            first = first_host.start(write, "/best-", signal.SIGSTOP)
+            first = forked.start(write, "/best-", signal.SIGSTOP)
             wait_for(lambda pid=first: asleep(pid))  # type: ignore[misc]
             assert store.mark_lost(run_id, "It fell silent.", cause=LossCause.SILENT)
             if wakes_in_between:
-                second = second_host.start(1 + write % 3, "/best-", signal.SIGSTOP)
+                second = forked.start(1 + write % 3, "/best-", signal.SIGSTOP)
                 wait_for(lambda pid=second: asleep(pid))  # type: ignore[misc]
             else:
-                second = second_host.start()
-                assert second_host.ended() == 0
+                assert forked.ended(forked.start()) == 0
             os.kill(first, signal.SIGCONT)
-            assert first_host.ended() == 0
+            assert forked.ended(first) == 0
             if wakes_in_between:
                 os.kill(second, signal.SIGCONT)
-                assert second_host.ended() == 0
+                assert forked.ended(second) == 0
             compare(store, run_id, whole)
             log = log_path(run_id).read_text()
             assert f"no longer belongs to process {first} " in log

@@ -89,9 +89,12 @@ class Transformer(HalfPrecision):
                 places = Places(batch.real, batch.ids.numel())
                 return places.scatter(real).view(*batch.ids.shape, -1)
             types = {"token_type_ids": batch.types} if self._reads_types and batch.types is not None else {}
-            states: Tensor = self.inner(
-                input_ids=batch.ids, attention_mask=batch.mask, **types
-            ).last_hidden_state
+            mask = batch.mask
+            if (
+                self._packs
+            ):  # on a GPU, which Transformers would ask whether a mask (B, L) has padding, and wait
+                mask = mask.bool()[:, None, None, :].expand(-1, -1, mask.shape[1], -1)
+            states: Tensor = self.inner(input_ids=batch.ids, attention_mask=mask, **types).last_hidden_state
             return states.float()
 
     def words(self, batch: Batch) -> Tensor:
