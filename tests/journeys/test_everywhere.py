@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, WebSocket, expect
 
 from core.store import Store
 from dashboard.shared import resources
-from tests.journeys.browser import VIEWPORT, browser_page, picture
+from tests.journeys.browser import VIEWPORT, barriers, browser_page, picture
 from tests.journeys.conftest import Laboratory
 from tests.pages.conftest import page_names
 
@@ -32,10 +33,6 @@ _STILL = """(ms) => new Promise((still) => {
     const again = () => { clearTimeout(timer); timer = setTimeout(still, ms) }
     new MutationObserver(again).observe(document, { childList: true, subtree: true })
 })"""
-_AXE = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations
-    .filter(({ impact }) => ["serious", "critical"].includes(impact))
-    .flatMap(({ id, nodes }) => nodes.map((node) => [id, node.target.join(" "), node.failureSummary].join(": ")))
-"""
 _BACKGROUND = "() => getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
 
 # Each page otherwise than it opens by itself: its query, and what is on it for that.
@@ -147,20 +144,6 @@ def test_keys_reach_every_control(page: Page) -> None:
     assert page.evaluate("() => mrnlab.unseen()") == []
 
 
-def _serious(page: Page) -> list[str]:
-    """What axe-core finds that is serious or critical: its rule, the element and the reason."""
-    bundled = pytest.importorskip(
-        "axe_playwright_python", reason="axe-core is not installed: pip install -e '.[test]'"
-    )
-    page.evaluate((Path(bundled.__path__[0]) / "axe.min.js").read_text(encoding="utf-8"))
-    found: list[str] = page.evaluate(_AXE)
-    return found
-
-
-def test_axe_finds_nothing_serious(page: Page) -> None:
-    assert _serious(page) == []
-
-
 def test_words_can_be_read_in_the_dark(opened: Opened, page: Page) -> None:
     """The page turns dark with the reader's machine."""
     light = page.evaluate(_BACKGROUND)
@@ -170,7 +153,20 @@ def test_words_can_be_read_in_the_dark(opened: Opened, page: Page) -> None:
     page.evaluate(_ASK)
     assert page.evaluate("() => mrnlab.faint()") == []
     picture(page, f"everywhere-{opened.name}-dark")
-    assert _serious(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_checker_of_accessibility_finds_nothing_serious(
+    scheme: Literal["light", "dark"], opened: Opened, page: Page, filled_laboratory: Laboratory
+) -> None:
+    page.emulate_media(color_scheme=scheme)
+    _settle(page)
+    assert barriers(page) == []
+    if opened.name == "runs":
+        page.goto(filled_laboratory.link("run", id=str(filled_laboratory.filled.mrn[0])))
+        _settle(page)
+        assert barriers(page) == []
+        page.go_back()
 
 
 def test_the_sidebar_is_a_rail_of_icons_on_a_narrow_screen(opened_pages: dict[str, Opened]) -> None:

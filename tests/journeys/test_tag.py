@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from core.store import RunState, Store
-from tests.journeys.browser import browser_page, browser_path, picture, running_app
+from tests.journeys.browser import barriers, browser_page, browser_path, picture, running_app
 from tests.making import OWNER
 from tests.trained import copy_taggers
 
@@ -119,6 +119,7 @@ def test_runs_beside_each_other(lab: Laboratory, page: Page) -> None:
         page.evaluate(_ASK)
         assert page.evaluate("() => mrnlab.faint()") == []
         picture(page, f"tag-runs-{scheme}")
+    assert barriers(page) == []
 
 
 def test_the_seeds_of_a_lane_are_opened(lab: Laboratory, page: Page) -> None:
