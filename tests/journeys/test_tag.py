@@ -128,7 +128,7 @@ def test_the_seeds_of_a_lane_are_opened(lab: Laboratory, page: Page) -> None:
         store.claim(OWNER, due_in=60)
         store.finish(second, RunState.SUCCEEDED, checkpoint=str(store.run(2).checkpoint))
     page.goto(lab.link(run=f"1,{second}", text="German lamb rejects EU ."))
-    seeds = page.get_by_role("button", name="2 seeds")
+    seeds = page.locator(".who").get_by_role("button", name="2 seeds")
     expect(seeds).to_have_count(2)
     expect(page.get_by_text("1 of 2").first).to_be_visible()
     pos = seeds.first
