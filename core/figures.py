@@ -6,6 +6,7 @@ Figures are built from plain values without Plotly's checks, which cost more tha
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -15,6 +16,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.evaluation.comparison import UNDECIDED, Comparison
+from core.wording import without_shared
 
 Figure: TypeAlias = go.Figure
 
@@ -22,8 +24,11 @@ TEXT, MUTED, BORDER, BACKGROUND = "#31333e", "#7d858f", "#dfe2e7", "#fffffe"
 """The colours of text, of lesser text, of lines and of the page. Pages put their theme's in place."""
 DIVERGING = ((0.0, "#0B4F8A"), (0.25, "#4A94C8"), (0.5, BACKGROUND), (0.75, "#DE7A5A"), (1.0, "#A6212B"))
 """Negative blue, positive red, neutral at zero."""
-SERIES = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#5F6B73")
-"""Okabe and Ito's palette, which keeps its differences for colour-blind readers."""
+SERIES = (
+    *("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442"),
+    *("#884422", "#AACC77", "#5500FF", "#AA55FF", "#5F6B73"),
+)
+"""Okabe and Ito's palette and five more colours that colour-blind readers tell from it and each other."""
 RARE = "rarer labels"
 """The target of a forest that is drawn as a diamond: a mean over rarer labels, no task."""
 
@@ -88,6 +93,7 @@ def axis(title: str = "", **settings: Any) -> dict[str, Any]:
         "gridcolor": BORDER,
         "zeroline": False,
         "automargin": True,
+        "ticklabelstandoff": 4,  # the zeros of both axes stay apart
         "tickfont": {"size": 11, "color": MUTED},
         **settings,
     }
@@ -182,6 +188,8 @@ class Forest:
     marks: tuple[Mark, ...]
 
 
+_SHAPES = ("circle", "square", "triangle-up", "hexagon")
+"""The marks of targets of one colour."""
 _LEGEND = 30
 # Longer names are set on two lines.
 _LONG = 22
@@ -198,9 +206,14 @@ def forest_chart(view: Forest, colours: Mapping[str, str]) -> Figure:
         legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 12}},
     )
     chart.add_line(x=0, line={"color": MUTED, "width": 1})
+    short = without_shared(view.targets)
+    used: Counter[str] = Counter()
     for index, target in enumerate(view.targets):
         offset = 0.7 * ((index + 0.5) / per_row - 0.5)
-        _add_target(chart, view, target, offset, colours.get(target, MUTED if target == RARE else TEXT))
+        colour = colours.get(target, MUTED if target == RARE else TEXT)
+        shape = "diamond" if target == RARE else _SHAPES[used[colour] % len(_SHAPES)]
+        used[colour] += 1
+        _add_target(chart, view, target, offset, name=short[target], colour=colour, shape=shape)
     chart.layout["xaxis"] = axis(
         f"Points gained over {plotly_text(view.reference)} (hollow: undecided)", tickformat="~g"
     )
@@ -221,15 +234,16 @@ def wrapped(title: str) -> str:
     return f"{plotly_text(title[:middle])}<br>{plotly_text(second)}"
 
 
-def _add_target(chart: Chart, view: Forest, target: str, offset: float, colour: str) -> None:
+def _add_target(
+    chart: Chart, view: Forest, target: str, offset: float, *, name: str, colour: str, shape: str
+) -> None:
     marks = [mark for mark in view.marks if mark.target == target]
-    shape = "diamond" if target == RARE else "circle"
     symbols = [f"{shape}-open" if mark.verdict in (UNDECIDED, "") else shape for mark in marks]
     chart.add(
         "scatter",
         x=[mark.points for mark in marks],
         y=[mark.row + offset for mark in marks],
-        name=plotly_text(target),
+        name=plotly_text(name),
         mode="markers",
         marker={"size": 9, "symbol": symbols, "color": colour, "line": {"width": 1.6, "color": colour}},
         error_x=interval(

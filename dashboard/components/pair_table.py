@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
+from core.wording import without_shared
 from dashboard.components.charts import Event, component, read_asset, script
 
 _mount = component(
@@ -62,4 +63,5 @@ def pair_table(
     def click(event: Event) -> None:
         clicked(int(event["row"]), int(event["column"]))
 
-    _mount(key=key, data=asdict(table) | {"chosen": chosen}, on={"cell": click})
+    short = list(without_shared([row.name for row in table.rows]).values())
+    _mount(key=key, data=asdict(table) | {"chosen": chosen, "short": short}, on={"cell": click})

@@ -24,7 +24,7 @@ from core.studies.study import SettingRuns
 from core.tasks import KINDS, TaskKind
 from core.tasks.confusion import Confusion
 from dashboard.shared.run_views import tasks_in_order
-from dashboard.theme import TASK_COLOURS, colours
+from dashboard.theme import TASK_COLOURS
 from jobs.engines import default_engine
 from jobs.queue.maintenance import QueueMaintenance
 from jobs.studies.progress import (
@@ -108,13 +108,15 @@ def pace() -> float | None:
 
 
 def task_order() -> list[str]:
-    """Every task in the store, in the order that gives it its colour on every page."""
-    return _task_order(database_url(), *_newest_and_count(database_url()))
+    """Every task in the store, those of the oldest launch first."""
+    return _tasks(database_url(), *_newest_and_count(database_url()))[0]
 
 
-def task_colours() -> dict[str, str]:
-    """The colour of every task in the store."""
-    return colours(task_order())
+def task_colours(corpus: Sequence[str] = ()) -> dict[str, str]:
+    """The colour of every task in the store, and of these tasks of a corpus. Once given, it stays."""
+    url = database_url()
+    places = _task_places(url, *_newest_and_count(url), tuple(corpus))
+    return {task: TASK_COLOURS[place % len(TASK_COLOURS)] for task, place in places.items()}
 
 
 def task_colour(task: str) -> str:
@@ -130,9 +132,17 @@ def _newest_and_count(url: str) -> tuple[int, int]:
 
 
 @st.cache_data(max_entries=4, show_spinner=False)
-def _task_order(url: str, newest: int, count: int) -> list[str]:
-    """Read anew only when runs were added or deleted. No colour changes when runs are archived."""
-    return tasks_in_order(_open(url).runs(archived=None))
+def _tasks(url: str, newest: int, count: int) -> tuple[list[str], list[list[str]]]:
+    """All tasks in order, and those of each corpus. Read anew only when runs were added or deleted."""
+    by_corpus: dict[str, list[Run]] = {}
+    for run in (runs := _open(url).runs(archived=None)):
+        by_corpus.setdefault(run.config.corpus, []).append(run)
+    return tasks_in_order(runs), list(map(tasks_in_order, by_corpus.values()))
+
+
+@st.cache_data(max_entries=24, show_spinner=False)
+def _task_places(url: str, newest: int, count: int, corpus: tuple[str, ...]) -> dict[str, int]:
+    return _open(url).task_places([*_tasks(url, newest, count)[1][::-1], corpus])
 
 
 @st.cache_resource(max_entries=24, show_spinner="Reading the study")

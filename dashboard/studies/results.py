@@ -93,7 +93,7 @@ def _study(name: str) -> None:
     head = st.container()
     scored = [result for result in results if MEAN in result.outcomes[0].scores]
     if not scored and (view := sample_forest(study)).marks:
-        _forest(view, f"card_{name}", colours(resources.task_order()))
+        _forest(view, f"card_{name}", resources.task_colours())
         st.caption(escape(study.sample.words if study.sample else ""))
     options = _results(name)
     with head:
@@ -236,9 +236,9 @@ def _forest(view: Forest, key: str, look: dict[str, str]) -> None:
 
 
 def _colours(targets: Sequence[str]) -> dict[str, str]:
-    """The tasks' colours; with more tasks than colours, distinct ones for these tasks."""
-    known = colours(resources.task_order())
-    return known if len({known.get(target) for target in targets}) == len(targets) else colours(targets)
+    """The tasks' colours; distinct ones for these tasks where two would have the same."""
+    known = colours(targets, resources.task_colours())
+    return known if len(set(known.values())) == len(targets) else colours(targets)
 
 
 def _notes(study: Study, results: Sequence[Result]) -> None:

@@ -103,8 +103,8 @@ def _on_text(
     _drawn(text, said, answers, schemes, str(number), shown_texts(text) if is_shown else [])
     missing = [] if is_shown or text.second is not None else list(reading(schemes, "pair"))
     if missing:
-        reads = "reads" if len(missing) == 1 else "read"
-        st.caption(f":material/info: {escape(all_of(missing))} {reads} pairs: write a second text above.")
+        needs = "needs" if len(missing) == 1 else "need"
+        st.caption(f":material/info: {escape(all_of(missing))} {needs} a second text.")
     for answer in answers:
         _about_length(answer.who, configs[answer.who], said(answer).values())
 
@@ -130,7 +130,7 @@ def _drawn(
     with st.container(key=f"text_answers_{key}"):
         text_answers(
             who,
-            task_answers(text, said, everyone, resources.task_order()),
+            task_answers(text, said, everyone, resources.task_colours()),
             shown,
             about=text_disagreement(said, answers, schemes),
             key=f"answered_{key}",
@@ -140,7 +140,7 @@ def _drawn(
 def _about_length(who: str, config: RunConfig, said: Iterable[TextAnswer]) -> None:
     """A line where a text was longer than a configuration reads."""
     if any(answer.shortened for answer in said):
-        text = f"Longer than {who} reads (max_length {config.max_length}): its end is left out."
+        text = f"{who} reads no more than max_length {config.max_length}; the end of the text is left out."
         st.caption(f":material/info: {escape(text)}")
 
 
@@ -154,7 +154,7 @@ def _lanes(
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.caption(_summary(sentences, answers), width="content")
         confidence = switch("Show confidence", key="confidence", help=legend)
-    sentence(blocks(sentences, answers, resources.task_order()), key="tagged", confidence=confidence)
+    sentence(blocks(sentences, answers, resources.task_colours()), key="tagged", confidence=confidence)
     if note := about_confidence(configs.values()):
         st.caption(note)
     # Once another sentence is tagged, the legend is only in the help of the switch.
@@ -170,14 +170,15 @@ def _lanes(
 def _legend(*, has_gold: bool, has_seeds: bool, is_several: bool) -> str:
     """What the marks of the lanes mean."""
     parts = [
-        "A fainter label is less certain. Point at it, or use Tab and the arrow keys, for the next choices."
+        "Fainter labels are less certain. Point at one, or use Tab and the arrow keys, for the alternatives."
     ]
     if has_seeds:
-        parts.append("4 of 5: so many seeds agree; hollow: at most half of them. Open a lane for its seeds.")
+        parts.append("4 of 5 counts the seeds that agree; a hollow span has at most half of them.")
+        parts.append("Click the name of a lane for its seeds.")
     if has_gold:
-        parts.append("Outlined: an error against the gold labels; dashed: a missed span.")
+        parts.append("Outlined: an error against the gold labels. Dashed: a missed span.")
     elif is_several:
-        parts.append("Outlined: differs from the first configuration; dashed: a span is missing.")
+        parts.append("Outlined: differs from the first configuration. Dashed: a missing span.")
     return " ".join(parts)
 
 

@@ -90,8 +90,8 @@ def text(reads: Collection[Reads]) -> list[Sentence]:
                 "Already split into words",
                 key="tag_split",
                 persist_state="session",
-                help="On: words stand between spaces, a sentence a line (or a word a line, with empty lines "
-                "between sentences). Off: sentences, words and punctuation are told apart for you.",
+                help="On: spaces separate words, one sentence a line (or one word a line, with empty lines "
+                "between sentences). Off: sentences and words are split automatically.",
             )
     _to_link("text", written)
     _to_link("second", second)
@@ -127,7 +127,7 @@ def read_columns(content: bytes, name: str, schemes: Mapping[str, str]) -> Given
                 placeholder=", ".join((TOKENS, *schemes)),
                 key=f"{key}_columns",
                 disabled=layout not in (None, "columns"),
-                help="A column whose name begins with \\_ is skipped.",
+                help="Columns starting with \\_ are ignored.",
             )
     columns = tuple(comma_list(names))
     try:
@@ -151,7 +151,8 @@ def test_sentence(systems: Mapping[str, System], first: Run) -> list[Sentence]:
     system = systems[who]
     config = system.runs[0].config
     if not is_here(config) and not st.toggle(
-        f"Read {escape(corpus_name(config))} from the Hugging Face Hub", help="Over the network if need be."
+        f"Read {escape(corpus_name(config))} from the Hugging Face Hub",
+        help="Downloads it unless it is cached.",
     ):
         return []
     try:
@@ -177,7 +178,7 @@ def test_sentence(systems: Mapping[str, System], first: Run) -> list[Sentence]:
             key="sentence",
             bind="query-params",
             width=170,
-            help="The one furthest off first." if which in numbers else None,
+            help="The largest error comes first." if which in numbers else None,
         )
     return [matches[min(int(number), len(matches)) - 1]]
 
@@ -196,8 +197,8 @@ def bounded(sentences: Sequence[Sentence]) -> list[Sentence]:
     left_out = words - MOST_WORDS
     if left_out > 0:
         st.caption(
-            f":material/info: The first {MOST_WORDS} words are tagged; {plural(left_out, 'word')} more are "
-            f"left out. *{FILE}* takes long texts."
+            f":material/info: The first {MOST_WORDS} words are tagged; {plural(left_out, 'more word')} "
+            f"{'is' if left_out == 1 else 'are'} left out. Use *{FILE}* for long texts."
         )
     return kept
 

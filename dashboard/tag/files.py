@@ -46,12 +46,12 @@ _MOST_ROWS = 1000
 _ANSWERS = "file_answers"
 
 _OF_WORDS = (
-    "Sentences, a word a line, or columns: the page says how it reads the file, and you can change that. "
-    "Every task's labels are written beside each word. Labels in the file are taken for gold."
+    "One sentence a line, one word a line, or columns. The format is detected, and you can change it. "
+    "The download has each task's labels beside every word. Labels in the file count as gold."
 )
 _OF_TEXTS = (
-    "A .tsv, .csv or .jsonl file with a column text, or text1 and text2, is answered row by row; a column "
-    "named as a task holds gold labels."
+    "A .tsv, .csv or .jsonl file with a column text, or text1 and text2, is answered row by row. A column "
+    "named like a task holds its gold labels."
 )
 
 
@@ -116,8 +116,8 @@ def tag_file(systems: Mapping[str, System]) -> None:
     st.caption(escape(f"{size}; {gold}{left_out}."))
     if words > MOST_WORDS:
         problem(
-            f"{file.name} holds {words:,} words and the most here is {MOST_WORDS:,}; split it, or use mrnlab "
-            f"tag {system.runs[0].id} --file, which has no limit."
+            f"{file.name} has {words:,} words; the most here is {MOST_WORDS:,}. Split the file, or use "
+            f"mrnlab tag {system.runs[0].id} --file, which has no limit."
         )
         return
     key = hashlib.sha256(upload.content).hexdigest() + repr((file.read_as, system.checkpoints))
@@ -226,9 +226,9 @@ def _score_table(scores: Sequence[TaskScore], schemes: Mapping[str, str]) -> Non
             | {"Over": plural(score.tokens, KINDS[schemes[score.task]].items.removesuffix("s"))}
             for score in scores
         ),
-        alt="Scores against the gold labels of the file, a line per task",
+        alt="Scores against the gold labels of the file, a row per task",
     )
-    st.caption("By the scorer of training, on what has gold labels of the task.")
+    st.caption("Scored as in training, where there are gold labels of the task.")
     for score in scores:
         if not score.is_defined:
             st.caption(escape(f"{score.task} is undefined: {score.undefined_because('the file')}."))

@@ -19,7 +19,7 @@ from core.tagging import Answered, TaggedSentence, WordTag, joined, labels_of
 from core.tasks import KINDS, reading
 from core.tasks.spans import Span, spans
 from dashboard.theme import PARADIGM_NAMES
-from jobs.reports.naming import differing
+from jobs.reports.naming import shortest_names
 from jobs.reports.table import by_configuration
 
 Value = TypeVar("Value")
@@ -91,7 +91,7 @@ def configurations(runs: Sequence[Run]) -> list[Configuration]:
     """The configurations of these runs: STL, MTL, MRN, of each the earlier one first."""
     groups = [sorted(group, key=lambda run: run.id) for group in by_configuration(runs).values()]
     groups.sort(key=lambda group: (tuple(PARADIGM_NAMES).index(group[0].config.paradigm), group[0].id))
-    names = differing([group[0].config for group in groups])
+    names = shortest_names([group[0].config for group in groups])
     taken = Counter(names)
     return [
         Configuration(name if taken[name] == 1 else f"{name} · run {group[0].id}", tuple(_systems(group)))

@@ -19,14 +19,14 @@ _MOST_LABELS = 8
 
 
 def task_answers(
-    text: Sentence, said: Callable[[Answer], Answered], answers: Sequence[Answer], order: Sequence[str]
+    text: Sentence, said: Callable[[Answer], Answered], answers: Sequence[Answer], known: Mapping[str, str]
 ) -> list[TaskAnswers]:
     """What each of these has `said` of a text or a pair, task by task.
 
     Against a gold label what is wrong is outlined; without one, what differs from the first.
     """
     given = [said(answer) for answer in answers]
-    tasks, colour = ordered([task for task in schemes_of(answers) if any(task in of for of in given)], order)
+    tasks, colour = ordered([task for task in schemes_of(answers) if any(task in of for of in given)], known)
     paired = text.second is not None
     return [_task(task, text, said, answers, colour[task], paired=paired) for task in tasks]
 

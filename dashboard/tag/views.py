@@ -20,7 +20,7 @@ from core.tasks.confusion import (
     MISTAKE_KINDS,
 )
 from core.tasks.scores import PlainScore
-from core.wording import all_of, capitalised, plural, which_runs
+from core.wording import all_of, plural, which_runs
 from dashboard.components.sentence import Lane, Mark, SentenceBlock, lane_kind, marks
 from dashboard.tag.seeds import Answer, majority
 from dashboard.theme import colours
@@ -41,10 +41,11 @@ def has_model(run: Run) -> bool:
     return run.state is RunState.SUCCEEDED and bool(run.checkpoint)
 
 
+_MOST_NAMED = 8
 _WITHOUT_MODEL = {
-    "unfinished": ("not finished yet", "A run can tag once it has succeeded."),
-    "scores": ("without a checkpoint in this store", "Train again or import an export to tag."),
-    "ended": ("ended without a model", "The page of a run says what to do."),
+    "unfinished": ("Not finished yet", "A run can tag once it has succeeded."),
+    "scores": ("No checkpoint in this store", "Train again, or import an export, to tag."),
+    "ended": ("Ended without a model", "A run's page says what to do."),
 }
 
 
@@ -56,10 +57,11 @@ def without_model(runs: Sequence[Run]) -> list[str]:
             is_ahead = run.state in ACTIVE or run.state is RunState.QUEUED
             why = "unfinished" if is_ahead else "scores" if run.state is RunState.SUCCEEDED else "ended"
             without.setdefault(why, []).append(run.id)
-    return [
-        f"{capitalised(which_runs(ids))}: {_WITHOUT_MODEL[why][0]}. {_WITHOUT_MODEL[why][1]}"
-        for why, ids in without.items()
-    ]
+    sentences = []
+    for why, ids in without.items():
+        which = which_runs(sorted(ids)) if len(ids) <= _MOST_NAMED else plural(len(ids), "run")
+        sentences.append(f"{_WITHOUT_MODEL[why][0]} ({which}). {_WITHOUT_MODEL[why][1]}")
+    return sentences
 
 
 def first_choice(runs: Sequence[Run]) -> list[int]:
@@ -72,11 +74,11 @@ def schemes_of(answers: Sequence[Answer]) -> dict[str, str]:
     return {task: scheme for answer in answers for task, scheme in answer.schemes.items()}
 
 
-def ordered(tasks: Sequence[str], order: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The tasks in that order, unlisted ones last, and the colour of each."""
-    rank = {task: place for place, task in enumerate(order)}
+def ordered(tasks: Sequence[str], known: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """The tasks in the order of the known ones, others last, and the colour of each."""
+    rank = {task: place for place, task in enumerate(known)}
     in_order = sorted(tasks, key=lambda task: rank.get(task, len(rank)))
-    return in_order, colours(dict.fromkeys([*order, *in_order]))
+    return in_order, colours(in_order, known)
 
 
 def differing_words(answers: Sequence[Answer], task: str, sentence: int) -> int:
@@ -106,7 +108,7 @@ def disagreement(chosen: Sequence[Answer], sentences: Sequence[int]) -> str:
 
 
 def blocks(
-    sentences: Sequence[Sentence], answers: Sequence[Answer], order: Sequence[str]
+    sentences: Sequence[Sentence], answers: Sequence[Answer], known: Mapping[str, str]
 ) -> list[SentenceBlock]:
     """A block per sentence: of each task the gold labels, a lane per configuration, and its seeds' lanes.
 
@@ -114,7 +116,7 @@ def blocks(
     lane of a seed without gold labels is compared with its configuration's.
     """
     schemes = reading(schemes_of(answers), "words")
-    tasks, colour = ordered(list(schemes), order)
+    tasks, colour = ordered(list(schemes), known)
     blocks_of_sentences = []
     for number, sentence in enumerate(sentences):
         lanes: list[Lane] = []

@@ -14,6 +14,7 @@ from core.transfer.predictors import (
 )
 from core.wording import plural
 from dashboard.components.pair_table import pair_table
+from dashboard.shared import resources
 from dashboard.shared.downloads import show_table
 from dashboard.shared.selection import segments
 from dashboard.text import escape
@@ -77,7 +78,12 @@ def packaged() -> None:
     st.markdown(escape(packaged_sentence(pairs)))
     at = [tasks.index(task) if task in tasks else None for task in chosen]
     cell = (at[0], at[1]) if at[0] is not None and at[1] is not None else None
-    pair_table(packaged_table(pairs, colours(tasks)), chosen=cell, key="packaged", clicked=click)
+    pair_table(
+        packaged_table(pairs, colours(tasks, resources.task_colours())),
+        chosen=cell,
+        key="packaged",
+        clicked=click,
+    )
     if shown := [pair for pair in pairs if (pair.main, pair.aux) == chosen]:
         st.markdown(escape(f"{shown[0].sentence}, {plural(shown[0].seeds, 'seed')}."))
     st.caption(

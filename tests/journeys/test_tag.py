@@ -211,7 +211,7 @@ def test_a_file_is_tagged_and_scored(lab: Laboratory, page: Page) -> None:
     assert [row[1] for row in rows] == [row[2] for row in rows] == ["J", "N", "V", "N", "."] * 2
     ner = ["B-MISC", "I-MISC", "O", "B-ORG", "O", "B-MISC", "I-MISC", "O", "O", "O"]
     assert [row[3] for row in rows] == [row[4] for row in rows] == ner
-    expect(page.get_by_text("By the scorer of training")).to_be_visible()
+    expect(page.get_by_text("Scored as in training")).to_be_visible()
     picture(page, "tag-file")
 
 

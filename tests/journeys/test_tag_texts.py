@@ -35,7 +35,7 @@ def test_a_text_a_pair_and_a_file(tag: str, page: Page, tmp_path: Path) -> None:
     first.press("Control+Enter")
     answers = page.get_by_role("table", name="Answers on the whole text")
     expect(answers.locator("tbody")).to_have_count(1)
-    expect(page.get_by_text("same and alike read pairs")).to_be_visible()
+    expect(page.get_by_text("same and alike need a second text")).to_be_visible()
     expect(page.locator(".block .word")).to_have_count(4)
     second.fill(_EVIL)
     second.press("Control+Enter")

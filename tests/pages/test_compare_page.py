@@ -160,7 +160,7 @@ def test_a_closer_look_by_a_link(open_page: Open, finished: Filled) -> None:
 
 
 def test_a_row_that_is_gone_leaves_the_page_whole(open_page: Open, finished: Filled) -> None:
-    app = open_page("compare", of="MRN λ 77", to="nothing", task="srl")
+    app = open_page("compare", of="MRN 77", to="nothing", task="srl")
     assert app.selectbox(key="to").value == "MTL"
 
 
@@ -212,7 +212,7 @@ def test_encoders_stand_in_blocks_with_published_figures_beside(open_page: Open)
     assert [row.replace("\\", "") for row in app.table[0].value.index] == [
         "**bert-base-cased, fine-tuned**",
         "MTL",
-        "MRN λ 0.05",
+        "MRN 0.05",
         ":gray[MTL, published (table 1)]",
         ":gray[MRN, published (table 1)]",
         "**bert-base-cased, frozen**",

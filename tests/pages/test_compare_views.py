@@ -70,7 +70,7 @@ class TestTable:
         configs = [config(paradigm, encoder=encoder) for paradigm, encoder in made]
         _, table = tabled(dict.fromkeys(configs, 0.5), TASKS)
         assert [(row.block.partition(",")[0], row.label) for row in table.rows] == [
-            (bert, "STL"), (bert, "MRN λ 0.003"), (bilstm, "MTL"), ("roberta-base", "MTL"),
+            (bert, "STL"), (bert, "MRN 0.003"), (bilstm, "MTL"), ("roberta-base", "MTL"),
         ]  # fmt: skip
         assert len({row.name for row in table.rows}) == 4
 
@@ -150,7 +150,7 @@ class TestTable:
         assert "| MTL | 81.00 ± 1.00 |" in markdown(sheet)
         uneven = markdown(score_sheet(of(mtl=[0.80, 0.81], mrn=[0.83]), "demo"))
         assert "| MTL | 80.50 ± 0.71 (2) |" in uneven
-        assert "| MRN λ 0.003 | 83.00 (1) |" in uneven
+        assert "| MRN 0.003 | 83.00 (1) |" in uneven
         assert [r["n"] for r in score_records(table)] == [3, 3]
         assert [r["mean"] for r in score_records(table)] == pytest.approx([0.81, 0.84])
         lines = views.per_seed(of(mtl=[0.80, 0.81]))
@@ -233,10 +233,10 @@ class TestDifferences:
         stl_mtl, _, mtl_mrn = holm([test.p for test in tests if test and test.p])
         assert [row.p for row in shown] == [stl_mtl, mtl_mrn]
         view = views.forest(shown, table, base)
-        assert (view.rows, view.targets, view.reference) == (("STL", "MRN λ 0.003"), ("ner",), "MTL")
+        assert (view.rows, view.targets, view.reference) == (("STL", "MRN 0.003"), ("ner",), "MTL")
         assert [mark.verdict for mark in view.marks] == ["undecided", "higher"]
         assert forest_chart(view, {}).data[0]["marker"]["symbol"] == ("circle-open", "circle")
-        assert "MRN λ 0.003, ner: higher, +3.33 [+1.90, +4.77], 3 seeds, p" in view.marks[1].hover
+        assert "MRN 0.003, ner: higher, +3.33 [+1.90, +4.77], 3 seeds, p" in view.marks[1].hover
         # Without a spread there is no interval.
         table_of_two = of(mtl=[0.80, 0.81], mrn=[0.83, 0.84])
         first = table_of_two.rows[0].key
@@ -269,7 +269,7 @@ class TestDifferences:
         assert [record["p_sentences_holm"] for record in records] == [None, 0.01]
         assert [record["sentences"] for record in records] == [None, 100]
         text = latex(views.difference_sheet(tested, table, base.key, "demo"))
-        assert r"MRN $\lambda$ 0.003 & ner & +3.00 & undecided & 2 & -- & 0.010" in text
+        assert r"MRN 0.003 & ner & +3.00 & undecided & 2 & -- & 0.010" in text
 
     def test_only_the_same_sentences_can_be_exchanged(self) -> None:
         gold = [["B-PER", "O"], ["O"]]
@@ -332,11 +332,11 @@ class TestWordEncoders:
         )  # fmt: skip
         assert {block: [row.label for row in rows] for block, rows in table.blocks.items()} == {
             "word vectors": [
-                "STL · bilstm", "MTL · bilstm", "MTL · lstm-d", "MTL · sc-lstm", "MRN λ 0.01 · bilstm",
+                "STL · bilstm", "MTL · bilstm", "MTL · lstm-d", "MTL · sc-lstm", "MRN 0.01 · bilstm",
             ],
             "minilm, frozen": ["MTL"],
         }  # fmt: skip
-        assert [row.name for row in table.rows][-2:] == ["MRN λ 0.01 · bilstm", "MTL · minilm, frozen"]
+        assert [row.name for row in table.rows][-2:] == ["MRN 0.01 · bilstm", "MTL · minilm, frozen"]
         alone = over(("bilstm", "mtl", MTL), ("bilstm", "stl", STL))
         assert set(alone.blocks) == {"bilstm"}
         folders = over(("/a/one/bert", "mtl", MTL), ("/a/two/bert", "mtl", MTL))

@@ -29,9 +29,9 @@ SAID = {
     ("compare", "failed"): "None of the chosen runs has succeeded.",
     ("relations", "live"): "over training: ",
     ("relations", "failed"): "failed. Shown is what it learned up to step 140.",
-    ("tag", "live"): "not finished yet",
-    ("tag", "failed"): "ended without a model",
-    ("tag", "lost"): "ended without a model",
+    ("tag", "live"): "Not finished yet",
+    ("tag", "failed"): "Ended without a model",
+    ("tag", "lost"): "Ended without a model",
 }
 NOTHING = {
     "launch": "This makes 3 runs",

@@ -18,6 +18,7 @@ from core.tagging import TaggedSentence, TextAnswer, WordTag
 from dashboard.tag import views
 from dashboard.tag.files import ReadFile, answer_file
 from dashboard.tag.seeds import Answer, asked_systems, configurations, voted
+from dashboard.theme import colours
 
 
 def run(number: int, state: RunState = RunState.SUCCEEDED, launch: str | None = "s", **values: Any) -> Run:
@@ -48,8 +49,8 @@ def test_models_are_named_by_configuration_and_stl_runs_of_a_seed_are_one() -> N
     assert named(weak, run(1, seed=2), stl(3, "pos"), stl(4, "ner", launch="other"), strong) == [
         ("STL", {"seed 1": [3, 4]}),
         ("MTL", {"seed 2": [1]}),
-        ("MRN λ 0.1", {"seed 1": [7]}),
-        ("MRN λ 0.01", {"seed 1": [8]}),
+        ("MRN 0.1", {"seed 1": [7]}),
+        ("MRN 0.01", {"seed 1": [8]}),
     ]
     # A number where the same was run again.
     assert named(run(1), run(2, seed=2), run(9, seed=2)) == [
@@ -59,7 +60,7 @@ def test_models_are_named_by_configuration_and_stl_runs_of_a_seed_are_one() -> N
     assert list(asked_systems(configurations([run(1), run(2, seed=2), weak]))) == [
         "MTL · seed 1",
         "MTL · seed 2",
-        "MRN λ 0.01",
+        "MRN 0.01",
     ]
 
 
@@ -90,7 +91,7 @@ def test_a_configuration_answers_what_most_of_its_seeds_do() -> None:
         ("B-PER", "I-PER", "O", "O", "O"),
     ]
     spans = [answer(*labels, task="ner", scheme="iob2") for labels in columns]
-    (block,) = views.blocks([Sentence(tuple("abcde"), {})], [voted("MTL", spans)], [])
+    (block,) = views.blocks([Sentence(tuple("abcde"), {})], [voted("MTL", spans)], {})
     lane, *of_seeds = block.lanes
     assert (lane.seeds, [seed.of for seed in of_seeds]) == (4, ["MTL"] * 4)
     assert [mark.title for mark in lane.cells] == ["B-PER", "I-PER", "O", "O", "O"]
@@ -107,11 +108,12 @@ def test_a_configuration_answers_what_most_of_its_seeds_do() -> None:
 def test_why_runs_cannot_tag() -> None:
     scores = [replace(run(number), checkpoint=None) for number in (1, 2, 3)]
     queued, lost = run(4, RunState.QUEUED), run(6, RunState.LOST)
-    assert views.without_model([*scores, queued, run(5), lost]) == [
-        "3 runs: 1 to 3: without a checkpoint in this store. Train again or import an export to tag.",
-        "Run 4: not finished yet. A run can tag once it has succeeded.",
-        "Run 6: ended without a model. The page of a run says what to do.",
+    assert views.without_model([*reversed(scores), queued, run(5), lost]) == [
+        "No checkpoint in this store (3 runs: 1 to 3). Train again, or import an export, to tag.",
+        "Not finished yet (run 4). A run can tag once it has succeeded.",
+        "Ended without a model (run 6). A run's page says what to do.",
     ]
+    assert "(294 runs)" in views.without_model(scores[:1] * 294)[0]
 
 
 def test_the_confidence_of_a_crf_is_explained() -> None:
@@ -153,7 +155,7 @@ def test_mistakes_against_gold_labels_are_marked_and_counted_by_kind() -> None:
     answers = [
         Answer("MTL", {"pos": "plain", "ner": "iob2"}, (TaggedSentence(gold.tokens, tags),)),
     ]
-    (block,) = views.blocks([gold], answers, ["pos", "ner"])
+    (block,) = views.blocks([gold], answers, colours(["pos", "ner"]))
     _, pos, true, guess = block.lanes
     assert (true.who, [mark.text for mark in true.cells]) == ("gold", ["MISC", "", "ORG", "", ""])
     assert [mark.note for mark in guess.cells] == ["boundary", "boundary", "missed", "invented", ""]

@@ -49,10 +49,10 @@ def test_a_link_asks_a_text_and_a_pair(open_page: Open, trained: Path) -> None:
     assert answered(app)["texts"] == []  # they stand in the fields
     app.text_area(key="tag_second").set_value("").run()
     assert [task["task"] for task in answered(app)["tasks"]] == ["mood"]
-    assert "same and alike read pairs: write a second text above." in words(app)
+    assert "same and alike" in words(app)
     assert "second" not in app.query_params
     app.text_area(key="tag_text").set_value("EU " * 40).run()
-    assert "max_length 32): its end is left out." in words(app).replace("\\", "")
+    assert "max_length 32" in words(app).replace("\\", "")
 
 
 def test_what_is_asked_for_is_what_the_runs_read(open_page: Open, trained: Path) -> None:
@@ -181,7 +181,7 @@ def asked(*values: str | float, task: str = "mood", labels: Sequence[str] = ("a"
 
 
 def drawn(answers: Sequence[Answer], text: Sentence) -> Any:
-    (task,) = task_answers(text, lambda of: of.texts[0], answers, [])
+    (task,) = task_answers(text, lambda of: of.texts[0], answers, {})
     return task
 
 
@@ -217,7 +217,7 @@ def test_of_many_labels_the_likeliest_are_drawn() -> None:
     labels = [f"l{number}" for number in range(30)]
     shares = tuple((label, (30 - number) / 465) for number, label in enumerate(labels))
     task = task_answers(
-        whole_text("x"), lambda _: {"mood": TextAnswer("l0", shares)}, asked("l0", labels=labels), []
+        whole_text("x"), lambda _: {"mood": TextAnswer("l0", shares)}, asked("l0", labels=labels), {}
     )[0]
     assert (list(task.labels), task.more) == (labels[:8], 22)
 
