@@ -98,6 +98,7 @@ def _card_by_mouse_and_keyboard(page: Page) -> None:
 def test_runs_beside_each_other(lab: Laboratory, page: Page) -> None:
     page.goto(lab.link(run="1,2,3,4", text="German lamb rejects EU ."))
     _words(page).first.wait_for()
+    expect(page.locator(".who")).to_have_count(3 * 2)  # lanes come as their models are loaded
     names = page.locator(".who").all_inner_texts()
     stl, taught_name, untaught_name = names[:3]
     assert names == names[:3] * 2
