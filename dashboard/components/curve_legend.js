@@ -95,7 +95,7 @@ export default function (component) {
       legend.whole = !legend.whole
       arrange(legend)
     })
-    parentElement.querySelector("#root").append(element("table", "", legend.head, legend.body), legend.more)
+    parentElement.querySelector("#root").append(element("table", { ariaLabel: "Lines of the chart" }, legend.head, legend.body), legend.more)
     legends.set(parentElement, legend)
   }
   Object.assign(legend, { trigger: setTriggerValue, runsDrawn: data.runsDrawn })
