@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import itertools
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -18,6 +20,7 @@ from core.store.schema import IS_KEPT, runs, settings
 _PAUSED = "queue paused"
 _DRAINED = "drained machine "
 _SCHEDULER = "scheduler "
+_PLACES = "places of tasks"
 _NOW = "now"
 # As that of migrations: any number that no other program on the same database would use.
 _LOCK = 0x4D524E51  # "MRNQ"
@@ -33,7 +36,7 @@ _TAKE = (
 
 
 class Queue(Database):
-    """Claims, priorities, pauses and drained machines; and counts of waiting and active runs."""
+    """Claims, priorities, counts of runs, and what holds for the whole store: pauses, places of tasks."""
 
     @contextmanager
     def queueing_alone(self) -> Iterator[None]:
@@ -190,6 +193,23 @@ class Queue(Database):
             for name, changed_at in rows
             if name.startswith(prefix)
         }
+
+    def task_places(self, corpora: Iterable[Sequence[str]]) -> dict[str, int]:
+        """The place of each task in the order of colours; one that was given once is kept.
+
+        A task of one of these corpora that has none takes the first that no task of its corpus has.
+        """
+        with self.transaction(write=False) as connection:
+            kept = connection.scalar(select(settings.c.value).where(settings.c.name == _PLACES))
+        places: dict[str, int] = json.loads(kept or "{}")
+        count = len(places)
+        for tasks in corpora:
+            taken = {places[task] for task in tasks if task in places}
+            free = (place for place in itertools.count() if place not in taken)
+            places |= {task: next(free) for task in tasks if task not in places}
+        if len(places) > count:
+            self._set(_PLACES, json.dumps(places))
+        return places
 
     def machines(self) -> list[Machine]:
         """The machines that train now, by name."""

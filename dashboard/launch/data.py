@@ -54,7 +54,6 @@ from dashboard.shared.downloads import data_table
 from dashboard.shared.newcomers import fold
 from dashboard.shared.readings import show_reading
 from dashboard.text import coloured, escape
-from dashboard.theme import colours, order_tasks
 from jobs.queue.control import Answer
 from jobs.queue.sweeps import corpora_of
 
@@ -474,8 +473,3 @@ def label_counts(task: Task, counted: Mapping[Split, Mapping[str, int]]) -> pd.D
         name = "Type of spans"
     counts = counts.sort_index().sort_values(splits, ascending=False, kind="stable")
     return counts.rename_axis(name).reset_index()
-
-
-def task_colours(tasks: tuple[str, ...], known: list[str]) -> dict[str, str]:
-    """Colours of these tasks: as in the store where it knows them, else in their own order."""
-    return colours(order_tasks([known, tasks]))

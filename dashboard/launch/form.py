@@ -40,7 +40,7 @@ from dashboard.launch.address import (
     key_of,
     tasks_key,
 )
-from dashboard.launch.data import ChosenData, choose_data, show_data, task_colours
+from dashboard.launch.data import ChosenData, choose_data, show_data
 from dashboard.launch.draft import (
     EXECUTION,
     OPTIONS,
@@ -167,7 +167,7 @@ def form() -> tuple[Draft, _Slots]:
     with source:
         show_source(added, data.corpus)
     slots["columns"] = slots["corpus"]
-    colour = task_colours(data.tasks, resources.task_order())
+    colour = resources.task_colours(data.tasks)
     if data.summary:
         show_data(data.summary, colour)
 

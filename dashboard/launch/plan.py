@@ -24,7 +24,7 @@ from dashboard.shared.states import problem
 from dashboard.text import escape
 from jobs.queue.estimates import Cost, Disk, cost, disk, queue_left
 from jobs.queue.submit import check, same_runs
-from jobs.reports.naming import differing
+from jobs.reports.naming import shortest_names
 
 _HOUR_S = 3600
 _WORTH_TELLING = 1e8  # bytes
@@ -286,7 +286,7 @@ def plan_rows(
         groups.setdefault(comparison_key(config), []).append((config, run, taken))
     trained = sum(filter(None, time.runs)) if time else 0.0
     at_once = min(time.slots, len(time.runs)) if time and time.runs else 1
-    names = differing([group[0][0] for group in groups.values()])
+    names = shortest_names([group[0][0] for group in groups.values()])
     rows = []
     for name, group in zip(names, groups.values(), strict=True):
         old = sum(run is not None for _, run, _ in group)

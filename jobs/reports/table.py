@@ -16,7 +16,14 @@ from core.registry import WORD_ENCODERS, family
 from core.store import Conditions, Run, RunState, StoredScore
 from core.tasks.scores import PEARSON
 from core.wording import which_runs
-from jobs.reports.naming import UNREADABLE, corpus_name, differing, encoder_title, field_text, field_texts
+from jobs.reports.naming import (
+    UNREADABLE,
+    corpus_name,
+    encoder_title,
+    field_text,
+    field_texts,
+    shortest_names,
+)
 
 UNKNOWN = Conditions()
 """The conditions of a run that has not begun, or was trained before conditions were stored."""
@@ -426,10 +433,11 @@ def _named(rows: Sequence[ResultRow], resolved: Mapping[str, str]) -> list[Resul
     for block, of, text in zip(order, encoders, field_texts("encoder", names), strict=True):
         title = text if len(of) > 1 else encoder_title(text, block[1])
         block_rows = sorted(blocks[block], key=_sort_key)
-        labels = [
-            f"{label} · {resolved[row.key]}" if row.key in resolved else label
-            for label, row in zip(differing([row.config for row in block_rows]), block_rows, strict=True)
-        ]
+        labels = shortest_names([row.config for row in block_rows])
+        for index, row in enumerate(block_rows):
+            encoder = field_text("encoder", row.config.encoder)
+            more = [encoder] if len(of) > 1 and encoder not in labels[index].split(" · ") else []
+            labels[index] = " · ".join([labels[index], *more, *filter(None, [resolved.get(row.key)])])
         taken = Counter(labels)
         for row, label in zip(block_rows, labels, strict=True):
             own_label = label if taken[label] == 1 else f"{label} (run {row.run_ids[0]})"

@@ -84,7 +84,7 @@ def test_runs_that_are_there_are_used_and_the_others_launched(open_page: Open, w
     first, second = done(seed=1), done(seed=2)
     app = open_page("launch")
     assert heading(app).startswith("This makes 3 runs, 1 of them new")
-    assert listed(app) == [("MRN λ 0.003", "3 seeds, 2 in the store")]
+    assert listed(app) == [("MRN 0.003", "3 seeds, 2 in the store")]
     assert app.toggle(key="launch_reuse").label == "Use the 2 of 3 that are in the store"
     app.button(key="launch").click().run()
     assert [run.config.seed for run in Store.open().runs()] == [3, 2, 1]
@@ -93,13 +93,13 @@ def test_runs_that_are_there_are_used_and_the_others_launched(open_page: Open, w
     assert query(app)["run"] == f"{first},{second},3"
     # All are there now, and the button is a link to them.
     assert heading(app) == "This makes 3 runs, none of them new"
-    assert listed(app) == [("MRN λ 0.003", "3 seeds, all in the store")]
+    assert listed(app) == [("MRN 0.003", "3 seeds, all in the store")]
     assert "launch" not in [button.key for button in app.button]
     (link,) = (link.proto for link in app.get("page_link") if link.proto.label == "Go to these 3 runs")
     assert link.query_string == f"run={first}%2C{second}%2C3"
     app.toggle(key="launch_reuse").set_value(False).run()
     assert heading(app).startswith("This makes 3 runs")
-    assert listed(app) == [("MRN λ 0.003", "3 seeds")]
+    assert listed(app) == [("MRN 0.003", "3 seeds")]
     app.button(key="launch").click().run()
     assert sorted(run.config.seed for run in Store.open().runs()) == [1, 1, 2, 2, 3, 3]
 
@@ -125,7 +125,7 @@ def test_groups_of_tasks_on_corpora_whose_options_are_lists(open_page: Open, wor
     assert heading(app).startswith("This makes 12 runs")
     assert listed(app) == [
         ("STL", "3 tasks × 2 seeds"),
-        *((f"MTL · tasks {pair}", "2 seeds") for pair in ("pos, chunk", "pos, ner", "chunk, ner")),
+        *((f"MTL · {pair}", "2 seeds") for pair in ("pos, chunk", "pos, ner", "chunk, ner")),
     ]
     app.selectbox(key="launch_task_groups").set_value("written").run()
     assert "Task groups: '' makes no group of pos, chunk, ner; write all, each" in words(app)
@@ -175,7 +175,7 @@ def test_a_link_from_a_run_of_own_data(open_page: Open, folder: Path) -> None:
     assert app.selectbox(key="launch_corpus").value == "Your own data"
     assert app.text_input(key=f"launch_columns_{folder}").value == "tokens, ner, tags"
     assert app.pills(key=f"launch_tasks_{folder}").value == ["tags", "ner"]
-    assert listed(app) == [("MRN λ 0.003", "1 seed, all in the store")]
+    assert listed(app) == [("MRN 0.003", "1 seed, all in the store")]
 
 
 def test_a_link_makes_the_same_form(open_page: Open) -> None:
@@ -427,7 +427,7 @@ def test_launch_lists_what_the_form_makes(open_page: Open) -> None:
     app.text_input(key="launch_seed").set_value("1-4").run()
     app.text_input(key="launch_lambda").set_value("0.001, 0.01").run()
     assert heading(app).startswith("This makes 8 runs")
-    assert listed(app) == [("MRN λ 0.001", "4 seeds"), ("MRN λ 0.01", "4 seeds")]
+    assert listed(app) == [("MRN 0.001", "4 seeds"), ("MRN 0.01", "4 seeds")]
     assert "Starts now." in words(app)
     app.button(key="launch").click().run()
     assert len(Store.open().runs()) == 8

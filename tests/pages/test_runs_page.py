@@ -134,7 +134,7 @@ def test_several_chosen_runs_show_their_differences(
 
 def test_one_run_has_a_page_of_its_own(open_page: Open, finished: Filled) -> None:
     app = open_page("run", id="2")
-    assert app.title[0].value.replace("\\", "") == "Run 2 · MRN λ 0.1 · demo · seed 1"
+    assert app.title[0].value.replace("\\", "") == "Run 2 · MRN 0.1 · demo · seed 1"
     assert {"All runs", "All 3 runs of this configuration"} <= set(labels(app, "page_link"))
     assert not [frame for frame in app.dataframe if "Name" in frame.value.columns]
     press(app, "Archive")

@@ -27,6 +27,8 @@ def test_every_combination_once_and_the_seeds_of_a_configuration_together() -> N
     }
     runs = expand(BASE, lists | {"seed": [1, 2, 3]})
     assert len(runs) == len(set(runs)) == 2 * 2 * 2 * 3
+    rebuilt = [RunConfig.from_json(run.to_json()) for run in runs]  # copies of a hashed run hash anew
+    assert list(map(hash, rebuilt)) == list(map(hash, runs))
     assert {run.bilstm_hidden for run in runs if run.encoder == "minilm"} == {None}
 
 
@@ -68,6 +70,7 @@ def test_a_preset_gives_way() -> None:
         ({"tasks": ("pos",)}, {"paradigm": ["stl", "mrn"]}, "tasks"),
         ({"encoder_training": "frozen", "lr_encoder": 1e-3}, {}, "lr_encoder"),
         ({}, {"colour": ["red"]}, "colour"),
+        ({"paradigm": ["mtl"]}, {}, "paradigm"),
         ({"corpus": ""}, {}, "corpus"),
     ],
 )
