@@ -25,11 +25,11 @@ from dashboard.shared.run_views import fraction_done
 from dashboard.theme import order_tasks
 from jobs.reports.naming import (
     UNREADABLE,
-    differing,
     encoder_title,
     field_text,
     fields_apart,
     run_names,
+    shortest_names,
     value_text,
 )
 from jobs.reports.table import SCORE_NAMES, by_conditions, by_configuration, one_per_seed, readable
@@ -167,7 +167,9 @@ def page_of(
         every = {task for row in rows for run in row for task in run.config.tasks}
         columns = [*(task for task in tasks if task in every), *sorted(every.difference(tasks))]
         line_names = (
-            differing([row[0].config for row in rows]) if grouped else run_names([row[0] for row in rows])
+            shortest_names([row[0].config for row in rows])
+            if grouped
+            else run_names([row[0] for row in rows])
         )
         lines = tuple(
             _line(
@@ -326,7 +328,7 @@ def differences(runs: Sequence[Run]) -> pd.DataFrame:
     for name, row_texts in texts.items():
         first = next(filter(None, row_texts))
         marked[name] = ["≠ " * (text not in ("", first)) + (text or "–") for text in row_texts]
-    frame = pd.DataFrame.from_dict(marked, orient="index", columns=differing(configs), dtype=object)
+    frame = pd.DataFrame.from_dict(marked, orient="index", columns=shortest_names(configs), dtype=object)
     return frame.rename_axis("Field")
 
 
