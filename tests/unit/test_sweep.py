@@ -100,6 +100,7 @@ def test_lists_are_read_and_written_as_one_types_them() -> None:
     assert typed == ["1", "0.01", "2e-5", "5", "1000000"]
     assert numbers("0.01, 1e-1,0.01", "lambda") == [0.01, 0.1]
     assert numbers("5, 10,5", "epochs") == [5, 10]
+    assert numbers("5%, 0.05, 150 %", "fraction") == [0.05, 1.5]
     with pytest.raises(ConfigError, match=r"'2\.5' is not a whole number"):
         numbers("2.5", "batch_size")
 
@@ -108,7 +109,8 @@ def test_lists_are_read_and_written_as_one_types_them() -> None:
     ("field", "texts"),
     [
         ("seed", ["", " , ", "a", "1-", "-1", "5-1", "1-99999999", "1.5"]),
-        ("lambda", ["", "one", "nan", "1e999", "0.1 0.2"]),
+        ("lambda", ["", "one", "nan", "1e999", "0.1 0.2", "5%"]),
+        ("fraction", ["", "%", "five", "5%%"]),
     ],
 )
 def test_seeds_and_numbers_that_are_none(field: str, texts: list[str]) -> None:
