@@ -65,6 +65,7 @@ def _opened(page: Page, address: str, query: str = "") -> None:
 def test_find_open_choose_and_see_what_differs(page: Page, address: str) -> None:
     _opened(page, address)
     expect(page.get_by_text("7 configurations, 23 runs.")).to_be_visible()
+    expect(page.locator("[role=grid][aria-label^='Configurations on demo']")).to_have_count(1)
     field = page.get_by_role("searchbox", name="Filter")
     field.fill("paradigm:mrn prior:relational alignment:cooccurrence ner>10")
     field.press("Enter")
