@@ -64,7 +64,7 @@ def test_a_corpus_has_a_table_of_its_own_tasks() -> None:
     assert (first.tasks, demo.tasks) == (("upos", "xpos"), ("pos", "ner"))
     assert first.shared == "λ 0.01 · upos, xpos · bert-base-cased, fine-tuned · 3 epochs"
     assert demo.shared == "pos, ner · bert-base-cased, fine-tuned · 3 epochs"
-    assert [line.name for line in demo.lines] == ["MRN 0.01", "MTL"]
+    assert [line.name for line in demo.lines] == ["MRN 0.01 · 5% of the data", "MTL · 100% of the data"]
     store.close()
 
 

@@ -269,6 +269,15 @@ def test_names_and_scores_come_first_and_the_reader_chooses_the_rest(open_page: 
     assert list(listed(app)) == ["", "Name", "ner, test", "Time"]
 
 
+def test_shares_and_encoders_are_shown_where_they_differ(open_page: Open) -> None:
+    """A name has them only where it needs them to be distinct."""
+    Store.open().add_runs([config(paradigm="mtl", encoder="sc-lstm"), config(fraction=0.05)])
+    rows = listed(open_page("runs"))
+    assert list(rows["Name"]) == ["MRN 0.01", "MTL"]
+    assert list(rows["Share"]) == [0.05, 1.0]
+    assert list(rows["Encoder"]) == ["minilm, fine-tuned", "sc-lstm"]
+
+
 def test_states_have_words_and_only_runs_that_go_on_have_progress(open_page: Open, filled: Filled) -> None:
     rows = every_column(open_page("runs", order="Each run"))
     shown = dict(
