@@ -22,7 +22,7 @@ from dashboard.runs.table import (
 )
 from dashboard.runs.views import difference_sentence, differences, page_of
 from dashboard.shared import actions, resources
-from dashboard.shared.downloads import data_table
+from dashboard.shared.downloads import copy_link, data_table
 from dashboard.shared.live import live
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.queue import held_banner, queue_panel
@@ -110,14 +110,16 @@ def _differences(ids: Sequence[int]) -> None:
     st.caption(f"≠ marks what differs from the first configuration. All other fields are the same.{more}")
 
 
-title("Runs", "What is in progress, what has run, and how it ended.")
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container():
+        title("Runs", "What is in progress, what has run, and how it ended.")
+    import_menu()
+    copy_link()
 if not any(store.counts().values()):
     held_banner(store)
-    import_menu()
     try_it("No run yet. One click trains MRN, MTL and STL on the demo corpus; come back here to watch.")
     st.stop()
 live(now, resources.pace, key="runs_now")
-import_menu()
 tasks = resources.task_order()
 search = run_search(tasks)
 live(draw, resources.pace, key="runs")
