@@ -28,8 +28,7 @@ from core.store import RunState, Store
 from core.tagging import TaggedSentence, load_tagger
 from jobs.exchange import Exported, export_run, import_run
 from jobs.exchange.export import _datasets
-from tests.making import OWNER, claimed
-from tests.recorded_runs import assert_same
+from tests.making import OWNER, assert_same, claimed
 from tests.trained import toy_config, train_runs
 
 _SENTENCE = ["German", "lamb", "rejects", "EU", "."]
@@ -566,12 +565,7 @@ def test_nothing_is_half_imported(exported: Path, target: Store, laboratory: Pat
     ids=["another version", "truncated description", "truncated facts"],
 )
 def test_a_run_that_cannot_be_read_is_exported_as_it_is(
-    table: str,
-    change: Callable[[str], str],
-    trained: Trained,
-    source: Store,
-    target: Store,
-    tmp_path: Path,
+    table: str, change: Callable[[str], str], trained: Trained, source: Store, target: Store, tmp_path: Path
 ) -> None:
     home, ids = trained
     place = {"config": ("runs", "id"), "facts": ("facts", "run_id")}[table]
