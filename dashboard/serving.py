@@ -12,6 +12,8 @@ from pathlib import Path
 
 import streamlit as st
 from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.errors import MRNLabError
@@ -75,16 +77,25 @@ def _get_ready() -> None:
     gc.freeze()
 
 
+def first_page(request: Request) -> RedirectResponse:
+    """Redirects `/launch` to the first page, whose address has no name in Streamlit, with the same query.
+
+    A second page that switched to the first left a blank page where a fragment of the former reran late.
+    """
+    return RedirectResponse(f"./?{request.url.query}".rstrip("?"))
+
+
 # Where a page connects to, as hosts of Streamlit's apps tell it. Without it a page first asks whether it is
-# an app of its own, at `/curves/_stcore/health`: 0.1 s.
-_CONNECT = (
-    b"<script>window.__streamlit = { BACKEND_BASE_URL: new URL('.', location.href).href }</script></head>"
-)
+# an app of its own, at `/curves/_stcore/health`: 0.1 s. And the names of tables.
+_HEAD = (
+    "<script>window.__streamlit = { BACKEND_BASE_URL: new URL('.', location.href).href };"
+    f"{charts.read_asset('tables.js')}</script></head>"
+).encode()
 
 
 class Headers:
     """ASGI middleware that adds the Content-Security-Policy and caching headers to the answers.
-    A page also gets the addresses that it may connect to.
+    A page also gets the addresses that it may connect to, and names of its tables.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -108,7 +119,7 @@ class Headers:
                 if scope["path"].startswith(_KEPT) and message["status"] == 200:
                     headers["Cache-Control"] = _FOREVER
             elif is_page and message["type"] == "http.response.body":
-                message["body"] = message["body"].replace(b"</head>", _CONNECT)
+                message["body"] = message["body"].replace(b"</head>", _HEAD)
             await send(message)
 
         if scope["type"] == "http":

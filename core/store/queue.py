@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, delete, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, delete, exists, func, or_, select, update
 
 from core.paths import log_path
 from core.store.database import Database
 from core.store.records import Machine, Owner, Run, RunState
 from core.store.runs import datetime_of, run_of
-from core.store.schema import runs, settings
+from core.store.schema import IS_KEPT, runs, settings
 
 _PAUSED = "queue paused"
 _DRAINED = "drained machine "
@@ -24,7 +24,7 @@ _PLACES = "places of tasks"
 _NOW = "now"
 # As that of migrations: any number that no other program on the same database would use.
 _LOCK = 0x4D524E51  # "MRNQ"
-_IS_QUEUED = runs.c.state == RunState.QUEUED.value
+_IS_QUEUED = and_(runs.c.state == RunState.QUEUED.value, IS_KEPT)
 _CLAIM_ORDER = (runs.c.priority.desc(), runs.c.id)
 # Built once, as it is long; the other columns that it sets come with its parameters.
 _TAKE = (
@@ -225,7 +225,7 @@ class Queue(Database):
 
     def launched(self, name: str, states: Collection[RunState]) -> list[int]:
         """The ids of the runs in these states that were launched together under that name, in order."""
-        statement = select(runs.c.id).where(runs.c.sweep == name, runs.c.archived_at.is_(None))
+        statement = select(runs.c.id).where(runs.c.sweep == name, runs.c.archived_at.is_(None), IS_KEPT)
         statement = statement.where(runs.c.state.in_([state.value for state in states])).order_by(runs.c.id)
         with self.transaction(write=False) as connection:
             return list(connection.scalars(statement))

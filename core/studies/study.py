@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from core.config import RunConfig
@@ -133,19 +134,6 @@ class Paper:
 
 
 @dataclass(frozen=True)
-class Sample:
-    """The expected results of a study, before it is run here.
-
-    Differences in points from `reference`, by row and task, each with the ends of its 95% interval and its
-    verdict, where they are known.
-    """
-
-    words: str
-    reference: str
-    rows: Mapping[str, Mapping[str, tuple[float, float | None, float | None, str]]]
-
-
-@dataclass(frozen=True)
 class Study:
     """A sweep plus its analysis. Candidates are chosen with `search_seeds`; results rest on all `seeds`.
 
@@ -170,7 +158,6 @@ class Study:
     papers: Mapping[str, Paper] = field(default_factory=dict)
     protocol: str = ""
     over: Callable[[str | None, str], Study] | None = field(default=None, compare=False)
-    sample: Sample | None = None
     by_task: bool = False
     by_epoch: bool = False
     pairs: Mapping[str, str] = field(default_factory=dict)
@@ -202,6 +189,19 @@ class Study:
         """The setting's methods by name, in its order, with the candidates that they have for its tasks."""
         methods = {method.name: method for method in self.methods}
         return {name: methods[name].among(setting.base) for name in setting.methods}
+
+    @cached_property
+    def corpora(self) -> frozenset[str]:
+        """The names of the corpora that its runs may read."""
+        return frozenset(
+            str(fields["corpus"])
+            for setting in self.settings
+            for fields in (
+                *(setting.base, setting.search, setting.added_to),
+                *(values for method in self.methods_in(setting).values() for values in method.candidates),
+            )
+            if "corpus" in fields
+        )
 
     def parts(self) -> tuple[str, ...]:
         """The parts in the order of the settings."""
@@ -442,9 +442,9 @@ def remaining(
     plan: Sequence[StudyRun], dev: DevScores, failed: Collection[RunConfig]
 ) -> tuple[list[RunConfig], list[RunConfig]]:
     """The runs of a plan still to be made in the search and after it."""
-    search = _unknown(dict.fromkeys(each.config for each in plan if each.stage != "final"), dev, failed)
-    final = _unknown(dict.fromkeys(each.config for each in plan if each.stage == "final"), dev, failed)
-    return search, [run for run in final if run not in search]
+    first = dict.fromkeys(each.config for each in plan if each.stage != "final")
+    final = dict.fromkeys(each.config for each in plan if each.stage == "final" and each.config not in first)
+    return _unknown(first, dev, failed), _unknown(final, dev, failed)
 
 
 def _unknown(runs: Iterable[RunConfig], dev: DevScores, failed: Collection[RunConfig]) -> list[RunConfig]:

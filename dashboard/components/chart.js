@@ -71,6 +71,7 @@ const AXES = ["xaxis", "yaxis"]
 const ZOOM_QUIET_MS = 300
 const NARROW_PX = 560
 const LETTER_PX = 6.4 // of an axis's title
+const TICK_PX = 12 // between two names of an axis
 
 // A title on as many lines as its axis needs.
 function wrapped(title, room) {
@@ -92,8 +93,12 @@ function fit(layout, { node, data }) {
   const { l = 80, r = 80, t = 100, b = 80 } = layout.margin ?? {}
   const room = { xaxis: width - l - r, yaxis: data.height - t - b }
   for (const axis of AXES) {
-    const title = layout[axis]?.title
+    const { title, ticktext, tickvals } = layout[axis] ?? {}
     if (title?.text) title.text = wrapped(title.text, room[axis])
+    // Where names would overlap, some are left out.
+    const every = Math.ceil(((ticktext?.length ?? 0) * TICK_PX) / room[axis])
+    const kept = (_, place) => place % every === 0
+    if (every > 1) Object.assign(layout[axis], { ticktext: ticktext.filter(kept), tickvals: tickvals.filter(kept) })
   }
 }
 
@@ -285,7 +290,7 @@ export default function (component) {
   const { data, parentElement, setTriggerValue } = component
   let chart = charts.get(parentElement)
   if (!chart) {
-    const node = element("div", { role: "img" })
+    const node = element("div", { role: "figure" }) // no picture: it has buttons
     const [cross, tip] = ["chart-cross", "chart-tip"].map((className) => element("div", { className, hidden: true, ariaHidden: "true" }))
     parentElement.append(node, cross, tip)
     chart = { node, cross, tip, observer: null, drawn: "", zoom: {}, ranges: {}, revision: null, followsServer: true, saved: null }

@@ -30,19 +30,18 @@ class PairCell:
 
 @dataclass(frozen=True)
 class PairRow:
-    """A main task: its name, its colour, a text after its name, and the mean of its row."""
+    """A main task: its name, its colour, and a text after its name."""
 
     name: str
     colour: str
     score: str = ""
-    mean: str = ""
 
 
 @dataclass(frozen=True)
 class PairTable:
     """A table of pairs, whose rows and columns are the same tasks.
-    `cells` (T, T) has None for unknown pairs, `means` are the columns' (None: not shown). `low` and `high`
-    name the ends of the scale, `grey` the meaning of grey; empty if nothing is grey.
+    `cells` (T, T) has None for unknown pairs. `low` and `high` name the ends of the scale, `grey` the meaning
+    of grey; empty if nothing is grey.
     """
 
     rows: Sequence[PairRow]
@@ -50,7 +49,6 @@ class PairTable:
     low: str
     high: str
     alt: str
-    means: Sequence[str] | None = None
     corner: str = ""
     grey: str = ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +14,8 @@ from core.config import FIELD_HELP, RunConfig
 from core.config.fields import attribute_name
 from core.config.task_groups import GROUPINGS, TASK_GROUPS
 from core.config.typed import value_text
-from core.errors import ConfigError
+from core.errors import ConfigError, EncoderError
+from core.models.sources import locate, signature
 from core.mrn.alignments.mapping import MOST_BYTES, fit, keep_mapping, parse_mapping, read_mapping, template
 from core.mrn.relations import related_tasks
 from core.registry import (
@@ -70,7 +71,7 @@ _UNSET = {
     "patience": "none",
     "affinity_every": "never",
     "task_weights": "1 for each task",
-    "task_order": "as the tasks stand",
+    "task_order": "in the order of the tasks",
 }
 _SEVERAL = " (one or more)"
 _NO_UNIT = (
@@ -101,7 +102,7 @@ def picks(
         OPTIONS[field],
         selection_mode="multi",
         format_func=lambda option: names.get(option, option),
-        help=escape(FIELD_HELP[field].sentence),
+        help=escape(FIELD_HELP[field].description),
         key=key_of(field),
         persist_state="session",
     )
@@ -121,7 +122,7 @@ def typed(field: str, label: str | None = None, *, placeholder: str = "automatic
     return st.text_input(
         label or field_label(field),
         placeholder=_UNSET.get(field, placeholder) if default is None else str(START[field]),
-        help=f"{note} {escape(FIELD_HELP[field].sentence)}".strip(),
+        help=f"{note} {escape(FIELD_HELP[field].description)}".strip(),
         key=key_of(field),
         persist_state="session",
     ).strip()
@@ -175,7 +176,7 @@ def form() -> tuple[Draft, _Slots]:
     left, right = st.columns(2)
     with left:
         with _field(slots, "tasks"):
-            tasks = _tasks(data, colour, added)
+            tasks = _tasks(data, colour, added, problems)
         with _field(slots, TASK_GROUPS):
             task_groups = _task_groups() if tasks and added is None else "all"
     lists = _encoder(slots, right)
@@ -185,8 +186,6 @@ def form() -> tuple[Draft, _Slots]:
         with _field(slots, "encoder_training", left):
             lists["encoder_training"] = _picked_or_typed("encoder_training", "Choose, or type top:K")
             captions(_known(lists["encoder_training"], ENCODER_TRAININGS))
-            if trained := [name for name in lists["encoder"] if name in WORD_ENCODERS]:
-                st.caption(f"Always trained: {', '.join(trained)}.")
     with _field(slots, "paradigm", right if has_training else left):
         lists["paradigm"] = picks("paradigm", names=PARADIGM_NAMES)
         with st.popover("What are STL, MTL and MRN?", type="tertiary", key="launch_paradigms"):
@@ -218,8 +217,12 @@ def captions(texts: Mapping[str, str]) -> None:
     st.caption("  \n".join(f"**{escape(name)}** {escape(text)}" for name, text in texts.items()))
 
 
-def _tasks(data: ChosenData, colour: Mapping[str, str], added: Run | None) -> tuple[str, ...]:
-    """The tasks chosen: at first all of the corpus; where one is `added` to a run, one it has not learned."""
+def _tasks(
+    data: ChosenData, colour: Mapping[str, str], added: Run | None, problems: dict[str, str]
+) -> tuple[str, ...]:
+    """The tasks chosen: at first all of the corpus; where one is `added` to a run, one it has not learned.
+    A corpus without such a task goes to `problems`.
+    """
     known = (related_tasks(added.facts) or added.config.tasks) if added else ()
     others = [task for task in data.tasks if task not in known]
     st.session_state.setdefault(tasks_key(data.corpus), others[:1] if added else others)
@@ -238,8 +241,9 @@ def _tasks(data: ChosenData, colour: Mapping[str, str], added: Run | None) -> tu
         )
     )
     if added:
-        of_all = "" if others else f": all of {data.corpus}. Another corpus has others"
-        st.caption(escape(f"Run {added.id} has learned {all_of(list(known))}{of_all}."))
+        st.caption(escape(f"Run {added.id} has learned {all_of(list(known))}."))
+        if not others and not chosen:
+            problems["corpus"] = f"Choose a corpus with a task that run {added.id} has not learned."
     return chosen
 
 
@@ -250,9 +254,9 @@ def _task_groups() -> str:
     chosen: str = st.selectbox(
         "Trained together",
         [*options, WRITTEN],
-        format_func=lambda name: options.get(name, "Groups that I write"),
-        help="Which of the tasks a run of MTL or MRN learns; several groups make runs for each. STL learns "
-        "every task of them alone.",
+        format_func=lambda name: options.get(name, "Custom groups"),
+        help="Which tasks a run of MTL or MRN learns together; each group makes runs of its own. STL learns "
+        "each task alone.",
         key=key_of(TASK_GROUPS),
         persist_state="session",
     )
@@ -269,7 +273,7 @@ def _task_groups() -> str:
 
 def _encoder(slots: _Slots, place: DeltaGenerator) -> _Lists:
     with _field(slots, "encoder", place):
-        encoders = _picked_or_typed("encoder", "Choose, or type a Hub id or a folder")
+        encoders = _picked_or_typed("encoder", "Choose, or type a Hub id or a folder", _encoder_text)
         known = {name: spec.description for name, spec in ENCODERS.items()} | WORD_ENCODERS
         words = _known(map(base_name, encoders), known)
         if any(encoder.endswith(BILSTM_SUFFIX) for encoder in encoders):
@@ -278,16 +282,28 @@ def _encoder(slots: _Slots, place: DeltaGenerator) -> _Lists:
     return {"encoder": encoders}
 
 
-def _picked_or_typed(field: str, placeholder: str) -> tuple[str, ...]:
-    """The values picked among a field's options, or typed where there are others."""
+def _encoder_text(encoder: str) -> str:
+    """The name of an encoder in the list, with a note where its files are not on this machine."""
+    if base_name(encoder) not in ENCODERS:
+        return encoder
+    try:
+        is_here = signature(locate(encoder)) is not None
+    except EncoderError:  # which the plan shows once it is chosen
+        is_here = True
+    return encoder if is_here else f"{encoder} (needs download)"
+
+
+def _picked_or_typed(field: str, placeholder: str, text: Callable[[str], str] = str) -> tuple[str, ...]:
+    """The values picked among a field's options, written as `text` says, or typed where there are others."""
     return tuple(
         st.multiselect(
             f"{field_label(field)}{_SEVERAL}",
             OPTIONS[field],
             accept_new_options=True,
+            format_func=text,
             placeholder=placeholder,
             wrap=True,
-            help=escape(FIELD_HELP[field].sentence),
+            help=escape(FIELD_HELP[field].description),
             key=key_of(field),
             persist_state="session",
         )
@@ -362,8 +378,8 @@ def _mapping(labels: Mapping[str, Sequence[str]]) -> str:
         on_click="ignore",
         disabled=not labels,
         key="launch_template",
-        help="All labels of the chosen tasks. Edit the column *general*. A corpus "
-        "from the Hub must have been looked into.",
+        help="All labels of the chosen tasks. Edit the column *general*. For a corpus "
+        "from the Hub switch on *Look inside* first.",
     )
     if file is not None:
         # The uploader forgets its file on another page; what is kept is found there again.
@@ -371,7 +387,7 @@ def _mapping(labels: Mapping[str, Sequence[str]]) -> str:
         st.session_state[MAPPING_KEPT] = str(keep_mapping(parse_mapping(file.getvalue(), file.name)))
     kept: str | None = st.session_state.get(MAPPING_KEPT)
     if kept is None:
-        raise ConfigError("alignment", "Upload the CSV file of the mapping; the template is a beginning.")
+        raise ConfigError("alignment", "Upload the CSV file of the mapping; start from the template.")
     mapping = read_mapping(kept)
     if labels:
         fit(mapping, tuple(labels), tuple(labels.values()))
@@ -381,9 +397,9 @@ def _mapping(labels: Mapping[str, Sequence[str]]) -> str:
 
 def _budget(slots: _Slots) -> _Lists:
     words = {
-        "seed": "Such as 1, 2, 3 or 1-5. A run for each.",
-        "epochs": "A list such as 5, 10 makes runs for each.",
-        "fraction": "1 is all; a list such as 0.05, 0.1 makes runs for each.",
+        "seed": "For example 1, 2, 3 or 1-5. Each seed is a run.",
+        "epochs": "A list such as 5, 10 makes runs for each value.",
+        "fraction": "1 uses all. A list such as 5%, 10% makes runs for each value.",
     }
     values: _Lists = {}
     for (field, text), column in zip(words.items(), st.columns(3), strict=True):
@@ -396,8 +412,8 @@ _EXECUTION_WORDS = {
     "priority": ("Priority", "Of all queued runs, higher priorities start first."),
     "retries": (
         "Automatic resumes",
-        "How often a run is resumed by itself when its worker dies. At 0 it is lost until you resume it. "
-        "Either way it goes on from its last saved state.",
+        "How often a run is resumed automatically when its worker dies. At 0 it stays lost until you resume "
+        "it. In both cases it continues from its last saved state.",
     ),
 }
 
@@ -421,21 +437,21 @@ def _rare(slots: _Slots, lists: _Lists, reads: frozenset[str] | None) -> tuple[_
             slots[field] = below
         return values, {name: st.session_state[key_of(name)] for name in EXECUTION}
     with more:
-        st.caption("Lists such as 0.1, 0.2 and several choices make runs for each.")
+        st.caption("A list such as 0.1, 0.2, or several choices, makes runs for each value.")
         for group, fields in RARE.items():
             if not (shown := [field for field in fields if field in used]):
                 continue
             st.markdown(f"**{group}**")
             grid = st.grid(3, min_column_width=180)
             for field in shown:
-                default = ", ".join(map(_default_text, defaults.get(field, ())))
+                default = " or ".join(map(_default_text, defaults.get(field, ())))
                 with grid.cell(), _field(slots, field):
                     if field not in OPTIONS:
                         values[field] = typed(field, placeholder=default or "automatic")
                         continue
                     values[field] = picks(field, several="")
                     if default and not values[field]:
-                        st.caption(f"Nothing picked: {escape(default)}")
+                        st.caption(f"By default: {escape(default)}")
         for name, (least, most) in EXECUTION.items():
             label, words = _EXECUTION_WORDS[name]
             with grid.cell():
@@ -446,7 +462,7 @@ def _rare(slots: _Slots, lists: _Lists, reads: frozenset[str] | None) -> tuple[_
 
 
 def _default_text(value: Any) -> str:
-    return ", ".join(value) if isinstance(value, tuple) else value_text(value)
+    return " + ".join(value) if isinstance(value, tuple) else value_text(value)
 
 
 def anchor(field: str) -> str:

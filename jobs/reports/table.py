@@ -308,7 +308,7 @@ def tabulate(
     resolved: dict[str, str] = {}
     ordered = sorted((run for run in runs if run.id in by_run), key=lambda run: run.id)
     for key, same in by_configuration(ordered).items():
-        texts = _resolved_texts(same, conditions or {})
+        texts = condition_texts(same, conditions or {})
         for run in same:
             part = f"{key} {texts[run.id]}"
             parts[part].append(run)
@@ -322,15 +322,35 @@ def tabulate(
     return ResultTable(split, shown, scored_by, tuple(rows), (*_notes(rows, resolved), *undefined))
 
 
-def _resolved_texts(runs: Sequence[Run], conditions: Mapping[int, Conditions]) -> dict[int, str]:
-    """Returns the choices for `auto` by run of one description; empty texts where all are the same."""
+def condition_texts(
+    runs: Sequence[Run], conditions: Mapping[int, Conditions], of: Mapping[str, _Of] = RESOLVED
+) -> dict[int, str]:
+    """Returns the conditions that tell runs of one description apart, by run; empty where all are the same.
+
+    The conditions are by default the choices for `auto`.
+    """
     texts: dict[int, list[str]] = {run.id: [] for run in runs}
-    for name, of in RESOLVED.items():
-        groups = alike(runs, conditions, of)
+    for name, condition in of.items():
+        groups = alike(runs, conditions, condition)
         for value, group in groups.items() if len(groups) > 1 else ():
+            text = _text_name(value) if condition is _TEXT else value or f"{name} not recorded"
             for run in group:
-                texts[run.id].append(value or f"{name} not recorded")
+                texts[run.id].append(text)
     return {run_id: ", ".join(parts) for run_id, parts in texts.items()}
+
+
+def by_conditions(runs: Sequence[Run], conditions: Mapping[int, Conditions]) -> dict[str, list[Run]]:
+    """Returns the runs of one configuration by the conditions that tell them apart, in their order.
+
+    A run that has not succeeded, of which nothing is recorded yet, belongs to the newest that has.
+    """
+    decided = [run for run in runs if run.state is RunState.SUCCEEDED or run.id in conditions]
+    texts = condition_texts(decided, conditions, {"text": _TEXT, **RESOLVED})
+    newest = texts[max(decided, key=_rank).id] if decided else ""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(texts.get(run.id, newest), []).append(run)
+    return groups
 
 
 def _row(

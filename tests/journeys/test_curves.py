@@ -152,9 +152,11 @@ def _lines_are_hidden(page: Page, live: Live) -> None:
 
 
 def _bands(page: Page) -> None:
+    page.get_by_role("button", name="View").click()
     page.get_by_role("radio", name="Mean ± SD").click()
     _await(page, "(chart) => chart.bands === 1 && chart.lines === 2")
     expect(page.get_by_text("4 seeds, ✓ 3 Succeeded")).to_be_visible()
+    page.keyboard.press("Escape")
     picture(page, "curves-mean-sd")
     page.get_by_role("radio", name="ner").click()
     expect(page.get_by_text("Training loss, ner").first).to_be_visible()

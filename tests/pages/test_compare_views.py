@@ -196,6 +196,22 @@ class TestAnswers:
             "undecided on d."
         )
 
+    def test_of_many_tasks_a_headline_has_their_number_and_a_forest_a_row_each(self) -> None:
+        table = of(mtl=MTL, mrn=MRN)
+        higher = replace(answer(table), task="first very long name of a task")
+        lower = replace(higher, task="second very long name of a task", mean=-higher.mean)
+        unknown = [
+            replace(higher, task=f"{word} very long name of a task", p=1.0) for word in ("a", "b", "c")
+        ]
+        deltas = [higher, lower, *unknown]
+        assert views.headline("B", "A", deltas) == (
+            "B scores higher than A on 1 of 5 tasks and lower than A on 1; undecided on 3."
+        )
+        several = replace(table, tasks=tuple(delta.task for delta in deltas))
+        view = views.forest(deltas, several, table.rows[0].key)
+        assert (view.rows, view.targets) == (("first", "second", "a", "b", "c"), (table.rows[1].name,))
+        assert [mark.row for mark in view.marks] == [0, 1, 2, 3, 4]
+
     def test_no_seed_in_common(self) -> None:
         table = of(mtl=[0.80], mrn=[0.83])
         first, second = table.rows

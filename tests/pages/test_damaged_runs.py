@@ -246,7 +246,7 @@ def test_a_run_that_cannot_be_read_can_be_deleted(damaged: list[Run], workers: l
     gone = [
         run.id for run in damaged if run.problem and run.state not in (RunState.RUNNING, RunState.CANCELLING)
     ]
-    ((code, said),) = _call(("delete", "--yes"), (_EVERY,), gone)
+    ((code, said),) = _call(("delete", "--now"), (_EVERY,), gone)
     assert code == 0, said
     with contextlib.closing(Store.open()) as store:
         assert not {run.id for run in store.runs(archived=None)} & set(gone)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -12,8 +14,10 @@ from core.config import RunConfig
 from core.store import RunState, Store
 from core.wording import without_shared
 from dashboard.shared import resources, run_views
+from dashboard.shared.downloads import written
 from dashboard.theme import TASK_COLOURS
 from jobs.reports.naming import confounds, field_texts, shortest_names
+from jobs.reports.parts import SIGNED
 from tests.pages.conftest import words
 from tests.pages.filled_store import TASKS, Filled
 from tests.patience import PATIENCE_S
@@ -208,3 +212,9 @@ def test_an_archived_run_is_offered_to_nobody_but_a_link_to_it_is_good(finished:
     (chips,) = _open(run=str(finished.mrn[1])).multiselect
     assert not any(str(run) in option.split(",") for option in chips.value)
     assert words(_open(run=str(run))) == f"picked {[run]}"
+
+
+def test_numbers_of_a_table_have_a_real_minus_and_no_sign_on_zero() -> None:
+    frame = pd.DataFrame({"Label": ["a", "b", "c"], "Difference": [-1.234, -0.001, math.nan]})
+    lines = written(frame, {"Difference": SIGNED, "p": SIGNED}).hide().to_string().splitlines()
+    assert [line.split()[1] for line in lines[1:]] == ["−1.23", "0.00", "–"]
