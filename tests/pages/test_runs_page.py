@@ -17,9 +17,9 @@ from dashboard.runs.curves import dev_curves
 from dashboard.runs.table import EXAMPLES
 from dashboard.shared import resources
 from tests.making import OWNER, claimed, config, run_facts
+from tests.making import finished as exchanged
 from tests.pages.conftest import Open, figures, labels, press, problems, table, words
 from tests.pages.filled_store import Filled
-from tests.recorded_runs import finished as exchanged
 
 
 def listed(app: AppTest) -> pd.DataFrame:
