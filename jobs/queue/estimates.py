@@ -19,7 +19,7 @@ from core.paths import checkpoint_dir, home
 from core.records import TOTAL
 from core.store import MetricKey, Run, RunState, Store
 from core.wording import plural
-from jobs.worker.devices import slot_count
+from jobs.worker.cores import Sharing
 
 _NEWEST = 400  # runs that succeeded, which are searched for runs of a kind
 _ENOUGH = 20  # runs of a kind whose medians are taken
@@ -107,21 +107,34 @@ def cost(store: Store, configs: Sequence[RunConfig]) -> Cost:
 
 def costs(store: Store, lots: Sequence[Sequence[RunConfig]]) -> list[Cost]:
     """Returns the cost of several lots of runs, from one query of the past runs."""
-    slots = slot_count()
+    sharing = Sharing.of(store, [config for configs in lots for config in configs])
     past: dict[_Kind, list[Run]] = {}
     for run in _past_runs(store):
         past.setdefault(_kind(run.config), []).append(run)
-    kinds = {_kind(config) for configs in lots for config in configs} & past.keys()
-    paces = {kind: _pace(store, past[kind][:_ENOUGH]) for kind in kinds}
+    threads = [sharing.threads(configs) for configs in lots]
+    planned = {
+        (_kind(config), number)
+        for configs, numbers in zip(lots, threads, strict=True)
+        for config, number in zip(configs, numbers, strict=True)
+    }
+    paces = {
+        # Runs with the same number of threads, if there are any.
+        (kind, number): _pace(
+            store, ([run for run in past[kind] if run.threads == number] or past[kind])[:_ENOUGH]
+        )
+        for kind, number in planned
+        if kind in past
+    }
     estimates = []
-    for configs in lots:
+    for configs, numbers in zip(lots, threads, strict=True):
         seconds = []
-        for config in configs:
-            start, per_pass = paces.get(_kind(config)) or (math.nan, math.nan)
+        for config, number in zip(configs, numbers, strict=True):
+            start, per_pass = paces.get((_kind(config), number)) or (math.nan, math.nan)
             each = start + per_pass * config.fraction * config.epochs
             seconds.append(None if math.isnan(each) else each)
-        used = {_kind(config) for config in configs} & paces.keys()
-        estimates.append(Cost(tuple(seconds), slots, sum(len(past[kind][:_ENOUGH]) for kind in used)))
+        used = {_kind(config) for config in configs} & past.keys()
+        evidence = sum(len(past[kind][:_ENOUGH]) for kind in used)
+        estimates.append(Cost(tuple(seconds), sharing.at_once(configs), evidence))
     return estimates
 
 
@@ -185,7 +198,7 @@ def queue_left(store: Store) -> float | None:
     if expected.unknown:
         return None
     total = sum(filter(None, expected.runs)) + sum(left.values())
-    return total / min(max(slot_count(), len(training)), len(waiting) + len(training))
+    return total / min(max(expected.slots, len(training)), len(waiting) + len(training))
 
 
 def disk(store: Store, configs: Sequence[RunConfig]) -> Disk:
