@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pandas as pd
 
 from core.config import FIELD_HELP, RunConfig, comparison_key
-from core.config.fields import comma_list
+from core.config.fields import comma_list, public_name
 from core.corpora import load, prepare
 from core.corpora.free_text import split_sentences
 from core.corpora.hub import HubName
@@ -30,7 +30,7 @@ from core.mrn.relations import MODES, row_names
 from core.paths import own_checkpoint
 from core.recording.foreground import train_here
 from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Sink, StepMetrics
-from core.store import Run, Store
+from core.store import Run, RunState, Store
 from core.tagging import Tagger, check_texts, load_tagger, text_of
 from core.tasks import KINDS, reading
 from core.tasks.scores import FIGURES, report_rows, score_text
@@ -184,11 +184,7 @@ class Laboratory:
         """
         from core.figures import SERIES, Forest, Mark, forest_chart
 
-        known = self.store.runs([*run_ids, baseline])
-        if problems := {run.id: run.problem for run in known if run.problem is not None}:
-            run_id, problem = min(problems.items())
-            raise MRNLabError(f"Run {run_id} cannot be compared. {problem}")
-        runs = {run.id: run.config for run in known}
+        runs = {run.id: run.config for run in self._comparable([*run_ids, baseline])}
         keys = {run_id: comparison_key(config) for run_id, config in runs.items()}
         tasks = dict.fromkeys(task for config in runs.values() for task in config.tasks)
         columns: dict[str, dict[str, dict[int, float]]] = {task: {} for task in tasks}
@@ -211,6 +207,37 @@ class Laboratory:
                     )
         view = Forest(tuple(names.values()), tuple(columns), f"run {baseline}", tuple(marks))
         return forest_chart(view, dict(zip(columns, SERIES, strict=False)))
+
+    def plot_against(
+        self, setting: str, run_ids: Collection[int] | None = None, *, of_tasks: bool = False
+    ) -> Figure:
+        """A figure of scores against the one number in which configurations differ, as in Compare.
+
+        `setting` is a field (`lambda`, `fraction`, `lr_heads`) or an option of the corpus's name (`alpha`).
+        Means over seeds with 95% intervals, of the tasks' mean, or with `of_tasks` of each task. Of several
+        sets of such configurations the one with the most values is drawn. Raises MRNLabError without one.
+        """
+        from core.evaluation.against import number_series, scores_against
+        from core.figures import SERIES, against_chart
+
+        if run_ids is None:
+            known = [run for run in self.store.runs(states={RunState.SUCCEEDED}) if run.problem is None]
+        else:
+            known = self._comparable(run_ids)
+        name = public_name(setting)
+        series = next((series for series in number_series(known) if series.setting == name), None)
+        if series is None:
+            raise MRNLabError(f"No two configurations of these runs differ in {name} alone.")
+        view = scores_against(series, self.store.scores(series.run_ids, with_reports=False))
+        return against_chart(view, dict(zip(view.tasks, SERIES, strict=False)), of_tasks=of_tasks)
+
+    def _comparable(self, run_ids: Collection[int]) -> list[Run]:
+        """These runs. Raises MRNLabError for one that cannot be read."""
+        known = self.store.runs(run_ids)
+        if problems := {run.id: run.problem for run in known if run.problem is not None}:
+            run_id, problem = min(problems.items())
+            raise MRNLabError(f"Run {run_id} cannot be compared. {problem}")
+        return known
 
 
 class StoredRun:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+
+_LONG_NAME = 16
+"""Names up to this many characters are short enough as they are."""
+_BREAKS = "-_./: "
+_WORDS = re.compile(r"[-_./: ]+|[^-_./: 0-9]+|[0-9]+")
 
 
 def plural(count: int, noun: str, nouns: str | None = None) -> str:
@@ -31,6 +38,23 @@ def first_of(names: Sequence[str], most: int = 8) -> str:
     """The first names, and how many more there are: `a, b and 3 more`."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def without_shared(names: Sequence[str]) -> dict[str, str]:
+    """Short names by name: long names without the words that all of them begin or end with."""
+    parts = [_WORDS.findall(name) for name in names]
+    if len(set(names)) < 2 or max(map(len, names)) <= _LONG_NAME:
+        return {name: name for name in names}
+    start = _shared(parts)
+    end = _shared([words[start:][::-1] for words in parts])
+    cut = ["".join(words[start : len(words) - end]).strip(_BREAKS) for words in parts]
+    return dict(zip(names, cut if all(cut) and len(set(cut)) == len(set(names)) else names, strict=True))
+
+
+def _shared(parts: Sequence[Sequence[str]]) -> int:
+    """How many first words all have in common; at least one word is left of each."""
+    alike = (len(set(words)) == 1 for words in zip(*(words[:-1] for words in parts), strict=False))
+    return len(list(itertools.takewhile(bool, alike)))
 
 
 def which_runs(ids: Sequence[int]) -> str:

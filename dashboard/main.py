@@ -44,17 +44,11 @@ pages = [
         title=name,
         icon=f":material/{icon}:",
         default=name == "Launch",
-        # The first page stands at the app's own address; the path `launch` is that of the page below.
-        url_path="start" if name == "Launch" else name.lower(),
+        url_path=name.lower(),  # the first page stands at the app's own address; app.py redirects its name
         help=words,
     )
     for name, (icon, words) in _PAGES.items()
 ]
-
-
-def _launch_by_name() -> None:
-    """`/launch`, as one would write it: the first page has no name in its own address."""
-    st.switch_page(pages[0], query_params=st.query_params.to_dict())
 
 
 # Nothing of the laboratory is read or drawn for whoever may not come in.
@@ -63,7 +57,6 @@ page = st.navigation(
     [
         *pages,
         st.Page("runs/run_page.py", title="Run", url_path="run", visibility="hidden"),
-        st.Page(_launch_by_name, url_path="launch", visibility="hidden"),
     ],
     position="sidebar" if admitted else "hidden",
 )

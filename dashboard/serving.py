@@ -12,6 +12,8 @@ from pathlib import Path
 
 import streamlit as st
 from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.errors import MRNLabError
@@ -73,6 +75,14 @@ def _get_ready() -> None:
     # 10,000 runs are frozen.
     gc.collect()
     gc.freeze()
+
+
+def first_page(request: Request) -> RedirectResponse:
+    """Redirects `/launch` to the first page, whose address has no name in Streamlit, with the same query.
+
+    A second page that switched to the first left a blank page where a fragment of the former reran late.
+    """
+    return RedirectResponse(f"./?{request.url.query}".rstrip("?"))
 
 
 # Where a page connects to, as hosts of Streamlit's apps tell it. Without it a page first asks whether it is

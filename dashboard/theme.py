@@ -6,16 +6,17 @@ browser, so every figure follows the light and the dark theme without the server
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from PIL import Image
 
+from core.figures import SERIES
 from core.store.records import RunState
 
-# Okabe and Ito's palette, which keeps its differences for colour-blind readers.
-TASK_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#5F6B73")
+TASK_COLOURS = SERIES
 
 DASHES: Mapping[str, str] = {"stl": "dot", "mtl": "dash", "mrn": "solid"}
 PARADIGM_NAMES: Mapping[str, str] = {"stl": "STL", "mtl": "MTL", "mrn": "MRN"}
@@ -77,10 +78,12 @@ RAMP = (
 )
 
 
-def colours(tasks: Iterable[str]) -> dict[str, str]:
-    """Each task's colour, in the order given; beyond the palette, grey."""
-    last = len(TASK_COLOURS) - 1
-    return {task: TASK_COLOURS[min(index, last)] for index, task in enumerate(tasks)}
+def colours(tasks: Iterable[str], given: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Each task's colour: the one given, else the first that none of these tasks has; then they repeat."""
+    by_task = {task: (given or {}).get(task) for task in tasks}
+    free = [colour for colour in TASK_COLOURS if colour not in by_task.values()]
+    following = itertools.chain(free, itertools.cycle(TASK_COLOURS))
+    return {task: colour or next(following) for task, colour in by_task.items()}
 
 
 def ramp(index: int) -> str:

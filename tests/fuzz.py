@@ -295,7 +295,7 @@ def make_template(folder: Path) -> None:
     shutil.copytree(folder / "home" / "toy", folder / "toy")
     shutil.copytree(folder / "home" / "encoder", folder / "encoder")
     shutil.copy(folder / "toy" / "test.conll", folder / "toy.conll")
-    packed = (ROOT / "docs/studies/records/task-embeddings.csv.gz").read_bytes()
+    packed = (ROOT / "core/studies/data/task-embeddings.csv.gz").read_bytes()
     record = gzip.decompress(packed).decode()
     head, first = record.splitlines()[:2]
     contents = {

@@ -79,6 +79,7 @@ class RunConfig(_Fields):
     Frozen; JSON in (`from_json`) and out (`to_json`).
     """
 
+    __slots__ = ("_hash",)
     model_config = MODEL_CONFIG
 
     @field_validator("columns", "tasks", "task_order", "task_weights", "learn", mode="before")
@@ -284,6 +285,14 @@ class RunConfig(_Fields):
             values.pop("batch_size")
         return type(self).build(**values)
 
+    def __hash__(self) -> int:
+        # Studies look thousands of runs up again and again. A copy has no slot filled, so it hashes anew.
+        known: int | None = getattr(self, "_hash", None)
+        if known is None:
+            known = hash(tuple(self.__dict__.values()))
+            object.__setattr__(self, "_hash", known)
+        return known
+
     @property
     def top_layer_count(self) -> int:
         """How many of the encoder's last layers are trained over cached states; 0 unless `top:K`."""
@@ -337,9 +346,9 @@ def fill(values: Mapping[str, Any]) -> dict[str, Any]:
     filled = dict(values)
     context = {name: filled.get(name, RunConfig.model_fields[name].default) for name in CONTEXT_FIELDS}
     context |= {name: filled.get(name) for name in _ALSO_READ}
-    for name, rule in FIELD_RULES.items():
+    for name, rule in _CONDITIONAL_RULES.items():
         applies, is_set = rule.when(context), filled.get(name) is not None
-        if applies and not is_set and rule.is_conditional:
+        if applies and not is_set:
             filled[name] = rule.default_of(context)
             if name in context:
                 context[name] = filled[name]
@@ -360,6 +369,7 @@ def default_value(config: RunConfig, name: str) -> Any:
     return rule.default_of(values) if rule.when(values) else None
 
 
+@lru_cache
 def applicable_fields(
     paradigm: str, encoder: str, encoder_training: str, prior: str | None = None
 ) -> frozenset[str]:
@@ -378,12 +388,7 @@ def has_field(config: RunConfig, field: str) -> bool:
     """Whether this run has the field (by its public name): it is set, or None has a meaning."""
     if field == "columns":  # unset where the corpus knows them, which says the same
         return config.columns is not None
-    return field in _applicable(tuple(getattr(config, name) for name in CONTEXT_FIELDS))
-
-
-@lru_cache
-def _applicable(context: tuple[Any, ...]) -> frozenset[str]:
-    return applicable_fields(*context)
+    return field in applicable_fields(*(getattr(config, name) for name in CONTEXT_FIELDS))
 
 
 FIELD_RULES: Mapping[str, FieldRule] = {
@@ -391,6 +396,7 @@ FIELD_RULES: Mapping[str, FieldRule] = {
     for name, info in RunConfig.model_fields.items()
 }
 """By the names in Python, in the order of the fields."""
+_CONDITIONAL_RULES = {name: rule for name, rule in FIELD_RULES.items() if rule.is_conditional}
 
 FIELD_HELP: dict[str, FieldHelp] = {
     name: help_of(name, schema)

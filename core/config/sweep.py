@@ -90,7 +90,7 @@ def with_seeds(run: RunConfig, seeds: Sequence[int]) -> list[RunConfig]:
     # Seeds between two that are possible are possible, and a copy takes a twentieth of a check.
     for seed in (min(seeds), max(seeds)):
         _check_seed(seed)
-    return [run.model_copy(update={"seed": seed}) for seed in seeds]
+    return [run if seed == run.seed else run.model_copy(update={"seed": seed}) for seed in seeds]
 
 
 @lru_cache
@@ -110,7 +110,9 @@ def check_number(runs: int, lists: Mapping[str, Sequence[Any]]) -> None:
 
 def _applicable(values: Mapping[str, Any]) -> frozenset[str]:
     defaults = RunConfig.model_fields
-    return applicable_fields(*(values.get(name, defaults[name].default) for name in CONTEXT_FIELDS))
+    context = [values.get(name, defaults[name].default) for name in CONTEXT_FIELDS]
+    # As text: a value of another type, which RunConfig refuses, may have no hash.
+    return applicable_fields(*(None if value is None else str(value) for value in context))
 
 
 def _per_task(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

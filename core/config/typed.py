@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from core.config import RunConfig
+from core.config import FIELD_HELP, RunConfig
 from core.config.fields import attribute_name, comma_list
 from core.errors import FIELD, ConfigError
 from core.plain_text import shortened
@@ -58,6 +58,12 @@ def real_number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def _share(text: str) -> float | None:
+    """The number of a share, `0.05` or `5%`; None where it is none."""
+    number = real_number(text.removesuffix("%").rstrip())
+    return number / 100 if number is not None and text.endswith("%") else number
+
+
 def is_whole(field: str) -> bool:
     """Whether the field holds a whole number."""
     return "int" in str(RunConfig.model_fields[attribute_name(field)].annotation)
@@ -74,6 +80,8 @@ def numbers(text: str, field: str) -> list[float]:
     Raises ConfigError for that field, naming what is not a number.
     """
     read, kind = (whole_number, "a whole number") if is_whole(field) else (real_number, "a number")
+    if FIELD_HELP[field].unit == "share":
+        read, kind = _share, "a share such as 0.05 or 5%"
     values: dict[float, None] = {}
     for part in _parts(text, field):
         if (value := read(part)) is None:

@@ -14,7 +14,7 @@ from core.corpora.types import Corpus, Scheme, Sentence, Split, Task
 from core.errors import CorpusError
 from core.tasks import KINDS, score_task
 from core.tasks.schemes import OddLabel, inside, read_column
-from core.wording import first_of, plural
+from core.wording import all_of, first_of
 
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 
@@ -136,11 +136,9 @@ def findings(corpus: Corpus) -> tuple[str, ...]:
                 f"{task.name} has one label ({task.labels[0]}): there is nothing to tell apart, and its "
                 "accuracy is 100% by construction."
             )
-        for split, labels in task.unseen.items():
-            notes.append(
-                f"{task.name}: the {split} split has {plural(len(labels), 'label')} that training never "
-                f"shows ({first_of(labels)}): none is learned."
-            )
+        if task.unseen:
+            where = all_of([f"{first_of(labels)} in {split}" for split, labels in task.unseen.items()])
+            notes.append(f"{task.name}: training never shows {where}. The model cannot predict them.")
         notes += [undefined_note(task.name, split, why) for split, why in _undefined(corpus, task).items()]
         counts = {split: number for split, number in task.illegal.items() if number}
         if counts:

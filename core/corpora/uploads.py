@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from core.corpora.folder import READ_ENDINGS, find_splits, read_splits, split_of, splits_of
@@ -55,10 +56,13 @@ def delete_upload(path: Path) -> None:
     shutil.rmtree(path)
 
 
-def save_upload(files: Mapping[str, bytes], name: str) -> Path:
+def save_upload(
+    files: Mapping[str, bytes], name: str, splits_by_file: Mapping[str, Split] = MappingProxyType({})
+) -> Path:
     """Stores the split files (file name → content) and returns the corpus folder.
 
-    `name` is what the researcher calls the corpus. Raises CorpusError, and keeps nothing, where a file's name
+    `name` is what the researcher calls the corpus, `splits_by_file` has the splits of files whose names tell
+    none. Raises CorpusError, and keeps nothing, where a file's name
     tells no split, two tell the same, splits are missing, there is too much of it, or a file cannot be read.
     """
     megabytes = sum(map(len, files.values())) / 1e6
@@ -67,11 +71,14 @@ def save_upload(files: Mapping[str, bytes], name: str) -> Path:
             f"The upload holds {megabytes:,.0f} MB and the most is {MOST_MEGABYTES} MB; "
             "put the files in a folder on the machine and name that instead."
         )
-    given = [GivenFile(re.split(r"[/\\]", file_name)[-1], content) for file_name, content in files.items()]
+    given = []
+    for path, content in files.items():
+        split = splits_by_file.get(path)
+        given.append(GivenFile(f"{split}{_ending(path)}" if split else re.split(r"[/\\]", path)[-1], content))
     for file in given:
         if split_of(file.name) is None:
             raise CorpusError(
-                f"'{file.name}' does not tell its split; name the files train, dev and test with an ending "
+                f"Cannot tell whether '{file.name}' is train, dev or test; name the files so, with an ending "
                 "such as .conll, .conllu or .csv."
             )
     by_name = {file.name: file for file in given}

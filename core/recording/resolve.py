@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from core.config import RunConfig
 from core.corpora.loading import pinned_name
@@ -14,12 +15,13 @@ from core.registry import ENCODERS, parse_alignment
 from core.store import RunState, Store
 
 
-def with_absolute_paths(config: RunConfig) -> RunConfig:
+def with_absolute_paths(config: RunConfig, pinned: Callable[[str], str] = pinned_name) -> RunConfig:
     """The same run with absolute paths, as it is stored, since a worker starts in another folder.
 
-    A mapping becomes the copy that the laboratory keeps, since the file may change later.
+    A mapping becomes the copy that the laboratory keeps, since the file may change later. `pinned` may
+    remember the names of corpora that it has resolved.
     """
-    changes = {"corpus": pinned_name(config.corpus)}
+    changes = {"corpus": pinned(config.corpus)}
     transformer = config.transformer or ""
     folder = os.path.expanduser(transformer)
     # Known names win, as when located. `isdir` raises nothing, whatever a name holds.

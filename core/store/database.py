@@ -17,7 +17,7 @@ from sqlalchemy.dialects import sqlite
 from core.errors import NotOwner, RunNotFound, StoreError, StoreReplaced
 from core.store.engine import shown, store_file, translated_errors
 from core.store.records import Owner, RunState
-from core.store.schema import events, runs
+from core.store.schema import IS_KEPT, events, runs
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
@@ -138,7 +138,7 @@ class Database:
         if not 0 <= run_id <= _LARGEST_ID:
             raise RunNotFound(run_id)
         owned = (runs.c.owner_host, runs.c.owner_pid, runs.c.owner_started, runs.c.owner_boot)
-        statement = select(runs.c.state, *owned).where(runs.c.id == run_id)
+        statement = select(runs.c.state, *owned).where(runs.c.id == run_id, IS_KEPT)
         if connection.get_execution_options().get("write"):
             statement = statement.with_for_update(key_share=True)
         row = connection.execute(statement).one_or_none()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -12,6 +14,7 @@ from sqlalchemy import (
     Connection,
     Row,
     Select,
+    and_,
     bindparam,
     delete,
     exists,
@@ -25,16 +28,17 @@ from core.paths import log_path
 from core.store.database import Database
 from core.store.records import Machine, Owner, Run, RunState
 from core.store.runs import datetime_of, run_of
-from core.store.schema import runs, settings
+from core.store.schema import IS_KEPT, runs, settings
 
 _PAUSED = "queue paused"
 _DRAINED = "drained machine "
 _SCHEDULER = "scheduler "
+_PLACES = "places of tasks"
 _SLOTS = "slots "
 _NOW = "now"
 # As that of migrations: any number that no other program on the same database would use.
 _LOCK = 0x4D524E51  # "MRNQ"
-_IS_QUEUED = runs.c.state == RunState.QUEUED.value
+_IS_QUEUED = and_(runs.c.state == RunState.QUEUED.value, IS_KEPT)
 _TRAINED = (RunState.RUNNING.value, RunState.CANCELLING.value)
 _CLAIM_ORDER = (runs.c.priority.desc(), runs.c.id)
 # Built once, as it is long; the other columns that it sets come with its parameters.
@@ -47,7 +51,7 @@ _TAKE = (
 
 
 class Queue(Database):
-    """Claims, priorities, pauses and drained machines; and counts of waiting and active runs."""
+    """Claims, priorities, counts of runs, and what holds for the whole store: pauses, places of tasks."""
 
     @contextmanager
     def queueing_alone(self) -> Iterator[None]:
@@ -252,6 +256,23 @@ class Queue(Database):
             if name.startswith(prefix)
         }
 
+    def task_places(self, corpora: Iterable[Sequence[str]]) -> dict[str, int]:
+        """The place of each task in the order of colours; one that was given once is kept.
+
+        A task of one of these corpora that has none takes the first that no task of its corpus has.
+        """
+        with self.transaction(write=False) as connection:
+            kept = connection.scalar(select(settings.c.value).where(settings.c.name == _PLACES))
+        places: dict[str, int] = json.loads(kept or "{}")
+        count = len(places)
+        for tasks in corpora:
+            taken = {places[task] for task in tasks if task in places}
+            free = (place for place in itertools.count() if place not in taken)
+            places |= {task: next(free) for task in tasks if task not in places}
+        if len(places) > count:
+            self._set(_PLACES, json.dumps(places))
+        return places
+
     def machines(self) -> list[Machine]:
         """The machines that train now, by name."""
         columns = (func.count(), func.min(runs.c.started_at), func.max(runs.c.heartbeat_at))
@@ -265,7 +286,7 @@ class Queue(Database):
 
     def launched(self, name: str, states: Collection[RunState]) -> list[int]:
         """The ids of the runs in these states that were launched together under that name, in order."""
-        statement = select(runs.c.id).where(runs.c.sweep == name, runs.c.archived_at.is_(None))
+        statement = select(runs.c.id).where(runs.c.sweep == name, runs.c.archived_at.is_(None), IS_KEPT)
         statement = statement.where(runs.c.state.in_([state.value for state in states])).order_by(runs.c.id)
         with self.transaction(write=False) as connection:
             return list(connection.scalars(statement))

@@ -37,13 +37,14 @@ from core.plain_text import shortened
 from core.records import RunFacts
 from core.store.database import Database, in_chunks
 from core.store.records import ENDED, Conditions, ErrorInfo, Owner, Run, RunEvent, RunState
-from core.store.schema import events, facts, runs
+from core.store.schema import DELETED, IS_KEPT, events, facts, runs, settings
 from core.tasks import KINDS
 
 _NO_FACTS: Mapping[str, Any] = {}
 _LARGEST_SEED = 2**31 - 1
 _LONGEST_KEYWORD = 50
 _COLUMNS = tuple(runs.c.keys())
+_IS_DELETABLE = runs.c.state.in_([state.value for state in (*ENDED, RunState.QUEUED)])
 _CONDITIONS = ("text_hash", "precision", "alignment")  # the facts, in the order of `Conditions`
 
 
@@ -222,19 +223,52 @@ class Runs(Database):
     def counts(self) -> dict[RunState, int]:
         """How many runs are in each state, archived ones too; every state is a key."""
         with self.transaction(write=False) as connection:
-            rows = connection.execute(select(runs.c.state, func.count()).group_by(runs.c.state))
+            counted = select(runs.c.state, func.count()).where(IS_KEPT).group_by(runs.c.state)
+            rows = connection.execute(counted)
             return dict.fromkeys(RunState, 0) | {RunState(state): count for state, count in rows}
 
+    def mark_deleted(self, ids: Collection[int]) -> None:
+        """Lets no query find these runs, all or none, until `undelete`; `delete_runs` removes their rows.
+
+        Raises IllegalMove where one is being trained.
+        """
+        now = self.now()
+        with self.transaction() as connection:
+            for chunk in self.locked_chunks(connection, ids):
+                self._refuse_left(connection, "delete", runs.c.id.in_(chunk), ~_IS_DELETABLE)
+                names = [f"{DELETED}{run_id}" for run_id in chunk]
+                rows = [{"name": name, "value": "", "changed_at": now} for name in names]
+                self.insert(connection, settings, rows)
+
+    def undelete(self, ids: Collection[int]) -> set[int]:
+        """Lets queries find runs again that were marked as deleted; returns their ids."""
+        back: set[str] = set()
+        with self.transaction() as connection:
+            for chunk in in_chunks(ids):
+                was_deleted = settings.c.name.in_([f"{DELETED}{run_id}" for run_id in chunk])
+                back.update(
+                    connection.scalars(delete(settings).where(was_deleted).returning(settings.c.name))
+                )
+        return {int(name.removeprefix(DELETED)) for name in back}
+
+    def marked_deleted(self, until: float) -> list[int]:
+        """The ids of the runs that were marked as deleted until then, in seconds since 1970."""
+        statement = select(settings.c.name).where(settings.c.name.startswith(DELETED))
+        with self.transaction(write=False) as connection:
+            names = connection.scalars(statement.where(settings.c.changed_at <= until))
+            return sorted(int(name.removeprefix(DELETED)) for name in names)
+
     def delete_runs(self, ids: Collection[int]) -> None:
-        """Deletes runs with all that was recorded of them, all or none.
+        """Removes the rows of runs and all that was recorded of them, all or none.
 
         Raises IllegalMove where one is being trained. Checkpoints and logs are the caller's to remove.
         """
-        deletable = [state.value for state in (*ENDED, RunState.QUEUED)]
         with self.transaction() as connection:
             for chunk in self.locked_chunks(connection, ids):
-                connection.execute(delete(runs).where(runs.c.id.in_(chunk), runs.c.state.in_(deletable)))
+                connection.execute(delete(runs).where(runs.c.id.in_(chunk), _IS_DELETABLE))
                 self._refuse_left(connection, "delete", runs.c.id.in_(chunk))
+                names = [f"{DELETED}{run_id}" for run_id in chunk]
+                connection.execute(delete(settings).where(settings.c.name.in_(names)))
 
     @staticmethod
     def _refuse_left(connection: Connection, act: str, *conditions: Any) -> None:
@@ -309,7 +343,7 @@ class Runs(Database):
 
 def _heads(states: Collection[RunState] | None) -> Any:
     """Selects id and revision of runs, newest first."""
-    heads = select(runs.c.id, runs.c.revision).order_by(runs.c.id.desc())
+    heads = select(runs.c.id, runs.c.revision).where(IS_KEPT).order_by(runs.c.id.desc())
     return heads if states is None else heads.where(runs.c.state.in_([state.value for state in states]))
 
 

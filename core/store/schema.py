@@ -24,6 +24,9 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    cast,
+    func,
+    select,
 )
 
 from core.store.records import RunState
@@ -198,7 +201,8 @@ versions = Table(
     PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
 )
 
-# What holds for the whole laboratory: whether the queue is paused, which machines are drained.
+# What holds for the whole laboratory: whether the queue is paused, which machines are drained, and which runs
+# were deleted but are kept for a while.
 settings = Table(
     "settings",
     metadata,
@@ -206,6 +210,15 @@ settings = Table(
     Column("value", Text, nullable=False),
     Column("changed_at", Double, nullable=False),
 )
+
+DELETED = "deleted run "
+"""The setting of a deleted run begins so; the run's id follows."""
+IS_KEPT = runs.c.id.not_in(
+    select(cast(func.substr(settings.c.name, len(DELETED) + 1), Integer)).where(
+        settings.c.name.startswith(DELETED)
+    )
+)
+"""Whether a run was not deleted: no query finds deleted ones, though their rows are kept for a while."""
 
 events = Table(
     "events",

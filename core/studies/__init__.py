@@ -16,9 +16,9 @@ from core.studies import (
     tea,
     transfer,
 )
-from core.studies.study import Method, Paper, Sample, Setting, Study
+from core.studies.study import Method, Paper, Setting, Study
 
-__all__ = ["STUDIES", "Method", "Paper", "Sample", "Setting", "Study", "load_study", "may_change_encoder"]
+__all__ = ["STUDIES", "Method", "Paper", "Setting", "Study", "load_study", "may_change_encoder"]
 
 STUDIES: dict[str, Study] = {
     "priors": priors.STUDY,

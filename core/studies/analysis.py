@@ -117,15 +117,20 @@ def analyse(
     The p-values of differences on a target are corrected over the methods.
     """
     outcomes = {name: _outcome(setting_runs, name, dev, test, failed) for name in setting_runs.candidates}
-    reference = setting_runs.study.reference
-    bases = {name: method.base for name, method in setting_runs.methods.items() if method.base}
+    return with_differences(setting_runs.study, setting_runs.setting, outcomes)
+
+
+def with_differences(study: Study, setting: Setting, outcomes: dict[str, Outcome]) -> Result:
+    """The result of a setting with these outcomes of its methods, to which the differences are added."""
+    reference = study.reference
+    bases = {name: outcome.method.base for name, outcome in outcomes.items() if outcome.method.base}
     others = {name: reference for name in outcomes if name != reference}
-    for target in (*setting_runs.setting.targets, MEAN, RARE):
+    for target in (*setting.targets, MEAN, RARE):
         for name, difference in _differences(outcomes, others, target).items():
             outcomes[name].differences[target] = difference
         for name, difference in _differences(outcomes, bases, target).items():
             outcomes[name].from_base[target] = difference
-    return Result(setting_runs.setting, reference, tuple(outcomes.values()))
+    return Result(setting, reference, tuple(outcomes.values()))
 
 
 def _differences(
@@ -215,7 +220,7 @@ def _by_seed(
 ) -> dict[str, dict[int, float]]:
     """Per target, and for their mean, the score of each seed; the mean where a seed has all targets."""
     by_target: dict[str, dict[int, float]] = {}
-    for seed, runs in runs_by_seed.items():
+    for seed, runs in runs_by_seed.items() if scores else ():
         scored = {task: score for run in runs for task, score in scores.get(run, {}).items()}
         known = {target: scored[target] for target in targets if target in scored}
         if len(known) == len(targets):
@@ -245,7 +250,7 @@ class TableView:
         counts = Counter(outcome.verdict(task) for outcome in self.rows.values() for task in self.tasks)
         compared = counts[WITHIN] + counts[ABOVE] + counts[BELOW]
         if not compared:
-            return "No figure of ours stands beside a published one yet."
+            return "No run of yours matches a published row yet."
         return (
             f"Figures beside a published one: {compared}. Within its standard deviation: {counts[WITHIN]}, "
             f"above: {counts[ABOVE]}, below: {counts[BELOW]}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED, Comparison
@@ -29,6 +30,17 @@ def answer(result: Result) -> str:
     seeds = f"{plural(most, 'seed')}." if least == most else f"{least} to {plural(most, 'seed')}."
     sentences = [f"Against {base}, {_verdicts(differences)}." for base, differences in compared.items()]
     return " ".join([*sentences, "One seed each, so no interval." if most == 1 else seeds])
+
+
+def verdict_counts(result: Result) -> str:
+    """How many methods have each verdict in the mean over tasks: `Against MTL: 5 higher, 1 undecided.`"""
+    differences = [outcome.differences[MEAN] for outcome in result.outcomes if MEAN in outcome.differences]
+    reference = result.outcome(result.reference).method.title
+    if not differences:
+        return f"No method can be compared with {reference} yet."
+    counts = Counter(difference.verdict for difference in differences)
+    words = [f"{counts[word]} {word}" for word in (HIGHER, LOWER, NEGLIGIBLE, UNDECIDED) if counts[word]]
+    return f"Against {reference}: {', '.join(words)}."
 
 
 def _verdicts(differences: Mapping[str, Comparison]) -> str:

@@ -16,7 +16,7 @@ from core.corpora.catalogue import CATALOGUE
 from core.errors import ConfigError
 from core.registry import BILSTM_SUFFIX, FROZEN, FULL, base_name, has_bilstm
 from core.studies.published import CITATION, TABLES, WITHIN, PaperTable
-from core.studies.study import Candidates, Method, Paper, Sample, Setting, Study, mrn_candidates
+from core.studies.study import Candidates, Method, Paper, Setting, Study, mrn_candidates
 
 _MODELS = {"bert-base-cased": "BERT", "roberta-base": "RoBERTa"}
 _TITLES = {"conll2003": "CoNLL-2003", "conll2000": "CoNLL-2000", "both-pos": "POS of both corpora"}
@@ -110,22 +110,8 @@ def over(encoder: str | None = None, encoder_training: str = FULL) -> Study:
         },
         protocol=_PROTOCOL,
         over=over,
-        sample=_sample(),
         small={"setting": "table1", "encoder": "minilm", "encoder_training": "frozen"},
     )
-
-
-def _sample() -> Sample:
-    """The differences that the prior adds in tables 1 and 2."""
-    rows: dict[str, dict[str, tuple[float, None, None, str]]] = {}
-    for table in TABLES:
-        means = {(cell.encoder, cell.paradigm, cell.task): cell.mean for cell in table.cells()}
-        for encoder, model in _MODELS.items() if table.number < 3 else ():
-            rows[f"Table {table.number}, {model}"] = {
-                task: (means[encoder, "mrn", task] - means[encoder, "mtl", task], None, None, "")
-                for task in table.tasks
-            }
-    return Sample("As published: what the prior of MRN adds to MTL, without a test.", "MTL", rows)
 
 
 def _setting(table: PaperTable, encoder: str, encoder_training: str, suffix: str, reading: str) -> Setting:

@@ -16,11 +16,9 @@ from typing import Any
 from core.corpora.derived import derivation
 from core.corpora.derived.recipes import Apart
 from core.corpora.derived.simulated import Simulated
-from core.evaluation.comparison import HIGHER
 from core.studies.study import (
     Candidates,
     Method,
-    Sample,
     Setting,
     Study,
     beside_simulated,
@@ -273,16 +271,5 @@ STUDY = Study(
     _SETTINGS,
     _METHODS,
     "mtl",
-    sample=Sample(
-        "Measured on 2026-11-23 (docs/studies/priors.md): NER on 500 words beside five simulated tasks, some "
-        "related to it (α = 0.95), some hardly (0.3). MRN learns which are, pooling cannot.",
-        "MTL",
-        {
-            "Pooled": {"ner": (6.81, 4.18, 9.44, HIGHER)},
-            "Pooled, weighted by α": {"ner": (11.86, 9.09, 14.64, HIGHER)},
-            "Fixed task correlation": {"ner": (12.81, 9.57, 16.05, HIGHER)},
-            "Relational, tasks": {"ner": (15.18, 8.63, 21.73, HIGHER)},
-        },
-    ),
     small={"setting": "both-pos-300"},
 )

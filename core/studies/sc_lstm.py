@@ -12,10 +12,8 @@ from dataclasses import replace
 from itertools import combinations, permutations, product
 from typing import Any
 
-from core.evaluation.comparison import HIGHER, LOWER, UNDECIDED
-from core.studies.analysis import MEAN
 from core.studies.published import LU_CITATION, LU_TABLE_3, LU_TABLES_4_TO_6, Reported
-from core.studies.study import Candidates, Method, Paper, Sample, Setting, Study, one_rate
+from core.studies.study import Candidates, Method, Paper, Setting, Study, one_rate
 
 POS, CHUNKS, NER = "upos", "chunk@conll2000", "ner"
 _TASKS = {POS: "POS", CHUNKS: "chunks", NER: "NER"}
@@ -234,16 +232,6 @@ STUDY = Study(
         "grid search": _paper("All data, sizes chosen by dev, beside Table 3", LU_TABLE_3),
     },
     protocol=_PROTOCOL,
-    sample=Sample(
-        "Measured on 2026-11-22 (docs/studies/sc-lstm.md): POS, chunks and NER together, each on 10% of its "
-        "sentences. Sharing a whole stack loses, sharing a cell gains.",
-        "STL",
-        {
-            "SC-LSTM": {MEAN: (0.86, 0.54, 1.18, HIGHER)},
-            "LSTM-d": {MEAN: (-0.30, -0.71, 0.11, UNDECIDED)},
-            "LSTM-s": {MEAN: (-0.80, -1.23, -0.37, LOWER)},
-        },
-    ),
     by_task=True,
     by_epoch=True,
     small={"setting": "demo"},

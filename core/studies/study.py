@@ -133,19 +133,6 @@ class Paper:
 
 
 @dataclass(frozen=True)
-class Sample:
-    """The expected results of a study, before it is run here.
-
-    Differences in points from `reference`, by row and task, each with the ends of its 95% interval and its
-    verdict, where they are known.
-    """
-
-    words: str
-    reference: str
-    rows: Mapping[str, Mapping[str, tuple[float, float | None, float | None, str]]]
-
-
-@dataclass(frozen=True)
 class Study:
     """A sweep plus its analysis. Candidates are chosen with `search_seeds`; results rest on all `seeds`.
 
@@ -170,7 +157,6 @@ class Study:
     papers: Mapping[str, Paper] = field(default_factory=dict)
     protocol: str = ""
     over: Callable[[str | None, str], Study] | None = field(default=None, compare=False)
-    sample: Sample | None = None
     by_task: bool = False
     by_epoch: bool = False
     pairs: Mapping[str, str] = field(default_factory=dict)
@@ -202,6 +188,14 @@ class Study:
         """The setting's methods by name, in its order, with the candidates that they have for its tasks."""
         methods = {method.name: method for method in self.methods}
         return {name: methods[name].among(setting.base) for name in setting.methods}
+
+    def corpora(self) -> frozenset[str]:
+        """The names of the corpora that its runs may read."""
+        fields = [
+            *(values for each in self.settings for values in (each.base, each.search, each.added_to)),
+            *(values for method in self.methods for values in method.candidates),
+        ]
+        return frozenset(str(values["corpus"]) for values in fields if "corpus" in values)
 
     def parts(self) -> tuple[str, ...]:
         """The parts in the order of the settings."""
@@ -442,9 +436,9 @@ def remaining(
     plan: Sequence[StudyRun], dev: DevScores, failed: Collection[RunConfig]
 ) -> tuple[list[RunConfig], list[RunConfig]]:
     """The runs of a plan still to be made in the search and after it."""
-    search = _unknown(dict.fromkeys(each.config for each in plan if each.stage != "final"), dev, failed)
-    final = _unknown(dict.fromkeys(each.config for each in plan if each.stage == "final"), dev, failed)
-    return search, [run for run in final if run not in search]
+    first = dict.fromkeys(each.config for each in plan if each.stage != "final")
+    final = dict.fromkeys(each.config for each in plan if each.stage == "final" and each.config not in first)
+    return _unknown(first, dev, failed), _unknown(final, dev, failed)
 
 
 def _unknown(runs: Iterable[RunConfig], dev: DevScores, failed: Collection[RunConfig]) -> list[RunConfig]:

@@ -72,13 +72,6 @@ class Gains:
         amounts = {pair: gain.amount(relative=relative) for pair, gain in self.pairs.items()}
         return np.array([[amounts.get((main, aux), np.nan) for aux in self.tasks] for main in self.tasks])
 
-    def means(self, *, relative: bool = False) -> tuple[dict[str, float], dict[str, float]]:
-        """By task the mean of its gains from the others, and of the others' gains from it; NaN for none."""
-        import pandas as pd  # `mrnlab --help` does without
-
-        matrix = pd.DataFrame(self.matrix(relative=relative), self.tasks, self.tasks)
-        return dict(matrix.mean(axis=1)), dict(matrix.mean())
-
 
 def group_key(run: RunConfig) -> str | None:
     """The same text for STL and MTL runs that are alike in all but tasks and seed; None for other runs.
@@ -113,6 +106,16 @@ def measured_gains(
             else:
                 other = next(name for name in run.tasks if name != task)
                 beside.setdefault((task, other), {})[run.seed] = score
+    return gains_of(alone, beside, list(names))
+
+
+def gains_of(
+    alone: Mapping[str, Mapping[int, float]], beside: Mapping[Pair, Mapping[int, float]], order: Sequence[str]
+) -> Gains:
+    """The gains from the scores by seed of each task alone and of each main task beside an auxiliary one.
+
+    Tasks come in this order, which names them all.
+    """
     gains = {}
     for main, singles in alone.items():
         family = {pair: (scores, singles) for pair, scores in beside.items() if pair[0] == main}
@@ -128,7 +131,7 @@ def measured_gains(
     gains = {pair: gains[pair] for pair in beside if pair in gains}
     known = {task for pair in gains for task in pair} | alone.keys()
     return Gains(
-        tuple(task for task in names if task in known),
-        {task: summary(alone[task].values()) for task in names if task in alone},
+        tuple(task for task in order if task in known),
+        {task: summary(alone[task].values()) for task in order if task in alone},
         gains,
     )

@@ -432,8 +432,7 @@ def coefficients(
     return tuple(Coefficient(*row) for row in rows)
 
 
-_DATA = Path(__file__).parent / "data"
-_published = json.loads((_DATA / "published.json").read_text(encoding="utf-8"))
+_published = json.loads((Path(__file__).parent / "data" / "published.json").read_text(encoding="utf-8"))
 PUBLISHED: Mapping[str, Sequence[float]] = _published["accuracy and F1 of gain (Table 3)"]
 """The results by predictor of Bingel and Søgaard (2017): 90 pairs of 10 tasks.
 
@@ -442,9 +441,3 @@ mean of F1 over folds.
 """
 PUBLISHED_COEFFICIENTS: Mapping[str, float] = _published["coefficients of all features (Table 4)"]
 """Where their text has them. That of `main gradient_10` is as printed; by its place, 6e-3 is meant."""
-
-
-def packaged_study() -> Mapping[str, Any]:
-    """The pairs of the study `transfer`, part `scarce-minilm`, with gains, features and judgements."""
-    study: Mapping[str, Any] = json.loads((_DATA / "scarce-minilm.json").read_text(encoding="utf-8"))
-    return study

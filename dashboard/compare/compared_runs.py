@@ -16,6 +16,7 @@ import streamlit as st
 from core.config import RunConfig
 from core.corpora import prepare
 from core.corpora.types import Sentence
+from core.evaluation.against import ScoresAgainst, Series, number_series, scores_against
 from core.evaluation.mistakes import Labels
 from core.store.records import Run, RunState
 from core.tasks import TaskKind, kind_of
@@ -27,20 +28,24 @@ from dashboard.shared.newcomers import try_it
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import choice, choose, chosen, segments
 from dashboard.text import escape
-from jobs.reports.table import ResultTable, by_configuration, readable, settings, tabulate
+from jobs.reports.table import ResultTable, by_configuration, one_per_seed, readable, settings, tabulate
 
-_MOST_ROWS = 40
+_MOST_ROWS, _PAIR = 40, 2
 _NEWEST = 2000
 """Where nothing is chosen, the newest finished runs are compared, up to this number."""
 
 
 @dataclass(frozen=True)
 class ComparedRuns:
-    """The runs compared, all on the same data, with the name of the data and the split of the scores."""
+    """The runs compared, all on the same data, with the name of the data and the split of the scores.
+
+    `chosen` are the runs of the reader's choice on any data; `runs` without a choice.
+    """
 
     runs: list[Run]
     name: str
     split: str
+    chosen: list[Run]
 
 
 def pick_compared_runs() -> ComparedRuns | None:
@@ -85,7 +90,7 @@ def pick_compared_runs() -> ComparedRuns | None:
             st.button("All runs", type="tertiary", icon=":material/select_all:", on_click=choose, args=((),))
     if setting.note:
         st.caption(f":material/info: {escape(setting.note)}")
-    return ComparedRuns(compared, name, split)
+    return ComparedRuns(compared, name, split, runs if picked else compared)
 
 
 def _described(name: str, picked: Sequence[Run], on_data: Sequence[Run], older: int) -> str:
@@ -122,6 +127,21 @@ def table_of(compared: ComparedRuns, split: str, *, cost: bool = False) -> Resul
     scores = store.scores(ids, with_reports=False)
     order = resources.task_order()
     return tabulate(store.runs(ids) if cost else runs, scores, split, order, store.conditions(runs))
+
+
+def series_of(compared: ComparedRuns) -> list[Series]:
+    """The configurations of the chosen runs that differ in one number alone.
+
+    Without a choice, those with three values or more.
+    """
+    conditions = resources.store().conditions(compared.chosen)
+    least = _PAIR + (compared.chosen is compared.runs)
+    return [of for of in number_series(one_per_seed(compared.chosen, conditions)) if len(of.runs) >= least]
+
+
+def against(series: Series) -> ScoresAgainst:
+    """The scores of these configurations."""
+    return scores_against(series, resources.store().scores(series.run_ids, with_reports=False))
 
 
 def predictions_needed(differences: Iterable[Difference]) -> int:

@@ -10,14 +10,22 @@ from core.config import RunConfig
 from core.errors import MRNLabError
 from core.evaluation.costs import COST_NOTE
 from core.evaluation.statistics import NEGLIGIBLE_BELOW
-from core.figures import forest_chart
+from core.figures import Forest, against_chart, forest_chart
 from core.registry import ONE_STACK
 from core.store.records import ACTIVE
 from core.studies.published import CITATION
 from core.wording import duration, plural
-from dashboard.compare.compared_runs import ComparedRuns, predictions_needed, sentence_tests, table_of
+from dashboard.compare.compared_runs import (
+    ComparedRuns,
+    against,
+    predictions_needed,
+    sentence_tests,
+    series_of,
+    table_of,
+)
 from dashboard.compare.views import (
     DIFFERENCE_COLUMNS,
+    FEW_TASKS,
     Difference,
     Step,
     answers,
@@ -28,6 +36,7 @@ from dashboard.compare.views import (
     headline,
     listed_seeds,
     missing_seeds,
+    series_names,
     sharing,
     sharing_forest,
     with_sentences,
@@ -37,9 +46,10 @@ from dashboard.shared import actions, resources
 from dashboard.shared.downloads import copy_table, show_table
 from dashboard.shared.live import rerun_when
 from dashboard.shared.resources import task_colour, task_colours
-from dashboard.shared.selection import choice, choose, chosen, link_to_runs, switch
+from dashboard.shared.selection import choice, choose, chosen, link_to_runs, segments, switch
 from dashboard.shared.states import problem
 from dashboard.text import coloured, escape
+from dashboard.theme import ramp
 from jobs.queue.estimates import cost
 from jobs.queue.submit import same_runs
 from jobs.reports.naming import confounds
@@ -51,14 +61,18 @@ _MANY = 180
 _TALL = 12
 _OPEN = 6
 """So many differences at most are listed in numbers from the start."""
+_MOST_LINES = 6
+"""Up to so many tasks have their verdicts in lines under the headline."""
+_PAIR = 2
 _VERDICTS = f"""\
-- **Higher, lower**: the difference is more than chance (paired t-test over seeds, p < 0.05).
-- **Negligible**: it is smaller than {100 * NEGLIGIBLE_BELOW:.2f} points (two one-sided tests, p < 0.05).
-- **Undecided**: no clear difference. More seeds may decide it.
+- **Higher, lower**: a significant difference (paired t-test over seeds, p < 0.05).
+- **Negligible**: smaller than {100 * NEGLIGIBLE_BELOW:.2f} points (two one-sided tests, p < 0.05).
+- **Undecided**: neither. More seeds may decide it.
 
 Filled marks are decided, hollow ones undecided. Differences are points, paired by seed; in brackets is the
-95% interval of a difference by itself, by Student's t, which counts how few the seeds are. Verdicts and p are
-corrected for all pairs of rows on a task (Holm): an interval may exclude zero, the difference be undecided.
+95% interval of this difference alone (Student's t). Verdicts and p are
+corrected for all pairs of rows on a task (Holm). After correction a difference can be undecided although its
+interval excludes zero.
 """
 _UNTESTED = {
     "no predictions stored": "Without stored predictions of both there is no test over sentences.",
@@ -83,13 +97,21 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[str, str] | None
         st.info(text, icon=":material/info:")
         return None
     with st.container(border=True):
-        left, right = st.columns([11, 9], gap="large")
+        a, b = _pick_pair(table, *pair)
+        if a == b:
+            st.markdown("Choose two different configurations.")
+            return None
+        steps = sharing(table)
+        of_sharing = [step for step in steps if not step.asks_transformer]
+        shown = answers(table, a, b)
+        repeats = all({step.a.key, step.b.key} == {a, b} for step in of_sharing)
+        if repeats and len(shown) <= FEW_TASKS:
+            left, right = st.container(), None
+        else:
+            left, right = st.columns([11, 9], gap="large")
         with left:
-            a, b = _pick_pair(table, *pair)
-            if a == b:
-                st.markdown("Choose two different configurations.")
-                return None
-            _sentences(table, a, b)
+            _sentences(table.row(a), table.row(b), shown, several=len(table.blocks) > 1)
+            _sharing_notes(of_sharing)
             with st.container(horizontal=True, vertical_alignment="center"):
                 missing_seeds_button(table, compared, a, b)
                 text = "What the words mean"
@@ -97,13 +119,15 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[str, str] | None
                     st.markdown(_VERDICTS)
             if why := st.session_state.pop(_PROBLEM, ""):
                 problem(why)
-            steps = sharing(table)
             for step in steps:
                 if step.asks_transformer:
                     _transformer(step)
-        with right:
-            steps = [step for step in steps if not step.asks_transformer]
-            _what_sharing_did(table, steps, table.row(a), table.row(b))
+        if right is not None:
+            with right:
+                if repeats:
+                    _forest_chart(forest(shown, table, b), table, "compare_pair")
+                else:
+                    _what_sharing_did(table, of_sharing, table.row(a), table.row(b))
     return a, b
 
 
@@ -117,10 +141,8 @@ def _pick_pair(table: ResultTable, first: str, second: str) -> tuple[str, str]:
         return pick("Compare", "of", first), pick("with the baseline", "to", second)
 
 
-def _sentences(table: ResultTable, a: str, b: str) -> None:
-    row_a, row_b = table.row(a), table.row(b)
-    shown = answers(table, a, b)
-    over = f"Over {escape(row_a.block)}: " if row_a.block == row_b.block and len(table.blocks) > 1 else ""
+def _sentences(row_a: ResultRow, row_b: ResultRow, shown: Sequence[Difference], *, several: bool) -> None:
+    over = f"Over {escape(row_a.block)}: " if row_a.block == row_b.block and several else ""
     names = (row_a.label, row_b.label) if row_a.block == row_b.block else (row_a.name, row_b.name)
     st.markdown(f"**{over}{headline(*names, shown, escape)}**")
     with st.container(gap="xsmall"):
@@ -134,35 +156,43 @@ def _sentences(table: ResultTable, a: str, b: str) -> None:
 
 
 def _difference_lines(shown: Sequence[Difference]) -> None:
-    for delta in shown:
+    for delta in shown if len(shown) <= _MOST_LINES else ():
         st.markdown(f"{coloured(delta.task, task_colour(delta.task))}: {escape(delta.sentence)}")
 
 
 def _what_sharing_did(table: ResultTable, steps: Sequence[Step], row: ResultRow, baseline: ResultRow) -> None:
     """Draws all steps as a chart, and a sentence on each step of the row's encoder not given above."""
-    if not steps:
-        st.caption("What sharing did is shown here once there are runs of two paradigms with a common seed.")
-        return
     st.markdown("**What sharing did**")
     with st.container(gap="xsmall"):
         for step in steps:
             is_of_the_row = (step.a.block, step.a.config.encoder) == (row.block, row.config.encoder)
             if is_of_the_row and {step.a.key, step.b.key} != {row.key, baseline.key}:
                 st.markdown(headline(step.a.label, step.b.label, step.deltas, escape))
-    view = sharing_forest(steps, table.tasks)
-    chart(
-        forest_chart(view, task_colours()),
-        key="sharing",
-        revision=" ".join([*view.targets, *view.rows]),
-        still=True,
-        alt="Differences between paradigms and encoders per task with their 95% intervals",
-    )
+    _forest_chart(sharing_forest(steps, table.tasks), table, "sharing")
     confounded = ((step.title, escape(", ".join(step.confounds))) for step in steps)
-    notes = [f"{title} also differs in {others}." for title, others in confounded if others]
-    notes += [_OTHER_ENCODER] * any(step.other_encoder for step in steps)
+    if notes := [f"{title} also differs in {others}." for title, others in confounded if others]:
+        st.caption(" ".join(notes))
+
+
+def _sharing_notes(steps: Sequence[Step]) -> None:
+    """Draws what is to be known of the steps of sharing."""
+    notes = [_OTHER_ENCODER] * any(step.other_encoder for step in steps)
     notes += [_SHARES_NOTHING] * any(step.shares_nothing for step in steps)
     if notes:
         st.caption(" ".join(notes))
+
+
+def _forest_chart(view: Forest, table: ResultTable, key: str) -> None:
+    """Draws differences in the colours of the tasks, or where a row is a task in those of configurations."""
+    of_tasks = set(view.targets) <= set(table.tasks)
+    colours = task_colours() if of_tasks else {name: ramp(place) for place, name in enumerate(view.targets)}
+    chart(
+        forest_chart(view, {} if len(view.targets) == 1 and not of_tasks else colours),
+        key=key,
+        revision=" ".join([view.reference, *view.targets, *view.rows]),
+        still=True,
+        alt=f"Differences from {view.reference} on each task with their 95% intervals",
+    )
 
 
 def _transformer(step: Step) -> None:
@@ -275,6 +305,40 @@ def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
         )
 
 
+_LINES = {"mean": "Mean of tasks", "tasks": "Each task"}
+
+
+def draw_against(compared: ComparedRuns) -> None:
+    """Draws scores against a number in which configurations differ, where some differ in one alone."""
+    found = series_of(compared)
+    if not found:
+        return
+    named = dict(zip(series_names(found), found, strict=True))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        name = next(iter(named))
+        st.subheader(f"Score against{f' {escape(name)}' * (len(named) == 1)}", anchor=False, width="content")
+        if len(named) > 1:
+            name = choice("Setting", named, key="against", label_visibility="collapsed", width=320)
+        series = named[name]
+        view = against(series)
+        lines = "tasks" if len(view.tasks) == 1 else segments("Lines", _LINES, key="lines")
+    chart(
+        against_chart(view, task_colours(), of_tasks=lines == "tasks"),
+        key="compare_against",
+        revision=f"{name} {lines} {list(series.runs)}",
+        still=True,
+        alt=f"Dev and test scores against {series.title} with their 95% intervals",
+    )
+    best = view.dev_choice
+    marked = (
+        "" if best is None else f" Dashed line: the highest mean dev score, at {series.value_text(best)}."
+    )
+    st.caption(
+        f"Means over seeds with 95% intervals (Student's t).{marked} Whether values differ is decided under "
+        "*Differences*."
+    )
+
+
 def difference_view(
     table: ResultTable, compared: ComparedRuns, shown: list[Difference], baseline: str
 ) -> None:
@@ -282,16 +346,12 @@ def difference_view(
     if not shown:
         st.caption(f"No other configuration shares a task with {escape(table.row(baseline).name)}.")
         return
-    view = forest(shown, table, baseline)
-    with st.container(height=640 if len(view.rows) > _TALL else "content", border=False):
-        chart(
-            forest_chart(view, task_colours()),
-            key="compare_forest",
-            revision=" ".join([view.reference, *view.rows]),
-            still=True,
-            alt=f"Differences from {view.reference} with their 95% intervals",
-        )
-    with st.expander("In numbers, with both tests", expanded=len(shown) <= _OPEN):
+    is_drawn = len(table.rows) == _PAIR and len(shown) > FEW_TASKS  # beside the headline
+    if not is_drawn:
+        view = forest(shown, table, baseline)
+        with st.container(height=640 if len(view.rows) > _TALL else "content", border=False):
+            _forest_chart(view, table, "compare_forest")
+    with st.expander("In numbers, with both tests", expanded=is_drawn or len(shown) <= _OPEN):
         shown = _tested(shown, table, compared)
         sheet, with_remarks = (
             difference_sheet(shown, table, baseline, compared.name, remarks=asked) for asked in (False, True)

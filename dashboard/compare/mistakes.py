@@ -18,7 +18,7 @@ from core.store.records import Run
 from core.tasks import TaskKind
 from core.tasks.confusion import NOTHING
 from core.tasks.scores import percent_sign
-from core.wording import p_text, plural, unsigned_zero
+from core.wording import p_text, plural
 from dashboard.compare.charts import confusion_chart, deviation_chart, seeds_chart
 from dashboard.compare.compared_runs import ComparedRuns, examples, labels, task_kind
 from dashboard.compare.comparison import difference_view
@@ -49,6 +49,7 @@ from dashboard.shared import resources
 from dashboard.shared.downloads import csv_button, csv_file, data_table
 from dashboard.shared.selection import segments, switch
 from dashboard.text import escape, option
+from jobs.reports.parts import SIGNED, Form
 from jobs.reports.table import ResultRow, ResultTable
 
 _MOST_SENTENCES = 5
@@ -94,7 +95,7 @@ def _per_class(table: ResultTable, task: str, a: ResultRow, b: ResultRow) -> Non
     if frame.empty:
         numbers = task_kind(table, task).is_number
         st.caption(
-            "Numbers have no classes: *Mistakes* shows what is predicted against what is annotated."
+            "A task of numbers has no classes. *Mistakes* shows predicted against annotated numbers."
             if numbers
             else "No report by label is stored for these runs."
         )
@@ -113,21 +114,22 @@ def _per_class(table: ResultTable, task: str, a: ResultRow, b: ResultRow) -> Non
         "Annotated": st.column_config.ProgressColumn(
             format="%d", min_value=0, max_value=int(frame["Annotated"].max()), width=110
         ),
-        "Difference": number(format="%+.2f", help="F1, A − B, paired by seed."),
-        "Low": number(format="%+.2f", width=70, help="95% interval of the label's difference by itself."),
-        "High": number(format="%+.2f", width=70, help="95% interval of the label's difference by itself."),
-        "p": st.column_config.TextColumn(width=70, help="Corrected for all labels (Holm)."),
+        "Difference": number(help="F1, A − B, paired by seed."),
+        "Low": number(width=70, help="95% interval of this label's difference alone."),
+        "High": number(width=70, help="95% interval of this label's difference alone."),
+        "p": number("p, corrected", width=90, help="Corrected for all labels (Holm)."),
     }
     data_table(
-        shown.assign(p=[p_text(None if pd.isna(value) else value) for value in frame["p"]]),
+        shown,
+        forms={"Difference": SIGNED, "Low": SIGNED, "High": SIGNED, "p": p_text},
         most=14,
         tall=520,
         column_config=config,
         alt="F1 by label of both configurations, and their difference",
     )
     st.caption(
-        "Percent, means over seeds; the difference is that of F1, A − B. A click on *Annotated* brings the "
-        "rare labels to the top."
+        "Percent, means over seeds. Difference: F1, A − B, with its 95% interval; p is corrected for all "
+        "labels (Holm), the interval is not. Click *Annotated* to sort rare labels to the top."
     )
 
 
@@ -145,10 +147,13 @@ def _newest_pick(key: str, task: str, clicked: Any, selected: Any) -> Any:
     return pick if of_task == task else None
 
 
-def _selected_row(frame: pd.DataFrame, *, key: str, alt: str, columns: Mapping[str, Any]) -> int | None:
+def _selected_row(
+    frame: pd.DataFrame, forms: Mapping[str, Form], *, key: str, alt: str, columns: Mapping[str, Any]
+) -> int | None:
     """Draw a table of which a line can be selected; returns the place of that line."""
     event = data_table(
         frame,
+        forms=forms,
         key=key,
         most=_FEW_MISTAKES,
         tall=440,
@@ -233,17 +238,18 @@ def _mistake_table(counts: pd.DataFrame, a: str, b: str | None, kind: TaskKind) 
     frame = pd.DataFrame({"Mistake": [mistake_text(*pair) for pair in pairs], "A": listed["A"]})
     if b is not None:
         frame["B"] = listed["B"]
-        frame["A − B"] = [unsigned_zero(value, 1) for value in listed["A"] - listed["B"]]
+        frame["A − B"] = listed["A"] - listed["B"]
     number = st.column_config.NumberColumn
     selected = _selected_row(
         frame,
+        {"A − B": "+z.1f"},
         key="mistakes",
         alt="The most frequent mistakes, per seed",
         columns={
             "Mistake": st.column_config.TextColumn(width=140),
             "A": number(format="%.1f", width=50),
             "B": number(format="%.1f", width=50),
-            "A − B": number(format="%+.1f", width=60),
+            "A − B": number(width=60),
         },
     )
     second = f", B: {escape(b)}" if b else ""
@@ -403,12 +409,13 @@ def _number_table(
     number = st.column_config.NumberColumn
     selected = _selected_row(
         frame,
+        {"Annotated": "g", **dict.fromkeys(names, "z.2f")},
         key="number_misses",
         alt="The largest differences of predicted and annotated numbers",
         columns={
             "Text": st.column_config.TextColumn(width=200),
-            "Annotated": number(format="%g", width=80),
-            **{letter: number(format="%.2f", width=60) for letter in names},
+            "Annotated": number(width=80),
+            **{letter: number(width=60) for letter in names},
         },
     )
     known = [letter for letter in names if letter in frame]

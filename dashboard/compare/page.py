@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.compare.compared_runs import pick_compared_runs, table_of
-from dashboard.compare.comparison import answer, summary_table
+from dashboard.compare.comparison import answer, draw_against, summary_table
 from dashboard.compare.mistakes import closer_look
 from dashboard.compare.views import differences
 from dashboard.shared.states import empty, title
@@ -35,5 +35,6 @@ if not table.rows:
 
 pair = answer(table, compared)
 summary_table(table, compared)
+draw_against(compared)
 if pair is not None:
     closer_look(table, compared, differences(table, pair[1]), *pair)

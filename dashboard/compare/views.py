@@ -6,19 +6,20 @@ Tested over seeds (paired t-test), corrected for all rows on a task, and over se
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from core.config import RunConfig, shares_nothing
+from core.evaluation.against import Series
 from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED, Comparison
 from core.evaluation.statistics import Randomised, holm
 from core.figures import Forest, Mark
 from core.registry import ONE_STACK, reads_words
-from core.wording import all_of, signed_points
-from jobs.reports.naming import confounds
+from core.wording import all_of, signed_points, without_shared
+from jobs.reports.naming import confounds, fields_apart
 from jobs.reports.parts import Entry, Sheet, difference_entry, p_entry
 from jobs.reports.table import ResultRow, ResultTable
 
@@ -126,19 +127,51 @@ def differences(table: ResultTable, baseline: str) -> list[Difference]:
     return [delta for key in others for delta in answers(table, key, baseline)]
 
 
+FEW_TASKS = 4
+"""Up to so many tasks are named in a headline, and are marks of a configuration's row in a forest."""
+
+
 def headline(a: str, b: str, answers: Sequence[Difference], quoted: Callable[[str], str] = str) -> str:
-    """The verdicts in one sentence. `quoted` escapes names and tasks, which come from users."""
+    """The verdicts in one sentence: the tasks of each, of many tasks their number.
+    `quoted` escapes names and tasks, which come from users.
+    """
     if not answers:
         return f"{quoted(a)} and {quoted(b)} have no score on a common task."
     tasks: dict[str, list[str]] = defaultdict(list)
     for delta in answers:
         points = f" ({signed_points(delta.mean)})" if delta.verdict in (HIGHER, LOWER) else ""
         tasks[delta.verdict].append(quoted(delta.task) + points)
-    decided = [f"{word} than {quoted(b)} on {all_of(tasks[word])}" for word in (HIGHER, LOWER) if tasks[word]]
-    rest = [f"{word} on {all_of(tasks[word])}" for word in (NEGLIGIBLE, UNDECIDED) if tasks[word]]
+    verdicts = [word for word in (HIGHER, LOWER, NEGLIGIBLE, UNDECIDED) if word in tasks]
+    on = {word: all_of(of) for word, of in tasks.items()}
+    if len(answers) > FEW_TASKS:
+        on = {word: str(len(tasks[word])) for word in verdicts}
+        on[verdicts[0]] += f" of {len(answers)} tasks"
+    decided = [f"{word} than {quoted(b)} on {on[word]}" for word in (HIGHER, LOWER) if word in on]
+    rest = [f"{word} on {on[word]}" for word in (NEGLIGIBLE, UNDECIDED) if word in on]
     if not decided:
         return f"{quoted(a)} against {quoted(b)}: {'; '.join(rest)}."
     return f"{quoted(a)} scores {'; '.join([' and '.join(decided), *rest])}."
+
+
+def series_names(found: Sequence[Series]) -> list[str]:
+    """A distinct name of each: its setting, and where several have that the fields in which they differ."""
+    same: dict[str, list[RunConfig]] = defaultdict(list)
+    for series in found:
+        same[series.setting].append(series.config)
+    apart = {setting: list(fields_apart(configs)) for setting, configs in same.items()}
+    names = []
+    for series in found:
+        configs = same[series.setting]
+        place = configs.index(series.config)
+        differing = [
+            texts[place]
+            for field, texts in apart[series.setting]
+            if field not in ("paradigm", series.setting)
+        ]
+        more = [series.config.paradigm.upper(), *filter(None, differing)] if len(configs) > 1 else []
+        names.append(" · ".join([series.title, *more]))
+    taken = Counter(names)
+    return [name if taken[name] == 1 else f"{name} ({place})" for place, name in enumerate(names, 1)]
 
 
 _USUAL, _FEW = 5, 3
@@ -242,7 +275,7 @@ def sharing(table: ResultTable) -> list[Step]:
 
 
 def sharing_forest(steps: Sequence[Step], tasks: Sequence[str]) -> Forest:
-    """A row per step, named by its encoder where there are several, and a mark per task."""
+    """The steps, named by their encoders where there are several, and their differences on each task."""
     several = len({(step.a.block, step.a.config.encoder) for step in steps}) > 1
 
     def name(step: Step) -> str:
@@ -254,14 +287,25 @@ def sharing_forest(steps: Sequence[Step], tasks: Sequence[str]) -> Forest:
     return _forest({name(step): step.deltas for step in steps}, tasks, "the second of each pair")
 
 
-def _forest(rows: Mapping[str, Sequence[Difference]], tasks: Sequence[str], reference: str) -> Forest:
+def _forest(compared: Mapping[str, Sequence[Difference]], tasks: Sequence[str], reference: str) -> Forest:
+    """A row for each comparison and a mark for each task; of many tasks a row for each of them."""
+    with_score = {delta.task for deltas in compared.values() for delta in deltas}
+    shown = tuple(task for task in tasks if task in with_score)
+    names = tuple(compared)
+    of_configurations = len(shown) <= FEW_TASKS
     marks = tuple(
-        Mark.from_comparison(delta, row, delta.task, f"{name}, {delta.task}: {delta.sentence}")
-        for row, (name, deltas) in enumerate(rows.items())
+        Mark.from_comparison(
+            delta,
+            row if of_configurations else shown.index(delta.task),
+            delta.task if of_configurations else name,
+            f"{name}, {delta.task}: {delta.sentence}",
+        )
+        for row, (name, deltas) in enumerate(compared.items())
         for delta in deltas
     )
-    shown = {mark.target for mark in marks}
-    return Forest(tuple(rows), tuple(task for task in tasks if task in shown), reference, marks)
+    short = tuple(without_shared(shown).values())
+    rows, targets = (names, shown) if of_configurations else (short, names)
+    return Forest(rows, targets, reference, marks)
 
 
 # Tests over sentences, the forest, and the table to copy
@@ -289,7 +333,7 @@ def with_sentences(
 
 
 def forest(differences: Sequence[Difference], table: ResultTable, baseline: str) -> Forest:
-    """The differences as a forest: a row per configuration, a mark per task."""
+    """The differences of configurations on each task as a forest."""
     rows: dict[str, list[Difference]] = {}
     for delta in differences:
         rows.setdefault(delta.row.name, []).append(delta)

@@ -69,10 +69,43 @@ const PAPER = {
 }
 const AXES = ["xaxis", "yaxis"]
 const ZOOM_QUIET_MS = 300
+const NARROW_PX = 560
+const LETTER_PX = 6.4 // of an axis's title
+const TICK_PX = 12 // between two names of an axis
+
+// A title on as many lines as its axis needs.
+function wrapped(title, room) {
+  const lines = [""]
+  for (const word of title.split(" "))
+    if (lines.at(-1) && (lines.at(-1).length + word.length) * LETTER_PX > room) lines.push(word)
+    else lines.push(`${lines.pop()} ${word}`.trim())
+  return lines.join("<br>")
+}
+
+function fit(layout, { node, data }) {
+  const width = node.offsetWidth
+  if (!width) return
+  if (width < NARROW_PX) {
+    const ends = layout.annotations?.length
+    layout.annotations = layout.annotations?.filter(({ name }) => name !== "end")
+    if (ends !== layout.annotations?.length) layout.margin = { ...layout.margin, r: 8 }
+  }
+  const { l = 80, r = 80, t = 100, b = 80 } = layout.margin ?? {}
+  const room = { xaxis: width - l - r, yaxis: data.height - t - b }
+  for (const axis of AXES) {
+    const { title, ticktext, tickvals } = layout[axis] ?? {}
+    if (title?.text) title.text = wrapped(title.text, room[axis])
+    // Where names would overlap, some are left out.
+    const every = Math.ceil(((ticktext?.length ?? 0) * TICK_PX) / room[axis])
+    const kept = (_, place) => place % every === 0
+    if (every > 1) Object.assign(layout[axis], { ticktext: ticktext.filter(kept), tickvals: tickvals.filter(kept) })
+  }
+}
 
 function dressed(figure, styles, chart) {
   const layout = dress(figure.layout ?? {}, styles)
   Object.assign(layout, { uirevision: chart.data.revision, autosize: true, height: chart.data.height })
+  fit(layout, chart)
   for (const axis of AXES) {
     chart.ranges[axis] = layout[axis]?.range && [...layout[axis].range] // Plotly writes into its own
     if (chart.zoom[axis]) Object.assign(layout[axis], { range: chart.zoom[axis], autorange: false })

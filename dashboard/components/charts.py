@@ -33,8 +33,12 @@ def read_asset(name: str) -> str:
 
 
 def script(*names: str) -> str:
-    """The named scripts as one text, after the code that all components share."""
-    return "".join(map(read_asset, ("marks.js", *names)))
+    """The named scripts as one text, after the code that all components share.
+
+    Streamlit sends it with every update of every chart, so it has no indentation and no lines of comments.
+    """
+    lines = map(str.strip, "".join(map(read_asset, ("marks.js", *names))).splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 def plotly_url() -> str:

@@ -27,17 +27,14 @@ export default function ({ data, parentElement, setTriggerValue }) {
     buttons.set(at, button)
     return element("td", {}, button)
   }
-  const mean = (text) => element("td", { className: "mean", textContent: text })
-  const across = (name) => element("th", { scope: "col", title: name }, element("span", { textContent: name }))
+  const across = (name, short = name) => element("th", { scope: "col", title: name }, element("span", { textContent: short }))
   const head = element("tr", {}, element("th", { className: "corner", textContent: data.corner }),
-    ...data.rows.map(({ name }) => across(name)), ...(data.means ? [across("mean")] : []))
-  const rows = data.rows.map(({ name, colour, score, mean: gained }, row) =>
+    ...data.rows.map(({ name }, column) => across(name, data.short[column])))
+  const rows = data.rows.map(({ name, colour, score }, row) =>
     element("tr", {}, element("th", { scope: "row", title: name },
       element("div", { className: "head" }, element("i", { style: { background: colour } }),
-        element("span", { className: "name", textContent: name }), element("span", { className: "score", textContent: score }))),
-      ...data.cells[row].map((value, column) => cell(value, row, column)), ...(data.means ? [mean(gained)] : [])))
-  if (data.means)
-    rows.push(element("tr", {}, element("th", { scope: "row", className: "corner", textContent: "mean" }), ...data.means.map(mean)))
+        element("span", { className: "name", textContent: data.short[row] }), element("span", { className: "score", textContent: score }))),
+      ...data.cells[row].map((value, column) => cell(value, row, column))))
   const table = element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows))
   table.setAttribute("aria-label", data.alt)
   const legend = element("div", { className: "legend" }, element("span", { textContent: data.low }),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
+from core.wording import without_shared
 from dashboard.components.charts import Event, component, read_asset, script
 
 _mount = component(
@@ -29,19 +30,18 @@ class PairCell:
 
 @dataclass(frozen=True)
 class PairRow:
-    """A main task: its name, its colour, a text after its name, and the mean of its row."""
+    """A main task: its name, its colour, and a text after its name."""
 
     name: str
     colour: str
     score: str = ""
-    mean: str = ""
 
 
 @dataclass(frozen=True)
 class PairTable:
     """A table of pairs, whose rows and columns are the same tasks.
-    `cells` (T, T) has None for unknown pairs, `means` are the columns' (None: not shown). `low` and `high`
-    name the ends of the scale, `grey` the meaning of grey; empty if nothing is grey.
+    `cells` (T, T) has None for unknown pairs. `low` and `high` name the ends of the scale, `grey` the meaning
+    of grey; empty if nothing is grey.
     """
 
     rows: Sequence[PairRow]
@@ -49,7 +49,6 @@ class PairTable:
     low: str
     high: str
     alt: str
-    means: Sequence[str] | None = None
     corner: str = ""
     grey: str = ""
 
@@ -62,4 +61,5 @@ def pair_table(
     def click(event: Event) -> None:
         clicked(int(event["row"]), int(event["column"]))
 
-    _mount(key=key, data=asdict(table) | {"chosen": chosen}, on={"cell": click})
+    short = list(without_shared([row.name for row in table.rows]).values())
+    _mount(key=key, data=asdict(table) | {"chosen": chosen, "short": short}, on={"cell": click})

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from core.figures import Chart, Figure, axis, plotly_text
+from core.figures import TEXT, Chart, Figure, axis, plotly_text
 from dashboard.curves.numbers import AXES, kept
 from dashboard.curves.views import CurvesView, Line, Panel, Reading
 from dashboard.shared.figures import kept_mark
@@ -17,7 +17,11 @@ Floats = NDArray[np.float64]
 
 # Lines of few points (one per epoch) show their points; dense lines do not.
 _FEW_POINTS = 30
-_BAND_POINTS = 160
+_BAND_POINTS, _SMALL_BAND_POINTS = 160, 60
+_HEIGHT, _MARGIN = 400, {"l": 52, "r": 16, "t": 12, "b": 40}
+_MOST_ENDS = 12
+_END_GAP = 15
+_LONG_NAME = 28
 # Of marks beside a line: nothing in the tooltip, nothing in a legend.
 _SILENT = {"hoverinfo": "skip", "showlegend": False}
 _SPREADS = {"sd": "± SD", "interval": "± 95% interval"}
@@ -25,7 +29,7 @@ _SPREADS = {"sd": "± SD", "interval": "± 95% interval"}
 
 def curve_chart(view: CurvesView, panel: Panel, *, small: bool = False) -> Figure:
     """The chart of one panel. A small one has no titles. Its tooltip is that of `chart.js`."""
-    chart = Chart(190, margin={"l": 40, "r": 8, "t": 6, "b": 24}) if small else Chart(400)
+    chart = Chart(190, margin={"l": 40, "r": 8, "t": 6, "b": 24}) if small else Chart(_HEIGHT, margin=_MARGIN)
     means = any(line.n is not None for line in panel.lines)
     tooltip = {
         "x": AXES[view.reading.axis].removesuffix("s"),
@@ -35,11 +39,11 @@ def curve_chart(view: CurvesView, panel: Panel, *, small: bool = False) -> Figur
     chart.layout |= {
         "hovermode": False,
         "meta": {"tooltip": tooltip},
-        "template": {"data": {"scatter": [{"mode": "lines"}]}},
+        "template": {"data": {"scatter": [{"mode": "lines", "line": {"simplify": False}}]}},
     }
     for line in panel.lines:
         if line.low is not None and np.isfinite(line.low).any():
-            chart.add("scatter", **_band(line, panel.y_range, view.reading))
+            chart.add("scatter", **_band(line, panel.y_range, view.reading, small=small))
     for line in panel.lines:
         colour = ramp(line.configuration.rank)
         if line.raw is not None:
@@ -47,17 +51,94 @@ def curve_chart(view: CurvesView, panel: Panel, *, small: bool = False) -> Figur
                 "scatter",
                 x=_typed(line.x),
                 y=line.raw.astype(np.float32),
-                line={"color": faint(colour, 0.22), "width": 1, "simplify": False},
+                line={"color": faint(colour, 0.22), "width": 1},
                 **_SILENT,
             )
-        chart.add("scatter", **_line(line, colour))
+        # Names are in the legend of a picture, which is of the large chart.
+        chart.add("scatter", **_line(line, colour), name=None if small else plotly_text(line.name))
         if line.kept is not None:
             mark = kept_mark(*line.kept, colour, 6 if line.thin else 9)
             chart.add("scatter", **mark, showlegend=False)
     _axes(chart, view, panel, small)
+    if not small:
+        _add_ends(chart, view, panel)
     if not panel.lines and not small:
-        chart.add_message("Every line is hidden; tick one below.")
+        chart.add_message("All lines are hidden. Tick one below.")
     return chart.figure()
+
+
+def _add_ends(chart: Chart, view: CurvesView, panel: Panel) -> None:
+    """The name and the last value of each line at its end, apart from each other; none where lines are many.
+
+    Narrow charts leave them out (`chart.js`).
+    """
+    is_log = view.reading.log_y
+    ends = []
+    for line in panel.lines:
+        known = np.flatnonzero(line.y > 0 if is_log else np.isfinite(line.y))
+        if len(known):
+            ends.append((line, float(line.x[known[-1]]), float(line.y[known[-1]])))
+    if panel.y_range is None or not 0 < len(ends) <= _MOST_ENDS:
+        return
+    bottom, top = panel.y_range
+    height = _HEIGHT - _MARGIN["t"] - _MARGIN["b"]
+    places = np.array([np.log10(y) if is_log else y for _, _, y in ends])
+    pixels = (places - bottom) / (top - bottom) * height
+    names = [_shortened(line.name) for line, _, _ in ends]
+    texts = [f"<b>{view.metric.text(y)}</b>{_of_fewer(line, x)}" for line, x, y in ends]
+    longest = max(len(name) + len(text) for name, text in zip(names, texts, strict=True))
+    chart.layout["margin"] = _MARGIN | {"r": round(5.8 * longest)}
+    shifts = spread_out(pixels, _END_GAP, height) - pixels
+    chart.layout["annotations"] = [
+        {
+            "name": "end",
+            "x": x,
+            "y": float(place),
+            "xanchor": "left",
+            "xshift": 6,
+            "yshift": round(float(shift), 1),
+            "showarrow": False,
+            "font": {"size": 11, "color": TEXT},
+            "text": f"{_sign(line)} {plotly_text(name)}  {text}",
+            "hovertext": plotly_text(line.name) if name != line.name else None,
+        }
+        for (line, x, _), place, shift, name, text in zip(ends, places, shifts, names, texts, strict=True)
+    ]
+
+
+def _sign(line: Line) -> str:
+    return f'<span style="color:{ramp(line.configuration.rank)}">━</span>'
+
+
+def _of_fewer(line: Line, x: float) -> str:
+    """` (2 of 3)`: how many of a mean's seeds have a value at its end, where not all have."""
+    if line.n is None:
+        return ""
+    most, left = int(np.nanmax(line.n)), int(line.n[line.x == x][-1])
+    return f" ({left} of {most})" if left < most else ""
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LONG_NAME else f"{name[: _LONG_NAME - 1].rstrip(' ·')}…"
+
+
+def spread_out(places: Floats, gap: float, most: float) -> Floats:
+    """The places moved so that neighbours are `gap` apart, in order, between 0 and `most` if they fit."""
+    order = np.argsort(places, kind="stable")
+    clusters: list[list[float]] = []
+
+    def start(cluster: list[float]) -> float:
+        length = gap * (len(cluster) - 1)
+        return max(0.0, min(float(np.mean(cluster)) - length / 2, most - length))
+
+    for place in places[order]:
+        clusters.append([float(place)])
+        # Clusters that touch become one, around the mean of its places.
+        while len(clusters) > 1 and start(clusters[-1]) < start(clusters[-2]) + gap * len(clusters[-2]):
+            clusters[-2:] = [clusters[-2] + clusters[-1]]
+    spread = np.empty_like(places)
+    spread[order] = [start(of) + gap * index for of in clusters for index in range(len(of))]
+    return spread
 
 
 def _typed(x: Floats) -> NDArray[Any]:
@@ -72,13 +153,11 @@ def _line(line: Line, colour: str) -> dict[str, Any]:
     trace: dict[str, Any] = {
         "x": _typed(line.x),
         "y": line.y.astype(np.float32),
-        "name": plotly_text(line.name),
         "meta": meta,
         "line": {
             "color": colour,
             "width": 2.6 if line.n is not None else 1.1 if line.thin else 1.7,
             "dash": DASHES[line.configuration.paradigm],
-            "simplify": False,
         },
     }
     if len(line.x) <= _FEW_POINTS:
@@ -93,11 +172,13 @@ def _line(line: Line, colour: str) -> dict[str, Any]:
     return trace
 
 
-def _band(line: Line, y_range: tuple[float, float] | None, reading: Reading) -> dict[str, Any]:
+def _band(
+    line: Line, y_range: tuple[float, float] | None, reading: Reading, *, small: bool
+) -> dict[str, Any]:
     """The band as one filled shape per stretch without a gap."""
     assert line.low is not None
     assert line.high is not None
-    at = kept(line.x, [line.low, line.high], _BAND_POINTS)
+    at = kept(line.x, [line.low, line.high], _SMALL_BAND_POINTS if small else _BAND_POINTS)
     all_x, low, high = line.x[at], line.low[at], line.high[at]
     if reading.log_y and y_range is not None:
         low = np.maximum(low, 10 ** (y_range[0] - 1))  # below zero there is no logarithm: to under the frame

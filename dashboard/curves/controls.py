@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from core.store.records import MetricKey, Run
+from core.wording import without_shared
 from dashboard.curves.numbers import (
     AXES,
     METRICS,
@@ -63,7 +64,8 @@ def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str], runs: Sequen
     with st.container(horizontal=True, vertical_alignment="bottom"):
         metric = _metric(keys)
         large = _task(metric, tasks_of(metric, keys, tasks), runs)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+        menu = st.popover("View", icon=":material/tune:", help="Axis, seeds, smoothing, scale")
+    with menu:
         axis = segments("Over", AXES, key="over", labelled=True, on_change=lambda: set_window(None))
         seeds = "sd"
         of_seeds = tasks_of_seeds(runs)
@@ -73,8 +75,8 @@ def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str], runs: Sequen
                 SEEDS,
                 key="seeds",
                 labelled=True,
-                help="The mean over the seeds of each configuration with its standard deviation (n − 1) or "
-                "the 95% interval of the mean (Student's t), at every point; or a line per run.",
+                help="At every point, the mean over a configuration's seeds with its standard deviation "
+                "(n − 1) or its 95% interval (Student's t). Or one line per run.",
             )
         is_loss = metric == METRICS["loss"]
         smoothing = segments(
@@ -83,8 +85,8 @@ def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str], runs: Sequen
             default="0.6" if is_loss else "0",
             key="smooth" if is_loss else "smooth_others",
             labelled=True,
-            help="Smoothing factor, applied per seed before averaging. The raw line stays, faint, where "
-            "lines are few.",
+            help="Exponential moving average of each seed, before seeds are averaged. Where lines are few, "
+            "the raw line is drawn faintly.",
         )
         log_y = switch("Log scale", key="log")
     return Chosen(metric, large, Reading(axis, seeds, float(smoothing), log_y))
@@ -111,5 +113,6 @@ def _task(metric: Metric, tasks: Sequence[str], runs: Sequence[Run]) -> str:
     first = first_task(tasks, runs)
     if len(tasks) < 2:
         return first
-    options = {task: option(task or metric.total.capitalize()) for task in tasks}
+    short = without_shared([task for task in tasks if task])
+    options = {task: option(short.get(task) or metric.total.capitalize()) for task in tasks}
     return segments("Large chart", options, key="of", default=first, labelled=True)

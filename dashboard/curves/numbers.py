@@ -15,7 +15,7 @@ from core.mrn.relations import MODES
 from core.records import TOTAL
 from core.store.records import MetricKey, MetricSeries, Run
 from core.wording import plural
-from jobs.reports.naming import differing
+from jobs.reports.naming import shortest_names
 
 AXES: Mapping[str, str] = {"step": "Step", "epoch": "Epoch", "minutes": "Minutes"}
 
@@ -41,6 +41,11 @@ class Metric:
         name = self.title if task != TOTAL or self.total == self.title else f"{self.title}, {self.total}"
         return f"{name}, {unit}" if unit else name
 
+    def text(self, value: float, sd: float | None = None) -> str:
+        """A value of the curve, `93.10` or `0.2345`; with a standard deviation `93.10 ± 0.20`."""
+        digits, sd_digits = ("z.2f", ".2f") if self.percent else ("#.4g", ".2g")
+        return f"{value:{digits}}".replace("-", "−") + ("" if sd is None else f" ± {sd:{sd_digits}}")
+
 
 _NATS = "nats per label"
 
@@ -50,16 +55,16 @@ METRICS: Mapping[str, Metric] = {
     "dev-loss": Metric("dev", "loss", "Dev loss", "total", _NATS, best="min"),
     "penalty": Metric("train", "penalty", "MRN penalty", "weighted by λ"),
     "objective": Metric(
-        "train", "objective", "Objective", "J, what heads and covariances lower together", best="min"
+        "train", "objective", "Objective", "J, minimised over heads and covariances", best="min"
     ),
     "lr": Metric("train", "lr", "Learning rate", "Learning rate"),
 }
 
 _NUMBERS = {
-    "effective_rank": ("Effective rank", "how many directions share the variance"),
-    "trace": ("Trace", "all variance together"),
-    "condition": ("Condition", "largest eigenvalue over the smallest"),
-    "strongest": ("Strongest correlation", "the pair whose correlation is largest in size"),
+    "effective_rank": ("Effective rank", "number of directions that share the variance"),
+    "trace": ("Trace", "sum of the variances"),
+    "condition": ("Condition", "ratio of the largest to the smallest eigenvalue"),
+    "strongest": ("Strongest correlation", "largest absolute correlation of a pair"),
 }
 RELATION_METRICS: Mapping[str, Metric] = {
     f"{mode}_{name}": Metric("train", f"{mode}_{name}", f"{title} of {mode}s", meaning)
@@ -190,7 +195,7 @@ def configurations(runs: Sequence[Run]) -> Mapping[int, Configuration]:
     groups: dict[str, list[Run]] = {}
     for run in runs:
         groups.setdefault(comparison_key(run.config), []).append(run)
-    names = differing([group[0].config for group in groups.values()]) if groups else []
+    names = shortest_names([group[0].config for group in groups.values()]) if groups else []
     taken = Counter(names)
     by_run: dict[int, Configuration] = {}
     for rank, (name, group) in enumerate(zip(names, groups.values(), strict=True)):
@@ -255,8 +260,8 @@ def missing(metric: Metric, series: Iterable[MetricSeries]) -> list[str]:
             continue
         of_task = f" of {curve.key.task}" if curve.key.task else ""
         first = int(curve.step[wrong[0]])
-        where = f"at {plural(len(wrong), 'step')}, the first of them {first}"
+        where = f"at {plural(len(wrong), 'step')}, first at step {first}"
         if len(wrong) == len(curve.value) - wrong[0]:
             where = f"from step {first} on"
-        sentences.append(f"Run {curve.run_id} has no number as its {metric.title.lower()}{of_task} {where}.")
+        sentences.append(f"Run {curve.run_id}: {metric.title.lower()}{of_task} is not a number {where}.")
     return sentences

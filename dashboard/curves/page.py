@@ -13,12 +13,12 @@ from dashboard.shared.newcomers import try_it
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.states import empty, title
 
-title("Curves", "How training goes: one large chart, one small chart for each other task, live.")
+title("Curves", "Training over time, live: one large chart, and a small one for each other task.")
 store = resources.store()
 runs = pick_runs(key="curves_runs")
 
 if runs is None:
-    try_it("No run yet, so no curve. One click trains STL, MTL and MRN, and their curves move here.")
+    try_it("No runs yet. One click trains STL, MTL and MRN; their curves appear here.")
     st.stop()
 if not runs:
     empty(

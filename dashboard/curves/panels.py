@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import streamlit as st
 
 from core.evaluation.statistics import summary
 from core.records import TOTAL
 from core.store.records import ACTIVE, MetricSeries, Run, RunState
-from core.wording import first_of, plural
+from core.wording import first_of, plural, without_shared
 from dashboard.components.charts import LegendRow, Picture, Zoom, chart, curve_legend
 from dashboard.curves.charts import curve_chart
 from dashboard.curves.controls import SEEDS, Chosen, set_window, window
 from dashboard.curves.numbers import (
     AXES,
     METRICS,
+    Metric,
     first_task,
     metric_keys,
     missing,
     point_table,
 )
-from dashboard.curves.views import Curve, CurvesView, Group, Panel, curves
+from dashboard.curves.views import Curve, CurvesView, Group, Panel, curves, last_shared
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_button, csv_file
 from dashboard.shared.newcomers import explain
@@ -52,7 +53,7 @@ def curve_files(runs: Sequence[Run], chosen: Chosen, series: Sequence[MetricSeri
             key=f"curve_{form}",
             type="tertiary",
             icon=":material/download:",
-            help=f"The large chart as it stands, on white, as {form.upper()}",
+            help=f"The large chart as shown, on white, as {form.upper()}",
         ):
             st.session_state[_COUNT] = st.session_state.get(_COUNT, 0) + 1
             picture = Picture(st.session_state[_COUNT], form, name)
@@ -61,7 +62,7 @@ def curve_files(runs: Sequence[Run], chosen: Chosen, series: Sequence[MetricSeri
         name,
         key="curve_csv",
         type="tertiary",
-        help="Every point of every chart on this page as it is stored, and as smoothed",
+        help="All stored points of the charts on this page, with their smoothed values",
     )
     return picture
 
@@ -78,7 +79,7 @@ def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
     """One large chart, its legend as a table one can click, a small chart for each other task."""
     metric, reading = chosen.metric, chosen.reading
     keys = metric_keys(metric, resources.store().metric_keys([run.id for run in runs]))
-    with st.spinner("Reading the curves"):
+    with st.spinner("Reading curves"):
         series = resources.curve_series(runs, keys)
     hidden = [key for key in st.query_params.get("hide", "").split(",") if key]
     view = curves(
@@ -103,11 +104,13 @@ def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
     _chart(view, view.large, key="curve_large", picture=picture)
     _legend(view, hidden)
     _notes(view, series)
+    short = without_shared([panel.task for panel in (view.large, *view.small) if panel.task])
     for start in range(0, len(view.small), _IN_A_ROW):
         row = view.small[start : start + _IN_A_ROW]
         for column, panel in zip(st.columns(max(2, min(_IN_A_ROW, len(view.small)))), row, strict=False):
             with column:
-                st.markdown(f"**{escape(panel.task or metric.total.capitalize())}**")
+                name = short.get(panel.task) or metric.total.capitalize()
+                st.markdown(f"**{escape(name)}**", help=escape(panel.task) if name != panel.task else None)
                 key = f"curve_small_{panel.task}" if panel.task else "curve_total"
                 _chart(view, panel, key=key, small=True)
 
@@ -128,11 +131,11 @@ def _about_tasks(view: CurvesView, runs: Sequence[Run]) -> str:
     task, whole = view.large.task, view.large.task == TOTAL
     first = first_task([TOTAL, *(panel.task for panel in (view.large, *view.small))], runs)
     if first != TOTAL and view.small:
-        which = f"; {task} is the first that most of them have" if task == first else ""
-        return escape(f"These runs have different tasks, so their means do not compare{which}.")
+        which = f" Most of them have {task}." if task == first else ""
+        return escape(f"These runs have different tasks: compare a task, not the mean.{which}")
     paradigms = {run.config.paradigm for run in runs}
     if whole and view.metric == METRICS["loss"] and "mrn" in paradigms and len(paradigms) > 1:
-        return "MRN's total contains its penalty: compare the losses of a task."
+        return "MRN's total includes its penalty: compare the losses of a task."
     return ""
 
 
@@ -178,12 +181,12 @@ def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
     for group in view.legend:
         of = group.configuration
         runs = [
-            LegendRow(key, name, key in hidden, (_states(curve.runs), *_ends(view, [curve])))
+            LegendRow(key, name, key in hidden, (_states(curve.runs), *_ends(view, [curve], [curve])))
             for curve, key, name in zip(group.runs, group.keys, group.names, strict=True)
         ]
         # A seed that has not come to its end would pull the mean down.
         ended = [seed for seed in group.seeds if {run.state for run in seed.runs} == {RunState.SUCCEEDED}]
-        cells = (_seeds(group), *_ends(view, ended or group.seeds))
+        cells = (_seeds(group), *_ends(view, ended or group.seeds, group.seeds))
         partly = partly or 0 < len(ended) < len(group.seeds)
         rows.append(
             LegendRow(
@@ -201,21 +204,21 @@ def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
     if any(line.kept for line in view.large.lines):
         notes.append("◆ the epoch whose weights were kept.")
     if partly:
-        notes.append(f"{' and '.join(columns[2:])}: of the seeds that have succeeded.")
+        notes.append("Last: at the last step that all succeeded seeds have. Best: of the succeeded seeds.")
     if early := _early(view.legend):
         notes.append(early)
         if view.reading.seeds != "lines" and any(len(group.seeds) > 1 for group in view.legend):
-            notes.append("From where a seed has ended, a mean is of the others.")
+            notes.append("After the end of a seed, the mean is over the others.")
     if len(rows) > len(RAMP):
         notes.append(f"Colours repeat after {len(RAMP)} configurations.")
     st.caption(" ".join(notes))
 
 
 def _early(groups: Sequence[Group]) -> str:
-    """Which runs patience ended, and when."""
+    """Which runs early stopping ended, and when."""
     runs = [run for group in groups for curve in group.runs for run in curve.runs]
     ends = [f"run {run.id} after {end}" for run in runs if (end := ended_early(run))]
-    return f"Patience ended {first_of(ends, _MOST_NAMED)}." if ends else ""
+    return f"Early stopping ended {first_of(ends, _MOST_NAMED)}." if ends else ""
 
 
 def _seeds(group: Group) -> str:
@@ -234,33 +237,38 @@ def _states(runs: Sequence[Run]) -> str:
     return ", ".join(state_text(state, n if len(counts) > 1 else 0) for state, n in counts.items())
 
 
-def _ends(view: CurvesView, of: Sequence[Curve]) -> tuple[str, ...]:
-    """The last and the best value: of one curve with its place, of several as mean ± SD."""
-    texts = []
-    digits, spread_digits = ("z.2f", ".2f") if view.metric.percent else ("#.4g", ".2g")
-    for end in range(1 + bool(view.metric.best)):
-        points = [point for curve in of if (point := curve.ends(view.metric)[end])]
-        if len(points) == 1:
-            ((x, value),) = points
-            axis = view.reading.axis
-            x_text = f"{x:,.0f}" if axis == "step" else f"{x:.3g}" if axis == "epoch" else f"{x:.2f}"
-            text = f"{value:{digits}} at {AXES[axis].lower().removesuffix('s')} {x_text}"
-        elif points:
-            over = summary(value for _, value in points)
-            text = f"{over.mean:{digits}} ± {over.sd or 0.0:{spread_digits}}"
-        texts.append(text.replace("-", "−") if points else "–")
+def _ends(view: CurvesView, of: Sequence[Curve], among: Sequence[Curve]) -> tuple[str, ...]:
+    """The last value that these curves share and their best one; of several mean ± SD (see `last_shared`)."""
+    metric, texts = view.metric, ["–"]
+    if last := last_shared(of, among):
+        x, values = last
+        texts = [f"{_mean_text(metric, values)} at {_place(view.reading.axis, x)}"]
+    if metric.best:
+        points = [point for curve in of if (point := curve.best(metric))]
+        at = f" at {_place(view.reading.axis, points[0][0])}" if len(points) == 1 else ""
+        texts.append(_mean_text(metric, [value for _, value in points]) + at if points else "–")
     return tuple(texts)
+
+
+def _mean_text(metric: Metric, values: Iterable[float]) -> str:
+    over = summary(values)
+    return metric.text(over.mean, over.sd)
+
+
+def _place(axis: str, x: float) -> str:
+    text = f"{x:,.0f}" if axis == "step" else f"{x:.3g}" if axis == "epoch" else f"{x:.2f}"
+    return f"{AXES[axis].lower().removesuffix('s')} {text}"
 
 
 def _notes(view: CurvesView, series: Sequence[MetricSeries]) -> None:
     """Draws notes on gaps and on interpolation."""
     notes = missing(view.metric, series)
     if len(notes) > _MOST_NOTES:
-        notes = [*notes[:_MOST_NOTES], f"{plural(len(notes) - _MOST_NOTES, 'more curve')} have such gaps."]
+        notes = [*notes[:_MOST_NOTES], f"{plural(len(notes) - _MOST_NOTES, 'more curve')} have gaps."]
     if view.interpolated:
         notes.append(
-            f"The seeds have points at different {_PLACES[view.reading.axis]}; each is interpolated between "
-            "its own points."
+            f"Seeds were logged at different {_PLACES[view.reading.axis]}; between its points each is "
+            "interpolated."
         )
     if notes:
         st.info("  \n".join(escape(sentence) for sentence in notes), icon=":material/info:")

@@ -93,14 +93,30 @@ class Curve:
     def seed(self) -> int:
         return self.runs[0].config.seed
 
-    def ends(self, metric: Metric) -> tuple[Point | None, Point | None]:
-        """The last and the best point."""
+    def best(self, metric: Metric) -> Point | None:
+        """The best point; None where no value is a number."""
         known = np.flatnonzero(np.isfinite(self.y))
         if not len(known):
-            return None, None
+            return None
         best = known[(np.argmin if metric.best == "min" else np.argmax)(self.y[known])]
-        last_point, best_point = ((float(self.x[index]), float(self.y[index])) for index in (known[-1], best))
-        return last_point, best_point
+        return float(self.x[best]), float(self.y[best])
+
+
+def last_shared(of: Sequence[Curve], among: Sequence[Curve]) -> tuple[float, list[float]] | None:
+    """The last x where each of these curves has a value, and the values of all curves `among` there.
+
+    Their mean is a point of the drawn line, though curves may end at different x.
+    """
+    if not of:
+        return None
+    x, values, _ = side_by_side([curve.x for curve in among], [curve.y for curve in among])
+    known = np.isfinite(values)
+    wanted = [row for row, curve in zip(known, among, strict=True) if any(curve is one for one in of)]
+    shared = np.flatnonzero(np.all(wanted, axis=0))
+    if not len(shared):
+        return None
+    at = shared[-1]
+    return float(x[at]), values[known[:, at], at].tolist()
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,9 @@ from core.config import RunConfig
 from core.config.task_groups import GROUPINGS, TASK_GROUPS
 from core.config.typed import whole_number
 from core.corpora import CATALOGUE
+from core.corpora.loading import bases_of, derivation_of
 from core.corpora.uploads import uploads
+from core.errors import ConfigError, CorpusError
 from core.plain_text import shortened
 from core.registry import BILSTM_SUFFIX, PREDICTED, has_bilstm, reads_words
 from core.store import Run, Store
@@ -86,7 +88,8 @@ def fill(draft: Draft, runs: Sequence[int] = (), notes: Sequence[str] = ()) -> N
     if draft.corpus in CATALOGUE:
         state[key_of("corpus")] = draft.corpus
     else:
-        state[key_of("corpus")] = OWN
+        # One derived from the catalogue stands among the corpora, and can be edited as a name of one's own.
+        state[key_of("corpus")] = draft.corpus if _is_of_catalogue(draft.corpus) else OWN
         is_upload = draft.corpus in map(str, uploads())
         state[OWN_HOW] = UPLOAD if is_upload else FOLDER
         state[UPLOADED if is_upload else OWN_FOLDER] = draft.corpus
@@ -99,6 +102,15 @@ def fill(draft: Draft, runs: Sequence[int] = (), notes: Sequence[str] = ()) -> N
         state[tasks_key(draft.corpus)] = list(draft.tasks)
     state[_SOURCE] = tuple(runs), tuple(notes)
     state[_FITTED] = draft.corpus, {}
+
+
+def _is_of_catalogue(corpus: str) -> bool:
+    """Whether the name is that of one corpus which is derived from the catalogue's alone."""
+    try:
+        is_one = corpora_of(corpus) == [corpus] and derivation_of(corpus) is not None
+        return is_one and all(base in CATALOGUE for base in bases_of(corpus))
+    except (ConfigError, CorpusError):  # told where the name is read
+        return False
 
 
 def fill_in_pairs() -> None:

@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pandas as pd
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core.config.fields import comma_list
 from core.corpora import CATALOGUE, CorpusSummary, Task, save_upload, summarise
+from core.corpora.assembly import SPLITS
 from core.corpora.catalogue import find_folder, is_local, offered
 from core.corpora.derived import RECIPES
+from core.corpora.folder import split_of
 from core.corpora.hub import HubName, is_hub
 from core.corpora.loading import bases_of, derivation_of, found_columns, proposed_columns, tasks_of
 from core.corpora.reading import guessed
@@ -49,12 +52,12 @@ from dashboard.launch.address import (
     use_own_data,
 )
 from dashboard.launch.charts import numbers_by_split, spread_chart
+from dashboard.launch.samples import SAMPLES, zipped
 from dashboard.shared import actions, resources
 from dashboard.shared.downloads import data_table
 from dashboard.shared.newcomers import fold
 from dashboard.shared.readings import show_reading
 from dashboard.text import coloured, escape
-from dashboard.theme import colours, order_tasks
 from jobs.queue.control import Answer
 from jobs.queue.sweeps import corpora_of
 
@@ -91,13 +94,18 @@ def choose_data() -> ChosenData:
     """The widgets of the data question."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.container(width="stretch"):
-            name = st.selectbox("Corpus", [*offered(), OWN], key=key_of("corpus"), persist_state="session")
+            names = [*offered(), OWN]
+            chosen = st.session_state.get(key_of("corpus"), OWN)
+            names += [chosen] * (chosen not in names)  # derived from others, by a link
+            name = st.selectbox("Corpus", names, key=key_of("corpus"), persist_state="session")
         st.button("Use my data", icon=":material/upload_file:", help=_OWN_HELP, on_click=use_own_data)
         st.button(
             "Start over", icon=":material/restart_alt:", type="tertiary", on_click=fresh, key="launch_fresh"
         )
     if name == OWN:
         return _own()
+    if name not in CATALOGUE:
+        return _named(name)
     spec = CATALOGUE[name]
     st.caption(escape(spec.description))
     if not is_local(name):
@@ -126,11 +134,16 @@ def _own() -> ChosenData:
         persist_state="session",
         label_visibility="collapsed",
     )
-    path: str | None = None
     try:
         path = _uploaded() if how == UPLOAD else _folder()
-        if path is None:
-            return ChosenData("", None, (), None, None)
+    except CorpusError as error:
+        return ChosenData("", None, (), None, str(error))
+    return ChosenData("", None, (), None, None) if path is None else _named(path)
+
+
+def _named(path: str) -> ChosenData:
+    """The corpus, or the corpora, of that name, which is none of the catalogue."""
+    try:
         corpora = corpora_of(path)
         if corpora == [path] and is_hub(path) and derivation_of(path) is None:
             return _summarised(_with_columns(path), None, ())
@@ -142,7 +155,7 @@ def _own() -> ChosenData:
         tasks = {corpus: tasks_of(corpus, columns) for corpus in corpora}
     except (ConfigError, CorpusError) as error:
         sentence = error.sentence("Corpus") if isinstance(error, ConfigError) else str(error)
-        return ChosenData(path or "", None, (), None, sentence)
+        return ChosenData(path, None, (), None, sentence)
     shown = max(corpora, key=lambda corpus: len(tasks[corpus]))
     data = _summarised(shown, columns, ())
     if data.error:
@@ -163,19 +176,64 @@ def _uploaded() -> str | None:
         max_upload_size=MOST_MEGABYTES,
         key="launch_own_files",
     )
-    given = name, tuple(file.file_id for file in files)
-    refused: CorpusError | None = None
-    if files and st.session_state.get(_SAVED) != given:
-        try:
-            saved = save_upload({file.name: file.getvalue() for file in files}, name)
-            st.session_state[_SAVED] = given
-            st.session_state[UPLOADED] = str(saved)
-        except CorpusError as error:
-            refused = error
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption("Sample files:", width="content")
+        for kind, samples in SAMPLES.items():
+            st.download_button(
+                kind,
+                zipped(samples),
+                file_name=f"{kind.lower().replace(' ', '-')}.zip",
+                mime="application/zip",
+                type="tertiary",
+                icon=":material/download:",
+                on_click="ignore",
+                key=f"launch_samples_{kind}",
+            )
+    refused = _keep_upload(name, files) if files else None
     path = _earlier_upload()
     if refused is not None:
         raise refused
     return path
+
+
+def _keep_upload(name: str, files: Sequence[UploadedFile]) -> CorpusError | None:
+    """Keeps new files and chooses them; why not, where they are no corpus.
+
+    What is left of kept files, or another name of them, is kept only on a click.
+    """
+    splits = {file.name: _asked_split(file) for file in files if split_of(file.name) is None}
+    given = {(name, file.file_id, splits.get(file.name)) for file in files}
+    kept: set[tuple[str, str, Split | None]] = st.session_state.get(_SAVED, set())
+    if given == kept:
+        return None
+    if unknown := [file for file, split in splits.items() if split is None]:
+        return CorpusError(
+            f"Cannot tell whether {unknown[0]} is train, dev or test. Rename it or choose its split."
+        )
+    is_old = {given_file[1:] for given_file in given} <= {kept_file[1:] for kept_file in kept}
+    if is_old and not st.button(
+        f"Keep {plural(len(files), 'file')} as {escape(name)}", key="launch_own_keep"
+    ):
+        return None
+    chosen = {file: split for file, split in splits.items() if split is not None}
+    try:
+        saved = save_upload({file.name: file.getvalue() for file in files}, name, chosen)
+    except CorpusError as error:
+        return error
+    st.session_state[_SAVED] = given
+    st.session_state[UPLOADED] = str(saved)
+    return None
+
+
+def _asked_split(file: UploadedFile) -> Split | None:
+    """The split that the reader chooses for a file whose name tells none."""
+    return st.selectbox(
+        f"Split of {escape(file.name)}",
+        SPLITS,
+        index=None,
+        placeholder="train, dev or test",
+        key=f"launch_own_split_{file.file_id}",
+    )
 
 
 def _earlier_upload() -> str | None:
@@ -474,8 +532,3 @@ def label_counts(task: Task, counted: Mapping[Split, Mapping[str, int]]) -> pd.D
         name = "Type of spans"
     counts = counts.sort_index().sort_values(splits, ascending=False, kind="stable")
     return counts.rename_axis(name).reset_index()
-
-
-def task_colours(tasks: tuple[str, ...], known: list[str]) -> dict[str, str]:
-    """Colours of these tasks: as in the store where it knows them, else in their own order."""
-    return colours(order_tasks([known, tasks]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +14,8 @@ from core.config import FIELD_HELP, RunConfig
 from core.config.fields import attribute_name
 from core.config.task_groups import GROUPINGS, TASK_GROUPS
 from core.config.typed import value_text
-from core.errors import ConfigError
+from core.errors import ConfigError, EncoderError
+from core.models.sources import locate, signature
 from core.mrn.alignments.mapping import MOST_BYTES, fit, keep_mapping, parse_mapping, read_mapping, template
 from core.mrn.relations import related_tasks
 from core.registry import (
@@ -40,7 +41,7 @@ from dashboard.launch.address import (
     key_of,
     tasks_key,
 )
-from dashboard.launch.data import ChosenData, choose_data, show_data, task_colours
+from dashboard.launch.data import ChosenData, choose_data, show_data
 from dashboard.launch.draft import (
     EXECUTION,
     OPTIONS,
@@ -101,7 +102,7 @@ def picks(
         OPTIONS[field],
         selection_mode="multi",
         format_func=lambda option: names.get(option, option),
-        help=escape(FIELD_HELP[field].sentence),
+        help=escape(FIELD_HELP[field].description),
         key=key_of(field),
         persist_state="session",
     )
@@ -121,7 +122,7 @@ def typed(field: str, label: str | None = None, *, placeholder: str = "automatic
     return st.text_input(
         label or field_label(field),
         placeholder=_UNSET.get(field, placeholder) if default is None else str(START[field]),
-        help=f"{note} {escape(FIELD_HELP[field].sentence)}".strip(),
+        help=f"{note} {escape(FIELD_HELP[field].description)}".strip(),
         key=key_of(field),
         persist_state="session",
     ).strip()
@@ -167,7 +168,7 @@ def form() -> tuple[Draft, _Slots]:
     with source:
         show_source(added, data.corpus)
     slots["columns"] = slots["corpus"]
-    colour = task_colours(data.tasks, resources.task_order())
+    colour = resources.task_colours(data.tasks)
     if data.summary:
         show_data(data.summary, colour)
 
@@ -175,7 +176,7 @@ def form() -> tuple[Draft, _Slots]:
     left, right = st.columns(2)
     with left:
         with _field(slots, "tasks"):
-            tasks = _tasks(data, colour, added)
+            tasks = _tasks(data, colour, added, problems)
         with _field(slots, TASK_GROUPS):
             task_groups = _task_groups() if tasks and added is None else "all"
     lists = _encoder(slots, right)
@@ -185,8 +186,6 @@ def form() -> tuple[Draft, _Slots]:
         with _field(slots, "encoder_training", left):
             lists["encoder_training"] = _picked_or_typed("encoder_training", "Choose, or type top:K")
             captions(_known(lists["encoder_training"], ENCODER_TRAININGS))
-            if trained := [name for name in lists["encoder"] if name in WORD_ENCODERS]:
-                st.caption(f"Always trained: {', '.join(trained)}.")
     with _field(slots, "paradigm", right if has_training else left):
         lists["paradigm"] = picks("paradigm", names=PARADIGM_NAMES)
         with st.popover("What are STL, MTL and MRN?", type="tertiary", key="launch_paradigms"):
@@ -218,8 +217,12 @@ def captions(texts: Mapping[str, str]) -> None:
     st.caption("  \n".join(f"**{escape(name)}** {escape(text)}" for name, text in texts.items()))
 
 
-def _tasks(data: ChosenData, colour: Mapping[str, str], added: Run | None) -> tuple[str, ...]:
-    """The tasks chosen: at first all of the corpus; where one is `added` to a run, one it has not learned."""
+def _tasks(
+    data: ChosenData, colour: Mapping[str, str], added: Run | None, problems: dict[str, str]
+) -> tuple[str, ...]:
+    """The tasks chosen: at first all of the corpus; where one is `added` to a run, one it has not learned.
+    A corpus without such a task goes to `problems`.
+    """
     known = (related_tasks(added.facts) or added.config.tasks) if added else ()
     others = [task for task in data.tasks if task not in known]
     st.session_state.setdefault(tasks_key(data.corpus), others[:1] if added else others)
@@ -238,8 +241,9 @@ def _tasks(data: ChosenData, colour: Mapping[str, str], added: Run | None) -> tu
         )
     )
     if added:
-        of_all = "" if others else f": all of {data.corpus}. Another corpus has others"
-        st.caption(escape(f"Run {added.id} has learned {all_of(list(known))}{of_all}."))
+        st.caption(escape(f"Run {added.id} has learned {all_of(list(known))}."))
+        if not others and not chosen:
+            problems["corpus"] = f"Choose a corpus with a task that run {added.id} has not learned."
     return chosen
 
 
@@ -269,7 +273,7 @@ def _task_groups() -> str:
 
 def _encoder(slots: _Slots, place: DeltaGenerator) -> _Lists:
     with _field(slots, "encoder", place):
-        encoders = _picked_or_typed("encoder", "Choose, or type a Hub id or a folder")
+        encoders = _picked_or_typed("encoder", "Choose, or type a Hub id or a folder", _encoder_text)
         known = {name: spec.description for name, spec in ENCODERS.items()} | WORD_ENCODERS
         words = _known(map(base_name, encoders), known)
         if any(encoder.endswith(BILSTM_SUFFIX) for encoder in encoders):
@@ -278,16 +282,28 @@ def _encoder(slots: _Slots, place: DeltaGenerator) -> _Lists:
     return {"encoder": encoders}
 
 
-def _picked_or_typed(field: str, placeholder: str) -> tuple[str, ...]:
-    """The values picked among a field's options, or typed where there are others."""
+def _encoder_text(encoder: str) -> str:
+    """The name of an encoder in the list, with a note where its files are not on this machine."""
+    if base_name(encoder) not in ENCODERS:
+        return encoder
+    try:
+        is_here = signature(locate(encoder)) is not None
+    except EncoderError:  # which the plan shows once it is chosen
+        is_here = True
+    return encoder if is_here else f"{encoder} (needs download)"
+
+
+def _picked_or_typed(field: str, placeholder: str, text: Callable[[str], str] = str) -> tuple[str, ...]:
+    """The values picked among a field's options, written as `text` says, or typed where there are others."""
     return tuple(
         st.multiselect(
             f"{field_label(field)}{_SEVERAL}",
             OPTIONS[field],
             accept_new_options=True,
+            format_func=text,
             placeholder=placeholder,
             wrap=True,
-            help=escape(FIELD_HELP[field].sentence),
+            help=escape(FIELD_HELP[field].description),
             key=key_of(field),
             persist_state="session",
         )
@@ -428,14 +444,14 @@ def _rare(slots: _Slots, lists: _Lists, reads: frozenset[str] | None) -> tuple[_
             st.markdown(f"**{group}**")
             grid = st.grid(3, min_column_width=180)
             for field in shown:
-                default = ", ".join(map(_default_text, defaults.get(field, ())))
+                default = " or ".join(map(_default_text, defaults.get(field, ())))
                 with grid.cell(), _field(slots, field):
                     if field not in OPTIONS:
                         values[field] = typed(field, placeholder=default or "automatic")
                         continue
                     values[field] = picks(field, several="")
                     if default and not values[field]:
-                        st.caption(f"Nothing picked: {escape(default)}")
+                        st.caption(f"By default: {escape(default)}")
         for name, (least, most) in EXECUTION.items():
             label, words = _EXECUTION_WORDS[name]
             with grid.cell():
@@ -446,7 +462,7 @@ def _rare(slots: _Slots, lists: _Lists, reads: frozenset[str] | None) -> tuple[_
 
 
 def _default_text(value: Any) -> str:
-    return ", ".join(value) if isinstance(value, tuple) else value_text(value)
+    return " + ".join(value) if isinstance(value, tuple) else value_text(value)
 
 
 def anchor(field: str) -> str:

@@ -17,14 +17,14 @@ from core.wording import capitalised, duration, plural, size, span
 from dashboard.launch.address import command, use_minilm
 from dashboard.launch.draft import Draft, Plan, said
 from dashboard.launch.form import anchor, show_error
+from dashboard.launch.launched import launched_runs
 from dashboard.shared import actions, resources
 from dashboard.shared.newcomers import fold
-from dashboard.shared.selection import link_to_runs
 from dashboard.shared.states import problem
 from dashboard.text import escape
 from jobs.queue.estimates import Cost, Disk, cost, disk, queue_left
 from jobs.queue.submit import check, same_runs
-from jobs.reports.naming import differing
+from jobs.reports.naming import shortest_names
 
 _HOUR_S = 3600
 _WORTH_TELLING = 1e8  # bytes
@@ -158,25 +158,34 @@ def _planned(draft: Draft, configs: tuple[RunConfig, ...], last: DeltaGenerator)
     notes = [note for note in checked(new) if note not in draft.notes]
     time, room = costs(new)
 
-    _heading(len(runs), len(new), time)
-    if same:
-        st.toggle(
-            f"Use the {len(same):,} of {len(runs):,} that are in the store",
-            key=_REUSE,
-            persist_state="session",
-            help="Runs of the same description and seed that have succeeded, are in progress or queued. "
-            "Switched off, all are trained anew.",
+    launched = _launched(configs)
+    if isinstance(launched, MRNLabError):
+        problem(str(launched))
+    ids = [run.id for run in stored if run is not None] if not new else None
+    if ids or (isinstance(launched, list) and (ids := [run.id for run in resources.store().runs(launched)])):
+        launched_runs(ids)
+        st.button(
+            "Plan these runs again",
+            icon=":material/replay:",
+            type="tertiary",
+            key="launch_again",
+            on_click=_plan_again,
+            help="Trains them anew, with the same seeds. For other runs change the form.",
         )
-    if new:
+    else:
+        _heading(len(runs), len(new), time)
+        if same:
+            st.toggle(
+                f"Use the {len(same):,} of {len(runs):,} that are in the store",
+                key=_REUSE,
+                persist_state="session",
+                help="Runs of the same description and seed that have succeeded, are in progress or queued. "
+                "Switched off, all are trained anew.",
+            )
         label = f"Launch {plural(len(new), 'new run' if reuse else 'run')}"
         _button(draft, configs, label, reuse=reuse)
         _before(time, room, draft.priority)
-    else:
-        these = "this run" if len(runs) == 1 else f"these {len(runs):,} runs"
-        ids = [run.id for run in stored if run is not None]
-        link_to_runs(ids, f"Go to {these}", ":material/arrow_forward:")
-    _launched(configs)
-    _table(plan_rows(runs, stored, time))
+        _table(plan_rows(runs, stored, time))
     with st.container(gap="xsmall"):
         for note in notes[:_MOST_NOTES]:
             st.caption(f":material/info: {escape(note)}")
@@ -194,9 +203,6 @@ def _planned(draft: Draft, configs: tuple[RunConfig, ...], last: DeltaGenerator)
 def _heading(runs: int, new: int, time: Cost) -> None:
     """How many runs there are, how many of them are new, and how long these take."""
     makes = f"This makes {plural(runs, 'run')}"
-    if not new:
-        st.subheader(f"{makes}, none of them new", anchor=False)
-        return
     some = f", {new:,} of them new" if new < runs else ""
     about = "" if time.seconds is None else f", about {duration(time.seconds)}"
     between = "" if time.span is None else f"{span(*time.span)}, "
@@ -231,8 +237,9 @@ def _button(
 
 
 def _launch(draft: Draft, configs: Sequence[RunConfig], reuse: bool) -> None:
+    launched: list[int] | MRNLabError
     try:
-        launched: Any = actions.launch(
+        launched, _ = actions.launch(
             configs, "Launch", reuse=reuse, priority=draft.priority, retries=draft.retries
         )
     except MRNLabError as error:
@@ -240,22 +247,15 @@ def _launch(draft: Draft, configs: Sequence[RunConfig], reuse: bool) -> None:
     st.session_state[_LAUNCHED] = configs, launched
 
 
-def _launched(configs: Sequence[RunConfig]) -> None:
-    """Draws the runs that the button made from these values, until the form changes."""
+def _launched(configs: Sequence[RunConfig]) -> list[int] | MRNLabError | None:
+    """Returns the runs that the button made from these values, or why it made none; None without a launch."""
     launched_configs, launched = st.session_state.get(_LAUNCHED, ((), None))
-    if launched_configs != configs:
-        return
-    if isinstance(launched, MRNLabError):
-        problem(str(launched))
-        return
-    ids, reused = launched
-    queued = f"{plural(len(ids) - len(reused), 'run')} queued"
-    queued += f", {len(reused):,} used from the store" if reused else ""
-    with st.container(border=True):
-        st.markdown(f":green[:material/check_circle: {queued}.] Watch them train:")
-        with st.container(horizontal=True):
-            link_to_runs(ids, "Runs")
-            link_to_runs(ids, "Curves", ":material/show_chart:", page="curves")
+    return launched if launched_configs == configs else None
+
+
+def _plan_again() -> None:
+    st.session_state[_REUSE] = False
+    st.session_state.pop(_LAUNCHED, None)
 
 
 def _table(rows: Sequence[Mapping[str, str]]) -> None:
@@ -286,7 +286,7 @@ def plan_rows(
         groups.setdefault(comparison_key(config), []).append((config, run, taken))
     trained = sum(filter(None, time.runs)) if time else 0.0
     at_once = min(time.slots, len(time.runs)) if time and time.runs else 1
-    names = differing([group[0][0] for group in groups.values()])
+    names = shortest_names([group[0][0] for group in groups.values()])
     rows = []
     for name, group in zip(names, groups.values(), strict=True):
         old = sum(run is not None for _, run, _ in group)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from core.figures import Chart, Figure, axis
 from core.mrn.relations import stretches
+from core.wording import without_shared
 from dashboard.relations.matrices import Axis, Picture
 from dashboard.relations.views import AlignedSteps, Floats, PairLine
 from dashboard.shared.figures import LEGEND_ON_TOP, band
@@ -105,7 +106,13 @@ def _axis(drawn: Axis, mode: str, colours: Mapping[str, str]) -> dict[str, Any]:
         name.partition(":")[2] or name if mode == "label" and len(tasks) == 1 else name
         for name, tasks in zip(names, owners, strict=True)
     ]
-    groups = [" + ".join(tasks) if len(tasks) <= 2 else f"{len(tasks)} tasks" for tasks in owners]
+    if mode == "task":
+        short = list(without_shared(names).values())
+    short_tasks = without_shared(list(dict.fromkeys(task for tasks in owners for task in tasks)))
+    groups = [
+        " + ".join(short_tasks[task] for task in tasks) if len(tasks) <= 2 else f"{len(tasks)} tasks"
+        for tasks in owners
+    ]
     shades = [colours.get(tasks[0], MUTED) if len(tasks) == 1 else MUTED if tasks else "" for tasks in owners]
     return {
         "names": list(names),

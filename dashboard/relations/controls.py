@@ -9,9 +9,8 @@ import streamlit as st
 
 from core.config.typed import whole_number
 from core.store.records import Run, RunState
-from dashboard.relations.views import (
-    learns,
-)
+from dashboard.relations.sentences import read_seeds
+from dashboard.relations.views import learns
 from dashboard.shared import resources
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import segments, switch
@@ -25,7 +24,7 @@ PLAYER = "relations_matrix"
 _VIEWS = {"one": "One run", "side": "Side by side", "mean": "Mean over seeds"}
 _ORDERS = {"task": "By task", "cluster": "Clustered"}
 _MOST_BESIDE = 4
-_MOST_SEEDS = 20
+_MOST_SEEDS = 50
 
 
 @dataclass(frozen=True)
@@ -84,14 +83,14 @@ def select(runs: Sequence[Run]) -> Selection:
             gold = switch(
                 "Show gold labels",
                 key="gold",
-                help="How the true labels go together on the training words, and what was learned beyond.",
+                help="Correlations of gold labels on the training words, and the learned ones less these.",
             )
         measured = view == "one" and any(run.config.affinity_every for run in runs)
         if mode == "task" and mode not in missing and measured:
             gradients = switch(
                 "Show gradients",
                 key="gradients",
-                help="The cosine of two tasks' gradients, in the mean over all measurements of the training.",
+                help="The cosine of two tasks' gradients, averaged over training.",
             )
     return Selection(mode, view, order, gold, gradients, _run_ids(view, runs))
 
@@ -109,7 +108,7 @@ def _run_ids(view: str, runs: Sequence[Run]) -> tuple[int, ...]:
         if len(runs) == 1:
             st.caption("One run is chosen. Choose a second one above.")
         elif len(runs) > _MOST_BESIDE:
-            st.caption(f"The first {_MOST_BESIDE} of {len(runs)} runs shown.")
+            st.caption(f"Shown are the first {_MOST_BESIDE} of {len(runs)} runs.")
         return tuple(run.id for run in runs[:_MOST_BESIDE])
     return (runs[0].id,) if len(runs) == 1 else (_pick_run(runs),)
 
@@ -139,13 +138,9 @@ def _seeds(runs: Sequence[Run]) -> tuple[int, ...]:
         same = [run for run in readable(succeeded)[0] if run.configuration_id == first.configuration_id]
         chosen = [first, *(run for run in same if run.id != first.id)]
     counted = one_per_seed(chosen, resources.store().conditions(chosen))
-    if len(counted) < 2:
-        text = f"Run {first.id} is the only one of its configuration: launch it with more seeds."
-    else:
-        ids = ", ".join(str(run_id) for run_id in sorted(run.id for run in counted))
-        text = f"Seeds of run {first.id}'s configuration: runs {ids}."
+    by_seed = sorted(counted, key=lambda run: (run.id != first.id, run.config.seed, run.id))[:_MOST_SEEDS]
+    text = read_seeds(first.id, len(counted), len(by_seed))
     if len(counted) < len(chosen):
-        text += " Of each seed the newest run that succeeded counts, on the newest text and precision."
+        text += " Of each seed the newest successful run counts, on the newest text and precision."
     st.caption(text)
-    by_seed = sorted(counted, key=lambda run: (run.id != first.id, run.config.seed, run.id))
-    return tuple(run.id for run in by_seed[:_MOST_SEEDS])
+    return tuple(run.id for run in by_seed)

@@ -28,6 +28,8 @@ from dashboard.relations.views import (
 # whose values are exact. Labels are never averaged: each has a name.
 _MOST_ALONE, _MOST_BESIDE, _ZOOMED = 192, 128, 64
 
+_SAME_BELOW = 0.005
+
 Corner = tuple[int, int]
 """The first row and column of a part of the feature matrix, in the order drawn."""
 
@@ -115,6 +117,8 @@ def picture(
         steps = tuple(key.step for key in trajectory.keys)
         panels.append(Panel(name, "correlation", 1.0, values, tuple(blocks), steps, np.stack(spread)))
     panels = _combined(panels, view)
+    if all(_are_equal(panel.variances) for panel in panels if panel.variances.size):
+        panels = [replace(panel, variances=np.empty((0, 0))) for panel in panels]
     if gold is not None:
         first = shared.places[0][order]
         counted = np.asarray(gold[np.ix_(first, first)], dtype=np.float32)[None]
@@ -142,6 +146,8 @@ def _combined(learned: list[Panel], view: str) -> list[Panel]:
         mean = replace(
             learned[0], title=f"Mean {seeds}", values=values.mean(axis=0), steps=(), variances=variances_mean
         )
+        if _are_equal(spread[:, np.eye(*spread.shape[1:]) == 0]):
+            return [mean]  # the SD of one pair, or the same of all: their lines show it
         return [mean, Panel(f"SD {seeds}", "spread", _limit(spread), spread, mean.impossible)]
     if len(learned) == 2:
         a, b = learned
@@ -150,6 +156,11 @@ def _combined(learned: list[Panel], view: str) -> list[Panel]:
         between = _difference(DIFFERENCE, a.values, b.values, in_both)
         return [replace(a, title=f"A: {a.title}"), replace(b, title=f"B: {b.title}"), between]
     return learned
+
+
+def _are_equal(values: Floats) -> bool:
+    """Whether the values (k, n) of each step read the same with two decimals."""
+    return bool(np.ptp(values, axis=1).max(initial=0.0) < _SAME_BELOW)
 
 
 def _difference(title: str, a: Floats, b: Floats, impossible: tuple[Block, ...]) -> Panel:

@@ -12,13 +12,13 @@ from dashboard.shared.newcomers import try_it
 from dashboard.shared.presets import SCARCE
 from dashboard.shared.states import empty, title
 
-title("Relations", "What MRN learned: how tasks, labels and features relate, as correlations, over training.")
+title("Relations", "Correlations of tasks, labels and features that MRN learned, over training.")
 runs = mrn_runs()
 if runs is None:
-    try_it("No MRN run yet. One click trains some, and their relations move here while they do.", SCARCE)
+    try_it("No MRN run yet. One click trains some and shows their relations live.", SCARCE)
     st.stop()
 if not runs:
-    empty("No run chosen", "Choose an MRN run above: its relations at every step appear here.")
+    empty("No run chosen", "Choose an MRN run above to see its relations at every step.")
     st.stop()
 selection = select(runs)
 live(lambda: draw(selection), lambda: refresh_interval(selection), key="relations")

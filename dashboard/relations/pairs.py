@@ -27,6 +27,7 @@ from dashboard.relations.snapshots import (
 )
 from dashboard.relations.summary import (
     describe_runs,
+    draw_scores,
     draw_summary,
     embedding_note,
     explain_waiting,
@@ -64,7 +65,7 @@ _TITLES = {
 _HELP = {
     "r": "The correlation at this step.",
     "Cosine": "The cosine of the two tasks' embeddings at this step.",
-    BEYOND: "Learned less gold: what was learned beyond counting.",
+    BEYOND: "Learned less gold.",
 }
 _TALL = 12
 _FEW_TASKS = 3
@@ -106,6 +107,7 @@ def draw(selection: Selection) -> None:
         left = st.container()
         table, line = st.columns(2, gap="large")
     with left:
+        draw_scores(state)
         _player(state, data)
         if selection.gold:
             gold_agreement(state, views)
@@ -119,7 +121,7 @@ def draw(selection: Selection) -> None:
     if not state.is_learned:
         embedding_note(state)
         return
-    rank_note(state, learned)
+    rank_note(state, learned, has_bars=any(panel["variances"] for panel in data.frame["panels"]))
     with st.expander(
         "In numbers", icon=":material/functions:", key="relations_in_numbers", on_change="rerun"
     ) as numbers:
@@ -184,9 +186,9 @@ def _table(frame: pd.DataFrame, key: str, alt: str, **settings: Any) -> None:
     config = settings.pop("column_config", {})
     numbers = frame.select_dtypes("number").columns
     config |= {name: st.column_config.NumberColumn(width=66, help=_HELP.get(name)) for name in numbers}
-    written = frame.style.format(dict.fromkeys(numbers, partial(signed, digits=3)))
     height = "content" if len(frame) <= _TALL else 420
-    data_table(written, key=key, height=height, column_config=config, alt=alt, **settings)
+    forms = dict.fromkeys(numbers, partial(signed, digits=3))
+    data_table(frame, forms=forms, key=key, height=height, column_config=config, alt=alt, **settings)
 
 
 def _pair_table(state: RelationsState, learned: Sequence[Relations], chosen: Pair | None) -> Pair | None:
@@ -279,12 +281,12 @@ def _planted(run: Run, view: RelationsView) -> None:
     st.markdown(f"**Planted and learned**: each simulated task and {escape(real)}")
     _table(frame, "relations_planted", "Planted relatedness and learned correlation of each simulated task")
     text = (
-        "α: chance that the task keeps a word's real label. AMI: adjusted mutual information of its "
-        "labels and the real ones, 0 unrelated, 1 the same."
+        "α: probability that the task keeps a word's real label. AMI: adjusted mutual information of its "
+        "labels and the real ones (0 unrelated, 1 the same)."
     )
     if agreement is not None:
         text += (
-            f" Rank correlation of planted and learned: **{agreement:z.2f}** over "
+            f" Rank correlation of planted and learned: **{signed(agreement)}** over "
             f"{plural(len(frame), 'task')}; 1 is the same order."
         )
     st.caption(text)

@@ -7,12 +7,13 @@ that could be learned and have training words.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from core.evaluation.statistics import summary
 from core.mrn.relations import effective_rank
-from core.wording import all_of, plural
+from core.wording import all_of, first_of, percent, plural, spread_text
 from dashboard.relations.views import Bools, Floats, signed
 
 # The word for a correlation of at least this size. 0.1, 0.3 and 0.5 are Cohen's (1988).
@@ -23,6 +24,9 @@ _REDUNDANCY = ((0.9, "nearly independent"), (0.25, "partly redundant"), (0.0, "h
 _MOST_PAIRS = 3
 # Where so many percent of the pairs are so alike, their size says little.
 _ALIKE, _MANY_ALIKE, _NEARLY_ONE = 0.8, 25, 0.98
+# A head below this dev score has learned next to nothing.
+_UNLEARNED_BELOW = 0.1
+_MOST_SCORES = 12
 # Runs of which no correlation differs by this much learned the same: it is below what two decimals show.
 _SAME_BELOW = 0.005
 
@@ -48,6 +52,40 @@ def _ranked(sizes: Floats, possible: Bools) -> list[Pair]:
     return [(int(rows[index]), int(columns[index])) for index in order]
 
 
+def read_seeds(run: int, counted: int, shown: int) -> str:
+    """Which seeds a mean is over: of all that count, those that are shown."""
+    if counted < 2:
+        return f"Run {run} is the only one of its configuration. Launch it with more seeds."
+    of = f"{shown} of {counted} seeds" if shown < counted else f"{counted} seeds"
+    return f"Mean over {of} of run {run}'s configuration."
+
+
+def read_scores(scores: Mapping[str, Sequence[float]]) -> str:
+    """The dev scores of tasks, over runs where there are several; tasks without a score are left out."""
+    means = [(name, summary(of)) for name, of in scores.items() if of]
+    if not means:
+        return "No dev score up to this step."
+    parts = [
+        f"{name} {percent(of.mean)}" + (f" {spread_text(100 * (of.sd or 0))} ({of.n})" if of.n > 1 else "")
+        for name, of in means
+    ]
+    return f"Dev scores at this step: {first_of(parts, _MOST_SCORES)}."
+
+
+def read_unlearned(scores: Mapping[str, Sequence[float]]) -> str:
+    """A warning of tasks whose dev score is so low that their relations mean nothing; empty without one."""
+    low = {name: mean for name, of in scores.items() if of and (mean := summary(of).mean) < _UNLEARNED_BELOW}
+    if not low:
+        return ""
+    which = all_of([f"{name} ({percent(mean)})" for name, mean in low.items()])
+    one = len(low) == 1
+    return (
+        f"The dev score of {which} is below {percent(_UNLEARNED_BELOW)} at this step: the "
+        f"{'head has' if one else 'heads have'} learned next to nothing, and {'its' if one else 'their'} "
+        "relations have no meaning."
+    )
+
+
 def read_tasks(names: Sequence[str], values: Floats, possible: Bools) -> str:
     """A sentence on the related and the unrelated tasks."""
     mean = values.mean(axis=0)
@@ -60,12 +98,15 @@ def read_tasks(names: Sequence[str], values: Floats, possible: Bools) -> str:
         return f"No two tasks are related: {nearest}." + _over_seeds(names, values, pairs[:1])
     shown = related[:_MOST_PAIRS]
     parts = [f"{_names(names, pair)} are {_strength(mean[pair])}" for pair in shown]
-    if more := len(related) - len(shown):
-        parts.append(f"{plural(more, 'further pair')} less so")
+    text = f"{all_of(parts)}.{_weaker(len(related) - len(shown))}"
     alone = [f"**{name}**" for task, name in enumerate(names) if not any(task in pair for pair in related)]
-    others = "neither" if len(names) == 3 else "none of the others" if len(alone) == 1 else "no other task"
-    rest = f"; {all_of(alone)} to {others}" if alone else ""
-    return f"{all_of(parts)}{rest}." + _over_seeds(names, values, shown)
+    if alone:
+        text += f" {all_of(alone)} {'is' if len(alone) == 1 else 'are'} unrelated to the rest."
+    return text + _over_seeds(names, values, shown)
+
+
+def _weaker(pairs: int) -> str:
+    return f" {plural(pairs, 'more pair')} {'is' if pairs == 1 else 'are'} weaker." if pairs else ""
 
 
 def _over_seeds(names: Sequence[str], values: Floats, pairs: Sequence[Pair]) -> str:
@@ -73,9 +114,9 @@ def _over_seeds(names: Sequence[str], values: Floats, pairs: Sequence[Pair]) -> 
     if len(values) < 2:
         return ""
     changing = [_names(names, pair) for pair in pairs if np.ptp(np.sign(values[:, *pair])) > 1]
-    signs = "sign holds" if len(pairs) == 1 else "signs hold"
-    clause = f"but the sign of {all_of(changing)} changes" if changing else f"and the {signs} in each"
-    return f" This is the mean of {len(values)} seeds, {clause}."
+    if changing:
+        return f" The sign of {all_of(changing)} changes between the {len(values)} seeds."
+    return f" The {'sign holds' if len(pairs) == 1 else 'signs hold'} in each of the {len(values)} seeds."
 
 
 def read_embeddings(names: Sequence[str], values: Floats) -> str:
@@ -97,12 +138,10 @@ def read_embeddings(names: Sequence[str], values: Floats) -> str:
         f"({signed(mean[pair])})"
         for pair in shown
     ]
-    rest = ""
-    if more := len(alike) - len(shown):
-        rest = f"; {plural(more, 'further pair')} less so"
-    elif len(alike) < len(pairs):
-        rest = "; all others are nearly orthogonal"
-    return f"Task embeddings: {all_of(parts)}{rest}." + _over_seeds(names, values, shown)
+    rest = _weaker(len(alike) - len(shown))
+    if not rest and len(alike) < len(pairs):
+        rest = " All others are nearly orthogonal."
+    return f"Task embeddings: {all_of(parts)}.{rest}" + _over_seeds(names, values, shown)
 
 
 def read_labels(names: Sequence[str], values: Floats, possible: Bools, same_task: Bools) -> str:
@@ -179,9 +218,9 @@ def read_size(mode: str, values: Floats, possible: Bools, alignment: str | None)
     )
     if nearly_one > 50:
         return (
-            f"{nearly_one:.0f}% of the learned correlations are at ±{_NEARLY_ONE} or beyond. How large they "
-            "become depends on λ too: large for the data, it drives related rows to ±1. Trust the order in "
-            "which pairs became strong, not the final values, and compare a smaller λ."
+            f"{nearly_one:.0f}% of the learned correlations are at ±{_NEARLY_ONE} or beyond. Their size "
+            "depends on λ: a λ that is large for the data drives related rows to ±1. Trust the order in "
+            "which pairs became strong rather than the final values, and compare a smaller λ."
         )
     if mode != "label" or alike < _MANY_ALIKE:
         return ""
@@ -192,19 +231,23 @@ def read_size(mode: str, values: Floats, possible: Bools, alignment: str | None)
     return (
         f"{alike:.0f}% of the pairs are at {_ALIKE} or above: most labels have much in common. "
         f"{counted if alignment == 'cooccurrence' else ''}"
-        "Read which pairs fall below the rest, not how near to 1 the others are."
+        "Look at the lowest pairs; values near 1 carry little information here."
     )
 
 
-def read_rank(variances: Floats, rank: float) -> str:
-    """A sentence on the bars, and on how much of a low effective rank unequal variances explain.
+def read_rank(variances: Floats, rank: float, *, has_bars: bool) -> str:
+    """A sentence on the bars, and on what lowers the effective rank: unequal variances or correlations.
     The rank may be 1.2 of 3 with correlations near 0. NaN: no rank.
     """
-    text = "Bars: each row's variance over the mean, that is, how large the prior lets its weights grow."
+    text = "Bars: prior variance of each row, relative to the mean. " if has_bars else ""
     if not (math.isfinite(rank) and np.isfinite(variances).all()):
-        return text
-    size, alone = len(variances), effective_rank(variances)
+        return text.rstrip()
+    size = len(variances)
+    causes = {"unequal variances": size - (alone := effective_rank(variances)), "correlations": alone - rank}
+    known = {cause: f"{share:.2f}" for cause, share in causes.items() if abs(share) >= _SAME_BELOW}
+    text += f"Effective rank {rank:.2f} of {size}"
+    if len(known) < 2:
+        return f"{text}; {next(iter(known))} explain the whole reduction." if known else f"{text}."
     return (
-        f"{text} Effective rank {rank:.2f} of {size}: unequal variances take {size - alone:.2f} from it, "
-        f"relations {alone - rank:.2f}."
+        f"{text}; {all_of([f'{cause} explain {share}' for cause, share in known.items()])} of the reduction."
     )

@@ -23,13 +23,16 @@ from dashboard.relations.sentences import (
     read_labels,
     read_parts,
     read_rank,
+    read_scores,
     read_size,
     read_tasks,
+    read_unlearned,
 )
 from dashboard.relations.snapshots import RelationsState
 from dashboard.relations.views import (
     RelationsView,
     agreement,
+    dev_scores,
     gold_labels,
     impossible_pairs,
     learns,
@@ -40,9 +43,9 @@ from dashboard.relations.views import (
     why_no_gold,
 )
 from dashboard.shared.newcomers import PENALTY, fold
-from dashboard.shared.resources import curve_series
+from dashboard.shared.resources import curve_series, task_colours
 from dashboard.shared.states import empty
-from dashboard.text import escape
+from dashboard.text import coloured, escape
 from dashboard.theme import STATES
 from jobs.reports.naming import run_name
 
@@ -115,22 +118,45 @@ def _ranks(learned: Sequence[Relations], mode: str) -> list[float]:
     return [covariance_statistics(covariances, mode).effective_rank for covariances in learned]
 
 
+def draw_scores(state: RelationsState) -> None:
+    """Draws the dev scores of the runs at the step shown, and a warning where one is too low."""
+    tasks = list(dict.fromkeys(task for run in state.runs for task in run.config.tasks))
+    steps = {run.id: keys[state.at].step for run, keys in zip(state.runs, state.steps.keys, strict=True)}
+    curves = curve_series(state.runs, [MetricKey(task, "dev", "score") for task in tasks])
+    scores, colours = dev_scores(curves, steps), task_colours()
+    groups = [[run] for run in state.runs] if state.view == "side" else [state.runs]
+    by_group = [
+        {
+            coloured(task, colours[task]): [of[run.id] for run in group if run.id in of]
+            for task in tasks
+            if (of := scores.get(task))
+        }
+        for group in groups
+    ]
+    shown = [group[0] for group in groups]
+    for text in _with_run_ids(shown, list(map(read_scores, by_group))):
+        st.caption(text)
+    for text in _with_run_ids(shown, list(map(read_unlearned, by_group))):
+        st.warning(text, icon=":material/warning:")
+
+
 def embedding_note(state: RelationsState) -> None:
     """Draws a note on the vectors compared, and on cosines near 0."""
     ways = all_of(list(dict.fromkeys(str(run.config.task_embedding) for run in state.runs)))
     st.caption(
-        f"Task embeddings: {ways}. They begin as random vectors, whose cosines are near 0: what training "
-        "adds to that was learned. A cosine near 0 does not say that telling the tasks apart is of no use."
+        f"Task embeddings: {ways}. They start as random vectors, whose cosines are near 0. A cosine near 0 "
+        "after training does not mean that the embeddings are useless."
     )
 
 
-def rank_note(state: RelationsState, learned: Sequence[Relations]) -> None:
+def rank_note(state: RelationsState, learned: Sequence[Relations], *, has_bars: bool) -> None:
     """Draws a note on the bars, and on the effective rank."""
     mode = state.selection.mode
     rank = math.nan if state.view == "side" else float(np.mean(_ranks(learned, mode)))
     of_runs = zip(learned, state.shared.places, strict=True)
     spread = np.mean([variances(covariances, mode)[places] for covariances, places in of_runs], axis=0)
-    st.caption(read_rank(spread, rank))
+    if text := read_rank(spread, rank, has_bars=has_bars):
+        st.caption(text)
 
 
 def not_learned(state: RelationsState) -> bool:
@@ -139,22 +165,22 @@ def not_learned(state: RelationsState) -> bool:
     if any(learns(run, mode) for run in runs):
         return False
     config = runs[0].config
-    reason = "by its configuration"
+    reason = "as configured"
     spec = prior_spec(str(config.prior))
     if config.encoder_training == FROZEN and spec and spec.frozen_learn == config.learn:
         reason = "the default over a frozen encoder, where learning all three did not score clearly better"
     names = [f"{name}s" for name in config.learn or () if name != NOTHING]
-    learned = f"learned relations of {all_of(names)} alone" if names else "learned no relations"
+    learned = f"learns relations of {all_of(names)} only" if names else "learns no relations"
     if config.added_to is not None:
         empty(
             f"{MODES[mode]} have no matrix",
-            "Where a task is added to a run, only the tasks' heads are compared.",
+            "Where a task is added to a run, only relations between tasks are known.",
         )
         return True
     with st.container(border=True):
         st.markdown(
-            f"**{MODES[mode]} were not learned.** Run {runs[0].id} {learned}: {reason}. "
-            f"Its {mode} covariance is as it began, so no matrix is shown."
+            f"**{MODES[mode]} were not learned.** Run {runs[0].id} {learned} ({reason}). "
+            f"Its {mode} covariance keeps its initial value, so no matrix is shown."
         )
         st.page_link(
             "launch/page.py",
@@ -171,16 +197,15 @@ def run_warnings(state: RelationsState, views: Sequence[RelationsView]) -> None:
     for run in runs:
         if run.state in (RunState.FAILED, RunState.LOST, RunState.CANCELLED):
             word = STATES[run.state].word.lower()
-            st.caption(f"{escape(run_name(run))}: {word}. Shown is what it learned up to step {run.step:,}.")
+            st.caption(f"{escape(run_name(run))}: {word}. Shown up to step {run.step:,}.")
         if not state.is_learned:
             continue
         series = curve_series([run], [_PENALTY])
         if (vanished := penalty_vanished(series[0] if series else None)) is not None:
             largest, last = (number(float(f"{value:.2g}")) for value in vanished)
             st.warning(
-                f"The penalty has vanished in run {run.id}, from {largest} at most to {last}. The run trains "
-                "as MTL, and the relations shown are what the procedure left behind. The relational prior "
-                "cannot vanish in this way.",
+                f"The penalty has vanished in run {run.id}: it fell from {largest} to {last}. The run trains "
+                "as MTL, and its relations have no meaning. The relational prior cannot vanish in this way.",
                 icon=":material/warning:",
             )
     if state.is_learned:
@@ -188,17 +213,17 @@ def run_warnings(state: RelationsState, views: Sequence[RelationsView]) -> None:
             st.info(text, icon=":material/info:")
     if state.steps.cut:
         last_step = state.steps.steps[-1]
-        st.caption(f"Shown up to step {last_step:,}: not all of these runs have got further.")
+        st.caption(f"Shown up to step {last_step:,}: not all of these runs have later snapshots.")
     if not state.steps.exact:
         st.caption(
-            "These runs were stored at other steps: each is shown at the snapshot nearest in training."
+            "These runs have snapshots at different steps. Each is shown at the nearest share of training."
         )
     for run, names in zip(runs, state.shared.left_out, strict=True):
         if names:
             some = ", ".join(map(escape, names[:_MOST_NAMED])) + (", …" if len(names) > _MOST_NAMED else "")
             st.caption(
                 f"Shown are the {plural(len(state.shared.rows), views[0].mode)} that all these runs have. "
-                f"Of run {run.id} {len(names)} are left out: {some}."
+                f"Run {run.id} has {len(names)} more: {some}."
             )
 
 
@@ -221,7 +246,7 @@ def _description(run: Run) -> str:
     text = f"Prior {escape(config.prior)}, λ {number(config.lambda_)}, learned: {learned}."
     if (related := facts.get("related")) and config.added_to is None:
         others = [task for task in config.tasks if task not in related]
-        text += f" It leaves out {escape(all_of(others))}, with heads of another shape."
+        text += f" Left out: {escape(all_of(others))}, whose heads have another shape."
     if not facts.get("alignment"):
         return text
     reason = facts.get("alignment_reason")
@@ -233,22 +258,22 @@ def _limits(run: Run, view: RelationsView) -> str:
     """The relations of this mode that the run could not learn; empty if it could learn all."""
     if not learns(run, view.mode):
         return (
-            f"The {view.mode} covariance was not learned in this run: it stays as it began, all relations "
+            f"This run did not learn the {view.mode} covariance: all relations keep their initial value, "
             f"{number(run.config.task_correlation or 0 if view.mode == 'task' else 0)}."
         )
     if not view.impossible:
         return ""
-    what = "tasks" if view.mode == "task" else "labels of different tasks"
     groups = task_groups(run.facts)
-    which, between = "different tasks", f"between {what}"
+    between = "tasks"
     if any(len(group) > 1 for group in groups):
         names = "; ".join(", ".join(map(escape, group)) for group in groups)
-        which, between = f"these groups of tasks ({names})", f"of {what} between groups"
+        between = f"these groups of tasks ({names})"
     others = "; ".join(words for name, words in _OTHERWISE.items() if name != run.facts.get("alignment"))
-    stay = "come from task_correlation alone" if run.config.task_correlation else "stay at zero"
+    initial = run.config.task_correlation if view.mode == "task" else None
+    stay = f" They stay at their initial value, {number(initial)}." if initial else ""
     return (
-        f"With this alignment the rows of {which} never meet, so the relations {between} {stay} whatever the "
-        f"data say (hatched). Other alignments may relate them: {others}."
+        f"This alignment shares no label between {between}, so it cannot learn relations between them "
+        f"(hatched).{stay} Other alignments may: {others}."
     )
 
 
@@ -268,10 +293,10 @@ def gold_agreement(state: RelationsState, views: Sequence[RelationsView]) -> Non
         for labels, between in (("labels", False), ("labels of different tasks", True))
         if (agreed := agreement(learned, gold, shared.rows, impossible, between=between)) is not None
     ]
-    text = f"Rank correlation of learned and gold: {'; '.join(parts)}." if parts else "Nothing varies."
+    text = f"Rank correlation of learned and gold: {'; '.join(parts)}" if parts else "All values are equal"
     st.caption(
-        f"{text} 1: counting gold labels on the training words says the same. Labels of one task never "
-        "stand on the same word, so counted they repel each other."
+        f"{text}. 1: the same order. Labels of one task exclude each other on a word, so their gold "
+        "correlations are negative."
     )
 
 
@@ -281,11 +306,11 @@ def player_words(mode: str, frame: Mapping[str, Any], size: int) -> dict[str, st
     foot = ""
     if block > 1:
         foot = (
-            f"{size:,} features; a cell is the mean of {block} × {block}, to 0.004. Click one for the values."
+            f"{size:,} features; a cell is the mean of {block} × {block}, to 0.004. Click a cell to zoom in."
         )
     elif mode == "feature":
-        foot = "Exact values. Esc or Whole matrix leads back."
-    return {"foot": foot, "cannot": "Cannot be learned: the alignment never lets the rows of these two meet."}
+        foot = "Exact values. Press Esc or Whole matrix to go back."
+    return {"foot": foot, "cannot": "Cannot be learned: the alignment shares no label between these two."}
 
 
 # How to read the page: the equation of exactly what is drawn and what the colours mean, in a fold.
@@ -300,51 +325,50 @@ _VIEWS = {
     "one": (r"R_{ij} = \frac{\Omega_{ij}}{\sqrt{\Omega_{ii}\,\Omega_{jj}}}", ""),
     "side": (
         r"R^{(k)}_{ij} = \frac{\Omega^{(k)}_{ij}}{\sqrt{\Omega^{(k)}_{ii}\,\Omega^{(k)}_{jj}}}",
-        "One matrix per run $k$, all on the scale from −1 to 1. Runs with other steps are shown at the same "
-        "share of their training. What a run cannot learn keeps its first value, 0 by default, and counts so "
-        "in the difference of two runs. That has a scale of its own, the same at all steps. "
-        "Two seeds of one configuration differ too: look at their spread first.",
+        "One matrix per run $k$, on the scale from −1 to 1. Runs with different steps are shown at the same "
+        "share of training. A relation that a run cannot learn keeps its initial value, 0 by default, also "
+        "in the difference of two runs. The difference has its own scale, the same at all steps. "
+        "Seeds of one configuration differ too: check their spread first.",
     ),
     "mean": (
         r"\bar R_{ij} = \tfrac1n \sum_{k=1}^{n} R^{(k)}_{ij}, \qquad "
         r"s_{ij} = \sqrt{\tfrac{1}{n-1} \sum_k \bigl(R^{(k)}_{ij} - \bar R_{ij}\bigr)^2}",
-        "Each seed's matrix is made a correlation first, then they are averaged. On hover stands the 95% "
-        r"interval of the mean, $\bar R_{ij} \pm t_{n-1}\, s_{ij} / \sqrt n$. What changes its sign from "
-        "seed to seed was not learned from the data.",
+        "Correlations are averaged over seeds. Hover for the 95% interval of the mean, "
+        r"$\bar R_{ij} \pm t_{n-1}\, s_{ij} / \sqrt n$. A relation whose sign changes between seeds was not "
+        "learned from the data.",
     ),
 }
 
 _COLOURS = r"""
-- **Red, towards 1**: the heads of the two rows weigh features alike.
-- **Neutral, 0**: the weights of one row say nothing about those of the other. Every run begins here.
+- **Red, towards 1**: the heads of the two rows weight features alike.
+- **Neutral, 0**: the weights of one row say nothing about those of the other. Initial value.
 - **Blue, towards −1**: features that speak for one row speak against the other.
-- **Hatched**: the alignment leaves no way to learn a relation.
-- **Bars**: the variances $\Omega_{ii}$ over their mean. The penalty holds rows of small variance nearer to 0.
+- **Hatched**: the alignment cannot learn this relation.
+- **Bars**: the prior variances $\Omega_{ii}$ over their mean. Rows of small variance are regularised more.
 - **Words**: from 0.1 a correlation is called weak, from 0.3 moderate, from 0.5 strong (Cohen 1988), from 0.9
   almost full; below 0.1 two rows are not called related.
 
-A correlation does not say that one task helps the other: in a measured case 0.80 went with no gain. *Compare*
-shows gains. Under the alignment `cooccurrence` a row of another task is a mean of a task's own rows, so tasks
-correlate before a prior has learned anything: 0.56 to 0.61 were measured without one. How large a correlation
-becomes depends on $\lambda$ too: in simulations with planted relations their order was right, their size at
-smaller $\lambda$ only.
+A correlation does not mean that one task helps the other: 0.80 was measured without a gain. *Compare* shows
+gains. Under the alignment `cooccurrence` a row for another task's label is a mean of a task's own rows, so
+tasks correlate without any prior too: 0.56 to 0.61 were measured. The size of a correlation depends on
+$\lambda$: in simulations with planted relations the order was right, the size only at small $\lambda$.
 
-*Clustered* sets rows of like relations beside each other: average linkage over the distances $1 - R_{ij}$ at
-the last step. *Gold labels* are counted: the correlation of "this word has label $i$" with "this word has
-label $j$" over the training words. Learned − gold is what MRN found beyond it.
+*Clustered* puts similar rows next to each other: average linkage over the distances $1 - R_{ij}$ at the last
+step. *Gold labels* are the correlations of "this word has label $i$" and "this word has label $j$" over the
+training words; learned − gold is what MRN learned beyond them.
 
-MRN gives the heads, each mapped by its alignment to one space of labels, a normal prior with a covariance in
-each direction (tasks, labels, features), $\mathrm{vec}(\mathcal{W}) \sim \mathcal{N}(0,\; s\,\Omega)$. It
-adds to the loss:
+MRN maps each head to one space of labels by its alignment, and puts a normal prior on them with a covariance
+of tasks, labels and features, $\mathrm{vec}(\mathcal{W}) \sim \mathcal{N}(0,\; s\,\Omega)$. It adds to the
+loss:
 
 $$"""
 
 _NUMBERS = r"""$$
 
 In numbers, for a covariance with eigenvalues $s_1 \geq \dots \geq s_d$: **effective rank**
-$\exp(-\sum_k p_k \ln p_k)$ with $p_k = s_k / \sum_j s_j$ (Roy and Vetterli 2007) begins at $d$ and falls as
-rows turn out to be related or to vary unlike; **trace** $\sum_k s_k$, kept at $d$ by the `relational` prior;
-**condition** $s_1 / s_d$, ∞ for a singular matrix. *Curves* shows them and the penalty over training.
+$\exp(-\sum_k p_k \ln p_k)$ with $p_k = s_k / \sum_j s_j$ (Roy and Vetterli 2007) starts at $d$ and falls
+as rows become related or their variances unequal; **trace** $\sum_k s_k$, kept at $d$ by the `relational`
+prior; **condition** $s_1 / s_d$, ∞ for a singular matrix. *Curves* shows them and the penalty over training.
 """
 
 
@@ -367,13 +391,13 @@ def how_to_read(mode: str, view: str) -> None:
 
 
 _EMBEDDINGS = """
-The vectors are those that the encoder adds for each task: at its input, or through matrices of its layers.
-Where each layer has vectors of its own for queries, keys and values, those of all queries and values stand
-side by side; what is added to all keys of a window changes no attention, so theirs are left out.
+The encoder adds a vector for each task at its input, or through matrices of its layers. Where each layer has
+vectors for queries, keys and values, those of queries and values are concatenated; those of keys change no
+attention and are left out.
 
-They begin as random vectors of $d$ numbers, whose cosine is 0, give or take $1/\\sqrt{d}$ (0.05 for 384).
-**Red**: the two tasks shift the states alike. **Blue**: they shift them in opposite directions. A mean over
-seeds near 0 beside large single values says that directions were not learned from the data.
+They start as random vectors of $d$ numbers, with cosines of $0 \\pm 1/\\sqrt{d}$ (0.05 for 384). **Red**: the
+two tasks shift the states alike. **Blue**: they shift them in opposite directions. A mean over seeds near 0
+beside large single values means that the directions were not learned from the data.
 
-A cosine does not say that one task helps the other, nor that telling tasks apart helps: *Compare* shows that.
+A cosine does not mean that one task helps the other, nor that task embeddings help: *Compare* shows that.
 """

@@ -142,7 +142,7 @@ def not_comparable(runs: Sequence[Run], mode: str, shared: SharedRows) -> str | 
         return f"Feature 7 of one encoder is not feature 7 of another, so these are not compared. {first}"
     if mode == "feature" and any(has_bilstm(run.config.encoder) for run in runs):
         return (
-            "The features of an LSTM begin at random: feature 7 of one run is not feature 7 of another, so "
+            "LSTM features start from random weights: feature 7 of one run is not feature 7 of another, so "
             f"these are not compared. {first}"
         )
     if len(shared.rows) < 2:
@@ -246,6 +246,15 @@ def penalty_vanished(penalty: MetricSeries | None) -> tuple[float, float] | None
     return (largest, last) if largest > 0 and last <= _VANISHED * largest else None
 
 
+def dev_scores(curves: Iterable[MetricSeries], steps: Mapping[int, int]) -> dict[str, dict[int, float]]:
+    """The dev score by task and run at the last evaluation up to the run's step; none before the first."""
+    scores: dict[str, dict[int, float]] = {}
+    for curve in curves:
+        if evaluated := int(np.searchsorted(curve.step, steps[curve.run_id], side="right")):
+            scores.setdefault(curve.key.task, {})[curve.run_id] = float(curve.value[evaluated - 1])
+    return scores
+
+
 # Gold labels
 
 
@@ -261,10 +270,10 @@ def why_no_gold(run: Run) -> str:
     """Why a run without gold correlations has none, in a sentence."""
     owners = run.facts.get("label_owners", ())
     if not owners:
-        return "No gold labels beside: this run has not told its labels yet."
+        return "No gold labels: the labels are not recorded yet."
     if (run.config.alignment or "").startswith("mapping") or any(len(tasks) > 1 for tasks in owners):
-        return "No gold labels beside: this alignment makes rows of several labels, of which no word has one."
-    return "No gold labels beside: the tasks are not annotated on the same words, so nothing can be counted."
+        return "No gold labels: this alignment makes rows of several labels, and a word has one label."
+    return "No gold labels: the tasks are not annotated on the same words, so nothing can be counted."
 
 
 def agreement(

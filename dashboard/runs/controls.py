@@ -11,12 +11,13 @@ from core.config import trains_heads_alone
 from core.config.presets import ADDED_EPOCHS
 from core.registry import PREDICTED
 from core.store.records import ENDED, RESTARTABLE, Run, RunState
-from core.wording import all_of, plural, size
+from core.wording import all_of, duration, plural, size
 from dashboard.shared import actions, resources
+from dashboard.shared.run_views import fraction_done
 from dashboard.shared.selection import choose, link_to_runs
 from dashboard.text import escape
 from jobs.queue import control
-from jobs.queue.control import PRIORITIES, remains
+from jobs.queue.control import KEPT_S, PRIORITIES, remains
 
 # Pages that show such runs: path, label, icon, and whether one of the runs has something for it.
 _PAGES: tuple[tuple[str, str, str, Callable[[Run], object]], ...] = (
@@ -58,8 +59,19 @@ def chosen_bar(runs: Sequence[Run], elsewhere: int) -> None:
             run_actions(runs)
 
 
-def run_actions(runs: Sequence[Run]) -> None:
-    """Draws links to the pages that show these runs, and the buttons that apply to some of them."""
+def progress_line(run: Run, text: str) -> None:
+    """Draws how far an active run is, with a text in Markdown, and *Stop* beside it."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.progress(fraction_done(run), text=text)
+        if run.state is not RunState.CANCELLING:
+            _stop([run.id], key=f"stop_{run.id}")
+
+
+def run_actions(runs: Sequence[Run], *, stops: bool = True) -> None:
+    """Draws links to the pages that show these runs, and the buttons that apply to some of them.
+
+    `stops`: whether *Stop* is among them; it is not where `progress_line` has it.
+    """
     ids = [run.id for run in runs]
     for page, label, icon, shows in _PAGES:
         if any(map(shows, runs)):
@@ -69,7 +81,8 @@ def run_actions(runs: Sequence[Run]) -> None:
     if len(runs) == 1 and can_be_added_to(runs[0]):
         label, icon = "Add a task to this run", ":material/add_task:"
         st.page_link("launch/page.py", label=label, icon=icon, query_params=with_task_added(runs[0]))
-    _stop([run.id for run in runs if run.state in (RunState.QUEUED, RunState.RUNNING)])
+    if stops:
+        _stop([run.id for run in runs if run.state in (RunState.QUEUED, RunState.RUNNING)])
     for label, icon, act, can, words in _ACTIONS:
         if able := [run.id for run in runs if can(run)]:
             icon = f":material/{icon}:"
@@ -96,14 +109,14 @@ def with_task_added(run: Run) -> dict[str, str]:
     return data | alike | {"truecase": "yes" if run.config.truecase else "no"} | asked
 
 
-def _stop(ids: list[int]) -> None:
+def _stop(ids: list[int], key: str = "stop") -> None:
     """Stops one run at once, several after saying how many."""
     text = (
         "Queued runs are taken off the queue; runs in progress save their state and end at their next step."
     )
     stop = partial(st.button, on_click=actions.perform, args=(control.stop_all, ids))
     if len(ids) == 1:
-        stop("Stop", icon=":material/stop:", type="tertiary", help=text)
+        stop("Stop", icon=":material/stop:", type="tertiary", help=text, key=key)
     elif ids:
         with st.popover("Stop", icon=":material/stop:", type="tertiary", key="stop_runs"):
             st.markdown(text)
@@ -166,5 +179,8 @@ def _delete(ids: list[int]) -> None:
         parts += [plural(lost.snapshots, "relation snapshot")] * bool(lost.snapshots)
         parts += [f"{size(lost.checkpoint_bytes)} of checkpoints"] * bool(lost.checkpoint_bytes)
         lost_text = all_of([*parts, "all curves and logs"])
-        st.markdown(f"Delete **{text}** for good: {lost_text}. This cannot be undone; archiving can.")
+        kept = (
+            f"{'It is' if len(ids) == 1 else 'They are'} kept for {duration(KEPT_S)}, then removed for good."
+        )
+        st.markdown(f"Delete **{text}**: {lost_text}. {kept} Archive instead to hide only.")
         st.button(f"Delete {text}", type="primary", on_click=actions.delete, args=(ids,))

@@ -8,9 +8,18 @@ import streamlit as st
 
 from core.store.records import RunState
 from core.wording import plural
-from dashboard.runs.controls import chosen_bar
+from dashboard.runs.controls import chosen_bar, progress_line
+from dashboard.runs.exchange import import_menu
 from dashboard.runs.launch import newest_launch
-from dashboard.runs.table import follow, found_line, nothing_found, page_number, run_search, run_tables
+from dashboard.runs.table import (
+    follow,
+    found,
+    nothing_found,
+    page_number,
+    run_search,
+    run_tables,
+    shown_choice,
+)
 from dashboard.runs.views import difference_sentence, differences, page_of
 from dashboard.shared import actions, resources
 from dashboard.shared.downloads import data_table
@@ -18,7 +27,7 @@ from dashboard.shared.live import live
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.queue import held_banner, queue_panel
 from dashboard.shared.run_picker import warn_missing_runs
-from dashboard.shared.run_views import fraction_done, progress_text
+from dashboard.shared.run_views import progress_text
 from dashboard.shared.selection import chosen
 from dashboard.shared.states import title
 from dashboard.text import escape
@@ -27,7 +36,7 @@ from jobs.reports.naming import run_name
 from jobs.reports.table import readable
 
 _MOST_SHOWN = 5
-_MOST_COMPARED = 8
+_MOST_COMPARED = 30
 
 store = resources.store()
 
@@ -38,8 +47,7 @@ def now() -> None:
     newest_launch(store)
     training = store.runs(states={RunState.RUNNING, RunState.CANCELLING}, with_facts=False)[::-1]
     for run in training[:_MOST_SHOWN]:
-        text = f"**Run {escape(run_name(run))}**: {escape(progress_text(store, run))}"
-        st.progress(fraction_done(run), text=text)
+        progress_line(run, f"**Run {escape(run_name(run))}**: {escape(progress_text(store, run))}")
     if more := len(training[_MOST_SHOWN:]):
         st.caption(f"{plural(more, 'more run')} in progress.")
 
@@ -64,48 +72,52 @@ def _tables() -> set[int]:
         st.markdown(f":orange[:material/error: {escape(error)}]")
         return set()
     runs = [run for run in store.runs(archived=wanted.archived) if wanted.matches(run)]
-    page = page_of(store, runs, grouped=search.grouped, sort=search.sort, page=page_number(), tasks=tasks)
+    shown = shown_choice()
+    page = page_of(store, runs, grouped=shown.grouped, sort=search.sort, page=page_number(), tasks=tasks)
     if page.tables:
-        run_tables(page, search.split, found_line(page))
+        with shown.counts:
+            found(page)
+        run_tables(page, shown.split, shown.menu)
     else:
         nothing_found(is_filtered=bool(search.text.strip()))
     return {run_id for line in page.lines for run_id in line.run_ids}
 
 
 def _differences(ids: Sequence[int]) -> None:
-    """A sentence on how the chosen runs differ, and a table: a row per field, a column per run."""
-    st.subheader("Differences", anchor=False)
-    picked = store.runs(ids, with_facts=False)
-    runs, note = readable(picked, store.conditions(picked))
+    """A sentence on how the chosen runs differ, and a table: a row per field, a column per configuration."""
+    by_id = {run.id: run for run in store.runs(ids)}
+    picked = [by_id[run_id] for run_id in ids]
+    runs, note = readable(picked)
     if note:
         st.caption(f":material/info: {escape(note)}")
     if len(runs) < 2:
         return
-    known = {run.id for run in runs}
-    ids = [run_id for run_id in ids if run_id in known]
+    st.subheader("Differences", anchor=False)
     st.markdown(escape(difference_sentence(runs)))
-    shown = ids[:_MOST_COMPARED]
-    frame = differences(store, shown)
+    frame = differences(runs)
     if frame.empty:
         return
     data_table(
-        frame,
+        frame.iloc[:, :_MOST_COMPARED],
         hide_index=False,
         most=14,
         tall=520,
         column_config={"Field": st.column_config.TextColumn(pinned=True, width=140)},
-        alt="The fields in which the chosen runs differ, a column for each",
+        alt="The fields in which the chosen runs differ, a column for each configuration",
     )
-    more = f" {plural(len(ids) - len(shown), 'more run')} not shown." if len(ids) > len(shown) else ""
-    st.caption(f"≠ marks what is not as in the first run. All other fields are the same.{more}")
+    hidden = len(frame.columns) - _MOST_COMPARED
+    more = f" {plural(hidden, 'more configuration')} not shown." if hidden > 0 else ""
+    st.caption(f"≠ marks what differs from the first configuration. All other fields are the same.{more}")
 
 
 title("Runs", "What is in progress, what has run, and how it ended.")
 if not any(store.counts().values()):
     held_banner(store)
+    import_menu()
     try_it("No run yet. One click trains MRN, MTL and STL on the demo corpus; come back here to watch.")
     st.stop()
 live(now, resources.pace, key="runs_now")
+import_menu()
 tasks = resources.task_order()
 search = run_search(tasks)
 live(draw, resources.pace, key="runs")

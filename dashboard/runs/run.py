@@ -15,18 +15,19 @@ from core.paths import own_log
 from core.store import Store
 from core.store.records import ACTIVE, Run, RunState, StoredScore
 from core.tasks import KINDS, kind_of
-from core.tasks.scores import averages
+from core.tasks.scores import FIGURES, averages
 from core.wording import ago, duration, percent, plural
-from dashboard.runs.controls import run_actions
-from dashboard.runs.dev_curves import show_dev_curves
-from dashboard.shared import actions
+from dashboard.runs.controls import progress_line, run_actions
+from dashboard.runs.curves import show_dev_curves, show_loss
+from dashboard.runs.exchange import export_menu
+from dashboard.shared import actions, resources
 from dashboard.shared.downloads import copy_table, data_table, show_table
 from dashboard.shared.newcomers import fold
 from dashboard.shared.readings import show_reading
-from dashboard.shared.run_views import ended_early, fraction_done, log_tail, progress_text
+from dashboard.shared.run_views import ended_early, log_tail, progress_text
 from dashboard.shared.selection import segments
 from dashboard.shared.states import problem, state_badge
-from dashboard.text import escape, option
+from dashboard.text import coloured, escape, option
 from dashboard.theme import STATES
 from jobs.queue import control
 from jobs.queue.remedies import Advice, advice
@@ -43,7 +44,7 @@ _KEPT = {
 
 
 def run_in_full(store: Store, run_id: int) -> None:
-    """Draws a run: state, actions, events and advice; then scores, configuration, history or log."""
+    """Draws a run: state, actions, test scores and advice; then a part of its record."""
     run = store.run(run_id)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         state_badge(run.state)
@@ -51,12 +52,15 @@ def run_in_full(store: Store, run_id: int) -> None:
             st.badge("Archived", icon=":material/archive:", color="gray")
         for word in run.keywords:
             st.badge(escape(word), icon=":material/label:", color="gray")
-        run_actions([run])
+        run_actions([run], stops=False)
+        export_menu(run)
     actions.undo_line()
     if run.state in ACTIVE:
-        st.progress(fraction_done(run), text=escape(progress_text(store, run)))
+        progress_line(run, escape(progress_text(store, run)))
         if survival := survival_text(run):
             st.caption(f":material/save: {survival}")
+    scores = store.scores([run_id])
+    _test_scores(run, scores)
     if run.problem:
         problem(f"{run.problem} The run is left out of comparisons; it can be exported and deleted.")
     if what_to_do := advice(run, store.events(run_id)):
@@ -84,12 +88,8 @@ def _advice(run: Run, advice: Advice) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if advice.clone:
             changes = ", ".join(f"{name} {value}" for name, value in advice.clone.items())
-            st.page_link(
-                "launch/page.py",
-                label=f"Clone it with {changes}",
-                icon=":material/content_copy:",
-                query_params={"clone": str(run.id), **advice.clone},
-            )
+            if st.button(f"Clone with {changes}", icon=":material/content_copy:"):
+                st.switch_page("launch/page.py", query_params={"clone": str(run.id), **advice.clone})
         if run.saved_step:
             st.button(
                 f"Resume from step {run.saved_step:,}",
@@ -110,7 +110,18 @@ def _bug_report(run: Run) -> None:
                 st.code(trace, language=None)
 
 
+def _test_scores(run: Run, scores: Sequence[StoredScore]) -> None:
+    """Draws the test score of each task, large."""
+    by_task = {score.task: score for score in scores if score.split == "test"}
+    with st.container(horizontal=True, gap="large"):
+        for task in filter(by_task.__contains__, _tasks_of(run, scores)):
+            name = by_task[task].score_name
+            label = f"{coloured(task, resources.task_colour(task))}, test {SCORE_NAMES.get(name, name)}"
+            st.metric(label, percent(by_task[task].score), width="content")
+
+
 def _scores(store: Store, run: Run) -> None:
+    show_loss(run)
     show_dev_curves(store, run)
     scores = store.scores([run.id])
     left, right = st.columns(2, gap="large")
@@ -145,11 +156,12 @@ def _scores(store: Store, run: Run) -> None:
 
 
 def score_rows(run: Run, scores: Sequence[StoredScore]) -> list[dict[str, str]]:
-    """A row per split and task: headline and secondary scores. Columns that no task has are dropped."""
+    """A row per split and task: headline and secondary scores but accuracy, in columns that a task has."""
     tasks = _tasks_of(run, scores)
     ordered = sorted(scores, key=lambda score: (score.split != "test", tasks.index(score.task)))
     beside = [kind_of(run.facts, score.task, score.score_name).secondary_scores(score) for score in ordered]
     shown = dict.fromkeys(name for of_task in beside for name, value in of_task.items() if value is not None)
+    shown.pop(FIGURES["accuracy"].title, None)  # the headline of labels; of spans it says little
     return [
         {
             "Task": score.task,
@@ -220,7 +232,6 @@ def _facts(run: Run) -> dict[str, str]:
             "Alignment": f"{facts['alignment']}: {facts['alignment_reason'] or 'as asked'}"
             if facts.get("alignment")
             else "",
-            "Versions": ", ".join(f"{name} {version}" for name, version in facts["versions"].items()),
         }
     return {name: escape(text) for name, text in lines.items() if text}
 
@@ -267,6 +278,10 @@ def _configuration(_store: Store, run: Run) -> None:
         }
         for name, value in run.description.items()
         if value is not None
+    ]
+    records += [
+        {"Field": f"{name} version", "Value": str(version), "Meaning": "The package that trained the run."}
+        for name, version in run.facts.get("versions", {}).items()
     ]
     data_table(pd.DataFrame(records), alt="Every field of this run's configuration")
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
+from core.store import Run
 from core.wording import plural
 from dashboard.runs.controls import chosen_bar
 from dashboard.runs.run import run_in_full
@@ -20,35 +23,41 @@ from jobs.reports.table import readable
 
 store = resources.store()
 ids = run_numbers(st.query_params.get(RUNS_SHOWN, ""))
-runs = store.runs(ids, with_facts=False)
 
 
 def draw() -> None:
     follow()
     actions.show()
-    listed = store.runs(ids, with_facts=False)
-    warn_missing_runs(set(ids) - {run.id for run in listed})
-    if len(ids) == 1 and listed:
+    runs = store.runs(ids, with_facts=False)
+    with st.container(horizontal=True):
+        way_back()
+        if len(runs) == 1:
+            siblings = [run.id for run in store.runs_of([runs[0].configuration_id])]
+            if len(siblings) > 1:
+                run_link(siblings, f"All {len(siblings):,} runs of this configuration", ":material/list_alt:")
+    _title(runs)
+    warn_missing_runs(set(ids) - {run.id for run in runs})
+    if len(ids) == 1 and runs:
         run_in_full(store, ids[0])
-    elif listed:
+    elif runs:
         tasks = resources.task_order()
-        run_tables(page_of(store, listed, grouped=False, sort="old", page=1, tasks=tasks), "test")
+        run_tables(page_of(store, runs, grouped=False, sort="old", page=1, tasks=tasks), "test")
         picked = store.runs(chosen(), with_facts=False)
         chosen_bar(picked, len({run.id for run in picked} - set(ids)))
+    else:
+        actions.undo_line()
 
 
-with st.container(horizontal=True):
-    way_back()
-    if len(runs) == 1:
-        siblings = [run.id for run in store.runs_of([runs[0].configuration_id])]
-        if len(siblings) > 1:
-            run_link(siblings, f"All {len(siblings):,} runs of this configuration", ":material/list_alt:")
-names = {f"{short_name(run.config)} on {corpus_name(run.config)}" for run in readable(runs)[0]}
-if len(ids) == 1:
-    about = (
-        f"{', '.join(runs[0].config.tasks)} · {settings_text(runs[0].config)}" if readable(runs)[0] else ""
-    )
-    title(f"Run {escape(run_name(runs[0]) if runs else ids[0])}", escape(about))
-else:
+def _title(runs: Sequence[Run]) -> None:
+    """Draws the name of the run and its settings, or of the configuration that the runs share."""
+    known = readable(runs)[0]
+    if len(ids) == 1:
+        config = known[0].config if known else None
+        about = f"{', '.join(config.tasks)} · {settings_text(config)}" if config else ""
+        title(f"Run {escape(run_name(runs[0]) if runs else ids[0])}", escape(about))
+        return
+    names = {f"{short_name(run.config)} on {corpus_name(run.config)}" for run in known}
     title(escape(names.pop()) if len(names) == 1 else "Runs", f"{plural(len(runs), 'run')}.")
+
+
 live(draw, resources.pace, key="run")

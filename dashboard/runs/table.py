@@ -17,15 +17,13 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.config import RunConfig
 from core.config.typed import whole_number
 from core.evaluation.statistics import MeanSD
-from core.store import RunState
-from core.wording import ago, duration, percent, plural, spread_text
+from core.wording import ago, duration, number, percent, plural, spread_text
 from dashboard.runs.views import SPLITS, Line, Page, Table, sorts
 from dashboard.shared.downloads import data_table
 from dashboard.shared.selection import choice, choose, chosen, segments
-from dashboard.shared.states import state_mark
+from dashboard.shared.states import state_text
 from dashboard.text import escape
 from dashboard.theme import STATES
 from jobs.reports.filter import FIELDS
@@ -46,24 +44,15 @@ EXAMPLES = {
     "archived:yes": "what is archived; other filters leave it out",
 }
 
-_NUMBERS: Mapping[str, Callable[[RunConfig], Any]] = {
-    "λ": lambda config: config.lambda_,
-    "Share": lambda config: config.fraction,
-}
-"""Columns of what configurations differ in that are sorted by number."""
-_MEANINGS = {
-    "λ": "The strength of the MRN prior",
-    "Share": "The share of the training sentences that is used",
-    "Settings": "Whatever else is not the same in all lines",
-    "Problem": "Why the run cannot be read, and is left out of comparisons",
-}
 _MEANS = (
-    "Mean ± SD over seeds in percent, in brackets the number of seeds where not all have a score. "
+    "Mean ± SD over seeds in percent, with the number of seeds in brackets. "
     "Bold: higher than each other line on the same share of the data, as Compare tests it."
 )
+_IN_RUN = "In percent; of a run in progress on dev after its last epoch"
 
-_FIXED = ("", "Run", "Paradigm")
+_FIXED = ("", "Name")
 """The columns that every table has: the eye and the line's name, frozen at the left."""
+_WIDEST_NAME = 240
 _CHOSEN_COLUMNS = "columns"
 _KEYS = "runs_table_numbers"
 _SHOWN = "runs_tables_shown"
@@ -73,16 +62,14 @@ _PRESSED = "runs_whose_eye_was_pressed"
 
 @dataclass(frozen=True)
 class Search:
-    """The reader's search: the text of the filter, the lines, their scores and their order."""
+    """The reader's search: the text of the filter, and the order of the lines."""
 
     text: str
-    grouped: bool
-    split: str
     sort: str
 
 
 def run_search(tasks: Sequence[str]) -> Search:
-    """Draw the filter with its help and the controls of the tables, all in the URL."""
+    """Draws the filter with its help and the order of the lines, all in the URL."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         text = st.text_input(
             "Filter",
@@ -95,10 +82,8 @@ def run_search(tasks: Sequence[str]) -> Search:
         )
         with st.popover("How to filter", icon=":material/help:", type="tertiary"):
             _help()
-        order = segments("Lines", _ORDERS, key="order", on_change=_to_first_page, labelled=True)
-        split = segments("Scores", SPLITS, key="scores", labelled=True)
         sort = choice("Sort", sorts(tasks), key="sort", on_change=_to_first_page, width=190)
-    return Search(text or "", order == "configurations", split, sort)
+    return Search(text or "", sort)
 
 
 def page_number() -> int:
@@ -128,18 +113,36 @@ def _help() -> None:
     )
 
 
-def found_line(page: Page) -> DeltaGenerator:
-    """How much was found, and the other pages; returns the line, which has room for more."""
+@dataclass(frozen=True)
+class Choice:
+    """The rows and scores that the tables show; `counts` and `menu` have room for more."""
+
+    grouped: bool
+    split: str
+    counts: DeltaGenerator
+    menu: DeltaGenerator
+
+
+def shown_choice() -> Choice:
+    """Draws the line above the tables: room for what was found, and the menu of what is shown."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        counts = st.container(horizontal=True, vertical_alignment="center", width="content")
+        menu = st.popover("Columns", icon=":material/view_column:", type="tertiary")
+    with menu:
+        order = segments("Rows", _ORDERS, key="order", on_change=_to_first_page, labelled=True)
+        split = segments("Scores", SPLITS, key="scores", labelled=True)
+    return Choice(order == "configurations", split, counts, menu)
+
+
+def found(page: Page) -> None:
+    """Draws how much was found, and the other pages."""
     st.session_state[_ASKED] = st.query_params.to_dict()
-    line = st.container(horizontal=True, vertical_alignment="center")
-    with line:
-        counts = f"{plural(page.configurations, 'configuration')}, {plural(page.runs, 'run')}."
-        st.caption(counts, width="content")
-        if page.pages > 1:
-            if st.session_state.get(_PAGE, 1) > page.pages:
-                st.session_state[_PAGE] = page.pages
-            st.pagination(page.pages, key=_PAGE, bind="query-params")
-    return line
+    counts = f"{plural(page.configurations, 'configuration')}, {plural(page.runs, 'run')}."
+    st.caption(counts, width="content")
+    if page.pages > 1:
+        if st.session_state.get(_PAGE, 1) > page.pages:
+            st.session_state[_PAGE] = page.pages
+        st.pagination(page.pages, key=_PAGE, bind="query-params")
 
 
 def nothing_found(*, is_filtered: bool) -> None:
@@ -157,8 +160,8 @@ def nothing_found(*, is_filtered: bool) -> None:
         st.button("Clear the filter", on_click=clear)
 
 
-def run_tables(page: Page, split: str, line: DeltaGenerator | None = None) -> None:
-    """Draw all tables of a page with the scores of this split; `line` has room for the choice of columns."""
+def run_tables(page: Page, split: str, menu: DeltaGenerator | None = None) -> None:
+    """Draws all tables of a page with the scores of this split; `menu` has room for the choice of columns."""
     picked = set(chosen())
     st.session_state[_SHOWN] = {}
     drawn = []
@@ -167,29 +170,28 @@ def run_tables(page: Page, split: str, line: DeltaGenerator | None = None) -> No
         key = _key(table, ticked)
         st.session_state[_SHOWN][key] = (table.lines, ticked)
         drawn.append((table, key, ticked, _columns(table, table.split(split), picked, key)))
-    names = [name for *_, columns in drawn for name in columns]
-    shown: Collection[str] = names
-    if line is not None:
-        with line:
-            shown = _chosen_columns(names)
+    every = {name: column for *_, columns in drawn for name, column in columns.items()}
+    shown: Collection[str] = [name for name, column in every.items() if column.is_usual]
+    if menu is not None:
+        with menu:
+            shown = _chosen_columns(every, shown)
     for table, key, ticked, columns in drawn:
         with st.container(gap="xsmall"):
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 st.subheader(escape(table.corpus), anchor=False, width="content")
                 st.caption(escape(table.shared), width="content")
-            _draw(table, {name: columns[name] for name in columns if name in shown}, key, ticked)
+            usual = {name: column for name, column in columns.items() if name in (*_FIXED, *shown)}
+            _draw(table, usual, key, ticked)
 
 
-def _chosen_columns(names: Sequence[str]) -> Collection[str]:
-    """The columns that the reader chose, kept in the address, and the columns of every table."""
-    options = [name for name in dict.fromkeys(names) if name not in _FIXED]
+def _chosen_columns(names: Iterable[str], usual: Collection[str]) -> Collection[str]:
+    """Draws the choice of columns, kept in the address; none chosen is the usual ones."""
+    options = [name for name in names if name not in _FIXED]
     if not set(st.session_state.get(_CHOSEN_COLUMNS, ())) <= set(options):
         del st.session_state[_CHOSEN_COLUMNS]  # chosen of other tables
-    with st.popover("Columns", icon=":material/view_column:", type="tertiary"):
-        chosen_names = st.multiselect(
-            "Columns", options, key=_CHOSEN_COLUMNS, bind="query-params", placeholder="All columns"
-        )
-    return {*_FIXED, *(chosen_names or options)}
+    usual = [name for name in usual if name not in _FIXED]
+    names = st.multiselect("Columns", options, usual, key=_CHOSEN_COLUMNS, bind="query-params")
+    return names or usual
 
 
 def _draw(table: Table, columns: Mapping[str, _Column], key: str, ticked: list[int]) -> None:
@@ -259,12 +261,16 @@ def _address(ids: Sequence[int]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Column:
-    """The values to sort by, Streamlit's configuration, other texts to show, and the places that are bold."""
+    """The values to sort by, Streamlit's configuration, other texts to show, and the places that are bold.
+
+    `is_usual`: whether it is shown where the reader chose no columns.
+    """
 
     values: Sequence[Any]
     look: Any
     texts: Sequence[str] | None = None
     bold: Collection[int] = ()
+    is_usual: bool = False
 
 
 def _columns(table: Table, split: str, picked: set[int], key: str) -> dict[str, _Column]:
@@ -272,66 +278,77 @@ def _columns(table: Table, split: str, picked: set[int], key: str) -> dict[str, 
     config, lines = st.column_config, table.lines
     grouped = lines[0].run is None
     eye = config.ButtonColumn(
-        "", type="tertiary", width=44, pinned=True, key=f"{key}_eye", on_click=partial(_pressed, key),
+        "", type="tertiary", width=36, pinned=True, key=f"{key}_eye", on_click=partial(_pressed, key),
         help="Show the runs of a configuration, or one run in full",
     )  # fmt: skip
     columns = {"": _Column([":material/visibility:"] * len(lines), eye)}
-    if not grouped:
-        columns["Run"] = _Column([line.run for line in lines], config.NumberColumn(width=60, pinned=True))
-    paradigms = [line.config.paradigm.upper() if table.is_readable else "" for line in lines]
-    look = config.TextColumn(width=84, pinned=True)
-    columns["Paradigm"] = _Column(paradigms, look, None, range(len(lines)))
-    cells = {}
-    for name in lines[0].cells:
-        texts = [line.cells[name] for line in lines]
-        width = 64 if name in _NUMBERS else min(260, 24 + 7 * max(map(len, texts)))
-        values = [_NUMBERS[name](line.config) for line in lines] if name in _NUMBERS else texts
-        cells[name] = _Column(values, config.Column(width=width, help=_MEANINGS.get(name)), texts)
-    columns |= {name: column for name, column in cells.items() if name == "λ"}
-    states = [[state_mark(state, count * grouped) for state, count in line.states] for line in lines]
-    shown_states = dict.fromkeys(pair for line in lines for pair in line.states)
-    look = config.MultiselectColumn(
-        options=[state_mark(state, count * grouped) for state, count in shown_states],
-        color=[STATES[state].colour for state, _ in shown_states],
-        width=16 + 52 * max(map(len, states)),
-        help=", ".join(f"{STATES[state].mark} {STATES[state].word.lower()}" for state in RunState),
-    )
-    columns["State"] = _Column(states, look)
-    if any(line.is_active for line in lines):
-        bar = config.ProgressColumn(min_value=0, max_value=100, format="%.0f%%", width=84, color="blue")
-        columns["Done"] = _Column([100 * line.done for line in lines], bar)
-    if not grouped:
-        columns["Seed"] = _Column([line.config.seed for line in lines], config.NumberColumn(width=60))
-    means = _MEANS if grouped else "In percent; of a run in progress on dev after its last epoch"
+    names = [line.name for line in lines]
+    look = config.TextColumn(width=min(_WIDEST_NAME, _width(names)), pinned=True)
+    columns["Name"] = _Column(names, look, None, range(len(lines)))
     for task in table.tasks:
         scores = [line.scores.get((split, task)) for line in lines]
-        label = f"{task}, {table.measures.get(task, split)}"
+        label = f"{task}, {split} {table.measures.get(task, '')}".rstrip()
+        texts = [
+            _score_text(score, undefined=(split, task) in line.undefined)
+            for score, line in zip(scores, lines, strict=True)
+        ]
         columns[f"{task}, {split}"] = _Column(
             [None if score is None else 100 * score.mean for score in scores],
-            config.Column(label, help=means, width=max(112 if grouped else 84, 20 + 7 * len(label))),
-            [
-                _score_text(score, line, undefined=(split, task) in line.undefined)
-                for score, line in zip(scores, lines, strict=True)
-            ],
+            config.Column(
+                label, help=_MEANS if grouped else _IN_RUN, width=_width([label, *texts]), alignment="left"
+            ),
+            texts,
             table.best(split, task),
+            is_usual=True,
         )
+    if not table.is_readable:
+        problems = [line.problem for line in lines]
+        look = config.TextColumn(width=260, help="Why the run cannot be read, and is left out of comparisons")
+        columns["Problem"] = _Column(problems, look, is_usual=True)
+    states = [[state_text(state, count * grouped) for state, count in line.states] for line in lines]
+    shown_states = dict.fromkeys(pair for line in lines for pair in line.states)
+    look = config.MultiselectColumn(
+        options=[state_text(state, count * grouped) for state, count in shown_states],
+        color=[STATES[state].colour for state, _ in shown_states],
+        width=_width("".join(texts) + 3 * " " * len(texts) for texts in states),
+    )
+    columns["State"] = _Column(states, look, is_usual=True)
+    if any(line.is_active for line in lines):
+        bar = config.ProgressColumn(min_value=0, max_value=100, format="%.0f%%", width=84, color="blue")
+        columns["Done"] = _Column([100 * line.done if line.is_active else None for line in lines], bar)
     if grouped:
         texts = [_seeds(line, picked) for line in lines]
         help_ = "In brackets the runs, where seeds were run again, or how many of them are chosen"
         columns["Seeds"] = _Column([line.seeds for line in lines], config.Column(width=84, help=help_), texts)
-    columns |= cells
+    else:
+        columns["Run"] = _Column([line.run for line in lines], config.NumberColumn(width=60))
+        columns["Seed"] = _Column([line.config.seed for line in lines], config.NumberColumn(width=60))
+    columns["λ"] = _Column(
+        [line.config.lambda_ for line in lines],
+        config.Column(width=64, help="The strength of the MRN prior"),
+        ["" if line.config.lambda_ is None else number(line.config.lambda_) for line in lines],
+    )
+    look = config.Column(width=64, help="The share of the training sentences that is used")
+    shares = [line.config.fraction for line in lines]
+    columns["Share"] = _Column(shares, look, [f"{100 * share:g}%" for share in shares])
     if any(line.priority for line in lines):
         look = config.NumberColumn(width=72, help="Of queued runs: higher priorities start first")
         columns["Priority"] = _Column([line.priority for line in lines], look)
     times = [None if line.seconds is None else round(line.seconds, 1) for line in lines]
-    look = config.Column(width=76, help="Wall-clock time of training; of seeds the mean")
-    columns["Time"] = _Column(times, look, [duration(line.seconds) for line in lines])
-    queued = [line.newest for line in lines]
-    columns["Queued"] = _Column(queued, config.Column(width=96), list(map(ago, queued)))
+    texts = [duration(line.seconds) for line in lines]
+    look = config.Column(width=_width(texts), help="Wall-clock time of training; of seeds the mean")
+    columns["Time"] = _Column(times, look, texts)
+    texts = [ago(line.newest) for line in lines]
+    columns["Queued"] = _Column([line.newest for line in lines], config.Column(width=_width(texts)), texts)
     if keywords := sorted({word for line in lines for word in line.keywords}):
         look = config.MultiselectColumn(options=keywords, color="gray", width=130)
         columns["Keywords"] = _Column([list(line.keywords) for line in lines], look)
     return columns
+
+
+def _width(texts: Iterable[str]) -> int:
+    """The pixels that a column needs for these texts."""
+    return 24 + 7 * max(map(len, texts))
 
 
 def _styled(columns: Mapping[str, _Column]) -> Any:
@@ -350,12 +367,13 @@ def _in_turn(texts: Iterable[str]) -> Callable[[object], str]:
     return lambda _: next(turn)
 
 
-def _score_text(score: MeanSD | None, line: Line, *, undefined: bool) -> str:
-    """Mean ± SD in percent; the number of seeds if not all have a score. A dash where all are undefined."""
+def _score_text(score: MeanSD | None, *, undefined: bool) -> str:
+    """Mean ± SD in percent, the number of seeds beside a spread. A dash where all are undefined."""
     if score is None:
         return "–" * undefined
-    spread = spread_text(score.sd and 100 * score.sd)
-    return " ".join(filter(None, (percent(score.mean), spread, f"({score.n})" * (score.n < line.seeds))))
+    if score.sd is None:
+        return percent(score.mean)
+    return f"{percent(score.mean)} {spread_text(100 * score.sd)} ({score.n})"
 
 
 def _seeds(line: Line, picked: set[int]) -> str:

@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import PurePath
@@ -18,14 +18,21 @@ import pandas as pd
 from core.config import FIELD_HELP, RunConfig, comparison_values, has_field
 from core.evaluation.comparison import compare_rows, highest_row
 from core.evaluation.statistics import MeanSD, summary
-from core.registry import FULL
 from core.store import Conditions, Store
 from core.store.records import ACTIVE, MetricKey, Run, RunState
-from core.wording import all_of, capitalised, number, plural
+from core.wording import all_of, capitalised, number, plural, which_runs
 from dashboard.shared.run_views import fraction_done
 from dashboard.theme import order_tasks
-from jobs.reports.naming import UNREADABLE, fields_apart, value_text
-from jobs.reports.table import SCORE_NAMES, by_configuration, one_per_seed, readable
+from jobs.reports.naming import (
+    UNREADABLE,
+    encoder_title,
+    field_text,
+    fields_apart,
+    run_names,
+    shortest_names,
+    value_text,
+)
+from jobs.reports.table import SCORE_NAMES, by_conditions, by_configuration, one_per_seed, readable
 
 PAGE = 25
 """Configurations on one page; twice as many runs."""
@@ -39,25 +46,22 @@ SORTS: Mapping[str, str] = {
 }
 """The orders of every store, by their name in the URL. `SPLIT-TASK` is one for each split and task."""
 
-_APART = {"paradigm", "lambda", "tasks", "fraction", "encoder", "encoder_training", "corpus"}
-"""Fields that do not stand among the settings: they have a column, or a table, of their own."""
-
 
 @dataclass(frozen=True)
 class Line:
     """The runs of one configuration that were found (STL: of all its tasks), or one run (`run` is its id).
 
-    `cells` has, by column, the text of what tells it from the other lines of its table; `by_seed`, by split
-    and task, the scores in [0, 1], of one run in progress those of its last epoch, `undefined` of what scores
-    are undefined. `counted` runs make the
-    means (`one_per_seed`), of which `seeds` are of one task. `done` and `seconds` are means, `priority` the
-    highest of the queued runs.
+    Runs of a configuration under different conditions (`by_conditions`) make a line each. `name` is distinct
+    in the table; `problem` is the reason why the runs cannot be read. `by_seed` has the scores in [0, 1] by
+    split and task, of one run in progress those of its last epoch; `undefined` the undefined ones. `counted`
+    runs make the means (`one_per_seed`), of which `seeds` are of one task. `done` and `seconds` are means,
+    `priority` is the highest of the queued runs.
     """
 
     run: int | None
     run_ids: tuple[int, ...]
     config: RunConfig
-    cells: Mapping[str, str]
+    name: str
     counted: int
     seeds: int
     states: tuple[tuple[RunState, int], ...]
@@ -68,6 +72,7 @@ class Line:
     newest: datetime
     keywords: tuple[str, ...]
     priority: int
+    problem: str = ""
 
     @cached_property
     def scores(self) -> dict[tuple[str, str], MeanSD]:
@@ -147,42 +152,53 @@ def page_of(
     shown = _sorted(store, rows, sort)[(page - 1) * size : page * size]
     scores, names_of_scores = _scores(store, [run for row in shown for run in row], with_latest=not grouped)
     conditions = store.conditions(run for row in shown for run in row)
-    by_corpus: dict[str, list[list[Run]]] = defaultdict(list)
+    by_corpus: dict[str, list[tuple[str, list[Run]]]] = defaultdict(list)
     unreadable: list[list[Run]] = []
     for row in shown:
         kept, _ = readable(row, conditions)
-        if kept:
-            by_corpus[kept[0].config.corpus].append(kept)
+        for condition, alike in by_conditions(kept, conditions).items():
+            by_corpus[kept[0].config.corpus].append((condition, alike))
         if others := [run for run in row if run not in kept]:
             unreadable.append(others)
     tables = []
-    names = _distinct(list(by_corpus), lambda corpus: PurePath(corpus).name or corpus)
-    for name, of_corpus in zip(names, by_corpus.values(), strict=True):
-        every = {task for row in of_corpus for run in row for task in run.config.tasks}
+    titles = _distinct(list(by_corpus), lambda corpus: PurePath(corpus).name or corpus)
+    for title, of_corpus in zip(titles, by_corpus.values(), strict=True):
+        rows = [row for _, row in of_corpus]
+        every = {task for row in rows for run in row for task in run.config.tasks}
         columns = [*(task for task in tasks if task in every), *sorted(every.difference(tasks))]
-        shared, cells = _told_apart(of_corpus, columns)
-        lines = (
-            _line(row, one_per_seed(row, conditions), texts, scores, is_run=not grouped)
-            for row, texts in zip(of_corpus, cells, strict=True)
+        line_names = (
+            shortest_names([row[0].config for row in rows])
+            if grouped
+            else run_names([row[0] for row in rows])
+        )
+        lines = tuple(
+            _line(
+                row,
+                one_per_seed(row, conditions),
+                " · ".join(filter(None, (name, condition))),
+                scores,
+                is_run=not grouped,
+            )
+            for (condition, row), name in zip(of_corpus, line_names, strict=True)
         )
         scored_by: dict[str, dict[str, None]] = defaultdict(dict)
-        for run in (run for row in of_corpus for run in row):
+        for run in (run for row in rows for run in row):
             for task, score_name in names_of_scores.get(run.id, {}).items():
                 scored_by[task][SCORE_NAMES.get(score_name, score_name)] = None
         measures = {task: " or ".join(of_task) for task, of_task in scored_by.items()}
-        tables.append(Table(name, shared, tuple(columns), tuple(lines), measures))
+        shared = _shared_text([row[0].config for row in rows], columns)
+        tables.append(Table(title, shared, tuple(columns), lines, measures))
     if unreadable:
-        lines = (
-            _line(
-                row,
-                row,
-                {"Problem": row[0].problem or conditions[row[0].id].problem or ""},
-                {},
-                is_run=not grouped,
+        lines = tuple(
+            replace(
+                _line(
+                    row, row, capitalised(which_runs(sorted(run.id for run in row))), {}, is_run=not grouped
+                ),
+                problem=row[0].problem or conditions[row[0].id].problem or "",
             )
             for row in unreadable
         )
-        tables.append(Table(capitalised(UNREADABLE), "", (), tuple(lines), {}, is_readable=False))
+        tables.append(Table(capitalised(UNREADABLE), "", (), lines, {}, is_readable=False))
     return Page(tuple(tables), pages, len(of_configurations), len(runs))
 
 
@@ -230,9 +246,7 @@ def _scores(
     return by_run, names
 
 
-def _line(
-    row: Sequence[Run], counted: Sequence[Run], cells: Mapping[str, str], scores: _Scores, *, is_run: bool
-) -> Line:
+def _line(row: Sequence[Run], counted: Sequence[Run], name: str, scores: _Scores, *, is_run: bool) -> Line:
     """The line of a configuration, with means over the runs `counted`, or of one run."""
     states = Counter(run.state for run in row)
     values: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
@@ -248,7 +262,7 @@ def _line(
         run=row[0].id if is_run else None,
         run_ids=tuple(run.id for run in row),
         config=row[0].config,
-        cells=cells,
+        name=name,
         counted=len(counted),
         seeds=max(Counter(run.configuration_id for run in counted).values()),
         states=tuple((state, states[state]) for state in RunState if states[state]),
@@ -262,33 +276,21 @@ def _line(
     )
 
 
-def _told_apart(rows: Sequence[Sequence[Run]], columns: Sequence[str]) -> tuple[str, list[dict[str, str]]]:
-    """The common settings of these rows of one corpus, and for each row the texts of its other settings.
-
-    Configurations that are not the same have different texts. `columns` are all tasks in order.
-    """
-    configs = [row[0].config for row in rows]
-    texts = {
-        "λ": _distinct([config.lambda_ for config in configs], number),
-        "Tasks": _task_texts(rows, columns),
-        "Share": _distinct([config.fraction for config in configs], lambda share: f"{100 * share:g}%"),
-        "Encoder": _distinct(
-            [(config.encoder, config.encoder_training) for config in configs], _encoder_text
-        ),
-        "Settings": _setting_texts(configs),
-    }
-    shared = {name: column[0] for name, column in texts.items() if len(set(column)) == 1}
-    templates = {"λ": "λ {}", "Share": "{} of the data"}
+def _shared_text(configs: Sequence[RunConfig], tasks: Sequence[str]) -> str:
+    """The settings that all these configurations of one corpus share: `pos, ner · minilm · 3 epochs`."""
+    lambdas = {config.lambda_ for config in configs}
+    together = {config.tasks for config in configs if config.paradigm != "stl"} or {tuple(tasks)}
+    shares = {config.fraction for config in configs}
+    encoders = {(config.encoder, config.encoder_training) for config in configs}
+    epochs = {config.epochs for config in configs}
     parts = [
-        templates.get(name, "{}").format(text) for name, text in shared.items() if text not in ("", "100%")
+        *(f"λ {number(value)}" for value in lambdas if len(lambdas) == 1 and value is not None),
+        *(", ".join(value) for value in together if len(together) == 1),
+        *(field_text("fraction", share) for share in shares if len(shares) == 1 and share < 1),
+        *(encoder_title(field_text("encoder", name), how) for name, how in encoders if len(encoders) == 1),
+        *(plural(count, "epoch") for count in epochs if len(epochs) == 1),
     ]
-    if len({config.epochs for config in configs}) == 1:
-        parts.append(plural(configs[0].epochs, "epoch"))
-    cells = [
-        {name: column[index] for name, column in texts.items() if name not in shared}
-        for index in range(len(rows))
-    ]
-    return " · ".join(parts), cells
+    return " · ".join(parts)
 
 
 def _distinct(values: Sequence[Any], text: Callable[[Any], str]) -> list[str]:
@@ -299,73 +301,58 @@ def _distinct(values: Sequence[Any], text: Callable[[Any], str]) -> list[str]:
     return ["" if value is None else str(value) for value in values]
 
 
-def _task_texts(rows: Sequence[Sequence[Run]], columns: Sequence[str]) -> list[str]:
-    """The tasks of each row: STL's, one of each run, as a row names them that learns the same together."""
-    together = {frozenset(row[0].config.tasks): row[0].config.tasks for row in rows}
-    texts = []
-    for row in rows:
-        tasks = frozenset(task for run in row for task in run.config.tasks)
-        in_order = tuple(task for task in columns if task in tasks)
-        is_stl = row[0].config.paradigm == "stl"
-        texts.append(", ".join(together.get(tasks, in_order) if is_stl else row[0].config.tasks))
-    return texts
+def differences(runs: Sequence[Run]) -> pd.DataFrame:
+    """The fields and training facts in which these runs differ: a row for each, a column a configuration.
 
-
-def _encoder_text(value: tuple[str, str]) -> str:
-    encoder, training = value
-    name = PurePath(encoder).name if PurePath(encoder).is_absolute() else encoder
-    return name if training == FULL else f"{name} ({training})"
-
-
-def _setting_texts(configs: Sequence[RunConfig]) -> list[str]:
-    """All other fields in which configurations differ: `paper · exact · epochs 6`.
-
-    That a configuration lacks a field because of its paradigm or encoder is no difference.
+    ≠ marks what is not as in the first configuration that has the field. That one lacks it, because of its
+    paradigm or encoder or because it has not begun, is no difference.
     """
-    columns = [texts for field, texts in fields_apart(configs) if field not in _APART]
-    return [" · ".join(filter(None, texts)) for texts in zip(*columns, strict=True)] or [""] * len(configs)
+    rows = list(by_configuration(runs).values())
+    configs = [row[0].config for row in rows]
+    texts = {}
+    for field in _differing_fields(configs):
+        values = [
+            config.values().get(field) if field == "columns" or has_field(config, field) else None
+            for config in configs
+        ]
+        texts[FIELD_HELP[field].label] = _distinct(values, value_text)
+    seeds = [", ".join(map(str, sorted({run.config.seed for run in row}))) for row in rows]
+    if len(set(seeds)) > 1:
+        texts["Seeds"] = seeds
+    facts = [[_facts_text(run) for run in row] for row in rows]
+    for fact in dict.fromkeys(fact for row in facts for of_run in row for fact in of_run):
+        by_row = [list(dict.fromkeys(of_run[fact] for of_run in row if fact in of_run)) for row in facts]
+        if len({value for values in by_row for value in values}) > 1:
+            texts[fact] = list(map(", ".join, by_row))
+    marked = {}
+    for name, row_texts in texts.items():
+        first = next(filter(None, row_texts))
+        marked[name] = ["≠ " * (text not in ("", first)) + (text or "–") for text in row_texts]
+    frame = pd.DataFrame.from_dict(marked, orient="index", columns=shortest_names(configs), dtype=object)
+    return frame.rename_axis("Field")
 
 
-def differences(store: Store, ids: Sequence[int]) -> pd.DataFrame:
-    """The fields and training facts in which these runs differ: a row for each, a column per run.
-
-    ≠ marks what is not as in the first run that has the field. That a run lacks it, because of its paradigm
-    or encoder or because it has not begun, is no difference. Columns follow `ids`; unknown ids are left out.
-    """
-    runs = {run.id: run for run in store.runs(ids)}
-    columns = {
-        f"Run {run_id}": {**_configuration_texts(runs[run_id]), **_facts_text(runs[run_id])}
-        for run_id in ids
-        if run_id in runs
-    }
-    frame = pd.DataFrame(columns, dtype=object)
-    frame = frame[frame.nunique(axis=1) > 1]
-    first: Any = frame.bfill(axis=1).iloc[:, 0] if len(frame) else []
-    frame = frame.where(frame.isna() | frame.eq(first, axis=0), "≠ " + frame).fillna("–")
-    return frame.rename(index=lambda name: name.replace("_", " ")).rename_axis("Field")
-
-
-def _configuration_texts(run: Run) -> dict[str, str]:
-    """The texts of the fields that the run has."""
-    values = run.config.values().items()
-    return {
-        name: value_text(value) for name, value in values if name == "columns" or has_field(run.config, name)
-    }
+def _differing_fields(configs: Sequence[RunConfig]) -> list[str]:
+    """The fields in which these configurations differ, by name."""
+    if fields := [field for field, _ in fields_apart(configs)]:
+        return fields
+    values = list(map(comparison_values, configs))  # the columns of a file that knows them
+    return [name for name in FIELD_HELP if len({json.dumps(of_one.get(name)) for of_one in values}) > 1]
 
 
 def _facts_text(run: Run) -> dict[str, str]:
     """The facts of a training beyond its configuration; of one that has not begun only its machine."""
     facts = run.facts
-    texts = {"machine": run.owner.host} if run.owner is not None else {}
+    texts = {"Machine": run.owner.host} if run.owner is not None else {}
     if not facts:
         return texts
     return {
         **texts,
-        "device used": str(facts["device"]),
-        "precision used": str(facts["precision"]),
-        "threads": str(facts["threads"]),
-        **({"alignment used": str(facts["alignment"])} if facts.get("alignment") else {}),
-        **{f"training words, {task['name']}": f"{task['train_tokens']:,}" for task in facts.get("tasks", ())},
+        "Device used": str(facts["device"]),
+        "Precision used": str(facts["precision"]),
+        "Threads": str(facts["threads"]),
+        **({"Alignment used": str(facts["alignment"])} if facts.get("alignment") else {}),
+        **{f"Training words, {task['name']}": f"{task['train_tokens']:,}" for task in facts.get("tasks", ())},
         **{f"{name} version": str(version) for name, version in facts["versions"].items()},
     }
 
@@ -383,12 +370,7 @@ def difference_sentence(runs: Sequence[Run]) -> str:
             return f"{these} have the same description and the same seed."
         repeated = ", and some have the same seed" if len(seeds[0]) < len(runs) else ""
         return f"{these} are the same in everything but the seed{repeated}."
-    configs = [comparison_values(row[0].config) for row in rows]
-    differ = [field for field, _ in fields_apart([row[0].config for row in rows])]
-    if not differ:  # the columns of a file that knows them
-        differ = [
-            name for name in FIELD_HELP if len({json.dumps(values.get(name)) for values in configs}) > 1
-        ]
-    fields = [FIELD_HELP[name].symbol or name.replace("_", " ") for name in differ]
+    configs = [row[0].config for row in rows]
+    fields = [FIELD_HELP[name].label for name in _differing_fields(configs)]
     seed = "the seeds are the same" if len(set(seeds)) == 1 else "the seeds are not the same"
     return f"{these} are {len(rows):,} configurations. They differ in {all_of(fields)}; {seed}."

@@ -12,7 +12,7 @@ import streamlit as st
 from core.config import RunConfig
 from core.errors import MRNLabError
 from core.store import Run
-from core.wording import plural
+from core.wording import duration, plural
 from dashboard.shared import resources
 from dashboard.shared.selection import choose, chosen
 from dashboard.text import escape
@@ -80,12 +80,22 @@ def toast(message: str) -> None:
 
 def archive(runs: Sequence[int]) -> None:
     """Archive runs, which are no longer chosen; `undo_line` offers to restore them."""
+    _take_away(control.archive, runs)
+
+
+def delete(runs: Sequence[int]) -> None:
+    """Delete runs, which are no longer chosen; `undo_line` offers to bring them back while they are kept."""
+    _take_away(control.delete, runs, f" {duration(control.KEPT_S)} are left to undo it.")
+
+
+def _take_away(act: Callable[..., list[Answer]], runs: Sequence[int], note: str = "") -> None:
     before = chosen()
-    if done := _perform(control.archive, runs):
+    if done := _perform(act, runs):
         choose([run_id for run_id in before if run_id not in done])
         # The line with the undo says it, in place of a toast.
         st.session_state[_REPORT] = "", st.session_state[_REPORT][1]
-        st.session_state[_UNDO] = f"{plural(len(done), 'run')} archived.", partial(_restore, done, before)
+        text = f"{plural(len(done), 'run')} {_DONE[act]}.{note}"
+        st.session_state[_UNDO] = text, partial(_restore, done, before)
 
 
 def _restore(runs: Sequence[int], choice: Sequence[int]) -> None:
@@ -97,12 +107,6 @@ def change_keywords(runs: Sequence[Run], before: Sequence[str], after: Sequence[
     """Gives all runs the new keywords, and removes the deleted ones."""
     changes = {"add": sorted(set(after) - set(before)), "remove": sorted(set(before) - set(after))}
     perform(control.change_keywords, [run.id for run in runs], **changes)
-
-
-def delete(runs: Sequence[int]) -> None:
-    """Delete runs with all that was recorded of them."""
-    perform(control.delete, runs)
-    choose([run_id for run_id in chosen() if run_id not in runs])
 
 
 def undo_line() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
@@ -13,9 +14,13 @@ from core.evaluation.comparison import HIGHER, LOWER, UNDECIDED
 from core.plain_text import spreadsheet_cell
 from dashboard.components.charts import component, read_asset, script
 from dashboard.text import escape
-from jobs.reports.parts import Sheet
+from jobs.reports.parts import Form, Sheet, number_text
 from jobs.reports.render import Markup, cell_texts, csv_text, latex, markdown
 
+if TYPE_CHECKING:
+    from pandas.io.formats.style import Styler
+
+_NO_FORMS: Mapping[str, Form] = {}
 _FIXED = "\u00a0"  # a space that does not break, so that a cell stays on one line
 _MARKUP = Markup(
     escape,
@@ -49,11 +54,29 @@ def show_table(sheet: Sheet, *, alt: str, columns_first: bool = False) -> None:
     st.table(frame, border="horizontal", alt=alt)
 
 
-def data_table(frame: Any, *, alt: str, most: int | None = None, tall: int = 420, **look: Any) -> Any:
-    """A table to sort and search: as high as its rows, with more than `most` of them `tall` pixels."""
+def data_table(
+    frame: Any,
+    *,
+    alt: str,
+    most: int | None = None,
+    tall: int = 420,
+    forms: Mapping[str, Form] = _NO_FORMS,
+    **look: Any,
+) -> Any:
+    """A table to sort and search: as high as its rows, with more than `most` of them `tall` pixels.
+    `forms` are those of columns that are `written`.
+    """
     height = tall if most is not None and len(frame) > most else "content"
     usual = {"hide_index": True, "height": height, "placeholder": "–", "alt": alt}
-    return st.dataframe(frame, **usual | look)
+    return st.dataframe(written(frame, forms) if forms else frame, **usual | look)
+
+
+def written(frame: pd.DataFrame, forms: Mapping[str, Form]) -> Styler:
+    """The table with the numbers of these columns written as in reports: real minus, no sign on zero."""
+    known: dict[Any, Any] = {
+        name: partial(number_text, form=form) for name, form in forms.items() if name in frame
+    }
+    return frame.style.format(known)
 
 
 def csv_button(data: str | Callable[[], str], name: str, **look: Any) -> None:

@@ -51,34 +51,33 @@ PENALTY = r"""
 
 _TEXTS: dict[str, tuple[str, str, str]] = {
     "dev score": (
-        "How well the run labels text it does not train on, in percent, after each epoch. Tasks of "
-        "spans (chunk, NER) have the F1 of whole spans, from precision $P$ and recall $R$:",
+        "How well the run labels text it is not trained on, in percent, after each epoch. Tasks of spans "
+        "(chunk, NER) are scored by the F1 of whole spans, from precision $P$ and recall $R$:",
         r"F_1 = \frac{2 P R}{P + R}",
-        "Others (POS, labels of texts) have accuracy, the share that is right; numbers have Pearson's "
-        "correlation, times 100. The mean over tasks weighs each task alike; "
-        "STL's is over its runs of one seed. Higher is better. ◆ marks the epoch whose weights were kept.",
+        "Others (POS, labels of texts) are scored by accuracy, numbers by Pearson's correlation, times 100. "
+        "The mean weights all tasks equally; STL's is over its runs of one seed. Higher is better. ◆ marks "
+        "the epoch whose weights were kept.",
     ),
     "train loss": (
         "The mean cross-entropy per word, text or pair; of numbers the mean squared error. "
         "The total is the mean over the tasks $t$; MRN adds its penalty:",
         r"\mathcal{L} = \tfrac{1}{T}\sum_t \mathcal{L}_t + \text{penalty}",
-        "So the totals of MRN and MTL are not on one scale; the losses of a task are.",
+        "So totals of MRN and MTL are on different scales; losses of a task are comparable.",
     ),
     "train penalty": (
-        r"What the prior adds to the loss, $\lambda$ included. The weights $\mathcal{W}$ of all heads, "
-        r"stacked, are held against the learned covariances:",
+        r"The prior's part of the loss, $\lambda$ included. It measures the stacked weights $\mathcal{W}$ of "
+        r"all heads by the learned covariances:",
         PENALTY,
-        r"$N$ counts the labelled training words, $s$ is the scale of the prior, and $r / \lVert B \rVert^2$ "
-        r"makes alignments comparable; `paper` weighs with $\lambda$ alone. The penalty grows while the "
-        r"heads grow from zero. Where it stays near zero the run trains as MTL.",
+        r"$N$ is the number of labelled training words, $s$ the scale of the prior, and "
+        r"$r / \lVert B \rVert^2$ makes alignments comparable; `paper` uses $\lambda$ alone. The penalty "
+        r"grows as the heads grow from zero. If it stays near zero, the run trains as MTL.",
     ),
     "train objective": (
-        r"What the covariances are fitted by: twice the negative log posterior, up to a constant, here as "
-        r"`map` has it:",
+        r"The covariances minimise this: twice the negative log posterior, up to a constant, here for `map`:",
         r"J(\mathcal{W}, \Omega) = \tfrac{1}{s} \langle \mathcal{W},\, \Omega^{-1} \mathcal{W} \rangle "
         r"+ \sum_u \bigl[ (n_u + \kappa d_u) \ln \lvert \Omega_u \rvert + \kappa\, d_u\, \tau_u\, "
         r"\mathrm{tr}(\Omega_u^{-1}) \bigr]",
-        r"Only its course means something, and only within one prior. An update of the covariances by `map` "
+        r"Only its change is meaningful, and only within one prior. An update of the covariances by `map` "
         r"never raises it; between updates training moves $\mathcal{W}$. A mode $u$ (task, label, feature) "
         r"has $d_u$ rows and $n_u$ columns, $\tau_u$ is its scale and $\kappa$ the shrinkage.",
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import streamlit as st
@@ -20,10 +20,15 @@ from jobs.queue.estimates import queue_left
 from jobs.worker.cores import train_at_once
 
 
-@st.cache_data(ttl=30, max_entries=16, show_spinner=False)
-def _seconds_left(url: str, training: int, waiting: int) -> float | None:
-    """Seconds until so many runs have ended, estimated twice a minute; None if unknown."""
-    return queue_left(resources.store())
+def seconds_left(ids: tuple[int, ...] | None = None) -> float | None:
+    """Returns the seconds until all active runs have ended, or these; None if unknown."""
+    return _seconds_left(database_url(), tuple(resources.store().counts().items()), ids)
+
+
+@st.cache_data(ttl=5, max_entries=16, show_spinner=False)
+def _seconds_left(url: str, counts: Collection[object], ids: tuple[int, ...] | None) -> float | None:
+    """Estimates anew every five seconds, and when a run has changed its state."""
+    return queue_left(resources.store(), ids)
 
 
 def counts_text(training: int, waiting: int) -> str:
@@ -42,7 +47,7 @@ def queue_panel(store: Store) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         line = "No runs in progress or queued."
         if text := counts_text(training, waiting):
-            left = None if is_paused else _seconds_left(database_url(), training, waiting)
+            left = None if is_paused else seconds_left()
             line = f"**{text}**" + (f", about {duration(left)}" if left is not None else "")
         st.markdown(line, width="content")
         if not is_paused:

@@ -20,11 +20,12 @@ from core.store import Store
 from core.store.records import ACTIVE, MetricKey, MetricSeries, Run, RunState
 from core.studies import STUDIES, Study, load_study, may_change_encoder
 from core.studies.analysis import Result
+from core.studies.recorded import records_of
 from core.studies.study import SettingRuns
 from core.tasks import KINDS, TaskKind
 from core.tasks.confusion import Confusion
 from dashboard.shared.run_views import tasks_in_order
-from dashboard.theme import TASK_COLOURS, colours
+from dashboard.theme import TASK_COLOURS
 from jobs.engines import default_engine
 from jobs.queue.maintenance import QueueMaintenance
 from jobs.studies.progress import (
@@ -108,13 +109,15 @@ def pace() -> float | None:
 
 
 def task_order() -> list[str]:
-    """Every task in the store, in the order that gives it its colour on every page."""
-    return _task_order(database_url(), *_newest_and_count(database_url()))
+    """Every task in the store, those of the oldest launch first."""
+    return _tasks(database_url(), *_newest_and_count(database_url()))[0]
 
 
-def task_colours() -> dict[str, str]:
-    """The colour of every task in the store."""
-    return colours(task_order())
+def task_colours(corpus: Sequence[str] = ()) -> dict[str, str]:
+    """The colour of every task in the store, and of these tasks of a corpus. Once given, it stays."""
+    url = database_url()
+    places = _task_places(url, *_newest_and_count(url), tuple(corpus))
+    return {task: TASK_COLOURS[place % len(TASK_COLOURS)] for task, place in places.items()}
 
 
 def task_colour(task: str) -> str:
@@ -130,9 +133,17 @@ def _newest_and_count(url: str) -> tuple[int, int]:
 
 
 @st.cache_data(max_entries=4, show_spinner=False)
-def _task_order(url: str, newest: int, count: int) -> list[str]:
-    """Read anew only when runs were added or deleted. No colour changes when runs are archived."""
-    return tasks_in_order(_open(url).runs(archived=None))
+def _tasks(url: str, newest: int, count: int) -> tuple[list[str], list[list[str]]]:
+    """All tasks in order, and those of each corpus. Read anew only when runs were added or deleted."""
+    by_corpus: dict[str, list[Run]] = {}
+    for run in (runs := _open(url).runs(archived=None)):
+        by_corpus.setdefault(run.config.corpus, []).append(run)
+    return tasks_in_order(runs), list(map(tasks_in_order, by_corpus.values()))
+
+
+@st.cache_data(max_entries=24, show_spinner=False)
+def _task_places(url: str, newest: int, count: int, corpus: tuple[str, ...]) -> dict[str, int]:
+    return _open(url).task_places([*_tasks(url, newest, count)[1][::-1], corpus])
 
 
 @st.cache_resource(max_entries=24, show_spinner="Reading the study")
@@ -181,28 +192,39 @@ def _study_grid(url: str, options: StudyOptions, counts: RunCounts) -> pd.DataFr
         return GridRuns(_open(url), settings, runs).table()
 
 
-def studies_by_now() -> dict[str, tuple[Study, list[Result], RunCounts, float | None]]:
-    """Every study by name: its results, its progress, and the seconds left if past runs allow an estimate."""
+StudyNow = tuple[list[Result], RunCounts, float | None]
+"""The results of a study in the store, its progress, and the seconds left if past runs allow an estimate."""
+
+
+def studies_by_now() -> dict[str, StudyNow | None]:
+    """Every study by name with what the store has of it; None where it has no run on the study's corpora."""
     return _studies_by_now(database_url(), store().counts(), *_newest_and_count(database_url()))
 
 
 @st.cache_resource(max_entries=4, show_spinner="Looking for runs of the studies")
 def _studies_by_now(
     url: str, counts: Mapping[RunState, int], newest: int, count: int
-) -> dict[str, tuple[Study, list[Result], RunCounts, float | None]]:
+) -> dict[str, StudyNow | None]:
     """Read anew only when a run was added or deleted, or has changed its state."""
-    by_now = {}
-    for name in STUDIES:
-        whole = StudyOptions(name)
-        left = [part.seconds for part in study_counts_by_setting(whole) if part.to_run]
-        known = [seconds for seconds in left if seconds is not None]
-        seconds = sum(known) if len(known) == len(left) else None
-        by_now[name] = (*study_results(whole), study_counts(whole), seconds)
-    return by_now
+    # The descriptions of thousands of runs are built only for a study of which the store may have some.
+    runs = _open(url).runs(archived=None, with_facts=False)
+    corpora = {run.config.corpus for run in runs if run.config_problem is None}
+    return {
+        name: None if corpora.isdisjoint(study.corpora()) else _study_now(StudyOptions(name))
+        for name, study in STUDIES.items()
+    }
+
+
+def _study_now(whole: StudyOptions) -> StudyNow:
+    counts = study_counts(whole)
+    left = [part.seconds for part in study_counts_by_setting(whole) if part.to_run]
+    known = [seconds for seconds in left if seconds is not None]
+    seconds = sum(known) if len(known) == len(left) else None
+    return study_results(whole)[1] if counts.done else [], counts, seconds
 
 
 def study_encoders(name: str) -> list[tuple[str, str]]:
-    """The further encoders that this study was run over, each with its encoder_training."""
+    """The further encoders that this study was run over, here or in a record, with its encoder_training."""
     if not may_change_encoder(name):
         return []
     return _study_encoders(database_url(), name, *_newest_and_count(database_url()))
@@ -219,7 +241,10 @@ def _study_encoders(url: str, name: str, newest: int, count: int) -> list[tuple[
         and run.launch.startswith(launch_prefix(name))
         and run.config_problem is None
     }
-    return sorted(trained - studied)
+    recorded = {
+        (record.encoder, record.encoder_training) for record in records_of(name) if record.encoder is not None
+    }
+    return sorted((trained | recorded) - studied)
 
 
 def confusions(runs: Iterable[Run], split: str, task: str, kind: TaskKind) -> list[Confusion]:

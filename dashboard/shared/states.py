@@ -39,11 +39,7 @@ def state_badge(state: RunState) -> None:
     st.markdown(f":{look.colour}-badge[{icon} {look.word}]", width="content")
 
 
-def state_mark(state: RunState, count: int = 0) -> str:
-    """A state's mark for a table cell, and how many runs are in it."""
-    return f"{STATES[state].mark} {count}" if count else STATES[state].mark
-
-
 def state_text(state: RunState, count: int = 0) -> str:
-    """The mark with the state's word: `✓ 5 succeeded`."""
-    return f"{state_mark(state, count)} {STATES[state].word.lower() if count else STATES[state].word}"
+    """The mark with the state's word, and how many runs are in it: `✓ 5 succeeded`."""
+    look = STATES[state]
+    return f"{look.mark} {count} {look.word.lower()}" if count else f"{look.mark} {look.word}"

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
 from core.errors import MRNLabError
 from core.studies import Study
+from core.studies.recorded import Record
 from core.wording import duration, plural
 from dashboard.shared import actions, resources
 from dashboard.shared.states import problem
+from jobs.exchange.run_table import RunTable
 from jobs.studies.follow import follower, start_study, stop_study
-from jobs.studies.progress import StudyOptions
+from jobs.studies.progress import RunCounts, StudyOptions
 
 _PROBLEM = "study_problem"
 _HOUR_S = 3600
 
 
-def study_state(study: Study, part: StudyOptions) -> None:
-    """How far the study is, and the buttons that run it."""
-    counts = resources.study_counts(StudyOptions(study.name))
+def study_state(study: Study, part: StudyOptions, record: Record | None) -> None:
+    """Draws the progress of the study, and the buttons that run it."""
+    whole = replace(part, part=None)
+    counts = resources.study_counts(whole)
     methods, settings = (plural(len(things), noun) for things, noun in (
         (study.methods, "method"), (study.settings, "setting"),
     ))  # fmt: skip
@@ -32,31 +36,44 @@ def study_state(study: Study, part: StudyOptions) -> None:
     if counts.active:
         st.progress(counts.done / counts.total)
     with st.container(horizontal=True, vertical_alignment="center"):
-        launch_or_stop(study, [("This part", part, "part")], study.name)
+        launch_or_stop(study, counts, whole, [("This part", part, "part")], study.name)
+        if record is not None and counts.done < record.runs:
+            st.button(
+                f"Add the {plural(record.runs, 'recorded run')}", icon=":material/download_done:",
+                key=f"add_{study.name}", on_click=_add_recorded, args=(record,),
+                help="They count as finished, without weights and curves. A launch then trains the rest.",
+            )  # fmt: skip
         if study.pairs:
             st.page_link("transfer/page.py", label="Gains of all pairs", icon=":material/hub:")
     if counts.failed:
         st.caption(f":material/warning: {plural(counts.failed, 'run')} failed; Runs tells why.")
 
 
-def launch_or_stop(study: Study, more: Sequence[tuple[str, StudyOptions, str]], key: str) -> None:
-    """Draws the button of a study: stop while its runs wait or train, else a menu of launches."""
+def launch_or_stop(
+    study: Study,
+    counts: RunCounts | None,
+    whole: StudyOptions,
+    more: Sequence[tuple[str, StudyOptions, str]],
+    key: str,
+) -> None:
+    """Draws the button of a study: stop while its runs wait or train, else a menu of launches.
+
+    `counts` are None where the store has no run of the study.
+    """
     of_study, why = st.session_state.get(_PROBLEM, ("", ""))
     if of_study == study.name:
         problem(why)
-    whole = StudyOptions(study.name)
-    counts = resources.study_counts(whole)
+    active = counts.active if counts else 0
     followed = follower(resources.store(), study.name) is not None
-    if counts.active or followed:
+    if active or followed:
         st.button(
             "Stop the study", icon=":material/stop_circle:", key=f"stop_{study.name}",
-            help=f"{plural(counts.active, 'run')} queued or in progress"
-            + "; the others follow by themselves." * followed,
+            help=f"{plural(active, 'run')} queued or in progress" + "; the rest is queued later." * followed,
             on_click=actions.perform, args=(stop_study, study.name),
         )  # fmt: skip
-    if followed or counts.done == counts.total:
+    if followed or (counts and counts.done == counts.total):
         return
-    label = "Go on" if counts.done else "Launch"
+    label = "Continue" if counts and counts.done else "Launch"
     opened = st.popover(label, icon=":material/play_arrow:", key=f"{key}_menu", on_change="rerun")
     with opened:
         if not opened.open:
@@ -76,11 +93,12 @@ def _launch(title: str, options: StudyOptions, key: str) -> None:
         return
     settings = resources.study_counts_by_setting(options)
     times = [setting.seconds for setting in settings if setting.seconds is not None]
-    time = duration(sum(times)) if len(times) == len(settings) else "an unknown time"
+    is_known = len(times) == len(settings)
+    time = f"about {duration(sum(times))}" if is_known else "duration unknown"
     st.markdown(f"**{title}**: {plural(missing, 'run')}, {time}.")
     sure = True
-    if len(times) < len(settings) or sum(times) > _HOUR_S:
-        sure = st.checkbox(f"Launch {plural(missing, 'run')} that take {time}", key=f"sure_{key}")
+    if not is_known or sum(times) > _HOUR_S:
+        sure = st.checkbox(f"Launch {plural(missing, 'run')} ({time})", key=f"sure_{key}")
     st.button(
         "Launch", icon=":material/play_arrow:", key=f"launch_{key}", disabled=not sure,
         on_click=_start, args=(options,),
@@ -97,5 +115,11 @@ def _start(options: StudyOptions) -> None:
         st.session_state[_PROBLEM] = options.study, str(error)
         return
     queued = resources.study_counts(options).active
-    text = f"{plural(queued, 'run')} of {options.study} queued; the others follow by themselves."
+    text = f"{plural(queued, 'run')} of {options.study} queued; the rest is queued later."
     actions.toast(" ".join([text, *left_out]))
+
+
+def _add_recorded(record: Record) -> None:
+    """Adds the recorded runs that the store lacks, as finished runs."""
+    added = RunTable(record.path).restore(resources.store())
+    actions.toast(f"{plural(added, 'recorded run')} of {record.study} added to this store.")

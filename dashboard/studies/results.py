@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
 
@@ -13,7 +14,8 @@ from core.figures import Forest, forest_chart
 from core.registry import FULL
 from core.studies import STUDIES, Study
 from core.studies.analysis import MEAN, Result, TableView, table_view
-from core.studies.answer import answer
+from core.studies.answer import answer, verdict_counts
+from core.studies.recorded import PAIRS, PAIRS_TITLE, RECORDS, Record, records_of
 from core.wording import capitalised, duration, plural
 from dashboard.components.charts import chart
 from dashboard.shared import resources
@@ -23,18 +25,27 @@ from dashboard.shared.selection import choice, segments
 from dashboard.shared.states import problem
 from dashboard.studies.charts import GRID_PANELS, grid_chart
 from dashboard.studies.controls import launch_or_stop, study_state
-from dashboard.studies.views import failures, has_scores, sample_forest, study_forest
+from dashboard.studies.views import (
+    failures,
+    gains_forest,
+    has_scores,
+    scored,
+    small_forest,
+    study_forest,
+)
 from dashboard.text import escape
 from dashboard.theme import colours
-from jobs.studies.progress import RunCounts, StudyOptions
+from jobs.studies.pairs import answer as gains_answer
+from jobs.studies.progress import StudyOptions
 from jobs.studies.report import cost_sheet, overview, paper_sheet, setting_sheet
 
 _PAGE = "studies/page.py"
+_PUBLISHED = "Published records of MRN Lab"
 _FEW = 3
 """So many settings are all opened from the start."""
 _MANY, _TALL = 12, 480
 """Beyond so many settings their overview scrolls, within so many pixels."""
-_COLUMNS = (5, 6, 2.4, 2)
+_COLUMNS = (4, 6, 3, 1.8)
 
 
 def studies() -> None:
@@ -46,77 +57,102 @@ def studies() -> None:
     if name:
         problem(f"No study is called {name}. These are the studies.")
     with st.container(key="studies_head"):
-        heads = ("Study and question", "Result so far", "Runs done", "")
+        heads = ("Study and question", _PUBLISHED, "This store", "")
         for column, head in zip(st.columns(_COLUMNS), heads, strict=True):
             column.caption(head)
     live(_table, resources.pace, key="studies_table")
 
 
 def _table() -> None:
-    """A row for each study: question, result so far, runs done of all, time, one button."""
-    for name, (study, results, counts, seconds) in resources.studies_by_now().items():
+    """A row for each study: question, published answer, what this store has, one button."""
+    for name, now in resources.studies_by_now().items():
+        study = STUDIES[name]
         with st.container(key=f"study_row_{name}"):
-            question, found, done, act = st.columns(_COLUMNS, vertical_alignment="center")
+            question, published, here, act = st.columns(_COLUMNS)
         with question:
             st.page_link(_PAGE, label=f"**{escape(study.title)}**", query_params={"study": name})
             st.caption(escape(study.question))
-        found.markdown(escape(_result_so_far(study, results)))
-        with done:
-            st.markdown(f"{counts.done:,} of {counts.total:,}")
-            st.caption(_time_left(counts, seconds))
+        with published:
+            _published(study)
+        with here:
+            _here(now)
         with act:
-            launch_or_stop(study, [], f"study_{name}")
+            launch_or_stop(study, now and now[1], StudyOptions(name), [], f"study_{name}")
 
 
-def _result_so_far(study: Study, results: Sequence[Result]) -> str:
-    """The answer of the first setting with scores here, else the packaged result of the study."""
-    scored = [result for result in results if MEAN in result.outcomes[0].scores]
-    if scored:
-        return f"{scored[0].setting.title}: {answer(scored[0])}"
-    return "No run in this store yet." if study.sample is None else study.sample.words
+def _published(study: Study) -> None:
+    """Draws the answer of the study's published records with a small forest."""
+    records = records_of(study.name)
+    if not records:
+        st.caption("No published records.")
+        return
+    record = records[0]
+    if study.pairs:
+        gains = record.gains(PAIRS)
+        words, view = f"{PAIRS_TITLE}. {gains_answer(gains)}", gains_forest(gains)
+    else:
+        result = record.result(record.settings[0])
+        words = f"{result.setting.title}. {verdict_counts(result)}"
+        view = study_forest(result, (MEAN,))
+    st.markdown(escape(words))
+    st.html(small_forest(view))
+    st.caption(f"{_PUBLISHED}, {plural(record.runs, 'run')}")
 
 
-def _time_left(counts: RunCounts, seconds: float | None) -> str:
-    if counts.active:
-        return f"{plural(counts.active, 'run')} queued or in progress"
-    if counts.done == counts.total:
-        return "complete"
-    return "time not known yet" if seconds is None else f"about {duration(seconds)} left"
+def _here(now: resources.StudyNow | None) -> None:
+    """Draws what this store has of a study: its runs by state, and its first answer."""
+    if now is None:
+        st.caption("No run in this store yet.")
+        return
+    results, counts, seconds = now
+    st.markdown(f"{counts.done:,} of {plural(counts.total, 'run')} done")
+    if first := scored(results)[:1]:
+        st.markdown(escape(f"{first[0].setting.title}. {verdict_counts(first[0])}"))
+    states = [f"{count:,} {word}" for count, word in (
+        (counts.active, "queued or in progress"), (counts.failed, "failed"),
+    ) if count]  # fmt: skip
+    if seconds:
+        states.append(f"about {duration(seconds)} left")
+    st.caption(", ".join(states))
 
 
 def _study(name: str) -> None:
-    """The page of one study: question, launch, the picture of its first answer, its results part by part."""
-    study, results = resources.study_results(StudyOptions(name))
+    """The page of one study: question, launch, its results part by part."""
+    study = STUDIES[name]
     st.page_link(_PAGE, label="All studies", icon=":material/arrow_back:")
     st.subheader(escape(study.title), anchor=False)
     st.markdown(escape(study.question))
     head = st.container()
-    scored = [result for result in results if MEAN in result.outcomes[0].scores]
-    if not scored and (view := sample_forest(study)).marks:
-        _forest(view, f"card_{name}", colours(resources.task_order()))
-        st.caption(escape(study.sample.words if study.sample else ""))
-    options = _results(name)
+    options, record = _results(name)
     with head:
-        live(partial(study_state, study, options), resources.pace, key=f"study_{name}")
+        live(partial(study_state, study, options, record), resources.pace, key=f"study_{name}")
 
 
-def _results(name: str) -> StudyOptions:
-    """Draws the results of a study, part by part; returns the options shown."""
+def _results(name: str) -> tuple[StudyOptions, Record | None]:
+    """Draws the results of a study, part by part; returns the options shown and their published record."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         encoder, training = _encoder(name)
-        study, results = resources.study_results(
-            StudyOptions(name, encoder=encoder, encoder_training=training)
-        )
+        options = StudyOptions(name, encoder=encoder, encoder_training=training)
+        record = next((each for each in RECORDS if each == Record(name, encoder, training)), None)
+        study, results, is_published = _shown_results(options, record)
+        parts = {result.setting.part for result in results if has_scores(result)}
         part = segments(
-            "Part", {part: capitalised(part) for part in study.parts()}, key="part", labelled=True
+            "Part",
+            {part: capitalised(part) for part in study.parts()},
+            key="part",
+            default=next((part for part in study.parts() if part in parts), study.parts()[0]),
+            labelled=True,
         )
     of_part = [result for result in results if result.setting.part == part]
     scored_results = [result for result in of_part if has_scores(result)]
+    options = replace(options, part=part)
     if not scored_results:
-        st.caption("No run of this part has finished in this store.")
-    options = StudyOptions(study.name, part, encoder=encoder, encoder_training=training)
-    if scored_results and study.by_relatedness:
+        where = "is among the published records" if is_published else "has finished in this store"
+        st.caption(f"No run of this part {where}.")
+    elif study.by_relatedness and not is_published:
         _grid(options)
+    if study.pairs and record is not None and is_published:
+        st.markdown(escape(gains_answer(record.gains(part))))
     _overview(study, of_part)
     if (view := table_view(study, part, results)) is not None:
         _paper(view, study)
@@ -124,7 +160,26 @@ def _results(name: str) -> StudyOptions:
         for result in _chosen(scored_results):
             _setting(result, study)
         _notes(study, of_part)
-    return options
+    return options, record
+
+
+def _shown_results(options: StudyOptions, record: Record | None) -> tuple[Study, list[Result], bool]:
+    """The study with the results that the reader chose, and whether these are the published ones.
+
+    By default they are those of this store once it has some.
+    """
+    study, here = resources.study_results(options)
+    if record is None:
+        return study, here, False
+    done = resources.study_counts(options).done
+    texts = {
+        "published": f"{_PUBLISHED}, {plural(record.runs, 'run')}",
+        "store": f"This store, {plural(done, 'run')}",
+    }
+    default = "store" if any(map(has_scores, here)) else "published"
+    if segments("Results", texts, key="results", default=default, labelled=True) == "store":
+        return study, here, False
+    return study, [record.result(setting) for setting in record.settings], True
 
 
 def _encoder(name: str) -> tuple[str | None, str]:
@@ -136,8 +191,11 @@ def _encoder(name: str) -> tuple[str | None, str]:
     }
     if len(choices) == 1:
         return None, FULL
-    chosen = choice("Encoder", choices.keys(), key="over", width=240)
-    return choices[chosen]
+    now, records = resources.studies_by_now().get(name), records_of(name)
+    has_own = not records or (now is not None and now[1].done)
+    first = (None, FULL) if has_own else (records[0].encoder, records[0].encoder_training)
+    default = next(text for text, encoder in choices.items() if encoder == first)
+    return choices[choice("Encoder", choices.keys(), key="over", width=240, default=default)]
 
 
 def _paper(view: TableView, study: Study) -> None:
@@ -236,9 +294,9 @@ def _forest(view: Forest, key: str, look: dict[str, str]) -> None:
 
 
 def _colours(targets: Sequence[str]) -> dict[str, str]:
-    """The tasks' colours; with more tasks than colours, distinct ones for these tasks."""
-    known = colours(resources.task_order())
-    return known if len({known.get(target) for target in targets}) == len(targets) else colours(targets)
+    """The tasks' colours; distinct ones for these tasks where two would have the same."""
+    known = colours(targets, resources.task_colours())
+    return known if len(set(known.values())) == len(targets) else colours(targets)
 
 
 def _notes(study: Study, results: Sequence[Result]) -> None:

@@ -1,12 +1,14 @@
-"""The values of a study: whether it has scores, its forests, its failures."""
+"""The values of a study: its results with scores, its forests, its failures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import html
+from collections.abc import Iterable, Iterator, Sequence
 
+from core.evaluation.comparison import HIGHER, LOWER
 from core.figures import Forest, Mark
-from core.studies import Sample, Study
 from core.studies.analysis import MEAN, RARE, Result
+from core.transfer.gains import Gains
 from core.wording import signed_points
 
 
@@ -15,16 +17,49 @@ def has_scores(result: Result) -> bool:
     return any(outcome.scores for outcome in result.outcomes)
 
 
-def sample_forest(study: Study) -> Forest:
-    """The packaged result of the study, as a forest."""
-    sample = study.sample or Sample("", "", {})
+def scored(results: Iterable[Result]) -> list[Result]:
+    """The results with a mean over tasks of some method."""
+    return [result for result in results if any(MEAN in outcome.scores for outcome in result.outcomes)]
+
+
+def gains_forest(gains: Gains) -> Forest:
+    """The decided gains and losses among pairs of tasks, from the largest gain to the largest loss."""
+    decided = sorted(filter(lambda gain: gain.is_decided, gains.pairs.values()), key=lambda gain: -gain.mean)
+    names = tuple(f"{gain.main} beside {gain.aux}" for gain in decided)
     marks = tuple(
-        Mark(row, task, mean, low, high, f"{name}, {task}: {signed_points(mean / 100)} points", verdict)
-        for row, (name, by_task) in enumerate(sample.rows.items())
-        for task, (mean, low, high, verdict) in by_task.items()
+        Mark.from_comparison(gain, row, MEAN, f"{name}: {gain.sentence}")
+        for row, (name, gain) in enumerate(zip(names, decided, strict=True))
     )
-    tasks = dict.fromkeys(mark.target for mark in marks)
-    return Forest(tuple(sample.rows), tuple(tasks), sample.reference, marks)
+    return Forest(names, (MEAN,), "STL", marks)
+
+
+def small_forest(view: Forest) -> str:
+    """A forest of one target as HTML: by row the name, the interval with a mark, and the points.
+
+    A mark is filled where the difference is decided.
+    """
+    ends = [
+        0.0,
+        *(end for mark in view.marks for end in (mark.points, mark.low, mark.high) if end is not None),
+    ]
+    start, width = min(ends), max(ends) - min(ends) or 1.0
+
+    def share(points: float) -> str:
+        return f"{100 * (points - start) / width:.1f}%"
+
+    rows = []
+    for mark in view.marks:
+        low, high = (mark.points if end is None else end for end in (mark.low, mark.high))
+        filled = " filled" * (mark.verdict in (HIGHER, LOWER))
+        rows.append(
+            f'<tr title="{html.escape(mark.hover)}"><th scope="row">{html.escape(view.rows[mark.row])}</th>'
+            f'<td><div class="track"><i class="zero" style="left: {share(0)}"></i>'
+            f'<i class="bar" style="left: {share(low)}; right: calc(100% - {share(high)})"></i>'
+            f'<i class="mark{filled}" style="left: {share(mark.points)}"></i></div></td>'
+            f"<td>{signed_points(mark.points / 100)}</td></tr>"
+        )
+    label = f"Points over {view.reference} with 95% intervals; a filled mark is a decided difference"
+    return f'<table class="small-forest" aria-label="{html.escape(label)}">{"".join(rows)}</table>'
 
 
 def study_forest(result: Result, shown: tuple[str, ...] = ()) -> Forest:

@@ -117,7 +117,7 @@ def _drawn(
     with st.container(key=f"text_answers_{key}"):
         text_answers(
             [answer.who if len(answers) > 1 else "" for answer in answers],
-            task_answers(text, said, answers, resources.task_order()),
+            task_answers(text, said, answers, resources.task_colours()),
             shown,
             about=text_disagreement(said, schemes),
             key=f"answered_{key}",
@@ -138,7 +138,7 @@ def _lanes(
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.caption(_summary(sentences, answers, seconds), width="content")
         confidence = switch("Show confidence", key="confidence")
-    sentence(blocks(sentences, answers, resources.task_order()), key="tagged", confidence=confidence)
+    sentence(blocks(sentences, answers, resources.task_colours()), key="tagged", confidence=confidence)
     if note := about_confidence(chosen_systems):
         st.caption(note)
     has_gold = any(given.labels for given in sentences)

@@ -17,13 +17,16 @@ _MOST_LABELS = 8
 
 
 def task_answers(
-    text: Sentence, said: Sequence[Mapping[str, TextAnswer]], answers: Sequence[Answer], order: Sequence[str]
+    text: Sentence,
+    said: Sequence[Mapping[str, TextAnswer]],
+    answers: Sequence[Answer],
+    known: Mapping[str, str],
 ) -> list[TaskAnswers]:
     """The answers of each system (`said`) on a text or a pair, task by task.
 
     Against a gold label what is wrong is outlined; without one, what differs from the first system.
     """
-    tasks, colour = ordered([task for task in schemes_of(answers) if any(task in of for of in said)], order)
+    tasks, colour = ordered([task for task in schemes_of(answers) if any(task in of for of in said)], known)
     paired = text.second is not None
     return [_task(task, text, said, answers, colour[task], paired=paired) for task in tasks]
 

@@ -26,7 +26,7 @@ from core.tasks.scores import PlainScore
 from core.wording import all_of, plural
 from dashboard.components.sentence import Lane, Mark, SentenceBlock, lane_kind, marks
 from dashboard.theme import PARADIGM_NAMES, colours
-from jobs.reports.naming import differing
+from jobs.reports.naming import shortest_names
 
 MOST_SYSTEMS = 8
 """Lanes of a task that one can still compare."""
@@ -110,7 +110,7 @@ def _belongs(run: Run, group: Sequence[Run]) -> bool:
 
 def _names(groups: Sequence[Sequence[Run]]) -> list[str]:
     """The configuration of each, with the seed, then the number, where several would be named alike."""
-    names = differing([group[0].config for group in groups])
+    names = shortest_names([group[0].config for group in groups])
     for part in ("seed", "run"):
         for name in [name for name, count in Counter(names).items() if count > 1]:
             alike = [index for index, other in enumerate(names) if other == name]
@@ -131,11 +131,11 @@ def schemes_of(answers: Sequence[Answer]) -> dict[str, str]:
     return {task: scheme for answer in answers for task, scheme in answer.schemes.items()}
 
 
-def ordered(tasks: Sequence[str], order: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The tasks in that order, unlisted ones last, and the colour of each."""
-    rank = {task: place for place, task in enumerate(order)}
+def ordered(tasks: Sequence[str], known: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """The tasks in the order of the known ones, others last, and the colour of each."""
+    rank = {task: place for place, task in enumerate(known)}
     in_order = sorted(tasks, key=lambda task: rank.get(task, len(rank)))
-    return in_order, colours(dict.fromkeys([*order, *in_order]))
+    return in_order, colours(in_order, known)
 
 
 def differing_words(answers: Sequence[Answer], task: str, sentence: int) -> int:
@@ -159,14 +159,14 @@ def disagreement(answers: Sequence[Answer], sentences: Sequence[int]) -> str:
 
 
 def blocks(
-    sentences: Sequence[Sentence], answers: Sequence[Answer], order: Sequence[str]
+    sentences: Sequence[Sentence], answers: Sequence[Answer], known: Mapping[str, str]
 ) -> list[SentenceBlock]:
     """A block per sentence: of each task the gold labels and a lane per system.
 
     Against gold labels mistakes are marked by kind; without them, whatever differs from the first lane.
     """
     schemes = reading(schemes_of(answers), "words")
-    tasks, colour = ordered(list(schemes), order)
+    tasks, colour = ordered(list(schemes), known)
     blocks_of_sentences = []
     for number, sentence in enumerate(sentences):
         lanes: list[Lane] = []

@@ -64,7 +64,7 @@ def loss_chart(courses: Mapping[str, Course | None], colour: str) -> Figure:
         )  # fmt: skip
     if not chart.data:
         chart.add_message("No losses are stored.")
-    chart.layout["xaxis"] = axis("Share of training, %", showgrid=False, range=(0, 100))
+    chart.layout["xaxis"] = axis("Share of training, %", showgrid=False, range=(0, 100), ticklabelstandoff=6)
     chart.layout["yaxis"] = axis("nats per label", rangemode="tozero")
     chart.layout["legend"] = LEGEND_ON_TOP
     return chart.figure()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.config import shares_nothing
 from core.wording import plural
 from dashboard.components.pair_table import pair_table
 from dashboard.shared import resources
@@ -16,16 +15,11 @@ from dashboard.transfer.pair import choose_pair, features_table, pair_detail, pi
 from dashboard.transfer.predictors import nothing_yet, predictors
 from dashboard.transfer.tables import GAIN, NUMBERS, all_pairs, shown_table
 from dashboard.transfer.views import best_pair, caution
-from jobs.studies.pairs import answer
+from jobs.studies.pairs import headline
 
 _UNITS = {"points": "Points", "relative": "Percent of STL"}
-_SHARES_NOTHING = (
-    "Over a frozen encoder without a BiLSTM, STL and MTL are the same model by construction: no trained "
-    "weight is shared, so no task can help another. A gain other than zero comes from other batches or "
-    "steps. To measure transfer, add a BiLSTM or fine-tune the encoder."
-)
 
-title("Transfer", "Which task helps which: what a task gains by training beside another.")
+title("Transfer", "Which task helps which: the gain of a task from training beside another.")
 runs = finished_runs()
 groups_of_pairs = groups(runs)
 if not groups_of_pairs:
@@ -37,7 +31,7 @@ sentence = st.container(key="transfer_answer")
 with st.container(horizontal=True, vertical_alignment="bottom"):
     shown = choice("Show", [GAIN, *NUMBERS], key="shows", width=280)
     unit = segments("Unit", _UNITS, key="unit") if shown == GAIN else "points"
-sentence.markdown(escape(answer(gains, relative=unit == "relative")))
+sentence.markdown(escape(headline(group, relative=unit == "relative")))
 matrix = st.container()
 with st.container(horizontal=True, vertical_alignment="bottom"):
     pair = pick_pair(gains, best_pair(gains))
@@ -45,7 +39,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     look = segments("Look at", looks, key="look")
 known = evidence_of(group, runs, needed=shown != GAIN or look == "predictors")
 with matrix:
-    table = shown_table(shown, gains, unit, known)
+    table = shown_table(shown, group, unit, known)
     if table is not None:
         place = {task: number for number, task in enumerate(gains.tasks)}
         pair_table(
@@ -56,8 +50,6 @@ with matrix:
         )
     if shown == GAIN:
         st.caption(caution(gains))
-        if shares_nothing(group.config):
-            st.info(_SHARES_NOTHING, icon=":material/info:")
     with st.expander(f"All {plural(len(gains.pairs), 'pair')} as a table", icon=":material/table_rows:"):
         all_pairs(gains, known)
 

@@ -19,7 +19,7 @@ from dashboard.shared.downloads import data_table, show_table
 from dashboard.text import escape
 from dashboard.theme import TASK_COLOURS
 from dashboard.transfer.charts import loss_chart, seeds_chart
-from dashboard.transfer.views import changes, course, gain_sentence, label_sentence
+from dashboard.transfer.views import changes, course, gain_sentence, label_sentence, with_minus
 from jobs.reports.parts import Sheet
 from jobs.reports.transfer import PairGroup
 from jobs.studies.evidence import Evidence
@@ -53,7 +53,7 @@ def pair_detail(group: PairGroup, pair: Pair, unit: str, colours: Mapping[str, s
         return
     gains = {order[0]: group.gains.pairs[order] for order in (pair, pair[::-1]) if order in group.gains.pairs}
     if not gains:
-        st.caption(f"No run trained {escape(main)} and {escape(aux)} together beside STL of the same seed.")
+        st.caption(f"No seed has both MTL of {escape(main)} and {escape(aux)} and STL of one of them.")
         return
     ids = [run for tasks in ((main,), (aux,), pair) for run in group.of(*tasks).values()]
     runs = {run.id: run for run in resources.store().runs(ids, with_facts=False)}
@@ -79,7 +79,7 @@ def pair_detail(group: PairGroup, pair: Pair, unit: str, colours: Mapping[str, s
             if task in gains:
                 _changes(group, gains[task], runs)
             else:
-                st.caption("STL and MTL have no seed in common.")
+                st.caption("No seed has both STL and MTL.")
 
 
 def _losses(group: PairGroup, task: str, pair: Pair, runs: Mapping[int, Run], colour: str) -> None:
@@ -113,22 +113,21 @@ def _changes(group: PairGroup, gain: Gain, runs: Mapping[int, Run]) -> None:
         for ids in (alone, beside)
     )
     if stl is None or mtl is None or stl.seeds != mtl.seeds:
-        st.caption("Of some runs no predictions are stored.")
+        st.caption("The predictions of some runs are not stored.")
         return
     changed = changes(stl, mtl)
     if changed.empty:
-        st.caption(f"The same alone and beside the other task, counted over {seeds}.")
+        st.caption(f"The same mistakes under STL and MTL, over {seeds}.")
         return
     st.markdown(label_sentence(stl, mtl))
     data_table(
-        changed.head(_MOST_CHANGES),
+        changed.head(_MOST_CHANGES).style.format({"Change": lambda count: with_minus(f"{count:+d}")}),
         key=f"changes_{task}",
-        column_config={"Change": st.column_config.NumberColumn(format="%+d")},
         alt=f"The mistakes on {task} that change most from STL to MTL",
     )
     count = plural(len(changed), "change")
     shown = f"The {_MOST_CHANGES} largest of {count}" if len(changed) > _MOST_CHANGES else count
-    st.caption(f"{shown}, counted on the test sentences over {seeds}. Fewer mistakes are better.")
+    st.caption(f"{shown} in counts on the test sentences, over {seeds}.")
 
 
 def features_table(known: Evidence, pair: Pair) -> None:
@@ -138,7 +137,9 @@ def features_table(known: Evidence, pair: Pair) -> None:
     for name, title in FEATURES.items():
         main, aux = (math.nan if of_task is None else of_task.values[name] for of_task in features)
         numbers = (main, aux, main / aux if aux else math.nan)
-        rows.append((title, *(f"{each:.3g}" if math.isfinite(each) else None for each in numbers)))
+        rows.append(
+            (title, *(with_minus(f"{each:.3g}") if math.isfinite(each) else None for each in numbers))
+        )
     st.markdown("**Features**")
     head = ("Feature", f"{pair[0]} (main)", f"{pair[1]} (auxiliary)", "main / aux")
     show_table(Sheet.of(head, rows), alt="Features of both tasks")
@@ -149,6 +150,6 @@ def features_table(known: Evidence, pair: Pair) -> None:
         for note in of.notes
     ]
     st.caption(
-        "Of the training data, and of the loss of STL: its gradient after a share of training, a and c of "
-        f"a ln(c i + d) + b. Means over seeds. {escape(' '.join(notes))}"
+        "Features of the training data and of the STL loss: its gradient after a share of training, and a "
+        f"and c of the fit a ln(c i + d) + b. Means over seeds. {escape(' '.join(notes))}"
     )

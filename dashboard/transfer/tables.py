@@ -7,12 +7,14 @@ from typing import Any
 
 import streamlit as st
 
+from core.config import shares_nothing
 from core.transfer.gains import Gains, Pair
 from core.transfer.predictors import ALL_FEATURES, AMI, CORRELATION, COSINE, PLANTED
 from dashboard.components.pair_table import PairTable
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_button, csv_file, data_table
-from dashboard.transfer.views import gains_table, pairs_frame, value_table
+from dashboard.transfer.views import gains_table, pairs_frame, points_text, value_table, with_minus
+from jobs.reports.transfer import PairGroup
 from jobs.studies.evidence import Evidence
 
 GAIN, _PROBABILITY = "Measured gain", "Predicted probability of a gain"
@@ -32,11 +34,11 @@ def _values(shown: str, known: Evidence) -> Mapping[Pair, float]:
     return known.numbers[shown].by_pair
 
 
-def shown_table(shown: str, gains: Gains, unit: str, known: Evidence | None) -> PairTable | None:
+def shown_table(shown: str, group: PairGroup, unit: str, known: Evidence | None) -> PairTable | None:
     """The matrix; None where it cannot be drawn (yet), which is said."""
     shades = resources.task_colours()
     if shown == GAIN:
-        return gains_table(gains, unit, shades)
+        return gains_table(group.gains, unit, shades, can_transfer=not shares_nothing(group.config))
     if known is None:
         return None
     values = _values(shown, known)
@@ -44,7 +46,7 @@ def shown_table(shown: str, gains: Gains, unit: str, known: Evidence | None) -> 
     if not values:
         st.caption(f"Not known for any pair: it needs {made_by}.")
         return None
-    return value_table(gains, values, shades, name=shown, centre=centre, limit=limit, ends=ends)
+    return value_table(group.gains, values, shades, name=shown, centre=centre, limit=limit, ends=ends)
 
 
 def all_pairs(gains: Gains, known: Evidence | None) -> None:
@@ -55,8 +57,8 @@ def all_pairs(gains: Gains, known: Evidence | None) -> None:
         for name in NUMBERS:
             if values := _values(name, known):
                 frame[name] = [values.get(pair) for pair in pairs]
-    number = st.column_config.NumberColumn
-    config: dict[str, Any] = {name: number(format="%+.2f") for name in ("Gain", "Low", "High", "% of STL")}
-    config |= {"STL": number(format="%.2f")} | {name: number(format="%.3f") for name in NUMBERS}
-    data_table(frame, height=420, column_config=config, key="pairs", alt="Gain of every pair")
+    forms: dict[str, Any] = dict.fromkeys(("Gain", "Low", "High", "% of STL"), points_text)
+    forms |= {"STL": "{:.2f}".format} | dict.fromkeys(NUMBERS, lambda value: with_minus(f"{value:.3f}"))
+    styled = frame.style.format({name: forms[name] for name in frame if name in forms}, na_rep="–")
+    data_table(styled, height=420, key="pairs", alt="Gain of every pair")
     csv_button(csv_file(frame), "mrnlab-transfer")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -30,6 +29,8 @@ _FULL = 0.9
 """The share of the values whose size lies within the scale: a few large ones would make all others pale."""
 _BINS = 40
 _MOST_LABELS = 4
+_FEW_TASKS = 5
+"""Cells of so few tasks have room for their intervals."""
 
 
 def group_names(groups: Sequence[PairGroup]) -> list[str]:
@@ -52,13 +53,13 @@ def group_names(groups: Sequence[PairGroup]) -> list[str]:
 
 
 def caution(gains: Gains) -> str:
-    """How far the verdicts of the pairs can be trusted, in a sentence."""
+    """What a gain is and what decides it, as plain text."""
     if max(gain.seeds for gain in gains.pairs.values()) < 2:
         return "Every pair has one seed so far: no interval, so nothing is decided."
     return (
-        f"Gain: test score of MTL of the two less that of STL, paired by seed ({seeds_text(gains)}). The 95% "
-        "interval is of each pair by itself; verdicts follow p, corrected for the auxiliary tasks of a main "
-        "task (Holm)."
+        f"Gain = test score of two-task MTL − STL score, paired by seed ({seeds_text(gains)}). Each 95% "
+        "interval is of one pair. p is corrected for the auxiliary tasks of a main task (Holm): after "
+        "correction a difference can be undecided although its interval excludes zero."
     )
 
 
@@ -77,23 +78,25 @@ def gain_sentence(gain: Gain, unit: str) -> str:
     )
 
 
-def gains_table(gains: Gains, unit: str, colours: Mapping[str, str]) -> PairTable:
-    """The measured gains, grey if they are not decided, with the STL score of each main task."""
+def gains_table(
+    gains: Gains, unit: str, colours: Mapping[str, str], *, can_transfer: bool = True
+) -> PairTable:
+    """The measured gains, grey if they are not decided, with the STL score of each main task.
+
+    All are grey where the encoder shares nothing, so that nothing can transfer.
+    """
     relative, mark = unit == "relative", "%" if unit == "relative" else ""
     values = {pair: gain.amount(relative=relative) for pair, gain in gains.pairs.items()}
     decided = [values[pair] for pair, gain in gains.pairs.items() if gain.is_decided]
     limit = scale_limit(decided or list(values.values()))
-    gained, helped = (
-        {task: "" if math.isnan(mean) else signed_points(mean / 100) for task, mean in means.items()}
-        for means in gains.means(relative=relative)
-    )
+    has_room = len(gains.tasks) <= _FEW_TASKS and not relative
     cells = {
         pair: PairCell(
-            signed_points(values[pair] / 100),
+            gain.in_points if has_room else signed_points(values[pair] / 100),
             values[pair] / limit,
             f"{gain.main} beside {gain.aux}: {gain.word}, {gain.in_points} points, "
             f"{signed_points(gain.relative / 100)}% of STL, {plural(gain.seeds, 'seed')}",
-            not gain.is_decided,
+            not (gain.is_decided and can_transfer),
         )
         for pair, gain in gains.pairs.items()
     }
@@ -105,9 +108,10 @@ def gains_table(gains: Gains, unit: str, colours: Mapping[str, str]) -> PairTabl
         (f"loses {limit:.2f}{mark} or more", f"gains {limit:.2f}{mark} or more"),
         "Gain of each main task (row) by each auxiliary task (column)",
     )
-    rows = [replace(row, score=alone.get(row.name, ""), mean=gained[row.name]) for row in table.rows]
-    means = [helped[task] for task in gains.tasks]
-    return replace(table, rows=rows, means=means, corner="main ↓ · STL · aux →", grey="not decided")
+    rows = [replace(row, score=alone.get(row.name, "")) for row in table.rows]
+    return replace(
+        table, rows=rows, corner="main ↓ · STL · aux →", grey="undecided" if can_transfer else "no transfer"
+    )
 
 
 def _table(
@@ -122,68 +126,14 @@ def _table(
     return PairTable(rows, by_row, *ends, alt, corner="main ↓ · aux →")
 
 
-@dataclass(frozen=True)
-class PackagedPair:
-    """The gain of one pair of the packaged study, in points with its own 95% interval, over so many seeds."""
-
-    main: str
-    aux: str
-    gain: float
-    low: float
-    high: float
-    seeds: int
-
-    @property
-    def is_decided(self) -> bool:
-        """Whether its own interval leaves out zero."""
-        return self.low > 0 or self.high < 0
-
-    @property
-    def sentence(self) -> str:
-        """The pair in words, as plain text."""
-        low, high = (signed_points(end / 100) for end in (self.low, self.high))
-        word = ("gains" if self.gain > 0 else "loses") if self.is_decided else "undecided"
-        return (
-            f"{self.main} beside {self.aux}: {word}, {signed_points(self.gain / 100)} [{low}, {high}] points"
-        )
+def with_minus(text: str) -> str:
+    """A number as text with a real minus sign."""
+    return text.replace("-", "−")
 
 
-def packaged_pairs(document: Mapping[str, Any]) -> list[PackagedPair]:
-    """The pairs of a packaged study."""
-    names = [field.name for field in fields(PackagedPair)]
-    return [PackagedPair(**{name: row[name] for name in names}) for row in document["pairs"]]
-
-
-def packaged_sentence(pairs: Sequence[PackagedPair]) -> str:
-    """How many of the pairs gain or lose by their own intervals, and the largest gain; plain text."""
-    gaining = [pair for pair in pairs if pair.is_decided and pair.gain > 0]
-    losing = sum(pair.is_decided and pair.gain < 0 for pair in pairs)
-    open_pairs = len(pairs) - len(gaining) - losing
-    by_chance = 0.05 * len(pairs)
-    best = max(gaining, key=lambda pair: pair.gain)
-    return (
-        f"Of {len(pairs)} ordered pairs {len(gaining)} gain and {losing} lose, each by its own 95% interval, "
-        f"where chance alone would give about {by_chance:.0f}; "
-        f"of {open_pairs} the interval includes zero. The largest gain: {best.sentence}."
-    )
-
-
-def packaged_table(pairs: Sequence[PackagedPair], colours: Mapping[str, str]) -> PairTable:
-    """The matrix of the packaged pairs, grey where an interval includes zero."""
-    tasks = sorted({pair.main for pair in pairs})
-    limit = scale_limit([pair.gain for pair in pairs if pair.is_decided])
-    cells = {
-        (pair.main, pair.aux): PairCell(
-            signed_points(pair.gain / 100),
-            pair.gain / limit,
-            f"{pair.sentence}, {plural(pair.seeds, 'seed')}",
-            not pair.is_decided,
-        )
-        for pair in pairs
-    }
-    ends = f"loses {limit:.2f} or more", f"gains {limit:.2f} or more"
-    alt = "Packaged gains of twelve real tasks: main task (row) by auxiliary task (column)"
-    return replace(_table(tasks, cells, colours, ends, alt), grey="interval includes zero")
+def points_text(value: float) -> str:
+    """A difference in points or percent as text: `+1.20`."""
+    return signed_points(value / 100)
 
 
 def scale_limit(values: Sequence[float]) -> float:
@@ -208,7 +158,7 @@ def value_table(
     digits = 2 if reach >= 0.05 else 3
     cells = {}
     for pair, value in known.items():
-        text = f"{unsigned_zero(value, digits):.{digits}f}".replace("-", "−")
+        text = with_minus(f"{unsigned_zero(value, digits):.{digits}f}")
         cells[pair] = PairCell(text, (value - centre) / reach, f"{pair[0]} beside {pair[1]}: {name} {text}")
     alt = f"{name} of each main task (row) and auxiliary task (column)"
     return _table(gains.tasks, cells, colours, ends, alt)
@@ -235,10 +185,10 @@ def best_sentence(judged: Sequence[Judgement]) -> str:
     if math.isnan(best.auc.value):
         return ""
     if best.auc.value <= 0.5:
-        return "No predictor tells pairs that gain from others better than chance (AUC 0.5)."
+        return "No predictor is better than chance (AUC 0.5)."
     auc = f"{best.auc.value:.2f} {spread_text(best.auc.sd)}".rstrip()
     cost = "" if best.seconds is None else f", {duration(best.seconds)} to compute"
-    return f"**{escape(best.predictor)}** tells best which pairs gain: AUC {auc}{cost}."
+    return f"**{escape(best.predictor)}** predicts best which pairs gain: AUC {auc}{cost}."
 
 
 # One pair

@@ -114,17 +114,24 @@ def delete(
     ctx: typer.Context,
     run: Annotated[list[int], RUNS_ARGUMENT],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    now: Annotated[bool, typer.Option("--now", help="Remove them at once, which is final.")] = False,
 ) -> None:
-    """Delete runs with their scores, checkpoints and logs. Asks first at a terminal."""
+    """Delete runs with their scores, checkpoints and logs; for ten minutes `mrnlab restore` brings them back.
+
+    Asks first at a terminal.
+    """
     with opened_store(ctx) as store:
+        control.remove_deleted(store)
         if not yes and sys.stdin.isatty():
             goes = control.remains(store, run)
             megabytes = goes.checkpoint_bytes / 1e6
-            question = f"Delete {goes.runs} run(s), {goes.scores} scores and {megabytes:.1f} MB for good?"
+            question = (
+                f"Delete {goes.runs} run(s), {goes.scores} scores and {megabytes:.1f} MB{' for good' * now}?"
+            )
             if not typer.confirm(question, err=True):
                 log("Nothing was deleted.")
                 raise typer.Exit(1)
-        _print_answers(control.delete(store, run))
+        _print_answers(control.delete(store, run, now=now))
 
 
 _HOST = typer.Option("--host", metavar="H", help="The machine's name (default: this one).")

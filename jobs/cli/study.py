@@ -22,7 +22,7 @@ from core.studies.study import SettingRuns, StudyRun
 from core.wording import duration, plural
 from jobs.cli.app import JSON_OPTION, app, one_of, opened_store, whole
 from jobs.cli.output import WIDTH, log, print_json, print_report, print_table, print_text, write_document
-from jobs.reports.naming import differing
+from jobs.reports.naming import shortest_names
 from jobs.reports.parts import Part
 from jobs.reports.render import csv_files
 from jobs.studies.follow import follow
@@ -50,7 +50,7 @@ def print_runs(study: Study, listing: Listed) -> None:
                 "to run" if run is None else f"{run.state.word} (run {run.id})",
             )
             for (planned, run), differs in zip(
-                runs, differing([planned.config for planned, _ in runs]), strict=True
+                runs, shortest_names([planned.config for planned, _ in runs]), strict=True
             )
         ]
         print_table(("method", "stage", "configuration", "seed", "state"), rows)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
+import tempfile
+import zipfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -98,6 +101,23 @@ def export_run(store: Store, run_id: int, folder: Path, tasks: Sequence[str] | N
     except OSError as error:
         raise MRNLabError(f"{folder} cannot be written: {error.strerror}.") from error
     return Exported(folder, sealed.size, folders, no_folders_because)
+
+
+def export_zip(store: Store, run_id: int) -> bytes:
+    """Returns what `export_run` writes as a zip file. Raises MRNLabError."""
+    with tempfile.TemporaryDirectory() as aside:
+        folder = Path(aside) / f"mrnlab-run-{run_id}"
+        export_run(store, run_id, folder)
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w") as archive:  # stored: weights hardly get smaller
+            for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+                archive.write(path, path.relative_to(aside))
+        return file.getvalue()
+
+
+def check_exportable(run: Run) -> None:
+    """Raises MRNLabError where the run has not succeeded or its checkpoint is gone."""
+    _checkpoint_of(run)
 
 
 def _checkpoint_of(run: Run) -> Path:

@@ -12,8 +12,13 @@ import os
 import shutil
 import stat
 import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from core.checkpoints.sealed import MANIFEST, Damaged, opened, verified
 from core.config import RunConfig
@@ -36,6 +41,8 @@ _MOST = {
     ".parquet": MOST_BYTES,
     ".safetensors": 1024**4,
 }
+_ENCRYPTED = 0x1
+"""The flag of an encrypted file in a zip file."""
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt")
 
 
@@ -60,14 +67,55 @@ def import_run(store: Store, folder: Path, *, again: bool = False) -> Imported:
     folder = given_path(folder)
     if not folder.is_dir():
         raise MRNLabError(f"There is no folder {folder} to import.")
-    if not (folder / MANIFEST).exists():
-        raise MRNLabError(
-            f"{folder} is not an export of MRN Lab: it has no {MANIFEST}. `mrnlab export RUN DIR` makes one."
-        )
+    return _imported(store, folder, str(folder), again=again)
+
+
+def import_zip(store: Store, file: BinaryIO, name: str) -> Imported:
+    """Imports a run as `import_run` does from the zip file of an export, which messages call `name`."""
+    with _aside() as aside:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                folder = _unzipped(archive, aside)
+        except (_Refused, zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
+            reason = error if isinstance(error, _Refused) else "it is damaged, or no zip file"
+            raise MRNLabError(f"{name} is not imported: {reason}. Nothing was changed.") from error
+        return _imported(store, folder, name, again=False)
+
+
+def _unzipped(archive: zipfile.ZipFile, aside: Path) -> Path:
+    """Extracts the files of an export; returns their folder. Raises _Refused."""
+    members = [member for member in archive.infolist() if not member.is_dir()]
+    if len(members) > _MOST_FILES:
+        raise _Refused(f"it has {len(members):,} files, more than an export has")
+    if any(member.flag_bits & _ENCRYPTED for member in members):
+        raise _Refused("it is encrypted")
+    for member in members:
+        if ".." in PurePosixPath(member.filename).parts or PurePosixPath(member.filename).is_absolute():
+            raise _Refused(f"'{member.filename[:80]}' leads out of the folder")
+        _check_kind(member.filename, member.file_size)
+    _check_room(sum(member.file_size for member in members), aside)
+    for member in members:
+        archive.extract(member, aside)
+    manifests = sorted(aside.rglob(MANIFEST), key=lambda path: len(path.parts))
+    return manifests[0].parent if manifests else aside
+
+
+@contextmanager
+def _aside() -> Iterator[Path]:
+    """A folder on the disk of the checkpoints, removed at the end."""
     checkpoints = checkpoint_dir(1).parent
     checkpoints.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="import.", dir=checkpoints) as aside:
-        copy = Path(aside)
+    with tempfile.TemporaryDirectory(prefix="import.", dir=checkpoints) as folder:
+        yield Path(folder)
+
+
+def _imported(store: Store, folder: Path, name: str, *, again: bool) -> Imported:
+    """Imports a folder that messages call `name`."""
+    if not (folder / MANIFEST).exists():
+        raise MRNLabError(
+            f"{name} is not an export of MRN Lab: it has no {MANIFEST}. `mrnlab export RUN DIR` makes one."
+        )
+    with _aside() as copy:
         try:
             _copy_listed(folder.resolve(), copy)
             file, record = read_export(copy)
@@ -76,11 +124,11 @@ def import_run(store: Store, folder: Path, *, again: bool = False) -> Imported:
                 return Imported(known.id, True)
             _check_model(copy / CHECKPOINT, file)
         except (_Refused, Damaged, ValueError, OSError) as error:
-            raise MRNLabError(f"{folder} is not imported: {error}. Nothing was changed.") from error
+            raise MRNLabError(f"{name} is not imported: {error}. Nothing was changed.") from error
         keywords = set(map(normal_keyword, (*record.run.keywords, IMPORTED)))
         run = dataclasses.replace(record.run, keywords=tuple(sorted(keywords)))
         note = (
-            f"Imported from {folder}, where {file.made_by} had exported it on {file.exported_at:%Y-%m-%d} as "
+            f"Imported from {name}, where {file.made_by} had exported it on {file.exported_at:%Y-%m-%d} as "
             f"run {file.run} of another store."
         )
         run_id = _import_record(store, dataclasses.replace(record, run=run), note, copy / CHECKPOINT)
@@ -120,19 +168,31 @@ def _copy_listed(folder: Path, copy: Path) -> None:
     for name in (*listed.files, *(path.name for path in folder.rglob("*"))):
         if name.lower().endswith(_PICKLES):
             raise _Refused(f"it holds {name}, which may be a pickle, and can run code when it is read")
-    free = shutil.disk_usage(copy).free
-    size = sum(os.lstat(folder / name).st_size for name in listed.files if (folder / name).is_file())
-    if size > 0.9 * free:
-        raise _Refused(f"it takes {size / 1e6:,.1f} MB, and {free / 1e6:,.1f} MB are free")
+    _check_room(
+        sum(os.lstat(folder / name).st_size for name in listed.files if (folder / name).is_file()), copy
+    )
     for name in listed.files:
         _copy_file(folder, name, copy)
     verified(copy)
 
 
-def _copy_file(folder: Path, name: str, copy: Path) -> None:
+def _check_room(size: int, folder: Path) -> None:
+    free = shutil.disk_usage(folder).free
+    if size > 0.9 * free:
+        raise _Refused(f"it takes {size / 1e6:,.1f} MB, and {free / 1e6:,.1f} MB are free")
+
+
+def _check_kind(name: str, size: int) -> None:
+    """Raises _Refused where no export holds such a file, or none as large."""
     most = _MOST.get(PurePosixPath(name).suffix.lower())
     if most is None:
         raise _Refused(f"{name} is a kind of file that no export holds")
+    if size > most:
+        raise _Refused(f"{name} has {size / 1e6:,.0f} MB, more than such a file of an export has")
+
+
+def _copy_file(folder: Path, name: str, copy: Path) -> None:
+    _check_kind(name, 0)
     path = folder / name
     if not path.is_relative_to(folder) or path.resolve() != path:
         raise _Refused(f"'{name[:80]}' leads out of the folder, or is a link")
@@ -145,10 +205,7 @@ def _copy_file(folder: Path, name: str, copy: Path) -> None:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise _Refused(f"{name} is no plain file")
-        if status.st_size > most:
-            raise _Refused(
-                f"{name} has {status.st_size / 1e6:,.0f} MB, more than such a file of an export has"
-            )
+        _check_kind(name, status.st_size)
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         with (copy / name).open("xb") as target:
             shutil.copyfileobj(source, target)

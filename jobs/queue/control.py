@@ -5,6 +5,7 @@ Each request has an Answer with a message.
 
 from __future__ import annotations
 
+import logging
 import re
 import shutil
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -18,13 +19,16 @@ from core.paths import checkpoint_dir, log_path
 from core.plain_text import shortened
 from core.recording.owner import hostname
 from core.store import RESTARTABLE, RunState, Store, normal_keyword
-from core.wording import plural
+from core.wording import duration, plural
 from jobs.engines import Engine, default_engine
 from jobs.worker.cores import slots_reason, train_at_once
 from jobs.worker.devices import core_count
 
+_log = logging.getLogger(__name__)
 PRIORITIES = (-1000, 1000)
 """The lowest and the highest priority that a run may be given by hand; the default is 0."""
+KEPT_S = 600.0
+"""How long deleted runs and their files are kept, in seconds: until then `restore` brings them back."""
 MOST_RETRIES = 100
 """How often a run may be resumed automatically; a run that dies more often needs to be looked at."""
 
@@ -115,9 +119,12 @@ def archive(store: Store, ids: Iterable[int]) -> list[Answer]:
 
 
 def restore(store: Store, ids: Iterable[int]) -> list[Answer]:
-    """Shows archived runs in the lists again."""
-
-    return _moved(store, ids, store.restore, "is shown in the lists again.")
+    """Shows archived runs in the lists again, and brings back runs deleted within `KEPT_S`."""
+    wanted = list(dict.fromkeys(ids))
+    back = store.undelete(wanted)
+    answers = [Answer(run_id, True, f"Run {run_id} is back.") for run_id in wanted if run_id in back]
+    rest = [run_id for run_id in wanted if run_id not in back]
+    return answers + _moved(store, rest, store.restore, "is shown in the lists again.")
 
 
 def _moved(
@@ -158,18 +165,36 @@ def remains(store: Store, ids: Collection[int]) -> Remains:
     return Remains(len(ids), scores, snapshots, size)
 
 
-def delete(store: Store, ids: Iterable[int]) -> list[Answer]:
-    """Deletes ended or queued runs with all their records, checkpoints and logs."""
+def delete(store: Store, ids: Iterable[int], *, now: bool = False) -> list[Answer]:
+    """Deletes ended or queued runs with all their records, checkpoints and logs.
+
+    They are kept for `KEPT_S`, unless `now`; until then nothing finds them but `restore`.
+    """
 
     def act(run_id: int) -> str:
         store.run(run_id)
-        forget_run(run_id)
-        store.delete_runs([run_id])
-        if stays := _removed((*_checkpoints(run_id), log_path(run_id))):
+        store.mark_deleted([run_id])
+        if not now:
+            return f"is deleted; `mrnlab restore {run_id}` brings it back for {duration(KEPT_S)}."
+        if stays := _removed_for_good(store, run_id):
             return f"is deleted, with its scores, but files stay that cannot be removed: {', '.join(stays)}."
         return "is deleted, with its scores, its checkpoint and its log."
 
     return _each(ids, act)
+
+
+def remove_deleted(store: Store) -> None:
+    """Removes the rows and files of runs that were deleted more than `KEPT_S` ago."""
+    for run_id in store.marked_deleted(store.now() - KEPT_S):
+        if stays := _removed_for_good(store, run_id):
+            _log.warning("Files of the deleted run %d cannot be removed: %s", run_id, ", ".join(stays))
+
+
+def _removed_for_good(store: Store, run_id: int) -> list[str]:
+    """Removes rows and files of a run, and returns a text for each file that stays."""
+    forget_run(run_id)
+    store.delete_runs([run_id])
+    return _removed((*_checkpoints(run_id), log_path(run_id)))
 
 
 def _restart(store: Store, run_id: int) -> None:

@@ -1,8 +1,8 @@
-"""Estimates the time and disk of runs from past runs of their kind on the same data on this machine.
+"""Estimates the time and disk of runs from runs of their kind on the same data on this machine.
 
 A run costs its start and its end (libraries, corpus, features, the last scores), and seconds per pass over
-the data. Both are medians over past runs. Without past runs there is no estimate: a guess from constants was
-off by more than a factor of two.
+the data. Both are medians over runs that have ended, or else over those that train now, from their first
+batches on. Without either there is no estimate: a guess from constants was off by more than a factor of two.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import shutil
 import socket
 import statistics
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from core.config import RunConfig
@@ -33,7 +33,7 @@ class Cost:
     """Wall-clock seconds of runs on this machine.
 
     `runs` has the seconds of each, None without an estimate; `slots` is how many train at once, `past` the
-    number of past runs behind the estimates.
+    number of runs behind the estimates.
     """
 
     runs: tuple[float | None, ...]
@@ -61,13 +61,13 @@ class Cost:
     def basis(self) -> str:
         """The evidence for the estimate, as the end of a sentence."""
         if not self.unknown:
-            return f"from {plural(self.past, 'past run')} of this kind on this machine"
+            return f"from {plural(self.past, 'run')} of this kind on this machine"
         some = (
             f" for {self.unknown:,} of {plural(len(self.runs), 'run')}"
             if self.unknown < len(self.runs)
             else ""
         )
-        return f"no estimate{some}: no run of this kind has finished on this data and machine"
+        return f"no estimate{some}: no run of this kind was trained on this data and machine"
 
 
 @dataclass(frozen=True)
@@ -106,11 +106,12 @@ def cost(store: Store, configs: Sequence[RunConfig]) -> Cost:
 
 
 def costs(store: Store, lots: Sequence[Sequence[RunConfig]]) -> list[Cost]:
-    """Returns the cost of several lots of runs, from one query of the past runs."""
+    """Returns the cost of several lots of runs, from one query of the runs that have ended or train."""
     sharing = Sharing.of(store, [config for configs in lots for config in configs])
     past: dict[_Kind, list[Run]] = {}
-    for run in _past_runs(store):
-        past.setdefault(_kind(run.config), []).append(run)
+    for state in (RunState.RUNNING, RunState.SUCCEEDED):
+        # Runs that have ended take the place of runs that train.
+        past |= _by_kind(_timed_runs(store, state))
     threads = [sharing.threads(configs) for configs in lots]
     planned = {
         (_kind(config), number)
@@ -138,12 +139,20 @@ def costs(store: Store, lots: Sequence[Sequence[RunConfig]]) -> list[Cost]:
     return estimates
 
 
-def _past_runs(store: Store) -> list[Run]:
-    """Returns the newest runs that succeeded on this machine at their first attempt."""
+def _by_kind(runs: Sequence[Run]) -> dict[_Kind, list[Run]]:
+    """Returns the runs of each kind, in their order."""
+    kinds: dict[_Kind, list[Run]] = {}
+    for run in runs:
+        kinds.setdefault(_kind(run.config), []).append(run)
+    return kinds
+
+
+def _timed_runs(store: Store, state: RunState) -> list[Run]:
+    """Returns the newest runs in this state that trained on this machine at their first attempt."""
     host = socket.gethostname()
     return [
         run
-        for run in store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST, archived=None, with_facts=False)
+        for run in store.runs(states={state}, limit=_NEWEST, archived=None, with_facts=False)
         if run.config_problem is None
         and run.attempt == 1
         and run.owner
@@ -164,7 +173,8 @@ def _pace(store: Store, runs: Sequence[Run]) -> tuple[float, float] | None:
             training = min(trained[run.id][1], seconds)
             starts.append(seconds - training)
             # Training with patience may have ended early.
-            passes = run.config.fraction * run.config.epochs * run.step / run.total_steps
+            step = min(run.step, trained[run.id][0]) if run.state is RunState.RUNNING else run.step
+            passes = run.config.fraction * run.config.epochs * step / run.total_steps
             per_pass.append(training / passes)
     return (statistics.median(starts), statistics.median(per_pass)) if starts else None
 
@@ -183,21 +193,35 @@ def eta(store: Store, runs: Sequence[Run]) -> dict[int, float]:
     }
 
 
-def queue_left(store: Store) -> float | None:
-    """Returns the seconds until all queued and running runs have ended; None where that is unknown.
+def queue_left(store: Store, ids: Collection[int] | None = None) -> float | None:
+    """Returns the seconds until all queued and running runs have ended, or these; None where that is unknown.
 
-    As many workers are assumed as train now, and at least one for each slot of this machine.
+    As many workers are assumed as train now, and at least one for each slot of this machine. A queued run of
+    a kind without an estimate takes the mean of the other runs of its model here.
     """
     training = store.runs(states={RunState.RUNNING}, with_facts=False)
     queued = store.runs(states={RunState.QUEUED}, with_facts=False)
-    waiting = [run.config for run in queued if not run.config_problem]
+    if ids is not None:
+        order = store.next_queued(len(queued))
+        last = max((place for place, run_id in enumerate(order, 1) if run_id in ids), default=0)
+        ahead = set(order[:last])
+        queued = [run for run in queued if run.id in ahead]
+        training = training if queued else [run for run in training if run.id in ids]
     left = eta(store, training)
+    waiting = [run.config for run in queued if not run.config_problem]
     if not waiting:
         return max(left.values()) if training and len(left) == len(training) else None
-    expected = cost(store, waiting)
-    if expected.unknown:
+    configs = [*waiting, *(run.config for run in training if not run.config_problem)]
+    expected = cost(store, configs)
+    of_model: dict[_Kind, list[float]] = {}
+    for config, seconds in zip(configs, expected.runs, strict=True):
+        if seconds is not None:
+            of_model.setdefault(_model(config), []).append(seconds)
+    if any(_model(config) not in of_model for config in waiting):
         return None
-    total = sum(filter(None, expected.runs)) + sum(left.values())
+    total = sum(left.values())
+    for config, seconds in zip(waiting, expected.runs, strict=False):
+        total += statistics.mean(of_model[_model(config)]) if seconds is None else seconds
     return total / min(max(expected.slots, len(training)), len(waiting) + len(training))
 
 

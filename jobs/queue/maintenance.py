@@ -12,6 +12,7 @@ from core.errors import MRNLabError
 from core.paths import home
 from core.store import RunState, Store
 from jobs.engines import Engine, default_engine
+from jobs.queue.control import remove_deleted
 from jobs.worker.liveness import LivenessTracker, reap
 
 # Not at every look of a waiting loop: it reads the process table.
@@ -24,10 +25,13 @@ FIRST_REST_S, _LONGEST_REST_S = 2.0, 300.0
 def resume_lost(
     store: Store, engine: Engine | None = None, tracker: LivenessTracker | None = None
 ) -> list[int]:
-    """Marks lost runs, starts workers where they are queued again, and returns the ids of lost runs.
+    """Marks lost runs and returns their ids, and starts workers where they are queued again.
+
+    Runs deleted a while ago are removed.
 
     Raises MRNLabError.
     """
+    remove_deleted(store)
     lost = reap(store, tracker)
     if lost:
         (engine or default_engine()).ensure_workers(store)
@@ -53,8 +57,12 @@ class QueueMaintenance:
         self._looks += 1
 
     def maintain(self) -> None:
-        """Marks lost runs and starts missing workers, less and less often while none claims a run."""
+        """Marks lost runs, removes runs deleted a while ago, and starts missing workers.
+
+        Workers are started less and less often while none claims a run.
+        """
         reap(self._store, self._tracker)
+        remove_deleted(self._store)
         counts = self._store.counts()
         claimed = sum(counts.values()) - counts[RunState.QUEUED]
         if claimed != self._claimed:

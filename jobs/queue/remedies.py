@@ -130,17 +130,18 @@ def _smaller_batch(run: Run) -> tuple[Sequence[str], Mapping[str, str]]:
 def _lower_rates(run: Run) -> tuple[Sequence[str], Mapping[str, str]]:
     config = run.config
     rates = {"lr_heads": config.lr_heads, "lr_encoder": config.lr_encoder}
-    lower = " and ".join(
-        f"{name} {number(float(f'{rate / 3:.2g}'))} (now {number(rate)})"
-        for name, rate in rates.items()
-        if rate
-    )
-    steps = [f"Clone it with lower rates: {lower}." if lower else "Clone it with lower learning rates."]
+    lower = {name: number(float(f"{rate / 3:.2g}")) for name, rate in rates.items() if rate}
+    texts = [f"{name} {value} (now {number(rates[name])})" for name, value in lower.items()]
+    steps = [
+        f"Clone it with lower rates: {' and '.join(texts)}."
+        if lower
+        else "Clone it with lower learning rates."
+    ]
     if config.paradigm == "mrn" and config.lambda_ is not None:
         steps.append(f"Or with a weaker prior: lambda {config.lambda_ / 10:.2g} (now {config.lambda_:g}).")
     if run.facts.get("precision", config.precision) != "fp32":
         steps.append("Or with precision fp32.")
-    return steps, {}
+    return steps, lower
 
 
 # fmt: off
@@ -151,7 +152,7 @@ _NO_ROOM = _Cause("the disk is full", (
     "Make room on the disk: delete runs, or files that you no longer need.",
     "then {again}",
 ))
-_KILLED = _Cause("its worker was ended from outside", (
+_KILLED = _Cause("the worker process was killed", (
     "{again}",
     "If it happens again, the machine may be short of memory, and its system then kills the largest process: "
     "clone it{smaller}.",
@@ -166,7 +167,7 @@ _CRASHED = _Cause("its worker crashed", (
     "If it crashes again, the end of its log below says where.",
 ))
 _NOT_FINITE = _Cause("the loss is not a number", (
-    "Curves shows the step at which the loss diverged; a resumed run would diverge again.",
+    "Curves shows where the loss diverged. Resuming would diverge again.",
 ), change=_lower_rates)
 _NOTHING_TO_LEARN = _Cause("these settings leave nothing to learn", (
     "Clone it into the form and change what the sentence above names; retrying would fail again.",

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import and_
 from pathlib import PurePath
 from typing import Any
 
-from core.config import FIELD_RULES, RunConfig, comparison_values, default_value, has_field
+from core.config import FIELD_RULES, RunConfig, comparison_key, comparison_values, default_value, has_field
 from core.config.fields import attribute_name, public_name
 from core.corpora.derived import is_derived
 from core.registry import FULL, reads_words
 from core.store import Run, RunState
-from core.wording import number, plural
+from core.wording import all_of, number, plural, without_shared
 
 UNREADABLE = "made by another version"
 """The name of a run whose description cannot be read."""
@@ -36,6 +38,8 @@ _FIRST = ("encoder", "encoder_training", "prior", "alignment", "fraction", "corp
 """The fields that a name begins with."""
 _ALWAYS = {*_FIRST, "tasks", "epochs", "batch_size"}
 """The fields that a name shows even at their default."""
+_FEW_TASKS = 3
+"""More tasks are counted, or named by those that are missing."""
 _CONDITIONAL = {public_name(name) for name, rule in FIELD_RULES.items() if rule.is_conditional}
 
 
@@ -52,15 +56,15 @@ def corpus_name(config: RunConfig) -> str:
 
 
 def short_name(config: RunConfig) -> str:
-    """Returns a short name of a configuration: `MRN λ 0.01`, `MTL`, `STL ner`."""
+    """Returns a short name of a configuration: `MRN 0.01`, `MTL`, `STL ner`."""
     name = config.paradigm.upper()
     if config.paradigm == "mrn":
-        return f"{name} λ {number(config.lambda_)}"
+        return f"{name} {number(config.lambda_)}"
     return " ".join((name, *config.tasks[:1])) if config.paradigm == "stl" else name
 
 
 def run_name(run: Run) -> str:
-    """Returns the name of a single run: `12 · MRN λ 0.01 · demo · seed 3`."""
+    """Returns the name of a single run: `12 · MRN 0.01 · demo · seed 3`."""
     config = run.config
     if run.config_problem is not None:
         return f"{run.id} · {UNREADABLE}"
@@ -68,13 +72,13 @@ def run_name(run: Run) -> str:
 
 
 def run_names(runs: Sequence[Run]) -> list[str]:
-    """Returns names of runs shown together, with the fields that differ: `12 · MRN λ 0.01 · seed 3`."""
+    """Returns names of runs shown together, with the fields that differ: `12 · MRN 0.01 · seed 3`."""
     parts = zip(runs, _paradigm_names([[run] for run in runs]), strict=True)
     return [f"{run.id} · {name} · seed {run.config.seed}" for run, name in parts]
 
 
 def group_names(groups: Sequence[Sequence[Run]]) -> list[str]:
-    """Returns distinct names of configurations shown together: `MRN λ 0.01 · exact · 5 seeds`."""
+    """Returns distinct names of configurations shown together: `MRN 0.01 · exact · 5 seeds`."""
     names = []
     for group, name in zip(groups, _paradigm_names(groups), strict=True):
         seeds = {run.config.seed for run in group}
@@ -87,8 +91,8 @@ def group_names(groups: Sequence[Sequence[Run]]) -> list[str]:
 
 
 def _paradigm_names(groups: Sequence[Sequence[Run]]) -> list[str]:
-    """Returns `differing` of the groups' first runs; STL of one task names its task."""
-    names = differing([group[0].config for group in groups])
+    """Returns `shortest_names` of the groups' first runs; STL of one task names its task."""
+    names = shortest_names([group[0].config for group in groups])
     for index, group in enumerate(groups):
         tasks = {run.config.tasks for run in group}
         if group[0].config.paradigm == "stl" and len(tasks) == 1:
@@ -133,6 +137,8 @@ def field_text(field: str, value: Any, parts: int = 1) -> str:
 def field_texts(field: str, values: Sequence[Any]) -> list[str]:
     """Formats a field's values so that different ones have different texts; empty for None."""
     different = len(set(map(repr, values)))
+    if field == "tasks":
+        return _task_texts([value or () for value in values])
     for parts in (1, 2, 3, 4) if field in _PATHS else (1,):
         texts = ["" if value is None else field_text(field, value, parts) for value in values]
         if len(set(texts)) == different:
@@ -141,28 +147,87 @@ def field_texts(field: str, values: Sequence[Any]) -> list[str]:
     return ["" if value is None else f"{label}{value}" for value in values]
 
 
+def _task_texts(lists: Sequence[Sequence[str]]) -> list[str]:
+    """Returns short texts of lists of tasks: `ner, pos`, `all but ner`, `12 tasks`; all names if need be."""
+    every = list(dict.fromkeys(task for tasks in lists for task in tasks))
+    short = without_shared(every)
+
+    def text(tasks: Sequence[str]) -> str:
+        if len(tasks) <= _FEW_TASKS:
+            return ", ".join(short[task] for task in tasks)
+        missing = [short[task] for task in every if task not in tasks]
+        if 0 < len(missing) <= _FEW_TASKS:
+            return f"all but {all_of(missing)}"
+        return plural(len(tasks), "task")
+
+    texts = list(map(text, lists))
+    if len(set(texts)) == len(set(map(tuple, lists))):
+        return texts
+    return [", ".join(short[task] for task in tasks) for tasks in lists]
+
+
 def _label(field: str) -> str:
     return _SHORT.get(field, field.replace("_", " "))
 
 
-def differing(configs: Sequence[RunConfig]) -> list[str]:
-    """Returns a name for each configuration: its paradigm and the fields in which it differs.
+def shortest_names(configs: Sequence[RunConfig]) -> list[str]:
+    """Returns the shortest names that tell configurations apart: `MTL`, `MRN 0.01`, `MRN 0.1 · exact`.
 
-    Only what differs within a paradigm, or between paradigms that share the field, is named.
+    A name has the paradigm, MRN's λ, and only those other values without which it would also fit another
+    configuration of its paradigm. Configurations of one row of a comparison have the same name.
     """
-    lambdas = {config.lambda_ for config in configs if config.paradigm == "mrn"}
-    is_close = len(set(map(number, lambdas))) < len(lambdas)  # some would read the same, rounded
-    parts = [
-        [f"MRN λ {config.lambda_ if is_close else number(config.lambda_)}"]
-        if config.paradigm == "mrn"
-        else [config.paradigm.upper()]
-        for config in configs
-    ]
-    for field, texts in fields_apart(configs):
-        if field not in ("paradigm", "lambda"):  # every name has these
-            for name_parts, text in zip(parts, texts, strict=True):
-                name_parts += [text] if text else []
-    return list(map(" · ".join, parts))
+    by_paradigm: dict[str, dict[str, RunConfig]] = {}
+    keys = list(map(comparison_key, configs))
+    for key, config in zip(keys, configs, strict=True):
+        by_paradigm.setdefault(config.paradigm, {})[key] = config
+    names: dict[str, str] = {}
+    for paradigm, of_paradigm in by_paradigm.items():
+        parts = _distinguishing(list(of_paradigm.values()))
+        starts = _with_lambda(paradigm, [config.lambda_ for config in of_paradigm.values()])
+        names |= {
+            key: " · ".join([start, *texts])
+            for key, start, texts in zip(of_paradigm, starts, parts, strict=True)
+        }
+    return [names[key] for key in keys]
+
+
+def _with_lambda(paradigm: str, lambdas: Sequence[float | None]) -> list[str]:
+    """Returns `MRN 0.01` for each λ, unrounded where two would read the same; `MTL` where there is none."""
+    is_close = len(set(map(number, lambdas))) < len(set(lambdas))
+    texts = ["" if value is None else str(value) if is_close else number(value) for value in lambdas]
+    return [f"{paradigm.upper()} {text}".rstrip() for text in texts]
+
+
+def _distinguishing(configs: Sequence[RunConfig]) -> list[list[str]]:
+    """Returns for each configuration of a paradigm the fewest texts that it needs beside its λ."""
+    lambdas = [str(config.lambda_) for config in configs]
+    columns = [texts for field, texts in fields_apart(configs) if field not in ("paradigm", "lambda")]
+    distinct = len(set(zip(lambdas, *columns, strict=True)))
+    # Fields that the other fields make superfluous go, the last ones first.
+    for column in reversed(columns):
+        others = [other for other in columns if other is not column]
+        if len(set(zip(lambdas, *others, strict=True))) == distinct:
+            columns = others
+    rows = [list(enumerate(row)) for row in zip(lambdas, *columns, strict=True)]
+    having: dict[tuple[int, str], int] = Counter()
+    """By column and text, the configurations that have it, as bits."""
+    for index, row in enumerate(rows):
+        for part in row:
+            having[part] += 1 << index
+    return [_needed([part for part in row if part[1]], having) for row in rows]
+
+
+def _needed(parts: Sequence[tuple[int, str]], having: Mapping[tuple[int, str], int]) -> list[str]:
+    """Returns the texts of a row, after its λ, without which the row would fit more configurations."""
+
+    def fitting(some: Iterable[tuple[int, str]]) -> int:
+        return reduce(and_, (having[part] for part in some))
+
+    fits = fitting(parts)
+    for part in parts[:0:-1]:
+        others = [other for other in parts if other is not part]
+        parts = others if fitting(others) == fits else parts
+    return [text for _, text in parts[1:]]
 
 
 def fields_apart(configs: Sequence[RunConfig]) -> Iterator[tuple[str, list[str]]]:

@@ -16,7 +16,14 @@ from core.registry import WORD_ENCODERS, family
 from core.store import Conditions, Run, RunState, StoredScore
 from core.tasks.scores import PEARSON
 from core.wording import which_runs
-from jobs.reports.naming import UNREADABLE, corpus_name, differing, encoder_title, field_text, field_texts
+from jobs.reports.naming import (
+    UNREADABLE,
+    corpus_name,
+    encoder_title,
+    field_text,
+    field_texts,
+    shortest_names,
+)
 
 UNKNOWN = Conditions()
 """The conditions of a run that has not begun, or was trained before conditions were stored."""
@@ -301,7 +308,7 @@ def tabulate(
     resolved: dict[str, str] = {}
     ordered = sorted((run for run in runs if run.id in by_run), key=lambda run: run.id)
     for key, same in by_configuration(ordered).items():
-        texts = _resolved_texts(same, conditions or {})
+        texts = condition_texts(same, conditions or {})
         for run in same:
             part = f"{key} {texts[run.id]}"
             parts[part].append(run)
@@ -315,15 +322,35 @@ def tabulate(
     return ResultTable(split, shown, scored_by, tuple(rows), (*_notes(rows, resolved), *undefined))
 
 
-def _resolved_texts(runs: Sequence[Run], conditions: Mapping[int, Conditions]) -> dict[int, str]:
-    """Returns the choices for `auto` by run of one description; empty texts where all are the same."""
+def condition_texts(
+    runs: Sequence[Run], conditions: Mapping[int, Conditions], of: Mapping[str, _Of] = RESOLVED
+) -> dict[int, str]:
+    """Returns the conditions that tell runs of one description apart, by run; empty where all are the same.
+
+    The conditions are by default the choices for `auto`.
+    """
     texts: dict[int, list[str]] = {run.id: [] for run in runs}
-    for name, of in RESOLVED.items():
-        groups = alike(runs, conditions, of)
+    for name, condition in of.items():
+        groups = alike(runs, conditions, condition)
         for value, group in groups.items() if len(groups) > 1 else ():
+            text = _text_name(value) if condition is _TEXT else value or f"{name} not recorded"
             for run in group:
-                texts[run.id].append(value or f"{name} not recorded")
+                texts[run.id].append(text)
     return {run_id: ", ".join(parts) for run_id, parts in texts.items()}
+
+
+def by_conditions(runs: Sequence[Run], conditions: Mapping[int, Conditions]) -> dict[str, list[Run]]:
+    """Returns the runs of one configuration by the conditions that tell them apart, in their order.
+
+    A run that has not succeeded, of which nothing is recorded yet, belongs to the newest that has.
+    """
+    decided = [run for run in runs if run.state is RunState.SUCCEEDED or run.id in conditions]
+    texts = condition_texts(decided, conditions, {"text": _TEXT, **RESOLVED})
+    newest = texts[max(decided, key=_rank).id] if decided else ""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(texts.get(run.id, newest), []).append(run)
+    return groups
 
 
 def _row(
@@ -406,10 +433,11 @@ def _named(rows: Sequence[ResultRow], resolved: Mapping[str, str]) -> list[Resul
     for block, of, text in zip(order, encoders, field_texts("encoder", names), strict=True):
         title = text if len(of) > 1 else encoder_title(text, block[1])
         block_rows = sorted(blocks[block], key=_sort_key)
-        labels = [
-            f"{label} · {resolved[row.key]}" if row.key in resolved else label
-            for label, row in zip(differing([row.config for row in block_rows]), block_rows, strict=True)
-        ]
+        labels = shortest_names([row.config for row in block_rows])
+        for index, row in enumerate(block_rows):
+            encoder = field_text("encoder", row.config.encoder)
+            more = [encoder] if len(of) > 1 and encoder not in labels[index].split(" · ") else []
+            labels[index] = " · ".join([labels[index], *more, *filter(None, [resolved.get(row.key)])])
         taken = Counter(labels)
         for row, label in zip(block_rows, labels, strict=True):
             own_label = label if taken[label] == 1 else f"{label} (run {row.run_ids[0]})"

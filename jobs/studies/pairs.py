@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from core.config import shares_nothing
 from core.errors import MRNLabError
 from core.evaluation.comparison import NEGLIGIBLE, UNDECIDED
 from core.store import Store
@@ -32,6 +33,11 @@ from jobs.studies.evidence import Evidence, evidence
 
 _COEFFICIENTS = 15
 _MOST_NAMED = 3
+_SHARES_NOTHING = (
+    "Nothing can transfer here: over a frozen encoder without a BiLSTM tasks share no trained weight, so STL "
+    "and MTL are the same model. Differences come from other batches or steps. Add a BiLSTM or fine-tune the "
+    "encoder to measure transfer."
+)
 _VERBS = {
     GAINS: ("gains", "gain"),
     LOSES: ("loses", "lose"),
@@ -61,7 +67,7 @@ def pairs_report(title: str, group: PairGroup, known: Evidence, names: Mapping[s
     """Yields the headings, paragraphs and tables of one part; `names` are the tasks' titles."""
     gains = group.gains
     yield Heading(title)
-    yield f"{answer(gains, names)} {_extremes(gains, names)}"
+    yield headline(group, names)
     yield Heading("Gains", 3)
     yield _matrix(gains, names)
     yield (
@@ -93,6 +99,11 @@ def pairs_report(title: str, group: PairGroup, known: Evidence, names: Mapping[s
     if known.coefficients:
         yield Heading("Coefficients of all features", 3)
         yield coefficients_sheet(known.coefficients)
+
+
+def headline(group: PairGroup, names: Mapping[str, str] | None = None, *, relative: bool = False) -> str:
+    """Returns the answer of a group of runs, as plain text: that nothing can transfer, or `answer`."""
+    return _SHARES_NOTHING if shares_nothing(group.config) else answer(group.gains, names, relative=relative)
 
 
 def answer(gains: Gains, names: Mapping[str, str] | None = None, *, relative: bool = False) -> str:
@@ -138,15 +149,6 @@ def _largest(gains: Sequence[Gain], names: Mapping[str, str], relative: bool) ->
         if amount == largest
     ]
     return f" ({'most: ' if len(gains) > 1 else ''}{first_of(named, _MOST_NAMED)}, {largest})"
-
-
-def _extremes(gains: Gains, names: Mapping[str, str]) -> str:
-    """Returns the task that gains most and the task that helps most, in the mean over pairs."""
-    sentences = []
-    for verb, means in zip(("gains", "helps"), gains.means(), strict=True):
-        best = max(means, key=lambda task: -math.inf if math.isnan(means[task]) else means[task])
-        sentences.append(f"{names.get(best, best)} {verb} most: {signed_points(means[best] / 100)} points")
-    return f"{'; '.join(sentences)}, in the mean over pairs."
 
 
 def _matrix(gains: Gains, names: Mapping[str, str]) -> Sheet:

@@ -13,6 +13,7 @@ from operator import attrgetter
 
 from core.config import RunConfig
 from core.config.fields import comma_list
+from core.corpora.loading import pinned_name
 from core.errors import ConfigError, MRNLabError
 from core.evaluation.costs import run_cost
 from core.recording.resolve import with_absolute_paths
@@ -159,11 +160,13 @@ def settings_with_runs(study: Study, settings: Sequence[Setting]) -> list[Settin
     Raises ConfigError where a candidate does not make a run.
     """
 
+    pinned = cache(pinned_name)
+
     @cache  # settings share runs
     def resolved(run: RunConfig) -> RunConfig:
         # A missing corpus is reported when its setting is checked; other settings can be run.
         with contextlib.suppress(MRNLabError):
-            return with_absolute_paths(run)
+            return with_absolute_paths(run, pinned)
         return run
 
     return [with_runs(study, setting, resolved) for setting in settings]

@@ -170,6 +170,35 @@ class TestRuns:
         store.delete_runs([queued])
         assert store.add_runs([config()])[0] > queued, "an id is used again"
 
+    def test_a_deleted_run_is_found_by_nothing_until_it_is_brought_back(
+        self, store: Store, clock: Clock
+    ) -> None:
+        ended, running = claimed(store, RunState.SUCCEEDED), claimed(store)
+        (queued,) = store.add_runs([config(seed=2)])
+        store.add_result(ended, split_result("dev"))
+        with pytest.raises(IllegalMove):
+            store.mark_deleted([queued, running])
+        assert len(store.runs()) == 3
+        store.mark_deleted([ended, queued])
+        assert [run.id for run in store.runs(archived=None)] == [running]
+        assert (
+            store.runs([ended, queued])
+            == store.runs_of([config(seed=2).configuration_id], {RunState.QUEUED})
+            == []
+        )
+        assert store.counts()[RunState.QUEUED] == store.claimable(OTHER.host) == 0
+        assert store.claim(OTHER, due_in=9) is None
+        assert not store.configuration_scores("dev", "pos")
+        with pytest.raises(RunNotFound):
+            store.state(ended)
+        assert store.marked_deleted(clock.now - 1) == []
+        assert store.marked_deleted(clock.now) == [ended, queued]
+        assert store.undelete([ended, running]) == {ended}
+        assert store.run(ended).state is RunState.SUCCEEDED
+        assert store.scores([ended])
+        store.delete_runs([queued])
+        assert store.undelete([queued]) == set()
+
     def test_one_unreadable_description_hides_no_other_run(self, store: Store) -> None:
         good, old, broken = store.add_runs([config(), config(seed=2), config(seed=3)])
         with store.transaction() as connection:

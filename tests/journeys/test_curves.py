@@ -124,7 +124,7 @@ def _zoom_holds_over_updates(page: Page, live: Live) -> None:
     page.mouse.move(box["x"] + 0.7 * box["width"], top)
     of_mtl = [f"MTL · seed {seed}" for seed in (1, 2, 3, 4)]
     tip = _await(page, "(chart) => chart.tip.length > 0")["tip"]
-    assert sorted(tip) == ["MRN λ 0.01 · seed 1", *of_mtl]
+    assert sorted(tip) == ["MRN 0.01 · seed 1", *of_mtl]
     live.train(801, 850)
     after = _await(page, "(chart) => chart.last === 850")
     assert after["range"] == zoomed["range"]
@@ -152,9 +152,11 @@ def _lines_are_hidden(page: Page, live: Live) -> None:
 
 
 def _bands(page: Page) -> None:
+    page.get_by_role("button", name="View").click()
     page.get_by_role("radio", name="Mean ± SD").click()
     _await(page, "(chart) => chart.bands === 1 && chart.lines === 2")
     expect(page.get_by_text("4 seeds, ✓ 3 Succeeded")).to_be_visible()
+    page.keyboard.press("Escape")
     picture(page, "curves-mean-sd")
     page.get_by_role("radio", name="ner").click()
     expect(page.get_by_text("Training loss, ner").first).to_be_visible()

@@ -85,7 +85,7 @@ def test_a_run_outlives_a_pause_a_locked_store_and_its_worker(
     assert training.state is RunState.RUNNING
     assert training.owner is not None
     os.kill(training.owner.pid, signal.SIGKILL)
-    _see(page, "Lost: its worker was ended from outside.")
+    _see(page, "Lost: the worker process was killed.")
     lost = store.run(run_id)
     assert lost.saved_step is not None
     _see(page, f"Resume it: it goes on from step {lost.saved_step}.")

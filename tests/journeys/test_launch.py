@@ -40,7 +40,7 @@ def test_a_sweep_is_listed_and_timed_before_the_button(page: Page, filled_labora
     _plan(page, "4 runs")
     _set(page, "λ, strength of the prior", "0.02, 0.2")
     _plan(page, "6 runs")
-    expect(page.get_by_text(re.compile(r"from .*past runs.* on this machine")).first).to_be_visible()
+    expect(page.get_by_text(re.compile(r"from .*runs of this kind on this machine")).first).to_be_visible()
     # The two MTL runs were trained before: they are used, and only the others are to be launched.
     expect(page.get_by_text("Use the 2 of 6 that are in the store")).to_be_visible()
     expect(page.get_by_role("button", name="Launch 4 new runs")).to_be_enabled()
@@ -48,7 +48,7 @@ def test_a_sweep_is_listed_and_timed_before_the_button(page: Page, filled_labora
     page.get_by_text("The same from a terminal").click()
     expect(page.get_by_text("--lambda")).to_be_visible()
     table = page.get_by_test_id("stTable")
-    for row in ("MRN λ 0.02", "MRN λ 0.2", "2 seeds, all in the store"):
+    for row in ("MRN 0.02", "MRN 0.2", "2 seeds, all in the store"):
         expect(table.get_by_text(row, exact=True)).to_be_visible()
     # The plan stays in sight beside whatever part of the form is looked at.
     page.get_by_text("More settings").scroll_into_view_if_needed()
@@ -87,8 +87,8 @@ def test_an_upload_and_a_clone(page: Page, filled_laboratory: Laboratory, tmp_pa
         (tmp_path / f"{split}.conll").write_text(text)
     run = filled_laboratory.filled.disjoint[0]
     page.goto(filled_laboratory.link("launch", clone=str(run)))
-    _plan(page, "1 run")
-    expect(page.get_by_role("link", name="Go to this run")).to_be_visible()
+    expect(page.get_by_role("heading", name="1 run done")).to_be_visible()
+    expect(page.get_by_role("link", name="Watch")).to_be_visible()
     expect(page.get_by_role("textbox", name="Epochs")).to_have_value("8")
     expect(page.get_by_role("link", name=f"Filled in from run {run}")).to_be_visible()
     page.get_by_role("button", name="Use my data").click()
@@ -97,7 +97,7 @@ def test_an_upload_and_a_clone(page: Page, filled_laboratory: Laboratory, tmp_pa
     expect(page.get_by_text("10 train and 1 test sentences")).to_be_visible()
     expect(page.get_by_role("textbox", name="Columns, from left to right")).to_have_value("tokens, ner, pos")
     # Streamlit draws tables on a canvas; what stands in them is asserted in tests/pages.
-    expect(page.get_by_text("training never shows (B-PLANET)").first).to_be_visible()
+    expect(page.get_by_text("training never shows B-PLANET in test").first).to_be_visible()
     picture(page, "launch-upload")
 
 
@@ -131,7 +131,8 @@ def test_a_run_over_words_is_described_and_launched(
         _plan(page, "1 run")
         picture(page, "launch-words")
         page.get_by_role("button", name="Launch 1 run").click()
-        expect(main.get_by_text("1 run queued.")).to_be_visible()
+        expect(page.get_by_role("heading", name="1 run queued")).to_be_visible()
+        expect(page.get_by_role("button", name="Stop")).to_be_visible()
         main.get_by_role("link", name="Runs").click()
         expect(page.get_by_text("sc-lstm").first).to_be_attached()  # a cell of a table on a canvas
         with contextlib.closing(Store.open(f"sqlite:///{tmp_path / 'runs.db'}")) as store:

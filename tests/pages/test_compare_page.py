@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pandas as pd
@@ -160,7 +161,7 @@ def test_a_closer_look_by_a_link(open_page: Open, finished: Filled) -> None:
 
 
 def test_a_row_that_is_gone_leaves_the_page_whole(open_page: Open, finished: Filled) -> None:
-    app = open_page("compare", of="MRN λ 77", to="nothing", task="srl")
+    app = open_page("compare", of="MRN 77", to="nothing", task="srl")
     assert app.selectbox(key="to").value == "MTL"
 
 
@@ -212,7 +213,7 @@ def test_encoders_stand_in_blocks_with_published_figures_beside(open_page: Open)
     assert [row.replace("\\", "") for row in app.table[0].value.index] == [
         "**bert-base-cased, fine-tuned**",
         "MTL",
-        "MRN λ 0.05",
+        "MRN 0.05",
         ":gray[MTL, published (table 1)]",
         ":gray[MRN, published (table 1)]",
         "**bert-base-cased, frozen**",
@@ -252,3 +253,45 @@ def test_many_configurations_are_cut_and_said_to_be(open_page: Open, monkeypatch
     app = open_page("compare")
     assert "The newest 1 of 2 configurations on demo" in words(app)
     assert len(app.table[0].value) == 1
+
+
+def test_scores_against_a_number_are_shown_where_configurations_differ_in_it_alone(open_page: Open) -> None:
+    for value, scores in ((0.001, (0.80, 0.82)), (0.1, (0.86, 0.88)), (0.01, (0.84, 0.84))):
+        for seed, score in enumerate(scores, 1):
+            finished_run(mtl(seed, paradigm="mrn", **{"lambda": value}), score)
+    first, second, _ = (run.id for run in Store.open().runs() if run.config.seed == 1)
+    (drawn,) = figures(app := open_page("compare"), "compare_against")
+    assert [trace["y"] for trace in drawn["data"]] == [pytest.approx([81, 84, 87])] * 2
+    app.segmented_control(key="lines").set_value("tasks").run()
+    assert len(figures(app, "compare_against")[0]["data"]) == 4
+    # Without a choice two values are no series.
+    store = Store.open()
+    of_one = [run.id for run in store.runs() if run.config.lambda_ == 0.1]
+    assert figures(open_page("compare", run=f"{first},{second}"), "compare_against")
+    assert not figures(open_page("compare", run=",".join(map(str, of_one))), "compare_against")
+    store.archive(of_one)
+    assert not figures(open_page("compare"), "compare_against")
+
+
+@pytest.mark.parametrize(
+    ("paradigms", "tasks", "drawn"),
+    [
+        # What sharing did is told by the headline alone, and of many tasks by a forest beside it.
+        (("mtl", "mrn"), 2, ["compare_forest"]),
+        (("mtl", "mrn"), 7, ["compare_pair"]),
+        (("stl", "mtl", "mrn"), 2, ["sharing", "compare_forest"]),
+    ],
+)
+def test_no_picture_repeats_another(
+    open_page: Open, paradigms: tuple[str, ...], tasks: int, drawn: list[str]
+) -> None:
+    names = tuple(f"task-{place}" for place in range(tasks))
+    for seed, paradigm in itertools.product((1, 2, 3), paradigms):
+        for of_run in [(name,) for name in names] if paradigm == "stl" else [names]:
+            value = 0.7 + 0.05 * len(paradigm) + seed**2 / 1000
+            finished_run(mtl(seed, paradigm=paradigm, tasks=of_run), value)
+    app = open_page("compare")
+    shown = [name for name in ("sharing", "compare_pair", "compare_forest") if figures(app, name)]
+    assert shown == drawn
+    lines = [line for line in words(app).splitlines() if "task-0:" in line.replace(" ", "")]
+    assert len(lines) == (tasks == 2)

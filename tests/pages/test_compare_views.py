@@ -70,7 +70,7 @@ class TestTable:
         configs = [config(paradigm, encoder=encoder) for paradigm, encoder in made]
         _, table = tabled(dict.fromkeys(configs, 0.5), TASKS)
         assert [(row.block.partition(",")[0], row.label) for row in table.rows] == [
-            (bert, "STL"), (bert, "MRN λ 0.003"), (bilstm, "MTL"), ("roberta-base", "MTL"),
+            (bert, "STL"), (bert, "MRN 0.003"), (bilstm, "MTL"), ("roberta-base", "MTL"),
         ]  # fmt: skip
         assert len({row.name for row in table.rows}) == 4
 
@@ -150,7 +150,7 @@ class TestTable:
         assert "| MTL | 81.00 ± 1.00 |" in markdown(sheet)
         uneven = markdown(score_sheet(of(mtl=[0.80, 0.81], mrn=[0.83]), "demo"))
         assert "| MTL | 80.50 ± 0.71 (2) |" in uneven
-        assert "| MRN λ 0.003 | 83.00 (1) |" in uneven
+        assert "| MRN 0.003 | 83.00 (1) |" in uneven
         assert [r["n"] for r in score_records(table)] == [3, 3]
         assert [r["mean"] for r in score_records(table)] == pytest.approx([0.81, 0.84])
         lines = views.per_seed(of(mtl=[0.80, 0.81]))
@@ -196,6 +196,22 @@ class TestAnswers:
             "undecided on d."
         )
 
+    def test_of_many_tasks_a_headline_has_their_number_and_a_forest_a_row_each(self) -> None:
+        table = of(mtl=MTL, mrn=MRN)
+        higher = replace(answer(table), task="first very long name of a task")
+        lower = replace(higher, task="second very long name of a task", mean=-higher.mean)
+        unknown = [
+            replace(higher, task=f"{word} very long name of a task", p=1.0) for word in ("a", "b", "c")
+        ]
+        deltas = [higher, lower, *unknown]
+        assert views.headline("B", "A", deltas) == (
+            "B scores higher than A on 1 of 5 tasks and lower than A on 1; undecided on 3."
+        )
+        several = replace(table, tasks=tuple(delta.task for delta in deltas))
+        view = views.forest(deltas, several, table.rows[0].key)
+        assert (view.rows, view.targets) == (("first", "second", "a", "b", "c"), (table.rows[1].name,))
+        assert [mark.row for mark in view.marks] == [0, 1, 2, 3, 4]
+
     def test_no_seed_in_common(self) -> None:
         table = of(mtl=[0.80], mrn=[0.83])
         first, second = table.rows
@@ -233,10 +249,10 @@ class TestDifferences:
         stl_mtl, _, mtl_mrn = holm([test.p for test in tests if test and test.p])
         assert [row.p for row in shown] == [stl_mtl, mtl_mrn]
         view = views.forest(shown, table, base)
-        assert (view.rows, view.targets, view.reference) == (("STL", "MRN λ 0.003"), ("ner",), "MTL")
+        assert (view.rows, view.targets, view.reference) == (("STL", "MRN 0.003"), ("ner",), "MTL")
         assert [mark.verdict for mark in view.marks] == ["undecided", "higher"]
         assert forest_chart(view, {}).data[0]["marker"]["symbol"] == ("circle-open", "circle")
-        assert "MRN λ 0.003, ner: higher, +3.33 [+1.90, +4.77], 3 seeds, p" in view.marks[1].hover
+        assert "MRN 0.003, ner: higher, +3.33 [+1.90, +4.77], 3 seeds, p" in view.marks[1].hover
         # Without a spread there is no interval.
         table_of_two = of(mtl=[0.80, 0.81], mrn=[0.83, 0.84])
         first = table_of_two.rows[0].key
@@ -269,7 +285,7 @@ class TestDifferences:
         assert [record["p_sentences_holm"] for record in records] == [None, 0.01]
         assert [record["sentences"] for record in records] == [None, 100]
         text = latex(views.difference_sheet(tested, table, base.key, "demo"))
-        assert r"MRN $\lambda$ 0.003 & ner & +3.00 & undecided & 2 & -- & 0.010" in text
+        assert r"MRN 0.003 & ner & +3.00 & undecided & 2 & -- & 0.010" in text
 
     def test_only_the_same_sentences_can_be_exchanged(self) -> None:
         gold = [["B-PER", "O"], ["O"]]
@@ -332,11 +348,11 @@ class TestWordEncoders:
         )  # fmt: skip
         assert {block: [row.label for row in rows] for block, rows in table.blocks.items()} == {
             "word vectors": [
-                "STL · bilstm", "MTL · bilstm", "MTL · lstm-d", "MTL · sc-lstm", "MRN λ 0.01 · bilstm",
+                "STL · bilstm", "MTL · bilstm", "MTL · lstm-d", "MTL · sc-lstm", "MRN 0.01 · bilstm",
             ],
             "minilm, frozen": ["MTL"],
         }  # fmt: skip
-        assert [row.name for row in table.rows][-2:] == ["MRN λ 0.01 · bilstm", "MTL · minilm, frozen"]
+        assert [row.name for row in table.rows][-2:] == ["MRN 0.01 · bilstm", "MTL · minilm, frozen"]
         alone = over(("bilstm", "mtl", MTL), ("bilstm", "stl", STL))
         assert set(alone.blocks) == {"bilstm"}
         folders = over(("/a/one/bert", "mtl", MTL), ("/a/two/bert", "mtl", MTL))

@@ -5,17 +5,19 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.evaluation.statistics import summary
 from core.records import TOTAL, StepMetrics
 from core.store import MetricKey, Store
 from core.store.records import MetricSeries, Run
 from dashboard.curves import numbers
-from dashboard.curves.views import CurvesView, Line, Reading, curves
+from dashboard.curves.views import Curve, CurvesView, Line, Reading, curves, last_shared
 from dashboard.shared.resources import SeriesCache
 from tests.pages.filled_store import TASKS, Filled
 
@@ -56,7 +58,7 @@ def test_a_line_per_run_in_a_panel_per_task(finished: Filled) -> None:
     view = read([stl, *mrn], Reading("epoch", "lines"), "dev-score")
     assert [line.key for line in view.large.lines] == [str(stl.id), str(mrn[0].id)]
     assert [line.configuration.rank for line in view.large.lines] == [0, 1]
-    assert [line.name for line in view.large.lines] == ["STL · seed 3", "MRN λ 0.01 · seed 1"]
+    assert [line.name for line in view.large.lines] == ["STL · seed 3", "MRN 0.01 · seed 1"]
     assert [panel.task for panel in view.small] == list(TASKS)
     assert [len(panel.lines) for panel in view.small] == [1, 1, 2]
     line = view.large.lines[0]
@@ -85,9 +87,34 @@ def test_a_mean_over_seeds_is_that_of_each_epoch(finished: Filled) -> None:
     assert band(sd)[1][-1] - sd.y[-1] == pytest.approx(summary(curve[-1] for curve in values).sd)
     (group,) = view.legend
     assert [curve.seed for curve in group.seeds] == [1, 2, 3]
-    ends = [curve.ends(SCORE)[0] for curve in group.seeds]
-    assert [end[0] for end in ends if end] == [8, 8, 8]
-    assert sum(end[1] for end in ends if end) / 3 == pytest.approx(line.y[-1])
+    last = last_shared(group.seeds, group.seeds)
+    assert last is not None
+    assert (last[0], len(last[1]), np.mean(last[1])) == pytest.approx((8, 3, line.y[-1]))
+
+
+@given(
+    st.lists(st.lists(st.floats(0, 1) | st.just(math.nan), min_size=1, max_size=8), min_size=1, max_size=4),
+    st.data(),
+)
+def test_the_last_value_is_a_point_of_the_mean(lengths: list[list[float]], data: st.DataObject) -> None:
+    """Though seeds stopped at different steps, or have gaps."""
+    run = cast("Run", None)
+    seeds = [
+        Curve((run,), np.arange(len(values), dtype=float), np.array(values), np.array(values))
+        for values in lengths
+    ]
+    ended = data.draw(st.lists(st.sampled_from(seeds), unique_by=id))
+    last = last_shared(ended, seeds)
+    places = [set(np.flatnonzero(np.isfinite(curve.y))) for curve in ended]
+    shared = set.intersection(*places) if places else set()
+    if not shared:
+        assert last is None
+        return
+    assert last is not None
+    x, values = last
+    assert x == max(shared)
+    there = [curve.y[int(x)] for curve in seeds if len(curve.y) > x and np.isfinite(curve.y[int(x)])]
+    assert values == there
 
 
 def test_the_whole_of_stl_is_the_mean_of_its_tasks_runs(finished: Filled) -> None:
@@ -186,13 +213,13 @@ def test_the_legend_tells_last_and_best_of_all_points(finished: Filled) -> None:
     (run,) = chosen(finished.mrn[0])
     (series,) = Store.open().metrics([run.id], MetricKey(TOTAL, "train", "loss"))
     (curve,) = read([run], Reading()).legend[0].seeds
-    last, best = curve.ends(LOSS)
-    assert last == pytest.approx((600, series.value[-1]))
-    assert best == pytest.approx((series.step[series.value.argmin()], series.value.min()))
+    assert last_shared([curve], [curve]) == (600, [series.value[-1]])
+    assert curve.best(LOSS) == pytest.approx((series.step[series.value.argmin()], series.value.min()))
     # The smoothed line brings its raw one, and is what the legend tells of.
     smoothed = read([run], Reading(smoothing=0.9))
     (line,) = smoothed.large.lines
-    assert smoothed.legend[0].seeds[0].ends(LOSS)[0] == pytest.approx((600, line.y[-1]))
+    (curve,) = smoothed.legend[0].seeds
+    assert last_shared([curve], [curve]) == (600, [line.y[-1]])
     assert line.raw is not None
     assert np.abs(np.diff(line.y)).mean() < np.abs(np.diff(line.raw)).mean()
 
@@ -216,14 +243,12 @@ def test_gaps_break_lines_and_are_told(finished: Filled) -> None:
     y[3:] = np.nan
     key = MetricKey("ner", "train", "loss")
     loss = MetricSeries(run.id, key, steps, steps / 5, steps / 5, y)
-    assert numbers.missing(LOSS, [loss]) == [
-        "Run 1 has no number as its training loss of ner from step 4 on."
-    ]
+    assert numbers.missing(LOSS, [loss]) == ["Run 1: training loss of ner is not a number from step 4 on."]
     y = np.arange(1.0, 11.0)
     y[[3, 6]] = math.inf, math.nan
     loss = dataclasses.replace(loss, key=dataclasses.replace(key, task=TOTAL), value=y)
     assert numbers.missing(LOSS, [loss]) == [
-        "Run 1 has no number as its training loss at 2 steps, the first of them 4."
+        "Run 1: training loss is not a number at 2 steps, first at step 4."
     ]
     (line,) = curves(LOSS, Reading(), [run], [loss], TASKS).large.lines
     assert np.isnan(line.y[[3, 6]]).all()
@@ -250,7 +275,7 @@ def test_the_table_has_every_point_as_it_was_stored(finished: Filled) -> None:
     of_ner = table[(table["run"] == runs[0].id) & (table["task"] == "ner")]
     (stored,) = Store.open().metrics([runs[0].id], MetricKey("ner", "dev", "score"))
     assert of_ner["value"].tolist() == stored.value.tolist()
-    assert set(table["configuration"]) == {"MRN λ 0.01", "STL"}
+    assert set(table["configuration"]) == {"MRN 0.01", "STL"}
     smoothed = numbers.point_table(runs, series, 0.6)
     assert list(smoothed) == [*fields, "smoothed 0.6"]
     assert smoothed["value"].tolist() == table["value"].tolist()

@@ -24,7 +24,7 @@ from core.config import RunConfig
 from core.store import Run, RunState, Store
 from core.store.runs import parse_config, parse_facts
 from jobs.cli import app as program
-from jobs.reports.naming import differing, settings_text, short_name
+from jobs.reports.naming import settings_text, short_name, shortest_names
 from tests.pages.conftest import Open, page_names, problems, words
 from tests.pages.filled_store import Filled
 
@@ -246,7 +246,7 @@ def test_a_run_that_cannot_be_read_can_be_deleted(damaged: list[Run], workers: l
     gone = [
         run.id for run in damaged if run.problem and run.state not in (RunState.RUNNING, RunState.CANCELLING)
     ]
-    ((code, said),) = _call(("delete", "--yes"), (_EVERY,), gone)
+    ((code, said),) = _call(("delete", "--now"), (_EVERY,), gone)
     assert code == 0, said
     with contextlib.closing(Store.open()) as store:
         assert not {run.id for run in store.runs(archived=None)} & set(gone)
@@ -274,7 +274,7 @@ def test_any_description_can_be_shown(changed: Mapping[str, Any], is_whole: bool
     text = json.dumps(changed if is_whole else {**valid, **changed})
     config, problem = parse_config(text)
     assert hash(config) == hash(config.model_copy())
-    names = [short_name(config), settings_text(config), *differing([config, RunConfig.build(**valid)])]
+    names = [short_name(config), settings_text(config), *shortest_names([config, RunConfig.build(**valid)])]
     assert all(names)
     assert config.values().keys() == RunConfig.build(**valid).values().keys()
     if problem is None:

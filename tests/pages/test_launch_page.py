@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +11,17 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.config import RunConfig
-from core.corpora import save_upload
+from core.corpora import save_upload, summarise
+from core.corpora.loading import proposed_columns
 from core.corpora.readers import Source, read_table
 from core.corpora.uploads import uploads
 from core.store import RunState, Store
+from dashboard.launch.launched import headline
 from dashboard.launch.plan import launch_warnings
+from dashboard.launch.samples import SAMPLES, zipped
 from dashboard.runs.controls import with_task_added
+from dashboard.shared.presets import TRY_IT
+from dashboard.theme import STATES
 from jobs.engines.local import LocalEngine
 from jobs.queue.estimates import Cost, Disk
 from tests.making import claimed, corpus_folder
@@ -34,6 +41,14 @@ def listed(app: AppTest) -> list[tuple[str, str]]:
 
 def heading(app: AppTest) -> str:
     return next(line.value for line in app.subheader if line.value.startswith("This makes"))
+
+
+def on_card(app: AppTest) -> list[Any]:
+    """The headline of the card of launched runs, and how many of them are in each state."""
+    (bar,) = app.get("progress")
+    states = {look.word.lower(): state for state, look in STATES.items()}
+    parts = [part.split(" ") for part in bar.proto.text.split(", ")]
+    return [app.subheader[0].value, {states[word]: int(count) for count, word in parts}]
 
 
 def query(app: AppTest) -> dict[str, str]:
@@ -84,24 +99,43 @@ def test_runs_that_are_there_are_used_and_the_others_launched(open_page: Open, w
     first, second = done(seed=1), done(seed=2)
     app = open_page("launch")
     assert heading(app).startswith("This makes 3 runs, 1 of them new")
-    assert listed(app) == [("MRN λ 0.003", "3 seeds, 2 in the store")]
+    assert listed(app) == [("MRN 0.003", "3 seeds, 2 in the store")]
     assert app.toggle(key="launch_reuse").label == "Use the 2 of 3 that are in the store"
     app.button(key="launch").click().run()
     assert [run.config.seed for run in Store.open().runs()] == [3, 2, 1]
     assert workers
-    assert "1 run queued, 2 used from the store." in words(app)
+    # The card of all three takes the plan's place, here and where the same form is opened later.
     assert query(app)["run"] == f"{first},{second},3"
-    # All are there now, and the button is a link to them.
-    assert heading(app) == "This makes 3 runs, none of them new"
-    assert listed(app) == [("MRN λ 0.003", "3 seeds, all in the store")]
-    assert "launch" not in [button.key for button in app.button]
-    (link,) = (link.proto for link in app.get("page_link") if link.proto.label == "Go to these 3 runs")
-    assert link.query_string == f"run={first}%2C{second}%2C3"
-    app.toggle(key="launch_reuse").set_value(False).run()
-    assert heading(app).startswith("This makes 3 runs")
-    assert listed(app) == [("MRN λ 0.003", "3 seeds")]
+    for opened in (app, open_page("launch")):
+        assert on_card(opened) == ["1 run queued", {RunState.SUCCEEDED: 2, RunState.QUEUED: 1}]
+        assert "launch" not in [button.key for button in opened.button]
+    assert not [line for line in labels(app, "page_link") if line == "Compare"]
+    app.button(key="launched_stop").click().run()
+    assert Store.open().state(3) is RunState.CANCELLED
+    assert on_card(app)[0] == "2 of 3 runs done"
+    assert "Compare" in labels(app, "page_link")
+    # To train all anew is still possible.
+    app.button(key="launch_again").click().run()
+    assert listed(app) == [("MRN 0.003", "3 seeds")]
     app.button(key="launch").click().run()
     assert sorted(run.config.seed for run in Store.open().runs()) == [1, 1, 2, 2, 3, 3]
+    assert on_card(app)[0] == "3 runs queued"
+
+
+@pytest.mark.parametrize(
+    ("states", "left", "text"),
+    [
+        ({RunState.QUEUED: 8}, 125.0, "8 runs queued, about 2 min"),
+        ({RunState.QUEUED: 1, RunState.SUCCEEDED: 2}, None, "1 run queued"),
+        ({RunState.QUEUED: 4, RunState.RUNNING: 1, RunState.SUCCEEDED: 3}, 125.0,
+         "3 of 8 runs done, about 2 min left"),
+        ({RunState.RUNNING: 1}, None, "0 of 1 run done"),
+        ({RunState.SUCCEEDED: 7, RunState.FAILED: 1}, None, "7 of 8 runs done"),
+        ({RunState.SUCCEEDED: 8}, None, "8 runs done"),
+    ],
+)  # fmt: skip
+def test_what_the_card_of_a_launch_says(states: dict[RunState, int], left: float | None, text: str) -> None:
+    assert headline(states, left) == text
 
 
 def test_a_link_from_a_run_fills_the_form_in(open_page: Open) -> None:
@@ -110,8 +144,7 @@ def test_a_link_from_a_run_fills_the_form_in(open_page: Open) -> None:
     assert [label for label in labels(app, "page_link") if "Filled" in label] == [f"Filled in from run {run}"]
     assert app.pills(key="launch_paradigm").value == ["mtl"]
     assert app.text_input(key="launch_dropout").value == "0.3"
-    assert heading(app).startswith("This makes 1 run")
-    assert listed(app) == [("MTL", "1 seed, all in the store")]
+    assert on_card(app) == ["1 run done", {RunState.SUCCEEDED: 1}]
     # What is edited stays edited, and the address is then that of the form.
     app.text_input(key="launch_seed").set_value("8").run()
     app.run()
@@ -125,7 +158,7 @@ def test_groups_of_tasks_on_corpora_whose_options_are_lists(open_page: Open, wor
     assert heading(app).startswith("This makes 12 runs")
     assert listed(app) == [
         ("STL", "3 tasks × 2 seeds"),
-        *((f"MTL · tasks {pair}", "2 seeds") for pair in ("pos, chunk", "pos, ner", "chunk, ner")),
+        *((f"MTL · {pair}", "2 seeds") for pair in ("pos, chunk", "pos, ner", "chunk, ner")),
     ]
     app.selectbox(key="launch_task_groups").set_value("written").run()
     assert "Task groups: '' makes no group of pos, chunk, ner; write all, each" in words(app)
@@ -175,7 +208,7 @@ def test_a_link_from_a_run_of_own_data(open_page: Open, folder: Path) -> None:
     assert app.selectbox(key="launch_corpus").value == "Your own data"
     assert app.text_input(key=f"launch_columns_{folder}").value == "tokens, ner, tags"
     assert app.pills(key=f"launch_tasks_{folder}").value == ["tags", "ner"]
-    assert listed(app) == [("MRN λ 0.003", "1 seed, all in the store")]
+    assert on_card(app) == ["1 run queued", {RunState.QUEUED: 1}]
 
 
 def test_a_link_makes_the_same_form(open_page: Open) -> None:
@@ -252,7 +285,7 @@ def test_labels_are_counted(open_page: Open, folder: Path) -> None:
     assert spans.to_numpy().tolist() == [["LOC", 4, 1, 0], ["PER", 4, 0, 0], ["PLANET", 0, 0, 1]]
     tags = table(app, "Label")[["Label", "Train"]]
     assert tags.to_numpy().tolist() == [["NNP", 8], ["VBZ", 4], ["IN", 4]]
-    assert words(app).count("training never shows (B-PLANET)") == 1, "beside the corpus alone"
+    assert words(app).count("B-PLANET in test") == 1, "beside the corpus alone"
 
 
 def test_an_upload_is_previewed_and_its_mistakes_are_told_with_file_and_line(open_page: Open) -> None:
@@ -264,6 +297,56 @@ def test_an_upload_is_previewed_and_its_mistakes_are_told_with_file_and_line(ope
     assert "Fix the file above first." in words(app)
     assert "uploads" not in words(app)
     assert len(uploads()) == 1, "nothing is kept of what was refused"
+
+
+def test_the_split_of_a_file_is_asked_for_where_its_name_tells_none(open_page: Open) -> None:
+    app = upload(own_data(open_page("launch")), first__conll=_TRAIN * 2, my__test=_TEST)
+    assert "Cannot tell whether first.conll is train, dev or test" in words(app)
+    assert uploads() == {}
+    next(box for box in app.selectbox if box.label == "Split of first\\.conll").set_value("train").run()
+    assert "4 train and 1 test sentences" in words(app)
+    (path,) = uploads()
+    assert {file.stem for file in path.iterdir()} == {"train", "test"}
+
+
+def test_what_is_left_of_an_upload_is_kept_on_a_click(open_page: Open) -> None:
+    app = own_data(open_page("launch"))
+    files = {"train.conll": _TRAIN, "dev.conll": _TEST, "test.conll": _TEST}
+    field = app.file_uploader(key="launch_own_files")
+    field.set_value([(name, text.encode(), "") for name, text in files.items()])
+    given: Any = field._files
+    field.run()
+    (first,) = uploads()
+    field = app.file_uploader(key="launch_own_files")
+    field._files = [file for file in given if file[1] != "dev.conll"]  # set_value would make new files
+    field.run()
+    app.text_input(key="launch_own_name").set_value("smaller").run()
+    assert list(uploads()) == [first]
+    assert "2 train, 1 dev and 1 test sentences" in words(app)
+    press(app, "Keep 2 files as smaller")
+    assert len(uploads()) == 2
+    assert "2 train and 1 test sentences" in words(app)
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_the_sample_files_are_a_corpus(kind: str, laboratory: Path) -> None:
+    with zipfile.ZipFile(io.BytesIO(zipped(SAMPLES[kind]))) as archive:
+        path = save_upload({name: archive.read(name) for name in archive.namelist()}, "sample")
+    proposal = proposed_columns(str(path))
+    summary = summarise(str(path), None if proposal is None else proposal.columns)
+    assert list(summary.splits) == ["train", "dev", "test"]
+    assert not any(task.unseen for task in summary.tasks)
+
+
+def test_a_clone_of_try_it_stays_among_the_corpora(open_page: Open) -> None:
+    ids = Store.open().add_runs(TRY_IT.configs)
+    app = open_page("launch", clone=",".join(map(str, ids)))
+    assert app.selectbox(key="launch_corpus").value == TRY_IT.configs[0].corpus
+    assert on_card(app) == ["20 runs queued", {RunState.QUEUED: 20}]
+    app.text_input(key="launch_epochs").set_value("3").run()
+    assert heading(app).startswith("This makes 20 runs")
+    app.selectbox(key="launch_corpus").set_value("demo").run()
+    assert "demo-both" not in words(app)
 
 
 def test_an_upload_of_texts_has_no_columns_to_name(open_page: Open) -> None:
@@ -372,13 +455,13 @@ def test_a_task_is_added_over_the_corpus_of_the_run(open_page: Open, folder: Pat
     assert "Tasks: choose one task. You can add another afterwards." in words(app)
 
 
-def test_where_the_run_has_learned_all_tasks_of_its_corpus_none_is_chosen(open_page: Open) -> None:
+def test_where_the_run_has_learned_all_tasks_another_corpus_is_asked_for(open_page: Open) -> None:
     run_id = done(paradigm="mtl", max_length=128)
     app = open_page("launch", **with_task_added(Store.open().run(run_id)))
     assert app.pills(key="launch_tasks_demo").value == []
-    assert "Tasks: choose one. You can add another afterwards." in words(app)
-    learned = f"Run {run_id} has learned pos, chunk and ner: all of demo. Another corpus has others."
-    assert learned in words(app)
+    assert f"Choose a corpus with a task that run {run_id} has not learned." in words(app)
+    assert "[Go to field](#problem-corpus)" in words(app)
+    assert "#problem-tasks" not in words(app)
 
 
 def test_runs_that_no_task_can_be_added_to(open_page: Open) -> None:
@@ -427,11 +510,11 @@ def test_launch_lists_what_the_form_makes(open_page: Open) -> None:
     app.text_input(key="launch_seed").set_value("1-4").run()
     app.text_input(key="launch_lambda").set_value("0.001, 0.01").run()
     assert heading(app).startswith("This makes 8 runs")
-    assert listed(app) == [("MRN λ 0.001", "4 seeds"), ("MRN λ 0.01", "4 seeds")]
+    assert listed(app) == [("MRN 0.001", "4 seeds"), ("MRN 0.01", "4 seeds")]
     assert "Starts now." in words(app)
     app.button(key="launch").click().run()
     assert len(Store.open().runs()) == 8
-    assert "8 runs queued." in words(app)
+    assert on_card(app) == ["8 runs queued", {RunState.QUEUED: 8}]
     # Another experiment waits for them.
     app.text_input(key="launch_seed").set_value("9").run()
     assert "Starts after 8 runs queued or in progress" in words(app)
@@ -439,6 +522,8 @@ def test_launch_lists_what_the_form_makes(open_page: Open) -> None:
 
 def test_an_encoder_that_is_not_here_can_be_replaced(open_page: Open) -> None:
     app = open_page("launch", encoder="bert-base-cased,bert-base-cased+bilstm,roberta-base,sc-lstm")
+    offered = app.multiselect(key="launch_encoder").options
+    assert {"minilm", "sc-lstm", "roberta-base (needs download)"} <= {*offered}
     assert words(app).count("The encoder 'bert-base-cased' is not on this machine") == 2
     assert app.button(key="launch").disabled
     press(app, "Use minilm instead")

@@ -190,7 +190,7 @@ def test_a_clone_of_a_run_over_words(open_page: Open) -> None:
     app = open_page("launch", clone=str(run))
     assert app.text_input(key="launch_task_order").value == "ner, pos, chunk"
     assert app.pills(key="launch_head").value == ["crf"]
-    assert "This makes 1 run, none of them new" in words(app)
+    assert app.subheader[0].value == "1 run queued"
     # Back to a transformer, the form is ready: what such a run lacked is as in a fresh form.
     app.multiselect(key="launch_encoder").set_value(["minilm"]).run()
     assert app.multiselect(key="launch_encoder_training").value == ["frozen"]

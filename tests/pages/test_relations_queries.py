@@ -21,6 +21,7 @@ from tests.making import claimed, run_facts
 from tests.making import relations as random_relations
 from tests.pages.filled_store import FEATURES, LABELS, TASKS, Filled
 
+_PENALTY = MetricKey(TOTAL, "train", "penalty")
 NAMES = tuple(f"{task}:{label}" for task in TASKS for label in LABELS[task])
 
 
@@ -55,12 +56,18 @@ def run_with(run_id: int, total: int | None, **facts: Any) -> Run:
 # One matrix
 
 
-def test_a_vanished_penalty_is_seen() -> None:
-    def series(values: list[float]) -> MetricSeries:
-        steps = np.arange(len(values))
-        key = MetricKey(TOTAL, "train", "penalty")
-        return MetricSeries(1, key, steps, steps / 10, steps / 10, np.array(values, dtype=float))
+def series(values: list[float], key: MetricKey = _PENALTY) -> MetricSeries:
+    steps = np.arange(len(values))
+    return MetricSeries(1, key, steps, steps / 10, steps / 10, np.array(values, dtype=float))
 
+
+@pytest.mark.parametrize(("step", "score"), [(-1, None), (0, 0.1), (1, 0.2), (9, 0.3)])
+def test_a_dev_score_is_that_of_the_last_evaluation_up_to_the_step(step: int, score: float | None) -> None:
+    of_ner = series([0.1, 0.2, 0.3], MetricKey("ner", "dev", "score"))
+    assert views.dev_scores([of_ner], {1: step}) == ({} if score is None else {"ner": {1: score}})
+
+
+def test_a_vanished_penalty_is_seen() -> None:
     assert views.penalty_vanished(series([0.1, 0.05, 1e-14])) == (0.1, 1e-14)
     assert views.penalty_vanished(series([0.0, 0.05, 0.06])) is None
     assert views.penalty_vanished(series([0.0])) is None
@@ -116,7 +123,7 @@ def test_runs_without_common_rows_are_told_apart(finished: Filled) -> None:
     assert "encoder" in (views.not_comparable([a, other], "feature", same_rows) or "")
     assert views.not_comparable([a, b], "feature", same_rows) is None
     trained = [dataclasses.replace(run, config=run.config.with_(encoder="sc-lstm")) for run in (a, b)]
-    assert "begin at random" in (views.not_comparable(trained, "feature", same_rows) or "")
+    assert "start from random weights" in (views.not_comparable(trained, "feature", same_rows) or "")
     assert views.not_comparable(trained, "task", same_rows) is None
 
 
@@ -285,7 +292,7 @@ def test_why_there_are_no_gold_labels(finished: Filled) -> None:
     assert "not annotated on the same words" in views.why_no_gold(run)
     merged = dataclasses.replace(run, facts={**run.facts, "label_owners": [["pos", "ner"]]})
     assert "rows of several labels" in views.why_no_gold(merged)
-    assert "has not told its labels yet" in views.why_no_gold(dataclasses.replace(run, facts={}))
+    assert "labels are not recorded yet" in views.why_no_gold(dataclasses.replace(run, facts={}))
 
 
 def _plain_run() -> Run:

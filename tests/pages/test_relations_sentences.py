@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.mrn.relations import correlation, effective_rank
+from core.mrn.relations import effective_rank
 from core.registry import feature_parts
 from dashboard.relations.sentences import (
     read_difference,
@@ -17,8 +17,11 @@ from dashboard.relations.sentences import (
     read_labels,
     read_parts,
     read_rank,
+    read_scores,
+    read_seeds,
     read_size,
     read_tasks,
+    read_unlearned,
 )
 from tests.pages.matrices import matrix
 
@@ -35,17 +38,19 @@ def tasks(*runs: np.ndarray, possible: np.ndarray | None = None) -> str:
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        (matrix(3, _01=0.15, _02=0.04), "pos and chunk are weakly related (0.15); ner to neither."),
+        (matrix(3, _01=0.15, _02=0.04), "pos and chunk are weakly related (0.15). ner is unrelated to the "
+         "rest."),
         (matrix(3, _01=-0.3, _12=0.95), "chunk and ner are almost fully related (0.95) and pos and chunk are "
          "moderately opposed (−0.30)."),
-        (matrix(3, _01=0.296), "pos and chunk are moderately related (0.30); ner to neither."),
+        (matrix(3, _01=0.296), "pos and chunk are moderately related (0.30). ner is unrelated to the rest."),
         (matrix(3, _12=-0.004), "No two tasks are related: chunk and ner come nearest (0.00)."),
-        (matrix(4, _12=0.5), "chunk and ner are strongly related (0.50); pos and srl to no other task."),
+        (matrix(4, _12=0.5), "chunk and ner are strongly related (0.50). pos and srl are unrelated to the "
+         "rest."),
         (matrix(4, _12=0.5, _01=0.2), "chunk and ner are strongly related (0.50) and pos and chunk are "
-         "weakly related (0.20); srl to none of the others."),
+         "weakly related (0.20). srl is unrelated to the rest."),
         (matrix(4, _12=0.5, _01=0.4, _02=0.3, _23=0.2), "chunk and ner are strongly related (0.50), pos and "
-         "chunk are moderately related (0.40), pos and ner are moderately related (0.30) and 1 further pair "
-         "less so."),
+         "chunk are moderately related (0.40) and pos and ner are moderately related (0.30). 1 more pair is "
+         "weaker."),
     ],
 )  # fmt: skip
 def test_tasks_are_read_by_strength(values: np.ndarray, sentence: str) -> None:
@@ -55,12 +60,37 @@ def test_tasks_are_read_by_strength(values: np.ndarray, sentence: str) -> None:
 def test_tasks_of_several_seeds_are_read_as_means_and_signs() -> None:
     related = matrix(3, _01=0.3), matrix(3, _01=0.5)
     assert tasks(*related) == (
-        "pos and chunk are moderately related (0.40); ner to neither. This is the mean of 2 seeds, and the "
-        "sign holds in each."
+        "pos and chunk are moderately related (0.40). ner is unrelated to the rest. The sign holds in "
+        "each of the 2 seeds."
     )
     changing = matrix(3, _01=-0.1), matrix(3, _01=0.5)
-    assert tasks(*changing).endswith("2 seeds, but the sign of pos and chunk changes.")
+    assert tasks(*changing).endswith(" The sign of pos and chunk changes between the 2 seeds.")
     assert "come nearest (0.05)" in tasks(matrix(3, _01=0.1), matrix(3))
+
+
+@pytest.mark.parametrize(
+    ("seeds", "sentence"),
+    [
+        ((1, 1), "Run 7 is the only one of its configuration. Launch it with more seeds."),
+        ((30, 30), "Mean over 30 seeds of run 7's configuration."),
+        ((80, 50), "Mean over 50 of 80 seeds of run 7's configuration."),
+    ],
+)
+def test_a_mean_says_of_how_many_seeds_it_is(seeds: tuple[int, int], sentence: str) -> None:
+    assert read_seeds(7, *seeds) == sentence
+
+
+def test_dev_scores_beside_relations_warn_of_a_head_that_has_learned_nothing() -> None:
+    assert read_scores({"pos": [0.9, 0.92], "ner": [0.0], "srl": []}) == (
+        "Dev scores at this step: pos 91.00 ± 1.41 (2), ner 0.00."
+    )
+    assert read_scores({"pos": []}) == "No dev score up to this step."
+    assert read_unlearned({"pos": [0.1], "ner": []}) == ""
+    assert read_unlearned({"pos": [0.9], "ner": [0.0]}) == (
+        "The dev score of ner (0.00) is below 10.00 at this step: the head has learned next to nothing, and "
+        "its relations have no meaning."
+    )
+    assert "pos (5.00) and ner (0.00)" in read_unlearned({"pos": [0.1, 0.0], "ner": [0.0, 0.0]})
 
 
 def test_what_cannot_be_learned_is_not_read() -> None:
@@ -162,15 +192,22 @@ def test_runs_are_called_the_same_only_where_no_pair_differs(
         assert text.count("by construction") == sum(mask[i, j] for mask in fixed)
 
 
-def test_a_low_rank_beside_correlations_near_zero_is_explained_by_variances() -> None:
-    covariance = np.diag([2.83, 0.17, 0.001])
-    rank = effective_rank(np.linalg.eigvalsh(covariance))
-    np.testing.assert_allclose(correlation(covariance), np.eye(3))
-    words = read_rank(np.diagonal(covariance), rank)
-    taken = f"unequal variances take {3 - rank:.2f} from it, relations 0.00."
-    assert words.endswith(f"Effective rank {rank:.2f} of 3: {taken}")
-    related = matrix(3, _01=0.9)
-    rank = effective_rank(np.linalg.eigvalsh(related))
-    words = read_rank(np.ones(3), rank)
-    assert words.endswith(f"unequal variances take 0.00 from it, relations {3 - rank:.2f}.")
-    assert "rank" not in read_rank(np.ones(3), np.nan)
+@pytest.mark.parametrize(
+    ("covariance", "cause"),
+    [
+        (np.diag([2.83, 0.17, 0.001]), "; unequal variances explain the whole reduction."),
+        (matrix(3, _01=0.9), "; correlations explain the whole reduction."),
+        (
+            matrix(2, _01=0.6) * np.outer([1, 2], [1, 2]),
+            "; unequal variances explain 0.35 and correlations explain 0.22 of the reduction.",
+        ),
+        (np.eye(3), "."),
+    ],
+)
+def test_what_lowers_the_effective_rank_is_told(covariance: np.ndarray, cause: str) -> None:
+    rank, size = effective_rank(np.linalg.eigvalsh(covariance)), len(covariance)
+    assert read_rank(np.diagonal(covariance), rank, has_bars=False) == (
+        f"Effective rank {rank:.2f} of {size}{cause}"
+    )
+    words = read_rank(np.diagonal(covariance), np.nan, has_bars=True)
+    assert words == "Bars: prior variance of each row, relative to the mean."

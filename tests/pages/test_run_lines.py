@@ -31,11 +31,6 @@ def mean(line: Line, split: str, task: str) -> float | None:
     return None if score is None else score.mean
 
 
-def texts(line: Line) -> tuple[str, ...]:
-    """What the line shows of its configuration."""
-    return line.config.paradigm, *line.cells.values()
-
-
 def test_a_configuration_is_the_mean_of_its_seeds(filled: Filled) -> None:
     store = Store.open()
     line = next(line for line in page(store).lines if filled.mrn[0] in line.run_ids)
@@ -67,12 +62,9 @@ def test_a_corpus_has_a_table_of_its_own_tasks() -> None:
     first, second, demo = page(store).tables
     assert (first.corpus, second.corpus, demo.corpus) == ("/b/ud", "/a/ud", "demo")  # two are called ud
     assert (first.tasks, demo.tasks) == (("upos", "xpos"), ("pos", "ner"))
-    assert first.shared == "λ 0.01 · upos, xpos · bert-base-cased · 3 epochs"
-    assert demo.shared == "pos, ner · bert-base-cased · 3 epochs"
-    assert [line.cells for line in demo.lines] == [
-        {"λ": "0.01", "Share": "5%"},
-        {"λ": "", "Share": "100%"},
-    ]
+    assert first.shared == "λ 0.01 · upos, xpos · bert-base-cased, fine-tuned · 3 epochs"
+    assert demo.shared == "pos, ner · bert-base-cased, fine-tuned · 3 epochs"
+    assert [line.name for line in demo.lines] == ["MRN λ 0.01 · 5% of the data", "MTL · 100% of the data"]
     store.close()
 
 
@@ -133,7 +125,7 @@ def test_configurations_that_differ_never_read_the_same(
     monkeypatch.setattr(views, "PAGE", len(configs))
     store = Store.open("sqlite://")
     store.add_runs(configs)
-    shown = [(table.corpus, *texts(line)) for table in page(store).tables for line in table.lines]
+    shown = [(table.corpus, line.name) for table in page(store).tables for line in table.lines]
     assert len(set(shown)) == len(shown) == len(set(map(comparison_key, configs)))
     runs = store.runs()
     groups = list(by_configuration(runs).values())
@@ -219,44 +211,45 @@ def test_only_the_runs_shown_have_their_scores_read(
 
 class TestDifferences:
     def test_seeds(self, finished: Filled) -> None:
-        store = Store.open()
-        runs = [run for run in store.runs(finished.mrn) if run.config.lambda_ == 0.1]
+        runs = [run for run in Store.open().runs(finished.mrn) if run.config.lambda_ == 0.1]
         assert difference_sentence(runs) == "These 3 runs are the same in everything but the seed."
-        frame = differences(store, [run.id for run in runs])
-        assert list(frame.index) == ["seed"]
-        assert list(frame.columns) == [f"Run {run.id}" for run in runs]
+        assert differences(runs).empty
 
-    def test_only_what_differs_is_there_and_marked(self, finished: Filled) -> None:
-        store = Store.open()
-        runs = [run for run in store.runs(finished.mrn) if run.config.seed == 2]
-        weak, strong = sorted(runs, key=lambda run: run.config.lambda_ or 0)
-        assert difference_sentence([weak, strong]) == (
-            "These 2 runs are 2 configurations. They differ in λ; the seeds are the same."
+    def test_a_column_a_configuration_with_every_field_that_the_sentence_names(self) -> None:
+        """However many runs come before the one that differs."""
+        store = Store.open("sqlite://")
+        exact, disjoint = config(alignment="exact"), config(alignment="disjoint")
+        store.add_runs([exact.with_(seed=seed) for seed in range(9)] + [disjoint.with_(seed=9)])
+        runs = store.runs()[::-1]
+        assert difference_sentence(runs) == (
+            "These 10 runs are 2 configurations. They differ in Alignment; the seeds are not the same."
         )
-        frame = differences(store, [weak.id, strong.id])
-        assert list(frame.index) == ["lambda"]
-        assert list(frame.iloc[0])[:2] == ["0.01", "≠ 0.1"]
+        frame = differences(runs)
+        assert list(frame.columns) == ["MRN λ 0.01 · exact", "MRN λ 0.01 · disjoint"]
+        assert list(frame.loc["Alignment"]) == ["exact", "≠ disjoint"]
+        assert list(frame.loc["Seeds"]) == ["0, 1, 2, 3, 4, 5, 6, 7, 8", "≠ 9"]
+        store.close()
 
     def test_what_a_paradigm_lacks_is_no_other_difference(self, finished: Filled) -> None:
         store = Store.open()
         mtl = next(run for run in store.runs() if run.config.paradigm == "mtl" and run.config.seed == 1)
-        sentence = difference_sentence([store.run(finished.mrn[0]), mtl])
-        assert "They differ in paradigm; the seeds are the same." in sentence
-        frame = differences(store, [finished.mrn[0], mtl.id])
-        assert list(frame.index) == ["paradigm"]
-        frame = differences(store, [*finished.mrn[:2], mtl.id])
-        assert list(frame.loc["lambda"])[:3] == ["0.01", "≠ 0.1", "–"]
+        weak, strong = store.runs(finished.mrn[:2])[::-1]
+        assert "They differ in Paradigm; the seeds are the same." in difference_sentence([weak, mtl])
+        assert list(differences([weak, mtl]).index) == ["Paradigm"]
+        frame = differences([weak, strong, mtl])
+        assert list(frame.loc["λ"]) == ["0.01", "≠ 0.1", "–"]
 
     def test_facts_of_the_training(self) -> None:
         store = Store.open("sqlite://")
         ids = [claimed(store, seed=1), claimed(store, seed=1)]
         store.set_facts(ids[0], run_facts(device="cpu", versions={"torch": "2.12.0"}))
         store.set_facts(ids[1], run_facts(device="cuda:0", versions={"torch": "2.13.0"}))
-        assert "the same description and the same seed." in difference_sentence(store.runs(ids))
-        frame = differences(store, ids)
+        runs = store.runs(ids)[::-1]
+        assert "the same description and the same seed." in difference_sentence(runs)
+        frame = differences(runs)
         assert dict(zip(frame.index, map(tuple, frame.to_numpy()), strict=True)) == {
-            "device used": ("cpu", "≠ cuda:0"),
-            "torch version": ("2.12.0", "≠ 2.13.0"),
+            "Device used": ("cpu, cuda:0",),
+            "torch version": ("2.12.0, 2.13.0",),
         }
         store.close()
 
@@ -285,14 +278,27 @@ class TestSeeds:
             assert (score.sd, score.n) == (None, 1)
             assert score.mean == pytest.approx(0.7)
 
-    def test_seeds_on_other_text_or_in_another_precision_make_no_mean(self) -> None:
+    def test_seeds_on_other_text_or_in_another_precision_have_a_line_each(self) -> None:
         scored(1, 0.5, text_hash="a")
         scored(2, 0.6, text_hash="b", precision="bf16")
         scored(3, 0.7, text_hash="b")
-        scored(4, 0.8)  # of an older version: it may have seen either text
-        (line,) = page(Store.open()).lines
-        assert mean(line, "test", "pos") == pytest.approx(0.8)
-        scored(5, 0.9, text_hash="b")
-        (line,) = page(Store.open()).lines
-        score = line.scores["test", "pos"]
-        assert (score.mean, score.n) == pytest.approx((0.8, 2))  # 0.7 and 0.9
+        scored(4, 0.9, text_hash="b")
+        waiting = Store.open().add_runs([config(seed=5)])
+        (table,) = page(Store.open()).tables
+        means = {
+            line.name.partition(" · ")[2]: (
+                round(line.scores["test", "pos"].mean, 4),
+                line.scores["test", "pos"].n,
+            )
+            for line in table.lines
+        }
+        assert means == {"text b, fp32": (0.8, 2), "text b, bf16": (0.6, 1), "text a, fp32": (0.5, 1)}
+        assert waiting[0] in table.lines[0].run_ids  # it is no line of its own
+
+    def test_a_run_that_did_not_record_its_text_is_apart(self) -> None:
+        """It may have seen either text."""
+        scored(1, 0.5, text_hash="a")
+        scored(2, 0.6, text_hash="b")
+        scored(3, 0.8)
+        names = [line.name.partition(" · ")[2] for line in page(Store.open()).lines]
+        assert names == ["text not recorded", "text b", "text a"]

@@ -13,19 +13,26 @@ from streamlit.testing.v1 import AppTest
 from core.records import SplitResult
 from core.store import ErrorInfo, MetricKey, RunState, Store
 from core.tasks import score_task
-from dashboard.runs.dev_curves import dev_curves
+from dashboard.runs.curves import dev_curves
 from dashboard.runs.table import EXAMPLES
 from dashboard.shared import resources
 from tests.making import OWNER, claimed, config, run_facts
-from tests.pages.conftest import Open, figures, labels, press, table, words
+from tests.pages.conftest import Open, figures, labels, press, problems, table, words
 from tests.pages.filled_store import Filled
 from tests.recorded_runs import finished as exchanged
 
 
 def listed(app: AppTest) -> pd.DataFrame:
     """The first table of runs."""
-    runs: pd.DataFrame = table(app, "Paradigm")
+    runs: pd.DataFrame = table(app, "Name")
     return runs
+
+
+def every_column(app: AppTest) -> pd.DataFrame:
+    """The same with all its columns."""
+    columns = app.multiselect(key="columns")
+    columns.set_value(columns.options).run()
+    return listed(app)
 
 
 def test_configurations_with_their_seeds(open_page: Open, finished: Filled) -> None:
@@ -34,7 +41,7 @@ def test_configurations_with_their_seeds(open_page: Open, finished: Filled) -> N
     mtl_runs = [str(run.id) for run in Store.open().runs() if run.config.paradigm == "mtl"]
     several = open_page("run", id=",".join(mtl_runs))  # as a press on the eye of that line has it
     assert several.title[0].value == "MTL on demo"
-    assert list(listed(several)["Seed"]) == [1, 2, 3]
+    assert [name.rpartition(" · ")[2] for name in listed(several)["Name"]] == ["seed 1", "seed 2", "seed 3"]
 
 
 def test_filter_and_sort_in_the_link(open_page: Open, finished: Filled) -> None:
@@ -45,7 +52,7 @@ def test_filter_and_sort_in_the_link(open_page: Open, finished: Filled) -> None:
     app.text_input(key="filter").set_value("lamda<0.1").run()
     assert "Character 1: there is no field 'lamda'. Did you mean lambda?" in words(app)
     assert "Tasks with scores are chunk, ner, pos." in words(app)
-    assert not app.dataframe or "Paradigm" not in app.dataframe[-1].value.columns
+    assert not app.dataframe or "Name" not in app.dataframe[-1].value.columns
     for example in EXAMPLES:
         app.text_input(key="filter").set_value(example).run()
         assert "Character" not in words(app)
@@ -58,7 +65,7 @@ def test_filter_and_sort_in_the_link(open_page: Open, finished: Filled) -> None:
 def test_a_link_to_the_second_page(open_page: Open) -> None:
     Store.open().add_runs([config(**{"lambda": 0.001 + place / 1000}) for place in range(28)])
     app = open_page("runs", table_page="2")
-    assert list(listed(app)["λ"]) == [0.003, 0.002, 0.001]
+    assert list(every_column(app)["λ"]) == [0.003, 0.002, 0.001]
     app.text_input(key="filter").set_value("lambda<0.003").run()
     assert len(listed(app)) == 2
     assert len(listed(open_page("runs", table_page="99"))) == 3
@@ -116,8 +123,8 @@ def test_several_chosen_runs_show_their_differences(
     open_page: Open, finished: Filled, doubled_values: list[str]
 ) -> None:
     app = open_page("runs", run="1,2")
-    assert "These 2 runs are 2 configurations. They differ in λ; the seeds are the same." in words(app)
-    assert list(table(app, "Run 1").loc["lambda"])[:2] == ["0.01", "≠ 0.1"]
+    assert "These 2 runs are 2 configurations." in words(app)
+    assert list(table(app, "MRN λ 0.1").loc["λ"]) == ["0.01", "≠ 0.1"]
     shown = {"Compare", "Curves", "Relations", "Tag", "Clone", "Archive"}
     assert shown <= {*labels(app, "page_link"), *(button.label for button in app.button)}
     assert not {"Stop", "Resume", "Retry", "Restore"} & {button.label for button in app.button}
@@ -127,13 +134,15 @@ def test_several_chosen_runs_show_their_differences(
 
 def test_one_run_has_a_page_of_its_own(open_page: Open, finished: Filled) -> None:
     app = open_page("run", id="2")
-    assert app.title[0].value.replace("\\", "") == "Run 2 · MRN λ 0.1 · demo · seed 1"
+    assert app.title[0].value.replace("\\", "") == "Run 2 · MRN 0.1 · demo · seed 1"
     assert {"All runs", "All 3 runs of this configuration"} <= set(labels(app, "page_link"))
-    assert not [frame for frame in app.dataframe if "Paradigm" in frame.value.columns]
+    assert not [frame for frame in app.dataframe if "Name" in frame.value.columns]
     press(app, "Archive")
     assert Store.open().run(2).archived
     press(app, "Undo")
     assert not Store.open().run(2).archived
+    Store.open().delete_runs([8])
+    assert "All 2 runs of this configuration" in labels(app.run(), "page_link")
     gone = open_page("run", id="999")
     assert [warning.value for warning in gone.warning] == ["There is no run 999 in this store."]
 
@@ -183,8 +192,8 @@ def test_an_undefined_score_is_a_dash_with_a_reason(open_page: Open) -> None:
         blind = score_task("ner", "iob2", [["O", "O"]], [["O", "B-PER"]])
         store.add_result(run_id, SplitResult(split, 1, (blind,), {}, {}))
     app = open_page("run", id=str(run_id))
-    (shown,) = (frame.value for frame in app.dataframe if "Value" in frame.value.columns)
-    assert shown["Value"].tolist() == ["–", "–"]
+    assert [metric.value for metric in app.metric] == ["–"]
+    assert table(app, "Value")["Value"].tolist() == ["–", "–"]
     for split in ("dev", "test"):
         assert f"undefined in run {run_id}, and counts in no mean: the {split} split has no span" in words(
             app
@@ -203,12 +212,14 @@ def test_deleting_says_what_goes_and_links_to_it_say_so(open_page: Open, finishe
     assert "Delete 2 runs" not in [button.label for button in app.button]
     app.session_state["delete_runs"] = True
     app.run()
-    assert (
-        "Delete **2 runs** for good: 12 scores with predictions, 40 relation snapshots and all curves"
-        in words(app)
-    )
+    assert "12 scores with predictions, 40 relation snapshots and all curves" in words(app)
     press(app, "Delete 2 runs")
     assert Store.open().runs([1, 2]) == []
+    press(app, "Undo")
+    assert len(Store.open().runs([1, 2])) == 2
+    assert app.query_params["run"] in ("1,2", ["1,2"])
+    app.session_state["delete_runs"] = True
+    press(app.run(), "Delete 2 runs")
     app.query_params["run"] = "1,2"
     app.run()
     assert [warning.value for warning in app.warning] == ["Runs 1 and 2 were deleted."]
@@ -247,13 +258,70 @@ def test_a_run_with_nothing_to_learn_is_not_retried(open_page: Open, type_: str)
     assert of_began.startswith("**Cannot train" if type_ == "NothingToLearn" else "**Failed: unexpected")
 
 
-def test_the_reader_chooses_columns_in_the_address(open_page: Open, filled: Filled) -> None:
-    app = open_page("runs", columns=["ner, test", "Time"])
-    assert list(listed(app)) == ["", "Paradigm", "ner, test", "Time"]
+def test_names_and_scores_come_first_and_the_reader_chooses_the_rest(open_page: Open, filled: Filled) -> None:
+    app = open_page("runs")
+    scores = ["pos, test", "chunk, test", "ner, test"]
+    assert list(listed(app)) == ["", "Name", *scores, "State"]
+    assert {"λ", "Time", "Queued", "Done"} <= set(every_column(app))
     app.multiselect(key="columns").set_value([]).run()
-    names = list(listed(app))
-    # The scores stand beside the name, before all that configurations differ in.
-    assert names.index("ner, test") < names.index("Seeds") < names.index("Time")
+    assert list(listed(app)) == ["", "Name", *scores, "State"]
+    app = open_page("runs", columns=["ner, test", "Time"])
+    assert list(listed(app)) == ["", "Name", "ner, test", "Time"]
+
+
+def test_states_have_words_and_only_runs_that_go_on_have_progress(open_page: Open, filled: Filled) -> None:
+    rows = every_column(open_page("runs", order="Each run"))
+    shown = dict(
+        zip(rows["Run"], zip((state for (state,) in rows["State"]), rows["Done"], strict=True), strict=True)
+    )
+    state, done = shown[filled.finished[0]]
+    assert (state, math.isnan(done)) == ("✓ Succeeded", True)
+    assert shown[filled.live[0]] == ("▶ Running", pytest.approx(100 * 260 / 600))
+
+
+def test_a_run_in_progress_has_its_loss_and_stop_beside_its_progress(open_page: Open, filled: Filled) -> None:
+    run_id = str(filled.live[0])
+    app = open_page("run", id=run_id)
+    assert len(figures(app, "run_loss")) == 1
+    assert [button.label for button in app.button].count("Stop") == 1
+    press(app, "Stop")
+    assert Store.open().run(filled.live[0]).state is RunState.CANCELLING
+    assert "Stop" not in [button.label for button in app.button]
+    ended = open_page("run", id=str(filled.finished[0]))
+    assert not figures(ended, "run_loss")
+    assert [metric.label.rpartition(", ")[2] for metric in ended.metric] == [
+        "test accuracy",
+        "test F1",
+        "test F1",
+    ]
+
+
+def test_a_diverged_run_is_cloned_with_the_rate_that_the_page_recommends(
+    open_page: Open, filled: Filled
+) -> None:
+    app = open_page("run", id=str(filled.failed[0]))
+    rate = f"{(Store.open().run(filled.failed[0]).config.lr_heads or 0) / 3:.2g}"
+    (label,) = (button.label for button in app.button if button.label.startswith("Clone with lr_heads"))
+    assert label.split()[3] == rate
+    press(app, label)
+    assert app.title[0].value == "Launch"
+    assert app.text_input(key="launch_lr_heads").value == rate
+
+
+def test_a_file_that_is_no_export_is_refused_and_a_run_without_checkpoint_has_no_download(
+    open_page: Open, finished: Filled
+) -> None:
+    app = open_page("runs")
+    app.session_state["import"] = True
+    app.run()
+    app.file_uploader(key="import_file").upload("run.zip", b"no zip", "application/zip").run()
+    press(app, "Import this run")
+    assert len(problems(app)) == 1
+    app = open_page("run", id=str(finished.finished[0]))
+    app.session_state["export"] = True
+    app.run()
+    assert len(problems(app)) == 1
+    assert not app.get("download_button")
 
 
 def test_a_failed_run_is_retried(open_page: Open, filled: Filled) -> None:

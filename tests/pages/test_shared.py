@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.config import RunConfig
 from core.store import RunState, Store
-from dashboard.shared import run_views
-from jobs.reports.naming import confounds, differing
+from core.wording import without_shared
+from dashboard.shared import resources, run_views
+from dashboard.shared.downloads import written
+from dashboard.theme import TASK_COLOURS
+from jobs.reports.naming import confounds, field_texts, shortest_names
+from jobs.reports.parts import SIGNED
 from tests.pages.conftest import words
 from tests.pages.filled_store import TASKS, Filled
 from tests.patience import PATIENCE_S
+
+X, Y = "morphological_feature", "universal_dependencies"
 
 
 def config(paradigm: str = "mrn", seed: int = 1, **more: object) -> RunConfig:
@@ -24,25 +33,55 @@ def config(paradigm: str = "mrn", seed: int = 1, **more: object) -> RunConfig:
 # Names
 
 
-def test_differing_names_what_differs_and_nothing_else() -> None:
+def test_names_have_what_differs_and_nothing_else() -> None:
     weak, strong = config("mrn", lambda_=0.01), config("mrn", lambda_=0.1)
-    assert differing([weak, config("mtl")]) == ["MRN λ 0.01", "MTL"]
-    assert differing([weak, strong]) == ["MRN λ 0.01", "MRN λ 0.1"]
-    shares = differing([config("mtl"), config("mtl", fraction=0.05)])
+    assert shortest_names([weak, config("mtl")]) == ["MRN 0.01", "MTL"]
+    assert shortest_names([weak, strong]) == ["MRN 0.01", "MRN 0.1"]
+    shares = shortest_names([config("mtl"), config("mtl", fraction=0.05)])
     assert shares == ["MTL · 100% of the data", "MTL · 5% of the data"]
     plain, budget = config("mtl"), config("mtl", batch_tokens=512)
-    assert differing([plain, budget]) == ["MTL", "MTL · batch tokens 512"]
+    assert shortest_names([plain, budget]) == ["MTL", "MTL · batch tokens 512"]
     assert confounds(config("mrn"), budget) == confounds(budget, config("mrn")) == ("batch tokens",)
     assert confounds(config("mrn"), plain) == ()
     stack = config("mtl", encoder="lstm-d")
     ordered = stack.with_(task_order=("ner", "chunk", "pos"))
-    assert differing([stack, ordered]) == ["MTL", "MTL · task order ner, chunk, pos"]
+    assert shortest_names([stack, ordered]) == ["MTL", "MTL · task order ner, chunk, pos"]
     vectors = [stack.with_(vectors=f"/a/{folder}/vectors.txt") for folder in ("one", "two")]
-    assert differing(vectors) == ["MTL · vectors one/vectors.txt", "MTL · vectors two/vectors.txt"]
+    assert shortest_names(vectors) == ["MTL · vectors one/vectors.txt", "MTL · vectors two/vectors.txt"]
     long = stack.with_(vectors=f"/{'folder/' * 30}glove.txt")
-    assert differing([stack, long]) == ["MTL", "MTL · vectors glove.txt"]
+    assert shortest_names([stack, long]) == ["MTL", "MTL · vectors glove.txt"]
     for other in (ordered, *vectors, stack.with_(head="crf"), stack.with_(capitals=False)):
         assert len(confounds(stack, other)) == 1
+
+
+@pytest.mark.parametrize(
+    ("lists", "names"),
+    [
+        (["pos,ner", "ner,pos", "ner"], ["pos, ner", "ner, pos", "ner"]),
+        (["a,b,c,d", "a,b,c,d,e"], ["all but e", "5 tasks"]),
+        (["a,b,c,d", "a,b,c,e"], ["all but e", "all but d"]),
+        (["a,b,c,d", "b,a,c,d"], ["a, b, c, d", "b, a, c, d"]),
+        ([f"{X}-case-{Y},{X}-mood-{Y}", f"{X}-case-{Y}"], ["case, mood", "case"]),
+    ],
+)
+def test_lists_of_tasks_have_short_texts(lists: list[str], names: list[str]) -> None:
+    assert field_texts("tasks", [tasks.split(",") for tasks in lists]) == names
+
+
+@pytest.mark.parametrize(
+    ("names", "short"),
+    [
+        (["pos", "pos-en"], ["pos", "pos-en"]),
+        ([f"{X}-case-{Y}", f"{X}-mood-{Y}"], ["case", "mood"]),
+        ([X, f"{X}-case"], ["feature", "feature-case"]),
+        (["morphologicalfeature1", "morphologicalfeature2"], ["1", "2"]),
+        (["a" * 30, "b" * 30], ["a" * 30, "b" * 30]),
+        ([X], [X]),
+        ([], []),
+    ],
+)
+def test_long_names_lose_what_all_share(names: list[str], short: list[str]) -> None:
+    assert without_shared(names) == dict(zip(names, short, strict=True))
 
 
 def test_what_follows_from_the_encoder_is_no_difference_of_its_own() -> None:
@@ -52,6 +91,17 @@ def test_what_follows_from_the_encoder_is_no_difference_of_its_own() -> None:
     assert confounds(words, transformer, ("paradigm", "encoder")) == ()
     faster = transformer.with_(lr_encoder=1e-3)
     assert confounds(words, faster, ("paradigm", "encoder")) == ("lr encoder",)
+
+
+@pytest.mark.usefixtures("laboratory")
+def test_colours_of_a_corpus_depend_on_no_other_corpus_and_outlive_its_runs() -> None:
+    store = Store.open()
+    store.add_runs([config("mtl").with_(corpus="other", tasks=("a", "ner", "b"))])
+    given = resources.task_colours(TASKS)
+    assert [given[task] for task in ("pos", "ner", "chunk")] == list(TASK_COLOURS[:3])
+    ids = store.add_runs([config("mtl", tasks=TASKS[::-1])])
+    store.delete_runs(ids)
+    assert resources.task_colours() == given
 
 
 # Runs
@@ -150,7 +200,7 @@ def test_a_chip_stands_for_the_chosen_seeds_of_a_configuration(finished: Filled)
     app = _open(run=f"{second},{other},{first}")
     (chips,) = app.multiselect
     assert chips.value == [f"{second},{first}", str(other)]
-    assert chips.options[:2] == ["MRN λ 0.01 · epochs 77 · 2 seeds", "MRN λ 0.01 · epochs 78 · seed 1"]
+    assert chips.options[:2] == ["MRN 0.01 · epochs 77 · 2 seeds", "MRN 0.01 · epochs 78 · seed 1"]
     app.multiselect(key="x").set_value([str(other), f"{third},{second},{first}"]).run()
     assert words(app) == f"picked {[other, third, second, first]}"
     assert app.query_params["run"] == f"{other},{third},{second},{first}"
@@ -162,3 +212,9 @@ def test_an_archived_run_is_offered_to_nobody_but_a_link_to_it_is_good(finished:
     (chips,) = _open(run=str(finished.mrn[1])).multiselect
     assert not any(str(run) in option.split(",") for option in chips.value)
     assert words(_open(run=str(run))) == f"picked {[run]}"
+
+
+def test_numbers_of_a_table_have_a_real_minus_and_no_sign_on_zero() -> None:
+    frame = pd.DataFrame({"Label": ["a", "b", "c"], "Difference": [-1.234, -0.001, math.nan]})
+    lines = written(frame, {"Difference": SIGNED, "p": SIGNED}).hide().to_string().splitlines()
+    assert [line.split()[1] for line in lines[1:]] == ["−1.23", "0.00", "–"]

@@ -22,10 +22,11 @@ from core.records import Usage
 from core.store import RunState, Store
 from core.studies import STUDIES, Method, Study
 from core.studies.analysis import FinalScores, Result, analyse
-from core.studies.answer import answer
+from core.studies.answer import answer, verdict_counts
 from core.studies.dissertation import over
+from core.studies.recorded import PAIRS, records_of
 from core.studies.study import DevScores, with_runs
-from dashboard.studies.views import failures, has_scores, study_forest
+from dashboard.studies.views import failures, gains_forest, has_scores, small_forest, study_forest
 from dashboard.theme import colours
 from jobs.studies.follow import follow
 from jobs.studies.progress import launch_label, settings_with_runs
@@ -62,6 +63,8 @@ class TestViews:
         sentence = answer(result(toy()))
         assert sentence.startswith("Against MTL, MRN (+5.20 [")
         assert sentence.endswith("]) scores higher; negligible for STL. 3 seeds.")
+        assert verdict_counts(result(toy())) == "Against MTL: 1 higher, 1 negligible."
+        assert verdict_counts(nothing(toy())) == answer(nothing(toy()))
         assert "One seed each, so no interval." in answer(result(toy().with_seeds(1)))
         assert answer(nothing(toy())) == "No method can be compared with MTL yet."
         assert has_scores(result(toy()))
@@ -79,6 +82,20 @@ class TestViews:
         assert mean.high is not None
         assert mean.low < mean.points < mean.high
         assert mean.hover.startswith("MRN, mean: higher, +5.20 [+4.95, +5.45]")
+
+    def test_a_small_forest_has_a_row_per_method_and_escapes_their_names(self) -> None:
+        view = study_forest(result(toy()), ("mean",))
+        drawn = small_forest(replace(view, rows=("<b>STL</b>", "MRN")))
+        assert "<b>" not in drawn
+        assert re.findall(r'<th scope="row">(.*?)</th>', drawn) == ["&lt;b&gt;STL&lt;/b&gt;", "MRN"]
+        assert [" filled" in row for row in drawn.split("<tr ")[1:]] == [False, True]
+        assert drawn.count("<td>+5.20</td>") == 1
+
+    def test_decided_pairs_are_the_rows_of_a_forest_of_gains(self) -> None:
+        gains = records_of("transfer")[0].gains(PAIRS)
+        view = gains_forest(gains)
+        assert [round(mark.points, 2) for mark in view.marks] == [5.36, 3.38, 0.56, -2.90, -3.86]
+        assert view.rows[-1] == "mwe beside deprel"
 
     def test_failures_are_counted(self) -> None:
         made = toy()
@@ -155,33 +172,49 @@ class TestLaunch:
         open_page("launch")  # a test's app opens this page first, which reads the demo corpus
         refuse_to_read(monkeypatch)
         app = open_page("studies")
-        text, priors = words(app).replace("*", ""), STUDIES["priors"]
-        assert priors.question in text
-        assert priors.sample
-        assert priors.sample.words in text
-        assert text.count("0 of ") == len(STUDIES)
-        assert [link for link in labels(app, "page_link") if link.strip("*") == priors.title]
+        assert [link.strip("*") for link in labels(app, "page_link")[-len(STUDIES) :]] == [
+            study.title for study in STUDIES.values()
+        ]
+        forests = [element.proto.body for element in app.main.get("html")]
+        marked = {
+            study: forest.count("<tr ")
+            for study, forest in zip(
+                [name for name in STUDIES if records_of(name)],
+                forests[-len(STUDIES) + 1 :],
+                strict=True,
+            )
+        }
+        # The decided pairs of `transfer`, the methods of the first setting of other studies.
+        assert marked["transfer"] == 5
+        assert marked["priors"] == 6
+        assert min(marked.values()) > 1
         assert not [button for button in app.button if str(button.key).startswith("launch_")]
 
     def test_what_takes_long_or_unknown_time_is_confirmed(self, open_page: Open) -> None:
         app = opened(open_page("studies"), "study_priors_menu")
         small, whole = (app.button(key=f"launch_priors{suffix}") for suffix in ("_small", ""))
         assert (small.disabled, whole.disabled) == (True, True)
-        assert "**A smaller version**: 74 runs, an unknown time." in words(app)
+        assert app.checkbox(key="sure_priors_small").label == "Launch 74 runs (duration unknown)"
         commands = {code.value for code in app.code}
         assert commands == {"mrnlab study priors", "mrnlab study priors --setting both-pos-300"}
         app.checkbox(key="sure_priors").check().run()
         assert not app.button(key="launch_priors").disabled
 
-    def test_the_page_of_a_study_has_its_question_and_a_sample(self, open_page: Open) -> None:
-        app = open_page("studies", study="priors")
-        priors = STUDIES["priors"]
-        parts, methods = ", ".join(priors.parts()), len(priors.methods)
-        size = f"{len(priors.settings)} settings ({parts}), {methods} methods"
-        assert re.search(re.escape(size) + r", 5 seeds\. 0 of ([\d,]+) runs done", words(app))
-        drawn = figures(app, "card_priors")[0]
-        assert list(drawn["layout"]["yaxis"]["ticktext"])[::3] == ["Pooled", "Relational, tasks"]
+    def test_the_page_of_a_study_opens_with_its_records_and_goes_on_with_them(self, open_page: Open) -> None:
+        study = STUDIES["task-embeddings"]
+        app = open_page("studies", study=study.name)
+        assert app.segmented_control(key="results").value == "published"
+        (drawn,) = figures(app, "forest_mtl")
+        assert drawn["layout"]["yaxis"]["ticktext"] == ["Input", "Attention", "Projected"]
         assert "All studies" in labels(app, "page_link")
+        app.button(key=f"add_{study.name}").click().run()
+        (record,) = records_of(study.name)
+        assert {run.state for run in Store.open().runs()} == {RunState.SUCCEEDED}
+        assert len(Store.open().runs()) == record.runs
+        assert not [button for button in app.button if study.name in str(button.key)]  # nothing is left to do
+        published = app.table[1].value
+        app.segmented_control(key="results").set_value("store").run()
+        assert app.table[1].value.equals(published)
 
     def test_an_unknown_study_leads_to_the_table(self, open_page: Open) -> None:
         assert "No study is called nothing." in words(open_page("studies", study="nothing"))
@@ -200,8 +233,7 @@ class TestLaunch:
         first = settings_with_runs(made, made.settings)[0]
         assert len(queued) == len(set(queued)) > 0
         assert set(queued) <= set(first.runs())
-        waiting = f"{len(queued)} runs queued or in progress; the others follow by themselves."
-        assert app.button(key="stop_toy").help == waiting
+        assert app.button(key="stop_toy").help.startswith(f"{len(queued)} runs queued")
         # While a process follows the study nothing of it is launched again.
         assert not [button for button in app.button if str(button.key).startswith("launch_toy")]
 
@@ -304,12 +336,12 @@ def test_published_figures_stand_beside_ours(open_page: Open) -> None:
     assert "hold out a tenth" in words(app)
     assert plain_table(app, 1).loc["BERT (MTL)", "parameters"] == "108.0M"
     # Another encoder is never held against the paper.
-    assert app.selectbox(key="over").options == ["As the study has it", "minilm"]
+    assert app.selectbox(key="over").options == ["As the study has it", "minilm, frozen", "minilm"]
     app.selectbox(key="over").select("minilm").run()
+    app.segmented_control(key="results").set_value("store").run()
     table = plain_table(app)
     assert table.loc["minilm (MTL)", "chunk"].startswith("91.40")
     assert table.loc["minilm (MTL)", "chunk published"] == ""
-    assert "No figure of ours stands beside a published one yet." in words(app)
     # A part that was not run shows the published table.
     app.selectbox(key="over").select("As the study has it")
     app.segmented_control(key="part").set_value("table 2").run()

@@ -17,6 +17,7 @@ from core.store.records import Run
 from core.tagging import TaggedSentence, TextAnswer, WordTag
 from dashboard.tag import views
 from dashboard.tag.files import ReadFile, answer_file
+from dashboard.theme import colours
 
 
 def run(number: int, state: RunState = RunState.SUCCEEDED, launch: str | None = "s", **config: Any) -> Run:
@@ -42,15 +43,15 @@ def test_models_are_named_by_configuration_and_stl_runs_of_a_seed_are_one() -> N
     assert named(weak, run(1, seed=2), stl(3, "pos"), stl(4, "ner", launch="other")) == [
         ("STL", [3, 4]),
         ("MTL", [1]),
-        ("MRN λ 0.01", [8]),
+        ("MRN 0.01", [8]),
     ]
-    assert [who for who, _ in named(strong, weak)] == ["MRN λ 0.1", "MRN λ 0.01"]
+    assert [who for who, _ in named(strong, weak)] == ["MRN 0.1", "MRN 0.01"]
     # A seed only where two of one configuration are shown; a number where the same was run again.
     assert named(run(1), run(2, seed=2), run(9, seed=2), weak) == [
         ("MTL · seed 1", [1]),
         ("MTL · seed 2 · run 2", [2]),
         ("MTL · seed 2 · run 9", [9]),
-        ("MRN λ 0.01", [8]),
+        ("MRN 0.01", [8]),
     ]
     assert [who for who, _ in named(stl(1, "pos"), stl(2, "pos"))] == ["STL · run 1", "STL · run 2"]
 
@@ -114,7 +115,7 @@ def test_mistakes_against_gold_labels_are_marked_and_counted_by_kind() -> None:
     answers = [
         views.Answer("MTL", {"pos": "plain", "ner": "iob2"}, (TaggedSentence(gold.tokens, tags),)),
     ]
-    (block,) = views.blocks([gold], answers, ["pos", "ner"])
+    (block,) = views.blocks([gold], answers, colours(["pos", "ner"]))
     _, pos, true, guess = block.lanes
     assert (true.who, [mark.text for mark in true.cells]) == ("gold", ["MISC", "", "ORG", "", ""])
     assert [mark.note for mark in guess.cells] == ["boundary", "boundary", "missed", "invented", ""]

@@ -181,7 +181,7 @@ def asked(*values: str | float, task: str = "mood", labels: Sequence[str] = ("a"
 
 
 def drawn(answers: Sequence[Answer], text: Sentence) -> Any:
-    (task,) = task_answers(text, [answer.texts[0] for answer in answers], answers, [])
+    (task,) = task_answers(text, [answer.texts[0] for answer in answers], answers, {})
     return task
 
 
@@ -205,7 +205,7 @@ def test_of_many_labels_the_likeliest_are_drawn() -> None:
     labels = [f"l{number}" for number in range(30)]
     shares = tuple((label, (30 - number) / 465) for number, label in enumerate(labels))
     answers = asked("l0", labels=labels)
-    task = task_answers(whole_text("x"), [{"mood": TextAnswer("l0", shares)}], answers, [])[0]
+    task = task_answers(whole_text("x"), [{"mood": TextAnswer("l0", shares)}], answers, {})[0]
     assert (list(task.labels), task.more) == (labels[:8], 22)
 
 

@@ -18,7 +18,7 @@ from jobs.cli import app
 from tests.pages.conftest import packages_read_once as packages_read_once
 from tests.pages.conftest import templates as templates
 from tests.pages.conftest import workers as workers
-from tests.pages.filled_store import Filled
+from tests.pages.filled_store import TASKS, Filled
 
 Call = Callable[..., Result]
 _FINE_TUNED = {"lr_encoder": 2e-3, "lr_heads": 2e-2}
@@ -77,6 +77,7 @@ def filled_home(
     ):
         for column in (runs.c.log, runs.c.checkpoint):
             rows.execute(update(runs).values({column: func.replace(column, str(template), str(home))}))
+        store.task_places([TASKS])  # as a page does that is opened
     return home
 
 

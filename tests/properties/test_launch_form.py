@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from typer.core import TyperGroup
 
-from core.config import LEARNABLE, RunConfig
+from core.config import LEARNABLE, RunConfig, comparison_key
 from core.config.fields import NOTHING
 from core.config.sweep import expand
 from core.corpora import CATALOGUE
@@ -25,6 +25,7 @@ from dashboard.launch.draft import cloned, draft_of, plan
 from jobs.cli import app
 from jobs.cli.launch import described
 from jobs.queue.sweeps import Sweep
+from jobs.reports.naming import fields_apart, shortest_names
 
 _PROGRAM = typer.main.get_command(app)
 assert isinstance(_PROGRAM, TyperGroup)
@@ -166,6 +167,23 @@ def test_some_runs_of_sweeps_come_back_or_it_is_said_why_not(data: st.DataObject
     some = data.draw(st.lists(st.sampled_from(runs), min_size=1, max_size=6, unique=True))
     draft, sentences = cloned(some)
     assert (set(plan(draft).configs) == set(some)) == (sentences == ())
+
+
+@settings(max_examples=60)
+@given(sweeps(most=3))
+def test_names_are_the_shortest_that_tell_configurations_apart(runs: tuple[RunConfig, ...]) -> None:
+    names = dict(zip(map(comparison_key, runs), shortest_names(runs), strict=True))
+    assert len(set(names.values())) == len(names)
+    for paradigm in {run.paradigm for run in runs}:
+        configs = {comparison_key(run): run for run in runs if run.paradigm == paradigm}
+        columns = [texts for _, texts in fields_apart(list(configs.values()))]
+        rows = zip(*columns, strict=True) if columns else [()] * len(configs)
+        texts = {key: {names[key].split(" · ")[0], *row} for key, row in zip(configs, rows, strict=True)}
+        for key, parts in ((key, set(names[key].split(" · "))) for key in configs):
+            assert parts <= texts[key]
+            fitting = {key for key in configs if parts <= texts[key]}
+            for part in parts - {names[key].split(" · ")[0]}:
+                assert fitting < {key for key in configs if parts - {part} <= texts[key]}
 
 
 def test_the_command_names_places_in_full(tmp_path: Any, monkeypatch: Any) -> None:

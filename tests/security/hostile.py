@@ -1,16 +1,18 @@
-"""A store whose every text is hostile: tasks, labels, keywords, notes, launches, errors, history."""
+"""A store whose every text is hostile: tasks, labels, keywords, notes, launches, history; a payload."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from sqlalchemy import inspect
 
 from core.store import Store
 from tests.pages.filled_store import Filled, fill
 
-__all__ = ["COMMANDS", "FORMULAS", "KEYWORD", "MARKUP", "fill_hostile"]
+__all__ = ["COMMANDS", "FORMULAS", "KEYWORD", "MARKUP", "Payload", "fill_hostile"]
 
 COMMANDS = "\x1b]0;owned\x07\x9b2J"
 """What a terminal would obey."""
@@ -62,3 +64,13 @@ FORMULAS = (
     "-2+3+cmd|' /C calc'!A0", "\t=1+cmd|'x'!A0", " =IMPORTXML(A1)", "＝cmd|'x'!A0",
     "a;=HYPERLINK(A1)", "a\t=HYPERLINK(A1)", "=http://evil.example/a", r"='\\evil\share\[book]x'!A1",
 )  # fmt: skip
+
+
+class Payload:
+    """Unpickled, it makes a folder."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, (str(self.marker),)

@@ -1,4 +1,4 @@
-"""Nothing that is read can run: hostile pickles and code wherever a file is read; a look at our source."""
+"""Nothing that is read can run: pickles and code beside what is read; a look at our source."""
 
 from __future__ import annotations
 
@@ -6,60 +6,21 @@ import ast
 import importlib
 import io
 import json
-import os
 import pickle
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from core.corpora.catalogue import read_hub
-from core.corpora.folder import read_folder
 from core.encoding.encoded import encode_cached
 from core.encoding.tokenizer import load_tokenizer
-from core.errors import EncoderError, MRNLabError
 from core.models.encoders.frozen import FeatureTables
 from core.models.encoders.transformer import LazyTransformer, load_transformer
-from core.models.model_io import load
-from core.mrn.alignments.mapping import parse_mapping
+from tests.security.hostile import Payload
 from tests.tiny import tiny_bert
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-class _Payload:
-    """Unpickled, it makes a folder."""
-
-    def __init__(self, marker: Path) -> None:
-        self.marker = marker
-
-    def __reduce__(self) -> tuple[object, tuple[str]]:
-        return os.mkdir, (str(self.marker),)
-
-
-@pytest.fixture
-def marker(tmp_path: Path) -> Iterator[Path]:
-    """The folder that a payload would make; it must not be there when the test ends."""
-    folder = tmp_path / "executed"
-    yield folder
-    assert not folder.exists(), "a payload was executed"
-
-
-@pytest.fixture
-def evil(marker: Path) -> bytes:
-    """A pickle that does harm; that it would is tried first."""
-    pickled = pickle.dumps(_Payload(marker), protocol=2)
-    pickle.loads(pickled)
-    marker.rmdir()
-    return pickled
-
-
-@pytest.fixture
-def code(marker: Path) -> str:
-    """Python that does harm when it is imported."""
-    return f"import os\nos.mkdir({str(marker)!r})\n"
 
 
 @pytest.fixture
@@ -69,56 +30,6 @@ def encoder(tmp_path: Path) -> Path:
 
 def _changed(file: Path, **values: object) -> None:
     file.write_text(json.dumps(json.loads(file.read_text()) | values))
-
-
-def _spoil(kind: str, folder: Path, evil: bytes, code: str) -> str:
-    """Make an encoder of that kind out of a harmless one; the words with which it is refused."""
-    weights, config = folder / "model.safetensors", folder / "config.json"
-    match kind:
-        case "only a pickle":
-            weights.unlink()
-            (folder / "pytorch_model.bin").write_bytes(evil)
-            return "has its weights in a pickle"
-        case "a torch file":
-            weights.unlink()
-            torch.save({"weights": [1]}, folder / "pytorch_model.bin")
-            with (folder / "pytorch_model.bin").open("ab") as file:
-                file.write(evil)
-            return "has its weights in a pickle"
-        case "safetensors that are none":
-            weights.write_bytes(evil)
-            return "cannot be loaded"
-        case "shard.bin" | "../other/model.safetensors":  # what an index names
-            weights.rename(folder / "other.safetensors")
-            (folder / "shard.bin").write_bytes(evil)
-            index = {"metadata": {"total_size": 1}, "weight_map": {"embeddings.word_embeddings.weight": kind}}
-            (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-            return "only safetensors beside it are read"
-        case "code of its own":
-            classes = {"AutoConfig": "configuration_evil.Evil", "AutoModel": "modeling_evil.Evil"}
-            _changed(config, model_type="evil", auto_map=classes)
-            for name in ("configuration_evil", "modeling_evil"):
-                (folder / f"{name}.py").write_text(code)
-            return "comes with Python code of its own"
-        case "kernels of others":
-            _changed(config, _attn_implementation="kernels-community/evil")
-            return "code from elsewhere"
-        case "quantised":
-            _changed(config, quantization_config={"quant_method": "bitsandbytes"})
-            return "is quantised"
-    config.write_bytes(evil)
-    return "cannot be read"
-
-
-@pytest.mark.parametrize(
-    "kind",
-    ["only a pickle", "a torch file", "safetensors that are none", "shard.bin", "../other/model.safetensors",
-     "code of its own", "kernels of others", "quantised", "a pickled description"],
-)  # fmt: skip
-def test_a_hostile_encoder_is_refused_in_a_sentence(kind: str, encoder: Path, evil: bytes, code: str) -> None:
-    words = _spoil(kind, encoder, evil, code)
-    with pytest.raises(EncoderError, match=words):
-        load_transformer(str(encoder), half=False)
 
 
 def test_what_lies_beside_an_encoder_is_not_opened(encoder: Path, evil: bytes, code: str) -> None:
@@ -136,24 +47,6 @@ def test_what_lies_beside_an_encoder_is_not_opened(encoder: Path, evil: bytes, c
     assert load_tokenizer(str(encoder)).pad == 0
 
 
-def test_a_hostile_tokenizer_is_refused_in_a_sentence(encoder: Path, evil: bytes) -> None:
-    (encoder / "tokenizer.json").write_bytes(evil)
-    with pytest.raises(EncoderError, match="cannot be loaded"):
-        load_tokenizer(str(encoder))
-
-
-@pytest.mark.parametrize("file", ["weights.safetensors", "run.json"])
-def test_a_hostile_checkpoint_is_refused_in_a_sentence(file: str, encoder: Path, evil: bytes) -> None:
-    folder = encoder.parent / "7"
-    folder.mkdir()
-    described = {"config": {"tasks": ["pos"], "paradigm": "stl", "encoder": str(encoder)}}
-    tasks = [{"name": "pos", "scheme": "plain", "labels": ["N"]}]
-    (folder / "run.json").write_text(json.dumps({"format": 1, **described, "tasks": tasks}))
-    (folder / file).write_bytes(evil)
-    with pytest.raises(MRNLabError, match="damaged"):
-        load(folder)
-
-
 @pytest.mark.parametrize("kind", ["pickle", "array of objects"])
 def test_hostile_caches_are_made_anew(
     kind: str, encoder: Path, tmp_path: Path, evil: bytes, marker: Path
@@ -167,7 +60,7 @@ def test_hostile_caches_are_made_anew(
 
     assert tables().compute(text, key, for_training=True)
     (encoded,), (features,) = tmp_path.glob("*.npz"), tmp_path.glob("*.npy")
-    objects = np.array([_Payload(marker)], dtype=object)
+    objects = np.array([Payload(marker)], dtype=object)
     if kind == "pickle":
         encoded.write_bytes(evil)
         features.write_bytes(evil)
@@ -181,15 +74,6 @@ def test_hostile_caches_are_made_anew(
     assert not tables().has(text, key, for_training=True)
 
 
-def test_hostile_uploads_are_refused_in_a_sentence(tmp_path: Path, evil: bytes) -> None:
-    for split in ("train", "test"):
-        (tmp_path / f"{split}.conll").write_bytes(evil)
-    with pytest.raises(MRNLabError):
-        read_folder(tmp_path)
-    with pytest.raises(MRNLabError):
-        parse_mapping(evil, "mapping.csv")
-
-
 def test_the_truecasers_data_may_name_two_classes(evil: bytes) -> None:
     truecasing = importlib.import_module("core.corpora.preparation")
     unpickler = truecasing._TwoNamesUnpickler
@@ -200,19 +84,6 @@ def test_the_truecasers_data_may_name_two_classes(evil: bytes) -> None:
     with pytest.raises(pickle.UnpicklingError, match="not allowed"):
         unpickler(io.BytesIO(dotted)).load()
     assert unpickler(io.BytesIO(pickle.dumps({"a": {1}}, protocol=3))).load() == {"a": {1}}
-
-
-def test_a_script_in_place_of_a_corpus_is_not_run(
-    tmp_path: Path, code: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A folder of the repository's name, where one happens to stand."""
-    folder = tmp_path / "eriktks" / "conll2003"
-    folder.mkdir(parents=True)
-    (folder / "conll2003.py").write_text(code)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("core.corpora.catalogue.look_up_hub", lambda: None)
-    with pytest.raises(MRNLabError, match=r"scripts are never run|is not on this machine"):
-        read_hub("conll2003", "eriktks/conll2003")
 
 
 # Ruff's rules S102 to S608 (pyproject.toml) refuse the rest. The exception is the unpickler of two names.

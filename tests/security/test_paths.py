@@ -65,7 +65,7 @@ def test_nothing_outside_is_shown_loaded_or_deleted(outside: Path) -> None:
     other = checkpoint_dir(12)  # which begins with the number of this run
     other.mkdir(parents=True)
     assert run_id == 1
-    (answer,) = control.delete(store, [run_id])
+    (answer,) = control.delete(store, [run_id], now=True)
     assert answer.done
     assert other.is_dir()
     assert (outside / "secret.txt").read_text() == "a secret line"

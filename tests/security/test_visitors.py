@@ -7,6 +7,8 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
 
 import psutil
 import pytest
@@ -110,6 +112,13 @@ def test_a_page_knows_where_it_connects_to(server: Server) -> None:
     """Else it asks beside itself first, and is told of an error."""
     _, page, _ = server.ask("/curves", {"Accept": "text/html", "Accept-Encoding": "gzip"})
     assert page.index("BACKEND_BASE_URL") < page.index("</head>")
+
+
+def test_the_first_page_is_found_by_its_name(server: Server) -> None:
+    with closing(HTTPConnection("127.0.0.1", server.port)) as connection:
+        connection.request("GET", "/launch?seed=1-2&clone=3")
+        answer = connection.getresponse()
+        assert (answer.status, answer.headers["Location"]) == (307, "./?seed=1-2&clone=3")
 
 
 def test_only_this_machine_can_reach_it_and_it_gathers_no_statistics(server: Server) -> None:

@@ -123,8 +123,8 @@ def test_unseen_labels_and_illegal_sequences_are_counted_per_split_and_kept() ->
     assert ner.illegal == {"train": 1, "dev": 0, "test": 1}
     assert corpus.train[0].labels["ner"] == ("B-PER", "I-LOC", "O")
     assert findings(corpus) == (
-        "pos: the test split has 1 label that training never shows (XX): none is learned.",
-        "ner: the test split has 2 labels that training never shows (B-ORG, I-ORG): none is learned.",
+        "pos: training never shows XX in test. The model cannot predict them.",
+        "ner: training never shows B-ORG, I-ORG in test. The model cannot predict them.",
         "ner: its dev score is undefined: the dev split has no span of this task.",
         "ner: I- labels that continue no span: 1 in train, 1 in test; they are kept as they are.",
     )

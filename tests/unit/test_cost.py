@@ -14,7 +14,7 @@ from core.records import TOTAL, StepMetrics, TaskFacts
 from core.store import RunState, Store
 from core.wording import duration
 from dashboard.launch.plan import plan_rows
-from jobs.queue.estimates import cost, disk
+from jobs.queue.estimates import cost, disk, queue_left
 from tests.making import OWNER, Clock, claimed, conll_config, conll_folder, run_facts
 
 _WORDS = 40
@@ -35,9 +35,10 @@ def ended(
     per_word: float,
     worker: int = 1,
     done: float = 1.0,
+    trains: bool = False,
 ) -> int:
-    """A past run of this machine: so many seconds apart from training, so many for each word and epoch. It
-    ended after the share `done` of its steps.
+    """A run of this machine: so many seconds apart from training, so many for each word and epoch. It ended
+    after the share `done` of its steps, or `trains` still.
     """
     here = dataclasses.replace(OWNER, host=socket.gethostname(), pid=worker)
     (run_id,) = store.add_runs([config])
@@ -54,16 +55,17 @@ def ended(
     store.add_metrics(run_id, [StepMetrics(last, config.epochs * done, trained, {(TOTAL, "loss"): 1.0})])
     clock.now += start + trained
     store.set_progress(run_id, last, config.epochs * done, steps)
-    store.finish(run_id, RunState.SUCCEEDED)
+    if not trains:
+        store.finish(run_id, RunState.SUCCEEDED)
     return run_id
 
 
 def test_without_a_past_run_there_is_no_estimate(store: Store, corpus: Path, clock: Clock) -> None:
     unknown = cost(store, [conll_config(corpus)])
     assert (unknown.runs, unknown.seconds, unknown.span) == ((None,), None, None)
-    assert unknown.basis == "no estimate: no run of this kind has finished on this data and machine"
+    assert unknown.basis == "no estimate: no run of this kind was trained on this data and machine"
     assert plan_rows([conll_config(corpus)], [None], unknown) == [
-        {"Configuration": "MRN λ 0.01", "Runs": "1 seed"}
+        {"Configuration": "MRN 0.01", "Runs": "1 seed"}
     ]
     ended(store, clock, conll_config(corpus, batch_size=4), start=1, per_word=1)
     some = cost(store, [conll_config(corpus, batch_size=4), conll_config(corpus, encoder_training="frozen")])
@@ -79,7 +81,7 @@ def test_start_and_pace_are_told_apart(store: Store, corpus: Path, clock: Clock)
     estimate = cost(
         store, [conll_config(corpus, epochs=20, batch_size=4), conll_config(corpus, epochs=1, batch_size=4)]
     )
-    assert estimate.basis == "from 3 past runs of this kind on this machine"
+    assert estimate.basis == "from 3 runs of this kind on this machine"
     assert estimate.runs == pytest.approx((30 + 0.1 * 40 * 20, 30 + 0.1 * 40))
     assert estimate.seconds is not None
     assert estimate.span is not None
@@ -126,8 +128,30 @@ def test_slots_train_at_once(
         estimate = cost(store, configs)
         assert estimate.seconds == pytest.approx(4 * run_s / slots)
         assert plan_rows(configs, [None] * 4, estimate) == [
-            {"Configuration": "MRN λ 0.01", "Runs": "4 seeds", "Time": duration(4 * run_s / slots)}
+            {"Configuration": "MRN 0.01", "Runs": "4 seeds", "Time": duration(4 * run_s / slots)}
         ]
+
+
+def test_the_first_run_of_a_kind_is_measured_while_it_trains(
+    store: Store, corpus: Path, clock: Clock
+) -> None:
+    def queue(*seeds: int, **values: object) -> list[int]:
+        return store.add_runs([conll_config(corpus, batch_size=4, seed=seed, **values) for seed in seeds])
+
+    first = ended(
+        store, clock, conll_config(corpus, batch_size=4), start=10, per_word=1, done=0.4, trains=True
+    )
+    assert queue_left(store) == pytest.approx(120)
+    launch = [first, *queue(2, 3)]
+    assert queue_left(store, launch) == pytest.approx(120 + 2 * 210)
+    behind = queue(4)  # which this launch does not wait for
+    assert queue_left(store, launch) == pytest.approx(540)
+    assert queue_left(store, behind) == queue_left(store) == pytest.approx(750)
+    # Of another paradigm as of its model; of another model nothing is known.
+    assert queue_left(store, queue(5, paradigm="mtl")) == pytest.approx(960)
+    queue(6, encoder_training="frozen")
+    assert queue_left(store) is None
+    assert queue_left(store, [first]) == pytest.approx(120)
 
 
 def test_runs_of_other_machines_say_nothing_of_this_one(store: Store, corpus: Path) -> None:

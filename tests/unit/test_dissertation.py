@@ -244,7 +244,7 @@ class TestReport:
         view = table_view(made, "table 1", [result(made, "table1", scores=PRINTED)])
         assert view is not None
         assert not any(outcome.published for outcome in view.rows.values())
-        assert view.summary == "No figure of ours stands beside a published one yet."
+        assert view.summary == "No run of yours matches a published row yet."
 
     def test_markdown_has_the_papers_table(self) -> None:
         text = "\n\n".join(map(markdown, report(STUDY, [result(STUDY, "table1", scores=PRINTED)])))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
 import math
 import os
 import shutil
 import sqlite3
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +28,7 @@ from core.errors import MRNLabError, RunNotFound
 from core.paths import checkpoint_dir
 from core.store import RunState, Store
 from core.tagging import TaggedSentence, load_tagger
-from jobs.exchange import Exported, export_run, import_run
+from jobs.exchange import Exported, Imported, export_run, export_zip, import_run, import_zip
 from jobs.exchange.export import _datasets
 from tests.making import OWNER, claimed
 from tests.recorded_runs import assert_same
@@ -540,6 +542,52 @@ def test_a_folder_that_is_none_is_refused(
     assert target.runs() == []
     checkpoints = laboratory / "checkpoints"
     assert not checkpoints.exists() or list(checkpoints.iterdir()) == []
+
+
+def _zip(*names: str, text: str = "{}") -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name in names:
+            archive.writestr(name, text)
+    return file.getvalue()
+
+
+def test_a_zip_file_of_an_export_is_imported(
+    source: Store, trained: Trained, target: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = os.environ["MRNLAB_HOME"]
+    monkeypatch.setenv("MRNLAB_HOME", str(trained[0]))
+    made = export_zip(source, trained[1]["frozen"])
+    monkeypatch.setenv("MRNLAB_HOME", home)
+    run_id = import_zip(target, io.BytesIO(made), "run.zip").run_id
+    target.remove_keywords([run_id], ["imported"])
+    assert_same(source.record(trained[1]["frozen"]), target.record(run_id))
+    assert import_zip(target, io.BytesIO(made), "run.zip") == Imported(run_id, was_there=True)
+
+
+_ENCRYPTED = _zip("run.json").replace(b"PK\x01\x02\x14\x03\x14\x00\x00", b"PK\x01\x02\x14\x03\x14\x00\x01")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"no zip", "damaged, or no zip file"),
+        (_zip("run.json", text="{}" * 99)[:-40], "damaged, or no zip file"),
+        (_zip("run.json", text="content").replace(b"content", b"CONTENT"), "damaged, or no zip file"),
+        (_ENCRYPTED, "it is encrypted"),
+        (_zip("../../run.json"), "leads out of the folder"),
+        (_zip("/run.json"), "leads out of the folder"),
+        (_zip("run.py"), "run.py is a kind of file that no export holds"),
+        (_zip(*(f"{index}.json" for index in range(10_001))), "10,001 files, more than an export has"),
+        (_zip("run.json"), "given.zip is not an export of MRN Lab"),
+    ],
+)  # fmt: skip
+def test_a_hostile_zip_file_is_refused(content: bytes, message: str, target: Store, laboratory: Path) -> None:
+    with pytest.raises(MRNLabError, match=message) as refused:
+        import_zip(target, io.BytesIO(content), "given.zip")
+    assert str(laboratory) not in str(refused.value)
+    assert target.runs() == []
+    assert list((laboratory / "checkpoints").iterdir()) == []
 
 
 def test_nothing_is_half_imported(exported: Path, target: Store, laboratory: Path) -> None:

@@ -180,6 +180,20 @@ def test_differences_are_a_forest_with_the_verdicts_of_compare(laboratory: Path)
     assert list(figure.layout["yaxis"]["ticktext"]) == [f"MRN, run {ids[3]}"]
 
 
+def test_scores_are_drawn_against_a_number(laboratory: Path) -> None:
+    lab = core.Laboratory()
+    for value, score in ((0.1, 0.8), (0.001, 0.7)):
+        run_id = claimed(lab.store, lambda_=value)
+        lab.store.add_result(run_id, split_result("test", score))
+        lab.store.finish(run_id, RunState.SUCCEEDED)
+    for name in ("lambda", "lambda_"):
+        (mean,) = checked(lab.plot_against(name)).data
+        assert (mean["x"], mean["y"]) == ((0.001, 0.1), pytest.approx((52.5, 60)))
+    assert len(lab.plot_against("lambda", of_tasks=True).data) == 2
+    with pytest.raises(core.MRNLabError, match="differ in epochs alone"):
+        lab.plot_against("epochs")
+
+
 def test_a_run_in_a_laboratory_is_like_a_workers(
     laboratory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -406,8 +406,9 @@ def test_runs_share_the_cores(store: Store, engine: LocalEngine, monkeypatch: py
 def test_told_to_end(store: Store, engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """SIGTERM and SIGINT, to a supervisor and to a worker; and twice, where the worker hangs."""
     monkeypatch.setenv("MRNLAB_SLOTS", "5")
-    ids = store.add_runs([config(epochs=FOREVER, seed=seed) for seed in (HANGS, 1, 2, 3, 4)])
-    hung, *workers = (psutil.Process(training(store, engine, run_id)) for run_id in ids)
+    # The hung one comes last: until it is told to end it takes a core.
+    *ids, hung_id = store.add_runs([config(epochs=FOREVER, seed=seed) for seed in (1, 2, 3, 4, HANGS)])
+    *workers, hung = (psutil.Process(training(store, engine, run_id)) for run_id in (*ids, hung_id))
     (waiting,) = store.add_runs([config(seed=5)])
     supervisor_of_hung = supervisor_of(hung.pid)
     supervisor_of_hung.send_signal(signal.SIGINT)
@@ -415,13 +416,13 @@ def test_told_to_end(store: Store, engine: LocalEngine, monkeypatch: pytest.Monk
     targets = [*(supervisor_of(worker.pid) for worker in workers[:2]), *workers[2:]]
     for target, number in zip(targets, numbers, strict=True):
         target.send_signal(number)
-    wait_for(lambda: all(store.state(run_id) is RunState.CANCELLED for run_id in ids[1:]))
-    for run_id in ids[1:]:
+    wait_for(lambda: all(store.state(run_id) is RunState.CANCELLED for run_id in ids))
+    for run_id in ids:
         assert any(text.startswith("Its worker was told to end.") for text in history(store, run_id)), run_id
     assert hung.is_running()
     supervisor_of_hung.send_signal(signal.SIGINT)
     forced = "was ended by force, for it was told to end a second time."
-    assert loss_of(store, ids[0]).message.endswith(forced)
+    assert loss_of(store, hung_id).message.endswith(forced)
     wait_for(lambda: engine.live_workers(store) == 0)
     assert store.state(waiting) is RunState.QUEUED
 

@@ -87,10 +87,10 @@ def test_of_failures_from_outside(
 @pytest.mark.parametrize(
     ("cause", "exit_code", "name"),
     [
-        (LossCause.SILENT, None, "ended from outside"),
-        (LossCause.PROCESS_ENDED, None, "ended from outside"),
-        (LossCause.PROCESS_ENDED, 1, "ended from outside"),
-        (LossCause.PROCESS_ENDED, -signal.SIGKILL, "ended from outside"),
+        (LossCause.SILENT, None, "was killed"),
+        (LossCause.PROCESS_ENDED, None, "was killed"),
+        (LossCause.PROCESS_ENDED, 1, "was killed"),
+        (LossCause.PROCESS_ENDED, -signal.SIGKILL, "was killed"),
         (LossCause.PROCESS_ENDED, -signal.SIGSEGV, "crashed"),
         (LossCause.PROCESS_ENDED, -signal.SIGTERM, "told to end"),
         (LossCause.RESTARTED, None, "was restarted"),

@@ -27,6 +27,8 @@ def test_every_combination_once_and_the_seeds_of_a_configuration_together() -> N
     }
     runs = expand(BASE, lists | {"seed": [1, 2, 3]})
     assert len(runs) == len(set(runs)) == 2 * 2 * 2 * 3
+    rebuilt = [RunConfig.from_json(run.to_json()) for run in runs]  # copies of a hashed run hash anew
+    assert list(map(hash, rebuilt)) == list(map(hash, runs))
     assert {run.bilstm_hidden for run in runs if run.encoder == "minilm"} == {None}
 
 
@@ -68,6 +70,7 @@ def test_a_preset_gives_way() -> None:
         ({"tasks": ("pos",)}, {"paradigm": ["stl", "mrn"]}, "tasks"),
         ({"encoder_training": "frozen", "lr_encoder": 1e-3}, {}, "lr_encoder"),
         ({}, {"colour": ["red"]}, "colour"),
+        ({"paradigm": ["mtl"]}, {}, "paradigm"),
         ({"corpus": ""}, {}, "corpus"),
     ],
 )
@@ -97,6 +100,7 @@ def test_lists_are_read_and_written_as_one_types_them() -> None:
     assert typed == ["1", "0.01", "2e-5", "5", "1000000"]
     assert numbers("0.01, 1e-1,0.01", "lambda") == [0.01, 0.1]
     assert numbers("5, 10,5", "epochs") == [5, 10]
+    assert numbers("5%, 0.05, 150 %", "fraction") == [0.05, 1.5]
     with pytest.raises(ConfigError, match=r"'2\.5' is not a whole number"):
         numbers("2.5", "batch_size")
 
@@ -105,7 +109,8 @@ def test_lists_are_read_and_written_as_one_types_them() -> None:
     ("field", "texts"),
     [
         ("seed", ["", " , ", "a", "1-", "-1", "5-1", "1-99999999", "1.5"]),
-        ("lambda", ["", "one", "nan", "1e999", "0.1 0.2"]),
+        ("lambda", ["", "one", "nan", "1e999", "0.1 0.2", "5%"]),
+        ("fraction", ["", "%", "five", "5%%"]),
     ],
 )
 def test_seeds_and_numbers_that_are_none(field: str, texts: list[str]) -> None:

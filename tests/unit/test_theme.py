@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from core.store import RunState
+from core.store import RunState, Store
 from dashboard.theme import RAMP, STATES, TASK_COLOURS, colours, faint, order_tasks
 
 SETTINGS = Path(__file__).resolve().parents[2] / "dashboard" / ".streamlit" / "config.toml"
@@ -130,6 +132,34 @@ def test_tasks_are_told_apart(sight: str) -> None:
         assert np.linalg.norm(seen[first] - seen[second]) >= APART, (first, second)
 
 
+@given(st.lists(st.lists(st.sampled_from("abcdefghijklmn"), min_size=1, max_size=12, unique=True)), st.data())
+def test_a_task_keeps_the_colour_that_it_was_given(corpora: list[list[str]], data: st.DataObject) -> None:
+    """Whatever corpora come later, and whichever runs are deleted."""
+    store = Store.open("sqlite://")
+    given_places: dict[str, int] = {}
+    for count in range(1, len(corpora) + 1):
+        shown = data.draw(st.lists(st.sampled_from(corpora[:count])))
+        places = store.task_places([*shown, corpora[count - 1]])
+        assert given_places.items() <= places.items()
+        new = [task for task in corpora[count - 1] if task not in given_places]
+        others = {places[task] for task in corpora[count - 1]} - {places[task] for task in new}
+        assert len({places[task] for task in new} - others) == len(new)
+        given_places = places
+    store.close()
+
+
+def test_twelve_tasks_have_twelve_colours_in_a_store_of_other_corpora() -> None:
+    store = Store.open("sqlite://")
+    tasks = [f"task {index}" for index in range(12)]
+    alone = Store.open("sqlite://")
+    store.task_places([["other", "task 30"]])
+    places = store.task_places([tasks])
+    assert {task: places[task] for task in tasks} == alone.task_places([tasks])
+    assert len(set(colours(tasks).values())) == 12
+    store.close()
+    alone.close()
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_charts_of_streamlit_have_the_tasks_colours(mode: str) -> None:
     assert tuple(THEMES[mode]["chartCategoricalColors"]) == TASK_COLOURS
@@ -140,6 +170,9 @@ def test_every_state_task_and_paradigm_has_a_look() -> None:
     # No state is told by its colour alone, and no two look the same without it.
     for part in ("word", "icon", "mark"):
         assert len({getattr(look, part) for look in STATES.values()} - {""}) == 7
-    assert list(colours(f"t{i}" for i in range(12)).values())[7:] == [TASK_COLOURS[-1]] * 5
+    blue, orange, green, *_ = TASK_COLOURS
+    # A colour that was given stays; the others are taken in turn, and repeat when all are.
+    assert colours("abc", {"b": blue, "x": orange}) == {"a": orange, "b": blue, "c": green}
+    assert tuple(colours(map(str, range(13))).values()) == (*TASK_COLOURS, blue)
     assert faint("#0072B2", 0.5) == "rgba(0,114,178,0.5)"
     assert order_tasks([("b", "a"), ("a", "c")]) == ["b", "a", "c"]

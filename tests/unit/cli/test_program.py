@@ -15,7 +15,8 @@ from core.recording.owner import this_process
 from core.store import RunState, Store
 from jobs.engines import default_engine
 from jobs.engines.local import LocalEngine
-from tests.making import OWNER, claimed, config, step_metrics
+from jobs.queue import control
+from tests.making import OWNER, Clock, claimed, config, step_metrics
 from tests.patience import PATIENCE_S
 from tests.supervised import wait_for
 from tests.unit.cli.conftest import Laboratory
@@ -106,9 +107,28 @@ class TestControl:
         assert "being trained" in lab.refusal("delete", str(running))
         lab.answer("delete", str(run_id))
         assert [run.id for run in lab.store.runs()] == [running]
+        assert folder.exists()
+        lab.answer("restore", str(run_id))
+        assert [run.id for run in lab.store.runs()] == [running, run_id]
+        lab.answer("delete", "--now", str(run_id))
+        assert [run.id for run in lab.store.runs()] == [running]
         assert not folder.exists()
         assert not log_path(run_id).exists()
         assert "no run" in lab.refusal("delete", str(run_id))
+
+    def test_a_deleted_run_is_removed_after_ten_minutes(self, lab: Laboratory) -> None:
+        clock = Clock()
+        with contextlib.closing(Store.open(clock=clock)) as store:
+            run_id = claimed(store, RunState.SUCCEEDED)
+            checkpoint_dir(run_id).mkdir(parents=True)
+            control.delete(store, [run_id])
+            clock.now += control.KEPT_S - 1
+            control.remove_deleted(store)
+            assert checkpoint_dir(run_id).exists()
+            clock.now += 1
+            control.remove_deleted(store)
+            assert not checkpoint_dir(run_id).exists()
+            assert [answer.done for answer in control.restore(store, [run_id])] == [False]
 
     def test_a_checkpoint_that_stays_is_told(self, lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
         """A delete names it, and a run that would find the old states does not start again."""
@@ -122,7 +142,7 @@ class TestControl:
             folder.mkdir(parents=True)
             (folder / "weights").write_text("")
         monkeypatch.setattr("os.rmdir", refuse)
-        assert f"{folders[0]} (Permission denied)" in lab.answer("delete", str(deleted))
+        assert f"{folders[0]} (Permission denied)" in lab.answer("delete", "--now", str(deleted))
         assert f"{folders[1]} (Permission denied)" in lab.refusal("retry", str(restarted))
         assert [run.id for run in lab.store.runs()] == [restarted]
 

@@ -64,7 +64,7 @@ class TestResults:
         table = lab.answer("results").splitlines()
         assert "71.00 (1)" in table[1]
         assert "72.00 ± 1.00 (3)" in table[2]
-        assert [line.split("  ")[0] for line in table[1:]] == ["MTL", "MRN λ 0.01"]
+        assert [line.split("  ")[0] for line in table[1:]] == ["MTL", "MRN 0.01"]
         assert [row["configuration"] for row in lab.json("results", str(mtl))] == ["MTL", "MTL"]
 
     def test_published_figures_stand_beside_what_was_trained_as_there(self, lab: Laboratory) -> None:
@@ -115,27 +115,27 @@ class TestResults:
                 "auto_alignment",
                 [{}, {}, {"alignment": "exact", "alignment_reason": "an older version chose it"}],
                 [
-                    ("MRN λ 0.01 · cooccurrence", ["cooccurrence"], "1 2"),
-                    ("MRN λ 0.01 · exact", ["exact"], "3"),
+                    ("MRN 0.01 · cooccurrence", ["cooccurrence"], "1 2"),
+                    ("MRN 0.01 · exact", ["exact"], "3"),
                 ],
                 "cooccurrence in 2 runs: 1 to 2; exact in run 3",
             ),
             (
                 "text",
                 [{"text_hash": "aaaabbbb"}, {"text_hash": "bbbbcccc"}],
-                [("MRN λ 0.01", "aaaabbbb", "1"), ("MRN λ 0.01", "bbbbcccc", "2")],
+                [("MRN 0.01", "aaaabbbb", "1"), ("MRN 0.01", "bbbbcccc", "2")],
                 "text bbbbcc in run 2; text aaaabb in run 1",
             ),
             (
                 "precision",
                 [{"precision": "fp32"}, {"precision": "fp32"}, {"precision": "bf16"}],
-                [("MRN λ 0.01 · fp32", "fp32", "1 2"), ("MRN λ 0.01 · bf16", "bf16", "3")],
+                [("MRN 0.01 · fp32", "fp32", "1 2"), ("MRN 0.01 · bf16", "bf16", "3")],
                 "fp32 in 2 runs: 1 to 2; bf16 in run 3",
             ),
             (
                 "text",
                 [{}, {"text_hash": "abc"}],
-                [("MRN λ 0.01", "abc", "1 2")],
+                [("MRN 0.01", "abc", "1 2")],
                 "We assume that run 1 used the same text",
             ),
         ],

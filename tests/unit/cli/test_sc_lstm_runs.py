@@ -74,7 +74,7 @@ def test_published_tables_stand_beside_as_reported(lab: Laboratory) -> None:
     assert "| ours (SC-LSTM) |  | – | – | – |" in small
     assert "Tables 4 to 6" not in small
     assert "ours of UD English LinES" in small
-    assert "No figure of ours" not in small
+    assert "No run of yours" not in small
     whole = lab.answer("study", "sc-lstm", "--part", "all data", "--report", "markdown")
     row = "| Ma and Hovy (2016) (Tables 4 to 6, pos†, chunk†) | reported | 95.80 | 94.81 |"
     assert row in whole

@@ -18,8 +18,9 @@ from core.studies.study import with_runs
 from core.studies.transfer import STUDY, TASKS
 from core.training.trainer import train
 from core.transfer.features import FEATURES
-from core.transfer.predictors import AMI, CORRELATION, COSINE
+from core.transfer.predictors import AMI, CORRELATION, COSINE, judge
 from jobs.cli import study as verb
+from jobs.studies import evidence
 from jobs.studies.follow import follow
 from tests.studying import Workers
 from tests.unit.cli.conftest import Laboratory
@@ -34,6 +35,7 @@ def test_the_small_version_from_end_to_end(lab: Laboratory, monkeypatch: pytest.
     settings = [setting for setting in STUDY.settings if setting.part == STUDY.small["part"]]
     few = tuple(replace(setting, base={**setting.base, "epochs": 6}) for setting in settings)
     monkeypatch.setitem(STUDIES, "transfer", replace(STUDY, settings=few))
+    monkeypatch.setattr(evidence, "judge", partial(judge, repeats=2))
     call = ("study", "transfer", "--part", "demo", "--seeds", "2")
     # Of each seed every task alone, every pair, the joint run and that of MRN.
     assert lab.json(*call, "--dry-run")["final"] == 2 * (3 + 3 + 2)

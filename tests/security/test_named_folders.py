@@ -1,4 +1,4 @@
-"""Too much of anything is refused in a sentence, and a laboratory may read in named folders only."""
+"""A laboratory may read in named folders only."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ from pathlib import Path
 import pytest
 
 from core.config import RunConfig
-from core.corpora import assembly, readers, save_upload, uploads
+from core.corpora import readers
 from core.corpora.catalogue import find_folder, locate
-from core.corpora.folder import detect_columns, read_folder
-from core.corpora.free_text import read_given
+from core.corpora.folder import detect_columns
 from core.corpora.loading import load
-from core.corpora.readers import read_table
 from core.errors import ConfigError, CorpusError, EncoderError, MRNLabError
 from core.models import sources
 from core.models.trained_heads import trained_heads
 from core.models.word_vectors import check_vectors
-from core.mrn.alignments.mapping import MOST_BYTES, read_mapping
+from core.mrn.alignments.mapping import read_mapping
 from core.transfer.features import read_loss_log
 from tests.making import conll_folder
 from tests.tiny import tiny_bert
@@ -28,81 +26,6 @@ from tests.tiny import tiny_bert
 def _written(path: Path, text: str) -> Path:
     path.write_text(text)
     return path
-
-
-def test_long_lines(tmp_path: Path) -> None:
-    long = "x" * (readers.MOST_CHARACTERS + 1)
-    with pytest.raises(CorpusError, match="line 2: has 100,001 characters"):
-        readers.read_lines(_written(tmp_path / "a.conll", f"a N\n{long}\n"))
-    with pytest.raises(CorpusError, match=r"mine\.txt, line 1: has 100,001 characters"):
-        read_given(long.encode(), "mine.txt", {})
-    with pytest.raises(CorpusError, match="line 1: has 100,001 characters"):
-        read_loss_log(_written(tmp_path / "losses.txt", long))
-
-
-def test_many_columns(tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match="line 1: has 201 columns"):
-        read_table(_written(tmp_path / "a.conll", " ".join("a" * 201)))
-
-
-def test_many_lines_and_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = _written(tmp_path / "a.conll", "a N\n" * 10)
-    monkeypatch.setattr(readers, "MOST_LINES", 9)
-    with pytest.raises(CorpusError, match="has 10 lines and the most is 9"):
-        readers.read_lines(file)
-    with (tmp_path / "huge.conll").open("wb") as sparse:
-        sparse.truncate(readers.MOST_BYTES + 1)  # takes no disk
-    with pytest.raises(CorpusError, match="holds 2,000 MB"):
-        readers.read_lines(tmp_path / "huge.conll")
-
-
-def test_what_is_no_file(tmp_path: Path) -> None:
-    """A device or a pipe among the files would be read for ever."""
-    os.mkfifo(tmp_path / "train.conll")
-    with pytest.raises(CorpusError, match="is not a file"):
-        readers.read_lines(tmp_path / "train.conll")
-    with pytest.raises(CorpusError, match="is not a file"):
-        readers.read_lines(Path("/dev/zero"))
-    with pytest.raises(CorpusError, match="is not a file"):
-        read_loss_log(tmp_path / "train.conll")
-    os.mkfifo(tmp_path / "train.tsv")
-    with pytest.raises(CorpusError, match="is not a file"):
-        detect_columns(tmp_path / "train.tsv")
-    with pytest.raises(ConfigError, match="is not a file"):
-        read_mapping(Path("/dev/zero"))
-
-
-def test_many_labels(tmp_path: Path) -> None:
-    rows = "\n".join(f"w L{number}\n" for number in range(assembly.MOST_LABELS + 1))
-    _written(tmp_path / "train.conll", rows)
-    _written(tmp_path / "test.conll", "w L1\n")
-    with pytest.raises(CorpusError, match="has 10,001 different labels"):
-        read_folder(tmp_path, ("tokens", "pos"))
-
-
-def test_large_uploads(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert uploads.MOST_MEGABYTES == 200
-    monkeypatch.setattr(uploads, "MOST_MEGABYTES", 1)
-    with pytest.raises(CorpusError, match="the most is 1 MB"):
-        save_upload({"train.conll": b"a N\n" * 300_000, "test.conll": b"a N\n"}, "large")
-
-
-def test_large_mappings(tmp_path: Path) -> None:
-    with (tmp_path / "m.csv").open("wb") as sparse:
-        sparse.truncate(MOST_BYTES + 1)
-    with pytest.raises(ConfigError, match="the most is 5 MB"):
-        read_mapping(tmp_path / "m.csv")
-    # A cell without end is refused by the reader of CSV.
-    with pytest.raises(ConfigError, match="not proper CSV"):
-        read_mapping(_written(tmp_path / "n.csv", '"' + "a" * 200_000))
-
-
-@pytest.mark.parametrize("name", ["a" * 5000, "a\0b", "~nobody-here/x", "\ud800", "/" * 300])
-def test_names_that_can_be_no_folder(name: str) -> None:
-    with pytest.raises(MRNLabError):
-        load(name)
-    with pytest.raises(MRNLabError):
-        sources.check_available(name)
 
 
 def test_a_laboratory_may_read_in_named_folders_only(

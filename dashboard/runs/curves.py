@@ -1,4 +1,4 @@
-"""A run's dev score of each task over its epochs, and the mean over its configuration's seeds."""
+"""A run's training loss while it trains, and its dev scores by epoch beside those of its seeds."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.figures import MUTED, Chart, Figure, axis
+from core.figures import MUTED, TEXT, Chart, Figure, axis
+from core.records import TOTAL
 from core.store import Store
-from core.store.records import MetricKey, MetricSeries, Run, RunState
+from core.store.records import ACTIVE, MetricKey, MetricSeries, Run, RunState
 from core.wording import plural
 from dashboard.components.charts import chart
 from dashboard.shared import resources
@@ -22,6 +23,7 @@ from jobs.reports.table import one_per_seed, readable
 
 _IN_A_ROW = 3
 _FEW_POINTS = 30
+_MOST_POINTS = 600
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,10 @@ class DevCurve:
 
 
 def dev_curves(run: Run, series: Sequence[MetricSeries]) -> list[DevCurve]:
-    """A curve for each task of the run that has dev scores; the other runs of `series` are its seeds."""
+    """A curve for each task of the run with dev scores of two epochs or more.
+
+    The other runs of `series` are its seeds.
+    """
     curves = []
     for task in run.config.tasks:
         scores = {
@@ -44,7 +49,7 @@ def dev_curves(run: Run, series: Sequence[MetricSeries]) -> list[DevCurve]:
             for curve in series
             if curve.key.task == task
         }
-        if run.id not in scores:
+        if len(scores.get(run.id, ())) < 2:
             continue
         seeds = pd.DataFrame(scores) if len(scores) > 1 else pd.DataFrame(dtype=float)
         mean, sd = seeds.mean(axis=1), seeds.std(axis=1)
@@ -84,6 +89,33 @@ def dev_chart(curve: DevCurve, colour: str) -> Figure:
     drawing.layout["xaxis"] = axis("Epoch", showgrid=False, rangemode="tozero")
     drawing.layout["yaxis"] = axis(nticks=5)
     return drawing.figure()
+
+
+def loss_chart(loss: MetricSeries) -> Figure:
+    """The training loss by step, with at most `_MOST_POINTS` points."""
+    every = -(-len(loss.step) // _MOST_POINTS)
+    drawing = Chart(240, margin={"l": 40, "r": 8, "t": 6, "b": 36})
+    drawing.add(
+        "scatter",
+        x=loss.step[::every],
+        y=loss.value[::every].astype(np.float32),
+        mode="lines",
+        line={"color": TEXT, "width": 1.5},
+        hovertemplate="step %{x}: %{y:.4f}<extra></extra>",
+    )
+    drawing.layout["xaxis"] = axis("Step", showgrid=False, rangemode="tozero")
+    drawing.layout["yaxis"] = axis(nticks=5)
+    return drawing.figure()
+
+
+def show_loss(run: Run) -> None:
+    """Draws the training loss of a run that trains, once it has two steps."""
+    if run.state not in ACTIVE:
+        return
+    for loss in resources.curve_series([run], [MetricKey(TOTAL, "train", "loss")]):
+        if len(loss.step) > 1:
+            st.caption("Training loss by step.")
+            chart(loss_chart(loss), key="run_loss", alt="Training loss of this run by step", still=True)
 
 
 def show_dev_curves(store: Store, run: Run) -> None:

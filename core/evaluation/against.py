@@ -1,0 +1,158 @@
+"""Scores against the one number in which configurations differ: λ, the share of sentences, a rate, α."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from core.config import FIELD_HELP, RunConfig, comparison_values, default_value, field_label
+from core.config.fields import attribute_name
+from core.evaluation.statistics import MeanSD, summary
+from core.store.records import Run, StoredScore
+from core.wording import number
+
+SPLITS = ("test", "dev")
+_OPTION = re.compile(r"(?<=[?&])(\w+)=([^&]+)(?=&|$)")
+_SYMBOLS = {"alpha": "α", **{name: known.symbol for name, known in FIELD_HELP.items() if known.symbol}}
+# Scores on other text do not make one line.
+_SCORED_ON = ("dev", "test", "dev_sentences")
+
+
+@dataclass(frozen=True)
+class Series:
+    """Configurations that differ in one number alone: their runs by its value, in ascending order.
+
+    `setting` is a field's public name, or an option of the corpus's name.
+    """
+
+    setting: str
+    runs: Mapping[float, Sequence[Run]]
+
+    @property
+    def title(self) -> str:
+        """The setting on a page: `λ`, `Learning rate, heads`."""
+        return _SYMBOLS.get(self.setting) or field_label(self.setting)
+
+    @property
+    def config(self) -> RunConfig:
+        """The description of one of the runs."""
+        return next(iter(self.runs.values()))[0].config
+
+    @property
+    def run_ids(self) -> list[int]:
+        """The ids of all runs."""
+        return [run.id for of_value in self.runs.values() for run in of_value]
+
+    def value_text(self, value: float) -> str:
+        """A value of the setting: `0.01`, of a share `5%`."""
+        return f"{100 * value:g}%" if self.setting == "fraction" else number(value)
+
+
+@dataclass(frozen=True)
+class ScoreLine:
+    """The scores of a task on a split, in [0, 1], by value of the setting; the task "" is the mean of all."""
+
+    task: str
+    split: str
+    points: Mapping[float, MeanSD]
+
+
+@dataclass(frozen=True)
+class ScoresAgainst:
+    """The scores of a series: a line for each task and for their mean, on each split that has scores."""
+
+    series: Series
+    tasks: tuple[str, ...]
+    lines: tuple[ScoreLine, ...]
+
+    @property
+    def dev_choice(self) -> float | None:
+        """The value with the highest mean dev score over all tasks; None without dev scores."""
+        whole = self.tasks[0] if len(self.tasks) == 1 else ""
+        points = next((of.points for of in self.lines if (of.task, of.split) == (whole, "dev")), {})
+        return max(points, key=lambda value: points[value].mean, default=None)
+
+
+def number_series(runs: Iterable[Run]) -> list[Series]:
+    """The configurations of these runs that differ in one number alone, the series with most values first.
+
+    A field at its default does not count as different: the heads' learning rate follows the encoder's.
+    """
+    by_id: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        by_id[run.configuration_id].append(run)
+    settings = {key: _settings(of[0].config) for key, of in by_id.items()}
+    names = dict.fromkeys(name for values in settings.values() for name in values)
+    varying = [name for name in names if len({repr(of.get(name)) for of in settings.values()}) > 1]
+    texts = {
+        (key, name): _text(by_id[key][0].config, name, values.get(name))
+        for key, values in settings.items()
+        for name in varying
+    }
+    found = []
+    for setting in varying:
+        alike: dict[tuple[str, ...], dict[float, list[Run]]] = defaultdict(lambda: defaultdict(list))
+        for key, values in settings.items():
+            if _is_number(values.get(setting)) and setting not in _SCORED_ON:
+                others = tuple(texts[key, name] for name in varying if name != setting)
+                alike[others][values[setting]] += by_id[key]
+        found += [Series(setting, dict(sorted(of.items()))) for of in alike.values() if len(of) > 1]
+    return sorted(found, key=lambda series: -len(series.runs))
+
+
+def scores_against(series: Series, scores: Iterable[StoredScore]) -> ScoresAgainst:
+    """The means of these scores over seeds by value of the setting. Of a seed the newest run counts."""
+    known = {(of.run_id, of.split, of.task): of.score for of in scores if of.is_defined}
+    runs = sorted((run for of in series.runs.values() for run in of), key=lambda run: run.id)
+    scored = {task for _, _, task in known}
+    named = dict.fromkeys(task for run in runs for task in run.config.tasks)
+    tasks = tuple(task for task in named if task in scored)
+    means = [(task, (task,)) for task in tasks] + [("", tasks)] * (len(tasks) > 1)
+    lines = []
+    for split, (name, of_mean) in product(SPLITS, means):
+        points = {}
+        for value, of_value in series.runs.items():
+            by_task = [
+                {
+                    run.config.seed: known[run.id, split, task]
+                    for run in sorted(of_value, key=lambda run: run.id)
+                    if (run.id, split, task) in known
+                }
+                for task in of_mean
+            ]
+            if seeds := sorted(set.intersection(*map(set, by_task))):
+                points[value] = summary(
+                    math.fsum(of[seed] for of in by_task) / len(by_task) for seed in seeds
+                )
+        if points:
+            lines.append(ScoreLine(name, split, points))
+    return ScoresAgainst(series, tasks, tuple(lines))
+
+
+def _settings(config: RunConfig) -> dict[str, Any]:
+    """The fields of a configuration, with numbers in its corpus's name as settings of their own."""
+    fields = comparison_values(config)
+    numbers = {}
+    for option, text in _OPTION.findall(config.corpus):
+        try:
+            value = float(text)
+        except ValueError:
+            continue
+        if option not in fields and math.isfinite(value):
+            numbers[option] = value
+    corpus = _OPTION.sub(lambda of: of[1] if of[1] in numbers else of[0], config.corpus)
+    return fields | {"corpus": corpus} | numbers
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _text(config: RunConfig, name: str, value: Any) -> str:
+    is_default = name in FIELD_HELP and value == default_value(config, attribute_name(name))
+    return "default" if value is not None and is_default else repr(value)

@@ -1,0 +1,87 @@
+"""The card in the plan's place once the runs are in the store: their progress, *Stop*, *Watch*, *Compare*."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+
+import streamlit as st
+
+from core.store.records import ACTIVE, Run, RunState
+from core.wording import duration, plural
+from dashboard.shared import actions, resources
+from dashboard.shared.live import live
+from dashboard.shared.queue import seconds_left
+from dashboard.shared.run_views import fraction_done
+from dashboard.shared.selection import address_of, link_to_runs
+from dashboard.theme import STATES
+from jobs.queue import control
+
+_IN_TRAINING = (RunState.RUNNING, RunState.CANCELLING)
+
+
+def launched_runs(ids: Collection[int]) -> None:
+    """Draws the card of these runs, which counts down while one of them is active."""
+
+    def pace() -> float | None:
+        return resources.LIVE if any(run.state in ACTIVE for run in _read(ids)) else None
+
+    with st.container(border=True, key="launched"):
+        live(lambda: _card(_read(ids)), pace, key="launched_now")
+
+
+def _read(ids: Collection[int]) -> Sequence[Run]:
+    return resources.store().runs(ids, with_facts=False)
+
+
+def _card(runs: Sequence[Run]) -> None:
+    states = Counter(run.state for run in runs)
+    active = [run.id for run in runs if run.state in ACTIVE]
+    ids = sorted(run.id for run in runs)
+    is_paused = resources.store().paused_since() is not None
+    left = seconds_left(tuple(active)) if active and not is_paused else None
+    st.subheader(headline(states, left), anchor=False)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.progress(sum(map(fraction_done, runs)) / len(runs), text=counts(states))
+        if active:
+            st.button(
+                "Stop",
+                icon=":material/stop_circle:",
+                key="launched_stop",
+                help="Stops the runs that are queued or in progress. They can be resumed from Runs.",
+                on_click=actions.perform,
+                args=(control.stop_all, active),
+            )
+    if active and left is None and not is_paused:
+        st.caption("The time left is known once the first batches are trained.")
+    with st.container(horizontal=True):
+        link_to_runs(ids, "Watch", ":material/show_chart:", page="curves")
+        st.page_link(
+            "compare/page.py",
+            label="Compare when done" if active else "Compare",
+            icon=":material/compare_arrows:",
+            query_params=address_of(ids),
+            disabled=not states[RunState.SUCCEEDED],
+        )
+        link_to_runs(ids, "Runs")
+
+
+def headline(states: Mapping[RunState, int], left: float | None) -> str:
+    """Returns what these runs do, `8 runs queued, about 2 min`, with the seconds `left` if they are known."""
+    queued = states.get(RunState.QUEUED, 0)
+    about = "" if left is None else f", about {duration(left)}"
+    if any(states.get(state) for state in _IN_TRAINING):
+        return f"{_done(states)}{about}{' left' if about else ''}"
+    return f"{plural(queued, 'run')} queued{about}" if queued else _done(states)
+
+
+def _done(states: Mapping[RunState, int]) -> str:
+    done, every = states.get(RunState.SUCCEEDED, 0), sum(states.values())
+    return f"{plural(every, 'run')} done" if done == every else f"{done:,} of {plural(every, 'run')} done"
+
+
+def counts(states: Mapping[RunState, int]) -> str:
+    """Returns how many runs are in each state: `2 succeeded, 1 running, 5 queued`."""
+    return ", ".join(
+        f"{states[state]:,} {look.word.lower()}" for state, look in STATES.items() if states.get(state)
+    )
