@@ -29,6 +29,7 @@ from core.paths import home
 from core.recording.owner import this_process
 from core.records import Note, Sink
 from core.store import Store
+from jobs.worker.cores import shared_cores
 from jobs.worker.loop import Worker, main
 from jobs.worker.slots import Slot
 from tests.making import (
@@ -75,6 +76,7 @@ def train(
     sink: Sink,
     should_stop: Callable[[], bool],
     checkpoint: Checkpoint,
+    threads: int | None = None,
     step_s: float = 0.0,
     after_step: Callable[[int], None] = lambda step: None,
 ) -> Ended:
@@ -101,7 +103,13 @@ def train(
 
 
 def slow_train(
-    config: RunConfig, corpus: Corpus, *, sink: Sink, should_stop: Callable[[], bool], checkpoint: Checkpoint
+    config: RunConfig,
+    corpus: Corpus,
+    *,
+    sink: Sink,
+    should_stop: Callable[[], bool],
+    checkpoint: Checkpoint,
+    threads: int | None = None,
 ) -> Ended:
     """The same at 20 ms a step; it goes wrong at step 5 with the seeds above."""
 
@@ -123,7 +131,15 @@ def slow_worker(store: Store, slot: Slot) -> Worker:
     if (marker := Path(os.environ.get(STOP_ONE, ""))).is_file():
         marker.unlink()
         os.kill(os.getpid(), signal.SIGSTOP)
-    return Worker(store, this_process(), device=slot.device, prepare=prepare, train=slow_train, beat_s=0.2)
+    return Worker(
+        store,
+        this_process(),
+        device=slot.device,
+        cores=shared_cores(),
+        prepare=prepare,
+        train=slow_train,
+        beat_s=0.2,
+    )
 
 
 if __name__ == "__main__":

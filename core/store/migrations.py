@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Engine, func, inspect, select, text
 from core.errors import StoreError
 from core.store.schema import metadata, versions
 
-HEAD = "0006"
+HEAD = "0007"
 """The present revision. A new store is made at it; `_STEPS` bring older ones to it."""
 
 _FIGURES_0006 = ("accuracy", "precision", "recall", "f1_conll", "f1_strict", "seqeval_f1", "spearman")
@@ -63,6 +63,7 @@ _STEPS: dict[str, tuple[str, ...]] = {
         ),
         *(f"ALTER TABLE scores DROP COLUMN {name}" for name in _FIGURES_0006),
     ),
+    "0007": ("ALTER TABLE runs ADD COLUMN threads INTEGER",),
 }
 # Any number that no other program on the same database would use.
 _LOCK = 0x4D524E4C  # "MRNL"

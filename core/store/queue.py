@@ -9,7 +9,20 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, delete, exists, func, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    or_,
+    select,
+    update,
+)
 
 from core.paths import log_path
 from core.store.database import Database
@@ -21,10 +34,12 @@ _PAUSED = "queue paused"
 _DRAINED = "drained machine "
 _SCHEDULER = "scheduler "
 _PLACES = "places of tasks"
+_SLOTS = "slots "
 _NOW = "now"
 # As that of migrations: any number that no other program on the same database would use.
 _LOCK = 0x4D524E51  # "MRNQ"
 _IS_QUEUED = and_(runs.c.state == RunState.QUEUED.value, IS_KEPT)
+_TRAINED = (RunState.RUNNING.value, RunState.CANCELLING.value)
 _CLAIM_ORDER = (runs.c.priority.desc(), runs.c.id)
 # Built once, as it is long; the other columns that it sets come with its parameters.
 _TAKE = (
@@ -50,27 +65,46 @@ class Queue(Database):
             yield
 
     def claim(
-        self, owner: Owner, due_in: float, *, run_id: int | None = None, engine_job: str | None = None
+        self,
+        owner: Owner,
+        due_in: float,
+        *,
+        run_id: int | None = None,
+        engine_job: str | None = None,
+        cores: int | None = None,
     ) -> Run | None:
         """Takes the queued run of the highest priority, the oldest of equals, for this worker.
 
         None where none waits, the queue is paused or this machine drained. With `run_id`, that run or none.
         The claim is the first heartbeat: the next is promised in `due_in` seconds. `engine_job` is what the
-        scheduler that placed the worker calls it.
+        scheduler that placed the worker calls it. With `cores`, the runs that this machine trains share so
+        many: None also where the first run does not fit beside them (`fitting`).
         """
-        first = select(runs.c.id).where(_IS_QUEUED, ~_held_back(owner.host)).order_by(*_CLAIM_ORDER).limit(1)
+        first = select(runs.c.id, runs.c.threads).where(_IS_QUEUED, ~_held_back(owner.host))
+        first = first.order_by(*_CLAIM_ORDER).limit(1)
         if run_id is not None:
             first = first.where(runs.c.id == run_id)
+
+        def chosen(connection: Connection, statement: Select[Any]) -> Row[Any] | None:
+            row = connection.execute(statement).one_or_none()
+            if row is None or cores is None or self._fitting(connection, owner.host, cores, [row.threads]):
+                return row
+            return None
+
         if self.file is not None:
             # SQLite has one lock for all: idle workers look in a read first, and never take it.
             with self.transaction(write=False) as connection:
-                if connection.scalar(first) is None:
+                if chosen(connection, first) is None:
                     return None
         with self.transaction() as connection:
+            if cores is not None and connection.dialect.name == "postgresql":
+                # Workers of one machine, one after another: two at once would not see each other's threads.
+                connection.execute(select(func.pg_advisory_xact_lock(_LOCK, func.hashtext(owner.host))))
             # PostgreSQL locks rows: those that another worker is claiming are skipped.
-            run_id = connection.scalar(first.with_for_update(skip_locked=True))
-            if run_id is None:
+            taken = chosen(connection, first.with_for_update(skip_locked=True))
+            if taken is None:
                 return None
+            run_id = taken.id
             now = self.now()
             values: dict[str, Any] = {
                 "state": RunState.RUNNING.value,
@@ -84,6 +118,7 @@ class Queue(Database):
                 "log": str(log_path(run_id)),
                 "waiting_for": None,
                 "engine_job": engine_job,
+                "threads": taken.threads or cores,
             }
             row = connection.execute(_TAKE, {"queued_id": run_id, **values}).one_or_none()
             if row is None:
@@ -127,11 +162,38 @@ class Queue(Database):
         with self.transaction(write=False) as connection:
             return connection.scalar(select(func.count()).where(_IS_QUEUED, sooner)) or 0
 
-    def claimable(self, host: str) -> int:
-        """How many queued runs a worker on that machine might claim: none where something holds it back."""
-        statement = select(func.count()).select_from(runs).where(_IS_QUEUED, ~_held_back(host))
+    def claimable(self, host: str, cores: int | None = None) -> int:
+        """How many queued runs workers on that machine might claim now: none where something holds it back.
+
+        With `cores`, only those that fit beside the runs that it trains.
+        """
+        may_claim = (_IS_QUEUED, ~_held_back(host))
         with self.transaction(write=False) as connection:
-            return connection.scalar(statement) or 0
+            if cores is None:
+                return connection.scalar(select(func.count()).select_from(runs).where(*may_claim)) or 0
+            first = select(runs.c.threads).where(*may_claim).order_by(*_CLAIM_ORDER).limit(cores)
+            return self._fitting(connection, host, cores, connection.scalars(first).all())
+
+    def _fitting(self, connection: Connection, host: str, cores: int, waiting: Sequence[int | None]) -> int:
+        """How many of the waiting runs fit beside those that the machine trains, by their threads."""
+        training = select(runs.c.threads).where(runs.c.state.in_(_TRAINED), runs.c.owner_host == host)
+        limit = connection.scalar(select(settings.c.value).where(settings.c.name == _SLOTS + host))
+        slots = cores if limit is None else int(limit)
+        return fitting(waiting, connection.scalars(training).all(), cores, slots)
+
+    def choose_slots(self, host: str, slots: int | None) -> None:
+        """Limits how many runs that machine trains at once, where they share its cores; None: no more."""
+        if slots is None:
+            self._unset(_SLOTS + host)
+        else:
+            self._set(_SLOTS + host, str(slots))
+
+    def chosen_slots(self, host: str) -> int | None:
+        """The number that `choose_slots` set for that machine; None where none is set."""
+        statement = select(settings.c.value).where(settings.c.name == _SLOTS + host)
+        with self.transaction(write=False) as connection:
+            value = connection.scalar(statement)
+        return None if value is None else int(value)
 
     def pause_queue(self) -> None:
         """Lets no worker claim a run from now on; running ones continue. A second call changes nothing."""
@@ -214,8 +276,7 @@ class Queue(Database):
     def machines(self) -> list[Machine]:
         """The machines that train now, by name."""
         columns = (func.count(), func.min(runs.c.started_at), func.max(runs.c.heartbeat_at))
-        training = runs.c.state.in_([RunState.RUNNING.value, RunState.CANCELLING.value])
-        statement = select(runs.c.owner_host, *columns).where(training)
+        statement = select(runs.c.owner_host, *columns).where(runs.c.state.in_(_TRAINED))
         statement = statement.group_by(runs.c.owner_host).order_by(runs.c.owner_host)
         with self.transaction(write=False) as connection:
             return [
@@ -229,6 +290,22 @@ class Queue(Database):
         statement = statement.where(runs.c.state.in_([state.value for state in states])).order_by(runs.c.id)
         with self.transaction(write=False) as connection:
             return list(connection.scalars(statement))
+
+
+def fitting(waiting: Iterable[int | None], training: Iterable[int | None], cores: int, slots: int) -> int:
+    """How many of the first waiting runs may start beside those in training, each given by its threads.
+
+    The threads of all are never more than the cores, except of a run that trains alone. A waiting run without
+    a number takes all cores; one in training without a number was placed by others, and takes none.
+    """
+    shared = [threads for threads in training if threads is not None]
+    used, at_once = sum(shared), len(shared)
+    for threads in waiting:
+        used += threads or cores
+        if at_once and (used > cores or at_once >= slots):
+            break
+        at_once += 1
+    return at_once - len(shared)
 
 
 def _held_back(host: str) -> ColumnElement[bool]:

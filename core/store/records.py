@@ -159,6 +159,8 @@ class Run:
     """The scheduler's name for the run."""
     saved_step: int | None = None
     """The step of the newest training state on disk, from which it would resume."""
+    threads: int | None = None
+    """The CPU threads that it may take, decided when it was queued; None for all of its machine."""
 
     @property
     def problem(self) -> str | None:

@@ -77,12 +77,18 @@ class Runs(Database):
         self._conditions: dict[tuple[int, int], Conditions] = {}
 
     def add_runs(
-        self, configs: Sequence[RunConfig], launch: str | None = None, *, priority: int = 0, retries: int = 0
+        self,
+        configs: Sequence[RunConfig],
+        launch: str | None = None,
+        *,
+        priority: int = 0,
+        retries: int = 0,
+        threads: Sequence[int | None] | None = None,
     ) -> list[int]:
         """Queues one run per description, all or none; returns their ids in order. Ids are never reused.
 
         `launch` is the label of these runs. `priority`: higher ones are claimed first; `retries`: how often
-        each is resumed by itself when its worker dies.
+        each is resumed by itself when its worker dies; `threads`: how many CPU threads each may take.
         """
         if not configs:
             return []
@@ -96,8 +102,9 @@ class Runs(Database):
                 "created_at": now,
                 "priority": priority,
                 "retries": retries,
+                "threads": of_run,
             }
-            for config in configs
+            for config, of_run in zip(configs, threads or [None] * len(configs), strict=True)
         ]
         with self.transaction() as connection:
             added = insert(runs).returning(runs.c.id, sort_by_parameter_order=True)
@@ -438,6 +445,7 @@ _TIMES = (
 _AS_STORED = (
     *("id", "configuration_id", "step", "total_steps", "epoch", "best_epoch", "saved_step"),
     *("checkpoint", "log", "attempt", "note", "priority", "retries", "waiting_for", "engine_job"),
+    "threads",
 )
 
 

@@ -103,6 +103,8 @@ runs = Table(
     Column("waiting_for", Text),
     Column("engine_job", String(200)),
     Column("saved_step", Integer),
+    # CPU threads that it computes with, decided when it is queued; NULL: all of the machine that trains it.
+    Column("threads", Integer),
     _one_of("state", (state.value for state in RunState), "state"),
     CheckConstraint("attempt >= 1", name="attempt"),
     CheckConstraint("step >= 0", name="step"),

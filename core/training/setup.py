@@ -162,14 +162,17 @@ class TrainingRun:
         return data
 
 
-def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
+def set_up(config: RunConfig, corpus: Corpus, threads: int | None = None) -> TrainingRun:
     """Build the training that `config` describes on `corpus`, as `core.corpora.prepare` returned it.
+
+    It has `threads` of the processor, all by default.
 
     Raises MRNLabError where encoder, device or data do not allow it.
     """
     check_trainable(config, corpus.tasks)
     base_heads = trained_heads(config)
-    torch.set_num_threads(ALL_THREADS)  # a run before this one in the same worker may have trained with one
+    threads = threads or ALL_THREADS
+    torch.set_num_threads(threads)  # a run before this one in the same worker may have trained with fewer
     device = choose_device(config.device)
     make_deterministic(config.seed, device)
     half = computes_in_half(config.precision, device)
@@ -205,7 +208,7 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
     selected_by, undefined_notes = _epoch_choice(config, scorers)
     notes = (*built.notes, *config_warnings(config), *undefined_notes, *alignment_notes)
     facts = RunFacts(
-        **_machine_facts(config, device, half=half),
+        **_machine_facts(config, device, threads, half=half),
         **_corpus_facts(config, corpus, splits),
         **_size_facts(config, train, model, built),
         tasks=tasks,
@@ -235,14 +238,14 @@ def set_up(config: RunConfig, corpus: Corpus) -> TrainingRun:
     )
 
 
-def _machine_facts(config: RunConfig, device: torch.device, *, half: bool) -> dict[str, Any]:
+def _machine_facts(config: RunConfig, device: torch.device, threads: int, *, half: bool) -> dict[str, Any]:
     """The facts of a run on its machine and software."""
     return {
         "device": str(device),
         "precision": "bf16" if half else "fp32",
         # One thread for heads alone: their matrices are too small to share, and a second thread that waits
         # on a busy machine made such a run forty times slower (on an idle one, one thread costs a sixth).
-        "threads": 1 if trains_heads_alone(config) else ALL_THREADS,
+        "threads": 1 if trains_heads_alone(config) else threads,
         "versions": _versions(),
         "hardware": hardware_name(device),
     }

@@ -45,16 +45,18 @@ def train(
     sink: Sink,
     checkpoint: Checkpoint,
     should_stop: Callable[[], bool] = lambda: False,
+    threads: int | None = None,
 ) -> Outcome:
     """Train one run on a corpus from `core.corpora.prepare`, and send its events to `sink`.
 
     `checkpoint` keeps the best epoch's model and, now and then, a training state to resume from.
-    `should_stop` is asked at every step, and while a frozen encoder's features are computed.
+    `should_stop` is asked at every step, and while a frozen encoder's features are computed. `threads`: of
+    the processor, all by default.
     Raises MRNLabError where training cannot begin, NotFinite where a loss is not a number, OutOfMemory
     where a step finds no memory, NoRoom where the disk has none for the best model.
     """
     restart_process_peak()
-    run = set_up(config, corpus)
+    run = set_up(config, corpus, threads)
     sink(run.facts)
     if not run.compute_features(sink, should_stop):
         return Outcome(True, None, 0)

@@ -17,7 +17,7 @@ from dashboard.text import escape
 from jobs.queue import control
 from jobs.queue.control import Answer
 from jobs.queue.estimates import queue_left
-from jobs.worker.devices import slot_count
+from jobs.worker.cores import train_at_once
 
 
 def seconds_left(ids: tuple[int, ...] | None = None) -> float | None:
@@ -107,7 +107,7 @@ def _machines(store: Store) -> None:
     for host in dict.fromkeys((this, *training)):
         text = "trains nothing"
         if machine := training.get(host):
-            slots = f" in {plural(slot_count(), 'slot')}" if host == this else ""
+            slots = f" in {plural(train_at_once(store), 'slot')}" if host == this else ""
             since = ago(machine.since).removesuffix(" ago")
             text = (
                 f"{machine.training} in progress{slots}, for {since}, last sign of life {ago(machine.heard)}"

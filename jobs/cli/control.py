@@ -14,11 +14,13 @@ from core.config.fields import comma_list
 from core.errors import MRNLabError
 from core.recording.owner import hostname
 from core.store import ACTIVE, Run, RunState, Store
+from core.wording import plural
 from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, opened_store, whole
 from jobs.cli.output import log, print_json, print_table, print_text
 from jobs.queue import control
 from jobs.queue.control import PRIORITIES, Answer
 from jobs.queue.maintenance import resume_lost
+from jobs.worker.cores import slots_reason, train_at_once
 from jobs.worker.slots import standing_still
 
 
@@ -144,13 +146,25 @@ def queue(
         int,
         typer.Option(metavar="N", help="Show at most N queued runs.", parser=whole("--limit", 1)),
     ] = 20,
+    slots: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Train up to N runs at once on this machine; 0: as many as its cores and memory bear.",
+            parser=whole("--slots", 0),
+        ),
+    ] = None,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Show the runs in progress and the queue; pause and resume the queue, drain machines."""
     if ctx.invoked_subcommand is not None:
         return
     with opened_store(ctx) as store:
+        if slots is not None:
+            _print_answers(control.choose_slots(store, slots or None))
+            return
         resume_lost(store)
+        at_once = train_at_once(store)
         training = store.runs(states={RunState.RUNNING, RunState.CANCELLING}, with_facts=False)
         waiting = store.runs(states={RunState.QUEUED}, with_facts=False)
         paused_since, drained = store.paused_since(), store.drained()
@@ -164,6 +178,7 @@ def queue(
         print_json(
             {
                 "paused_since": paused_since and paused_since.isoformat(),
+                "at_once": at_once,
                 "drained": {host: since.isoformat() for host, since in drained.items()},
                 "training": [dict(zip(names, row, strict=True)) for row in trained_rows],
                 "standing_still": [dataclasses.asdict(holder) for holder in holders],
@@ -180,6 +195,7 @@ def queue(
         print_text(f"The queue is paused since {since}; `mrnlab queue resume` goes on.")
     for host, moment in drained.items():
         print_text(f"{host} takes no runs since {moment.astimezone():%d %b %H:%M}.")
+    print_text(f"Up to {plural(at_once, 'run')} at once on this machine{slots_reason()}.")
     if not training and not waiting:
         print_text("No runs in progress or queued.")
     if training:

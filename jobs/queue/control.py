@@ -17,9 +17,12 @@ from core.checkpoints.shared_storage import forget_run
 from core.errors import IllegalMove, MRNLabError, RunNotFound
 from core.paths import checkpoint_dir, log_path
 from core.plain_text import shortened
+from core.recording.owner import hostname
 from core.store import RESTARTABLE, RunState, Store, normal_keyword
-from core.wording import duration
+from core.wording import duration, plural
 from jobs.engines import Engine, default_engine
+from jobs.worker.cores import slots_reason, train_at_once
+from jobs.worker.devices import core_count
 
 _log = logging.getLogger(__name__)
 PRIORITIES = (-1000, 1000)
@@ -252,6 +255,20 @@ def unpause(store: Store, engine: Engine | None = None) -> list[Answer]:
     """Ends a pause of the queue: queued runs start again."""
     store.unpause_queue()
     return _and_workers(store, [Answer(0, True, "The queue goes on.")], engine)
+
+
+def choose_slots(store: Store, slots: int | None, engine: Engine | None = None) -> list[Answer]:
+    """Sets how many runs train at once on this machine; None: as many as its cores and memory bear.
+
+    Raises MRNLabError where it has fewer cores.
+    """
+    cores = core_count()
+    if slots is not None and slots > cores:
+        raise MRNLabError(f"Each run needs a core: this machine has {cores} for runs, not {slots}.")
+    store.choose_slots(hostname(), slots)
+    number = train_at_once(store)
+    message = f"Up to {plural(number, 'run')} at once on this machine{slots_reason()}."
+    return _and_workers(store, [Answer(0, True, message)], engine)
 
 
 def drain(store: Store, host: str, *, now: bool = False) -> list[Answer]:

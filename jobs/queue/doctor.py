@@ -37,7 +37,8 @@ from core.store.migrations import HEAD
 from core.wording import plural, which_runs
 from jobs.engines import default_engine
 from jobs.queue.maintenance import resume_lost
-from jobs.worker.devices import gpu_count, slot_count
+from jobs.worker.cores import train_at_once
+from jobs.worker.devices import fixed_slots, gpu_count
 from jobs.worker.idle import linger_seconds
 from jobs.worker.liveness import abandoned, hang_limit, trained_runs
 from jobs.worker.process import is_alive
@@ -104,7 +105,7 @@ def examine(url: str | None = None) -> Iterator[Examination]:
         "slots": None,
     }
     with contextlib.suppress(MRNLabError):  # `check_settings` reports it
-        facts["slots"] = slot_count()
+        facts["slots"] = fixed_slots()
     checks = (check_encoder(), check_settings(), check_gpus(), check_disk(free_gib), check_exposure())
     findings = [finding for check in checks for finding in check]
     with contextlib.ExitStack() as stack:
@@ -145,6 +146,7 @@ def _store_facts(store: Store) -> dict[str, Any]:
         "rows": {table: count for table, count in store.rows().items() if count},
         "runs": {state.value: count for state, count in store.counts().items() if count},
         "workers": default_engine().live_workers(store),
+        "slots": train_at_once(store),
     }
 
 
@@ -168,7 +170,7 @@ def check_settings() -> Iterator[Finding]:
             near = difflib.get_close_matches(name, SETTINGS, n=1)
             meant = f" Did you mean {near[0]}?" if near else ""
             yield Finding("settings", f"{name} is set, which MRN Lab does not know.{meant}")
-    reads = (slot_count, hang_limit, linger_seconds, checkpoint_seconds, default_engine, shared_artefacts)
+    reads = (fixed_slots, hang_limit, linger_seconds, checkpoint_seconds, default_engine, shared_artefacts)
     for read in reads:
         try:
             read()

@@ -19,7 +19,7 @@ from core.paths import checkpoint_dir, home
 from core.records import TOTAL
 from core.store import MetricKey, Run, RunState, Store
 from core.wording import plural
-from jobs.worker.devices import slot_count
+from jobs.worker.cores import Sharing
 
 _NEWEST = 400  # runs that succeeded, which are searched for runs of a kind
 _ENOUGH = 20  # runs of a kind whose medians are taken
@@ -107,22 +107,35 @@ def cost(store: Store, configs: Sequence[RunConfig]) -> Cost:
 
 def costs(store: Store, lots: Sequence[Sequence[RunConfig]]) -> list[Cost]:
     """Returns the cost of several lots of runs, from one query of the runs that have ended or train."""
-    slots = slot_count()
+    sharing = Sharing.of(store, [config for configs in lots for config in configs])
     past: dict[_Kind, list[Run]] = {}
     for state in (RunState.RUNNING, RunState.SUCCEEDED):
         # Runs that have ended take the place of runs that train.
         past |= _by_kind(_timed_runs(store, state))
-    kinds = {_kind(config) for configs in lots for config in configs} & past.keys()
-    paces = {kind: _pace(store, past[kind][:_ENOUGH]) for kind in kinds}
+    threads = [sharing.threads(configs) for configs in lots]
+    planned = {
+        (_kind(config), number)
+        for configs, numbers in zip(lots, threads, strict=True)
+        for config, number in zip(configs, numbers, strict=True)
+    }
+    paces = {
+        # Runs with the same number of threads, if there are any.
+        (kind, number): _pace(
+            store, ([run for run in past[kind] if run.threads == number] or past[kind])[:_ENOUGH]
+        )
+        for kind, number in planned
+        if kind in past
+    }
     estimates = []
-    for configs in lots:
+    for configs, numbers in zip(lots, threads, strict=True):
         seconds = []
-        for config in configs:
-            start, per_pass = paces.get(_kind(config)) or (math.nan, math.nan)
+        for config, number in zip(configs, numbers, strict=True):
+            start, per_pass = paces.get((_kind(config), number)) or (math.nan, math.nan)
             each = start + per_pass * config.fraction * config.epochs
             seconds.append(None if math.isnan(each) else each)
-        used = {_kind(config) for config in configs} & paces.keys()
-        estimates.append(Cost(tuple(seconds), slots, sum(len(past[kind][:_ENOUGH]) for kind in used)))
+        used = {_kind(config) for config in configs} & past.keys()
+        evidence = sum(len(past[kind][:_ENOUGH]) for kind in used)
+        estimates.append(Cost(tuple(seconds), sharing.at_once(configs), evidence))
     return estimates
 
 
@@ -199,17 +212,17 @@ def queue_left(store: Store, ids: Collection[int] | None = None) -> float | None
     if not waiting:
         return max(left.values()) if training and len(left) == len(training) else None
     configs = [*waiting, *(run.config for run in training if not run.config_problem)]
-    expected = cost(store, configs).runs
+    expected = cost(store, configs)
     of_model: dict[_Kind, list[float]] = {}
-    for config, seconds in zip(configs, expected, strict=True):
+    for config, seconds in zip(configs, expected.runs, strict=True):
         if seconds is not None:
             of_model.setdefault(_model(config), []).append(seconds)
     if any(_model(config) not in of_model for config in waiting):
         return None
     total = sum(left.values())
-    for config, seconds in zip(waiting, expected, strict=False):
+    for config, seconds in zip(waiting, expected.runs, strict=False):
         total += statistics.mean(of_model[_model(config)]) if seconds is None else seconds
-    return total / min(max(slot_count(), len(training)), len(waiting) + len(training))
+    return total / min(max(expected.slots, len(training)), len(waiting) + len(training))
 
 
 def disk(store: Store, configs: Sequence[RunConfig]) -> Disk:

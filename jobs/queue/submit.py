@@ -30,6 +30,7 @@ from core.registry import parse_alignment
 from core.store import Conditions, Run, RunState, Store
 from core.training.trainable import check_trainable
 from jobs.engines import Engine, default_engine
+from jobs.worker.cores import Sharing
 from jobs.worker.devices import gpu_count, is_missing_device
 
 _SHARE_FIELDS = ("corpus", "columns", "fraction", "fraction_draw", "dev_sentences", "label_inventory")
@@ -112,9 +113,25 @@ def submit(
     _expect_run(store, engine)
     runs = [with_absolute_paths(config) for config in configs]
     show_notes(check([resolve_base_run(store, run) for run in runs]))
-    ids = store.add_runs(runs, launch, priority=priority, retries=retries)
+    ids = queue_runs(store, runs, launch, priority=priority, retries=retries, engine=engine)
     (engine or default_engine()).ensure_workers(store)
     return ids
+
+
+def queue_runs(
+    store: Store,
+    configs: Sequence[RunConfig],
+    launch: str | None = None,
+    *,
+    priority: int = 0,
+    retries: int = 0,
+    engine: Engine | None = None,
+) -> list[int]:
+    """Queues runs that are checked, each with its number of threads, and returns the ids in order."""
+    is_local = (engine or default_engine()).name == "local"
+    with store.queueing_alone():
+        threads = Sharing.of(store, configs).threads(configs) if is_local else None
+        return store.add_runs(configs, launch, priority=priority, retries=retries, threads=threads)
 
 
 def _expect_run(store: Store, engine: Engine | None) -> None:
@@ -284,7 +301,7 @@ def submit_missing(
             present = same_runs(store, wanted)
             missing = [config for config in dict.fromkeys(wanted) if config not in present]
             if checked.issuperset(missing):  # else a run has failed meanwhile that was there before
-                queued = store.add_runs(missing, launch, priority=priority, retries=retries)
+                queued = queue_runs(store, missing, launch, priority=priority, retries=retries, engine=engine)
                 break
     (engine or default_engine()).ensure_workers(store)
     numbers = {config: run.id for config, run in present.items()} | dict(zip(missing, queued, strict=True))

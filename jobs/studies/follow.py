@@ -34,9 +34,9 @@ from core.wording import percent
 from jobs.engines import Engine
 from jobs.queue import control
 from jobs.queue.maintenance import QueueMaintenance
-from jobs.queue.submit import check
+from jobs.queue.submit import check, queue_runs
 from jobs.studies.progress import RunsByState, StudyOptions, StudyRuns, launch_label, launch_prefix
-from jobs.worker.devices import slot_count
+from jobs.worker.cores import train_at_once
 from jobs.worker.process import is_alive, kill
 from jobs.worker.start import start
 
@@ -161,7 +161,7 @@ class _StudyQueue:
                 "tries it again."
             )
         waiting = sum(run.state is RunState.QUEUED for run in by_state.active.values())
-        room = _WAITING_PER_SLOT * slot_count() - waiting
+        room = _WAITING_PER_SLOT * train_at_once(self._store) - waiting
         known = set(by_state.active)
         is_left = False
         for setting_runs in list(self._settings):
@@ -190,7 +190,8 @@ class _StudyQueue:
         with self._store.queueing_alone():
             now = self._runs.look()  # another command or page may have queued them meanwhile
             known = {*now.failed, *now.active, *now.succeeded}
-            self._store.add_runs([run for run in new if run not in known], launch_label(setting_runs))
+            missing = [run for run in new if run not in known]
+            queue_runs(self._store, missing, launch_label(setting_runs))
         return True
 
     def _report_stages(self, setting_runs: SettingRuns, by_state: RunsByState, *, has_ended: bool) -> None:

@@ -1,12 +1,15 @@
-"""The GPUs of this machine, found without importing torch, and the number of workers that train at once."""
+"""The GPUs and cores of this machine, found without importing torch."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
+
+import psutil
 
 from core.settings import count
 
@@ -62,12 +65,40 @@ def is_missing_device(device: str) -> bool:
     return int(number or 0) >= gpu_count()
 
 
-def slot_count() -> int:
+def fixed_slots() -> int | None:
     """Returns how many workers may train at once: `MRNLAB_SLOTS`, else `MRNLAB_RUNS_PER_GPU` (1) per GPU.
 
-    It is at least 1. Raises MRNLabError where a setting is not a whole number.
+    It is 1 on a machine of one core, and None where several cores can be shared (`jobs.worker.cores`).
+    Raises MRNLabError where a setting is not a whole number.
     """
-    return count("MRNLAB_SLOTS") or max(1, gpu_count() * _runs_per_gpu())
+    return count("MRNLAB_SLOTS") or gpu_count() * _runs_per_gpu() or (1 if core_count() == 1 else None)
+
+
+def core_count() -> int:
+    """Returns the cores that runs may use here: of this process and its container, and by OMP_NUM_THREADS."""
+    if sys.platform == "linux":
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    cores = min(cores, _physical_cores() or cores, _granted_cores() or cores)
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    return min(cores, int(wanted)) if wanted.isdecimal() and int(wanted) else cores
+
+
+@cache
+def _physical_cores() -> int | None:
+    """Returns the cores without hyperthreads, as torch counts them; None where that is unknown."""
+    return psutil.cpu_count(logical=False)
+
+
+@cache
+def _granted_cores() -> int | None:
+    """Returns the cores whose time this container may use, at least 1; None without such a limit."""
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return max(1, int(quota) // int(period))
+    except (OSError, ValueError):  # no container, or "max"
+        return None
 
 
 def slot_device(slot: int) -> str:

@@ -31,6 +31,7 @@ from core.recording.sink import StoreSink
 from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Saved, Sink, SplitResult
 from core.store import ErrorInfo, Owner, Run, RunState, Store
 from core.tasks.scores import score_text
+from jobs.worker.cores import shared_cores, train_at_once
 from jobs.worker.idle import linger_seconds, preload, release_memory, starts_ahead
 from jobs.worker.logs import set_up_logging, to_log_file
 from jobs.worker.slots import Slot, free_slot
@@ -61,7 +62,8 @@ def _train(*args: Any, **options: Any) -> Outcome:
 class Worker:
     """Trains the store's runs one after another. The functions it calls can be replaced, for tests.
 
-    `engine_job` is the name of this worker's job in the scheduler that placed it.
+    `engine_job` is the name of this worker's job in the scheduler that placed it. With `cores`, the workers
+    of this machine share so many.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class Worker:
         *,
         device: str = "auto",
         engine_job: str | None = None,
+        cores: int | None = None,
         prepare: Callable[[RunConfig], Corpus] = _prepare,
         train: Callable[..., Any] = _train,
         log_to: Callable[[str], AbstractContextManager[None]] = to_log_file,
@@ -78,6 +81,7 @@ class Worker:
     ) -> None:
         self._store, self._owner, self._device, self._engine_job = store, owner, device, engine_job
         self._prepare, self._train, self._log_to, self._beat_s = prepare, train, log_to, beat_s
+        self._cores = cores
         self._terminating: StopReason | None = None
         self._progress: ProgressFile | None = None
 
@@ -115,7 +119,9 @@ class Worker:
 
         Raises StoreError only.
         """
-        run = self._store.claim(self._owner, DUE_IN_S, run_id=run_id, engine_job=self._engine_job)
+        run = self._store.claim(
+            self._owner, DUE_IN_S, run_id=run_id, engine_job=self._engine_job, cores=self._cores
+        )
         if run is None:
             return False
         with self._log_to(str(own_log(run.log) or os.devnull)):
@@ -203,8 +209,9 @@ class Worker:
                 settle=sink.settle,
                 shared=shared_artefacts(),
             )
+            own = {} if run.threads is None else {"threads": run.threads}
             outcome: Outcome = self._train(
-                config, corpus, sink=_logged(sink), should_stop=should_stop, checkpoint=checkpoint
+                config, corpus, sink=_logged(sink), should_stop=should_stop, checkpoint=checkpoint, **own
             )
             return outcome
 
@@ -280,11 +287,11 @@ def _worker_in(store: Store, slot: Slot) -> Worker:
 
     def is_needed() -> bool:
         progress.touch()
-        return store.claimable(hostname()) > 0
+        return store.claimable(hostname(), shared_cores()) > 0
 
     if starts_ahead():
         preload(is_needed)
-    return Worker(store, this_process(), device=slot.device)
+    return Worker(store, this_process(), device=slot.device, cores=shared_cores())
 
 
 def main(make: Callable[[Store, Slot], Worker] = _worker_in) -> int:
@@ -312,7 +319,7 @@ def main(make: Callable[[Store, Slot], Worker] = _worker_in) -> int:
     signal.signal(signal.SIGINT, end)
     try:
         with contextlib.closing(Store.open()) as store, supervisor_watchdog(store):
-            with free_slot(store.url) as slot:
+            with free_slot(store.url, train_at_once(store)) as slot:
                 if slot is None:
                     _log.info("As many workers as may train here do so already.")
                     return 0
@@ -321,7 +328,7 @@ def main(make: Callable[[Store, Slot], Worker] = _worker_in) -> int:
                     worker.terminate()
                 worker.work()
             # A run queued while this worker released its slot saw the slot taken: a new process trains it.
-            return int(not ended and store.claimable(hostname()) > 0)
+            return int(not ended and store.claimable(hostname(), shared_cores()) > 0)
     except MRNLabError as error:
         _log.error("%s", error)
         return 1

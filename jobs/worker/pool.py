@@ -12,9 +12,9 @@ import psutil
 
 from core.recording.owner import hostname
 from core.store import Owner, Store
-from jobs.worker.devices import slot_count
+from jobs.worker.cores import shared_cores, train_at_once
 from jobs.worker.idle import linger_seconds, starts_ahead
-from jobs.worker.liveness import hang_limit, trained_runs
+from jobs.worker.liveness import hang_limit, reap, trained_runs
 from jobs.worker.slots import end_hung, taken_slots
 from jobs.worker.standstill import START_S, ProgressFile, Standstill
 from jobs.worker.start import SUPERVISOR, start
@@ -53,12 +53,14 @@ class WorkerPool:
             # A child that has not taken its slot yet counts too; one that has is counted once.
             live = len(self._live(store))
             idle = live - sum(owner in busy for owner in taken_slots(store.url).values())
-            waiting = store.claimable(hostname())
+            waiting = store.claimable(hostname(), shared_cores())
+            if not (waiting or live) and reap(store):  # runs of dead workers held the cores
+                waiting = store.claimable(hostname(), shared_cores())
             if self._waiting_since is None:
                 self._waiting_since = self._clock()
             elif self._clock() - self._waiting_since > START_S:
                 idle = 0  # those that could have taken a run by now are not relied on
-            started = max(0, min(waiting - idle, slot_count() - live))
+            started = max(0, min(waiting - idle, train_at_once(store) - live))
             for _ in range(started):
                 self._children.append(start(self._command, store.url))
             return started

@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from core.recording.owner import this_process
 from core.store import Owner, Store
-from jobs.worker.devices import slot_count, slot_device
+from jobs.worker.devices import core_count, fixed_slots, slot_device
 from jobs.worker.liveness import hang_limit, trained_runs
 from jobs.worker.process import is_alive, kill
 from jobs.worker.standstill import ProgressFile, workers_folder
@@ -49,17 +49,20 @@ def taken_slots(store_url: str) -> dict[int, Owner]:
 
 
 @contextlib.contextmanager
-def free_slot(store_url: str, patience_s: float = _SLOT_PATIENCE_S) -> Iterator[Slot | None]:
-    """Holds a free slot while the block runs; yields None where all are taken.
+def free_slot(
+    store_url: str, slots: int | None = None, *, patience_s: float = _SLOT_PATIENCE_S
+) -> Iterator[Slot | None]:
+    """Holds a free one of `slots` (by default as many as there may be) while the block runs; None if taken.
 
     The system releases the lock of a slot however its process ends. The holder is written beside the lock,
     so that others need not touch the lock to look; from then on it counts as moving.
     """
     folder = workers_folder(store_url)
+    slots = slots or fixed_slots() or core_count()
     progress = ProgressFile(store_url, this_process())
     deadline = time.monotonic() + patience_s
     while True:
-        for number in range(slot_count()):
+        for number in range(slots):
             lock = FileLock(folder / f"slot-{number}.lock")
             try:
                 lock.acquire(blocking=False)

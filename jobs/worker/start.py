@@ -11,7 +11,7 @@ from typing import Any
 
 from core.errors import MRNLabError
 from core.paths import home
-from jobs.worker.devices import gpu_count, slot_count
+from jobs.worker.devices import fixed_slots, gpu_count
 
 SUPERVISOR = (sys.executable, "-m", "jobs.worker.supervisor")
 """The command that supervises one worker after another."""
@@ -41,9 +41,9 @@ def start(command: Sequence[str], store_url: str) -> subprocess.Popen[bytes]:
         # step of an LSTM over words took 30 to 120 times as long. At 30,000 it takes no longer than alone.
         "GOMP_SPINCOUNT": os.environ.get("GOMP_SPINCOUNT", "30000"),
     }
-    if slot_count() > 1 and gpu_count() == 0 and "OMP_NUM_THREADS" not in os.environ:
+    if (slots := fixed_slots() or 1) > 1 and gpu_count() == 0 and "OMP_NUM_THREADS" not in os.environ:
         # Workers that share the cores would slow one another down with a thread per core each.
-        environment["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // slot_count()))
+        environment["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // slots))
     logs = home() / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     try:

@@ -103,6 +103,7 @@ def _supervise(worker: psutil.Process, module: str, url: str | None, signals: _S
     from core.store import Store
     from core.store.database import retried
     from core.store.engine import parse_url
+    from jobs.worker.cores import shared_cores
     from jobs.worker.liveness import LivenessTracker, hang_limit, reap, record_worker_exit
     from jobs.worker.pool import WorkerPool
     from jobs.worker.process import is_alive
@@ -133,7 +134,8 @@ def _supervise(worker: psutil.Process, module: str, url: str | None, signals: _S
     def look(store: Store) -> None:
         nonlocal last_problem
         try:
-            if reap(store, tracker):
+            # Where runs share the cores, one that ends may make room for several.
+            if reap(store, tracker) or shared_cores() is not None:
                 pool.ensure_workers(store)
             last_problem = ""
         except MRNLabError as error:

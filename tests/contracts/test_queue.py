@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, datetime
 
 import pytest
@@ -46,6 +47,42 @@ class TestOrder:
         store.set_priority([first], -1)
         assert claim_all(store) == [third, second, first]
         store.set_priority([], 4)
+
+
+class TestCores:
+    def test_the_threads_of_all_fit_the_cores_in_the_order_of_the_queue(self, store: Store) -> None:
+        threads = [1, 2, 1, 4, None, 1]
+        ids = store.add_runs([config(seed=seed) for seed in range(6)], threads=threads)
+        here, there = dataclasses.replace(ELSEWHERE, host="here"), ELSEWHERE
+
+        def taken(owner: Owner) -> int | None:
+            run = store.claim(owner, due_in=15, cores=4)
+            return None if run is None else ids.index(run.id)
+
+        assert store.claimable("here", 4) == 3
+        assert [taken(here), taken(here)] == [0, 1]
+        assert (store.claimable("here", 4), store.claimable("there", 4), store.claimable("here")) == (1, 1, 4)
+        assert [taken(here), taken(here)] == [2, None]  # the last run would fit, but is not the next
+        assert (store.claimable("here", 4), store.claimable("there", 4)) == (0, 1)
+        assert [taken(there), taken(there)] == [3, None]
+        for number in range(3):
+            store.finish(ids[number], RunState.SUCCEEDED)
+        assert [taken(here), taken(here)] == [4, None]
+        assert store.run(ids[4]).threads == 4  # it takes all, so others wait
+        # A run that a process trains in the foreground has no number, and holds nothing back.
+        store.finish(ids[4], RunState.SUCCEEDED)
+        assert claimed(store) == ids[-1] + 1
+        assert store.run(ids[-1]).state is RunState.RUNNING
+
+    def test_no_more_than_the_chosen_number_of_a_machine(self, store: Store) -> None:
+        store.add_runs([config(seed=seed) for seed in range(4)], threads=[1] * 4)
+        store.choose_slots("here", 2)
+        assert (store.chosen_slots("here"), store.chosen_slots("there")) == (2, None)
+        assert (store.claimable("here", 4), store.claimable("there", 4)) == (2, 4)
+        store.choose_slots("here", 3)
+        assert store.claimable("here", 4) == 3
+        store.choose_slots("here", None)
+        assert (store.chosen_slots("here"), store.claimable("here", 4)) == (None, 4)
 
 
 class TestHeldBack:

@@ -23,6 +23,7 @@ from core.errors import LossCause
 from core.paths import checkpoint_dir, home
 from core.recording.owner import hostname, process, this_process
 from core.store import Owner, RunState, Store
+from core.store.migrations import HEAD
 from dashboard.shared.run_views import why_it_waits
 from jobs.cli import app
 from jobs.engines.local import LocalEngine
@@ -89,7 +90,7 @@ def test_a_healthy_laboratory(store: Store) -> None:
     assert examined() == []
     with examine() as examination:
         facts = examination.facts
-    assert (facts["runs"], facts["rows"]["runs"], facts["revision"]) == ({"succeeded": 1}, 1, "0006")
+    assert (facts["runs"], facts["rows"]["runs"], facts["revision"]) == ({"succeeded": 1}, 1, HEAD)
 
 
 class TestInstallation:

@@ -24,8 +24,9 @@ from core.recording.owner import this_process
 from core.store import ENDED, ErrorInfo, MetricKey, RunState, Store
 from jobs.engines.local import LocalEngine
 from jobs.queue.maintenance import QueueMaintenance
+from jobs.queue.submit import queue_runs
 from jobs.worker import devices, standstill
-from jobs.worker.devices import slot_count
+from jobs.worker.devices import fixed_slots
 from jobs.worker.liveness import reap
 from jobs.worker.process import ProcessStatus, describe_exit, is_alive, process_status
 from jobs.worker.slots import Slot, free_slot, taken_slots
@@ -202,23 +203,26 @@ def test_workers_that_find_nothing_to_do_are_started_ever_less_often(store: Stor
 
 def test_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "gpu_count", lambda: 0)
-    assert slot_count() == 1
+    monkeypatch.setattr(devices, "core_count", lambda: 1)
+    assert fixed_slots() == 1
+    monkeypatch.setattr(devices, "core_count", lambda: 16)
+    assert fixed_slots() is None
     assert Slot(0).device == "auto"
     monkeypatch.setattr(devices, "gpu_count", lambda: 4)
-    assert slot_count() == 4
+    assert fixed_slots() == 4
     assert Slot(2).device == "cuda:2"
     monkeypatch.setenv("MRNLAB_RUNS_PER_GPU", "3")
-    assert slot_count() == 12
+    assert fixed_slots() == 12
     assert [Slot(number).device for number in (0, 2, 3, 11)] == ["cuda:0", "cuda:0", "cuda:1", "cuda:3"]
     monkeypatch.delenv("MRNLAB_RUNS_PER_GPU")
     monkeypatch.setenv("MRNLAB_SLOTS", "6")
-    assert slot_count() == 6
+    assert fixed_slots() == 6
     assert Slot(5).device == "cuda:1"
     for name in ("MRNLAB_SLOTS", "MRNLAB_RUNS_PER_GPU"):
         for wrong in ("0", "-1", "many"):
             monkeypatch.setenv(name, wrong)
             with pytest.raises(MRNLabError, match=f"{name} is '{wrong}'"):
-                slot_count()
+                fixed_slots()
         monkeypatch.delenv(name)
 
 
@@ -369,6 +373,33 @@ def test_the_supervisor_may_die(store: Store, engine: LocalEngine) -> None:
     os.kill(pid, signal.SIGKILL)
     assert loss_of(store, second).message.endswith("ended without a word.")
     wait_for(lambda: store.state(third) is RunState.SUCCEEDED)
+
+
+@pytest.mark.slow
+def test_runs_share_the_cores(store: Store, engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    if fixed_slots() is not None:
+        pytest.skip("runs share cores only where there are several, and no GPU")
+    ids = queue_runs(store, [config(epochs=FOREVER, seed=seed) for seed in (1, 2, 3)], engine=engine)
+    assert engine.ensure_workers(store) == 2
+    wait_for(lambda: [store.state(run_id) is RunState.RUNNING for run_id in ids] == [True, True, False])
+    assert len({owner_of(store, run_id) for run_id in ids[:2]}) == 2
+    assert [run.threads for run in store.runs(ids)] == [1, 1, 1]
+    store.request_stop(ids[0])
+    wait_for(lambda: store.state(ids[2]) is RunState.RUNNING)
+    assert store.state(ids[1]) is RunState.RUNNING
+    for run_id in ids[1:]:
+        store.request_stop(run_id)
+    wait_for(lambda: engine.live_workers(store) == 0)
+    # One that is alone takes both cores; the next waits until it has ended, whoever starts its worker.
+    (alone,) = queue_runs(store, [config(epochs=FOREVER, seed=4, lambda_=0.5)], engine=engine)
+    engine.ensure_workers(store)
+    wait_for(lambda: store.state(alone) is RunState.RUNNING)
+    following = queue_runs(store, [config(seed=seed, lambda_=0.7) for seed in (1, 2)], engine=engine)
+    assert [run.threads for run in store.runs([*following, alone])] == [1, 1, 2]
+    assert engine.ensure_workers(store) == 0
+    store.request_stop(alone)
+    wait_for(lambda: all(store.state(run_id) is RunState.SUCCEEDED for run_id in following))
 
 
 @pytest.mark.slow

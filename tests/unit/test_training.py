@@ -149,6 +149,7 @@ def test_heads_alone_train_on_one_thread_and_the_next_run_has_all_again(encoder:
     assert frozen.facts.threads == 1
     assert frozen.compute_features(lambda event: None, lambda: False)
     assert torch.get_num_threads() == 1
+    assert set_up(_config(encoder), toy_corpus(), 2).facts.threads == torch.get_num_threads() == 2
     assert set_up(_config(encoder), toy_corpus()).facts.threads == torch.get_num_threads() == ALL_THREADS
 
 
@@ -198,7 +199,7 @@ def test_a_loss_that_is_not_a_number_names_step_and_task(
     config = _config(encoder, paradigm="mtl")
     events: list[Event] = []
 
-    def poisoned(config: RunConfig, corpus: Corpus) -> Any:
+    def poisoned(config: RunConfig, corpus: Corpus, _threads: int | None) -> Any:
         run = set_up(config, corpus)
         with torch.no_grad():  # the head of ner alone
             run.model.heads.weight[run.model.heads.slices[1]] = math.inf

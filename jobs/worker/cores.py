@@ -1,0 +1,144 @@
+"""How the runs that a machine trains on its processor share the cores: how many at once, on how many threads.
+
+Two runs of one thread do more work than one run of two (docs/adr/0041-runs-share-the-cores.md).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from core.config import RunConfig, trains_heads_alone
+from core.recording.owner import hostname
+from core.store import ACTIVE, RunState, Store
+from jobs.worker.devices import core_count, fixed_slots, gpu_count
+from jobs.worker.slots import taken_slots
+
+LEAST_BYTES = 2**30
+"""The memory that a worker is given at least: a fine-tuned MiniLM takes less."""
+_NEWEST = 8  # finished runs, whose measured memory the next ones are given too
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How runs that are queued now will share this machine.
+
+    slots   how many runs train at once here
+    cores   the cores that they share; None where each run takes what torch takes (MRNLAB_SLOTS, a GPU)
+    is_idle whether no run trains or waits
+    known   the threads of earlier runs, by configuration id
+    """
+
+    slots: int
+    cores: int | None
+    is_idle: bool
+    known: Mapping[str, int]
+
+    @classmethod
+    def of(cls, store: Store, configs: Iterable[RunConfig]) -> Sharing:
+        """Returns how these runs would share this machine. Raises MRNLabError."""
+        slots, cores = train_at_once(store), shared_cores()
+        if cores is None:
+            return cls(slots, None, False, {})
+        # Heads alone always learn with one thread; theirs are for the features, which all seeds share.
+        ids = {config.configuration_id for config in configs if not trains_heads_alone(config)}
+        counts = store.counts()
+        return cls(slots, cores, not any(counts[state] for state in ACTIVE), _known(store, ids, cores))
+
+    def threads(self, configs: Sequence[RunConfig]) -> list[int | None]:
+        """Returns the threads of each of these runs, queued together.
+
+        A run takes those of its configuration's earlier runs. A new one takes all cores where it is alone,
+        else its share.
+        """
+        if self.cores is None:
+            return [None] * len(configs)
+        is_alone = self.is_idle and len(configs) == 1
+        new = self.cores if is_alone else max(1, self.cores // self.slots)
+        return [self.known.get(config.configuration_id, new) for config in configs]
+
+    def at_once(self, configs: Sequence[RunConfig]) -> int:
+        """Returns how many of these runs, queued together, train at once."""
+        if self.cores is None:
+            return self.slots
+        most = max((threads or 1 for threads in self.threads(configs)), default=1)
+        return max(1, min(self.slots, self.cores // most))
+
+
+def _known(store: Store, ids: set[str], cores: int) -> dict[str, int]:
+    """Returns the threads of the newest run of each of these configurations that this machine can give."""
+    earlier = store.runs_of(ids)
+    known = {
+        run.configuration_id: run.threads
+        for run in reversed(earlier)
+        if run.threads is not None and run.threads <= cores
+    }
+    # Runs that were queued without a number have recorded what they took.
+    newest = {
+        run.configuration_id: run.id
+        for run in reversed(earlier)
+        if run.threads is None and run.owner is not None and run.configuration_id not in known
+    }
+    for run in store.runs(newest.values()):
+        if 0 < (threads := run.facts.get("threads", 0)) <= cores:
+            known[run.configuration_id] = threads
+    return known
+
+
+def shared_cores() -> int | None:
+    """Returns the cores that runs share here; None where `fixed_slots` says how many train at once."""
+    return core_count() if fixed_slots() is None else None
+
+
+def slots_reason() -> str:
+    """Returns what fixes how many runs train at once, as the end of a sentence; empty where it is chosen."""
+    if os.environ.get("MRNLAB_SLOTS"):
+        return ": MRNLAB_SLOTS is set, and goes before `mrnlab queue --slots`"
+    if gpu_count():
+        return ": its GPUs decide, and MRNLAB_RUNS_PER_GPU"
+    return "" if fixed_slots() is None else ": it has one core for runs"
+
+
+def train_at_once(store: Store) -> int:
+    """Returns how many runs of this store train at once on this machine, at least 1.
+
+    Raises MRNLabError where a setting is not a whole number.
+    """
+    if (fixed := fixed_slots()) is not None:
+        return fixed
+    if (chosen := store.chosen_slots(hostname())) is not None:
+        return min(chosen, core_count())
+    workers = [owner.pid for owner in taken_slots(store.url).values()]
+    return slots_by_memory(core_count(), _usable_bytes(workers), _run_bytes(store))
+
+
+def slots_by_memory(cores: int, usable: int, of_a_run: int) -> int:
+    """Returns how many runs of that many bytes the usable bytes bear, at most one a core, at least 1."""
+    return max(1, min(cores, usable // max(of_a_run, LEAST_BYTES)))
+
+
+def _run_bytes(store: Store) -> int:
+    """Returns the most memory that a worker has had in one of the newest runs trained here; 0 if unknown."""
+    finished = store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST, archived=None, with_facts=True)
+    usages = [run.facts.get("usage") for run in finished if run.owner and run.owner.host == hostname()]
+    measured = (usage["peak_memory"] for usage in usages if usage and usage["memory_of"] == "process")
+    return max((peak for peak in measured if peak), default=0)
+
+
+def _usable_bytes(workers: Iterable[int]) -> int:
+    """Returns the memory that is free for workers, with what these hold already; a container has its own."""
+    free = psutil.virtual_memory().available
+    with contextlib.suppress(OSError, ValueError):  # no container, or one without a limit
+        used = int((_CGROUP / "memory.current").read_text())
+        files = dict(line.split() for line in (_CGROUP / "memory.stat").read_text().splitlines())
+        free = min(free, int((_CGROUP / "memory.max").read_text()) - used + int(files.get("file", 0)))
+    for pid in workers:
+        with contextlib.suppress(psutil.Error):
+            free += psutil.Process(pid).memory_info().rss
+    return free
