@@ -28,7 +28,7 @@ SAID = {
     ("compare", "live"): "None of the chosen runs has succeeded.",
     ("compare", "failed"): "None of the chosen runs has succeeded.",
     ("relations", "live"): "over training: ",
-    ("relations", "failed"): "failed. Shown is what it learned up to step 140.",
+    ("relations", "failed"): "step 140",
     ("tag", "live"): "Not finished yet",
     ("tag", "failed"): "Ended without a model",
     ("tag", "lost"): "Ended without a model",
@@ -36,7 +36,7 @@ SAID = {
 NOTHING = {
     "launch": "This makes 3 runs",
     "runs": "No run yet.",
-    "curves": "No run yet, so no curve.",
+    "curves": "No runs yet",
     "compare": "No run has finished yet.",
     "relations": "No MRN run yet.",
     "tag": "No finished run yet, so nothing to tag with.",
