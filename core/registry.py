@@ -218,8 +218,8 @@ ALIGNMENTS: dict[str, str] = {
     "cooccurrence where tasks share sentences, else disjoint.",
     "disjoint": "Keeps every label of every task apart. Tasks then cannot be related.",
     "exact": "Labels with the same name share a row.",
-    "cooccurrence": "Labels are related by how often they stand on the same token.",
-    "mapping": "Labels correspond as a CSV file of yours says: mapping:FILE.",
+    "cooccurrence": "Labels are related by how often they occur on the same token.",
+    "mapping": "Labels correspond as in a CSV file of yours: mapping:FILE.",
 }
 
 

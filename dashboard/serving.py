@@ -86,15 +86,16 @@ def first_page(request: Request) -> RedirectResponse:
 
 
 # Where a page connects to, as hosts of Streamlit's apps tell it. Without it a page first asks whether it is
-# an app of its own, at `/curves/_stcore/health`: 0.1 s.
-_CONNECT = (
-    b"<script>window.__streamlit = { BACKEND_BASE_URL: new URL('.', location.href).href }</script></head>"
-)
+# an app of its own, at `/curves/_stcore/health`: 0.1 s. And the names of tables.
+_HEAD = (
+    "<script>window.__streamlit = { BACKEND_BASE_URL: new URL('.', location.href).href };"
+    f"{charts.read_asset('tables.js')}</script></head>"
+).encode()
 
 
 class Headers:
     """ASGI middleware that adds the Content-Security-Policy and caching headers to the answers.
-    A page also gets the addresses that it may connect to.
+    A page also gets the addresses that it may connect to, and names of its tables.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -118,7 +119,7 @@ class Headers:
                 if scope["path"].startswith(_KEPT) and message["status"] == 200:
                     headers["Cache-Control"] = _FOREVER
             elif is_page and message["type"] == "http.response.body":
-                message["body"] = message["body"].replace(b"</head>", _CONNECT)
+                message["body"] = message["body"].replace(b"</head>", _HEAD)
             await send(message)
 
         if scope["type"] == "http":

@@ -5,21 +5,28 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 from filelock import FileLock
 
+from core.checkpoints import Checkpoint
 from core.config import RunConfig
+from core.corpora.types import Corpus
+from core.records import Event, RunFacts, SplitResult
 from core.store import RunState, Store
+from core.tagging import TaggedSentence, labels_of, load_tagger
+from core.training.trainer import Outcome, train
 from jobs.worker.loop import Worker
 from tests.making import OWNER, corpus_folder
 from tests.tiny import tiny_bert
 from tests.toys import NER, POS, TEXT_TASKS, WORDS, sentences, texts
 
+Kind = TypeVar("Kind")
 _SPLITS = (("train", 64), ("dev", 10), ("test", 12))
 LEARNED = {"epochs": 9, "lr_encoder": 0.01, "lr_heads": 0.05, "batch_size": 8}
 UNTAUGHT = {"epochs": 1, "lr_encoder": 1e-6, "lr_heads": 1e-6}
@@ -193,3 +200,43 @@ def _copy_trained(home: Path, laboratory: Path, configs: Callable[[Path], list[R
                 train_runs(store, configs(home))
             (home / "trained").touch()
     shutil.copytree(home, laboratory, dirs_exist_ok=True)
+
+
+@dataclass(frozen=True)
+class ToyRun:
+    """A training's events, how it ended, and the folder of its model."""
+
+    checkpoint: Path
+    events: list[Event]
+    outcome: Outcome
+
+    def of(self, kind: type[Kind]) -> list[Kind]:
+        """The events of that kind."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+    @property
+    def facts(self) -> RunFacts:
+        (facts,) = self.of(RunFacts)
+        return facts
+
+    @property
+    def test(self) -> SplitResult:
+        (result,) = (result for result in self.of(SplitResult) if result.split == "test")
+        return result
+
+
+def train_toy(config: RunConfig, corpus: Corpus, folder: Path) -> ToyRun:
+    """Trains it into that folder, which its checkpoint then is."""
+    events: list[Event] = []
+    outcome = train(config, corpus, sink=events.append, checkpoint=Checkpoint(folder))
+    return ToyRun(folder, events, outcome)
+
+
+def assert_tags_as_tested(run: ToyRun, corpus: Corpus) -> list[TaggedSentence]:
+    """The saved model gives the test sentences the labels that the run gave them; what it says of them."""
+    tagged = load_tagger(run.checkpoint).tag([sentence.tokens for sentence in corpus.test])
+    for task, labels in run.test.predictions.items():
+        assert [labels_of(sentence, task) for sentence in tagged] == [
+            list(of_sentence) for of_sentence in labels
+        ]
+    return tagged

@@ -128,13 +128,13 @@ class Sharing(BaseModel):
         legacy=None,
     )
     """The finished run over a frozen encoder that this run's one task is added to: its number, its checkpoint
-    folder, or 'configuration:ID', the run of that configuration with the same seed. The heads of its tasks
-    stay; the new one starts at, and is regularised towards, their prediction.
+    folder, or 'configuration:ID', the run of that configuration with the same seed. Trained heads are
+    kept. The new head starts from their prediction and is regularised towards it.
     """
     alignment: str | None = mrn_field("auto", "choice")
-    """How the labels of different tasks meet in MRN: 'disjoint' keeps them apart, 'exact' joins equal names,
-    'cooccurrence' relates labels that stand on the same tokens, 'mapping:FILE' follows a CSV file, 'auto'
-    chooses.
+    """How labels of different tasks are matched in MRN: 'disjoint' keeps them apart, 'exact' joins equal
+    names, 'cooccurrence' relates labels that occur on the same tokens, 'mapping:FILE' follows a CSV file,
+    'auto' chooses.
     """
     lambda_: float | None = mrn_field(
         default_lambda,
@@ -153,8 +153,8 @@ class Sharing(BaseModel):
     frozen encoder learns task alone, else all three).
     """
     shrinkage: float | None = scaled_prior_field(1.0, "factor", symbol="κ", gt=0, le=1e6)
-    """How strongly each learned covariance is drawn towards where it begins, in pseudo-observations for each
-    of its rows; it matters most to features.
+    """How strongly each learned covariance is regularised towards its initial value, in pseudo-observations
+    for each of its rows; it matters most to features.
     """
     task_correlation: float | None = scaled_prior_field(
         0.0, "correlation", ge=0, lt=1, label="Task correlation at first", legacy=0.0

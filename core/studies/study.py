@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from core.config import RunConfig
@@ -189,13 +190,18 @@ class Study:
         methods = {method.name: method for method in self.methods}
         return {name: methods[name].among(setting.base) for name in setting.methods}
 
+    @cached_property
     def corpora(self) -> frozenset[str]:
         """The names of the corpora that its runs may read."""
-        fields = [
-            *(values for each in self.settings for values in (each.base, each.search, each.added_to)),
-            *(values for method in self.methods for values in method.candidates),
-        ]
-        return frozenset(str(values["corpus"]) for values in fields if "corpus" in values)
+        return frozenset(
+            str(fields["corpus"])
+            for setting in self.settings
+            for fields in (
+                *(setting.base, setting.search, setting.added_to),
+                *(values for method in self.methods_in(setting).values() for values in method.candidates),
+            )
+            if "corpus" in fields
+        )
 
     def parts(self) -> tuple[str, ...]:
         """The parts in the order of the settings."""

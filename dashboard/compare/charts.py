@@ -48,7 +48,7 @@ def confusion_chart(view: Matrix) -> Figure:
     ]
     angle = 0 if columns <= 8 else -90 if columns > 24 else -45
     chart.layout["xaxis"] = named_axis(
-        across, size, "taken for", range=(-0.5, columns - 0.5), side="top", tickangle=angle
+        across, size, "predicted", range=(-0.5, columns - 0.5), side="top", tickangle=angle
     )
     chart.layout["yaxis"] = named_axis(down, size, range=(rows - 0.5, -0.5))
     return chart.figure()

@@ -77,8 +77,7 @@ def pick_compared_runs() -> ComparedRuns | None:
                 by_setting.keys(),
                 key="data",
                 width=320,
-                help="Scores on other text, or with another share of it to train on, are not mixed in one "
-                "table.",
+                help="Runs on other text, or on another share of it, are not mixed in one table.",
             )
     setting, on_data = by_setting[name]
     rows = list(by_configuration(sorted(on_data, key=lambda run: -run.id)).values())

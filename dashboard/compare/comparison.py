@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
@@ -14,7 +15,7 @@ from core.figures import Forest, against_chart, forest_chart
 from core.registry import ONE_STACK
 from core.store.records import ACTIVE
 from core.studies.published import CITATION
-from core.wording import duration, plural
+from core.wording import duration, plural, without_shared
 from dashboard.compare.compared_runs import (
     ComparedRuns,
     against,
@@ -70,9 +71,8 @@ _VERDICTS = f"""\
 - **Undecided**: neither. More seeds may decide it.
 
 Filled marks are decided, hollow ones undecided. Differences are points, paired by seed; in brackets is the
-95% interval of this difference alone (Student's t). Verdicts and p are
-corrected for all pairs of rows on a task (Holm). After correction a difference can be undecided although its
-interval excludes zero.
+95% interval of this difference alone (Student's t). Verdicts and p are corrected for all pairs of rows on a
+task (Holm). After correction a difference can be undecided although its interval excludes zero.
 """
 _UNTESTED = {
     "no predictions stored": "Without stored predictions of both there is no test over sentences.",
@@ -80,8 +80,8 @@ _UNTESTED = {
     "no common seed": "Where two configurations have no seed in common, nothing is tested.",
 }
 _OTHER_ENCODER = (
-    "STL is that of the same encoder; where there is none, of one that reads the same words. MTL − MTL: what "
-    f"is gained over {ONE_STACK}, one stack for all tasks."
+    "STL has the same encoder, or if there is none, one that reads the same words. MTL − MTL: the gain over "
+    f"{ONE_STACK}, one stack for all tasks."
 )
 _SHARES_NOTHING = (
     "Over a frozen encoder MTL and STL share no trained weights: MTL − STL comes from other batches, steps "
@@ -108,10 +108,11 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[str, str] | None
         if repeats and len(shown) <= FEW_TASKS:
             left, right = st.container(), None
         else:
-            left, right = st.columns([11, 9], gap="large")
+            left, right = st.columns([11, 9] if len(shown) <= _MOST_LINES else [2, 3], gap="large")
         with left:
             _sentences(table.row(a), table.row(b), shown, several=len(table.blocks) > 1)
-            _sharing_notes(of_sharing)
+            if repeats:
+                _sharing_notes(of_sharing)
             with st.container(horizontal=True, vertical_alignment="center"):
                 missing_seeds_button(table, compared, a, b)
                 text = "What the words mean"
@@ -172,6 +173,7 @@ def _what_sharing_did(table: ResultTable, steps: Sequence[Step], row: ResultRow,
     confounded = ((step.title, escape(", ".join(step.confounds))) for step in steps)
     if notes := [f"{title} also differs in {others}." for title, others in confounded if others]:
         st.caption(" ".join(notes))
+    _sharing_notes(steps)
 
 
 def _sharing_notes(steps: Sequence[Step]) -> None:
@@ -203,8 +205,8 @@ def _transformer(step: Step) -> None:
         _difference_lines(step.deltas)
     others = f" They also differ in {escape(', '.join(step.confounds))}." if step.confounds else ""
     st.caption(
-        "Of the runs over a transformer and of those over word vectors the best on dev, each with its "
-        f"encoder's own settings.{others} Show cost has their size, memory and time."
+        "The best on dev over a transformer against the best over word vectors, each with its encoder's own "
+        f"settings.{others} *Show cost* has their size, memory and time."
     )
 
 
@@ -276,12 +278,12 @@ def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
         published = switch(
             "Show published results",
             key="published",
-            help="Those of the dissertation's tables 1 to 3, beside rows trained and scored as there.",
+            help="Tables 1 to 3 of the dissertation, beside rows trained and scored the same way.",
         )
         with_cost = switch(
             "Show cost",
             key="cost",
-            help="Parameters, peak memory, training time of each configuration, STL summed over its tasks.",
+            help="Parameters, peak memory and training time of each configuration; STL summed over tasks.",
         )
         if with_cost:
             table = table_of(compared, table.split, cost=True)
@@ -289,7 +291,11 @@ def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
         sheet = with_published(ours, table) if published else ours
         columns, records = SCORE_COLUMNS + COST_COLUMNS * with_cost, score_records(table, cost=with_cost)
         copy_table(sheet, columns, records, key="scores")
-    show_table(sheet, alt="Mean and standard deviation over seeds, by configuration and task")
+    short = without_shared(table.tasks)
+    titles = {f"{task} ({name})": f"{short[task]} ({name})" for task, name in table.score_names.items()}
+    head = tuple(titles.get(title, title) for title in sheet.head)
+    alt = "Mean and standard deviation over seeds, by configuration and task"
+    show_table(replace(sheet, head=head), alt=alt)
     bold = f" Bold: {BEST}" * bool(table.bold)
     st.caption(f"Percent, mean ± standard deviation over seeds (their number).{bold}")
     if with_cost:
@@ -301,7 +307,7 @@ def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
     elif published:
         st.caption(
             "The dissertation has no figure for these rows: corpus, share of data, encoder "
-            "(fine-tuned), paradigm, tasks, alignment and the score of POS must be the paper's."
+            "(fine-tuned), paradigm, tasks, alignment and the score of POS must be the same there."
         )
 
 
@@ -354,7 +360,7 @@ def difference_view(
     with st.expander("In numbers, with both tests", expanded=is_drawn or len(shown) <= _OPEN):
         shown = _tested(shown, table, compared)
         sheet, with_remarks = (
-            difference_sheet(shown, table, baseline, compared.name, remarks=asked) for asked in (False, True)
+            difference_sheet(shown, table, baseline, compared.name, on_page=asked) for asked in (False, True)
         )
         with st.container(height=420 if len(shown) > _TALL else "content", border=False):
             alt = "Differences from the baseline with verdicts, intervals and corrected p-values"
@@ -379,10 +385,10 @@ def _tested(shown: list[Difference], table: ResultTable, compared: ComparedRuns)
 
 def _notes(shown: Sequence[Difference]) -> None:
     st.caption(
-        "Points, paired by seed; each interval is that of its difference by itself. The verdict asks whether "
-        "another training would differ the same way (p seeds: paired t-test over seeds); p sentences, "
-        "whether these trained models would on other text (approximate randomisation, 10,000 rounds). "
-        "Corrected (Holm) are p seeds for all pairs of rows on a task, p sentences for the differences shown."
+        "Points, paired by seed, with the 95% interval of each difference alone. p seeds: would another "
+        "training differ the same way (paired t-test over seeds)? p sentences: would these models differ on "
+        "other text (approximate randomisation, 10,000 rounds)? "
+        "Holm correction: p seeds over all pairs of rows on a task, p sentences over the differences shown."
     )
     for reason in dict.fromkeys(delta.untested for delta in shown if delta.untested):
         st.caption(f":material/info: {_UNTESTED[reason]}")

@@ -20,6 +20,7 @@ from core.tasks.confusion import NOTHING
 from core.tasks.scores import Counts, report_rows, sentence_counts
 from core.wording import points
 from dashboard.compare.views import Tested
+from jobs.reports.parts import SIGNED, number_text
 from jobs.reports.table import ResultCell
 
 Report = Mapping[str, Mapping[str, float]]
@@ -150,15 +151,10 @@ def furthest(sides: Mapping[str, Guesses]) -> pd.DataFrame:
 
 
 def misses(side: Guesses) -> str:
-    """How far predictions are off, and to which side, in a sentence."""
+    """The size of the errors and their mean, in a sentence."""
     apart = side.mean - np.array(side.gold)
-    mean = float(np.mean(apart))
-    way = (
-        f"{abs(mean):.2f} too {'high' if mean > 0 else 'low'}"
-        if abs(mean) >= 0.005
-        else "neither high nor low"
-    )
-    return f"off by {np.mean(np.abs(apart)):.2f} on average; in the mean {way}."
+    error, bias = float(np.mean(np.abs(apart))), float(np.mean(apart))
+    return f"mean absolute error {error:.2f}, bias {number_text(bias, SIGNED)}."
 
 
 # Tests over sentences

@@ -147,10 +147,14 @@ def _newest_pick(key: str, task: str, clicked: Any, selected: Any) -> Any:
     return pick if of_task == task else None
 
 
-def _selected_row(
-    frame: pd.DataFrame, forms: Mapping[str, Form], *, key: str, alt: str, columns: Mapping[str, Any]
+def _pick_error(
+    frame: pd.DataFrame, forms: Mapping[str, Form], names: Mapping[str, str], *, key: str, what: str
 ) -> int | None:
-    """Draw a table of which a line can be selected; returns the place of that line."""
+    """Draw a table of errors of A and B, of which a line can be selected; returns the place of that line.
+
+    `forms` are those of its numbers, `names` those of A and B, `what` is a title in the plural.
+    """
+    number = st.column_config.NumberColumn
     event = data_table(
         frame,
         forms=forms,
@@ -159,9 +163,11 @@ def _selected_row(
         tall=440,
         on_select="rerun",
         selection_mode="single-row",
-        column_config=dict(columns),
-        alt=alt,
+        column_config={name: number(width=65) for name in forms},
+        alt=what,
     )
+    whose = ", ".join(f"{letter}: {escape(name)}" for letter, name in names.items() if letter in frame)
+    st.caption(f"{what}. {whose}. Select a row to read it.")
     rows = event.selection.rows
     return rows[0] if rows else None
 
@@ -203,7 +209,20 @@ def _mistakes(table: ResultTable, runs: Mapping[int, Run], task: str, a: ResultR
         of_side = errors_b if errors_b is not None and shown == b.name else errors_a
         clicked = _matrix(matrix(of_side), task, kind)
     with right:
-        selected = _mistake_table(mistakes(errors_a, errors_b), a.name, b.name if errors_b else None, kind)
+        listed = mistakes(errors_a, errors_b).head(_MOST_MISTAKES)
+        pairs = list(zip(listed["gold"], listed["predicted"], strict=True))
+        frame = pd.DataFrame({"Mistake": [mistake_text(*pair) for pair in pairs], "A": listed["A"]})
+        if errors_b is not None:
+            frame = frame.assign(**{"B": listed["B"], "A − B": listed["A"] - listed["B"]})
+        forms = {"A": "z.1f", "B": "z.1f", "A − B": "+z.1f"}
+        place = _pick_error(
+            frame,
+            forms,
+            {"A": a.name, "B": b.name},
+            key="mistakes",
+            what="The most frequent mistakes, per seed",
+        )
+    selected = None if place is None else pairs[place]
     mistake = _newest_pick("shown_mistake", task, clicked, selected)
     if mistake is not None and mistake[0] != mistake[1]:
         _examples(table, runs, task, kind, (a, b), mistake)
@@ -220,41 +239,14 @@ def _matrix(view: Matrix, task: str, kind: TaskKind) -> tuple[str, str] | None:
         key="confusion",
         revision=" ".join([task, *view.gold, *view.predicted]),
         still=True,
-        alt=f"What is taken for what on {task}",
+        alt=f"Predicted against gold labels of {task}",
     )
-    invented = "; *nothing there*: in percent of what is annotated as the column"
+    invented = "; *nothing there*: in percent of the column's gold labels" * (NOTHING in view.gold)
     st.caption(
-        "Rows: what is annotated, and the share that is right. Columns: what it was taken for, in "
-        f"percent of the row{invented if NOTHING in view.gold else ''}. What is right is grey, so that "
-        f"mistakes show. Click a cell for {kind.examples}."
+        "Rows: gold labels, with the share predicted correctly. Columns: predicted labels, in percent of the "
+        f"row{invented}. Correct predictions are grey. Click a cell for {kind.examples}."
     )
     return None if clicked is None else (view.gold[round(clicked.y)], view.predicted[round(clicked.x)])
-
-
-def _mistake_table(counts: pd.DataFrame, a: str, b: str | None, kind: TaskKind) -> tuple[str, str] | None:
-    """The most frequent mistakes; returns the selected one."""
-    listed = counts.head(_MOST_MISTAKES)
-    pairs = list(zip(listed["gold"], listed["predicted"], strict=True))
-    frame = pd.DataFrame({"Mistake": [mistake_text(*pair) for pair in pairs], "A": listed["A"]})
-    if b is not None:
-        frame["B"] = listed["B"]
-        frame["A − B"] = listed["A"] - listed["B"]
-    number = st.column_config.NumberColumn
-    selected = _selected_row(
-        frame,
-        {"A − B": "+z.1f"},
-        key="mistakes",
-        alt="The most frequent mistakes, per seed",
-        columns={
-            "Mistake": st.column_config.TextColumn(width=140),
-            "A": number(format="%.1f", width=50),
-            "B": number(format="%.1f", width=50),
-            "A − B": number(width=60),
-        },
-    )
-    second = f", B: {escape(b)}" if b else ""
-    st.caption(f"Mistakes per seed. A: {escape(a)}{second}. Select one for {kind.examples}.")
-    return None if selected is None else pairs[selected]
 
 
 def _examples(
@@ -379,15 +371,21 @@ def _numbers(
             still=True,
             alt=f"Predicted against annotated numbers of {task}, a point per {kind.item}",
         )
-        others = f"; {side.elsewhere} more had other text" if side.elsewhere else ""
+        others = f" ({side.elsewhere} more had other text)" if side.elsewhere else ""
         st.caption(
-            f"{escape(names[shown])} is {misses(side)} A point per {kind.item}; on the line both numbers are "
-            f"the same. Predicted is the mean over {plural(side.seeds, 'seed')}{others}. Click a point to "
-            "read it."
+            f"{escape(names[shown])}: {misses(side)} A point per {kind.item}, its prediction the mean over "
+            f"{plural(side.seeds, 'seed')}{others}. Dotted line: no error. Click a point to read it."
         )
     with right:
         listed = furthest(known).head(_MOST_MISTAKES)
-        selected = _number_table(listed, sentences, names)
+        frame = listed.drop(columns="place")
+        if sentences is not None:
+            frame.insert(0, "Text", [" ".join(sentences[place].tokens) for place in listed["place"]])
+        forms = {"Annotated": "g", "A": "z.2f", "B": "z.2f"}
+        place = _pick_error(
+            frame, forms, names, key="number_misses", what="The largest errors of predicted numbers"
+        )
+        selected = None if place is None else int(listed["place"].iloc[place])
     nearest = clicked and int(
         np.argmin(np.abs(np.array(side.gold) - clicked.x) + np.abs(side.mean - clicked.y))
     )
@@ -397,31 +395,6 @@ def _numbers(
         numbers = [Said(f"{task}, annotated", f"{side.gold[index]:g}", colour)]
         numbers += [Said(letter, f"{of_side.mean[index]:.2f}") for letter, of_side in known.items()]
         texts([TextBlock(sentences[index].tokens, sentences[index].second, numbers)])
-
-
-def _number_table(
-    listed: pd.DataFrame, sentences: Sequence[Sentence] | None, names: Mapping[str, str]
-) -> int | None:
-    """The largest errors; returns the selected one's place."""
-    frame = listed.drop(columns="place")
-    if sentences is not None:
-        frame.insert(0, "Text", [" ".join(sentences[index].tokens) for index in listed["place"]])
-    number = st.column_config.NumberColumn
-    selected = _selected_row(
-        frame,
-        {"Annotated": "g", **dict.fromkeys(names, "z.2f")},
-        key="number_misses",
-        alt="The largest differences of predicted and annotated numbers",
-        columns={
-            "Text": st.column_config.TextColumn(width=200),
-            "Annotated": number(width=80),
-            **{letter: number(width=60) for letter in names},
-        },
-    )
-    known = [letter for letter in names if letter in frame]
-    whose = ", ".join(f"{letter}: {escape(names[letter])}" for letter in known)
-    st.caption(f"Largest errors of {' or '.join(known)}. {whose}. Select one to read it.")
-    return None if selected is None else int(listed["place"].iloc[selected])
 
 
 def _per_seed(table: ResultTable, task: str) -> None:

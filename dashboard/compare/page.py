@@ -26,7 +26,7 @@ table = table_of(compared, compared.split)
 if not table.rows:
     empty(
         "No score yet",
-        "None of these runs has scores on these sentences. Choose others above, or the other split.",
+        "None of these runs has scores on this split. Choose other runs above, or the other split.",
         page="runs/page.py",
         label="See how far they are",
         icon=":material/list_alt:",

@@ -366,16 +366,17 @@ def difference_sheet(
     baseline: str,
     setting: str,
     *,
-    remarks: bool = False,
+    on_page: bool = False,
 ) -> Sheet:
-    """A line per configuration and task, with remarks on the verdicts on request."""
+    """A line per configuration and task; on a page with remarks on the verdicts and short names of tasks."""
+    tasks = without_shared(table.tasks) if on_page else {task: task for task in table.tasks}
     lines = []
     for delta in differences:
         p_values = map(p_entry, (delta.p, delta.p_sentences))
-        verdict = f"{delta.verdict} ({delta.remark})" if remarks and delta.remark else delta.verdict
+        verdict = f"{delta.verdict} ({delta.remark})" if on_page and delta.remark else delta.verdict
         seeds = Entry(delta.seeds, form="d")
         lines.append(
-            (delta.row.name, delta.task, difference_entry(delta, bold=True), verdict, seeds, *p_values)
+            (delta.row.name, tasks[delta.task], difference_entry(delta, bold=True), verdict, seeds, *p_values)
         )
     sheet = Sheet.of(
         ("Configuration", "Task", "Difference, 95% interval", "Verdict", "Seeds", "p seeds", "p sentences"),

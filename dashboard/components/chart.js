@@ -290,7 +290,7 @@ export default function (component) {
   const { data, parentElement, setTriggerValue } = component
   let chart = charts.get(parentElement)
   if (!chart) {
-    const node = element("div", { role: "img" })
+    const node = element("div", { role: "figure" }) // no picture: it has buttons
     const [cross, tip] = ["chart-cross", "chart-tip"].map((className) => element("div", { className, hidden: true, ariaHidden: "true" }))
     parentElement.append(node, cross, tip)
     chart = { node, cross, tip, observer: null, drawn: "", zoom: {}, ranges: {}, revision: null, followsServer: true, saved: null }

@@ -210,7 +210,8 @@ def chart(
 @dataclass(frozen=True)
 class LegendRow:
     """A configuration or one of its runs: its name, and a text for each further column.
-    A configuration also has its colour and `dash` (as in Plotly), and its folded runs.
+    A configuration also has its colour and `dash` (as in Plotly), its folded runs, and a text under the
+    pointer.
     """
 
     key: str
@@ -220,6 +221,7 @@ class LegendRow:
     colour: str = ""
     dash: str = ""
     runs: tuple[LegendRow, ...] = ()
+    title: str = ""
 
 
 def curve_legend(

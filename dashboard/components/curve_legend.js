@@ -29,7 +29,8 @@ function made(legend, key, of) {
 function fill(legend, given, of) {
   if (!legend.rows.has(given.key)) legend.rows.set(given.key, made(legend, given.key, of))
   const row = legend.rows.get(given.key)
-  row.label.textContent = row.label.title = given.name
+  row.label.textContent = given.name
+  row.label.title = given.title || given.name
   row.name = of ? `${of.name}, ${given.name}` : given.name
   row.box.setAttribute("aria-label", `Show ${row.name}`)
   row.box.hidden = of && !legend.runsDrawn
@@ -94,7 +95,7 @@ export default function (component) {
       legend.whole = !legend.whole
       arrange(legend)
     })
-    parentElement.querySelector("#root").append(element("table", "", legend.head, legend.body), legend.more)
+    parentElement.querySelector("#root").append(element("table", { ariaLabel: "Lines of the chart" }, legend.head, legend.body), legend.more)
     legends.set(parentElement, legend)
   }
   Object.assign(legend, { trigger: setTriggerValue, runsDrawn: data.runsDrawn })

@@ -27,7 +27,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     buttons.set(at, button)
     return element("td", {}, button)
   }
-  const across = (name, short = name) => element("th", { scope: "col", title: name }, element("span", { textContent: short }))
+  const across = (name, short = name) => element("th", { scope: "col", title: name, className: data.rows.length <= 5 ? "level" : "" }, element("span", { textContent: short }))
   const head = element("tr", {}, element("th", { className: "corner", textContent: data.corner }),
     ...data.rows.map(({ name }, column) => across(name, data.short[column])))
   const rows = data.rows.map(({ name, colour, score }, row) =>

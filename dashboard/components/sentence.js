@@ -1,4 +1,5 @@
-// A tagged sentence: words in large type, under them a lane for each task and run. Every line is a grid whose columns
+// A tagged sentence: words in large type, under them a lane for each task and configuration; a click shows those of
+// its seeds. Every line is a grid whose columns
 // are words, so that a span is one thing over its words and widens them where its label is long. Built from text
 // nodes only, so that no token, label or run name is ever read as HTML.
 
@@ -26,20 +27,22 @@ function* spansOf(lane, from, to) {
   }
 }
 
-const sureness = (cell) => (cell.shares ? cell.shares[0][1] : 1)
-// Only lines fade, never letters: squared, for most confidences lie in the upper half.
+// How sure a lane is of a label: the share of its seeds that agree on it, or the confidence of the one run.
+const sureness = (lane, cell) => (lane.seeds ? cell.agreed / lane.seeds : cell.shares ? cell.shares[0][1] : 1)
+const agreement = (lane, cell) => (lane.seeds && cell.agreed < lane.seeds && !cell.ghost ? `${cell.agreed} of ${lane.seeds}` : "")
+// Only fills and lines fade, never letters: squared, for most confidences lie in the upper half.
 const fade = (node, sure) => node.style.setProperty("--fade", `${15 + 85 * sure ** 2}%`)
 
 // A span is as sure as its least sure word.
 function spanNode(lane, span, confidence) {
   const first = lane.cells[span.start]
   const node = element("div", "span")
-  const looks = { ghost: first.ghost, differs: first.differs, before: span.before, after: span.after }
+  const looks = { ghost: first.ghost, few: first.few, differs: first.differs, before: span.before, after: span.after }
   node.classList.add(...Object.keys(looks).filter((name) => looks[name]))
-  const sure = Math.min(...lane.cells.slice(span.start, span.end).map(sureness))
+  const sure = Math.min(...lane.cells.slice(span.start, span.end).map((cell) => sureness(lane, cell)))
   fade(node, sure)
-  node.append(element("div", "bar"))
   const label = element("div", "type", (span.before ? "… " : "") + first.text)
+  if (agreement(lane, first)) label.append(element("span", "share", agreement(lane, first)))
   if (confidence && first.shares && !first.ghost) label.append(element("span", "share", percent(sure)))
   if (first.note) label.append(element("span", "note", first.note))
   node.append(label)
@@ -48,21 +51,36 @@ function spanNode(lane, span, confidence) {
 
 function cellNode(lane, cell, token, confidence) {
   const node = element("div", `cell ${lane.kind}`)
-  const sure = sureness(cell)
+  const sure = sureness(lane, cell)
+  const agreed = agreement(lane, cell)
   fade(node, sure)
   if (lane.kind === "plain") {
     const tag = element("div", "tag", element("span", cell.text ? "text" : "", cell.text || "\u00a0"))
+    if (agreed) tag.append(element("span", "share", agreed))
     if (confidence && cell.shares) tag.append(element("span", "share", percent(sure)))
     node.append(tag)
     if (cell.differs) node.classList.add("differs")
-  } else if (confidence && !cell.inside && sure < UNSURE) {
+  } else if (confidence && cell.shares && !cell.inside && sure < UNSURE) {
     node.classList.add("unsure")
     node.append(element("span", "share", `${cell.title} ${percent(sure)}`))
   }
-  const parts = [token, lane.task, lane.who, cell.title, cell.shares ? percent(sure) : "", cell.why]
+  const parts = [token, lane.task, lane.of, lane.who, cell.title, cell.shares ? percent(sure) : agreed, cell.why]
   node.setAttribute("aria-label", parts.filter(Boolean).join(", "))
   node.setAttribute("role", "button")
   node.tabIndex = -1
+  return node
+}
+
+// The name of a lane; a long one is cut. That of a lane of several seeds shows and hides theirs.
+function whoNode(lane) {
+  const node = element("div", { className: `who ${lane.kind}${lane.of ? " seed" : ""}`, title: lane.who })
+  if (!lane.seeds) node.append(lane.who)
+  else {
+    const button = element("button", { type: "button" }, element("span", "configuration", lane.who), ` ${lane.seeds} seeds`)
+    button.setAttribute("aria-expanded", lane.isOpen)
+    button.dataset.seeds = lane.key
+    node.append(button)
+  }
   return node
 }
 
@@ -85,8 +103,7 @@ function lineNode(block, from, to, widths) {
       const name = element("div", "name", element("i"), element("bdi", "", lane.task))
       parts.push(place(element("div", `task ${lane.kind}`, name), row, 1, rows))
     }
-    const who = { className: `who ${lane.kind}`, title: lane.who } // a long one is cut
-    parts.push(place(element("div", who, lane.who), row, 2))
+    parts.push(place(whoNode(lane), row, 2))
     for (let at = from; at < to; at++) {
       const cell = place(cellNode(lane, lane.cells[at], block.tokens[at], block.confidence), row, at - from + 3)
       cell.dataset.lane = number
@@ -134,10 +151,13 @@ function broken(stage, blocks, width) {
 function fillCard(card, block, lane, at) {
   const cell = lane.cells[at]
   card.style.setProperty("--task", lane.colour)
-  const whose = [lane.task, lane.who].filter(Boolean).join(" · ")
-  const rows = (cell.shares ?? []).map(([label, share]) => {
+  const whose = [lane.task, lane.of, lane.who].filter(Boolean).join(" · ")
+  const choices = cell.votes
+    ? cell.votes.map(([label, count]) => [label, count / lane.seeds, `${count} of ${lane.seeds}`])
+    : (cell.shares ?? []).map(([label, share]) => [label, share, percent(share)])
+  const rows = choices.map(([label, share, said]) => {
     const track = element("div", "track", element("i", { style: { width: `${100 * share}%` } }))
-    return element("div", "choice", element("bdi", "", label), track, element("span", "", percent(share)))
+    return element("div", "choice", element("bdi", "", label), track, element("span", "", said))
   })
   card.replaceChildren(element("div", "head", element("bdi", "token", block.tokens[at]), element("span", "", whose)), ...rows)
   if (!rows.length && cell.title) card.append(element("div", "said", cell.title))
@@ -306,14 +326,18 @@ function footNode(block, toggle) {
 }
 
 function draw(root, state) {
-  const { data, opened } = state
+  const { data, opened, seeds } = state
   const blocks = data.blocks.map((block, number) => {
     const tasks = [...new Set(block.lanes.map((lane) => lane.task))]
     const marks = (lane) => lane.kind === "plain" || lane.cells.some((cell) => cell.inside)
+    const lanes = block.lanes.map((lane) => {
+      const key = JSON.stringify([lane.task, lane.of || lane.who])
+      return { ...lane, key, isOpen: seeds.has(key) }
+    })
     const absent = tasks.filter((task) => !block.lanes.some((lane) => lane.task === task && marks(lane)))
     return {
-      ...block, absent, all: block.lanes, opened: opened.has(number), confidence: data.confidence, tools: !data.small,
-      lanes: block.lanes.filter((lane) => opened.has(number) || !absent.includes(lane.task)),
+      ...block, absent, all: lanes.filter((lane) => !lane.of), opened: opened.has(number), confidence: data.confidence, tools: !data.small,
+      lanes: lanes.filter((lane) => (opened.has(number) || !absent.includes(lane.task)) && (!lane.of || lane.isOpen)),
       rightToLeft: RIGHT_TO_LEFT.test(block.tokens.join(" ")),
     }
   })
@@ -338,6 +362,15 @@ function draw(root, state) {
     section.querySelectorAll(".cell").forEach((cell) => (cell.dataset.block = number))
     stage.append(section)
   })
+  stage.querySelectorAll("[data-seeds]").forEach((button) => {
+    button.onclick = () => {
+      const key = button.dataset.seeds
+      if (!seeds.delete(key)) seeds.add(key)
+      const at = [...root.querySelectorAll("[data-seeds]")].filter((other) => other.dataset.seeds === key).indexOf(button)
+      draw(root, state)
+      ;[...root.querySelectorAll("[data-seeds]")].filter((other) => other.dataset.seeds === key)[at].focus()
+    }
+  })
   interact(stage, blocks)
 }
 
@@ -346,7 +379,7 @@ export default function (component) {
   const root = parentElement.querySelector("#root")
   let state = drawn.get(root)
   if (!state) {
-    state = { width: 0, opened: new Set() }
+    state = { width: 0, opened: new Set(), seeds: new Set() }
     state.observer = new ResizeObserver(() => {
       if (root.clientWidth === 0 || root.clientWidth === state.width) return
       state.width = root.clientWidth
@@ -359,7 +392,9 @@ export default function (component) {
   const text = JSON.stringify(data)
   if (state.text !== text) {
     state.data = data
-    state.opened.clear()
+    const tokens = JSON.stringify(data.blocks.map((block) => block.tokens))
+    if (state.tokens !== tokens) state.opened.clear()
+    state.tokens = tokens
     state.text = text
     state.width = root.clientWidth
     if (state.width) draw(root, state)

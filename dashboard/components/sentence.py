@@ -1,6 +1,6 @@
 """Words with one lane per task and run, whole texts, and pairs of texts with their answers.
 
-Spans are coloured underlines, other labels small capitals; details of a word come on hover, touch and focus.
+Spans are filled, other labels underlined; details of a word come on hover, touch and focus.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ class Mark:
     `title` says what it is on hover. `shares` are the best labels with their probabilities; the first is the
     one chosen, and says how sure the lane is of it. `differs` outlines the mark, `why` says on hover what is
     amiss, `note` the same in a word or two beside the label. `ghost` draws what is not there and should be.
+    In the lane of several seeds, `votes` counts the seeds that chose each label, most first, `agreed` those
+    that chose this mark, and `few` is a span of at most half of them, which is drawn hollow.
     """
 
     text: str
@@ -48,13 +50,17 @@ class Mark:
     note: str = ""
     ghost: bool = False
     shares: tuple[tuple[str, float], ...] = ()
+    votes: tuple[tuple[str, int], ...] = ()
+    agreed: int = 0
+    few: bool = False
 
 
 @dataclass(frozen=True)
 class Lane:
     """One task as one run (or the gold labels) has it: `kind` is `spans` or `plain`, with a mark per word.
 
-    Lanes of the same task that follow each other are one group.
+    Lanes of the same task that follow each other are one group. A lane of several `seeds` is followed by a
+    lane for each of them, whose `of` names it; the reader opens these.
     """
 
     task: str
@@ -62,6 +68,8 @@ class Lane:
     kind: str
     cells: tuple[Mark, ...]
     who: str = ""
+    seeds: int = 0
+    of: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,7 +91,7 @@ def sentence(
 ) -> None:
     """Draw the blocks one under the other. The browser builds them from text, never from HTML.
 
-    The less sure a lane is of a label, the fainter is the line at it; `confidence` writes the number beside.
+    The less sure a lane is of a label, the fainter it is drawn; `confidence` writes the number beside.
     Span tasks that no lane marks anything of are folded away. Of each sentence the first `most_words` are
     drawn; how many are left out is written under it. Sentences that are not `small` can be copied and saved.
     """

@@ -1,15 +1,18 @@
-// Answers on a whole text: a group of rows for each task, a column for each run. Labels with their probabilities as
-// bars, numbers on their scale. Built from text nodes only, so that no text, label or run name is ever read as HTML.
+// Answers on a whole text: a group of rows for each task, a column for each configuration, and on demand its seeds.
+// Labels with their probabilities as bars, numbers on their scale. Built from text nodes only, so that no text, label or run name is ever read as HTML.
+
+const opened = new WeakMap() // root → the configurations whose seeds are shown
 
 const bdi = (text) => element("bdi", { textContent: text })
 const width = (share) => `${100 * Math.min(1, Math.max(0, share))}%`
 
-// What a run answers, in large type, and what is amiss with it.
+// What a column answers, in large type, and what is amiss with it.
 function verdict(said) {
-  if (!said) return element("td", { className: "none", title: "This run does not have the task" }, "–")
+  if (!said) return element("td", { className: "none", title: "Not trained on this task" }, "–")
   const answer = element("span", { className: said.differs ? "answer differs" : "answer" }, bdi(said.text))
   const why = said.why ? [element("span", { className: "why", textContent: said.why })] : []
-  return element("td", { className: "verdict" }, answer, ...why)
+  const seeds = said.seeds ? [element("span", { className: "seeds", textContent: said.seeds })] : []
+  return element("td", { className: "verdict" }, answer, ...seeds, ...why)
 }
 
 function bar(said, label) {
@@ -41,16 +44,43 @@ function group(task) {
   return element("tbody", { style: { "--task": task.colour } }, ...rows)
 }
 
+// The head of a column; that of a configuration with seeds shows and hides them.
+function heading(column, next, open, redraw) {
+  const head = element("th", { scope: "col", title: column.who, className: column.of ? "seed" : "" })
+  if (column.of || !next?.of) head.append(bdi(column.who))
+  else {
+    const button = element("button", { type: "button" }, bdi(column.who))
+    button.setAttribute("aria-expanded", open.has(column.who))
+    button.onclick = () => {
+      if (!open.delete(column.who)) open.add(column.who)
+      redraw(column.who)
+    }
+    head.append(button)
+  }
+  return head
+}
+
 export default function ({ data, parentElement }) {
   const root = parentElement.querySelector("#root")
+  if (!opened.has(root)) opened.set(root, new Set())
+  const open = opened.get(root)
   const texts = data.texts.map((text, place) => element("blockquote", { dir: "auto" },
     ...(data.texts.length > 1 ? [element("span", { className: "number", textContent: place + 1 })] : []), element("span", { textContent: text })))
-  const named = data.runs.some(Boolean)
-  const head = named
-    ? [element("thead", {}, element("tr", {}, element("td"), ...data.runs.map((run) => element("th", { scope: "col", title: run }, bdi(run)))))]
-    : []
-  const table = element("table", { style: { "--runs": data.runs.length } }, ...head, ...data.tasks.map(group))
-  table.setAttribute("aria-label", "Answers on the whole text")
   const about = data.about ? [element("div", { className: "about", textContent: data.about })] : []
-  root.replaceChildren(...texts, ...(data.tasks.length ? [element("div", { className: "scroll" }, table)] : []), ...about)
+  const draw = () => {
+    const isShown = (_, at) => !data.columns[at].of || open.has(data.columns[at].of)
+    const columns = data.columns.filter(isShown)
+    const redraw = (who) => {
+      draw()
+      ;[...root.querySelectorAll("thead button")].find((button) => button.textContent === who).focus()
+    }
+    const head = columns.some((column) => column.who)
+      ? [element("thead", {}, element("tr", {}, element("td"), ...data.columns.map((column, at) => heading(column, data.columns[at + 1], open, redraw)).filter(isShown)))]
+      : []
+    const tasks = data.tasks.map((task) => group({ ...task, said: task.said.filter(isShown) }))
+    const table = element("table", { style: { "--runs": columns.length } }, ...head, ...tasks)
+    table.setAttribute("aria-label", "Answers on the whole text")
+    root.replaceChildren(...texts, ...(tasks.length ? [element("div", { className: "scroll" }, table)] : []), ...about)
+  }
+  draw()
 }

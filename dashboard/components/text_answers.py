@@ -1,4 +1,4 @@
-"""Answers on a whole text or a pair: a group of rows for each task, a column for each run."""
+"""Answers on a whole text or a pair: a group of rows for each task, a column for each configuration."""
 
 from __future__ import annotations
 
@@ -16,10 +16,19 @@ _mount = component(
 
 
 @dataclass(frozen=True)
-class Said:
-    """One run's answer as text: its label with all probabilities, or its number with its place on the scale.
+class Column:
+    """A configuration, or one of its seeds, which follow it: `of` names it, and the reader opens them."""
 
-    The place is in [0, 1]. `differs` outlines the answer, `why` is the reason of a missing one.
+    who: str
+    of: str = ""
+
+
+@dataclass(frozen=True)
+class Said:
+    """A column's answer as text: a label with all probabilities, or a number with its place on the scale.
+
+    The place is in [0, 1]. `differs` outlines the answer, `why` is what is amiss with it, `seeds` how many
+    seeds gave it.
     """
 
     text: str
@@ -27,11 +36,12 @@ class Said:
     place: float | None = None
     differs: bool = False
     why: str = ""
+    seeds: str = ""
 
 
 @dataclass(frozen=True)
 class TaskAnswers:
-    """A task with an answer for each run, None for runs without it; `of` names its input.
+    """A task with an answer for each column, None for those without it; `of` names its input.
 
     `labels` are those drawn, `more` how many are not. `ends` are those of a number's scale, else empty.
     `gold` is what is right, as text, and of a number its place on the scale.
@@ -49,11 +59,16 @@ class TaskAnswers:
 
 
 def text_answers(
-    runs: Sequence[str], tasks: Sequence[TaskAnswers], texts: Sequence[str], *, about: str, key: str
+    columns: Sequence[Column], tasks: Sequence[TaskAnswers], texts: Sequence[str], *, about: str, key: str
 ) -> None:
-    """Draw the answers of these runs under the `texts`, of which there may be none; `about` is said below.
+    """Draw the answers of these columns under the `texts`, of which there may be none; `about` is said below.
 
     The browser builds all from text, never from HTML.
     """
-    data = {"runs": runs, "tasks": [asdict(task) for task in tasks], "texts": texts, "about": about}
+    data = {
+        "columns": list(map(asdict, columns)),
+        "tasks": [asdict(task) for task in tasks],
+        "texts": texts,
+        "about": about,
+    }
     _mount(key=key, data=data)

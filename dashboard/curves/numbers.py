@@ -15,7 +15,7 @@ from core.mrn.relations import MODES
 from core.records import TOTAL
 from core.store.records import MetricKey, MetricSeries, Run
 from core.wording import plural
-from jobs.reports.naming import shortest_names
+from jobs.reports.naming import corpus_name, settings_text, short_name, shortest_names
 
 AXES: Mapping[str, str] = {"step": "Step", "epoch": "Epoch", "minutes": "Minutes"}
 
@@ -181,13 +181,14 @@ def positions(axis: str, step: NDArray[np.int64], epoch: Floats, seconds: Floats
 class Configuration:
     """The properties of the lines of one colour.
     `name` is the difference from other configurations, `rank` gives the colour. All keys, names and ranks
-    differ.
+    differ. `settings` has all that is not the default.
     """
 
     key: str
     name: str
     paradigm: str
     rank: int
+    settings: str = ""
 
 
 def configurations(runs: Sequence[Run]) -> Mapping[int, Configuration]:
@@ -201,7 +202,9 @@ def configurations(runs: Sequence[Run]) -> Mapping[int, Configuration]:
     for rank, (name, group) in enumerate(zip(names, groups.values(), strict=True)):
         own_name = name if taken[name] == 1 else f"{name} (run {group[0].id})"
         key = min(run.configuration_id for run in group)
-        configuration = Configuration(key, own_name, group[0].config.paradigm, rank)
+        config = group[0].config
+        settings = f"{short_name(config)} on {corpus_name(config)} · {settings_text(config)}"
+        configuration = Configuration(key, own_name, config.paradigm, rank, settings)
         by_run |= {run.id: configuration for run in group}
     return by_run
 

@@ -188,11 +188,8 @@ def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
         ended = [seed for seed in group.seeds if {run.state for run in seed.runs} == {RunState.SUCCEEDED}]
         cells = (_seeds(group), *_ends(view, ended or group.seeds, group.seeds))
         partly = partly or 0 < len(ended) < len(group.seeds)
-        rows.append(
-            LegendRow(
-                of.key, of.name, of.key in hidden, cells, ramp(of.rank), DASHES[of.paradigm], tuple(runs)
-            )
-        )
+        look = (ramp(of.rank), DASHES[of.paradigm])
+        rows.append(LegendRow(of.key, of.name, of.key in hidden, cells, *look, tuple(runs), of.settings))
     curve_legend(
         rows,
         columns,

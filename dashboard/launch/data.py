@@ -161,7 +161,7 @@ def _named(path: str) -> ChosenData:
     if data.error:
         return replace(data, corpus=path)
     if len(corpora) > 1:
-        st.caption(f"This is {escape(shown)}, one of {len(corpora):,} corpora.")
+        st.caption(f"Shown: {escape(shown)}, one of {len(corpora):,} corpora.")
     every = tuple(dict.fromkeys(chain.from_iterable(tasks.values())))
     return replace(data, corpus=path, tasks=every)
 
@@ -283,7 +283,7 @@ def _deletion(path: Path, users: Sequence[Run]) -> None:
         if not popover.open:
             return
         active = sum(run.state in ACTIVE for run in users)
-        st.markdown(f"Delete **{escape(path.name)}** for good.")
+        st.markdown(f"Delete **{escape(path.name)}** permanently.")
         if active:
             st.caption(f"{plural(active, 'run')} on it queued or in progress. Stop them first.")
         elif users:
@@ -318,8 +318,8 @@ def _folder() -> str | None:
         persist_state="session",
     )
     st.caption(
-        "A dataset is `hub:OWNER/NAME`, as `hub:nyu-mll/glue?config=cola`. A corpus can be derived from "
-        "others, as `demo?train=100`, `joined:sst+sts`, "
+        "A dataset is `hub:OWNER/NAME`, such as `hub:nyu-mll/glue?config=cola`. A corpus can be derived from "
+        "others, such as `demo?train=100`, `joined:sst+sts`, "
         "`apart:demo?tokens=300` or `simulated:conll2003?task=ner&tasks=5`. Braces hold a list: "
         "`tasks={1|5}`."
     )
@@ -333,7 +333,7 @@ def _columns_of_bases(path: str, bases: Collection[str]) -> tuple[str, ...] | No
         return None
     text = st.text_input(
         "Columns of its files, from left to right",
-        placeholder="named by what is in them",
+        placeholder="guessed from their content",
         key=columns_key(path),
         persist_state="session",
     )
@@ -349,7 +349,7 @@ def _with_columns(dataset: str) -> str:
     st.session_state.setdefault(columns_key(dataset), ", ".join(columns))
     text = st.text_input(
         "Columns to read",
-        placeholder=f"as they are found: {', '.join(columns)}" if columns else "",
+        placeholder=f"as found: {', '.join(columns)}" if columns else "",
         key=columns_key(dataset),
         persist_state="session",
         help="COLUMN, or COLUMN:NAME, where NAME is tokens, text, text1, text2, score or the name of a task.",
@@ -372,10 +372,10 @@ def _columns(path: str) -> tuple[tuple[str, ...] | None, bool]:
     st.session_state.setdefault(columns_key(path), ", ".join(proposal.columns))
     text = st.text_input(
         "Columns, from left to right",
-        placeholder=f"guessed by what is in them: {', '.join(proposal.columns)}",
+        placeholder=f"guessed from their content: {', '.join(proposal.columns)}",
         key=columns_key(path),
         persist_state="session",
-        help="One of them is tokens. A column whose name begins with \\_ is skipped.",
+        help="One of them is tokens. Columns starting with \\_ are ignored.",
     )
     names = _names(text)
     data_table(
@@ -431,7 +431,7 @@ def show_data(summary: CorpusSummary, colour: Mapping[str, str]) -> None:
             show_labels(summary, colour)
 
         numbers = any(KINDS[task.scheme].is_number for task in summary.tasks)
-        counts = "how labels and numbers are spread" if numbers else "how often each label occurs"
+        counts = "how labels and numbers are distributed" if numbers else "how often each label occurs"
         noun = examples_of(summary).removesuffix("s") if " " not in examples_of(summary) else "example"
         more_of = f"{plural(len(others), f'more {noun}')} and " if others else ""
         label = more_of + counts
@@ -496,7 +496,7 @@ def show_labels(summary: CorpusSummary, colour: Mapping[str, str]) -> None:
                 "Test": numbers,
             },
             key=f"launch_labels_{task.name}",
-            alt=f"How often each label of {task.name} stands in each split",
+            alt=f"Counts of the labels of {task.name} by split",
         )
 
 
@@ -508,7 +508,7 @@ def _numbers(task: Task, counted: Mapping[Split, Mapping[str, int]], colour: str
         key=f"launch_numbers_{task.name}",
         revision=task.name,
         still=True,
-        alt=f"How the numbers of {task.name} are spread",
+        alt=f"Distribution of the numbers of {task.name}",
     )
     items = KINDS[task.scheme].items
     lines = [

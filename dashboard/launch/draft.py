@@ -336,7 +336,9 @@ def draft_of(query: Mapping[str, str]) -> tuple[Draft, tuple[str, ...]]:
         lists=lists,
         **execution,
     )
-    return draft, tuple(f"The link asks for {shortened(value)}, which is not possible." for value in refused)
+    return draft, tuple(
+        f"The link asks for {shortened(value)}, which this form does not offer." for value in refused
+    )
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ _UNSET = {
     "patience": "none",
     "affinity_every": "never",
     "task_weights": "1 for each task",
-    "task_order": "as the tasks stand",
+    "task_order": "in the order of the tasks",
 }
 _SEVERAL = " (one or more)"
 _NO_UNIT = (
@@ -254,9 +254,9 @@ def _task_groups() -> str:
     chosen: str = st.selectbox(
         "Trained together",
         [*options, WRITTEN],
-        format_func=lambda name: options.get(name, "Groups that I write"),
-        help="Which of the tasks a run of MTL or MRN learns; several groups make runs for each. STL learns "
-        "every task of them alone.",
+        format_func=lambda name: options.get(name, "Custom groups"),
+        help="Which tasks a run of MTL or MRN learns together; each group makes runs of its own. STL learns "
+        "each task alone.",
         key=key_of(TASK_GROUPS),
         persist_state="session",
     )
@@ -378,8 +378,8 @@ def _mapping(labels: Mapping[str, Sequence[str]]) -> str:
         on_click="ignore",
         disabled=not labels,
         key="launch_template",
-        help="All labels of the chosen tasks. Edit the column *general*. A corpus "
-        "from the Hub must have been looked into.",
+        help="All labels of the chosen tasks. Edit the column *general*. For a corpus "
+        "from the Hub switch on *Look inside* first.",
     )
     if file is not None:
         # The uploader forgets its file on another page; what is kept is found there again.
@@ -387,7 +387,7 @@ def _mapping(labels: Mapping[str, Sequence[str]]) -> str:
         st.session_state[MAPPING_KEPT] = str(keep_mapping(parse_mapping(file.getvalue(), file.name)))
     kept: str | None = st.session_state.get(MAPPING_KEPT)
     if kept is None:
-        raise ConfigError("alignment", "Upload the CSV file of the mapping; the template is a beginning.")
+        raise ConfigError("alignment", "Upload the CSV file of the mapping; start from the template.")
     mapping = read_mapping(kept)
     if labels:
         fit(mapping, tuple(labels), tuple(labels.values()))
@@ -397,9 +397,9 @@ def _mapping(labels: Mapping[str, Sequence[str]]) -> str:
 
 def _budget(slots: _Slots) -> _Lists:
     words = {
-        "seed": "Such as 1, 2, 3 or 1-5. A run for each.",
-        "epochs": "A list such as 5, 10 makes runs for each.",
-        "fraction": "1 is all; a list such as 0.05, 0.1 makes runs for each.",
+        "seed": "For example 1, 2, 3 or 1-5. Each seed is a run.",
+        "epochs": "A list such as 5, 10 makes runs for each value.",
+        "fraction": "1 uses all. A list such as 5%, 10% makes runs for each value.",
     }
     values: _Lists = {}
     for (field, text), column in zip(words.items(), st.columns(3), strict=True):
@@ -412,8 +412,8 @@ _EXECUTION_WORDS = {
     "priority": ("Priority", "Of all queued runs, higher priorities start first."),
     "retries": (
         "Automatic resumes",
-        "How often a run is resumed by itself when its worker dies. At 0 it is lost until you resume it. "
-        "Either way it goes on from its last saved state.",
+        "How often a run is resumed automatically when its worker dies. At 0 it stays lost until you resume "
+        "it. In both cases it continues from its last saved state.",
     ),
 }
 
@@ -437,7 +437,7 @@ def _rare(slots: _Slots, lists: _Lists, reads: frozenset[str] | None) -> tuple[_
             slots[field] = below
         return values, {name: st.session_state[key_of(name)] for name in EXECUTION}
     with more:
-        st.caption("Lists such as 0.1, 0.2 and several choices make runs for each.")
+        st.caption("A list such as 0.1, 0.2, or several choices, makes runs for each value.")
         for group, fields in RARE.items():
             if not (shown := [field for field in fields if field in used]):
                 continue

@@ -42,7 +42,7 @@ def preset_cards() -> None:
     with last.container(border=True, height="stretch", gap="xxsmall"):
         st.markdown("**Which of my tasks help each other?**")
         st.caption(
-            "Each task chosen below alone and beside every other, 5 seeds. The plan says how long that takes."
+            "Trains each task chosen below alone and with each other one, 5 seeds. The plan shows the time."
         )
         st.space("stretch")
         st.button("Fill in the form", key="fill_in_pairs", on_click=fill_in_pairs)

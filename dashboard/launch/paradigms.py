@@ -10,7 +10,7 @@ from core.config import PARADIGMS
 from dashboard.theme import PARADIGM_NAMES, TASK_COLOURS
 
 _WORDS = {
-    "stl": ("Single-task learning", "An encoder and a head for each task, a run per task: the yardstick."),
+    "stl": ("Single-task learning", "An encoder and a head for each task, a run per task: the baseline."),
     "mtl": ("Multi-task learning", "One encoder for all tasks and a head for each: tasks share the encoder."),
     "mrn": (
         "Multilinear relationship network",

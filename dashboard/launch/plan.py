@@ -51,7 +51,7 @@ def launch_warnings(
         )
     if room.is_short:
         warnings.append(
-            f":orange[:material/warning: The disk is short: these runs will keep about {size(room.needed)}, "
+            f":orange[:material/warning: The disk is short: these runs need about {size(room.needed)}, "
             f"and {size(room.free)} are free.] Delete runs that are no longer needed, or launch fewer."
         )
     if (time.seconds or 0.0) > _HOUR_S:
@@ -69,7 +69,7 @@ def launch_warnings(
     elif not paused:
         warnings.append(":material/schedule: Starts now.")
     if not room.is_short and room.needed > _WORTH_TELLING:
-        warnings.append(f":material/hard_drive: They will keep about {size(room.needed)} on disk.")
+        warnings.append(f":material/hard_drive: They will use about {size(room.needed)} on disk.")
     return warnings
 
 
@@ -96,7 +96,7 @@ def costs(configs: Sequence[RunConfig]) -> tuple[Cost, Disk]:
     return _costs(database_url(), newest[0].id if newest else 0, tuple(configs))
 
 
-@st.cache_data(max_entries=64, ttl=300, show_spinner=False, hash_funcs=_HASHED)
+@st.cache_data(max_entries=64, ttl=30, show_spinner=False, hash_funcs=_HASHED)
 def _costs(url: str, newest: int, configs: tuple[RunConfig, ...]) -> tuple[Cost, Disk]:
     store = resources.store()
     return cost(store, configs), disk(store, configs)
@@ -194,7 +194,7 @@ def _planned(draft: Draft, configs: tuple[RunConfig, ...], last: DeltaGenerator)
 
     def terminal() -> None:
         st.code(command(draft, configs, runs, reuse=reuse), language="bash", wrap_lines=True)
-        st.caption("The address of this page holds the whole form: as a link it makes the same runs again.")
+        st.caption("The address of this page holds the whole form; as a link it makes the same runs.")
 
     with last:
         fold(terminal, key="launch_terminal", label="The same from a terminal", icon=":material/terminal:")

@@ -43,7 +43,7 @@ from dashboard.relations.views import (
     why_no_gold,
 )
 from dashboard.shared.newcomers import PENALTY, fold
-from dashboard.shared.resources import curve_series, task_colours
+from dashboard.shared.resources import curve_series, task_colour
 from dashboard.shared.states import empty
 from dashboard.text import coloured, escape
 from dashboard.theme import STATES
@@ -123,11 +123,11 @@ def draw_scores(state: RelationsState) -> None:
     tasks = list(dict.fromkeys(task for run in state.runs for task in run.config.tasks))
     steps = {run.id: keys[state.at].step for run, keys in zip(state.runs, state.steps.keys, strict=True)}
     curves = curve_series(state.runs, [MetricKey(task, "dev", "score") for task in tasks])
-    scores, colours = dev_scores(curves, steps), task_colours()
+    scores = dev_scores(curves, steps)
     groups = [[run] for run in state.runs] if state.view == "side" else [state.runs]
     by_group = [
         {
-            coloured(task, colours[task]): [of[run.id] for run in group if run.id in of]
+            coloured(task, task_colour(task)): [of[run.id] for run in group if run.id in of]
             for task in tasks
             if (of := scores.get(task))
         }

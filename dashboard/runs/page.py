@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import streamlit as st
 
 from core.store.records import RunState
 from core.wording import plural
-from dashboard.runs.controls import chosen_bar, progress_line
+from dashboard.runs.controls import chosen_bar, draw_differences, progress_line
 from dashboard.runs.exchange import import_menu
 from dashboard.runs.launch import newest_launch
 from dashboard.runs.table import (
@@ -20,9 +18,9 @@ from dashboard.runs.table import (
     run_tables,
     shown_choice,
 )
-from dashboard.runs.views import difference_sentence, differences, page_of
+from dashboard.runs.views import page_of
 from dashboard.shared import actions, resources
-from dashboard.shared.downloads import data_table
+from dashboard.shared.downloads import copy_link
 from dashboard.shared.live import live
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.queue import held_banner, queue_panel
@@ -33,10 +31,8 @@ from dashboard.shared.states import title
 from dashboard.text import escape
 from jobs.reports.filter import FilterError, parse_filter
 from jobs.reports.naming import run_name
-from jobs.reports.table import readable
 
 _MOST_SHOWN = 5
-_MOST_COMPARED = 30
 
 store = resources.store()
 
@@ -61,7 +57,8 @@ def draw() -> None:
     warn_missing_runs(set(chosen()) - stored)
     chosen_bar(picked, len(stored - seen))
     if len(picked) > 1:
-        _differences([run_id for run_id in chosen() if run_id in stored])
+        by_id = {run.id: run for run in store.runs(stored)}
+        draw_differences([by_id[run_id] for run_id in chosen() if run_id in stored])
 
 
 def _tables() -> set[int]:
@@ -83,41 +80,16 @@ def _tables() -> set[int]:
     return {run_id for line in page.lines for run_id in line.run_ids}
 
 
-def _differences(ids: Sequence[int]) -> None:
-    """A sentence on how the chosen runs differ, and a table: a row per field, a column per configuration."""
-    by_id = {run.id: run for run in store.runs(ids)}
-    picked = [by_id[run_id] for run_id in ids]
-    runs, note = readable(picked)
-    if note:
-        st.caption(f":material/info: {escape(note)}")
-    if len(runs) < 2:
-        return
-    st.subheader("Differences", anchor=False)
-    st.markdown(escape(difference_sentence(runs)))
-    frame = differences(runs)
-    if frame.empty:
-        return
-    data_table(
-        frame.iloc[:, :_MOST_COMPARED],
-        hide_index=False,
-        most=14,
-        tall=520,
-        column_config={"Field": st.column_config.TextColumn(pinned=True, width=140)},
-        alt="The fields in which the chosen runs differ, a column for each configuration",
-    )
-    hidden = len(frame.columns) - _MOST_COMPARED
-    more = f" {plural(hidden, 'more configuration')} not shown." if hidden > 0 else ""
-    st.caption(f"≠ marks what differs from the first configuration. All other fields are the same.{more}")
-
-
-title("Runs", "What is in progress, what has run, and how it ended.")
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container():
+        title("Runs", "What is in progress, what has run, and how it ended.")
+    import_menu()
+    copy_link()
 if not any(store.counts().values()):
     held_banner(store)
-    import_menu()
     try_it("No run yet. One click trains MRN, MTL and STL on the demo corpus; come back here to watch.")
     st.stop()
 live(now, resources.pace, key="runs_now")
-import_menu()
 tasks = resources.task_order()
 search = run_search(tasks)
 live(draw, resources.pace, key="runs")

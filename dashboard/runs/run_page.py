@@ -13,6 +13,7 @@ from dashboard.runs.run import run_in_full
 from dashboard.runs.table import RUNS_SHOWN, follow, run_link, run_tables, way_back
 from dashboard.runs.views import page_of
 from dashboard.shared import actions, resources
+from dashboard.shared.downloads import copy_link
 from dashboard.shared.live import live
 from dashboard.shared.run_picker import warn_missing_runs
 from dashboard.shared.selection import chosen, run_numbers
@@ -35,6 +36,8 @@ def draw() -> None:
             siblings = [run.id for run in store.runs_of([runs[0].configuration_id])]
             if len(siblings) > 1:
                 run_link(siblings, f"All {len(siblings):,} runs of this configuration", ":material/list_alt:")
+        st.space("stretch")
+        copy_link()
     _title(runs)
     warn_missing_runs(set(ids) - {run.id for run in runs})
     if len(ids) == 1 and runs:

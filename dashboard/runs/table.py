@@ -27,6 +27,7 @@ from dashboard.shared.states import state_text
 from dashboard.text import escape
 from dashboard.theme import STATES
 from jobs.reports.filter import FIELDS
+from jobs.reports.naming import encoder_title, field_text
 
 _PAGE = "table_page"
 _FILTER = "filter"
@@ -330,7 +331,12 @@ def _columns(table: Table, split: str, picked: set[int], key: str) -> dict[str, 
     )
     look = config.Column(width=64, help="The share of the training sentences that is used")
     shares = [line.config.fraction for line in lines]
-    columns["Share"] = _Column(shares, look, [f"{100 * share:g}%" for share in shares])
+    texts = [f"{100 * share:g}%" for share in shares]
+    columns["Share"] = _Column(shares, look, texts, is_usual=len(set(shares)) > 1)
+    pairs = [(line.config.encoder, line.config.encoder_training) for line in lines]
+    texts = [encoder_title(field_text("encoder", encoder), training) for encoder, training in pairs]
+    look = config.TextColumn(width=_width(texts))
+    columns["Encoder"] = _Column(texts, look, is_usual=len(set(pairs)) > 1)
     if any(line.priority for line in lines):
         look = config.NumberColumn(width=72, help="Of queued runs: higher priorities start first")
         columns["Priority"] = _Column([line.priority for line in lines], look)

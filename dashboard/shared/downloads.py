@@ -113,6 +113,27 @@ _mount_copy = component(
 )
 
 
+_CHAIN = _ICON.format(
+    "M3.9 12a3.1 3.1 0 0 1 3.1-3.1h4V7H7a5 5 0 0 0 0 10h4v-1.9H7A3.1 3.1 0 0 1 3.9 12zM8 13h8v-2H8z"
+    "m9-6h-4v1.9h4a3.1 3.1 0 0 1 0 6.2h-4V17h4a5 5 0 0 0 0-10z"
+)
+_mount_link = component(
+    "mrnlab_link",
+    html=f"""
+<div class="copy">
+  <button type="button" class="alone">{_CHAIN}<span class="said" aria-live="polite">Copy link</span></button>
+</div>
+""",
+    css=read_asset("copy.css"),
+    js=script("picture.js", "link.js"),
+)
+
+
+def copy_link() -> None:
+    """Draws a button that copies the address of the page with all that the reader has chosen."""
+    _mount_link(key="copy_link", data={}, width="content")
+
+
 def copy_table(
     sheet: Sheet, columns: Sequence[str], records: Iterable[Mapping[str, object]], *, key: str
 ) -> None:

@@ -210,7 +210,7 @@ def _studies_by_now(
     runs = _open(url).runs(archived=None, with_facts=False)
     corpora = {run.config.corpus for run in runs if run.config_problem is None}
     return {
-        name: None if corpora.isdisjoint(study.corpora()) else _study_now(StudyOptions(name))
+        name: None if corpora.isdisjoint(study.corpora) else _study_now(StudyOptions(name))
         for name, study in STUDIES.items()
     }
 

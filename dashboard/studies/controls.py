@@ -46,7 +46,7 @@ def study_state(study: Study, part: StudyOptions, record: Record | None) -> None
         if study.pairs:
             st.page_link("transfer/page.py", label="Gains of all pairs", icon=":material/hub:")
     if counts.failed:
-        st.caption(f":material/warning: {plural(counts.failed, 'run')} failed; Runs tells why.")
+        st.caption(f":material/warning: {plural(counts.failed, 'run')} failed; see Runs for the reason.")
 
 
 def launch_or_stop(

@@ -7,6 +7,6 @@ from dashboard.studies.results import studies
 
 title(
     "Studies",
-    "Experiments of the papers and of this laboratory: run them, or read what they found.",
+    "Experiments of papers and of this laboratory, with their answers. Run, continue or read them.",
 )
 studies()

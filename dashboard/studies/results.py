@@ -248,7 +248,7 @@ def _overview(study: Study, results: Sequence[Result]) -> None:
     st.caption(
         f"Mean difference from {escape(reference)} over a setting's tasks, in points. Bold red: higher. Bold "
         "blue: lower. Plain: negligible. Grey: undecided. p is corrected for the methods of a setting. "
-        "Empty: not compared there, or not yet."
+        "Empty: not compared."
     )
 
 
@@ -280,7 +280,7 @@ def _setting(result: Result, study: Study) -> None:
             (outcome.scores[MEAN].n for outcome in result.outcomes if MEAN in outcome.scores), default=0
         )
         if least < len(study.seeds):
-            st.caption(f"Still under way or incomplete: {least} of {plural(len(study.seeds), 'seed')}.")
+            st.caption(f"Incomplete: {least} of {plural(len(study.seeds), 'seed')}.")
 
 
 def _forest(view: Forest, key: str, look: dict[str, str]) -> None:
@@ -303,9 +303,11 @@ def _notes(study: Study, results: Sequence[Result]) -> None:
     st.caption(
         "Test sentences, in percent: mean ± standard deviation over seeds. Differences are paired by seed, "
         "with the 95% interval of each by itself; p is corrected for the methods of a setting (Holm), and "
-        "the verdict follows it. Bold: higher. Task correlation is what was learned in the end, the mean "
-        "over pairs with a target. Of each method the candidate with the best dev mean over "
-        f"{plural(len(study.search_seeds), 'seed')} was trained with all seeds."
+        "the verdict follows it. Bold: higher. Task correlation: learned at the last step, mean over pairs "
+        "with a target. All seeds train the candidate of each method that has the best dev mean over "
+        f"{plural(len(study.search_seeds), 'seed')}."
     )
     for title, count in failures(results):
-        st.caption(f":material/warning: {escape(title)}: {plural(count, 'run')} failed; Runs tells why.")
+        st.caption(
+            f":material/warning: {escape(title)}: {plural(count, 'run')} failed; see Runs for the reason."
+        )

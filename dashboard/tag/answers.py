@@ -1,27 +1,27 @@
-"""The answers of the systems: sentences with their lanes, and scores against gold labels."""
+"""The answers of the configurations: sentences with their lanes, and scores against gold labels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
 
+from core.config import RunConfig
 from core.corpora.types import Sentence
 from core.records import TextAnswer
-from core.tagging import written
+from core.tagging import Answered, written
 from core.tasks import KINDS, reading
 from core.wording import all_of, percent, plural
 from dashboard.components.sentence import sentence
-from dashboard.components.text_answers import text_answers
+from dashboard.components.text_answers import Column, text_answers
 from dashboard.shared import resources
 from dashboard.shared.downloads import data_table
 from dashboard.shared.selection import switch
+from dashboard.tag.seeds import Answer
 from dashboard.tag.texts import shown_texts, task_answers, text_disagreement
 from dashboard.tag.views import (
-    Answer,
     Marked,
-    System,
     about_confidence,
     blocks,
     disagreement,
@@ -32,34 +32,34 @@ from dashboard.tag.views import (
 from dashboard.text import escape
 from jobs.reports.table import SCORE_NAMES
 
+_FIRST = "tag_first"
+
 
 def show_answers(
-    chosen_systems: Sequence[System], sentences: Sequence[Sentence], answers: Sequence[Answer], seconds: float
+    configs: Mapping[str, RunConfig], sentences: Sequence[Sentence], answers: Sequence[Answer]
 ) -> None:
-    """Draws the sentences with a lane per task and system, mistakes or differences, and scores.
+    """Draws the sentences with a lane per task and configuration, mistakes or differences, and scores.
     Answers on whole texts come below.
     """
     spoken = [given for given in sentences if not given.whole]
     if spoken and reading(schemes_of(answers), "words"):
-        _lanes(chosen_systems, spoken, answers, seconds)
+        _lanes(configs, spoken, answers)
     if spoken and (of_sentences := reading(schemes_of(answers), "sentence")):
-        _on_sentences(spoken, answers, of_sentences, chosen_systems)
+        _on_sentences(spoken, answers, of_sentences, configs)
     texts = [given for given in sentences if given.whole]
     for number, text in enumerate(texts):
-        _on_text(text, number, answers, chosen_systems, is_shown=not spoken)
+        _on_text(text, number, answers, configs, is_shown=not spoken)
 
 
 def _on_sentences(
     sentences: Sequence[Sentence],
     answers: Sequence[Answer],
     schemes: Mapping[str, str],
-    chosen_systems: Sequence[System],
+    configs: Mapping[str, RunConfig],
 ) -> None:
     """Draws the answers on whole sentences: one sentence as drawn, of several a row for each."""
     if len(sentences) == 1:
-        _drawn(
-            sentences[0], [answer.sentences[0].answers for answer in answers], answers, schemes, "sentence"
-        )
+        _drawn(sentences[0], lambda of: of.sentences[0].answers, answers, schemes, "sentence")
     else:
         rows = [
             {"Sentence": " ".join(sentence.tokens)}
@@ -77,15 +77,16 @@ def _on_sentences(
             column_config={"Sentence": st.column_config.TextColumn(width="large")},
             alt="What the models say of each sentence",
         )
-    for system, answer in zip(chosen_systems, answers, strict=True):
-        _about_length(system, [said for tagged in answer.sentences for said in tagged.answers.values()])
+    for answer in answers:
+        every = [said for tagged in answer.sentences for said in tagged.answers.values()]
+        _about_length(answer.who, configs[answer.who], every)
 
 
 def _on_text(
     text: Sentence,
     number: int,
     answers: Sequence[Answer],
-    chosen_systems: Sequence[System],
+    configs: Mapping[str, RunConfig],
     *,
     is_shown: bool,
 ) -> None:
@@ -93,77 +94,99 @@ def _on_text(
     # A test pair has gold of pairs alone; what tasks on texts say of its first text would only stand around.
     pair_only = is_shown and text.second is not None
     schemes = reading(schemes_of(answers), *(("pair",) if pair_only else ("text", "pair")))
-    said = [{task: of[task] for task in schemes if task in of} for of in (a.texts[number] for a in answers)]
-    if not any(said):
+
+    def said(of: Answer) -> Answered:
+        return {task: of.texts[number][task] for task in schemes if task in of.texts[number]}
+
+    if not any(map(said, answers)):
         return
     _drawn(text, said, answers, schemes, str(number), shown_texts(text) if is_shown else [])
     missing = [] if is_shown or text.second is not None else list(reading(schemes, "pair"))
     if missing:
-        reads = "reads" if len(missing) == 1 else "read"
-        st.caption(f":material/info: {escape(all_of(missing))} {reads} pairs: write a second text above.")
-    for system, of_system in zip(chosen_systems, said, strict=True):
-        _about_length(system, of_system.values())
+        needs = "needs" if len(missing) == 1 else "need"
+        st.caption(f":material/info: {escape(all_of(missing))} {needs} a second text.")
+    for answer in answers:
+        _about_length(answer.who, configs[answer.who], said(answer).values())
 
 
 def _drawn(
     text: Sentence,
-    said: Sequence[Mapping[str, TextAnswer]],
+    said: Callable[[Answer], Answered],
     answers: Sequence[Answer],
     schemes: Mapping[str, str],
     key: str,
     shown: Sequence[str] = (),
 ) -> None:
-    """The answers of each system on a sentence, a text or a pair, below the texts that are `shown`."""
+    """What each configuration and seed has `said` of a sentence, text or pair, below the `shown` texts."""
+    columns = [
+        column
+        for answer in answers
+        for column in (
+            (Column(answer.who if len(answers) > 1 or answer.seeds else ""), answer),
+            *((Column(seed.who, answer.who), seed) for seed in answer.seeds),
+        )
+    ]
+    who, everyone = zip(*columns, strict=True)
     with st.container(key=f"text_answers_{key}"):
         text_answers(
-            [answer.who if len(answers) > 1 else "" for answer in answers],
-            task_answers(text, said, answers, resources.task_colours()),
+            who,
+            task_answers(text, said, everyone, resources.task_colours()),
             shown,
-            about=text_disagreement(said, schemes),
+            about=text_disagreement(said, answers, schemes),
             key=f"answered_{key}",
         )
 
 
-def _about_length(system: System, said: Iterable[TextAnswer]) -> None:
-    """A line where a text was longer than a system reads."""
+def _about_length(who: str, config: RunConfig, said: Iterable[TextAnswer]) -> None:
+    """A line where a text was longer than a configuration reads."""
     if any(answer.shortened for answer in said):
-        longest = system.runs[0].config.max_length
-        text = f"Longer than {system.who} reads (max_length {longest}): its end is left out."
+        text = f"{who} reads no more than max_length {config.max_length}; the end of the text is left out."
         st.caption(f":material/info: {escape(text)}")
 
 
 def _lanes(
-    chosen_systems: Sequence[System], sentences: Sequence[Sentence], answers: Sequence[Answer], seconds: float
+    configs: Mapping[str, RunConfig], sentences: Sequence[Sentence], answers: Sequence[Answer]
 ) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.caption(_summary(sentences, answers, seconds), width="content")
-        confidence = switch("Show confidence", key="confidence")
-    sentence(blocks(sentences, answers, resources.task_colours()), key="tagged", confidence=confidence)
-    if note := about_confidence(chosen_systems):
-        st.caption(note)
     has_gold = any(given.labels for given in sentences)
-    parts = [
-        "The fainter a line, the less confident the run. Point at a label, or reach it with Tab and the "
-        "arrow keys, for its confidence and the next choices."
-    ]
-    if has_gold:
-        parts.append("Outlined: wrong label or boundary, invented spans; dashed: missed spans.")
-    elif len(answers) > 1:
-        parts.append("Outlined: differs from the first model; dashed where a span is missing.")
-    st.caption(" ".join(parts))
+    legend = _legend(
+        has_gold=has_gold, has_seeds=any(of.seeds for of in answers), is_several=len(answers) > 1
+    )
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.caption(_summary(sentences, answers), width="content")
+        confidence = switch("Show confidence", key="confidence", help=legend)
+    sentence(blocks(sentences, answers, resources.task_colours()), key="tagged", confidence=confidence)
+    if note := about_confidence(configs.values()):
+        st.caption(note)
+    # Once another sentence is tagged, the legend is only in the help of the switch.
+    tokens = [given.tokens for given in sentences]
+    if st.session_state.setdefault(_FIRST, tokens) == tokens:
+        st.caption(legend)
     for note in dict.fromkeys(note for answer in answers for note in answer.notes):
         st.caption(escape(note))
     if has_gold:
-        rows = marked(answers, sentences, chosen_systems[0].runs[0].config.pos_score)
-        _scores(rows, schemes_of(answers))
+        _scores(marked(answers, sentences, next(iter(configs.values())).pos_score), schemes_of(answers))
 
 
-def _summary(sentences: Sequence[Sentence], answers: Sequence[Answer], seconds: float) -> str:
+def _legend(*, has_gold: bool, has_seeds: bool, is_several: bool) -> str:
+    """What the marks of the lanes mean."""
+    parts = [
+        "Fainter labels are less certain. Point at one, or use Tab and the arrow keys, for the alternatives."
+    ]
+    if has_seeds:
+        parts.append("4 of 5 counts the seeds that agree; a hollow span has at most half of them.")
+        parts.append("Click the name of a lane for its seeds.")
+    if has_gold:
+        parts.append("Outlined: an error against the gold labels. Dashed: a missed span.")
+    elif is_several:
+        parts.append("Outlined: differs from the first configuration. Dashed: a missing span.")
+    return " ".join(parts)
+
+
+def _summary(sentences: Sequence[Sentence], answers: Sequence[Answer]) -> str:
     size = plural(sum(len(given.tokens) for given in sentences), "word")
-    text = f"{size}, tagged in {1000 * seconds:.0f} ms."
     if len(sentences) == 1:  # what is said of a sentence stands under it
-        return text
-    return f"{plural(len(sentences), 'sentence')}, {text} {disagreement(answers, range(len(sentences)))}"
+        return f"{size}."
+    return f"{plural(len(sentences), 'sentence')}, {size}. {disagreement(answers, range(len(sentences)))}"
 
 
 def _scores(rows: Sequence[Marked], schemes: Mapping[str, str]) -> None:

@@ -31,7 +31,8 @@ from core.wording import plural
 from dashboard.shared.selection import choice, segments, set_parameter
 from dashboard.shared.states import problem
 from dashboard.tag.models import is_here, test_split
-from dashboard.tag.views import ALL_SENTENCES, ANY_TASK, NO_TASK, System, matching
+from dashboard.tag.seeds import System
+from dashboard.tag.views import ALL_SENTENCES, ANY_TASK, NO_TASK, matching
 from dashboard.text import escape
 from jobs.reports.naming import corpus_name
 
@@ -89,8 +90,8 @@ def text(reads: Collection[Reads]) -> list[Sentence]:
                 "Already split into words",
                 key="tag_split",
                 persist_state="session",
-                help="On: words stand between spaces, a sentence a line (or a word a line, with empty lines "
-                "between sentences). Off: sentences, words and punctuation are told apart for you.",
+                help="On: spaces separate words, one sentence a line (or one word a line, with empty lines "
+                "between sentences). Off: sentences and words are split automatically.",
             )
     _to_link("text", written)
     _to_link("second", second)
@@ -126,7 +127,7 @@ def read_columns(content: bytes, name: str, schemes: Mapping[str, str]) -> Given
                 placeholder=", ".join((TOKENS, *schemes)),
                 key=f"{key}_columns",
                 disabled=layout not in (None, "columns"),
-                help="A column whose name begins with \\_ is skipped.",
+                help="Columns starting with \\_ are ignored.",
             )
     columns = tuple(comma_list(names))
     try:
@@ -140,18 +141,18 @@ def read_columns(content: bytes, name: str, schemes: Mapping[str, str]) -> Given
     return given
 
 
-def test_sentence(chosen_systems: Sequence[System], first: Run) -> list[Sentence]:
+def test_sentence(systems: Mapping[str, System], first: Run) -> list[Sentence]:
     """A test sentence of a system's corpus, by default one with errors of this run's system."""
     row = st.container(horizontal=True, vertical_alignment="bottom")
-    names = {system.who: system for system in chosen_systems}
-    who = next((name for name, system in names.items() if first in system.runs), chosen_systems[0].who)
-    if len(names) > 1:
+    who = next((name for name, system in systems.items() if first in system.runs), next(iter(systems)))
+    if len(systems) > 1:
         with row:
-            who = choice("Model", names.keys(), key="of", default=who, width=240)
-    system = names[who]
+            who = choice("Model", systems.keys(), key="of", default=who, width=240)
+    system = systems[who]
     config = system.runs[0].config
     if not is_here(config) and not st.toggle(
-        f"Read {escape(corpus_name(config))} from the Hugging Face Hub", help="Over the network if need be."
+        f"Read {escape(corpus_name(config))} from the Hugging Face Hub",
+        help="Downloads it unless it is cached.",
     ):
         return []
     try:
@@ -164,7 +165,7 @@ def test_sentence(chosen_systems: Sequence[System], first: Run) -> list[Sentence
     numbers = {task for checked in tested for task in checked.off}
     options = [*tasks, ALL_SENTENCES] if numbers >= set(tasks) else [ANY_TASK, *tasks, NO_TASK, ALL_SENTENCES]
     with row:
-        which = choice(f"Errors of {escape(system.who)} in", options, key="wrong", width=240)
+        which = choice(f"Errors of {escape(who)} in", options, key="wrong", width=240)
         matches = matching(tested, which)
         if not matches:
             st.caption("There is no such sentence in the test split.")
@@ -177,7 +178,7 @@ def test_sentence(chosen_systems: Sequence[System], first: Run) -> list[Sentence
             key="sentence",
             bind="query-params",
             width=170,
-            help="The one furthest off first." if which in numbers else None,
+            help="The largest error comes first." if which in numbers else None,
         )
     return [matches[min(int(number), len(matches)) - 1]]
 
@@ -196,8 +197,8 @@ def bounded(sentences: Sequence[Sentence]) -> list[Sentence]:
     left_out = words - MOST_WORDS
     if left_out > 0:
         st.caption(
-            f":material/info: The first {MOST_WORDS} words are tagged; {plural(left_out, 'word')} more are "
-            f"left out. *{FILE}* takes long texts."
+            f":material/info: The first {MOST_WORDS} words are tagged; {plural(left_out, 'more word')} "
+            f"{'is' if left_out == 1 else 'are'} left out. Use *{FILE}* for long texts."
         )
     return kept
 

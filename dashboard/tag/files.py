@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -36,8 +35,8 @@ from core.wording import duration, first_of, percent, plural
 from dashboard.shared.downloads import data_table
 from dashboard.shared.states import empty, problem
 from dashboard.tag.controls import read_columns
-from dashboard.tag.models import answers, models
-from dashboard.tag.views import System, schemes_of
+from dashboard.tag.models import models
+from dashboard.tag.seeds import System
 from dashboard.text import escape
 from jobs.reports.table import SCORE_NAMES
 
@@ -47,12 +46,12 @@ _MOST_ROWS = 1000
 _ANSWERS = "file_answers"
 
 _OF_WORDS = (
-    "Sentences, a word a line, or columns: the page says how it reads the file, and you can change that. "
-    "Every task's labels are written beside each word. Labels in the file are taken for gold."
+    "One sentence a line, one word a line, or columns. The format is detected, and you can change it. "
+    "The download has each task's labels beside every word. Labels in the file count as gold."
 )
 _OF_TEXTS = (
-    "A .tsv, .csv or .jsonl file with a column text, or text1 and text2, is answered row by row; a column "
-    "named as a task holds gold labels."
+    "A .tsv, .csv or .jsonl file with a column text, or text1 and text2, is answered row by row. A column "
+    "named like a task holds its gold labels."
 )
 
 
@@ -80,14 +79,15 @@ class FileAnswers:
     scores: Sequence[TaskScore]
 
 
-def tag_file(chosen_systems: Sequence[System]) -> None:
+def tag_file(systems: Mapping[str, System]) -> None:
     """Draws the upload, the content of the file, progress, and the result."""
-    system = chosen_systems[0]
-    if len(chosen_systems) > 1:
-        system = st.selectbox(
-            "Model", chosen_systems, format_func=lambda system: system.who, key="tag_file_system", width=460
-        )
-    schemes = schemes_of(answers([system], ())[0])
+    who = next(iter(systems))
+    if len(systems) > 1:
+        who = st.selectbox("Model", systems, key="tag_file_system", width=460)
+    system = systems[who]
+    with st.spinner("Loading the model", show_time=True):
+        taggers = [models().load(checkpoint).result() for checkpoint in system.checkpoints]
+    schemes = {task: scheme for tagger in taggers for task, scheme in tagger.schemes.items()}
     has_words = reading(schemes, "words", "sentence")
     has_texts = reading(schemes, "sentence", "text", "pair")
     uploaded = st.file_uploader(
@@ -103,7 +103,7 @@ def tag_file(chosen_systems: Sequence[System]) -> None:
     file: ReadFile | None
     if has_texts and holds_texts(upload):
         asked = read_asked(upload, schemes)
-        check_texts(system.who, schemes, asked.texts, second_by="in a column text2 beside text1")
+        check_texts(who, schemes, asked.texts, second_by="in a column text2 beside text1")
         file = ReadFile(upload.name, asked.texts, asked.gold, asked.left_out)
     elif given := read_columns(upload.content, upload.name, has_words):
         file = ReadFile(upload.name, given.sentences, given.gold, read_as=given.read_as)
@@ -116,8 +116,8 @@ def tag_file(chosen_systems: Sequence[System]) -> None:
     st.caption(escape(f"{size}; {gold}{left_out}."))
     if words > MOST_WORDS:
         problem(
-            f"{file.name} holds {words:,} words and the most here is {MOST_WORDS:,}; split it, or use mrnlab "
-            f"tag {system.runs[0].id} --file, which has no limit."
+            f"{file.name} has {words:,} words; the most here is {MOST_WORDS:,}. Split the file, or use "
+            f"mrnlab tag {system.runs[0].id} --file, which has no limit."
         )
         return
     key = hashlib.sha256(upload.content).hexdigest() + repr((file.read_as, system.checkpoints))
@@ -126,23 +126,19 @@ def tag_file(chosen_systems: Sequence[System]) -> None:
         label = "Answer the file" if file.whole else "Tag the file"
         if not st.button(label, type="primary", icon=":material/sell:"):
             return
-        with _progress(system, file) as (taggers, progress):
-            answered = answer_file(file, taggers, system.runs[0].config.pos_score, progress)
-            st.session_state[_ANSWERS] = key, answered
+        answered = answer_file(file, taggers, system.runs[0].config.pos_score, _progress(file))
+        st.session_state[_ANSWERS] = key, answered
         st.rerun()
     _show(known[1], file, system.runs[0].id, schemes)
 
 
-@contextmanager
-def _progress(system: System, file: ReadFile) -> Iterator[tuple[list[Tagger], Callable[[int], None]]]:
-    """Yields the system's models, and a callback for the number of sentences or texts done.
+def _progress(file: ReadFile) -> Callable[[int], None]:
+    """Draws a bar; returns a callback for the number of sentences or texts done.
     A click on Cancel, as any other, ends this run of the page.
     """
     with st.container(horizontal=True, vertical_alignment="center"):
-        bar = st.progress(0.0, text="Loading the model")
+        bar = st.progress(0.0)
         st.button("Cancel", icon=":material/stop_circle:")
-    loads = [models().load(checkpoint) for checkpoint in system.checkpoints]
-    taggers = [load.result() for load in loads]
     began, total = time.monotonic(), len(file.sentences)
 
     def progress(done: int) -> None:
@@ -150,7 +146,7 @@ def _progress(system: System, file: ReadFile) -> Iterator[tuple[list[Tagger], Ca
         items = plural(total, "row" if file.whole else "sentence")
         bar.progress(done / total, text=f"{done:,} of {items}, about {left} left")
 
-    yield taggers, progress
+    return progress
 
 
 def answer_file(
@@ -230,9 +226,9 @@ def _score_table(scores: Sequence[TaskScore], schemes: Mapping[str, str]) -> Non
             | {"Over": plural(score.tokens, KINDS[schemes[score.task]].items.removesuffix("s"))}
             for score in scores
         ),
-        alt="Scores against the gold labels of the file, a line per task",
+        alt="Scores against the gold labels of the file, a row per task",
     )
-    st.caption("By the scorer of training, on what has gold labels of the task.")
+    st.caption("Scored as in training, where there are gold labels of the task.")
     for score in scores:
         if not score.is_defined:
             st.caption(escape(f"{score.task} is undefined: {score.undefined_because('the file')}."))

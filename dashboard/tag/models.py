@@ -5,12 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import threading
-import time
 from collections import OrderedDict
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
-from itertools import chain
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from itertools import chain, zip_longest
 from pathlib import Path
 
 import streamlit as st
@@ -19,44 +18,44 @@ from core.config import RunConfig
 from core.corpora import prepare
 from core.corpora.loading import is_here as corpus_is_here
 from core.corpora.types import Sentence
+from core.errors import MRNLabError
 from core.paths import own_checkpoint
-from core.records import TextAnswer
 from core.store.records import Run
-from core.tagging import (
-    TaggedSentence,
-    Tagger,
-    joined,
-    load_tagger,
-)
+from core.tagging import Tagger, load_tagger
 from core.tasks import KINDS
 from core.tasks.kinds import Reads
 from dashboard.shared.resources import BY_RUN, store
-from dashboard.tag.views import Answer, CheckedSentence, Labels, System, checked
+from dashboard.tag.seeds import Answer, Configuration, System, merged, voted
+from dashboard.tag.views import CheckedSentence, Labels, checked
 
 _MOST_BYTES = 4_000_000_000
 """Checkpoints kept loaded, by size: nine of BERT base. Those over a frozen encoder hold their heads only."""
 
+_MOST_ANSWERS = 256
+_PATIENCE_S = 2.0
+"""So long the page waits for all answers before it shows those that there are."""
 _TOP = 5
+_ASKED = "tag_asked"
 _ALL = 1_000_000  # more labels of texts than a task has
 
 Words = tuple[tuple[str, ...], ...]
 Texts = tuple[tuple[str, str | None], ...]
+_Version = tuple[str, float, int]
 
 
 class Models:
     """Models that stay loaded: one after another, in the background. They are asked in parallel."""
 
     def __init__(self) -> None:
-        self._loads: OrderedDict[tuple[str, float, int], Future[Tagger]] = OrderedDict()
+        self._loads: OrderedDict[_Version, Future[Tagger]] = OrderedDict()
+        self._answers: OrderedDict[tuple[_Version, Words, Texts], Future[Answer]] = OrderedDict()
         self._lock = threading.Lock()
         self._loader = ThreadPoolExecutor(1, thread_name_prefix="load-model")
         self._askers = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="tag")
 
     def load(self, checkpoint: str) -> Future[Tagger]:
         """Future of the loaded model. Its result raises MRNLabError if the checkpoint is damaged."""
-        files = [path.stat() for path in (Path(checkpoint), *Path(checkpoint).rglob("*")) if path.exists()]
-        changed = max((file.st_mtime for file in files), default=0.0)
-        key = (checkpoint, changed, sum(file.st_size for file in files))
+        key = _version(checkpoint)
         with self._lock:
             known = self._loads.get(key)
             if known is None or (known.done() and known.exception() is not None):
@@ -66,15 +65,51 @@ class Models:
                 self._loads.popitem(last=False)
             return self._loads[key]
 
-    def ask(
-        self, taggers: Sequence[Tagger], sentences: Words, texts: Texts
-    ) -> list[tuple[list[TaggedSentence], list[dict[str, TextAnswer]]]]:
-        """The answers of each model on the sentences and the texts."""
+    def prepare(self, checkpoints: Iterable[str]) -> None:
+        """Loads the first of these models in the background, as many as stay loaded."""
+        room = _MOST_BYTES
+        for checkpoint in checkpoints:
+            room -= _version(checkpoint)[2]
+            if room < 0:
+                break
+            self.load(checkpoint)
 
-        def of(tagger: Tagger) -> tuple[list[TaggedSentence], list[dict[str, TextAnswer]]]:
-            return tagger.tag(sentences, top=_TOP), tagger.answer(texts, top=_ALL)
+    def ask(self, checkpoint: str, sentences: Words, texts: Texts) -> Future[Answer]:
+        """Future of a model's answers on the sentences and the texts.
 
-        return list(self._askers.map(of, taggers))
+        Its result raises MRNLabError if the checkpoint is damaged. The last ones are kept.
+        """
+        key = (_version(checkpoint), sentences, texts)
+        with self._lock:
+            known = self._answers.get(key)
+            if known is None or known.cancelled() or (known.done() and known.exception() is not None):
+                self._answers[key] = self._askers.submit(self._answer, checkpoint, sentences, texts)
+            self._answers.move_to_end(key)
+            if len(self._answers) > _MOST_ANSWERS:
+                self._answers.popitem(last=False)
+            return self._answers[key]
+
+    def _answer(self, checkpoint: str, sentences: Words, texts: Texts) -> Answer:
+        tagger = self.load(checkpoint).result()
+        return Answer(
+            "",
+            tagger.schemes,
+            tuple(tagger.tag(sentences, top=_TOP) if sentences else ()),
+            tagger.labels,
+            tuple(tagger.notes),
+            tagger.scales,
+            tuple(tagger.answer(texts, top=_ALL) if texts else ()),
+        )
+
+
+def _version(checkpoint: str) -> _Version:
+    """The checkpoint's folder, when it was last changed, and its size in bytes."""
+    files = [path.stat() for path in (Path(checkpoint), *Path(checkpoint).rglob("*")) if path.exists()]
+    return (
+        checkpoint,
+        max((file.st_mtime for file in files), default=0.0),
+        sum(file.st_size for file in files),
+    )
 
 
 def _load(checkpoint: str) -> Tagger:
@@ -92,50 +127,60 @@ def models() -> Models:
     return Models()
 
 
-def answers(
-    chosen_systems: Sequence[System], sentences: Words, texts: Texts = ()
-) -> tuple[list[Answer], float]:
-    """The answers of these systems on sentences, texts and pairs, and the seconds of the first request.
+@dataclass(frozen=True)
+class Given:
+    """The answers of the configurations so far, why some models cannot answer, and how many are done."""
 
-    Raises MRNLabError where a checkpoint cannot be read.
+    answers: Sequence[Answer]
+    problems: Sequence[str]
+    done: int
+    asked: int
+
+
+def answers(chosen: Sequence[Configuration], sentences: Words, texts: Texts, *, patient: bool) -> Given:
+    """The answers of these configurations on sentences, texts and pairs, from the seeds that are done.
+
+    The first seed of each is asked first. `patient` waits for a moment until all have answered.
     """
-    merged, seconds = _answers(tuple(system.checkpoints for system in chosen_systems), sentences, texts)
-    return [
-        replace(answer, who=system.who) for system, answer in zip(chosen_systems, merged, strict=True)
-    ], seconds
+    rounds = chain.from_iterable(zip_longest(*(configuration.asked for configuration in chosen)))
+    runs = [run for system in rounds if system for run in system.runs]
+    asked = {run.id: models().ask(run.checkpoint or "", sentences, texts) for run in runs}
+    stale = st.session_state.get(_ASKED, [])
+    for future in stale:
+        if future not in asked.values():
+            future.cancel()
+    st.session_state[_ASKED] = list(asked.values())
+    if patient:
+        with st.spinner("Loading the models", show_time=True):
+            wait(asked.values(), _PATIENCE_S)
+    problems: list[str] = []
+    given: dict[int, Answer] = {}
+    for run_id, future in asked.items():
+        if not future.done():
+            continue
+        try:
+            given[run_id] = future.result()
+        except MRNLabError as error:
+            problems.append(f"Run {run_id}: {error}")
+    of_configurations = []
+    for configuration in chosen:
+        of_seeds = [
+            merged(system.who, parts)
+            for system in configuration.asked
+            if (parts := [given[run.id] for run in system.runs if run.id in given])
+        ]
+        of_configurations += [voted(configuration.who, of_seeds)] if of_seeds else []
+    return Given(of_configurations, problems, len(given) + len(problems), len(asked))
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _answers(
-    checkpoints: tuple[tuple[str, ...], ...], sentences: Words, texts: Texts
-) -> tuple[list[Answer], float]:
-    taggers = [models().load(checkpoint).result() for paths in checkpoints for checkpoint in paths]
-    began = time.perf_counter()
-    given = models().ask(taggers, sentences, texts) if sentences or texts else [([], []) for _ in taggers]
-    seconds = time.perf_counter() - began
-    merged, pairs = [], iter(zip(taggers, given, strict=True))
-    for paths in checkpoints:
-        system_taggers, system_said = zip(*(next(pairs) for _ in paths), strict=True)
-        tagged, answered = zip(*system_said, strict=True)
-        merged.append(
-            Answer(
-                who="",
-                schemes={
-                    task: scheme for tagger in system_taggers for task, scheme in tagger.schemes.items()
-                },
-                sentences=tuple(joined(parts) for parts in zip(*tagged, strict=True)),
-                labels={task: labels for tagger in system_taggers for task, labels in tagger.labels.items()},
-                notes=tuple(note for tagger in system_taggers for note in tagger.notes),
-                scales={task: scale for tagger in system_taggers for task, scale in tagger.scales.items()},
-                texts=tuple(dict(chain(*map(dict.items, parts))) for parts in zip(*answered, strict=True)),
-            )
-        )
-    return merged, seconds
+def pending() -> bool:
+    """Whether models that this reader asked last have not answered yet."""
+    return any(not future.done() for future in st.session_state.get(_ASKED, ()))
 
 
-def reads_of(chosen_systems: Sequence[System]) -> list[Reads]:
-    """The inputs of these systems' tasks, by their stored facts: words, sentences, texts, pairs."""
-    runs = store().runs([run.id for system in chosen_systems for run in system.runs])
+def reads_of(chosen: Sequence[Configuration]) -> list[Reads]:
+    """The inputs of these configurations' tasks, by their stored facts: words, sentences, texts, pairs."""
+    runs = store().runs([run.id for of in chosen for system in of.seeds for run in system.runs])
     known = {KINDS[task["scheme"]].reads for run in runs for task in run.facts.get("tasks", ())}
     every: list[Reads] = ["words", "sentence", "text", "pair"]
     return [reads for reads in every if reads in known] or every[:1]

@@ -1,88 +1,98 @@
-"""Tag: sentences, texts and pairs with every task's answers, of one run or of several side by side."""
+"""Tag: sentences, texts and pairs with every task's answers, of configurations side by side."""
 
 from __future__ import annotations
+
+from itertools import chain
 
 import streamlit as st
 
 from core.errors import MRNLabError
 from core.tagging import text_of
+from core.wording import plural
 from dashboard.shared import resources
+from dashboard.shared.live import live, rerun_when
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import chosen
-from dashboard.shared.states import problem, title
+from dashboard.shared.states import empty, problem, title
 from dashboard.tag.answers import show_answers
 from dashboard.tag.controls import FILE, TEXT, bounded, input_kind, nothing_yet, test_sentence, text
 from dashboard.tag.files import tag_file
-from dashboard.tag.models import answers, models, reads_of
-from dashboard.tag.views import MOST_SYSTEMS, System, first_choice, has_model, systems, why_not
+from dashboard.tag.models import answers, models, pending, reads_of
+from dashboard.tag.seeds import MOST_CONFIGURATIONS, MOST_SEEDS, asked_systems, configurations
+from dashboard.tag.views import first_choice, has_model, without_model
+
+_LOOK_S = 1.0
 
 title(
     "Tag",
-    "Enter a sentence, a text or a pair to see every task's answer, the confidence of each run, and where "
-    "runs disagree.",
+    "Enter a sentence, a text or a pair to see every task's answer, how many seeds agree on it, and where "
+    "configurations disagree.",
 )
 
-picked = pick_runs(key="tag_runs", suitable=has_model, instead=first_choice, label="Models", run_by_run=True)
+
+def nothing_to_ask() -> None:
+    """Draws the reason why no run can be asked, and the next step; the page goes on once one can."""
+    runs = resources.store().runs(with_facts=False)
+    if reasons := without_model(runs):
+        link = {"page": "runs/page.py", "label": "Runs", "icon": ":material/list_alt:"}
+        empty("No model yet", "  \n".join(reasons), **link)
+        known = resources.store().counts()
+        rerun_when(lambda: resources.store().counts() != known)
+    else:
+        try_it("No finished run yet, so nothing to tag with. One click trains STL, MTL and MRN.")
+
+
+picked = pick_runs(key="tag_runs", suitable=has_model, instead=first_choice, label="Models")
 if picked is None:
-    try_it("No finished run yet, so nothing to tag with. One click trains STL, MTL and MRN.")
+    nothing_to_ask()
     st.stop()
-for run in resources.store().runs(chosen(), with_facts=False):
-    if not has_model(run):
-        st.caption(f":material/info: {why_not(run)}")
-chosen_systems = systems(picked)
-if not chosen_systems:
+for reason in without_model(resources.store().runs(chosen(), with_facts=False)):
+    st.caption(f":material/info: {reason}")
+shown = configurations(picked)
+if not shown:
     st.caption("Choose at least one model.")
     st.stop()
-first = picked[0]
-if len(chosen_systems) > MOST_SYSTEMS:
-    st.caption(f"The first {MOST_SYSTEMS} of {len(chosen_systems)} models are shown.")
-    chosen_systems = chosen_systems[:MOST_SYSTEMS]
-for system in chosen_systems:
-    for checkpoint in system.checkpoints:
-        models().load(checkpoint)  # in the background, while the reader types
-
-
-def ready() -> list[System]:
-    """The systems once their models are loaded; the page says why a model cannot be read."""
-    readable = []
-    with st.spinner("Loading the models", show_time=True):
-        for run in [run for system in chosen_systems for run in system.runs]:
-            try:
-                models().load(run.checkpoint or "").result()
-                readable.append(run)
-            except MRNLabError as error:
-                problem(f"Run {run.id}: {error}")
-    return systems(readable)
-
-
-reads = reads_of(chosen_systems)
+if len(shown) > MOST_CONFIGURATIONS:
+    st.caption(f"The first {MOST_CONFIGURATIONS} of {len(shown)} configurations are shown.")
+    shown = shown[:MOST_CONFIGURATIONS]
+if (most := max(len(configuration.seeds) for configuration in shown)) > MOST_SEEDS:
+    st.caption(f"Of up to {most} seeds of a configuration the first {MOST_SEEDS} are asked.")
+systems, first = asked_systems(shown), picked[0]
+# In the background, while the reader types.
+models().prepare(chain.from_iterable(system.checkpoints for system in systems.values()))
+reads = reads_of(shown)
 kind = input_kind()
 
 
-@st.fragment
 def ask() -> None:
     """Draws the input and its answers; typing runs only this part of the page again."""
-    try:
-        typed = text(reads) if kind == TEXT else test_sentence(chosen_systems, first)
-        if not typed:
-            nothing_yet(kind, chosen_systems[0], reads)
-            return
-        sentences = bounded(typed)
-        able = ready()
-        if able:
-            words = tuple(sentence.tokens for sentence in sentences if not sentence.whole)
-            texts = tuple(text_of(sentence) for sentence in sentences if sentence.whole)
-            tagged, seconds = answers(able, words, texts)
-            show_answers(able, sentences, tagged, seconds)
-    except MRNLabError as error:
-        problem(str(error))
+    waited = pending()
+    typed = text(reads) if kind == TEXT else test_sentence(systems, first)
+    if not typed:
+        nothing_yet(kind, shown[0].seeds[0], reads)
+        return
+    sentences = bounded(typed)
+    words = tuple(sentence.tokens for sentence in sentences if not sentence.whole)
+    texts = tuple(text_of(sentence) for sentence in sentences if sentence.whole)
+    given = answers(shown, words, texts, patient=not waited)
+    for sentence in given.problems:
+        problem(sentence)
+    if pending():
+        if not waited:
+            st.rerun()  # from now on this part draws itself again as answers come
+        st.caption(
+            f":material/progress_activity: {given.done} of {plural(given.asked, 'model')} have answered; "
+            "the others are loading."
+        )
+    if given.answers:
+        show_answers({of.who: of.config for of in shown}, sentences, given.answers)
 
 
 if kind != FILE:
-    ask()
-elif able := ready():
+    live(ask, lambda: _LOOK_S if pending() else None, key="ask")
+else:
     try:
-        tag_file(able)
+        tag_file(systems)
     except MRNLabError as error:
         problem(str(error))

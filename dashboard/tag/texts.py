@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from statistics import stdev
 
 from core.corpora.types import Sentence
 from core.records import TextAnswer
-from core.tagging import text_of, written
+from core.tagging import Answered, text_of, written
 from core.tasks import KINDS
-from core.wording import all_of
+from core.wording import all_of, plural
 from dashboard.components.text_answers import Said, TaskAnswers
-from dashboard.tag.views import Answer, ordered, schemes_of
+from dashboard.tag.seeds import Answer
+from dashboard.tag.views import compared, ordered, schemes_of
 
 _MOST_LABELS = 8
 """The labels of a task that are drawn; of more, the likeliest of any run."""
 
 
 def task_answers(
-    text: Sentence,
-    said: Sequence[Mapping[str, TextAnswer]],
-    answers: Sequence[Answer],
-    known: Mapping[str, str],
+    text: Sentence, said: Callable[[Answer], Answered], answers: Sequence[Answer], known: Mapping[str, str]
 ) -> list[TaskAnswers]:
-    """The answers of each system (`said`) on a text or a pair, task by task.
+    """What each of these has `said` of a text or a pair, task by task.
 
-    Against a gold label what is wrong is outlined; without one, what differs from the first system.
+    Against a gold label what is wrong is outlined; without one, what differs from the first.
     """
-    tasks, colour = ordered([task for task in schemes_of(answers) if any(task in of for of in said)], known)
+    given = [said(answer) for answer in answers]
+    tasks, colour = ordered([task for task in schemes_of(answers) if any(task in of for of in given)], known)
     paired = text.second is not None
     return [_task(task, text, said, answers, colour[task], paired=paired) for task in tasks]
 
@@ -34,7 +34,7 @@ def task_answers(
 def _task(
     task: str,
     text: Sentence,
-    said: Sequence[Mapping[str, TextAnswer]],
+    said: Callable[[Answer], Answered],
     answers: Sequence[Answer],
     colour: str,
     *,
@@ -43,7 +43,8 @@ def _task(
     kind = KINDS[schemes_of(answers)[task]]
     of = "of the first text" if paired and kind.reads != "pair" else f"of the {kind.item}"
     gold = text.labels[task][0] if task in text.labels else ""
-    given = [of_run.get(task) for of_run in said]
+    given = [said(answer).get(task) for answer in answers]
+    of_seeds = [[said(seed)[task].value for seed in answer.seeds if task in said(seed)] for answer in answers]
     if kind.is_number:
         low, high = next(answer.scales[task] for answer in answers if task in answer.scales)
 
@@ -54,7 +55,10 @@ def _task(
             task,
             colour,
             of,
-            [None if answer is None else _number(answer, place, gold) for answer in given],
+            [
+                None if answer is None else _number(answer, place, gold, seeds)
+                for answer, seeds in zip(given, of_seeds, strict=True)
+            ],
             ends=(f"{low:g}", f"{high:g}"),
             gold=gold and f"{float(gold):g}",
             gold_place=place(float(gold)) if gold else None,
@@ -66,28 +70,37 @@ def _task(
         task,
         colour,
         of,
-        [None if answer is None else _label(answer, gold, first) for answer in given],
+        [
+            None if answer is None else _label(answer, gold, first, seeds)
+            for answer, seeds in zip(given, of_seeds, strict=True)
+        ],
         labels=drawn,
         more=more,
         gold=gold,
     )
 
 
-def _number(answer: TextAnswer, place: Callable[[float], float], gold: str) -> Said:
+def _number(
+    answer: TextAnswer, place: Callable[[float], float], gold: str, seeds: Sequence[str | float]
+) -> Said:
     value = float(answer.value)
     why = ""
     if gold:
         off = value - float(gold)
         why = f"{abs(off):.2f} too {'high' if off > 0 else 'low'}" if abs(off) >= 0.005 else "as gold"
-    return Said(f"{value:.2f}", {}, place(value), why=why)
+    spread = f" ± {stdev(map(float, seeds)):.2f}" if len(seeds) > 1 else ""
+    return Said(
+        f"{value:.2f}{spread}", {}, place(value), why=why, seeds=plural(len(seeds), "seed") if seeds else ""
+    )
 
 
-def _label(answer: TextAnswer, gold: str, first: TextAnswer) -> Said:
+def _label(answer: TextAnswer, gold: str, first: TextAnswer, seeds: Sequence[str | float]) -> Said:
     label = written(answer.value)
     right = gold or written(first.value)
     differs = label != right
-    why = "wrong" if gold else "differs from the first run"
-    return Said(label, dict(answer.probabilities), differs=differs, why=why if differs else "")
+    why = "wrong" if gold else "differs from the first"
+    agreed = f"{seeds.count(answer.value)} of {plural(len(seeds), 'seed')}" if seeds else ""
+    return Said(label, dict(answer.probabilities), differs=differs, why=why if differs else "", seeds=agreed)
 
 
 def _labels(task: str, given: Sequence[TextAnswer], answers: Sequence[Answer]) -> tuple[list[str], int]:
@@ -103,11 +116,17 @@ def _labels(task: str, given: Sequence[TextAnswer], answers: Sequence[Answer]) -
     return drawn, len(known) - len(drawn)
 
 
-def text_disagreement(said: Sequence[Mapping[str, TextAnswer]], schemes: Mapping[str, str]) -> str:
-    """On which tasks the systems disagree, and how far their numbers lie apart; empty for one system."""
+def text_disagreement(
+    said: Callable[[Answer], Answered], chosen: Sequence[Answer], schemes: Mapping[str, str]
+) -> str:
+    """On which tasks the configurations or the seeds of one disagree, and how far their numbers lie apart.
+    Empty for one.
+    """
+    who, answers = compared(chosen)
     labels, numbers, shared = [], [], False
+    given = [said(answer) for answer in answers]
     for task, scheme in schemes.items():
-        values = [of[task].value for of in said if task in of]
+        values = [of[task].value for of in given if task in of]
         if len(values) < 2:
             continue
         shared = True
@@ -118,7 +137,7 @@ def text_disagreement(said: Sequence[Mapping[str, TextAnswer]], schemes: Mapping
     if not shared:
         return ""
     parts = [f"disagree on {all_of(labels)}"] * bool(labels) + [f"are {all_of(numbers)}"] * bool(numbers)
-    return f"The runs {' and '.join(parts) or 'agree'}."
+    return f"The {who} {' and '.join(parts) or 'agree'}."
 
 
 def shown_texts(text: Sentence) -> list[str]:

@@ -1,19 +1,16 @@
-"""The systems of the Tag page and their answers: lanes to draw, mistakes against gold labels.
-
-A system is a run, or the STL runs of one seed.
-"""
+"""The answers of the Tag page: lanes to draw, mistakes against gold labels."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from core.config import comparison_key
+from core.config import RunConfig
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 from core.store.records import ACTIVE, Run, RunState
-from core.tagging import Answered, TaggedSentence, WordTag, given_scores, labels_of
+from core.tagging import given_scores, labels_of
 from core.tasks import KINDS, reading
 from core.tasks.confusion import (
     BOUNDARY,
@@ -23,51 +20,20 @@ from core.tasks.confusion import (
     MISTAKE_KINDS,
 )
 from core.tasks.scores import PlainScore
-from core.wording import all_of, plural
+from core.wording import all_of, plural, which_runs
 from dashboard.components.sentence import Lane, Mark, SentenceBlock, lane_kind, marks
-from dashboard.theme import PARADIGM_NAMES, colours
-from jobs.reports.naming import shortest_names
-
-MOST_SYSTEMS = 8
-"""Lanes of a task that one can still compare."""
+from dashboard.tag.seeds import Answer, majority
+from dashboard.theme import colours
 
 # Beside a span's label, where every letter widens the words above.
 _SHORT = {LABEL: "label", BOUNDARY: "boundary", BOUNDARY_AND_LABEL: "boundary, label"}
 
+_LEAST_SHARE = 0.005
+"""Of a label in the lane of a seed: there are many such lanes, and the browser gets all of them."""
+
 Labels = Sequence[Sequence[str]]
 
 ANY_TASK, NO_TASK, ALL_SENTENCES = "any task", "no task", "all sentences"
-
-
-@dataclass(frozen=True)
-class System:
-    """A run, or the STL runs of one configuration and seed, which have a task each."""
-
-    runs: tuple[Run, ...]
-    who: str
-
-    @property
-    def checkpoints(self) -> tuple[str, ...]:
-        """Their checkpoint folders."""
-        return tuple(run.checkpoint or "" for run in self.runs)
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """The tasks of its runs."""
-        return tuple(task for run in self.runs for task in run.config.tasks)
-
-
-@dataclass(frozen=True)
-class Answer:
-    """One system's answers on sentences, and on whole texts."""
-
-    who: str
-    schemes: Mapping[str, str]
-    sentences: tuple[TaggedSentence, ...]
-    labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    texts: tuple[Answered, ...] = ()
 
 
 def has_model(run: Run) -> bool:
@@ -75,50 +41,27 @@ def has_model(run: Run) -> bool:
     return run.state is RunState.SUCCEEDED and bool(run.checkpoint)
 
 
-def why_not(run: Run) -> str:
-    """The reason why a run without a model cannot be asked, and the next step."""
-    if run.state in ACTIVE or run.state is RunState.QUEUED:
-        return f"Run {run.id} is not finished; it can tag when it is."
-    if run.state is RunState.SUCCEEDED:
-        return f"Run {run.id} kept no checkpoint; train it again to tag with it."
-    return f"Run {run.id} did not finish, so it has no model to tag with; the run's page says what to do."
+_MOST_NAMED = 8
+_WITHOUT_MODEL = {
+    "unfinished": ("Not finished yet", "A run can tag once it has succeeded."),
+    "scores": ("No checkpoint in this store", "Train again, or import an export, to tag."),
+    "ended": ("Ended without a model", "A run's page says what to do."),
+}
 
 
-def systems(runs: Sequence[Run]) -> list[System]:
-    """The systems among these runs: STL, MTL, MRN, of each the earlier run first."""
-    groups: list[list[Run]] = []
+def without_model(runs: Sequence[Run]) -> list[str]:
+    """A sentence for each reason why some of these runs cannot tag, and the next step."""
+    without: dict[str, list[int]] = {}
     for run in runs:
-        group = next((group for group in groups if _belongs(run, group)), None)
-        if group is None:
-            groups.append([run])
-        else:
-            group.append(run)
-    groups.sort(key=lambda group: (tuple(PARADIGM_NAMES).index(group[0].config.paradigm), group[0].id))
-    return [System(tuple(group), who) for group, who in zip(groups, _names(groups), strict=True)]
-
-
-def _belongs(run: Run, group: Sequence[Run]) -> bool:
-    """Whether an STL run belongs to these: the same configuration and seed, another task."""
-    first = group[0]
-    return (
-        run.config.paradigm == first.config.paradigm == "stl"
-        and run.config.seed == first.config.seed
-        and comparison_key(run.config) == comparison_key(first.config)
-        and run.config.tasks[0] not in {other.config.tasks[0] for other in group}
-    )
-
-
-def _names(groups: Sequence[Sequence[Run]]) -> list[str]:
-    """The configuration of each, with the seed, then the number, where several would be named alike."""
-    names = shortest_names([group[0].config for group in groups])
-    for part in ("seed", "run"):
-        for name in [name for name, count in Counter(names).items() if count > 1]:
-            alike = [index for index, other in enumerate(names) if other == name]
-            firsts = [groups[index][0] for index in alike]
-            texts = [f"{part} {run.config.seed if part == 'seed' else run.id}" for run in firsts]
-            for index, text in zip(alike, texts, strict=True):
-                names[index] += f" · {text}" if len(set(texts)) > 1 else ""
-    return names
+        if not has_model(run):
+            is_ahead = run.state in ACTIVE or run.state is RunState.QUEUED
+            why = "unfinished" if is_ahead else "scores" if run.state is RunState.SUCCEEDED else "ended"
+            without.setdefault(why, []).append(run.id)
+    sentences = []
+    for why, ids in without.items():
+        which = which_runs(sorted(ids)) if len(ids) <= _MOST_NAMED else plural(len(ids), "run")
+        sentences.append(f"{_WITHOUT_MODEL[why][0]} ({which}). {_WITHOUT_MODEL[why][1]}")
+    return sentences
 
 
 def first_choice(runs: Sequence[Run]) -> list[int]:
@@ -140,19 +83,25 @@ def ordered(tasks: Sequence[str], known: Mapping[str, str]) -> tuple[list[str], 
 
 def differing_words(answers: Sequence[Answer], task: str, sentence: int) -> int:
     """On how many words of a sentence the systems that have the task do not all choose one label."""
-    columns = [_labels(answer.sentences[sentence].tags[task]) for answer in answers if task in answer.schemes]
+    columns = [labels_of(answer.sentences[sentence], task) for answer in answers if task in answer.schemes]
     return sum(len(set(labels)) > 1 for labels in zip(*columns, strict=True))
 
 
-def disagreement(answers: Sequence[Answer], sentences: Sequence[int]) -> str:
-    """`The runs disagree on 1 word in chunk.` of these sentences; empty where no task has two answers."""
+def compared(answers: Sequence[Answer]) -> tuple[str, Sequence[Answer]]:
+    """What the reader compares: the configurations, or the seeds of the only one."""
+    return ("seeds", answers[0].seeds) if len(answers) == 1 else ("configurations", answers)
+
+
+def disagreement(chosen: Sequence[Answer], sentences: Sequence[int]) -> str:
+    """`The seeds disagree on 1 word in chunk.` of these sentences; empty where no task has two answers."""
+    who, answers = compared(chosen)
     known = reading(schemes_of(answers), "words")
     tasks = [task for task in known if sum(task in answer.schemes for answer in answers) > 1]
     counts = {task: sum(differing_words(answers, task, number) for number in sentences) for task in tasks}
     parts = [f"{plural(count, 'word')} in {task}" for task, count in counts.items() if count]
     if not tasks:
         return ""
-    return f"The runs disagree on {all_of(parts)}." if parts else "The runs agree on every word."
+    return f"The {who} disagree on {all_of(parts)}." if parts else f"The {who} agree on every word."
 
 
 # Lanes
@@ -161,9 +110,10 @@ def disagreement(answers: Sequence[Answer], sentences: Sequence[int]) -> str:
 def blocks(
     sentences: Sequence[Sentence], answers: Sequence[Answer], known: Mapping[str, str]
 ) -> list[SentenceBlock]:
-    """A block per sentence: of each task the gold labels and a lane per system.
+    """A block per sentence: of each task the gold labels, a lane per configuration, and its seeds' lanes.
 
-    Against gold labels mistakes are marked by kind; without them, whatever differs from the first lane.
+    Against gold labels mistakes are marked by kind; without them, whatever differs from the first lane. The
+    lane of a seed without gold labels is compared with its configuration's.
     """
     schemes = reading(schemes_of(answers), "words")
     tasks, colour = ordered(list(schemes), known)
@@ -172,49 +122,79 @@ def blocks(
         lanes: list[Lane] = []
         for task in tasks:
             with_task = [answer for answer in answers if task in answer.schemes]
-            columns = [(answer.who, answer.sentences[number].tags[task]) for answer in with_task]
-            lanes += _lanes(columns, sentence.labels.get(task), task, schemes[task], colour[task])
+            gold = sentence.labels.get(task)
+            lanes += _lanes(
+                with_task, number, gold, Lane(task, colour[task], lane_kind(schemes[task]), ()), schemes[task]
+            )
         about = disagreement(answers, [number])
         blocks_of_sentences.append(SentenceBlock(sentence.tokens, tuple(lanes), about))
     return blocks_of_sentences
 
 
 def _lanes(
-    columns: Sequence[tuple[str, Sequence[WordTag]]],
-    gold: Sequence[str] | None,
-    task: str,
-    scheme: str,
-    colour: str,
+    answers: Sequence[Answer], number: int, gold: Sequence[str] | None, lane: Lane, scheme: str
 ) -> list[Lane]:
-    """The lanes of one task in one sentence: gold labels, and the answers of each system (`columns`)."""
-    kind = lane_kind(scheme)
-    lanes = [] if gold is None else [Lane(task, colour, kind, marks(gold, scheme), who="gold")]
-    first_who, first = columns[0]
-    for place, (who, column) in enumerate(columns):
+    """The lanes of one task in one sentence: gold labels, then each configuration and its seeds.
+    `lane` has what all of them share.
+    """
+    task = lane.task
+    lanes = [] if gold is None else [replace(lane, cells=marks(gold, scheme), who="gold")]
+
+    def cells_of(answer: Answer, other: Answer | None) -> list[Mark]:
+        column = answer.sentences[number].tags[task]
+        labels = labels_of(answer.sentences[number], task)
+        least = _LEAST_SHARE if other and answer in other.seeds else 0.0
         cells = [
-            replace(cell, shares=tag.alternatives)
-            for cell, tag in zip(marks(_labels(column), scheme), column, strict=True)
+            replace(cell, shares=tuple(share for share in tag.alternatives if share[1] >= least))
+            for cell, tag in zip(marks(labels, scheme), column, strict=True)
         ]
         if gold is not None:
-            _outline(cells, gold, column, scheme)
-        elif place:
-            _outline(cells, _labels(first), column, scheme, first_who)
-        shown = who if len(columns) > 1 or gold is not None else ""
-        lanes.append(Lane(task, colour, kind, tuple(cells), who=shown))
+            _outline(cells, gold, labels, scheme)
+        elif other is not None:
+            _outline(cells, labels_of(other.sentences[number], task), labels, scheme, other.who)
+        return cells
+
+    for answer in answers:
+        seeds = answer.with_task(task)
+        cells = cells_of(answer, answers[0] if answer is not answers[0] else None)
+        if seeds:
+            _agree(cells, [labels_of(seed.sentences[number], task) for seed in seeds], scheme)
+        shown = answer.who if len(answers) > 1 or gold is not None or seeds else ""
+        lanes.append(replace(lane, cells=tuple(cells), who=shown, seeds=len(seeds)))
+        lanes += [
+            replace(lane, cells=tuple(cells_of(seed, answer)), who=seed.who, of=answer.who) for seed in seeds
+        ]
     return lanes
 
 
-def _labels(column: Sequence[WordTag]) -> tuple[str, ...]:
-    return tuple(tag.label for tag in column)
+def _agree(cells: list[Mark], columns: Sequence[Sequence[str]], scheme: str) -> None:
+    """Marks how many seeds (`columns` has the labels of each) agree on a label, and spans of few of them."""
+    for index, of_word in enumerate(zip(*columns, strict=True)):
+        votes = Counter(of_word).most_common()
+        cells[index] = replace(cells[index], votes=tuple(votes), agreed=votes[0][1])
+    if not KINDS[scheme].has_spans:
+        return
+    most, others = majority(columns)
+    for span, count in most.items():
+        for index in range(span.start, span.end):
+            cells[index] = replace(cells[index], agreed=count)
+    for span, count in others.items():
+        if any(cell.inside for cell in cells[span.start : span.end]):
+            continue
+        for index in range(span.start, span.end):
+            start, end = index == span.start, index == span.end - 1
+            cells[index] = replace(
+                cells[index], text=span.type, inside=True, start=start, end=end, few=True, agreed=count
+            )
 
 
 def _outline(
-    cells: list[Mark], right: Sequence[str], column: Sequence[WordTag], scheme: str, who: str = ""
+    cells: list[Mark], right: Sequence[str], labels: Sequence[str], scheme: str, who: str = ""
 ) -> None:
     """Outlines of the labels that differ from the right ones, which are `who`'s or the gold labels.
     Against gold labels the kind of a span's mistake is written after its label.
     """
-    for mistake in KINDS[scheme].mistakes(right, _labels(column)):
+    for mistake in KINDS[scheme].mistakes(right, labels):
         note = "" if who or not KINDS[scheme].has_spans else _SHORT.get(mistake.kind, mistake.kind)
         start = who or f"{mistake.kind.capitalize()}; gold"
         for index in range(mistake.start, mistake.end):
@@ -225,9 +205,9 @@ def _outline(
             cells[index] = cell
 
 
-def about_confidence(chosen_systems: Sequence[System]) -> str:
-    """A note on the confidence of runs with a CRF; empty if there are none."""
-    if all(run.config.head == "linear" for system in chosen_systems for run in system.runs):
+def about_confidence(configs: Iterable[RunConfig]) -> str:
+    """A note on the confidence of models with a CRF; empty if there are none."""
+    if all(config.head == "linear" for config in configs):
         return ""
     return (
         "With a CRF the confidence is marginal: the probability of the label over all sequences. Labels are "
@@ -269,7 +249,12 @@ def marked(
                     )
             kinds = {kind: counts[kind] for kind in MISTAKE_KINDS if counts[kind]}
             why = "" if score.is_defined else score.undefined_because("the text")
-            rows.append(Marked(answer.who, task, score.score_name, score.score, score.tokens, kinds, why))
+            who = (
+                f"{answer.who} · majority of {len(seeds)} seeds"
+                if (seeds := answer.with_task(task))
+                else answer.who
+            )
+            rows.append(Marked(who, task, score.score_name, score.score, score.tokens, kinds, why))
     return rows
 
 

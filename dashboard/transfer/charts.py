@@ -44,7 +44,7 @@ def seeds_chart(gains: Sequence[Gain]) -> Figure:
 
 
 def loss_chart(courses: Mapping[str, Course | None], colour: str) -> Figure:
-    """The training loss of one task by paradigm: seeds thin, their mean thick."""
+    """The training loss of one task by paradigm, one line where both are the same: seeds thin, mean thick."""
     chart = Chart(240, margin={"l": 44, "r": 10, "t": 24, "b": 40}, showlegend=True)
     for paradigm, course in courses.items():
         if course is None:
@@ -56,7 +56,7 @@ def loss_chart(courses: Mapping[str, Course | None], colour: str) -> Figure:
                 x=x, y=seed.astype(np.float32), mode="lines", hoverinfo="skip", showlegend=False,
                 line={"color": faint(colour, 0.35), "width": 1, "dash": dash},
             )  # fmt: skip
-        name = PARADIGM_NAMES[paradigm]
+        name = PARADIGM_NAMES[paradigm] if len(courses) > 1 else "STL and MTL"
         chart.add("scatter",
             x=x, y=course.mean.astype(np.float32), mode="lines", name=name,
             line={"color": colour, "width": 2.6, "dash": dash},

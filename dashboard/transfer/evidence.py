@@ -45,7 +45,7 @@ def pick_group(known: list[PairGroup]) -> PairGroup:
     if len(known) == 1:
         st.caption(escape(labels[known[0].key]))
         return known[0]
-    about = "Runs that are alike in all but tasks, paradigm and seed: STL of tasks and MTL of pairs."
+    about = "Runs that differ only in tasks, paradigm and seed: STL of single tasks and MTL of pairs."
     picked = choice("Runs", labels, key="group", help=about)
     return next(group for group in known if group.key == picked)
 
@@ -57,7 +57,7 @@ def ask_for_evidence() -> None:
             "Features of this pair, and what predicts its gain",
             icon=":material/query_stats:",
             type="tertiary",
-            help="Computed in the background, the first time in tens of seconds.",
+            help="Computed in the background; the first time takes tens of seconds.",
             on_click=lambda: st.session_state.update({_WANTED: True}),
         )
 

@@ -19,7 +19,14 @@ from dashboard.shared.downloads import data_table, show_table
 from dashboard.text import escape
 from dashboard.theme import TASK_COLOURS
 from dashboard.transfer.charts import loss_chart, seeds_chart
-from dashboard.transfer.views import changes, course, gain_sentence, label_sentence, with_minus
+from dashboard.transfer.views import (
+    changes,
+    course,
+    gain_sentence,
+    is_same_course,
+    label_sentence,
+    with_minus,
+)
 from jobs.reports.parts import Sheet
 from jobs.reports.transfer import PairGroup
 from jobs.studies.evidence import Evidence
@@ -88,6 +95,8 @@ def _losses(group: PairGroup, task: str, pair: Pair, runs: Mapping[int, Run], co
         of_paradigm = [runs[run_id] for run_id in group.of(*tasks).values()]
         curves = resources.curve_series(of_paradigm, [MetricKey(task, "train", "loss")])
         courses[paradigm] = course(curves, {run.id: run.step for run in of_paradigm})
+    if is_same_course(courses["stl"], courses["mtl"]):  # else one line would hide the other
+        del courses["mtl"]
     chart(
         loss_chart(courses, colour), key=f"pair_loss_{task == pair[0]}", revision=" ".join((task, *pair)),
         still=True, alt=f"Training loss of {task} alone and beside the other task",

@@ -220,6 +220,13 @@ def course(curves: Sequence[MetricSeries], steps: Mapping[int, int]) -> Course |
     return Course((binned.columns.to_numpy() + 0.5) / _BINS, binned.mean().to_numpy(), binned.to_numpy())
 
 
+def is_same_course(one: Course | None, other: Course | None) -> bool:
+    """Whether both look like one line: their means differ by at most 1% of the range."""
+    if one is None or other is None or not np.array_equal(one.shares, other.shares):
+        return False
+    return bool(np.abs(one.mean - other.mean).max() <= 0.01 * np.ptp(one.mean))
+
+
 def changes(stl: Errors, mtl: Errors) -> pd.DataFrame:
     """The mistakes with different counts, the largest change first, in counts over all seeds."""
     made = mistakes(stl, mtl)
@@ -241,5 +248,5 @@ def label_sentence(stl: Errors, mtl: Errors) -> str:
         of_sign = [label for label in ranked if more[label] * sign > 0][:_MOST_LABELS]
         if of_sign:
             named = all_of([f"{escape(label)} {mark}{abs(more[label])}" for label in of_sign])
-            sentences.append(f"Right {word} often: {named}.")
-    return " ".join(sentences) or "Every label is right equally often."
+            sentences.append(f"Correct {word} often: {named}.")
+    return " ".join(sentences) or "Every label is correct equally often."

@@ -173,9 +173,12 @@ def _label(field: str) -> str:
 def shortest_names(configs: Sequence[RunConfig]) -> list[str]:
     """Returns the shortest names that tell configurations apart: `MTL`, `MRN 0.01`, `MRN 0.1 · exact`.
 
-    A name has the paradigm, MRN's λ, and only those other values without which it would also fit another
-    configuration of its paradigm. Configurations of one row of a comparison have the same name.
+    A name has the paradigm, MRN's λ, the share of the data where shares differ, and only those other values
+    without which it would also fit another configuration of its paradigm. Configurations of one row of a
+    comparison have the same name.
     """
+    fractions = list({config.fraction for config in configs})
+    shares = dict(zip(fractions, field_texts("fraction", fractions), strict=True))
     by_paradigm: dict[str, dict[str, RunConfig]] = {}
     keys = list(map(comparison_key, configs))
     for key, config in zip(keys, configs, strict=True):
@@ -184,10 +187,9 @@ def shortest_names(configs: Sequence[RunConfig]) -> list[str]:
     for paradigm, of_paradigm in by_paradigm.items():
         parts = _distinguishing(list(of_paradigm.values()))
         starts = _with_lambda(paradigm, [config.lambda_ for config in of_paradigm.values()])
-        names |= {
-            key: " · ".join([start, *texts])
-            for key, start, texts in zip(of_paradigm, starts, parts, strict=True)
-        }
+        for (key, config), start, texts in zip(of_paradigm.items(), starts, parts, strict=True):
+            share = [shares[config.fraction]] if len(shares) > 1 else []
+            names[key] = " · ".join([start, *share, *texts])
     return [names[key] for key in keys]
 
 
@@ -199,16 +201,17 @@ def _with_lambda(paradigm: str, lambdas: Sequence[float | None]) -> list[str]:
 
 
 def _distinguishing(configs: Sequence[RunConfig]) -> list[list[str]]:
-    """Returns for each configuration of a paradigm the fewest texts that it needs beside its λ."""
-    lambdas = [str(config.lambda_) for config in configs]
-    columns = [texts for field, texts in fields_apart(configs) if field not in ("paradigm", "lambda")]
-    distinct = len(set(zip(lambdas, *columns, strict=True)))
+    """Returns for each configuration of a paradigm the fewest texts that it needs beside λ and share."""
+    starts = [f"{config.lambda_} {config.fraction}" for config in configs]
+    given = ("paradigm", "lambda", "fraction")
+    columns = [texts for field, texts in fields_apart(configs) if field not in given]
+    distinct = len(set(zip(starts, *columns, strict=True)))
     # Fields that the other fields make superfluous go, the last ones first.
     for column in reversed(columns):
         others = [other for other in columns if other is not column]
-        if len(set(zip(lambdas, *others, strict=True))) == distinct:
+        if len(set(zip(starts, *others, strict=True))) == distinct:
             columns = others
-    rows = [list(enumerate(row)) for row in zip(lambdas, *columns, strict=True)]
+    rows = [list(enumerate(row)) for row in zip(starts, *columns, strict=True)]
     having: dict[tuple[int, str], int] = Counter()
     """By column and text, the configurations that have it, as bits."""
     for index, row in enumerate(rows):
@@ -218,7 +221,7 @@ def _distinguishing(configs: Sequence[RunConfig]) -> list[list[str]]:
 
 
 def _needed(parts: Sequence[tuple[int, str]], having: Mapping[tuple[int, str], int]) -> list[str]:
-    """Returns the texts of a row, after its λ, without which the row would fit more configurations."""
+    """Returns the texts of a row, after its first, without which the row would fit more configurations."""
 
     def fitting(some: Iterable[tuple[int, str]]) -> int:
         return reduce(and_, (having[part] for part in some))

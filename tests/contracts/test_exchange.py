@@ -16,8 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from core.errors import RunNotFound
 from core.store import RunState, Store
 from core.store.snapshot_codec import check, encode
-from tests.making import claimed, snapshot
-from tests.recorded_runs import assert_same, finished
+from tests.making import assert_same, claimed, finished, snapshot
 
 
 @pytest.fixture

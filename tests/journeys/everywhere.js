@@ -47,8 +47,8 @@
   function look(node) {
     const parts = []
     for (let at = node, up = 0; at && up < 8; at = parent(at), up += 1) {
-      const { outline, boxShadow, borderColor, backgroundColor, color } = getComputedStyle(at)
-      parts.push(outline, boxShadow, borderColor, backgroundColor, color)
+      const { outline, boxShadow, borderColor } = getComputedStyle(at) // a ring: a tint alone is hardly seen
+      parts.push(outline, boxShadow, borderColor)
     }
     return parts.join("|")
   }

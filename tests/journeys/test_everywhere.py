@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, WebSocket, expect
 
 from core.store import Store
 from dashboard.shared import resources
-from tests.journeys.browser import VIEWPORT, browser_page, picture
+from tests.journeys.browser import VIEWPORT, barriers, browser_page, picture
 from tests.journeys.conftest import Laboratory
 from tests.pages.conftest import page_names
 
@@ -152,6 +153,20 @@ def test_words_can_be_read_in_the_dark(opened: Opened, page: Page) -> None:
     page.evaluate(_ASK)
     assert page.evaluate("() => mrnlab.faint()") == []
     picture(page, f"everywhere-{opened.name}-dark")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_checker_of_accessibility_finds_nothing_serious(
+    scheme: Literal["light", "dark"], opened: Opened, page: Page, filled_laboratory: Laboratory
+) -> None:
+    page.emulate_media(color_scheme=scheme)
+    _settle(page)
+    assert barriers(page) == []
+    if opened.name == "runs":
+        page.goto(filled_laboratory.link("run", id=str(filled_laboratory.filled.mrn[0])))
+        _settle(page)
+        assert barriers(page) == []
+        page.go_back()
 
 
 def test_the_sidebar_is_a_rail_of_icons_on_a_narrow_screen(opened_pages: dict[str, Opened]) -> None:

@@ -17,7 +17,7 @@ from tests.supervised import wait_for
 pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 _LINE = 33  # the height of a line of the table, and of its head
-_TICK, _BUTTON, _HEAD_OF_RUN = 16, 56, 100
+_TICK, _BUTTON, _HEAD_OF_NAME = 16, 56, 100
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +65,7 @@ def _opened(page: Page, address: str, query: str = "") -> None:
 def test_find_open_choose_and_see_what_differs(page: Page, address: str) -> None:
     _opened(page, address)
     expect(page.get_by_text("7 configurations, 23 runs.")).to_be_visible()
+    expect(page.locator("[role=grid][aria-label^='Configurations on demo']")).to_have_count(1)
     field = page.get_by_role("searchbox", name="Filter")
     field.fill("paradigm:mrn prior:relational alignment:cooccurrence ner>10")
     field.press("Enter")
@@ -92,7 +93,7 @@ def test_sort_and_open_a_run(page: Page, address: str, filled: Filled) -> None:
     """What is clicked in a sorted table is what is shown there, and the way back keeps the filter."""
     _opened(page, address, "?filter=paradigm%3Amrn&order=Each+run")
     page.wait_for_timeout(1500)
-    _click(page, -1, _HEAD_OF_RUN)
+    _click(page, -1, _HEAD_OF_NAME)
     page.wait_for_timeout(1500)  # a click while the table is drawn in its new order only selects the cell
     _click(page, 0, _BUTTON)
     heading = page.get_by_role("heading", level=1)
@@ -133,8 +134,18 @@ def test_give_a_keyword_archive_undo_and_delete(
     assert not store.run(failed).archived
     settle(page)
     page.get_by_role("button", name="Delete", exact=True).click()
-    expect(page.get_by_text("for good: 5 relation snapshots and all curves and logs")).to_be_visible()
+    expect(page.get_by_text("5 relation snapshots and all curves and logs")).to_be_visible()
     assert store.runs([failed])
     page.get_by_role("button", name="Delete 1 run").click()
     expect(page.get_by_text("Tick rows to select runs")).to_be_visible()
     assert store.runs([failed]) == []
+    page.get_by_role("button", name="Undo").click()
+    wait_for(lambda: [run.id for run in store.runs([failed])] == [failed])
+
+
+def test_copy_the_link_of_what_is_shown(page: Page, address: str) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    _opened(page, address, "?filter=paradigm%3Amrn")
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_text("Link copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == page.url

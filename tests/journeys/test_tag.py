@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,9 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.journeys.browser import browser_page, browser_path, picture, running_app
+from core.store import RunState, Store
+from tests.journeys.browser import barriers, browser_page, browser_path, picture, running_app
+from tests.making import OWNER
 from tests.trained import copy_taggers
 
 pytestmark = [pytest.mark.journey, pytest.mark.slow]
@@ -95,6 +98,7 @@ def _card_by_mouse_and_keyboard(page: Page) -> None:
 def test_runs_beside_each_other(lab: Laboratory, page: Page) -> None:
     page.goto(lab.link(run="1,2,3,4", text="German lamb rejects EU ."))
     _words(page).first.wait_for()
+    expect(page.locator(".who")).to_have_count(3 * 2)  # lanes come as their models are loaded
     names = page.locator(".who").all_inner_texts()
     stl, taught_name, untaught_name = names[:3]
     assert names == names[:3] * 2
@@ -103,8 +107,7 @@ def test_runs_beside_each_other(lab: Laboratory, page: Page) -> None:
     differing = sum(map(str.__ne__, taught, untaught))
     assert differing
     assert taught == _lane(page, "pos", stl)
-    number = f"{differing} word{'s' * (differing > 1)} in pos"
-    expect(page.get_by_text(f"The runs disagree on {number}")).to_have_count(1)
+    expect(page.get_by_text(f"disagree on {differing} word")).to_have_count(1)
     outlined = page.locator(f'.cell.plain.differs[aria-label*="{untaught_name}"]')
     assert outlined.count() == differing
     # Run 2 has learned nothing: its lines fade, its letters do not.
@@ -117,6 +120,24 @@ def test_runs_beside_each_other(lab: Laboratory, page: Page) -> None:
         page.evaluate(_ASK)
         assert page.evaluate("() => mrnlab.faint()") == []
         picture(page, f"tag-runs-{scheme}")
+    assert barriers(page) == []
+
+
+def test_the_seeds_of_a_lane_are_opened(lab: Laboratory, page: Page) -> None:
+    with contextlib.closing(Store.open(f"sqlite:///{lab.home / 'runs.db'}")) as store:
+        (second,) = store.add_runs([store.run(1).config.with_(seed=2)])
+        store.claim(OWNER, due_in=60)
+        store.finish(second, RunState.SUCCEEDED, checkpoint=str(store.run(2).checkpoint))
+    page.goto(lab.link(run=f"1,{second}", text="German lamb rejects EU ."))
+    seeds = page.locator(".who").get_by_role("button", name="2 seeds")
+    expect(seeds).to_have_count(2)
+    expect(page.get_by_text("1 of 2").first).to_be_visible()
+    pos = seeds.first
+    pos.press("Enter")
+    expect(pos).to_be_focused()
+    expect(page.locator(".who.seed")).to_have_text(["seed 1", "seed 2"])
+    page.reload()
+    expect(page.locator(".who.seed")).to_have_count(0)
 
 
 def test_a_sentence_is_copied_and_saved(lab: Laboratory, page: Page) -> None:
@@ -191,7 +212,7 @@ def test_a_file_is_tagged_and_scored(lab: Laboratory, page: Page) -> None:
     assert [row[1] for row in rows] == [row[2] for row in rows] == ["J", "N", "V", "N", "."] * 2
     ner = ["B-MISC", "I-MISC", "O", "B-ORG", "O", "B-MISC", "I-MISC", "O", "O", "O"]
     assert [row[3] for row in rows] == [row[4] for row in rows] == ner
-    expect(page.get_by_text("By the scorer of training")).to_be_visible()
+    expect(page.get_by_text("Scored as in training")).to_be_visible()
     picture(page, "tag-file")
 
 

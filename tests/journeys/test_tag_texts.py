@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.journeys.browser import browser_path, picture, running_app
+from tests.journeys.browser import barriers, browser_path, picture, running_app
 from tests.trained import copy_text_taggers
 
 pytestmark = [pytest.mark.journey, pytest.mark.slow]
@@ -35,7 +35,7 @@ def test_a_text_a_pair_and_a_file(tag: str, page: Page, tmp_path: Path) -> None:
     first.press("Control+Enter")
     answers = page.get_by_role("table", name="Answers on the whole text")
     expect(answers.locator("tbody")).to_have_count(1)
-    expect(page.get_by_text("same and alike read pairs")).to_be_visible()
+    expect(page.get_by_text("same and alike need a second text")).to_be_visible()
     expect(page.locator(".block .word")).to_have_count(4)
     second.fill(_EVIL)
     second.press("Control+Enter")
@@ -51,6 +51,7 @@ def test_a_text_a_pair_and_a_file(tag: str, page: Page, tmp_path: Path) -> None:
         page.evaluate(_ASK)
         assert page.evaluate("() => mrnlab.faint()") == []
         picture(page, f"tag-texts-{scheme}")
+    assert barriers(page) == []
     page.set_viewport_size({"width": 390, "height": 844})
     expect(answers).to_be_visible()
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 390

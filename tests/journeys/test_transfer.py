@@ -21,7 +21,7 @@ def test_a_pair_by_click_and_by_key(
         monkeypatch.setenv("MRNLAB_HOME", str(tmp_path))
         fill_pairs(f"sqlite:///{tmp_path / 'runs.db'}")
         page.goto(laboratory.link("transfer", main="pos", aux="chunk"))
-        expect(page.get_by_text("Of 6 ordered pairs")).to_be_visible()
+        expect(page.get_by_text("Nothing can transfer")).to_be_visible()
         cell = page.locator("button[data-at='2,0']")
         cell.click()
         expect(page.get_by_text("Mistakes on ner")).to_be_visible()

@@ -19,6 +19,7 @@ from streamlit.elements.lib import policies
 from streamlit.testing.v1 import AppTest
 
 from core.store import Store
+from dashboard.tag import models as tag_models
 from jobs.engines.local import LocalEngine
 from tests.pages.filled_store import Filled, fill, fill_pairs
 from tests.patience import PATIENCE_S
@@ -111,6 +112,12 @@ def open_page(laboratory: Path, workers: list[str]) -> Open:
         return app.run()
 
     return open_
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tag waits until all models have answered, however busy the machine is."""
+    monkeypatch.setattr(tag_models, "_PATIENCE_S", PATIENCE_S)
 
 
 @pytest.fixture(scope="session")

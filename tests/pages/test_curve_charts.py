@@ -142,6 +142,7 @@ def test_the_whole_is_large_and_tasks_are_small(open_page: Open, filled: Filled)
     legend = sent(app, "rows")
     assert legend["columns"] == ["Configuration", "Seeds", "Last, smoothed", "Best, smoothed"]
     mrn, other = legend["rows"]
+    assert mrn["title"].startswith(f"{mrn['name'].split(' · ')[0]} on demo")
     assert [run["key"] for run in mrn["runs"]] == [str(live), str(done)]
     assert [run["cells"][0] for run in (*mrn["runs"], *other["runs"])] == [
         "▶ Running",

@@ -168,7 +168,7 @@ def test_groups_of_tasks_on_corpora_whose_options_are_lists(open_page: Open, wor
     assert "--task-groups ner,pos" in app.code[0].value
 
     own_data(app, "simulated:demo?alpha={0.2|0.9}&tasks={1|2}")
-    assert "This is simulated:demo?alpha=0.2&tasks=2, one of 4 corpora." in words(app)
+    assert "Shown: simulated:demo?alpha=0.2&tasks=2, one of 4 corpora." in words(app)
     app.selectbox(key="launch_task_groups").set_value("pairs").run()
     # On each corpus STL of the real task, and it with each simulated one.
     assert heading(app).startswith(f"This makes {2 * (2 + 3) * 2} runs")
@@ -194,7 +194,7 @@ def test_a_clone_with_other_values_and_what_cannot_be_is_named(open_page: Open) 
     for sentence in (
         "There is no run 99.",
         "There is no run twelve.",
-        "asks for prior best, which is not possible.",
+        "asks for prior best, which this form does not offer.",
     ):
         assert sentence in words(app)
 
@@ -403,7 +403,7 @@ _BUSY = _IDLE | {RunState.RUNNING: 2, RunState.QUEUED: 1}
         (_QUICK, _ROOM, _BUSY, {"paused": True}, ["The queue is paused: they wait until it is resumed.]"]),
         (_QUICK, _ROOM, _BUSY, {"left": 185.0, "priority": 2},
          ["Starts after 3 runs queued or in progress; higher priorities start first."]),
-        (_QUICK, Disk(5e8, 1e12), _IDLE, {}, ["", "They will keep about 500 MB on disk."]),
+        (_QUICK, Disk(5e8, 1e12), _IDLE, {}, ["", "They will use about 500 MB on disk."]),
     ],
 )  # fmt: skip
 def test_what_is_said_before_a_launch(

@@ -64,7 +64,7 @@ def test_a_corpus_has_a_table_of_its_own_tasks() -> None:
     assert (first.tasks, demo.tasks) == (("upos", "xpos"), ("pos", "ner"))
     assert first.shared == "λ 0.01 · upos, xpos · bert-base-cased, fine-tuned · 3 epochs"
     assert demo.shared == "pos, ner · bert-base-cased, fine-tuned · 3 epochs"
-    assert [line.name for line in demo.lines] == ["MRN λ 0.01 · 5% of the data", "MTL · 100% of the data"]
+    assert [line.name for line in demo.lines] == ["MRN 0.01 · 5% of the data", "MTL · 100% of the data"]
     store.close()
 
 
@@ -225,7 +225,7 @@ class TestDifferences:
             "These 10 runs are 2 configurations. They differ in Alignment; the seeds are not the same."
         )
         frame = differences(runs)
-        assert list(frame.columns) == ["MRN λ 0.01 · exact", "MRN λ 0.01 · disjoint"]
+        assert list(frame.columns) == ["MRN 0.01 · exact", "MRN 0.01 · disjoint"]
         assert list(frame.loc["Alignment"]) == ["exact", "≠ disjoint"]
         assert list(frame.loc["Seeds"]) == ["0, 1, 2, 3, 4, 5, 6, 7, 8", "≠ 9"]
         store.close()

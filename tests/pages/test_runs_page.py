@@ -17,9 +17,9 @@ from dashboard.runs.curves import dev_curves
 from dashboard.runs.table import EXAMPLES
 from dashboard.shared import resources
 from tests.making import OWNER, claimed, config, run_facts
+from tests.making import finished as exchanged
 from tests.pages.conftest import Open, figures, labels, press, problems, table, words
 from tests.pages.filled_store import Filled
-from tests.recorded_runs import finished as exchanged
 
 
 def listed(app: AppTest) -> pd.DataFrame:
@@ -124,7 +124,7 @@ def test_several_chosen_runs_show_their_differences(
 ) -> None:
     app = open_page("runs", run="1,2")
     assert "These 2 runs are 2 configurations." in words(app)
-    assert list(table(app, "MRN λ 0.1").loc["λ"]) == ["0.01", "≠ 0.1"]
+    assert list(table(app, "MRN 0.1").loc["λ"]) == ["0.01", "≠ 0.1"]
     shown = {"Compare", "Curves", "Relations", "Tag", "Clone", "Archive"}
     assert shown <= {*labels(app, "page_link"), *(button.label for button in app.button)}
     assert not {"Stop", "Resume", "Retry", "Restore"} & {button.label for button in app.button}
@@ -267,6 +267,15 @@ def test_names_and_scores_come_first_and_the_reader_chooses_the_rest(open_page: 
     assert list(listed(app)) == ["", "Name", *scores, "State"]
     app = open_page("runs", columns=["ner, test", "Time"])
     assert list(listed(app)) == ["", "Name", "ner, test", "Time"]
+
+
+def test_shares_and_encoders_are_shown_where_they_differ(open_page: Open) -> None:
+    """A name has them only where it needs them to be distinct."""
+    Store.open().add_runs([config(paradigm="mtl", encoder="sc-lstm"), config(fraction=0.05)])
+    rows = listed(open_page("runs"))
+    assert list(rows["Name"]) == ["MRN 0.01", "MTL"]
+    assert list(rows["Share"]) == [0.05, 1.0]
+    assert list(rows["Encoder"]) == ["minilm, fine-tuned", "sc-lstm"]
 
 
 def test_states_have_words_and_only_runs_that_go_on_have_progress(open_page: Open, filled: Filled) -> None:

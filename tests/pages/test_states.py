@@ -29,9 +29,9 @@ SAID = {
     ("compare", "failed"): "None of the chosen runs has succeeded.",
     ("relations", "live"): "over training: ",
     ("relations", "failed"): "failed. Shown is what it learned up to step 140.",
-    ("tag", "live"): "is not finished; it can tag when it is",
-    ("tag", "failed"): "has no model to tag with; the run's page says what to do",
-    ("tag", "lost"): "has no model to tag with; the run's page says what to do",
+    ("tag", "live"): "Not finished yet",
+    ("tag", "failed"): "Ended without a model",
+    ("tag", "lost"): "Ended without a model",
 }
 NOTHING = {
     "launch": "This makes 3 runs",

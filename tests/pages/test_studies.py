@@ -30,7 +30,7 @@ from dashboard.studies.views import failures, gains_forest, has_scores, small_fo
 from dashboard.theme import colours
 from jobs.studies.follow import follow
 from jobs.studies.progress import launch_label, settings_with_runs
-from tests.making import refuse_to_read, run_facts
+from tests.making import claimed, refuse_to_read, run_facts
 from tests.pages.conftest import Open, figures, labels, words
 from tests.studying import METHODS, Workers, finished, score_of, setting, study
 
@@ -215,6 +215,35 @@ class TestLaunch:
         published = app.table[1].value
         app.segmented_control(key="results").set_value("store").run()
         assert app.table[1].value.equals(published)
+
+    @pytest.mark.parametrize(
+        ("state", "said", "stops"),
+        [
+            (None, "No run in this store yet", False),
+            (RunState.QUEUED, "1 queued or in progress", True),
+            (RunState.RUNNING, "1 queued or in progress", True),
+            (RunState.FAILED, "1 failed", False),
+            (RunState.SUCCEEDED, "1 of", False),
+        ],
+    )
+    def test_a_row_says_what_this_store_has(
+        self,
+        open_page: Open,
+        monkeypatch: pytest.MonkeyPatch,
+        state: RunState | None,
+        said: str,
+        stops: bool,
+    ) -> None:
+        monkeypatch.setitem(STUDIES, "toy", toy(TUNED))
+        run = with_runs(toy(), toy().settings[0]).candidates["mtl"][0].runs[1][0]
+        if state is not None:
+            claimed(Store.open(), state, **run.values())
+        app = open_page("studies")
+        here = [text.value for text in (*app.caption, *app.markdown) if said in text.value]
+        assert len(here) == (len(STUDIES) if state is None else 1)
+        assert [button.key for button in app.button if str(button.key).startswith("stop_")] == [
+            "stop_toy"
+        ] * stops
 
     def test_an_unknown_study_leads_to_the_table(self, open_page: Open) -> None:
         assert "No study is called nothing." in words(open_page("studies", study="nothing"))

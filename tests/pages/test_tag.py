@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import threading
+from collections.abc import Iterator
+from concurrent.futures import wait
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +14,17 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.store import RunState, Store
+from dashboard.tag import models
 from tests.making import OWNER, claimed
-from tests.pages.conftest import Open, sent, words
+from tests.pages.conftest import Open, labels, sent, words
+from tests.patience import PATIENCE_S
 from tests.trained import copy_taggers, toy_config
 
 SENTENCE = "German lamb rejects EU ."
 
 
 @pytest.fixture
-def trained(shared_folder: Path, laboratory: Path) -> Path:
+def trained(shared_folder: Path, laboratory: Path, patient: None) -> Path:
     """This test's laboratory with the runs of `copy_taggers`."""
     copy_taggers(shared_folder, laboratory)
     return laboratory
@@ -69,7 +75,7 @@ def test_typing_and_splitting(open_page: Open, trained: Path) -> None:
     assert "yes" in app.query_params["split"]
     app.text_area(key="tag_text").set_value("EU rejects lamb. " * 201).run()
     assert sum(len(block["tokens"]) for block in drawn(app)) == 600
-    assert "The first 600 words are tagged; 3 words more are left out" in words(app)
+    assert "3 more words" in words(app)
 
 
 def test_runs_that_differ_are_outlined_and_counted(open_page: Open, trained: Path) -> None:
@@ -83,8 +89,6 @@ def test_runs_that_differ_are_outlined_and_counted(open_page: Open, trained: Pat
     assert [place for place in range(5) if second["cells"][place].get("differs")] == differing
     assert not any(cell.get("differs") for cell in first["cells"])
     assert second["cells"][differing[0]]["why"] == f"{first['who']}: {texts(first)[differing[0]]}"
-    number = f"{len(differing)} word{'s' * (len(differing) > 1)}"
-    assert block["about"].startswith(f"The runs disagree on {number} in pos")
     assert not sent(app, "blocks")["confidence"]
     app.toggle(key="confidence").set_value(True).run()
     assert sent(app, "blocks")["confidence"]
@@ -111,10 +115,10 @@ def test_a_mistake_in_a_file_is_one_sentence_and_its_columns_can_be_named(
 
 
 def test_a_test_sentence_that_was_wrong(open_page: Open, trained: Path) -> None:
-    app = open_page("tag", run="2", input="Test sentences")
+    app = open_page("tag", run="2,1", input="Test sentences")
     (block,) = drawn(app)
     first = block["tokens"]
-    guess = lanes(block, "pos")[1]["cells"] + lanes(block, "ner")[1]["cells"]
+    guess = lanes(block, "pos")[-1]["cells"] + lanes(block, "ner")[-1]["cells"]
     assert any(cell.get("differs") for cell in guess)
     app.number_input(key="sentence").set_value(2).run()
     assert drawn(app)[0]["tokens"] != first
@@ -123,6 +127,84 @@ def test_a_test_sentence_that_was_wrong(open_page: Open, trained: Path) -> None:
     assert "no such sentence" in words(app)
     app.selectbox(key="wrong").set_value("all sentences").run()
     assert drawn(app)[0]["tokens"][:2] == ["German", "lamb"]
+
+
+@pytest.fixture
+def seeds(trained: Path) -> Iterator[Store]:
+    """The store with three seeds of STL, MTL and MRN, with the models of `copy_taggers`.
+
+    Seed 2 of MTL (run 5) has learned nothing, and its checkpoint is no other run's.
+    """
+    with contextlib.closing(Store.open()) as store:
+
+        def seed(model: int, number: int, checkpoint: Path | None = None, **values: str) -> None:
+            (run_id,) = store.add_runs([store.run(model).config.with_(seed=number, **values)])
+            store.claim(OWNER, due_in=60)
+            store.finish(
+                run_id, RunState.SUCCEEDED, checkpoint=str(checkpoint or store.run(model).checkpoint)
+            )
+
+        copied = trained / "checkpoints" / "copied"
+        shutil.copytree(str(store.run(2).checkpoint), copied)
+        seed(1, 2, copied)
+        seed(1, 3)
+        for number in (1, 2, 3):
+            seed(1, number, paradigm="mrn")
+        for model in (3, 4):
+            for number in (2, 3):
+                seed(model, number)
+        yield store
+
+
+def test_each_configuration_has_a_lane_with_the_agreement_of_its_seeds(open_page: Open, seeds: Store) -> None:
+    """Nine systems of three paradigms: no paradigm is left out."""
+    app = open_page("tag", run=",".join(str(run.id) for run in seeds.runs() if run.id != 2), text=SENTENCE)
+    assert len(app.multiselect(key="tag_runs").value) == 3
+    of_task = lanes(drawn(app)[0], "pos")
+    shown = [lane for lane in of_task if not lane["of"]]
+    assert [lane["who"][:3] for lane in shown] == ["STL", "MTL", "MRN"]
+    assert [lane["seeds"] for lane in shown] == [3, 3, 3]
+    assert [lane["who"] for lane in of_task if lane["of"] == shown[1]["who"]] == [
+        "seed 1",
+        "seed 2",
+        "seed 3",
+    ]
+    assert {cell["agreed"] for cell in shown[1]["cells"]} == {2, 3}
+    assert texts(shown[1]) == ["J", "N", "V", "N", "."]  # two of three have learned them
+    assert {cell["agreed"] for cell in shown[2]["cells"]} == {3}
+
+
+def test_a_lane_fills_as_its_models_come(
+    open_page: Open, seeds: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, load = threading.Event(), models._load
+
+    def slow(checkpoint: str) -> Any:
+        if checkpoint == str(seeds.run(5).checkpoint):
+            held.wait(PATIENCE_S)
+        return load(checkpoint)
+
+    monkeypatch.setattr(models, "_load", slow)
+    monkeypatch.setattr(models, "_PATIENCE_S", 0.1)
+    app = open_page("tag", run="5,1", text=SENTENCE)
+    assert "of 2 models" in words(app)
+    held.set()
+    wait(app.session_state["tag_asked"])
+    (lane,) = [lane for lane in lanes(drawn(app.run())[0], "pos") if not lane["of"]]
+    assert lane["seeds"] == 2
+    assert "of 2 models" not in words(app)
+
+
+@pytest.mark.parametrize("is_finished", [True, False])
+def test_runs_without_a_model_say_what_to_do(open_page: Open, laboratory: Path, is_finished: bool) -> None:
+    with contextlib.closing(Store.open()) as store:
+        run_id = claimed(store)
+        if is_finished:  # as in a store that was copied without its checkpoints
+            store.finish(run_id, RunState.SUCCEEDED)
+    app = open_page("tag")
+    assert f"(run {run_id})" in words(app)
+    assert "Try it" not in [button.label for button in app.button]
+    assert "Runs" in labels(app, "page_link")
 
 
 def test_damaged_missing_and_unfinished(open_page: Open, trained: Path) -> None:
@@ -136,7 +218,7 @@ def test_damaged_missing_and_unfinished(open_page: Open, trained: Path) -> None:
     store.claim(OWNER, due_in=60)
     store.finish(broken, RunState.SUCCEEDED, checkpoint=str(damaged))
     app = open_page("tag", run=f"1,{running},{broken}", text=SENTENCE)
-    assert f"Run {running} is not finished" in words(app)
+    assert f"(run {running})" in words(app)
     (warning,) = app.warning
     assert f"Run {broken}: The checkpoint damaged is damaged" in warning.value.replace("\\", "")
     assert len(lanes(drawn(app)[0], "pos")) == 1  # the run that can be asked still answers

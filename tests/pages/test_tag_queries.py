@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from core.config import RunConfig
+from core.config import RunConfig, comparison_key
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 from core.store import RunState
@@ -17,13 +17,16 @@ from core.store.records import Run
 from core.tagging import TaggedSentence, TextAnswer, WordTag
 from dashboard.tag import views
 from dashboard.tag.files import ReadFile, answer_file
+from dashboard.tag.seeds import Answer, asked_systems, configurations, voted
 from dashboard.theme import colours
 
 
-def run(number: int, state: RunState = RunState.SUCCEEDED, launch: str | None = "s", **config: Any) -> Run:
-    values = {"corpus": "demo", "tasks": ("pos", "ner"), "paradigm": "mtl"} | config
+def run(number: int, state: RunState = RunState.SUCCEEDED, launch: str | None = "s", **values: Any) -> Run:
+    values = {"corpus": "demo", "tasks": ("pos", "ner"), "paradigm": "mtl"} | values
     known: dict[str, Any] = dict.fromkeys(Run.__dataclass_fields__)
-    known |= {"id": number, "config": RunConfig.build(**values), "launch": launch, "state": state}
+    config = RunConfig.build(**values)
+    known |= {"id": number, "config": config, "launch": launch, "state": state}
+    known |= {"configuration_id": comparison_key(config)}
     return Run(**(known | {"checkpoint": f"c{number}", "created_at": datetime.now(UTC), "facts": {}}))
 
 
@@ -32,54 +35,91 @@ def stl(number: int, task: str, **values: Any) -> Run:
 
 
 def test_models_are_named_by_configuration_and_stl_runs_of_a_seed_are_one() -> None:
-    def named(*runs: Run) -> list[tuple[str, list[int]]]:
-        return [(system.who, [member.id for member in system.runs]) for system in views.systems(runs)]
+    def named(*runs: Run) -> list[tuple[str, dict[str, list[int]]]]:
+        return [
+            (of.who, {seed.who: [member.id for member in seed.runs] for seed in of.seeds})
+            for of in configurations(runs)
+        ]
 
     def mrn(number: int, lambda_: float) -> Run:
         values: dict[str, Any] = {"lambda": lambda_}
         return run(number, paradigm="mrn", **values)
 
     strong, weak = mrn(7, 0.1), mrn(8, 0.01)
-    assert named(weak, run(1, seed=2), stl(3, "pos"), stl(4, "ner", launch="other")) == [
-        ("STL", [3, 4]),
-        ("MTL", [1]),
-        ("MRN 0.01", [8]),
+    assert named(weak, run(1, seed=2), stl(3, "pos"), stl(4, "ner", launch="other"), strong) == [
+        ("STL", {"seed 1": [3, 4]}),
+        ("MTL", {"seed 2": [1]}),
+        ("MRN 0.1", {"seed 1": [7]}),
+        ("MRN 0.01", {"seed 1": [8]}),
     ]
-    assert [who for who, _ in named(strong, weak)] == ["MRN 0.1", "MRN 0.01"]
-    # A seed only where two of one configuration are shown; a number where the same was run again.
-    assert named(run(1), run(2, seed=2), run(9, seed=2), weak) == [
-        ("MTL · seed 1", [1]),
-        ("MTL · seed 2 · run 2", [2]),
-        ("MTL · seed 2 · run 9", [9]),
-        ("MRN 0.01", [8]),
+    # A number where the same was run again.
+    assert named(run(1), run(2, seed=2), run(9, seed=2)) == [
+        ("MTL", {"seed 1": [1], "seed 2 · run 2": [2], "seed 2 · run 9": [9]})
     ]
-    assert [who for who, _ in named(stl(1, "pos"), stl(2, "pos"))] == ["STL · run 1", "STL · run 2"]
+    assert named(stl(1, "pos"), stl(2, "pos")) == [("STL", {"seed 1 · run 1": [1], "seed 1 · run 2": [2]})]
+    assert list(asked_systems(configurations([run(1), run(2, seed=2), weak]))) == [
+        "MTL · seed 1",
+        "MTL · seed 2",
+        "MRN 0.01",
+    ]
 
 
-def answer(*labels: str) -> views.Answer:
+def answer(*labels: str, task: str = "pos", scheme: str = "plain") -> Answer:
     tags = tuple(WordTag(label, 0.6, ((label, 0.6),)) for label in labels)
-    return views.Answer("", {"pos": "plain"}, (TaggedSentence(tuple("abc"[: len(labels)]), {"pos": tags}),))
+    return Answer("", {task: scheme}, (TaggedSentence(tuple("abcde"[: len(labels)]), {task: tags}),))
 
 
 def test_words_on_which_answers_differ_are_counted() -> None:
     answers = [answer("N", "V", "X"), answer("N", "X", "X"), answer("V", "J", "X")]
-    assert views.disagreement(answers, [0]) == "The runs disagree on 2 words in pos."
-    assert views.disagreement(answers, [0, 0]) == "The runs disagree on 4 words in pos."
-    assert views.disagreement(answers[:1] * 2, [0]) == "The runs agree on every word."
-    assert views.disagreement(answers[:1], [0]) == ""
+    for chosen, sentences, said in (
+        (answers, [0], "The configurations disagree on 2 words in pos."),
+        (answers, [0, 0], "The configurations disagree on 4 words in pos."),
+        (answers[:1] * 2, [0], "The configurations agree on every word."),
+        ([voted("MTL", answers)], [0], "The seeds disagree on 2 words in pos."),
+        (answers[:1], [0], ""),
+    ):
+        assert views.disagreement(chosen, sentences) == said
 
 
-def test_why_a_run_cannot_be_asked() -> None:
-    # What is said of other states stands in test_states.
-    assert "not finished" in views.why_not(run(1, RunState.QUEUED))
-    assert "no checkpoint" in views.why_not(run(1))
+def test_a_configuration_answers_what_most_of_its_seeds_do() -> None:
+    seeds = [answer("N", "V"), answer("N", "X"), answer("J", "X")]
+    assert [tag[:2] for tag in voted("MTL", seeds).sentences[0].tags["pos"]] == [("N", 2 / 3), ("X", 2 / 3)]
+    columns = [
+        ("B-PER", "I-PER", "O", "B-LOC", "O"),
+        ("B-PER", "I-PER", "O", "B-ORG", "O"),
+        ("O", "B-PER", "O", "O", "B-LOC"),
+        ("B-PER", "I-PER", "O", "O", "O"),
+    ]
+    spans = [answer(*labels, task="ner", scheme="iob2") for labels in columns]
+    (block,) = views.blocks([Sentence(tuple("abcde"), {})], [voted("MTL", spans)], {})
+    lane, *of_seeds = block.lanes
+    assert (lane.seeds, [seed.of for seed in of_seeds]) == (4, ["MTL"] * 4)
+    assert [mark.title for mark in lane.cells] == ["B-PER", "I-PER", "O", "O", "O"]
+    assert [(mark.text, mark.agreed, mark.few) for mark in lane.cells if mark.inside] == [
+        ("PER", 3, False),
+        ("PER", 3, False),
+        ("LOC", 1, True),
+        ("LOC", 1, True),
+    ]
+    assert lane.cells[3].votes == (("O", 2), ("B-LOC", 1), ("B-ORG", 1))
+    assert of_seeds[2].cells[1].differs  # from the lane of its configuration
+
+
+def test_why_runs_cannot_tag() -> None:
+    scores = [replace(run(number), checkpoint=None) for number in (1, 2, 3)]
+    queued, lost = run(4, RunState.QUEUED), run(6, RunState.LOST)
+    assert views.without_model([*reversed(scores), queued, run(5), lost]) == [
+        "No checkpoint in this store (3 runs: 1 to 3). Train again, or import an export, to tag.",
+        "Not finished yet (run 4). A run can tag once it has succeeded.",
+        "Ended without a model (run 6). A run's page says what to do.",
+    ]
+    assert "(294 runs)" in views.without_model(scores[:1] * 294)[0]
 
 
 def test_the_confidence_of_a_crf_is_explained() -> None:
-    plain = run(1)
-    crf = replace(plain, id=2, config=plain.config.with_(head="crf_legal"))
-    assert views.about_confidence(views.systems([plain])) == ""
-    assert "marginal" in views.about_confidence(views.systems([plain, crf]))
+    plain = run(1).config
+    assert views.about_confidence([plain]) == ""
+    assert "marginal" in views.about_confidence([plain, plain.with_(head="crf_legal")])
 
 
 def test_a_run_of_several_tasks_is_asked_first() -> None:
@@ -113,7 +153,7 @@ def test_mistakes_against_gold_labels_are_marked_and_counted_by_kind() -> None:
         task: tuple(WordTag(label, 0.6, ((label, 0.6),)) for label in labels) for task, labels in said.items()
     }
     answers = [
-        views.Answer("MTL", {"pos": "plain", "ner": "iob2"}, (TaggedSentence(gold.tokens, tags),)),
+        Answer("MTL", {"pos": "plain", "ner": "iob2"}, (TaggedSentence(gold.tokens, tags),)),
     ]
     (block,) = views.blocks([gold], answers, colours(["pos", "ner"]))
     _, pos, true, guess = block.lanes

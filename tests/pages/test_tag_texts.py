@@ -12,14 +12,15 @@ from streamlit.testing.v1 import AppTest
 
 from core.corpora.types import Sentence, whole_text
 from core.records import TextAnswer
+from dashboard.tag.seeds import Answer, voted
 from dashboard.tag.texts import task_answers, text_disagreement
-from dashboard.tag.views import ALL_SENTENCES, ANY_TASK, Answer, checked, matching
+from dashboard.tag.views import ALL_SENTENCES, ANY_TASK, checked, matching
 from tests.pages.conftest import Open, sent, table, words
 from tests.trained import copy_intent_taggers, copy_text_taggers
 
 
 @pytest.fixture
-def trained(shared_folder: Path, laboratory: Path) -> Path:
+def trained(shared_folder: Path, laboratory: Path, patient: None) -> Path:
     """This test's laboratory with the runs of `copy_text_taggers`."""
     copy_text_taggers(shared_folder, laboratory)
     return laboratory
@@ -48,10 +49,10 @@ def test_a_link_asks_a_text_and_a_pair(open_page: Open, trained: Path) -> None:
     assert answered(app)["texts"] == []  # they stand in the fields
     app.text_area(key="tag_second").set_value("").run()
     assert [task["task"] for task in answered(app)["tasks"]] == ["mood"]
-    assert "same and alike read pairs: write a second text above." in words(app)
+    assert "same and alike" in words(app)
     assert "second" not in app.query_params
     app.text_area(key="tag_text").set_value("EU " * 40).run()
-    assert "max_length 32): its end is left out." in words(app).replace("\\", "")
+    assert "max_length 32" in words(app).replace("\\", "")
 
 
 def test_what_is_asked_for_is_what_the_runs_read(open_page: Open, trained: Path) -> None:
@@ -69,15 +70,14 @@ def test_what_is_asked_for_is_what_the_runs_read(open_page: Open, trained: Path)
 
 def test_runs_beside_each_other(open_page: Open, trained: Path) -> None:
     app = open_page("tag", run="1,2,4", text="EU rejects")
-    runs = answered(app)["runs"]
-    assert len(runs) == 3
+    assert len(answered(app)["columns"]) == 3
     mood = of_task(app, "mood")
     assert len(mood["said"]) == 3
     first = mood["said"][0]["text"]
     for of_run in mood["said"]:
         assert of_run["differs"] == (of_run["text"] != first)
     agree = len({of_run["text"] for of_run in mood["said"]}) == 1
-    assert answered(app)["about"] == ("The runs agree." if agree else "The runs disagree on mood.")
+    assert ("disagree" in answered(app)["about"]) != agree
     app = open_page("tag", run="1,4", text="EU", second="lamb")
     assert of_task(app, "alike")["said"].count(None) == 1
 
@@ -124,7 +124,7 @@ def test_a_file_of_pairs(open_page: Open, trained: Path) -> None:
 
 
 @pytest.fixture
-def intents(shared_folder: Path, laboratory: Path) -> Path:
+def intents(shared_folder: Path, laboratory: Path, patient: None) -> Path:
     """This test's laboratory with the runs of `copy_intent_taggers`."""
     copy_intent_taggers(shared_folder, laboratory)
     return laboratory
@@ -181,7 +181,7 @@ def asked(*values: str | float, task: str = "mood", labels: Sequence[str] = ("a"
 
 
 def drawn(answers: Sequence[Answer], text: Sentence) -> Any:
-    (task,) = task_answers(text, [answer.texts[0] for answer in answers], answers, {})
+    (task,) = task_answers(text, lambda of: of.texts[0], answers, {})
     return task
 
 
@@ -190,22 +190,35 @@ def test_what_differs_and_how_far_numbers_lie_apart() -> None:
     assert [of_run.differs for of_run in drawn(asked("a", "b", "a"), plain).said] == [False, True, False]
     assert [of_run.differs for of_run in drawn(asked("a", "b"), gold).said] == [True, False]
     for values, sentence in (
-        (("a", "b"), "The runs disagree on mood."),
-        (("a", "a"), "The runs agree."),
-        ((1.5, 2.25), "The runs are 0.75 apart on mood."),
+        (("a", "b"), "The configurations disagree on mood."),
+        (("a", "a"), "The configurations agree."),
+        ((1.5, 2.25), "The configurations are 0.75 apart on mood."),
         (("a",), ""),
     ):
         answers = asked(*values)
-        assert text_disagreement([answer.texts[0] for answer in answers], answers[0].schemes) == sentence
+        assert text_disagreement(lambda of: of.texts[0], answers, answers[0].schemes) == sentence
     number = drawn(asked(3.0), Sentence(("x",), {"mood": ("4.5",)}, whole=True, second=("y",)))
     assert (number.said[0].why, number.gold_place) == ("1.50 too low", 0.9)
+
+
+def test_seeds_of_a_configuration_are_one_answer_with_their_agreement() -> None:
+    plain = whole_text("x")
+    labels, numbers = voted("MTL", asked("a", "b", "b")), voted("MTL", asked(1.0, 2.0))
+    (of_labels,) = drawn([labels], plain).said
+    assert (of_labels.text, of_labels.seeds) == ("b", "2 of 3 seeds")
+    (of_numbers,) = drawn([numbers], plain).said
+    assert (of_numbers.text, of_numbers.place, of_numbers.seeds) == ("1.50 ± 0.71", 0.3, "2 seeds")
+    assert (
+        text_disagreement(lambda of: of.texts[0], [labels], labels.schemes) == "The seeds disagree on mood."
+    )
 
 
 def test_of_many_labels_the_likeliest_are_drawn() -> None:
     labels = [f"l{number}" for number in range(30)]
     shares = tuple((label, (30 - number) / 465) for number, label in enumerate(labels))
-    answers = asked("l0", labels=labels)
-    task = task_answers(whole_text("x"), [{"mood": TextAnswer("l0", shares)}], answers, {})[0]
+    task = task_answers(
+        whole_text("x"), lambda _: {"mood": TextAnswer("l0", shares)}, asked("l0", labels=labels), {}
+    )[0]
     assert (list(task.labels), task.more) == (labels[:8], 22)
 
 

@@ -137,6 +137,8 @@ class TestViews:
         assert np.abs(made.seeds[0] - made.seeds[1]).max() < 0.02
         assert made.mean[0] > made.mean[-1]
         assert views.course([], {}) is None
+        other = dataclasses.replace(made, mean=made.mean + 0.1)
+        assert [views.is_same_course(made, line) for line in (made, other, None)] == [True, False, False]
 
     def test_changes_count_mistakes_over_seeds(self) -> None:
         gold = [["NN"] * 4 + ["VB"] * 4]
@@ -147,7 +149,7 @@ class TestViews:
         assert stl is not None
         assert mtl is not None
         assert views.changes(stl, mtl).to_numpy().tolist() == [["NN → VB", 6, 0, -6], ["VB → NN", 0, 2, 2]]
-        assert views.label_sentence(stl, mtl) == "Right more often: NN +6. Right less often: VB −2."
+        assert views.label_sentence(stl, mtl) == "Correct more often: NN +6. Correct less often: VB −2."
 
 
 def test_groups_are_runs_alike_in_all_but_tasks_and_seed(pairs: Filled) -> None:
@@ -222,9 +224,14 @@ def test_other_addresses_are_answered(open_page: Open, pairs: Filled) -> None:
     assert len(table["rows"]) == 3
 
 
-def test_nothing_yet_leads_to_runs_of_pairs(open_page: Open, laboratory: Path) -> None:
+@pytest.mark.parametrize("state", [None, RunState.QUEUED, RunState.RUNNING, RunState.FAILED])
+def test_nothing_yet_leads_to_runs_of_pairs(
+    open_page: Open, laboratory: Path, state: RunState | None
+) -> None:
+    if state is not None:
+        claimed(Store.open(), state, tasks=("pos", "ner"), paradigm="mtl")
     app = open_page("transfer")
-    assert "No pair of tasks yet" in words(app)
+    assert len(sent(app, "cells")["rows"]) == 12
     addresses = [link.proto.query_string for link in app.main.get("page_link")]
     assert "task_groups=pairs" in addresses[0]
     assert "study=transfer" in addresses[1]

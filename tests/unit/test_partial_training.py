@@ -27,7 +27,7 @@ from core.training.setup import TrainingRun, set_up
 from jobs.queue.submit import check
 from tests.tiny import tiny_bert
 from tests.toys import TEXT_TASKS, config, corpus, sentences, text_corpus
-from tests.unit.toy_runs import assert_tags_as_tested, train_toy
+from tests.trained import assert_tags_as_tested, train_toy
 from tests.unit.transformers_alone import FAMILY, LENGTHS, Table, assert_alike, batch, gradients, model
 
 

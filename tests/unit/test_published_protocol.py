@@ -30,8 +30,8 @@ from tests.tiny import tiny_bert
 from tests.toys import config as toy_config
 from tests.toys import corpus as toy_corpus
 from tests.toys import sentences
+from tests.trained import train_toy
 from tests.unit.published import assert_published
-from tests.unit.toy_runs import train_toy
 
 # field, value, where the dissertation says so
 PUBLISHED: list[tuple[str, Any, str]] = [

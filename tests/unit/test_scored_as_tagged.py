@@ -16,7 +16,7 @@ from core.models.encoders.transformer import Transformer, in_float32, load_trans
 from core.tagging import load_tagger, tag_in_parts
 from tests.tiny import tiny_bert
 from tests.toys import config, corpus, sentences
-from tests.unit.toy_runs import train_toy
+from tests.trained import train_toy
 
 _LABELS = {"pos": [".", "J", "N", "T", "V"], "ner": ["O", "B-ORG", "B-MISC"]}
 

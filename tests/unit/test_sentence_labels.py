@@ -27,7 +27,7 @@ from core.tagging import conll_text, given_scores, load_tagger
 from core.training.data import label_numbers
 from tests.tiny import tiny_bert
 from tests.toys import config, sentences, texts
-from tests.unit.toy_runs import assert_tags_as_tested, train_toy
+from tests.trained import assert_tags_as_tested, train_toy
 
 ROWS = (
     ("1", "book", [("book", "O"), ("Riga", "B-place")]),

@@ -34,6 +34,14 @@ from tests.making import NoWorkers
 from tests.small_training import Ended
 from tests.studying import Workers, finished, scored, setting, study, train
 
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_study_names_the_corpora_of_its_runs_as_the_store_does(name: str) -> None:
+    """So a store that has no run on them has no run of the study, which is then not built."""
+    runs = {run for setting_runs in StudyOptions(name).settings() for run in setting_runs.runs()}
+    assert {run.corpus for run in runs} <= STUDIES[name].corpora
+
+
 ALL = 3 + 6 + 6 + 1
 """MTL and STL (two tasks) with three seeds, three strengths of MRN with two, one of them with the third."""
 

@@ -30,7 +30,7 @@ from core.training.setup import set_up
 from tests.tiny import tiny_bert, tiny_roberta
 from tests.toys import TEXT_TASKS, text_corpus
 from tests.toys import config as toy_config
-from tests.unit.toy_runs import train_toy
+from tests.trained import train_toy
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,7 @@ from core.training.trainer import Outcome, train
 from tests.toys import config as toy_config
 from tests.toys import corpus as toy_corpus
 from tests.toys import sentences
-from tests.unit.toy_runs import train_toy
+from tests.trained import train_toy
 
 
 def _config(encoder: str, **changes: Any) -> RunConfig:

@@ -25,7 +25,7 @@ from tests.making import OWNER, claimed, run_facts
 from tests.toys import config as toy_config
 from tests.toys import corpus as toy_corpus
 from tests.toys import text_corpus
-from tests.unit.toy_runs import train_toy
+from tests.trained import train_toy
 
 
 def _without_spans(sentences: tuple[Sentence, ...]) -> tuple[Sentence, ...]:

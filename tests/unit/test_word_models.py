@@ -32,7 +32,7 @@ from core.tagging import load_tagger
 from core.training.setup import TrainingRun, set_up
 from jobs.queue.submit import check
 from tests.toys import WORDS, config, corpus, sentences
-from tests.unit.toy_runs import ToyRun, assert_tags_as_tested, train_toy
+from tests.trained import ToyRun, assert_tags_as_tested, train_toy
 
 SMALL: dict[str, Any] = {"bilstm_hidden": 8, "epochs": 12, "lr_encoder": 2e-2, "lr_bilstm": 2e-2}
 
