@@ -8,18 +8,10 @@ import streamlit as st
 
 from core.store.records import RunState
 from core.wording import plural
+from dashboard.runs import table
 from dashboard.runs.controls import chosen_bar, progress_line
 from dashboard.runs.exchange import import_menu
 from dashboard.runs.launch import newest_launch
-from dashboard.runs.table import (
-    follow,
-    found,
-    nothing_found,
-    page_number,
-    run_search,
-    run_tables,
-    shown_choice,
-)
 from dashboard.runs.views import difference_sentence, differences, page_of
 from dashboard.shared import actions, resources
 from dashboard.shared.downloads import copy_link, data_table
@@ -53,7 +45,7 @@ def now() -> None:
 
 
 def draw() -> None:
-    follow()
+    table.follow()
     actions.show()
     seen = _tables()
     picked = store.runs(chosen(), with_facts=False)
@@ -72,14 +64,16 @@ def _tables() -> set[int]:
         st.markdown(f":orange[:material/error: {escape(error)}]")
         return set()
     runs = [run for run in store.runs(archived=wanted.archived) if wanted.matches(run)]
-    shown = shown_choice()
-    page = page_of(store, runs, grouped=shown.grouped, sort=search.sort, page=page_number(), tasks=tasks)
+    shown = table.shown_choice()
+    page = page_of(
+        store, runs, grouped=shown.grouped, sort=search.sort, page=table.page_number(), tasks=tasks
+    )
     if page.tables:
         with shown.counts:
-            found(page)
-        run_tables(page, shown.split, shown.menu)
+            table.found(page)
+        table.run_tables(page, shown.split, shown.menu)
     else:
-        nothing_found(is_filtered=bool(search.text.strip()))
+        table.nothing_found(is_filtered=bool(search.text.strip()))
     return {run_id for line in page.lines for run_id in line.run_ids}
 
 
@@ -106,7 +100,7 @@ def _differences(ids: Sequence[int]) -> None:
         alt="The fields in which the chosen runs differ, a column for each configuration",
     )
     hidden = len(frame.columns) - _MOST_COMPARED
-    more = f" {plural(hidden, 'more configuration')} not shown." if hidden > 0 else ""
+    more = f" {plural(hidden, 'more configuration')} not shown." * (hidden > 0)
     st.caption(f"≠ marks what differs from the first configuration. All other fields are the same.{more}")
 
 
@@ -121,5 +115,5 @@ if not any(store.counts().values()):
     st.stop()
 live(now, resources.pace, key="runs_now")
 tasks = resources.task_order()
-search = run_search(tasks)
+search = table.run_search(tasks)
 live(draw, resources.pace, key="runs")
