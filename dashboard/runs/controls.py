@@ -12,17 +12,12 @@ from core.config.presets import ADDED_EPOCHS
 from core.registry import PREDICTED
 from core.store.records import ENDED, RESTARTABLE, Run, RunState
 from core.wording import all_of, duration, plural, size
-from dashboard.runs.views import difference_sentence, differences
 from dashboard.shared import actions, resources
-from dashboard.shared.downloads import data_table
 from dashboard.shared.run_views import fraction_done
 from dashboard.shared.selection import choose, link_to_runs
 from dashboard.text import escape
 from jobs.queue import control
 from jobs.queue.control import KEPT_S, PRIORITIES, remains
-from jobs.reports.table import readable
-
-_MOST_COMPARED = 30
 
 # Pages that show such runs: path, label, icon, and whether one of the runs has something for it.
 _PAGES: tuple[tuple[str, str, str, Callable[[Run], object]], ...] = (
@@ -36,13 +31,13 @@ _PAGES: tuple[tuple[str, str, str, Callable[[Run], object]], ...] = (
 _ACTIONS: tuple[tuple[str, str, Callable[[list[int]], None], Callable[[Run], object], str], ...] = (
     ("Resume", "resume", partial(actions.perform, control.resume),
      lambda run: run.state in RESTARTABLE and run.saved_step,
-     "Queues again what failed, was lost or was stopped: each goes on from the state that it saved last."),
+     "Queues failed, lost and stopped runs again, from their last saved state."),
     ("Retry", "replay", partial(actions.perform, control.retry),
      lambda run: run.state in RESTARTABLE,
-     "Queues again what failed, was lost or was stopped, from its beginning."),
+     "Queues failed, lost and stopped runs again, from the beginning."),
     ("Archive", "archive", actions.archive,
      lambda run: run.state in ENDED and not run.archived,
-     "Hides runs that have ended. Nothing is deleted: the filter archived:yes finds them."),
+     "Hides ended runs. Nothing is deleted: the filter archived:yes finds them."),
     ("Restore", "unarchive", partial(actions.perform, control.restore),
      lambda run: run.archived,
      "Shows archived runs in the lists again."),
@@ -189,28 +184,3 @@ def _delete(ids: list[int]) -> None:
         )
         st.markdown(f"Delete **{text}**: {lost_text}. {kept} Archive instead to hide only.")
         st.button(f"Delete {text}", type="primary", on_click=actions.delete, args=(ids,))
-
-
-def draw_differences(picked: Sequence[Run]) -> None:
-    """A sentence on how the chosen runs differ, and a table: a row per field, a column per configuration."""
-    runs, note = readable(picked)
-    if note:
-        st.caption(f":material/info: {escape(note)}")
-    if len(runs) < 2:
-        return
-    st.subheader("Differences", anchor=False)
-    st.markdown(escape(difference_sentence(runs)))
-    frame = differences(runs)
-    if frame.empty:
-        return
-    data_table(
-        frame.iloc[:, :_MOST_COMPARED],
-        hide_index=False,
-        most=14,
-        tall=520,
-        column_config={"Field": st.column_config.TextColumn(pinned=True, width=140)},
-        alt="The fields in which the chosen runs differ, a column for each configuration",
-    )
-    hidden = len(frame.columns) - _MOST_COMPARED
-    more = f" {plural(hidden, 'more configuration')} not shown." if hidden > 0 else ""
-    st.caption(f"≠ marks what differs from the first configuration. All other fields are the same.{more}")

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from core.store.records import RunState
 from core.wording import plural
-from dashboard.runs.controls import chosen_bar, draw_differences, progress_line
+from dashboard.runs import table
+from dashboard.runs.controls import chosen_bar, progress_line
 from dashboard.runs.exchange import import_menu
 from dashboard.runs.launch import newest_launch
-from dashboard.runs.table import (
-    follow,
-    found,
-    nothing_found,
-    page_number,
-    run_search,
-    run_tables,
-    shown_choice,
-)
-from dashboard.runs.views import page_of
+from dashboard.runs.views import difference_sentence, differences, page_of
 from dashboard.shared import actions, resources
-from dashboard.shared.downloads import copy_link
+from dashboard.shared.downloads import copy_link, data_table
 from dashboard.shared.live import live
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.queue import held_banner, queue_panel
@@ -31,8 +25,10 @@ from dashboard.shared.states import title
 from dashboard.text import escape
 from jobs.reports.filter import FilterError, parse_filter
 from jobs.reports.naming import run_name
+from jobs.reports.table import readable
 
 _MOST_SHOWN = 5
+_MOST_COMPARED = 30
 
 store = resources.store()
 
@@ -49,7 +45,7 @@ def now() -> None:
 
 
 def draw() -> None:
-    follow()
+    table.follow()
     actions.show()
     seen = _tables()
     picked = store.runs(chosen(), with_facts=False)
@@ -57,8 +53,7 @@ def draw() -> None:
     warn_missing_runs(set(chosen()) - stored)
     chosen_bar(picked, len(stored - seen))
     if len(picked) > 1:
-        by_id = {run.id: run for run in store.runs(stored)}
-        draw_differences([by_id[run_id] for run_id in chosen() if run_id in stored])
+        _differences([run_id for run_id in chosen() if run_id in stored])
 
 
 def _tables() -> set[int]:
@@ -69,15 +64,44 @@ def _tables() -> set[int]:
         st.markdown(f":orange[:material/error: {escape(error)}]")
         return set()
     runs = [run for run in store.runs(archived=wanted.archived) if wanted.matches(run)]
-    shown = shown_choice()
-    page = page_of(store, runs, grouped=shown.grouped, sort=search.sort, page=page_number(), tasks=tasks)
+    shown = table.shown_choice()
+    page = page_of(
+        store, runs, grouped=shown.grouped, sort=search.sort, page=table.page_number(), tasks=tasks
+    )
     if page.tables:
         with shown.counts:
-            found(page)
-        run_tables(page, shown.split, shown.menu)
+            table.found(page)
+        table.run_tables(page, shown.split, shown.menu)
     else:
-        nothing_found(is_filtered=bool(search.text.strip()))
+        table.nothing_found(is_filtered=bool(search.text.strip()))
     return {run_id for line in page.lines for run_id in line.run_ids}
+
+
+def _differences(ids: Sequence[int]) -> None:
+    """A sentence on how the chosen runs differ, and a table: a row per field, a column per configuration."""
+    by_id = {run.id: run for run in store.runs(ids)}
+    picked = [by_id[run_id] for run_id in ids]
+    runs, note = readable(picked)
+    if note:
+        st.caption(f":material/info: {escape(note)}")
+    if len(runs) < 2:
+        return
+    st.subheader("Differences", anchor=False)
+    st.markdown(escape(difference_sentence(runs)))
+    frame = differences(runs)
+    if frame.empty:
+        return
+    data_table(
+        frame.iloc[:, :_MOST_COMPARED],
+        hide_index=False,
+        most=14,
+        tall=520,
+        column_config={"Field": st.column_config.TextColumn(pinned=True, width=140)},
+        alt="The fields in which the chosen runs differ, a column for each configuration",
+    )
+    hidden = len(frame.columns) - _MOST_COMPARED
+    more = f" {plural(hidden, 'more configuration')} not shown." * (hidden > 0)
+    st.caption(f"≠ marks what differs from the first configuration. All other fields are the same.{more}")
 
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -91,5 +115,5 @@ if not any(store.counts().values()):
     st.stop()
 live(now, resources.pace, key="runs_now")
 tasks = resources.task_order()
-search = run_search(tasks)
+search = table.run_search(tasks)
 live(draw, resources.pace, key="runs")

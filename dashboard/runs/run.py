@@ -105,7 +105,7 @@ def _bug_report(run: Run) -> None:
     if trace.strip() or run.engine_job:
         with st.expander("Details for a bug report"):
             if run.engine_job:
-                st.markdown(f"The scheduler calls it {escape(run.engine_job)}.")
+                st.markdown(f"Job of the scheduler: {escape(run.engine_job)}.")
             if trace.strip():
                 st.code(trace, language=None)
 
@@ -137,7 +137,7 @@ def _scores(store: Store, run: Run) -> None:
             for note in undefined_notes(scores):
                 st.caption(f":material/info: {escape(note)}")
         if tasks := run.facts.get("tasks", ()):
-            st.caption("What training sees of each task.")
+            st.caption("Training data of each task.")
             localized = st.column_config.NumberColumn(format="localized")
             columns = dict.fromkeys(("Labels", "Sentences", "Words", "Texts", "Pairs"), localized)
             alt = "What the training data hold of each task"
@@ -181,9 +181,9 @@ def _tasks_of(run: Run, scores: Iterable[StoredScore]) -> list[str]:
 
 def _no_scores(run: Run) -> None:
     st.caption(
-        "Scores come when training ends; until then Curves shows the dev score of each epoch."
+        "Scores are computed when training ends. Until then, Curves shows the dev score of each epoch."
         if run.state in ACTIVE
-        else "This run ended before it had scores. Curves shows how far it came."
+        else "This run ended without scores. Curves shows how far it came."
     )
 
 
@@ -300,7 +300,7 @@ def _history(store: Store, run: Run) -> None:
 def _log(_store: Store, run: Run) -> None:
     log = log_tail(own_log(run.log))
     if not log:
-        st.caption("The log begins when a worker takes the run.")
+        st.caption("The run has no log until a worker takes it.")
         return
     with st.container(height=380, border=False, autoscroll=True):
         st.code(log, language=None)

@@ -37,19 +37,19 @@ _RUN_PAGE = "runs/run_page.py"
 _ORDERS = {"configurations": "By configuration", "runs": "Each run"}
 EXAMPLES = {
     "paradigm:mrn lambda<0.1": "MRN with a λ below 0.1",
-    "ner>60 dev.pos>=80": "means over seeds, in percent: above 60 for ner on test, from 80 on for pos on dev",
+    "ner>60 dev.pos>=80": "mean test score of ner above 60%, mean dev score of pos at least 80%",
     "state:failed,lost created<2d": "failed or lost in the last two days",
-    "corpus:conll* fraction<1": "on a part of a corpus whose name begins so",
-    '-encoder:minilm "to check"': "not minilm, with these words",
-    "keyword:* archived:no": "whatever has a keyword",
-    "archived:yes": "what is archived; other filters leave it out",
+    "corpus:conll* fraction<1": "on a share of a corpus whose name begins with conll",
+    '-encoder:minilm "to check"': "encoders other than minilm, with these words",
+    "keyword:* archived:no": "runs with a keyword",
+    "archived:yes": "archived runs, which other filters leave out",
 }
 
 _MEANS = (
     "Mean ± SD over seeds in percent, with the number of seeds in brackets. "
     "Bold: higher than each other line on the same share of the data, as Compare tests it."
 )
-_IN_RUN = "In percent; of a run in progress on dev after its last epoch"
+_IN_RUN = "In percent; on dev, a run in progress has the score of its last epoch"
 
 _FIXED = ("", "Name")
 """The columns that every table has: the eye and the line's name, frozen at the left."""
@@ -99,11 +99,10 @@ def _to_first_page() -> None:
 
 def _help() -> None:
     st.markdown(
-        "Terms are separated by spaces, and all must hold. `field:a,b` is any of these values, `*` stands "
-        "for anything, `< <= > >= !=` compare, a minus before a term turns it round. A task's name is the "
-        "mean test score of a configuration's seeds, `dev.` before it the dev score. Words are looked for in "
-        "paradigm, λ, tasks, corpus, encoder and keywords; a number is also a run's. Text with spaces or "
-        "such signs stands in quotes."
+        "Separate terms by spaces; all must hold. `field:a,b` is any of these values, `*` stands for any "
+        "text, and `< <= > >= !=` compare. `-` excludes a term. A task's name is the mean test score of a "
+        "configuration's seeds; with `dev.` before it, the dev score. Words are searched in paradigm, λ, "
+        "tasks, corpus, encoder and keywords; a number is also a run's. Quote text with spaces or symbols."
     )
     st.markdown("\n".join(f"- `{example}`: {words}" for example, words in EXAMPLES.items()))
     data_table(
@@ -157,7 +156,7 @@ def nothing_found(*, is_filtered: bool) -> None:
         _to_first_page()
 
     with st.container(border=True):
-        st.markdown("**No run matches this filter.** Archived runs are only found by `archived:yes`.")
+        st.markdown("**No run matches this filter.** Only `archived:yes` finds archived runs.")
         st.button("Clear the filter", on_click=clear)
 
 
@@ -319,7 +318,7 @@ def _columns(table: Table, split: str, picked: set[int], key: str) -> dict[str, 
         columns["Done"] = _Column([100 * line.done if line.is_active else None for line in lines], bar)
     if grouped:
         texts = [_seeds(line, picked) for line in lines]
-        help_ = "In brackets the runs, where seeds were run again, or how many of them are chosen"
+        help_ = "In brackets: the runs where a seed was repeated, or the chosen runs"
         columns["Seeds"] = _Column([line.seeds for line in lines], config.Column(width=84, help=help_), texts)
     else:
         columns["Run"] = _Column([line.run for line in lines], config.NumberColumn(width=60))
@@ -329,7 +328,7 @@ def _columns(table: Table, split: str, picked: set[int], key: str) -> dict[str, 
         config.Column(width=64, help="The strength of the MRN prior"),
         ["" if line.config.lambda_ is None else number(line.config.lambda_) for line in lines],
     )
-    look = config.Column(width=64, help="The share of the training sentences that is used")
+    look = config.Column(width=64, help="The share of the training sentences used")
     shares = [line.config.fraction for line in lines]
     texts = [f"{100 * share:g}%" for share in shares]
     columns["Share"] = _Column(shares, look, texts, is_usual=len(set(shares)) > 1)
@@ -342,7 +341,7 @@ def _columns(table: Table, split: str, picked: set[int], key: str) -> dict[str, 
         columns["Priority"] = _Column([line.priority for line in lines], look)
     times = [None if line.seconds is None else round(line.seconds, 1) for line in lines]
     texts = [duration(line.seconds) for line in lines]
-    look = config.Column(width=_width(texts), help="Wall-clock time of training; of seeds the mean")
+    look = config.Column(width=_width(texts), help="Wall-clock time of training, the mean over seeds")
     columns["Time"] = _Column(times, look, texts)
     texts = [ago(line.newest) for line in lines]
     columns["Queued"] = _Column([line.newest for line in lines], config.Column(width=_width(texts)), texts)

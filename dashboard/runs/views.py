@@ -365,11 +365,11 @@ def difference_sentence(runs: Sequence[Run]) -> str:
     if len(rows) == 1:
         tasks = order_tasks(run.config.tasks for run in runs)
         if runs[0].config.paradigm == "stl" and len(tasks) > 1:
-            return f"{these} are STL's of {all_of(tasks)}; the rest but the seed is the same."
+            return f"{these} are STL runs of {all_of(tasks)} and otherwise differ only in the seed."
         if len(seeds[0]) == 1:
             return f"{these} have the same description and the same seed."
-        repeated = ", and some have the same seed" if len(seeds[0]) < len(runs) else ""
-        return f"{these} are the same in everything but the seed{repeated}."
+        repeated = "; some seeds are repeated" if len(seeds[0]) < len(runs) else ""
+        return f"{these} differ only in the seed{repeated}."
     configs = [row[0].config for row in rows]
     fields = [FIELD_HELP[name].label for name in _differing_fields(configs)]
     seed = "the seeds are the same" if len(set(seeds)) == 1 else "the seeds are not the same"

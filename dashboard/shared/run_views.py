@@ -90,5 +90,5 @@ def why_it_waits(store: Store, run: Run) -> str:
         return f"It waits for a worker. {holders[0]}"
     before = store.ahead_of(run.id)
     if not before:
-        return "It is next when a worker is free."
+        return "It starts when a worker is free."
     return f"It waits for a free worker, and {plural(before, 'run')} before it."

@@ -102,9 +102,8 @@ def test_chosen_runs_are_stopped_with_their_number(open_page: Open, store: Store
     assert store.state(first) is store.state(second) is RunState.CANCELLED
     assert store.state(queue.here) is RunState.CANCELLING
     assert store.state(third) is RunState.QUEUED
-    app = press(open_page("runs", run=str(third)), "Stop")
+    open_page("runs", run=str(third)).button(key="stop").click().run()
     assert store.state(third) is RunState.CANCELLED
-    assert "Stop" not in buttons(app)
 
 
 def test_priorities_of_chosen_runs(open_page: Open, store: Store, queue: Queue) -> None:
@@ -128,7 +127,7 @@ def test_a_run_that_waits_says_why(open_page: Open, store: Store, queue: Queue) 
     # Two of priority 3 go before it, and nothing else.
     assert reason(first) == "It waits for a free worker, and 2 runs before it."
     store.set_priority(queue.waiting, 0)
-    assert reason(first) == "It is next when a worker is free."
+    assert reason(first) == "It starts when a worker is free."
     store.request_stop(queue.here)
     store.finish(queue.here, RunState.CANCELLED)
     store.finish(queue.elsewhere, RunState.FAILED)
@@ -155,16 +154,13 @@ def test_what_happened_comes_with_the_next_step(open_page: Open, store: Store, q
     assert "Its worker was told to end. It can be resumed from step 120. Resume it: it goes on" in ended
     app = open_page("run", id=str(queue.saved_and_failed))
     assert "Clone it with batch_size 8 (now 32)." in words(app)
-    (clone,) = (
-        link.proto for link in app.get("page_link") if link.proto.label == "Clone it with batch_size 8"
-    )
-    assert f"clone={queue.saved_and_failed}&batch_size=8" in clone.query_string
+    assert press(app, "Clone with batch_size 8").text_input(key="launch_batch_size").value == "8"
 
 
 def test_the_schedulers_name_of_a_run_stands_in_the_fold(open_page: Open, store: Store) -> None:
     (run,) = store.add_runs([config()])
     assert store.claim(OWNER, due_in=15, engine_job="slurm 4711_3") is not None
-    assert "The scheduler calls it slurm 4711_3." in words(open_page("run", id=str(run)))
+    assert "slurm 4711_3" in words(open_page("run", id=str(run)))
 
 
 @pytest.mark.parametrize("page", ["launch", "runs", "relations"])

@@ -212,7 +212,7 @@ def test_only_the_runs_shown_have_their_scores_read(
 class TestDifferences:
     def test_seeds(self, finished: Filled) -> None:
         runs = [run for run in Store.open().runs(finished.mrn) if run.config.lambda_ == 0.1]
-        assert difference_sentence(runs) == "These 3 runs are the same in everything but the seed."
+        assert difference_sentence(runs) == "These 3 runs differ only in the seed."
         assert differences(runs).empty
 
     def test_a_column_a_configuration_with_every_field_that_the_sentence_names(self) -> None:

@@ -23,7 +23,7 @@ SAID = {
     ("run", "lost"): "stopped answering",
     ("run", "cancelled"): "It was stopped at step 310. To have its scores, retry it",
     ("curves", "live"): "Dev score",
-    ("curves", "queued"): ": It is next when a worker is free.",
+    ("curves", "queued"): ": It starts when a worker is free.",
     ("curves", "failed"): "Dev score",
     ("compare", "live"): "None of the chosen runs has succeeded.",
     ("compare", "failed"): "None of the chosen runs has succeeded.",
