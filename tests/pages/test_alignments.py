@@ -31,7 +31,7 @@ def upload(app: AppTest, content: bytes, name: str = "my labels.csv") -> AppTest
 
 
 def test_a_mapping_is_asked_for_and_its_template_fits_as_it_is(form: AppTest) -> None:
-    assert "Upload the CSV file of the mapping; the template is a beginning." in words(form)
+    assert "start from the template" in words(form)
     assert "Not ready yet" in words(form)
     assert not form.download_button(key="launch_template").disabled
     tasks = [(task.name, task.labels) for task in summarise("demo").tasks]

@@ -275,7 +275,7 @@ def test_shares_and_encoders_are_shown_where_they_differ(open_page: Open) -> Non
     """A name has them only where it needs them to be distinct."""
     Store.open().add_runs([config(paradigm="mtl", encoder="sc-lstm"), config(fraction=0.05)])
     rows = listed(open_page("runs"))
-    assert list(rows["Name"]) == ["MRN 0.01", "MTL"]
+    assert list(rows["Name"]) == ["MRN 0.01 · 5% of the data", "MTL · 100% of the data"]
     assert list(rows["Share"]) == [0.05, 1.0]
     assert list(rows["Encoder"]) == ["minilm, fine-tuned", "sc-lstm"]
 

@@ -177,7 +177,7 @@ class TestCompare:
         apart = (listed[["A", "B"]].sub(listed["Annotated"], axis=0)).abs().max(axis=1)
         assert list(apart) == sorted(apart, reverse=True)
         assert "And its other half , " in words(app)
-        assert "Numbers have no classes" in words(open_page("compare", closer="Per class", task="alike"))
+        assert "has no classes" in words(open_page("compare", closer="Per class", task="alike"))
 
     def test_labels_of_texts_have_a_matrix_and_examples(self, open_page: Open, runs: list[int]) -> None:
         app = open_page("compare", closer="Mistakes", task="mood")
@@ -242,7 +242,7 @@ def test_columns_of_runs_name_the_measure(open_page: Open, corpus: str) -> None:
     assert table.measures == {"mood": "accuracy", "same": "accuracy", "alike": "Pearson × 100"}
     app = open_page("runs")
     (listed,) = (frame for frame in app.dataframe if "alike, test" in frame.value.columns)
-    assert json.loads(listed.proto.columns)["alike, test"]["label"] == "alike, Pearson × 100"
+    assert json.loads(listed.proto.columns)["alike, test"]["label"] == "alike, test Pearson × 100"
 
 
 def test_what_is_said_of_a_text_is_no_markdown() -> None:

@@ -228,6 +228,6 @@ def test_a_link_with_what_is_not_possible_says_so() -> None:
     )
     assert (draft.lists["paradigm"], draft.priority, draft.retries) == (("stl",), 0, 0)
     assert sentences == tuple(
-        f"The link asks for {value}, which is not possible."
+        f"The link asks for {value}, which this form does not offer."
         for value in ("paradigm best", "priority 5000", "retries two")
     )

@@ -64,7 +64,7 @@ def test_notes_are_told_once(corpus: Path) -> None:
         "The alignment of ner, toy is cooccurrence: auto chose it for the whole corpus"
     )
     (finding,) = [note for note in notes if "B-PLANET" in note]
-    assert "test split" in finding
+    assert "in test" in finding
     assert any("Trains on 10 of 20" in note for note in check([conll_config(corpus, fraction=0.5)]))
 
 
