@@ -152,7 +152,7 @@ def _tag(page: Page, address: str) -> None:
     field.press("Control+Enter")
     block = page.locator(".block").first
     words = block.locator(".word")
-    expect(block.locator(".who")).to_have_count(3 * 2)  # lanes come as their models are loaded
+    expect(block.locator(".tag")).to_have_count(3 * 2 * 14)  # lanes come as their models are loaded
     expect(words.last).to_have_text("<b>")  # until the second change counts, the text is split by rules
     texts = words.all_inner_texts()
     assert texts[:3] == ["Anna", "Smith", "of"]
