@@ -70,7 +70,13 @@ def finished(
 
 
 def train(
-    config: RunConfig, corpus: Corpus, *, sink: Sink, should_stop: Callable[[], bool], checkpoint: Checkpoint
+    config: RunConfig,
+    corpus: Corpus,
+    *,
+    sink: Sink,
+    should_stop: Callable[[], bool],
+    checkpoint: Checkpoint,
+    threads: int | None = None,
 ) -> Ended:
     """Scores, and nothing else."""
     facts = run_facts()

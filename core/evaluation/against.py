@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 from core.config import FIELD_HELP, RunConfig, comparison_values, default_value, field_label
@@ -46,7 +46,7 @@ class Series:
     @property
     def run_ids(self) -> list[int]:
         """The ids of all runs."""
-        return [run.id for of_value in self.runs.values() for run in of_value]
+        return [run.id for runs in self.runs.values() for run in runs]
 
     def value_text(self, value: float) -> str:
         """A value of the setting: `0.01`, of a share `5%`."""
@@ -74,7 +74,7 @@ class ScoresAgainst:
     def dev_choice(self) -> float | None:
         """The value with the highest mean dev score over all tasks; None without dev scores."""
         whole = self.tasks[0] if len(self.tasks) == 1 else ""
-        points = next((of.points for of in self.lines if (of.task, of.split) == (whole, "dev")), {})
+        points = next((line.points for line in self.lines if (line.task, line.split) == (whole, "dev")), {})
         return max(points, key=lambda value: points[value].mean, default=None)
 
 
@@ -86,29 +86,34 @@ def number_series(runs: Iterable[Run]) -> list[Series]:
     by_id: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
         by_id[run.configuration_id].append(run)
-    settings = {key: _settings(of[0].config) for key, of in by_id.items()}
+    settings = {key: _settings(alike[0].config) for key, alike in by_id.items()}
     names = dict.fromkeys(name for values in settings.values() for name in values)
-    varying = [name for name in names if len({repr(of.get(name)) for of in settings.values()}) > 1]
+    varying = [name for name in names if len({repr(values.get(name)) for values in settings.values()}) > 1]
     texts = {
         (key, name): _text(by_id[key][0].config, name, values.get(name))
         for key, values in settings.items()
         for name in varying
     }
-    found = []
+    series = []
     for setting in varying:
-        alike: dict[tuple[str, ...], dict[float, list[Run]]] = defaultdict(lambda: defaultdict(list))
+        by_others: dict[tuple[str, ...], dict[float, list[Run]]] = defaultdict(lambda: defaultdict(list))
         for key, values in settings.items():
             if _is_number(values.get(setting)) and setting not in _SCORED_ON:
                 others = tuple(texts[key, name] for name in varying if name != setting)
-                alike[others][values[setting]] += by_id[key]
-        found += [Series(setting, dict(sorted(of.items()))) for of in alike.values() if len(of) > 1]
-    return sorted(found, key=lambda series: -len(series.runs))
+                by_others[others][values[setting]] += by_id[key]
+        series += [
+            Series(setting, dict(sorted(by_value.items())))
+            for by_value in by_others.values()
+            if len(by_value) > 1
+        ]
+    return sorted(series, key=lambda each: -len(each.runs))
 
 
 def scores_against(series: Series, scores: Iterable[StoredScore]) -> ScoresAgainst:
-    """The means of these scores over seeds by value of the setting. Of a seed the newest run counts."""
-    known = {(of.run_id, of.split, of.task): of.score for of in scores if of.is_defined}
-    runs = sorted((run for of in series.runs.values() for run in of), key=lambda run: run.id)
+    """The means of these scores over seeds by value of the setting. The newest run of a seed counts."""
+    known = {(score.run_id, score.split, score.task): score.score for score in scores if score.is_defined}
+    by_value = {value: sorted(runs, key=lambda run: run.id) for value, runs in series.runs.items()}
+    runs = sorted(chain.from_iterable(by_value.values()), key=lambda run: run.id)
     scored = {task for _, _, task in known}
     named = dict.fromkeys(task for run in runs for task in run.config.tasks)
     tasks = tuple(task for task in named if task in scored)
@@ -116,18 +121,18 @@ def scores_against(series: Series, scores: Iterable[StoredScore]) -> ScoresAgain
     lines = []
     for split, (name, of_mean) in product(SPLITS, means):
         points = {}
-        for value, of_value in series.runs.items():
+        for value, of_value in by_value.items():
             by_task = [
                 {
                     run.config.seed: known[run.id, split, task]
-                    for run in sorted(of_value, key=lambda run: run.id)
+                    for run in of_value
                     if (run.id, split, task) in known
                 }
                 for task in of_mean
             ]
             if seeds := sorted(set.intersection(*map(set, by_task))):
                 points[value] = summary(
-                    math.fsum(of[seed] for of in by_task) / len(by_task) for seed in seeds
+                    math.fsum(by_seed[seed] for by_seed in by_task) / len(by_task) for seed in seeds
                 )
         if points:
             lines.append(ScoreLine(name, split, points))
@@ -145,7 +150,7 @@ def _settings(config: RunConfig) -> dict[str, Any]:
             continue
         if option not in fields and math.isfinite(value):
             numbers[option] = value
-    corpus = _OPTION.sub(lambda of: of[1] if of[1] in numbers else of[0], config.corpus)
+    corpus = _OPTION.sub(lambda match: match[1] if match[1] in numbers else match[0], config.corpus)
     return fields | {"corpus": corpus} | numbers
 
 

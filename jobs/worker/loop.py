@@ -209,9 +209,13 @@ class Worker:
                 settle=sink.settle,
                 shared=shared_artefacts(),
             )
-            own = {} if run.threads is None else {"threads": run.threads}
             outcome: Outcome = self._train(
-                config, corpus, sink=_logged(sink), should_stop=should_stop, checkpoint=checkpoint, **own
+                config,
+                corpus,
+                sink=_logged(sink),
+                should_stop=should_stop,
+                checkpoint=checkpoint,
+                threads=run.threads,
             )
             return outcome
 

@@ -60,6 +60,8 @@ class WorkerPool:
                 self._waiting_since = self._clock()
             elif self._clock() - self._waiting_since > START_S:
                 idle = 0  # those that could have taken a run by now are not relied on
+            if waiting <= idle:
+                return 0  # asked every few seconds; the memory of earlier runs need not be read then
             started = max(0, min(waiting - idle, train_at_once(store) - live))
             for _ in range(started):
                 self._children.append(start(self._command, store.url))

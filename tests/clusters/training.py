@@ -43,6 +43,7 @@ def _train(
     should_stop: Callable[[], bool],
     checkpoint: Checkpoint,
     device: str,
+    threads: int | None = None,
 ) -> Ended:
     assert corpus is CORPUS
     total = STEPS_PER_EPOCH * config.epochs
