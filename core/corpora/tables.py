@@ -113,7 +113,8 @@ class Table:
 
     def first_sentences(self, count: int) -> list[list[tuple[str, ...]]]:
         """The columns of each of the first sentences."""
-        words = replace(self.words, offsets=self.words.offsets[: count + 1])
+        borders = self.words.offsets[: count + 1]
+        words = replace(self.words, rows=self.words.rows[: borders[-1]], offsets=borders)
         columns = [replace(self, words=words).column(index) for index in range(self.width)]
         return [list(sentence) for sentence in zip(*columns, strict=True)]
 
@@ -298,11 +299,9 @@ class _Rows(dict[bytes, int]):
             line, before = line + len(block), int(found[-1])
         del self._lines
         self.clear()
-        return _Words(
-            np.array(numbers, dtype=np.intc),
-            np.array([*first_words, len(numbers)], dtype=np.int64),
-            np.array(starts, dtype=np.int64),
-        )
+        first_words.append(len(numbers))
+        rows = np.frombuffer(numbers, dtype=np.intc) if numbers else np.zeros(0, np.intc)
+        return _Words(rows, np.array(first_words, dtype=np.int64), np.array(starts, dtype=np.int64))
 
     def __missing__(self, raw: bytes) -> int:
         """The row of a line that was not met before, or one of _ENDS and _DEPENDS."""
