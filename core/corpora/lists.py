@@ -322,7 +322,7 @@ def _sentence(record: Record, columns: _Columns, tasks: Mapping[str, str]) -> Se
             # Whether it is a label shows when all values are known: a text in a column like this is no error.
             labels[tasks[column]] = (_label(column, value, names, {}) if names else str(value),)
     whole = tuple(tasks[column] for column in columns.sentence_columns)
-    return Sentence(tuple(map(known.__getitem__, words)), labels, text_tasks=whole) if words else None
+    return Sentence(tuple(words), labels, text_tasks=whole) if words else None
 
 
 def _label(column: str, value: Any, names: Sequence[str], known: dict[str, str]) -> str:

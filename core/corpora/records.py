@@ -17,7 +17,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from core.corpora.readers import IGNORED, TOKENS, GivenFile, Source, read_bytes, read_lines
+from core.corpora.readers import IGNORED, TOKENS, GivenFile, Lines, Source, read_bytes
 from core.corpora.text_files import (
     CSV,
     WORD_NAMES,
@@ -129,13 +129,15 @@ def _content(source: Source) -> bytes:
 
 def _jsonl(source: Source) -> Records:
     def rows() -> Iterator[tuple[str, Record]]:
-        lines = read_lines(source)
-        while not lines[-1].strip():
-            lines.pop()
-        for number, line in enumerate(lines, start=1):
-            with at(source, f"line {number}"):
-                record = json_object(line, _EXAMPLE)
-            yield f"line {number}", record
+        blank = 0
+        for number, line in enumerate(Lines(source), start=1):
+            if not line.strip():
+                blank = blank or number  # no error at the end of the file
+                continue
+            location = f"line {blank or number}"
+            with at(source, location):
+                record = json_object("" if blank else line, _EXAMPLE)
+            yield location, record
 
     return Records("JSONL lists", rows())
 
