@@ -181,7 +181,8 @@ def _pace(store: Store, runs: Sequence[Run]) -> tuple[float, float] | None:
             step = min(run.step, trained[run.id][0]) if run.state is RunState.RUNNING else run.step
             passes = run.config.fraction * run.config.epochs * step / run.total_steps
             per_pass.append(training / passes)
-    return (statistics.median(starts), statistics.median(per_pass)) if starts else None
+    # Of two starts the lower: the first run of a worker loads libraries and computes features for the others.
+    return (statistics.median_low(starts), statistics.median(per_pass)) if starts else None
 
 
 def eta(store: Store, runs: Sequence[Run]) -> dict[int, float]:
@@ -214,10 +215,14 @@ def queue_left(store: Store, ids: Collection[int] | None = None) -> float | None
         training = training if queued else [run for run in training if run.id in ids]
     left = eta(store, training)
     waiting = [run.config for run in queued if not run.config_problem]
+    known = [run for run in training if not run.config_problem]
+    configs = [*waiting, *(run.config for run in known)]
+    expected = cost(store, configs)
+    for run, seconds in zip(known, expected.runs[len(waiting) :], strict=True):
+        if run.id in left and seconds is not None:
+            left[run.id] = min(left[run.id], seconds)  # the pace of its first batches is too slow
     if not waiting:
         return max(left.values()) if training and len(left) == len(training) else None
-    configs = [*waiting, *(run.config for run in training if not run.config_problem)]
-    expected = cost(store, configs)
     of_model: dict[_Kind, list[float]] = {}
     for config, seconds in zip(configs, expected.runs, strict=True):
         if seconds is not None:

@@ -261,6 +261,7 @@ def test_scores_against_a_number_are_shown_where_configurations_differ_in_it_alo
             finished_run(mtl(seed, paradigm="mrn", **{"lambda": value}), score)
     first, second, _ = (run.id for run in Store.open().runs() if run.config.seed == 1)
     (drawn,) = figures(app := open_page("compare"), "compare_against")
+    assert "They differ in λ." in words(app)
     assert [trace["y"] for trace in drawn["data"]] == [pytest.approx([81, 84, 87])] * 2
     app.segmented_control(key="lines").set_value("tasks").run()
     assert len(figures(app, "compare_against")[0]["data"]) == 4
