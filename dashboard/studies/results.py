@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -158,7 +159,7 @@ def _results(name: str) -> tuple[StudyOptions, Record | None]:
         _paper(view, study)
     if scored_results:
         for result in _chosen(scored_results):
-            _setting(result, study)
+            _setting(result)
         _notes(study, of_part)
     return options, record
 
@@ -185,10 +186,12 @@ def _shown_results(options: StudyOptions, record: Record | None) -> tuple[Study,
 def _encoder(name: str) -> tuple[str | None, str]:
     """The encoder that the study is shown over, none for its own, and how it is trained."""
     choices: dict[str, tuple[str | None, str]] = {"As the study has it": (None, FULL)}
-    choices |= {
-        f"{PurePath(encoder).name}{'' if training == FULL else f', {training}'}": (encoder, training)
-        for encoder, training in resources.study_encoders(name)
-    }
+    others = resources.study_encoders(name)
+    folders = Counter((PurePath(encoder).name, training) for encoder, training in others)
+    for encoder, training in others:
+        short = PurePath(encoder).name
+        text = short if folders[short, training] == 1 else encoder
+        choices[text if training == FULL else f"{text}, {training}"] = encoder, training
     if len(choices) == 1:
         return None, FULL
     now, records = resources.studies_by_now().get(name), records_of(name)
@@ -268,7 +271,7 @@ def _chosen(results: Sequence[Result]) -> list[Result]:
     return [result for result in results if result.setting.name in picked]
 
 
-def _setting(result: Result, study: Study) -> None:
+def _setting(result: Result) -> None:
     """The answer, the forest of differences, the table."""
     with st.container(border=True):
         st.markdown(f"**{escape(result.setting.title)}**")
@@ -276,11 +279,6 @@ def _setting(result: Result, study: Study) -> None:
         if (view := study_forest(result)).marks:
             _forest(view, f"forest_{result.setting.name}", _colours(result.setting.targets))
         show_table(setting_sheet(result), alt="Scores, chosen candidates and differences by method")
-        least = min(
-            (outcome.scores[MEAN].n for outcome in result.outcomes if MEAN in outcome.scores), default=0
-        )
-        if least < len(study.seeds):
-            st.caption(f"Incomplete: {least} of {plural(len(study.seeds), 'seed')}.")
 
 
 def _forest(view: Forest, key: str, look: dict[str, str]) -> None:
