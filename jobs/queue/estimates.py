@@ -32,13 +32,19 @@ _RANGE = (0.7, 1.5)
 class Cost:
     """Wall-clock seconds of runs on this machine.
 
-    `runs` has the seconds of each, None without an estimate; `slots` is how many train at once, `past` the
-    number of runs behind the estimates.
+    `runs` has the seconds of each, None without an estimate; `slots` is how many may train at once, `past`
+    the number of runs behind the estimates, `held_back` why fewer train at once (`Sharing.held_back`).
     """
 
     runs: tuple[float | None, ...]
     slots: int
     past: int
+    held_back: str = ""
+
+    @property
+    def at_once(self) -> int:
+        """How many of these runs train at the same time."""
+        return min(self.slots, len(self.runs))
 
     @property
     def unknown(self) -> int:
@@ -48,9 +54,7 @@ class Cost:
     @property
     def seconds(self) -> float | None:
         """Seconds until the last run has ended; None where a run has no estimate."""
-        return (
-            None if self.unknown else sum(filter(None, self.runs)) / max(1, min(self.slots, len(self.runs)))
-        )
+        return None if self.unknown else sum(filter(None, self.runs)) / max(1, self.at_once)
 
     @property
     def span(self) -> tuple[float, float] | None:
@@ -135,7 +139,8 @@ def costs(store: Store, lots: Sequence[Sequence[RunConfig]]) -> list[Cost]:
             seconds.append(None if math.isnan(each) else each)
         used = {_kind(config) for config in configs} & past.keys()
         evidence = sum(len(past[kind][:_ENOUGH]) for kind in used)
-        estimates.append(Cost(tuple(seconds), sharing.at_once(configs), evidence))
+        held_back = sharing.held_back(configs)
+        estimates.append(Cost(tuple(seconds), sharing.at_once(configs), evidence, held_back))
     return estimates
 
 

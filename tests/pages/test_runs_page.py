@@ -17,7 +17,7 @@ from dashboard.runs.curves import dev_curves
 from dashboard.runs.table import EXAMPLES
 from dashboard.shared import resources
 from tests.making import OWNER, claimed, config
-from tests.making import finished as exchanged
+from tests.making import fully_recorded as exchanged
 from tests.pages.conftest import Open, figures, labels, press, problems, table, words
 from tests.pages.filled_store import Filled
 
