@@ -165,7 +165,7 @@ def _shown_results(options: StudyOptions, record: Record | None) -> tuple[Study,
         return study, here, False
     done = resources.study_counts(options).done
     texts = {
-        "published": f"{_PUBLISHED}, {plural(record.runs, 'run')}",
+        "published": f"Published, {plural(record.runs, 'run')}",
         "store": f"This store, {plural(done, 'run')}",
     }
     default = "store" if any(map(has_scores, here)) else "published"
@@ -237,7 +237,7 @@ def _overview(study: Study, results: Sequence[Result]) -> None:
     reference = study.method(study.reference).title
     with st.container(height=_TALL if len(results) > _MANY else "content", border=False):
         alt = f"Mean difference from {reference} by method and setting"
-        show_table(overview(study, results), alt=alt, turned="setting")
+        show_table(overview(study, results), alt=alt, turned="Setting")
     st.caption(
         f"Mean difference from {escape(reference)} over a setting's tasks, in points. Bold red: higher. Bold "
         "blue: lower. Plain: negligible. Grey: undecided. p is corrected for the methods of a setting. "
