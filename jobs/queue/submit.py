@@ -112,7 +112,8 @@ def submit(
     """
     _expect_run(store, engine)
     runs = [with_absolute_paths(config) for config in configs]
-    show_notes(check([resolve_base_run(store, run) for run in runs]))
+    notes = check([resolve_base_run(store, run) for run in runs])
+    show_notes((*notes, *_sharing_notes(store, runs, engine)))
     ids = queue_runs(store, runs, launch, priority=priority, retries=retries, engine=engine)
     (engine or default_engine()).ensure_workers(store)
     return ids
@@ -128,10 +129,19 @@ def queue_runs(
     engine: Engine | None = None,
 ) -> list[int]:
     """Queues runs that are checked, each with its number of threads, and returns the ids in order."""
-    is_local = (engine or default_engine()).name == "local"
     with store.queueing_alone():
-        threads = Sharing.of(store, configs).threads(configs) if is_local else None
+        threads = Sharing.of(store, configs).threads(configs) if _is_local(engine) else None
         return store.add_runs(configs, launch, priority=priority, retries=retries, threads=threads)
+
+
+def _is_local(engine: Engine | None) -> bool:
+    return (engine or default_engine()).name == "local"
+
+
+def _sharing_notes(store: Store, configs: Sequence[RunConfig], engine: Engine | None) -> list[str]:
+    """Returns a note where fewer of these runs train at once than could."""
+    note = Sharing.of(store, configs).held_back(configs) if _is_local(engine) else ""
+    return [note] if note else []
 
 
 def _expect_run(store: Store, engine: Engine | None) -> None:
@@ -295,7 +305,9 @@ def submit_missing(
         # Corpora are read before the store is locked.
         if new := dict.fromkeys(wanted).keys() - same_runs(store, wanted).keys() - checked:
             _expect_run(store, engine)
-            show_notes(check([resolve_base_run(store, run) for run in dict.fromkeys(wanted) if run in new]))
+            runs = [run for run in dict.fromkeys(wanted) if run in new]
+            notes = check([resolve_base_run(store, run) for run in runs])
+            show_notes((*notes, *_sharing_notes(store, runs, engine)))
             checked |= new
         with store.queueing_alone():
             present = same_runs(store, wanted)

@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from core.errors import StoreError
-from core.store import MetricKey, RunState, Store, back_up
+from core.store import MetricKey, Store, back_up
 from jobs.cli import app
-from tests.making import OWNER, claimed, config, run_facts, snapshot, split_result, step_metrics
+from tests.making import claimed, config, fully_recorded, step_metrics
 from tests.several import started
 
 LOSS = MetricKey("", "train", "loss")
@@ -29,13 +29,8 @@ def url(tmp_path: Path) -> str:
 def test_a_backup_is_the_store(url: str, tmp_path: Path) -> None:
     """With everything that a run can record, and the next number of one that is gone."""
     with contextlib.closing(Store.open(url)) as store:
-        run_id = claimed(store)
-        store.set_facts(run_id, run_facts())
-        store.add_metrics(run_id, [step_metrics(1), step_metrics(2, float("nan"))])
-        store.add_snapshot(run_id, snapshot(3))
-        store.add_result(run_id, split_result("test"))
+        run_id = fully_recorded(store)
         store.add_keywords([run_id], ["Größer als λ"])
-        store.finish(run_id, RunState.SUCCEEDED, best_epoch=1, owner=OWNER)
         store.pause_queue()
         store.delete_runs(store.add_runs([config(seed=2), config(seed=3)]))
         made = back_up(store, str(tmp_path / "copy.db"))

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 
 import pytest
@@ -22,6 +22,7 @@ from tests.making import (
     claimed,
     config,
     epoch_metrics,
+    fully_recorded,
     run_facts,
     snapshot,
     split_result,
@@ -147,12 +148,7 @@ class TestRuns:
             assert unknown.value.run_id == 12
 
     def test_deletes_with_all_that_was_recorded(self, store: Store) -> None:
-        kept, gone = claimed(store, RunState.FAILED), claimed(store, RunState.FAILED)
-        for run_id in (kept, gone):
-            store.add_metrics(run_id, [step_metrics(1)])
-            store.add_snapshot(run_id, snapshot(1))
-            store.add_result(run_id, split_result("dev"))
-            store.set_facts(run_id, run_facts())
+        kept, gone = fully_recorded(store), fully_recorded(store)
         store.delete_runs([gone, 999])
         assert [run.id for run in store.runs()] == [kept]
         with store.transaction(write=False) as connection:
@@ -191,13 +187,13 @@ class TestRuns:
         assert not store.configuration_scores("dev", "pos")
         with pytest.raises(RunNotFound):
             store.state(ended)
-        assert store.marked_deleted(clock.now - 1) == []
-        assert store.marked_deleted(clock.now) == [ended, queued]
+        assert store.remove_marked(clock.now - 1) == []
         assert store.undelete([ended, running]) == {ended}
         assert store.run(ended).state is RunState.SUCCEEDED
         assert store.scores([ended])
-        store.delete_runs([queued])
+        assert store.remove_marked(clock.now) == [queued]
         assert store.undelete([queued]) == set()
+        assert store.rows()["runs"] == 2
 
     def test_one_unreadable_description_hides_no_other_run(self, store: Store) -> None:
         good, old, broken = store.add_runs([config(), config(seed=2), config(seed=3)])
@@ -374,19 +370,6 @@ class TestLife:
             assert left == []
         assert store.predictions(run_id, "dev") == {}
         assert "clean restart" in store.events(run_id)[-1].message
-
-    def test_lost_only_while_still_overdue(self, store: Store, clock: Clock) -> None:
-        run_id = claimed(store)
-        due = store.run(run_id).heartbeat_due
-        assert due is not None
-        assert not store.mark_lost(run_id, "Gone.", overdue_at=due - timedelta(seconds=1))
-        clock.now += 20
-        assert store.mark_lost(run_id, "Gone.", overdue_at=datetime.fromtimestamp(clock.now, UTC))
-        run = store.run(run_id)
-        assert run.state is RunState.LOST
-        assert run.error is not None
-        assert run.error.message == "Gone."
-        assert not store.mark_lost(run_id, "Gone.", overdue_at=datetime.fromtimestamp(clock.now, UTC))
 
     def test_history(self, store: Store) -> None:
         run_id = claimed(store)

@@ -41,15 +41,11 @@ def toy(*more: Any) -> Study:
     return study(setting("whole"), replace(setting("half", fraction=0.5), targets=("ner",)), *more)
 
 
-def result(made: Study, place: int = 0, left_out: frozenset[RunConfig] = frozenset()) -> Result:
-    setting_runs = with_runs(made, made.settings[place])
+def result(made: Study, left_out: frozenset[RunConfig] = frozenset()) -> Result:
+    setting_runs = with_runs(made, made.settings[0])
+    runs = [run for run in setting_runs.runs() if run not in left_out]
     dev, test = (
-        {
-            run: dict.fromkeys(run.tasks, score_of(run, split))
-            for run in setting_runs.runs()
-            if run not in left_out
-        }
-        for split in ("dev", "test")
+        {run: dict.fromkeys(run.tasks, score_of(run, split)) for run in runs} for split in ("dev", "test")
     )
     return analyse(setting_runs, DevScores(dev), FinalScores(test), left_out)
 
@@ -128,13 +124,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MRNLAB_HOME", str(home))
         store, made = Store.open(), toy()
-        follow(
-            store,
-            settings_with_runs(made, made.settings),
-            lambda _: None,
-            engine=Workers(),
-            sleep=lambda _: None,
-        )
+        settings = settings_with_runs(made, made.settings)
+        follow(store, settings, lambda _: None, engine=Workers(), sleep=lambda _: None)
         store.close()
     return home
 
@@ -176,14 +167,9 @@ class TestLaunch:
             study.title for study in STUDIES.values()
         ]
         forests = [element.proto.body for element in app.main.get("html")]
-        marked = {
-            study: forest.count("<tr ")
-            for study, forest in zip(
-                [name for name in STUDIES if records_of(name)],
-                forests[-len(STUDIES) + 1 :],
-                strict=True,
-            )
-        }
+        recorded = [name for name in STUDIES if records_of(name)]
+        rows = [forest.count("<tr ") for forest in forests[-len(STUDIES) + 1 :]]
+        marked = dict(zip(recorded, rows, strict=True))
         # The decided pairs of `transfer`, the methods of the first setting of other studies.
         assert marked["transfer"] == 5
         assert marked["priors"] == 6
@@ -216,37 +202,25 @@ class TestLaunch:
         app.segmented_control(key="results").set_value("store").run()
         assert app.table[1].value.equals(published)
 
-    @pytest.mark.parametrize(
-        ("state", "said", "stops"),
-        [
-            (None, "No run in this store yet", False),
-            (RunState.QUEUED, "1 queued or in progress", True),
-            (RunState.RUNNING, "1 queued or in progress", True),
-            (RunState.FAILED, "1 failed", False),
-            (RunState.SUCCEEDED, "1 of", False),
-        ],
-    )
+    @pytest.mark.parametrize("state", [None, RunState.RUNNING, RunState.FAILED])
     def test_a_row_says_what_this_store_has(
-        self,
-        open_page: Open,
-        monkeypatch: pytest.MonkeyPatch,
-        state: RunState | None,
-        said: str,
-        stops: bool,
+        self, open_page: Open, monkeypatch: pytest.MonkeyPatch, state: RunState | None
     ) -> None:
         monkeypatch.setitem(STUDIES, "toy", toy(TUNED))
         run = with_runs(toy(), toy().settings[0]).candidates["mtl"][0].runs[1][0]
         if state is not None:
             claimed(Store.open(), state, **run.values())
-        app = open_page("studies")
-        here = [text.value for text in (*app.caption, *app.markdown) if said in text.value]
+        # An address of an unknown study leads to the table.
+        app = open_page("studies", study="nothing")
+        said = {
+            None: "No run in this store yet",
+            RunState.RUNNING: "1 queued or",
+            RunState.FAILED: "1 failed",
+        }
+        here = [text.value for text in app.caption if said[state] in text.value]
         assert len(here) == (len(STUDIES) if state is None else 1)
-        assert [button.key for button in app.button if str(button.key).startswith("stop_")] == [
-            "stop_toy"
-        ] * stops
-
-    def test_an_unknown_study_leads_to_the_table(self, open_page: Open) -> None:
-        assert "No study is called nothing." in words(open_page("studies", study="nothing"))
+        stops = [button.key for button in app.button if str(button.key).startswith("stop_")]
+        assert stops == ["stop_toy"] * (state is RunState.RUNNING)
 
     def test_launch_queues_and_leaves_the_rest_to_the_command(
         self, page: Open, started: list[list[str]]

@@ -22,13 +22,13 @@ from jobs.queue.estimates import eta
 from jobs.queue.submit import check, same_runs, submit, submit_missing
 from jobs.worker.devices import gpu_count
 from tests.making import (
-    OWNER,
     Clock,
     NoWorkers,
     claimed,
     config,
     conll_config,
     conll_folder,
+    finished,
     run_facts,
     step_metrics,
 )
@@ -279,12 +279,7 @@ def test_a_run_that_fails_meanwhile_is_checked_and_queued_anew(
 
 def finished_on(store: Store, wanted: RunConfig, **facts: Any) -> int:
     """A run of that description, trained here with these facts."""
-    (run_id,) = store.add_runs([wanted])
-    while (run := store.claim(OWNER, due_in=15)) is not None and run.id != run_id:
-        pass
-    store.set_facts(run_id, run_facts(**facts))
-    store.finish(run_id, RunState.SUCCEEDED)
-    return run_id
+    return finished(store, wanted, run_facts(**facts))
 
 
 def test_a_run_on_other_text_is_not_used(store: Store, tmp_path: Path) -> None:
