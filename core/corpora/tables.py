@@ -180,6 +180,8 @@ def _labels_of_comments(table: Table, source: Source, tasks: Sequence[str]) -> d
                 "keep one of them."
             )
         task_labels[comment.sentence] = value
+    for task_labels in labels.values():
+        task_labels.pop(len(table.starts), None)  # behind the last sentence
     return {
         task: Column(np.array(list(by_sentence)), packed((label,) for label in by_sentence.values()))
         for task, by_sentence in labels.items()

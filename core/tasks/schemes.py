@@ -362,6 +362,8 @@ def _nearly(words: Counter[str]) -> Notation | None:
 def _odd_label(splits: Mapping[Split, Packed], words: Counter[str], known: Notation) -> OddLabel:
     """The first label that is not one of spans in this spelling, and its possible meaning."""
     labels_of_spans = {kind for kind in words if kind not in ("", "_") and known.spelling.part(kind)}
+    if known.spelling is _IN_BRACKETS:
+        labels_of_spans -= {"O", "o"}
     is_missing_outside = words.keys().isdisjoint(("O", "o"))
     for split, column in splits.items():
         for number, row in enumerate(column):
@@ -377,6 +379,8 @@ def _odd_label(splits: Mapping[Split, Packed], words: Counter[str], known: Notat
 
 def _meaning(label: str, known: Notation, labels_of_spans: set[str], words: Counter[str]) -> list[str]:
     spelling = known.spelling
+    if spelling is _IN_BRACKETS:
+        return ["*"]
     types = {part[1] for kind in labels_of_spans if (part := spelling.part(kind)) and part != _OUTSIDE}
     if label in types:
         return [spelling.write("B", label), spelling.write("I", label)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -335,7 +336,7 @@ class TestTextHash:
     def test_of_conllu_it_leaves_the_newer_tasks_out(self, tmp_path: Path) -> None:
         corpus = load(corpus_folder(tmp_path / "ud", {"train.conllu": FEATS, "test.conllu": FEATS}))
 
-        def before(sentences: tuple[Sentence, ...]) -> tuple[Sentence, ...]:
+        def before(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
             return tuple(
                 replace(s, labels={name: s.labels[name] for name in ("upos", "xpos")}) for s in sentences
             )

@@ -8,7 +8,7 @@ import pytest
 
 from core.corpora.readers import read_conllu
 from core.corpora.tables import left_out_notes, named, read_table
-from core.corpora.types import Sentence
+from core.corpora.types import Sentences
 from core.errors import CorpusError
 
 COLUMNS = ("tokens", "pos", "chunk", "ner")
@@ -21,7 +21,7 @@ def written(tmp_path: Path, content: str | bytes, name: str = "train.conll") -> 
     return path
 
 
-def read_columns(path: Path, columns: tuple[str, ...]) -> tuple[tuple[Sentence, ...], tuple[str, ...]]:
+def read_columns(path: Path, columns: tuple[str, ...]) -> tuple[Sentences, tuple[str, ...]]:
     table = read_table(path, columns)
     return named(table, columns, path), tuple(left_out_notes({path.name: table}))
 
@@ -86,6 +86,12 @@ def test_columns_that_are_skipped_and_words_of_odd_characters(tmp_path: Path) ->
     assert sentence.tokens == ("10\u00a0000", "\u2028", "#")
     assert sentence.labels == {"ner": ("O", "O", "O")}
     assert notes == ("Left out, document marks: 1 in train.conll (line 1: '-DOCSTART- -X- -X- O').",)
+
+
+def test_a_comment_behind_the_last_sentence_labels_none(tmp_path: Path) -> None:
+    path = written(tmp_path, "# intent: ask\na N\n\n# intent: book\nb N\n\n# intent: ask\n")
+    sentences = named(read_table(path), ("tokens", "pos"), path, ("intent",))
+    assert [sentence.labels["intent"] for sentence in sentences] == [("ask",), ("book",)]
 
 
 def conllu_row(number: str, form: str, upos: str = "NOUN", xpos: str = "NN") -> str:

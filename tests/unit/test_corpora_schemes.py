@@ -82,6 +82,13 @@ def test_an_odd_label_among_spans_is_refused_with_its_likely_meaning(
     assert rows[odd.sentence][odd.word] == label
 
 
+def test_an_o_beside_brackets_is_odd_in_a_split_whose_training_has_none() -> None:
+    with pytest.raises(OddLabel) as raised:
+        read_column({"train": column("(NP* *)"), "dev": column("(NP*) O")})
+    odd = raised.value
+    assert (odd.split, odd.sentence, odd.word, odd.label, odd.meaning) == ("dev", 0, 1, "O", ("*",))
+
+
 def test_a_sentence_with_a_word_without_a_label_is_not_annotated() -> None:
     read = read_column({"train": column("B-PER _ O", "O B-LOC"), "test": column("_ _")})
     assert read is not None
