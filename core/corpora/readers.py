@@ -235,7 +235,8 @@ def read_conllu(source: Source, features: Sequence[str] | None = None) -> tuple[
     values = {text: _features(text) for text in columns[_FEATS].names}
     occurring = sorted({task for words in values.values() for task in words})
     for task in (occurring if features is None else features) if occurring else ():
-        column = columns[_FEATS].mapped(lambda text, task=task: values[text].get(task, _NO_LABEL))
+        of_words = {text: words.get(task, _NO_LABEL) for text, words in values.items()}
+        column = columns[_FEATS].mapped(of_words.__getitem__)
         labels[task] = Column(np.arange(len(column)), column)
     # In the order in which they first occur.
     in_order = dict(sorted(labels.items(), key=lambda item: int(item[1].at[0])))

@@ -284,8 +284,8 @@ class Sentences(Sequence[Sentence]):
         """(s,) whether a sentence of words is also read as a whole, for a task that labels it so."""
         flags = np.zeros(len(self), dtype=bool)
         for task, column in self.labels.items():
-            is_text_task = self.by_frame(lambda frame, task=task: task in frame.text_tasks).astype(bool)
-            flags[column.at] |= is_text_task[column.at]
+            is_text_task = np.array([task in frame.text_tasks for frame in self.frames], dtype=bool)
+            flags[column.at] |= is_text_task[self.frame[column.at]]
         return flags
 
     @cached_property
