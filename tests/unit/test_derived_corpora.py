@@ -13,7 +13,7 @@ import pytest
 from seqeval.metrics import f1_score
 
 from core.config import RunConfig
-from core.corpora import Corpus, load, loading, prepare, summarise
+from core.corpora import Corpus, load, loading, prepare
 from core.corpora.folder import read_folder
 from core.corpora.loading import pinned_name
 from core.errors import ConfigError, CorpusError
@@ -50,6 +50,9 @@ def test_a_joined_corpus_may_have_a_size_for_each_part() -> None:
     tasks = "pos@demo-pos-a,pos@demo-pos-b"
     alike, apart = (made(name.format(train), tasks, seed=3) for train in ("30", "30,9"))
     assert [len(on(apart, task)) for task in tasks.split(",")] == [30, 9]
+    assert on(made(name.format("30,9"), "pos@demo-pos-b", seed=3), "pos@demo-pos-b") == on(
+        apart, "pos@demo-pos-b"
+    )
     assert on(apart, "pos@demo-pos-a") == on(alike, "pos@demo-pos-a")
     assert set(on(apart, "pos@demo-pos-b")) <= set(on(alike, "pos@demo-pos-b"))
     whole = made(name.format("9000,9"), tasks, seed=3)
@@ -179,15 +182,6 @@ def test_texts_joined_with_words_all_stay_what_they_are(bases: dict[str, str]) -
     assert run.task("similar").scale is not None
 
 
-def test_each_joined_corpus_has_its_own_size_in_runs_of_one_task_too() -> None:
-    name = "joined:demo-pos-a+demo-pos-b?train=5,7"
-    both = made(name, "pos@demo-pos-a,pos@demo-pos-b")
-    alone = made(name, "pos@demo-pos-b")
-    assert len(on(both, "pos@demo-pos-a")) == 5
-    assert len(on(alone, "pos@demo-pos-b")) == len(alone.train) == 7
-    assert on(alone, "pos@demo-pos-b") == on(both, "pos@demo-pos-b")
-
-
 def test_samples_and_budgets_count_both_texts(bases: dict[str, str]) -> None:
     sample = load(f"{bases['pairs']}?train=7&test=3")
     assert (len(sample.train), len(sample.dev), len(sample.test)) == (7, 20, 3)
@@ -217,15 +211,6 @@ def test_folders_may_have_such_names_and_are_named_by_their_whole_path(
     assert pinned_name("apart:mine?tokens=3&dev=2") == f"apart:{tmp_path}/mine?tokens=3&dev=2"
     config = RunConfig.build(corpus="joined:demo+mine", tasks="ner@demo,ner@mine")
     assert with_absolute_paths(config).corpus == f"joined:demo+{tmp_path}/mine"
-
-
-def test_changed_files_are_read_anew(tmp_path: Path) -> None:
-    name = f"{folder(tmp_path / 'mine')}?train=15"
-    assert len(summarise(name).samples) == 3
-    assert len(load(name).train) == 15
-    (tmp_path / "mine" / "train.conll").write_text("Bo B-PER N\nhums O V\n\n")
-    assert [sentence.tokens for sentence in load(name).train] == [("Bo", "hums")]
-    assert summarise(name).splits["train"].sentences == 1
 
 
 @pytest.mark.parametrize(
