@@ -185,6 +185,7 @@ def _labels_of_comments(table: Table, source: Source, tasks: Sequence[str]) -> d
     return {
         task: Column(np.array(list(by_sentence)), packed((label,) for label in by_sentence.values()))
         for task, by_sentence in labels.items()
+        if by_sentence
     }
 
 

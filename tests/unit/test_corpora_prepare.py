@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +29,7 @@ def stl(task: str, **values: object) -> RunConfig:
     return config(tasks=task, paradigm="stl", **values)
 
 
-def words(sentences: tuple[Sentence, ...]) -> list[tuple[str, ...]]:
+def words(sentences: Sequence[Sentence]) -> list[tuple[str, ...]]:
     return [sentence.tokens for sentence in sentences]
 
 
@@ -123,11 +124,11 @@ def test_of_joined_corpora_only_those_without_a_dev_split_hold_some_out(mine: st
     corpus = prepare(config(corpus=f"joined:demo+{mine}", **described))
     sizes = {
         part: (len(train), sum(sentence.part == part for sentence in corpus.dev))
-        for part, train in parts(corpus.train)
+        for part, train in parts(corpus.split("train"))
     }
     assert sizes == {"demo": (1200, 300), "mine": (15, 5)}
     few = prepare(config(corpus=f"joined:demo+{mine}?dev=3", **described))
-    assert [(part, len(dev)) for part, dev in parts(few.dev)] == [("demo", 3), ("mine", 3)]
+    assert [(part, len(dev)) for part, dev in parts(few.split("dev"))] == [("demo", 3), ("mine", 3)]
 
 
 @pytest.mark.parametrize(

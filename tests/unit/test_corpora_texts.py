@@ -35,7 +35,7 @@ class TestFiles:
             Sentence(("Dull",), {"reviews": ("0",)}, whole=True),
         )
         assert (columns.schemes, columns.left_out) == ({"label": "text"}, [])
-        assert [sentence.items for sentence in sentences] == [1, 1]
+        assert sentences.items.tolist() == [1, 1]
 
     def test_a_pair_has_two_texts_and_a_score_stays_as_it_is_written(self) -> None:
         (first, second), columns = read_texts(given_file(PAIRS), "similar")

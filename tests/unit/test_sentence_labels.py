@@ -14,7 +14,7 @@ import torch
 from core.corpora.assembly import assemble
 from core.corpora.given import read_given
 from core.corpora.loading import corpus_overlaps, load, overlaps
-from core.corpora.types import Corpus, Sentence
+from core.corpora.types import Corpus, Sentence, Sentences
 from core.encoding.batches import IGNORED, Batches
 from core.encoding.texts import encode_sentences
 from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
@@ -177,7 +177,7 @@ def test_the_whole_comes_before_its_words_in_the_first_window(bert: SubwordToken
     )
     assert key == same
     np.testing.assert_array_equal(text.ids, plain.ids)
-    assert np.diff(text.sentences).tolist() == [sentence.items for sentence in given]
+    assert np.diff(text.sentences).tolist() == Sentences.of(given).items.tolist()
     for number, sentence in enumerate(given):
         first = int(text.sentences[number])
         window = int(np.searchsorted(text.words, first, side="right")) - 1
@@ -315,7 +315,7 @@ def test_the_demo_of_intents_joins_and_is_dealt_out() -> None:
     assert [len(demo.split(split)) for split in ("train", "dev", "test")] == [900, 150, 300]
     joined = load("joined:demo-intents+demo")
     assert {task.name for task in joined.tasks} >= {"pos@demo-intents", "slots", "intent", "chunk"}
-    assert joined.train[0].items == 1 + len(joined.train[0].tokens)
+    assert joined.split("train").items[0] == 1 + len(joined.train[0].tokens)
     numbers = label_numbers(joined.train[:1], joined.tasks)
     intent = [task.name for task in joined.tasks].index("intent")
     assert (numbers[1:, intent] == IGNORED).all()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from tests.toys import text_corpus
 from tests.trained import train_toy
 
 
-def _without_spans(sentences: tuple[Sentence, ...]) -> tuple[Sentence, ...]:
+def _without_spans(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
     """The sentences with an O for each word of `ner`."""
     return tuple(
         dataclasses.replace(each, labels={**each.labels, "ner": ("O",) * len(each.tokens)})
