@@ -227,13 +227,11 @@ class TestDifferences:
 
     def test_tests_over_sentences_find_their_place(self) -> None:
         table = of(stl=[0.78, 0.80], mtl=[0.80, 0.81], mrn=[0.83, 0.84])
-        stl, base, mrn = table.rows
+        _, base, mrn = table.rows
         shown = views.differences(table, base.key)
         ids, base_ids = mrn.cells["ner"].run_ids, base.cells["ner"].run_ids
         assert views.run_pairs(shown[1]) == tuple((ids[seed], base_ids[seed]) for seed in (1, 2))
-        tests: dict[tuple[str, str], Randomised | str]
-        tests = {(stl.key, "ner"): "different sentences", (mrn.key, "ner"): Randomised(0.03, 0.01, 2, 100)}
-        tested = views.with_sentences(shown, tests)
+        tested = views.with_sentences(shown, ["different sentences", Randomised(0.03, 0.01, 2, 100)])
         assert [row.p_sentences for row in tested] == [None, 0.01]
         assert [row.untested for row in tested] == ["different sentences", ""]
         records = views.difference_records(tested, table)

@@ -15,6 +15,7 @@ from core.mrn.relations import Relations
 from core.records import EpochMetrics, RunFacts, Snapshot, SplitResult, StepMetrics
 from core.store import RunState, Store
 from core.transfer.cosines import gradient_curve
+from dashboard.relations import controls
 from dashboard.relations.views import planted, rows_of
 from tests.making import claimed, relations, run_facts, task_score
 from tests.pages.conftest import Open, table, words
@@ -233,13 +234,17 @@ def test_mean_over_all_seeds_of_a_configuration(open_page: Open, finished: Fille
     assert r"\bar R_{ij}" in equation.value
 
 
-def test_a_mean_is_over_all_of_thirty_seeds(open_page: Open) -> None:
-    runs = [learned_run(of_tasks(matrix(2, _01=seed / 30)), seed=seed) for seed in range(30)]
-    seen = shown(open_page("relations", run=",".join(map(str, runs)), view="Mean over seeds"))
-    assert seen.panels[0][-1, 0, 1] == pytest.approx(29 / 60, abs=1e-4)
-    # Neither an SD matrix of one pair, nor bars of equal variances.
-    assert len(seen.panels) == 1
-    assert not seen.frame["panels"][0]["variances"]
+def test_a_mean_says_where_it_leaves_seeds_out(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(controls, "_MOST_SEEDS", 3)
+    runs = [learned_run(of_tasks(matrix(2, _01=seed / 4)), seed=seed) for seed in range(4)]
+    for chosen, shown_of, mean in ((runs[:3], "3 seeds", 0.25), (runs, "3 of 4 seeds", 0.25)):
+        app = open_page("relations", run=",".join(map(str, chosen)), view="Mean over seeds")
+        assert f"Mean over {shown_of} of run {runs[0]}'s configuration." in words(app)
+        seen = shown(app)
+        assert seen.panels[0][-1, 0, 1] == pytest.approx(mean, abs=1e-4)
+        # Neither an SD matrix of one pair, nor bars of equal variances.
+        assert len(seen.panels) == 1
+        assert not seen.frame["panels"][0]["variances"]
 
 
 def test_seeds_that_met_other_labels_are_aligned_too(open_page: Open) -> None:

@@ -27,7 +27,7 @@ from core.transfer.predictors import LEFT_OUT, Judgement, Measure
 from dashboard.transfer import views
 from jobs.reports.transfer import pair_groups
 from jobs.studies.pairs import answer, headline
-from tests.making import OWNER, claimed, run_facts, split_result
+from tests.making import claimed, config, finished, run_facts, split_result
 from tests.pages.conftest import Open, figures, sent, words
 from tests.pages.filled_store import Filled
 from tests.patience import PATIENCE_S
@@ -188,13 +188,12 @@ def test_pairs_that_score_as_alone_have_no_winner_and_no_empty_table(open_page: 
     whole, facts = split_result("test"), run_facts()
     for seed, tasks in itertools.product((1, 2), (("pos",), ("ner",), ("pos", "ner"))):
         paradigm = "mtl" if len(tasks) == 2 else "stl"
-        run_id = claimed(store, tasks=tasks, paradigm=paradigm, encoder_training="frozen", seed=seed)
+        of_run = config(tasks=tasks, paradigm=paradigm, encoder_training="frozen", seed=seed)
         of_tasks = tuple(task for task in facts.tasks if task.name in tasks)
-        store.set_facts(run_id, dataclasses.replace(facts, tasks=of_tasks))
         scores = tuple(score for score in whole.scores if score.task in tasks)
         predicted, gold = ({task: of[task] for task in tasks} for of in (whole.predictions, whole.gold))
-        store.add_result(run_id, SplitResult("test", 2, scores, predicted, gold))
-        store.finish(run_id, RunState.SUCCEEDED, owner=OWNER)
+        result = SplitResult("test", 2, scores, predicted, gold)
+        finished(store, of_run, dataclasses.replace(facts, tasks=of_tasks), result)
     app = open_page("transfer")
     text = words(app)
     assert headline(pair_groups(store)[0]) in text.replace("\\", "")
