@@ -191,9 +191,7 @@ class Runs(Database):
         ]
 
     def conditions(self, listed: Iterable[Run]) -> dict[int, Conditions]:
-        """The text, precision and alignment in the facts of these runs, by run.
-
-        Runs without facts are left out.
+        """The text, precision and alignment in the facts of these runs, by run; runs without are left out.
 
         A run that learned, or dealt sentences to, features of CoNLL-U before sentences without any counted
         has the text `old-` and the hash, which leaves features out.
