@@ -20,6 +20,7 @@ import psutil
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[1]
+APP = ROOT / "dashboard" / "app.py"
 
 
 @dataclass(frozen=True)
@@ -60,12 +61,15 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def running_server(home: Path, *options: str, port: int | None = None, **variables: str) -> Iterator[Server]:
+def running_server(
+    home: Path, *options: str, port: int | None = None, script: Path = APP, **variables: str
+) -> Iterator[Server]:
     """The app, started in a folder that is not the project's, with no settings but these."""
     port = port or free_port()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("STREAMLIT_")}
+    environment.pop("MRNLAB_DB", None)
     environment |= {"MRNLAB_HOME": str(home), "HOME": str(home), "PYTHONPATH": str(ROOT)} | variables
-    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "dashboard" / "app.py")]
+    command = [sys.executable, "-m", "streamlit", "run", str(script)]
     with (home / "log").open("wb") as log:
         started = subprocess.Popen(
             [*command, "--server.port", str(port), *options],

@@ -107,35 +107,34 @@ def train_runs(store: Store, configs: Sequence[RunConfig], launch: str = "toy", 
 
 
 def copy_taggers(shared_folder: Path, laboratory: Path) -> None:
-    """Copies four runs, which the testing process that comes first trains.
+    """Copies the runs of `tagger_configs`, which the testing process that comes first trains."""
+    _copy_trained(shared_folder / "taggers", laboratory, tagger_configs)
 
-    Run 1 has learned its corpus, run 2 has not; 3 and 4 are the STL runs of one launch.
-    """
-    _copy_trained(
-        shared_folder / "taggers",
-        laboratory,
-        lambda home: [
-            toy_config(home),
-            toy_config(home, **UNTAUGHT),
-            *(toy_config(home, paradigm="stl", tasks=task) for task in ("pos", "ner")),
-        ],
-    )
+
+def tagger_configs(home: Path) -> list[RunConfig]:
+    """Four runs: 1 learns its corpus, 2 does not; 3 and 4 are STL."""
+    return [
+        toy_config(home),
+        toy_config(home, **UNTAUGHT),
+        *(toy_config(home, paradigm="stl", tasks=task) for task in ("pos", "ner")),
+    ]
 
 
 def copy_text_taggers(shared_folder: Path, laboratory: Path) -> None:
-    """Copies four runs: run 1 has learned the tasks of `text_corpora`, run 2 has not; run 3 has the tasks on
-    pairs, read apart, and run 4 the one on texts.
+    """Copies the runs of `text_tagger_configs`, as `copy_taggers`."""
+    _copy_trained(shared_folder / "text-taggers", laboratory, text_tagger_configs)
+
+
+def text_tagger_configs(home: Path) -> list[RunConfig]:
+    """Four runs: 1 learns the tasks of `text_corpora`, 2 does not; 3 has the tasks on pairs, read apart, and
+    4 the one on texts.
     """
-    _copy_trained(
-        shared_folder / "text-taggers",
-        laboratory,
-        lambda home: [
-            text_config(home),
-            text_config(home, **UNTAUGHT),
-            text_config(home, tasks="same,alike", pair_encoding="apart"),
-            text_config(home, tasks="mood", paradigm="stl"),
-        ],
-    )
+    return [
+        text_config(home),
+        text_config(home, **UNTAUGHT),
+        text_config(home, tasks="same,alike", pair_encoding="apart"),
+        text_config(home, tasks="mood", paradigm="stl"),
+    ]
 
 
 def copy_intent_taggers(shared_folder: Path, laboratory: Path) -> None:

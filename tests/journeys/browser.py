@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.error import URLError
 from urllib.parse import urlsplit
-from urllib.request import urlopen
 
 import psutil
 import pytest
@@ -20,9 +14,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, Request, Viewport
 
 from core.store import ACTIVE, Store
 from tests.patience import PATIENCE_MS, PATIENCE_S
-from tests.serving import free_port
+from tests.serving import APP, running_server
 
-ROOT = Path(__file__).resolve().parents[2]
 ARTEFACTS = Path(__file__).parent / "artefacts"
 # The first has no window to be hidden, and is the quicker for it.
 BROWSERS = (
@@ -45,7 +38,7 @@ _AXE = """async (known) => (await axe.run(document, { resultTypes: ["violations"
     .filter(({ id, node }) => !known.some(([rule, within]) =>
       rule === id && document.querySelector([node.target].flat(2)[0])?.closest(within)))
     .map(({ id, node }) => `${id}: ${node.target} ${node.failureSummary}`)"""
-_LOG, _LOG_LINES = "app.log", 60
+_LOG_LINES = 60
 _OPTIONS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -70,47 +63,26 @@ def browser_path() -> str:
 
 def last_words(home: Path) -> str:
     """The end of what the app of that laboratory has printed."""
-    lines = (home / _LOG).read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = (home / "log").read_text(encoding="utf-8", errors="replace").splitlines()
     return "\n".join(["The app printed:", *lines[-_LOG_LINES:]])
 
 
 @contextlib.contextmanager
-def running_app(home: Path, script: Path = ROOT / "dashboard" / "app.py") -> Iterator[str]:
+def running_app(home: Path, script: Path = APP) -> Iterator[str]:
     """`streamlit run dashboard/app.py` (or another script) over a laboratory of its own; gives its address.
 
     Its workers end with it.
     """
-    port = free_port()
-    environment = os.environ | {"MRNLAB_HOME": str(home), "HF_HUB_OFFLINE": "1"}
-    environment.pop("MRNLAB_DB", None)
-    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port)]
-    command += ["--server.headless", "true"]
-    command += ["--server.fileWatcherType", "none"]  # a file saved meanwhile is not this journey's business
-    with (home / _LOG).open("wb") as output:
-        app = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=output)
-    address = f"http://127.0.0.1:{port}"
+    # A file saved meanwhile is not this journey's business.
+    options = ("--server.headless", "true", "--server.fileWatcherType", "none")
     try:
-        _await_health(app, address)
-        yield address
+        with running_server(home, *options, script=script) as server:
+            yield server.address
     except (Exception, pytest.fail.Exception) as error:
         error.add_note(last_words(home))
         raise
     finally:
-        app.terminate()
-        app.wait(timeout=PATIENCE_S)
         _end_workers(home)
-
-
-def _await_health(app: subprocess.Popen[bytes], address: str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        if app.poll() is not None:
-            break
-        with contextlib.suppress(URLError, ConnectionError, TimeoutError):
-            if urlopen(f"{address}/_stcore/health", timeout=2).read() == b"ok":
-                return
-        time.sleep(0.2)
-    raise RuntimeError(f"the app at {address} did not start")
 
 
 def _end_workers(home: Path) -> None:

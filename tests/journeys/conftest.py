@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Browser, Page
 
+from core.store import Store
 from tests.journeys.browser import browser_page, browser_path, chromium, last_words, picture, running_app
 from tests.pages.filled_store import Filled, fill
+from tests.trained import tagger_configs, text_tagger_configs, train_runs
 
 
 @dataclass(frozen=True)
@@ -23,37 +25,49 @@ class Laboratory:
     home: Path
     filled: Filled
 
+    @property
+    def url(self) -> str:
+        """The address of its store."""
+        return f"sqlite:///{self.home / 'runs.db'}"
+
     def link(self, page: str, **query: str) -> str:
         """The address of a page, `curves` say."""
-        return f"{self.address}/{page}?" + "&".join(f"{name}={value}" for name, value in query.items())
+        return f"{self.address}/{page}?{urlencode(query)}"
 
 
 @pytest.fixture(scope="package")
-def filled_home(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Filled]:
-    """The folder of a laboratory with runs that have ended, to be copied."""
+def filled_laboratory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+    """One app for all journeys that only look, or leave it as they found it: all its runs have ended."""
     browser_path()  # skips where there is none
     home = tmp_path_factory.mktemp("filled")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MRNLAB_HOME", str(home))
-        return home, fill(f"sqlite:///{home / 'runs.db'}", seeds=(1, 2, 3), active=False)
-
-
-@contextlib.contextmanager
-def copied_laboratory(filled_home: tuple[Path, Filled], home: Path) -> Iterator[Laboratory]:
-    """An app over a copy of it."""
-    original, filled = filled_home
-    shutil.copytree(original, home, dirs_exist_ok=True)
+        filled = fill(f"sqlite:///{home / 'runs.db'}", seeds=(1, 2, 3), active=False)
     with running_app(home) as address:
         yield Laboratory(address, home, filled)
 
 
+@pytest.fixture
+def store(filled_laboratory: Laboratory) -> Iterator[Store]:
+    """The store of that app. Runs that the test adds are deleted when it has ended, and the queue goes on."""
+    with contextlib.closing(Store.open(filled_laboratory.url)) as opened:
+        before = {run.id for run in opened.runs()}
+        yield opened
+        opened.delete_runs([run.id for run in opened.runs() if run.id not in before])
+        opened.unpause_queue()
+
+
 @pytest.fixture(scope="package")
-def filled_laboratory(
-    filled_home: tuple[Path, Filled], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Laboratory]:
-    """One app for all journeys that only look, or leave it as they found it: nothing runs in it."""
-    with copied_laboratory(filled_home, tmp_path_factory.mktemp("looked-at")) as laboratory:
-        yield laboratory
+def tagging_laboratory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+    """An app over trained models: runs 1 to 4 of `tagger_configs`, runs 5 to 8 of `text_tagger_configs`."""
+    browser_path()  # skips where there is none
+    home = tmp_path_factory.mktemp("tagging")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MRNLAB_HOME", str(home))
+        with contextlib.closing(Store.open()) as store:
+            runs = train_runs(store, [*tagger_configs(home), *text_tagger_configs(home)])
+    with running_app(home) as address:
+        yield Laboratory(address, home, Filled(finished=runs))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -70,8 +84,8 @@ def pytest_runtest_makereport(
         if "page" in used:
             seen = picture(used["page"], f"failed-{item.name}")
             call.excinfo.value.add_note(f"The page as it was: {seen}")
-        if "filled_laboratory" in used:
-            call.excinfo.value.add_note(last_words(used["filled_laboratory"].home))
+        for laboratory in (used[name] for name in used if name.endswith("_laboratory")):
+            call.excinfo.value.add_note(last_words(laboratory.home))
     return (yield)
 
 

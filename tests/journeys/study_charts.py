@@ -16,7 +16,8 @@ from plotly.offline import get_plotlyjs
 from core.evaluation.comparison import HIGHER, LOWER
 from core.figures import RARE, SERIES, Figure, Forest, Mark, forest_chart
 from dashboard.studies.charts import GRID_PANELS, grid_chart
-from tests.journeys.browser import ROOT, browser_page
+from tests.journeys.browser import browser_page
+from tests.serving import ROOT
 
 TABLES = ROOT / "docs" / "studies" / "tables"
 _WIDTH = 900

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import re
 from collections.abc import Iterator
@@ -68,20 +67,15 @@ class Live:
 
 
 @pytest.fixture
-def live(filled_laboratory: Laboratory) -> Iterator[Live]:
-    """It is as before when the test has ended."""
-    with contextlib.closing(Store.open(f"sqlite:///{filled_laboratory.home / 'runs.db'}")) as store:
-        ended = store.runs(states={RunState.SUCCEEDED})
-        mtl = [run.id for run in ended if run.config.paradigm == "mtl"]
-        (run_id,) = store.add_runs([store.run(mtl[0]).config.model_copy(update={"seed": 4})])
-        assert store.claim(this_process(), due_in=3600)
-        try:
-            yield Live(filled_laboratory.address, store, mtl, run_id)
-        finally:
-            if store.state(run_id) is RunState.RUNNING:
-                store.request_stop(run_id)
-                store.finish(run_id, RunState.CANCELLED)
-            store.delete_runs([run_id])
+def live(filled_laboratory: Laboratory, store: Store) -> Iterator[Live]:
+    ended = store.runs(states={RunState.SUCCEEDED})
+    mtl = [run.id for run in ended if run.config.paradigm == "mtl"]
+    (run_id,) = store.add_runs([store.run(mtl[0]).config.with_(seed=4)])
+    assert store.claim(this_process(), due_in=3600)
+    yield Live(filled_laboratory.address, store, mtl, run_id)
+    if store.state(run_id) is RunState.RUNNING:
+        store.request_stop(run_id)
+        store.finish(run_id, RunState.CANCELLED)
 
 
 def test_curves_live_zoomed_hidden_and_saved(live: Live, page: Page) -> None:
@@ -191,52 +185,50 @@ def _downloaded(page: Page, button: str) -> Download:
     return download.value
 
 
-# Draws the legend twice, as Streamlit may for a moment; the second time from what the server said before it
-# heard of the reader's click. Gives what the server is then told.
-_TWO_LEGENDS = """async (source) => {
+# Draws a legend of these names; gives its element, what the server is told, and how the drawing is ended.
+_LEGEND = """
     const address = URL.createObjectURL(new Blob([source], { type: 'text/javascript' }))
     const legend = (await import(address)).default
-    const line = { colour: '#888', dash: 'solid', hidden: false, cells: [], runs: [] }
-    const rows = [{ ...line, key: 'a', name: 'A' }, { ...line, key: 'b', name: 'B' }]
-    const data = { columns: ['Run'], rows }
     const told = []
-    const drawn = () => {
+    const drawn = (names) => {
         const parentElement = document.body.appendChild(document.createElement('div'))
         parentElement.innerHTML = '<div id="root"></div>'
+        const line = { colour: '#888', dash: 'solid', hidden: false, cells: [], runs: [] }
+        const rows = [...names].map((name) => ({ ...line, key: name.toLowerCase(), name }))
         const setTriggerValue = (_, value) => told.push(value)
-        return [parentElement, legend({ key: 'legend', data, parentElement, setTriggerValue })]
-    }
-    const [former, end] = drawn()
+        const data = { columns: ['Configuration'], rows }
+        return [parentElement, legend({ key: names, data, parentElement, setTriggerValue })]
+    }"""
+# Twice, as Streamlit may for a moment; the second time from what the server said before it heard of the
+# reader's click.
+_TWO_LEGENDS = f"""async (source) => {{{_LEGEND}
+    const [former, end] = drawn('AB')
     former.querySelector('[aria-label="Show A"]').click()
-    const [anew] = drawn()
+    const [anew] = drawn('AB')
     end()
     anew.querySelector('[aria-label="Show B"]').click()
     return told
-}"""
-
-
-def test_a_legend_drawn_anew_knows_what_the_reader_has_hidden(page: Page) -> None:
-    source = read_asset("marks.js") + read_asset("curve_legend.js")
-    assert page.evaluate(_TWO_LEGENDS, source) == [["a"], ["a", "b"]]
-
-
-# A legend of ten configurations: the names that are seen at first, and after a click on what is left.
-_TEN = """async (source) => {
-    const address = URL.createObjectURL(new Blob([source], { type: 'text/javascript' }))
-    const legend = (await import(address)).default
-    const parentElement = document.body.appendChild(document.createElement('div'))
-    parentElement.innerHTML = '<div id="root"></div>'
-    const line = { colour: '#888', dash: 'solid', hidden: false, cells: [], runs: [] }
-    const rows = [...'abcdefghij'].map((key) => ({ ...line, key, name: key.toUpperCase() }))
-    legend({ key: 'ten', data: { columns: ['Configuration'], rows }, parentElement, setTriggerValue() {} })
-    const names = () => [...parentElement.querySelectorAll('.name')].map((cell) => cell.textContent).join('')
-    const more = parentElement.querySelector('.more')
+}}"""
+# The names that are seen at first, and after a click on what is left.
+_TEN = f"""async (source) => {{{_LEGEND}
+    const [element] = drawn('ABCDEFGHIJ')
+    const names = () => [...element.querySelectorAll('.name')].map((cell) => cell.textContent).join('')
+    const more = element.querySelector('.more')
     const seen = [names(), more.textContent]
     more.click()
     return [...seen, names()]
-}"""
+}}"""
 
 
-def test_a_long_legend_says_how_many_configurations_it_leaves_out(page: Page) -> None:
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        pytest.param(_TWO_LEGENDS, [["a"], ["a", "b"]], id="drawn anew it knows what the reader has hidden"),
+        pytest.param(
+            _TEN, ["ABCDEFGH", "2 more configurations", "ABCDEFGHIJ"], id="it says what it leaves out"
+        ),
+    ],
+)
+def test_a_legend(script: str, expected: list[object], page: Page) -> None:
     source = read_asset("marks.js") + read_asset("curve_legend.js")
-    assert page.evaluate(_TEN, source) == ["ABCDEFGH", "2 more configurations", "ABCDEFGHIJ"]
+    assert page.evaluate(script, source) == expected

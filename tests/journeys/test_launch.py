@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from pathlib import Path
 
@@ -11,8 +10,7 @@ from playwright.sync_api import Page, expect
 
 from core.store import RunState, Store
 from tests.journeys.browser import picture, settle
-from tests.journeys.conftest import Laboratory, copied_laboratory
-from tests.pages.filled_store import Filled
+from tests.journeys.conftest import Laboratory
 
 _TRAIN = "Anna B-PER NNP\nsings O VBZ\n\nin O IN\nRome B-LOC NNP\n\n"
 _TEST = "Mars B-PLANET NNP\nshines O VBZ\n\n"
@@ -102,40 +100,37 @@ def test_an_upload_and_a_clone(page: Page, filled_laboratory: Laboratory, tmp_pa
 
 
 def test_a_run_over_words_is_described_and_launched(
-    page: Page, filled_home: tuple[Path, Filled], tmp_path: Path
+    page: Page, filled_laboratory: Laboratory, store: Store
 ) -> None:
-    with copied_laboratory(filled_home, tmp_path) as lab:
-        with contextlib.closing(Store.open(f"sqlite:///{tmp_path / 'runs.db'}")) as store:
-            store.pause_queue()  # the run is to be seen queued
-        page.goto(lab.link("launch", seed="1", paradigm="mtl"))
-        main = page.get_by_test_id("stMain")
-        training = main.get_by_text("Training (one or more)")
-        expect(training).to_be_visible()
-        # By keyboard: parts of the page that load late move the options away from under the mouse.
-        encoder = main.get_by_role("combobox", name="Encoder (one or more)")
-        encoder.fill("sc-lstm")
-        expect(page.get_by_role("option", name="sc-lstm")).to_be_visible()
-        encoder.press("Enter")
-        encoder.press("Escape")
-        expect(main.get_by_text("the top layer has a shared cell")).to_be_visible()
-        settle(page)
-        page.get_by_role("button", name="Remove minilm").click()
-        expect(training).to_be_hidden()
-        main.get_by_text("More settings").click()
-        expect(page.get_by_role("textbox", name="Word vectors")).to_have_attribute("placeholder", "glove")
-        expect(page.get_by_role("textbox", name="LSTM layers")).to_be_visible()
-        # The button launches the plan beside it, so each click waits for its plan.
-        main.get_by_role("button", name="crf", exact=True).click()
-        _plan(page, "2 runs")
-        main.get_by_role("button", name="linear", exact=True).first.click()
-        _plan(page, "1 run")
-        picture(page, "launch-words")
-        page.get_by_role("button", name="Launch 1 run").click()
-        expect(page.get_by_role("heading", name="1 run queued")).to_be_visible()
-        expect(page.get_by_role("button", name="Stop")).to_be_visible()
-        main.get_by_role("link", name="Runs").click()
-        expect(page.get_by_text("sc-lstm").first).to_be_attached()  # a cell of a table on a canvas
-        with contextlib.closing(Store.open(f"sqlite:///{tmp_path / 'runs.db'}")) as store:
-            newest = store.runs(limit=1)[0]
-        assert newest.state is RunState.QUEUED
-        assert (newest.config.encoder, newest.config.head) == ("sc-lstm", "crf")
+    store.pause_queue()  # the run is to be seen queued
+    page.goto(filled_laboratory.link("launch", seed="1", paradigm="mtl"))
+    main = page.get_by_test_id("stMain")
+    training = main.get_by_text("Training (one or more)")
+    expect(training).to_be_visible()
+    # By keyboard: parts of the page that load late move the options away from under the mouse.
+    encoder = main.get_by_role("combobox", name="Encoder (one or more)")
+    encoder.fill("sc-lstm")
+    expect(page.get_by_role("option", name="sc-lstm")).to_be_visible()
+    encoder.press("Enter")
+    encoder.press("Escape")
+    expect(main.get_by_text("the top layer has a shared cell")).to_be_visible()
+    settle(page)
+    page.get_by_role("button", name="Remove minilm").click()
+    expect(training).to_be_hidden()
+    main.get_by_text("More settings").click()
+    expect(page.get_by_role("textbox", name="Word vectors")).to_have_attribute("placeholder", "glove")
+    expect(page.get_by_role("textbox", name="LSTM layers")).to_be_visible()
+    # The button launches the plan beside it, so each click waits for its plan.
+    main.get_by_role("button", name="crf", exact=True).click()
+    _plan(page, "2 runs")
+    main.get_by_role("button", name="linear", exact=True).first.click()
+    _plan(page, "1 run")
+    picture(page, "launch-words")
+    page.get_by_role("button", name="Launch 1 run").click()
+    expect(page.get_by_role("heading", name="1 run queued")).to_be_visible()
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    main.get_by_role("link", name="Runs").click()
+    expect(page.get_by_text("sc-lstm").first).to_be_attached()  # a cell of a table on a canvas
+    newest = store.runs(limit=1)[0]
+    assert newest.state is RunState.QUEUED
+    assert (newest.config.encoder, newest.config.head) == ("sc-lstm", "crf")

@@ -2,52 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-import time
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from core.store import RunState, Store
-from tests.journeys.browser import browser_path, go, picture, running_app
+from tests.journeys.browser import go, picture, running_app
+from tests.supervised import wait_for
 
 # What the README promises is a minute on two free cores; CI machines are neither two nor free.
 _PATIENCE_S = 900.0
 
-_POINTS = """() => {
-    const chart = [...document.querySelectorAll('.js-plotly-plot')].find((node) => node.offsetHeight > 300)
-    return chart ? chart._fullData.reduce((sum, trace) => sum + (trace._length ?? 0), 0) : 0
-}"""
-_ZOOM_IN = """() => {
-    const chart = [...document.querySelectorAll('.js-plotly-plot')].find((node) => node.offsetHeight > 300)
-    return window.Plotly.relayout(chart, { 'xaxis.range': [5, 25] }).then(() => chart.layout.xaxis.range)
-}"""
-_ZOOM = """() => {
-    const chart = [...document.querySelectorAll('.js-plotly-plot')].find((node) => node.offsetHeight > 300)
-    return chart.layout.xaxis.range
-}"""
+_CHART = "[...document.querySelectorAll('.js-plotly-plot')].find((node) => node.offsetHeight > 300)"
+_POINTS = f"({_CHART}?._fullData ?? []).reduce((sum, trace) => sum + (trace._length ?? 0), 0)"
+_ZOOM = f"String({_CHART}.layout.xaxis.range)"
+_ZOOM_IN = f"window.Plotly.relayout({_CHART}, {{ 'xaxis.range': [5, 25] }}).then(() => {_ZOOM})"
 
 pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    browser_path()  # skips where there is none
-    return tmp_path_factory.mktemp("laboratory")
-
-
-def test_try_it_from_the_click_to_the_tagged_sentence(page: Page, home: Path) -> None:
-    with running_app(home) as address:
+def test_try_it_from_the_click_to_the_tagged_sentence(page: Page, tmp_path: Path) -> None:
+    with running_app(tmp_path) as address:
         _deep_link_first(page, address)
-        started = time.monotonic()
         _try_it(page)
         _curves_move_and_keep_their_zoom(page)
-        store = Store.open(f"sqlite:///{home / 'runs.db'}")
-        try:
-            _await_end(store, started)
-        finally:
-            store.close()
+        with contextlib.closing(Store.open(f"sqlite:///{tmp_path / 'runs.db'}")) as store:
+            _await_end(store)
         _runs(page)
         _compare(page)
         _relations(page)
@@ -78,27 +61,24 @@ def _curves_move_and_keep_their_zoom(page: Page) -> None:
     training_loss = page.get_by_role("radio", name="Training loss")
     training_loss.wait_for()
     training_loss.click()
-    page.wait_for_function(f"({_POINTS})() > 30")
-    assert page.evaluate(_ZOOM_IN) == [5, 25]
+    page.wait_for_function(f"{_POINTS} > 30")
+    assert page.evaluate(_ZOOM_IN) == "5,25"
     before = page.evaluate(_POINTS)
-    page.wait_for_function(f"({_POINTS})() > {before}")
+    page.wait_for_function(f"{_POINTS} > {before}")
     # That it is the same chart while one run goes on is held by test_curves; here the next may have begun,
     # and the chart may have been mounted anew.
-    page.wait_for_function(f"String(({_ZOOM})()) === '5,25'")
+    page.wait_for_function(f"{_ZOOM} === '5,25'")
     picture(page, "curves-live")
 
 
-def _await_end(store: Store, started: float) -> None:
-    deadline = started + _PATIENCE_S
-    while time.monotonic() < deadline:
+def _await_end(store: Store) -> None:
+    def is_over() -> bool:
         counts = store.counts()
         assert not counts[RunState.FAILED], [run.error for run in store.runs(states={RunState.FAILED})]
         assert not counts[RunState.LOST]
-        if counts[RunState.SUCCEEDED] == 20:
-            print(f"twenty runs in {time.monotonic() - started:.0f} s")
-            return
-        time.sleep(0.5)
-    pytest.fail(f"after {_PATIENCE_S:.0f} s the runs are {store.counts()}")
+        return counts[RunState.SUCCEEDED] == 20
+
+    wait_for(is_over, _PATIENCE_S)
 
 
 def _runs(page: Page) -> None:

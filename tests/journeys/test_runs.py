@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Page, expect
 
 from core.store import Store
 from tests.journeys.browser import picture, settle
-from tests.journeys.conftest import Laboratory, copied_laboratory
+from tests.journeys.conftest import Laboratory
 from tests.pages.filled_store import Filled
 from tests.supervised import wait_for
 
@@ -20,28 +17,14 @@ _LINE = 33  # the height of a line of the table, and of its head
 _TICK, _BUTTON, _HEAD_OF_NAME = 16, 56, 100
 
 
-@pytest.fixture(scope="module")
-def lab(filled_home: tuple[Path, Filled], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
-    """A laboratory of this journey's own, for it changes runs."""
-    with copied_laboratory(filled_home, tmp_path_factory.mktemp("runs")) as laboratory:
-        yield laboratory
+@pytest.fixture
+def address(filled_laboratory: Laboratory) -> str:
+    return filled_laboratory.address
 
 
 @pytest.fixture
-def address(lab: Laboratory) -> str:
-    return lab.address
-
-
-@pytest.fixture
-def filled(lab: Laboratory) -> Filled:
-    return lab.filled
-
-
-@pytest.fixture
-def store(lab: Laboratory) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{lab.home / 'runs.db'}")
-    yield opened
-    opened.close()
+def filled(filled_laboratory: Laboratory) -> Filled:
+    return filled_laboratory.filled
 
 
 def _click(page: Page, line: int, x: int) -> None:

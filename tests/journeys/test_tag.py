@@ -3,45 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlencode
 from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from core.store import RunState, Store
-from tests.journeys.browser import barriers, browser_page, browser_path, picture, running_app
+from tests.journeys.browser import barriers, browser_page, picture
+from tests.journeys.conftest import Laboratory
 from tests.making import OWNER
-from tests.trained import copy_taggers
 
 pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 _RIGHT = "German J B-MISC\nlamb N I-MISC\nrejects V O\nEU N B-ORG\n. . O\n"
 _EVIL = f"<script>window.hacked=1</script> <b> {'x' * 400} \u05e9\u05dc\u05d5\u05dd 我爱北京 👩‍👩‍👧 lamb"
 _ASK = (Path(__file__).parent / "everywhere.js").read_text(encoding="utf-8")
-
-
-@dataclass(frozen=True)
-class Laboratory:
-    """A running app whose run 1 has learned its corpus and run 2 has not; 3 and 4 are STL runs."""
-
-    address: str
-    home: Path
-
-    def link(self, **query: str) -> str:
-        return f"{self.address}/tag?{urlencode(query)}"
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory, shared_folder: Path) -> Iterator[Laboratory]:
-    browser_path()  # skips where there is none
-    home = tmp_path_factory.mktemp("tagging")
-    copy_taggers(shared_folder, home)
-    with running_app(home) as address:
-        yield Laboratory(address, home)
 
 
 def _words(page: Page) -> Locator:
@@ -54,8 +31,8 @@ def _lane(page: Page, task: str, who: str) -> list[str]:
     return [(cell.get_attribute("aria-label") or "").split(", ")[3] for cell in cells]
 
 
-def test_a_sentence_the_next_one_at_once_and_its_card(lab: Laboratory, page: Page) -> None:
-    page.goto(lab.link(run="1"))
+def test_a_sentence_the_next_one_at_once_and_its_card(tagging_laboratory: Laboratory, page: Page) -> None:
+    page.goto(tagging_laboratory.link("tag", run="1"))
     expect(page.get_by_text("Enter a sentence", exact=True)).to_be_visible()
     page.get_by_role("button", name="German lamb").first.click()
     expect(_words(page).first).to_have_text("German")
@@ -95,8 +72,8 @@ def _card_by_mouse_and_keyboard(page: Page) -> None:
     expect(card).to_be_hidden()
 
 
-def test_runs_beside_each_other(lab: Laboratory, page: Page) -> None:
-    page.goto(lab.link(run="1,2,3,4", text="German lamb rejects EU ."))
+def test_runs_beside_each_other(tagging_laboratory: Laboratory, page: Page) -> None:
+    page.goto(tagging_laboratory.link("tag", run="1,2,3,4", text="German lamb rejects EU ."))
     _words(page).first.wait_for()
     expect(page.locator(".who")).to_have_count(3 * 2)  # lanes come as their models are loaded
     names = page.locator(".who").all_inner_texts()
@@ -123,12 +100,12 @@ def test_runs_beside_each_other(lab: Laboratory, page: Page) -> None:
     assert barriers(page) == []
 
 
-def test_the_seeds_of_a_lane_are_opened(lab: Laboratory, page: Page) -> None:
-    with contextlib.closing(Store.open(f"sqlite:///{lab.home / 'runs.db'}")) as store:
+def test_the_seeds_of_a_lane_are_opened(tagging_laboratory: Laboratory, page: Page) -> None:
+    with contextlib.closing(Store.open(tagging_laboratory.url)) as store:
         (second,) = store.add_runs([store.run(1).config.with_(seed=2)])
         store.claim(OWNER, due_in=60)
         store.finish(second, RunState.SUCCEEDED, checkpoint=str(store.run(2).checkpoint))
-    page.goto(lab.link(run=f"1,{second}", text="German lamb rejects EU ."))
+    page.goto(tagging_laboratory.link("tag", run=f"1,{second}", text="German lamb rejects EU ."))
     seeds = page.locator(".who").get_by_role("button", name="2 seeds")
     expect(seeds).to_have_count(2)
     expect(page.get_by_text("1 of 2").first).to_be_visible()
@@ -140,9 +117,11 @@ def test_the_seeds_of_a_lane_are_opened(lab: Laboratory, page: Page) -> None:
     expect(page.locator(".who.seed")).to_have_count(0)
 
 
-def test_a_sentence_is_copied_and_saved(lab: Laboratory, page: Page) -> None:
+def test_a_sentence_is_copied_and_saved(tagging_laboratory: Laboratory, page: Page) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.goto(lab.link(run="1", text="German lamb rejects EU .\nrejects .", split="yes"))
+    page.goto(
+        tagging_laboratory.link("tag", run="1", text="German lamb rejects EU .\nrejects .", split="yes")
+    )
     copies = page.get_by_role("button", name="Copy")
     copies.first.click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
@@ -163,8 +142,8 @@ def test_a_sentence_is_copied_and_saved(lab: Laboratory, page: Page) -> None:
     expect(second.locator(".task")).to_have_count(2)
 
 
-def test_test_sentences(lab: Laboratory, page: Page) -> None:
-    page.goto(lab.link(run="2,1", input="Test sentences"))
+def test_test_sentences(tagging_laboratory: Laboratory, page: Page) -> None:
+    page.goto(tagging_laboratory.link("tag", run="2,1", input="Test sentences"))
     _words(page).first.wait_for()
     assert page.locator(".differs").count() > 0
     page.evaluate(_ASK)
@@ -172,7 +151,7 @@ def test_test_sentences(lab: Laboratory, page: Page) -> None:
     picture(page, "tag-test-sentence")
     # A span over two lines is named on both.
     page.set_viewport_size({"width": 240, "height": 900})
-    page.goto(lab.link(run="1", text="German lamb rejects EU ."))
+    page.goto(tagging_laboratory.link("tag", run="1", text="German lamb rejects EU ."))
     _words(page).first.wait_for()
     assert page.locator(".block .line").count() > 1
     labels = page.locator(".span .type").all_inner_texts()
@@ -180,8 +159,8 @@ def test_test_sentences(lab: Laboratory, page: Page) -> None:
     assert "… MISC" in labels
 
 
-def test_a_file_is_tagged_and_scored(lab: Laboratory, page: Page) -> None:
-    page.goto(lab.link(run="1", input="File"))
+def test_a_file_is_tagged_and_scored(tagging_laboratory: Laboratory, page: Page) -> None:
+    page.goto(tagging_laboratory.link("tag", run="1", input="File"))
     upload = page.locator("input[type=file]")
     upload.wait_for(state="attached")
     text = f"{_RIGHT}\nGerman J B-MISC\nlamb N I-MISC\nrejects V O\nlamb N O\n. . O\n"
@@ -216,10 +195,10 @@ def test_a_file_is_tagged_and_scored(lab: Laboratory, page: Page) -> None:
     picture(page, "tag-file")
 
 
-def test_any_text_is_drawn_and_none_is_run(lab: Laboratory, browser: Browser) -> None:
+def test_any_text_is_drawn_and_none_is_run(tagging_laboratory: Laboratory, browser: Browser) -> None:
     with browser_page(browser, dark=True) as (page, elsewhere, errors):
         page.set_viewport_size({"width": 1100, "height": 900})
-        page.goto(lab.link(run="1,2", text=f"{_EVIL}\nمرحبا بالعالم EU", split="yes"))
+        page.goto(tagging_laboratory.link("tag", run="1,2", text=f"{_EVIL}\nمرحبا بالعالم EU", split="yes"))
         _words(page).first.wait_for()
         assert _words(page).all_inner_texts() == [*_EVIL.split(), "مرحبا", "بالعالم", "EU"]
         assert page.evaluate("() => window.hacked") is None

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.journeys.browser import barriers, browser_path, picture, running_app
-from tests.trained import copy_text_taggers
+from tests.journeys.browser import barriers, picture
+from tests.journeys.conftest import Laboratory
 
 pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
@@ -18,18 +16,8 @@ _ASK = (Path(__file__).parent / "everywhere.js").read_text(encoding="utf-8")
 _EVIL = "<script>window.hacked=1</script> <b>lamb</b>"
 
 
-@pytest.fixture(scope="module")
-def tag(tmp_path_factory: pytest.TempPathFactory, shared_folder: Path) -> Iterator[str]:
-    """The page's address in an app with the runs of `copy_text_taggers`."""
-    browser_path()  # skips where there is none
-    home = tmp_path_factory.mktemp("texts")
-    copy_text_taggers(shared_folder, home)
-    with running_app(home) as address:
-        yield f"{address}/tag"
-
-
-def test_a_text_a_pair_and_a_file(tag: str, page: Page, tmp_path: Path) -> None:
-    page.goto(f"{tag}?{urlencode({'run': '1,2'})}")
+def test_a_text_a_pair_and_a_file(tagging_laboratory: Laboratory, page: Page, tmp_path: Path) -> None:
+    page.goto(tagging_laboratory.link("tag", run="5,6"))
     first, second = page.get_by_label("Text", exact=True), page.get_by_label("Second text")
     first.fill("EU rejects German lamb")
     first.press("Control+Enter")
@@ -57,7 +45,7 @@ def test_a_text_a_pair_and_a_file(tag: str, page: Page, tmp_path: Path) -> None:
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
     page.set_viewport_size({"width": 1440, "height": 1000})
 
-    page.goto(f"{tag}?{urlencode({'run': '3', 'input': 'File'})}")
+    page.goto(tagging_laboratory.link("tag", run="7", input="File"))
     file = tmp_path / "pairs.csv"
     file.write_text('text1,text2,score\n"EU, lamb",lamb EU,5\ncall,to,0\n')
     page.locator('input[type="file"]').set_input_files(file)
@@ -70,8 +58,8 @@ def test_a_text_a_pair_and_a_file(tag: str, page: Page, tmp_path: Path) -> None:
     assert len(rows) == 3
 
 
-def test_a_test_pair_shows_its_gold_number(tag: str, page: Page) -> None:
-    page.goto(f"{tag}?{urlencode({'run': '2', 'input': 'Test sentences', 'wrong': 'alike'})}")
+def test_a_test_pair_shows_its_gold_number(tagging_laboratory: Laboratory, page: Page) -> None:
+    page.goto(tagging_laboratory.link("tag", run="6", input="Test sentences", wrong="alike"))
     answers = page.get_by_role("table", name="Answers on the whole text")
     expect(answers.locator(".line b")).to_have_count(1)
     expect(page.locator("blockquote")).to_have_count(2)

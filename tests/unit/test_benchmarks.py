@@ -37,6 +37,7 @@ KEYS = {
     "curves": "band_ms naive_ms",
     "evaluation": "evaluation_share_of_epoch",
     "formulas": "found data_sets nodes test_mse seconds cpu_seconds",
+    "machamp": "epoch_s over_crf dev",
     "mrn_step": "update_speedup mrn_over_mtl",
     "on_gpu": "done failed left",
     "pages": "runs points open_s open_cpu_s live_update_ms live_update_kb relations_step_ms",
@@ -44,7 +45,7 @@ KEYS = {
     "reading": "words_per_s theirs_over_ours memory_per_byte largest_over_smallest",
     "sentence_labels": "both_over_words both_over_words_cpu",
     "small_runs --runs-per-gpu 1": "runs_per_hour",
-    "small_runs": "new_seed_s bilstm_stages heads_stages runs_per_hour",
+    "small_runs --kinds heads": "new_seed_s heads_stages runs_per_hour",
     "startup": "first_loss_cold_s first_loss_warm_s import_core_s encode_s encode_cached_s",
     "store_ingest": "ingest listing",
     "tagging": "runs words one_run one_frozen_encoder an_encoder_each",
@@ -55,7 +56,7 @@ KEYS = {
     "words": "over_flair sc_over_s words_per_s",
 }
 """By the benchmark and its arguments after `--quick`."""
-WITH_PROCESSES = {"on_gpu", "pages", "queue", "small_runs", "startup", "training"}
+WITH_PROCESSES = {"machamp", "on_gpu", "pages", "queue", "small_runs", "startup", "training"}
 CALLS = sorted([*KEYS, "readme"])
 NOT_ON_GPU_MACHINE = ("playwright", "plotly", "streamlit", "truecase")
 

@@ -155,16 +155,6 @@ def _is_there(dotted: str) -> bool:
     return parent.exists() and bool(re.search(name, parent.read_text(encoding="utf-8"), re.MULTILINE))
 
 
-@pytest.mark.parametrize("page", _PAGES, ids=lambda page: str(page.relative_to(_ROOT)))
-def test_every_path_that_a_page_names_exists(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
-    links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", text)
-    missing = [name for name in links if not (page.parent / name).exists()]
-    missing += [name for name in _PATH.findall(text) if not (_ROOT / name).exists()]
-    missing += [name for name in _DOTTED.findall(text) if not _is_there(name)]
-    assert missing == []
-
-
 def test_the_map_of_folders_names_every_package() -> None:
     text = (_ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`((?:core|jobs|dashboard)/\w+)`", _section(text, "The house in ten lines")))
@@ -183,10 +173,15 @@ def _anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: str(page.relative_to(_ROOT)))
-def test_every_anchor_that_a_page_links_to_exists(page: Path) -> None:
-    links = re.findall(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)", page.read_text(encoding="utf-8"))
+def test_every_path_and_anchor_that_a_page_names_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    links = re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)", text)
     targets = [(page.parent / name if name else page, anchor) for name, anchor in links]
-    assert [anchor for target, anchor in targets if anchor not in _anchors(target)] == []
+    missing = [str(target) for target, _ in targets if not target.exists()]
+    missing += [name for name in _PATH.findall(text) if not (_ROOT / name).exists()]
+    missing += [name for name in _DOTTED.findall(text) if not _is_there(name)]
+    assert missing == []
+    assert [anchor for target, anchor in targets if anchor and anchor not in _anchors(target)] == []
 
 
 _COMMAND = re.compile(r"^(?: {4}|\$ )?mrnlab (.*)$", re.MULTILINE)
