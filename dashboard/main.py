@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.errors import MRNLabError, StoreError
 from dashboard import security
+from dashboard.shared import docs
 from dashboard.shared.live import store_away
 from dashboard.shared.states import problem
 from dashboard.sidebar import sidebar
@@ -17,24 +18,12 @@ st.set_page_config(page_title="MRN Lab", page_icon=tab_icon(), layout="wide")
 
 # Each page's icon and help.
 _PAGES = {
-    "Launch": (
-        "rocket_launch",
-        "Describe an experiment and start it: data, tasks, paradigm, seeds.",
-    ),
-    "Runs": (
-        "list_alt",
-        "What runs now and what has run: progress, scores, history, log; stop, resume.",
-    ),
+    "Launch": ("rocket_launch", "Describe an experiment and start it: data, tasks, paradigm, seeds."),
+    "Runs": ("list_alt", "What runs now and what has run: progress, scores, history, log; stop, resume."),
     "Curves": ("show_chart", "Losses, penalty and dev scores over training, live."),
-    "Compare": (
-        "compare_arrows",
-        "Configurations beside each other: mean, spread over seeds, differences.",
-    ),
+    "Compare": ("compare_arrows", "Configurations beside each other: mean, spread over seeds, differences."),
     "Studies": ("science", "Declared experiments with their answers: run them, read what they found."),
-    "Transfer": (
-        "hub",
-        "Which task helps which: gains of pairs of tasks, and what predicts them.",
-    ),
+    "Transfer": ("hub", "Which task helps which: gains of pairs of tasks, and what predicts them."),
     "Relations": ("grid_on", "What MRN learned of tasks, labels and features, step by step."),
     "Tag": ("sell", "Type a sentence and see every task's labels with their confidence."),
 }
@@ -57,6 +46,7 @@ page = st.navigation(
     [
         *pages,
         st.Page("runs/run_page.py", title="Run", url_path="run", visibility="hidden"),
+        st.Page(docs.show, title="Docs", url_path="docs", visibility="hidden"),
     ],
     position="sidebar" if admitted else "hidden",
 )

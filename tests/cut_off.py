@@ -75,7 +75,8 @@ def _work(how: int, write: int, at: str) -> None:
     left = [write or -1]
     for name in ("mkdir", "rename", "fsync"):
         setattr(os, name, _interrupted(getattr(os, name), left, at, how))
-    with contextlib.closing(Store.open()) as store:
+    # It ends with its run, and so does its memory.
+    with patch("jobs.worker.loop.release_memory"), contextlib.closing(Store.open()) as store:
         Worker(store, this_process(), beat_s=0.5).train_next()
 
 

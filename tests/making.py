@@ -14,9 +14,12 @@ import pytest
 from core.config import RunConfig
 from core.corpora import loading
 from core.mrn.relations import Relations
+from core.recording.heartbeat import StopSignal
+from core.recording.sink import StoreSink
 from core.records import (
     TOTAL,
     EpochMetrics,
+    Event,
     RunFacts,
     Snapshot,
     SplitResult,
@@ -24,7 +27,7 @@ from core.records import (
     TaskFacts,
     TaskScore,
 )
-from core.store import Owner, RunState, Store
+from core.store import ErrorInfo, Owner, RunState, Store
 from core.store.exchange import RunRecord
 
 OWNER = Owner(host="here", pid=4242, process_started=1000.25, boot_id="boot-1")
@@ -187,19 +190,56 @@ def claimed(store: Store, state: RunState = RunState.RUNNING, **values: Any) -> 
     return run_id
 
 
-def finished(store: Store, **values: Any) -> int:
-    """A run with something of everything that a run records."""
-    run_id = claimed(store, **values)
-    store.set_facts(run_id, run_facts())
-    odd = step_metrics(4, loss=math.nan), step_metrics(5, loss=-math.inf), step_metrics(6, loss=math.inf)
-    store.add_metrics(run_id, [step_metrics(1, loss=1 / 3), *odd, epoch_metrics(6, 1, 0.1 + 0.2)])
-    for step in (3, 6):
-        store.add_snapshot(run_id, snapshot(step, seed=step))
-    for split in ("dev", "test"):
-        store.add_result(run_id, split_result(split))
-    store.set_progress(run_id, 6, 0.6, 20, OWNER)
+def finished(
+    store: Store,
+    run: RunConfig,
+    *events: Event,
+    launch: str | None = None,
+    owner: Owner = OWNER,
+    checkpoint: str | None = None,
+) -> int:
+    """A run that has succeeded, with these events of its training."""
+    (run_id,) = store.add_runs([run], launch)
+    assert store.claim(owner, due_in=15, run_id=run_id) is not None
+    sink = StoreSink(store, run_id, owner, StopSignal())
+    for event in events:
+        sink(event)
+    sink.settle()
+    store.finish(run_id, RunState.SUCCEEDED, best_epoch=1, checkpoint=checkpoint, owner=owner)
+    return run_id
+
+
+def stopped_halfway(store: Store) -> int:
+    """A run that was stopped at step 12, with a state of step 10 and records of all kinds."""
+    run_id = claimed(store)
+    store.set_facts(run_id, run_facts(total_steps=40), OWNER)
+    store.add_metrics(run_id, [step_metrics(1), step_metrics(2), epoch_metrics(2, 1, 0.5)], OWNER)
+    store.add_snapshot(run_id, snapshot(2), OWNER)
+    store.add_result(run_id, split_result("dev"), OWNER)
+    store.set_progress(run_id, 12, 1.2, 40, OWNER)
+    store.set_saved_step(run_id, 10, OWNER)
+    store.add_keywords([run_id], ["odd"])
+    store.request_stop(run_id)
+    error = ErrorInfo("E", "Broke.", "")
+    store.finish(run_id, RunState.CANCELLED, error=error, best_epoch=1, checkpoint="x", owner=OWNER)
+    return run_id
+
+
+def fully_recorded(store: Store, **values: Any) -> int:
+    """A finished run with something of everything that a run records."""
+    run_id = finished(
+        store,
+        config(**values),
+        run_facts(),
+        step_metrics(1, loss=1 / 3),
+        snapshot(3, seed=3),
+        *(step_metrics(step, loss) for step, loss in ((4, math.nan), (5, -math.inf), (6, math.inf))),
+        epoch_metrics(6, 1, 0.1 + 0.2),
+        snapshot(6, seed=6),
+        *map(split_result, ("dev", "test")),
+        checkpoint="somewhere",
+    )
     store.add_event(run_id, "warning", "The penalty has vanished.")
-    store.finish(run_id, RunState.SUCCEEDED, best_epoch=1, checkpoint="somewhere", owner=OWNER)
     with store.transaction() as connection:  # as an older version wrote it
         store.update_run(connection, run_id, {"note": "λ was too high."})
     store.add_keywords([run_id], ["paper"])

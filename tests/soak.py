@@ -50,7 +50,7 @@ from tests.small_disk import fill, small_disk
 from tests.supervised import supervised, watchers
 from tests.trained import toy_config, train_runs
 
-DISK_MB, HOLD_S, LOOK_S = 96, 3.0, 0.5
+DISK_MB = 96
 AT_ONCE = 2  # faults, slots, verbs
 SETTINGS = {
     "MRNLAB_SLOTS": str(AT_ONCE),
@@ -108,6 +108,9 @@ class Soak:
     disk: Path | None
     launches: Mapping[RunConfig, Sequence[str]]
     """By description the verb that queues it."""
+    hold_s: float = 3.0
+    """How long a lock, a full disk or a stop lasts."""
+    look_s: float = 0.5
     done: Counter[str] = field(default_factory=Counter)
     in_vain: Counter[str] = field(default_factory=Counter)  # its process had just ended, say
     failures: Counter[str] = field(default_factory=Counter)
@@ -204,7 +207,7 @@ def stop_for_a_while(soak: Soak, draw: random.Random) -> None:
     worker = soak.worker(draw)
     process = draw.choice([worker, *watchers(worker.pid)])
     process.suspend()
-    time.sleep(HOLD_S)
+    time.sleep(soak.hold_s)
     process.resume()
 
 
@@ -214,9 +217,9 @@ def stop_for_good(soak: Soak, draw: random.Random) -> None:
 
 def lock_store(soak: Soak, _draw: random.Random) -> None:
     assert soak.store.file is not None
-    with closing(sqlite3.connect(soak.store.file, timeout=HOLD_S, isolation_level=None)) as connection:
+    with closing(sqlite3.connect(soak.store.file, timeout=3.0, isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
-        time.sleep(HOLD_S)
+        time.sleep(soak.hold_s)
         connection.execute("ROLLBACK")
 
 
@@ -224,7 +227,7 @@ def fill_disk(soak: Soak, _draw: random.Random) -> None:
     assert soak.disk is not None
     with suppress(OSError):  # others write too, so that it is full a little sooner
         fill(soak.disk)
-    time.sleep(HOLD_S)
+    time.sleep(soak.hold_s)
     (soak.disk / "ballast").unlink(missing_ok=True)
 
 
@@ -277,7 +280,7 @@ def disturb(soak: Soak, faults: Sequence[Fault], draw: random.Random, seconds: f
                 fault = draw.choice(faults) if seconds else left.pop(0)
                 going_on[begin(fault)] = fault
                 next_fault = time.monotonic() + (draw.uniform(0.5, 5.0) if seconds else 0.0)
-            time.sleep(LOOK_S)
+            time.sleep(soak.look_s)
 
 
 def settled(soak: Soak) -> int:
@@ -289,7 +292,7 @@ def settled(soak: Soak) -> int:
         unfinished = [run for run in soak.store.runs() if run.state is not RunState.SUCCEEDED]
         if not unfinished or time.monotonic() > deadline:
             return len(unfinished)
-        time.sleep(LOOK_S)
+        time.sleep(soak.look_s)
 
 
 def left_over(soak: Soak) -> list[psutil.Process]:
@@ -297,7 +300,7 @@ def left_over(soak: Soak) -> list[psutil.Process]:
     deadline = time.monotonic() + PATIENCE_S
     while soak.engine.live_workers(soak.store) and time.monotonic() < deadline:
         soak.attempt("look", soak.look)
-        time.sleep(LOOK_S)
+        time.sleep(soak.look_s)
     ours = os.environ["MRNLAB_HOME"]
     every = psutil.process_iter(["environ"])  # None where a process has just ended, or is another user's
     found = [process for process in every if (process.info["environ"] or {}).get("MRNLAB_HOME") == ours]
@@ -327,6 +330,8 @@ def main() -> int:
         store, engine = stack.enter_context(supervised("jobs.worker.loop"))
         verbs = {run: shlex.split(launch_command(run, run.tasks, [run.seed]))[1:] for run in configs}
         soak = Soak(store, engine, disk, {run: [*verb, "--retries", "100"] for run, verb in verbs.items()})
+        if options.quick:
+            soak.hold_s, soak.look_s = 0.5, 0.2
         unused = [*([] if disk else [fill_disk]), *([stop_for_good] if options.quick else [])]
         faults = [fault for fault in FAULTS if fault not in unused]
         disturb(soak, faults, random.Random(options.seed), 0 if options.quick else 60 * options.minutes)

@@ -13,11 +13,12 @@ from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.evaluation.costs import Cost
 from core.records import Sink, SplitResult
-from core.store import RunState, Store
+from core.store import Store
 from core.studies import Method, Setting, Study
 from core.studies.analysis import FinalScores, Result, analyse
 from core.studies.study import DevScores, with_runs
 from jobs.worker.loop import Worker
+from tests import making
 from tests.making import OWNER, NoWorkers, run_facts, task_score
 from tests.small_training import Ended, prepare
 
@@ -60,13 +61,9 @@ def finished(
     score: Callable[[RunConfig, str], float] = score_of,
 ) -> int:
     """A run that succeeded with these scores."""
-    (run_id,) = store.add_runs([run], sweep)
-    while (claimed := store.claim(OWNER, due_in=15)) is not None and claimed.id != run_id:
-        pass
-    for split in ("dev", "test"):
-        store.add_result(run_id, scored(run, split, score))
-    store.finish(run_id, RunState.SUCCEEDED, best_epoch=1, owner=OWNER)
-    return run_id
+    return making.finished(
+        store, run, *(scored(run, split, score) for split in ("dev", "test")), launch=sweep
+    )
 
 
 def train(

@@ -20,38 +20,18 @@ from transformers import (
 
 from tests.tiny import WORDS
 
-_SIZES = {
-    "attention_window": 8,
-    "d_ff": 64,
-    "d_inner": 64,
-    "d_kv": 16,
-    "d_model": 32,
-    "dim": 32,
-    "embedding_size": 32,
-    "ffn_dim": 64,
-    "head_dim": 16,
-    "hidden_dim": 64,
-    "hidden_size": 32,
-    "input_embedding_size": 32,
-    "intermediate_size": 64,
-    "intra_bottleneck_size": 32,
-    "layers_block_size": 1,
-    "max_position_embeddings": 66,
-    "n_embd": 32,
-    "n_head": 2,
-    "n_heads": 2,
-    "n_layer": 2,
-    "n_layers": 2,
-    "n_positions": 64,
-    "num_attention_heads": 2,
-    "num_decoder_layers": 2,
-    "num_heads": 2,
-    "num_hidden_layers": 2,
-    "num_key_value_heads": 2,
-    "num_layers": 2,
-    "output_embedding_size": 32,
-    "true_hidden_size": 32,
+_NAMES = {
+    2: "n_head n_heads n_layer n_layers num_attention_heads num_decoder_layers num_heads num_hidden_layers "
+    "num_key_value_heads num_layers",
+    32: "d_model dim embedding_size hidden_size input_embedding_size intra_bottleneck_size n_embd "
+    "output_embedding_size true_hidden_size",
+    64: "d_ff d_inner ffn_dim hidden_dim intermediate_size n_positions",
+    16: "d_kv head_dim",
+    8: "attention_window",
+    1: "layers_block_size",
+    66: "max_position_embeddings",
 }
+_SIZES = {name: size for size, names in _NAMES.items() for name in names.split()}
 """What configurations call their sizes; each type takes those that it knows."""
 
 _LETTERS = string.ascii_lowercase

@@ -53,19 +53,17 @@ def toy_corpus(folder: Path) -> Path:
 
 def toy_config(home: Path, **values: Any) -> RunConfig:
     """A run on the toy corpus over a tiny encoder of its own laboratory. Both are made at first use."""
-    corpus, encoder = home / "toy", home / "encoder"
-    if not corpus.exists():
-        toy_corpus(corpus)
-        tiny_bert(encoder)
-    defaults = {
-        "corpus": str(corpus),
-        "columns": "tokens,pos,ner",
-        "tasks": "pos,ner",
-        "paradigm": "mtl",
-        "encoder": str(encoder),
-        "max_length": 32,
-    }
-    return RunConfig.build(**(defaults | LEARNED | values))
+    encoder = _tiny_encoder(home, "toy", toy_corpus)
+    data = {"corpus": str(home / "toy"), "columns": "tokens,pos,ner", "tasks": "pos,ner"}
+    return RunConfig.build(**(encoder | LEARNED | data | values))
+
+
+def _tiny_encoder(home: Path, corpus: str, make: Callable[[Path], object]) -> dict[str, Any]:
+    """The encoder of runs of MTL on that corpus; both are made at first use."""
+    if not (home / corpus).exists():
+        make(home / corpus)
+        tiny_bert(home / "encoder")
+    return {"encoder": str(home / "encoder"), "paradigm": "mtl", "max_length": 32}
 
 
 def text_corpora(folder: Path) -> None:
@@ -90,21 +88,10 @@ def text_corpora(folder: Path) -> None:
 
 def text_config(home: Path, **values: Any) -> RunConfig:
     """A run on the tasks of `text_corpora` over a tiny encoder, which reads a pair at once."""
-    corpus, encoder = home / "texts", home / "text-encoder"
-    name = "joined:" + "+".join(str(corpus / part) for part in ("words", *TEXT_TASKS))
-    if not corpus.exists():
-        text_corpora(corpus)
-        tiny_bert(encoder)
-    defaults = {
-        "corpus": name,
-        "tasks": ",".join(("ner", *TEXT_TASKS)),
-        "paradigm": "mtl",
-        "encoder": str(encoder),
-        "pair_encoding": "together",
-        "max_length": 32,
-        "dropout": 0.0,
-    }
-    return RunConfig.build(**(defaults | LEARNED | values))
+    encoder = _tiny_encoder(home, "texts", text_corpora) | {"pair_encoding": "together", "dropout": 0.0}
+    corpora = "+".join(str(home / "texts" / part) for part in ("words", *TEXT_TASKS))
+    data = {"corpus": f"joined:{corpora}", "tasks": ",".join(("ner", *TEXT_TASKS))}
+    return RunConfig.build(**(encoder | LEARNED | data | values))
 
 
 def train_runs(store: Store, configs: Sequence[RunConfig], launch: str = "toy", **options: Any) -> list[int]:
@@ -155,38 +142,27 @@ def copy_intent_taggers(shared_folder: Path, laboratory: Path) -> None:
     _copy_trained(
         shared_folder / "intent-taggers",
         laboratory,
-        lambda home: [
-            intent_config(home),
-            intent_config(home, tasks="intent", paradigm="stl"),
-        ],
+        lambda home: [intent_config(home), intent_config(home, tasks="intent", paradigm="stl")],
     )
 
 
 def intent_config(home: Path, **values: Any) -> RunConfig:
     """A run on words and sentences over a tiny encoder: a sentence that begins with `EU` asks."""
-    corpus, encoder = home / "intents", home / "intent-encoder"
-    if not corpus.exists():
-        tiny_bert(encoder)
-        files = {}
-        for split, number in _SPLITS:
-            rows = []
-            for made in sentences(number, number, ("pos",)):
-                intent = "ask" if made.tokens[0] in WORDS[:4] else "say"
-                lines = map(" ".join, zip(made.tokens, made.labels["pos"], strict=True))
-                rows.append("\n".join([f"# intent: {intent}", *lines]))
-            files[f"{split}.conll"] = "\n\n".join(rows) + "\n"
-        corpus_folder(corpus, files)
-    defaults = {
-        "corpus": str(corpus),
-        "columns": "tokens,pos",
-        "tasks": "pos,intent",
-        "paradigm": "mtl",
-        "encoder": str(encoder),
-        "max_length": 32,
-        "dropout": 0.0,
-        "epochs": 20,
-    }
-    return RunConfig.build(**(LEARNED | defaults | values))
+    encoder = _tiny_encoder(home, "intents", _intent_corpus) | {"dropout": 0.0}
+    data = {"corpus": str(home / "intents"), "columns": "tokens,pos", "tasks": "pos,intent"}
+    return RunConfig.build(**(encoder | LEARNED | data | {"epochs": 20} | values))
+
+
+def _intent_corpus(folder: Path) -> None:
+    files = {}
+    for split, number in _SPLITS:
+        rows = []
+        for made in sentences(number, number, ("pos",)):
+            intent = "ask" if made.tokens[0] in WORDS[:4] else "say"
+            lines = map(" ".join, zip(made.tokens, made.labels["pos"], strict=True))
+            rows.append("\n".join([f"# intent: {intent}", *lines]))
+        files[f"{split}.conll"] = "\n\n".join(rows) + "\n"
+    corpus_folder(folder, files)
 
 
 def _copy_trained(home: Path, laboratory: Path, configs: Callable[[Path], list[RunConfig]]) -> None:

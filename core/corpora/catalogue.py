@@ -20,7 +20,7 @@ from urllib.request import getproxies
 from core.corpora.assembly import assemble, describe
 from core.corpora.folder import find_splits, read_folder
 from core.corpora.records import NAMES_FILES
-from core.corpora.types import Corpus, Scheme, Sentence, Split
+from core.corpora.types import Corpus, Scheme, Sentence, Sentences, Split
 from core.errors import CorpusError
 from core.paths import OUTSIDE, data_dir, may_read
 from core.wording import plural
@@ -182,20 +182,10 @@ def join(name: str, corpora: Sequence[Corpus], names: Mapping[str, Mapping[str, 
     tasks, and remembers the corpus as its `part`.
     """
 
-    def sentences(split: Split) -> tuple[Sentence, ...]:
-        kept = []
-        for corpus in corpora:
-            for sentence in corpus.split(split):
-                old = sentence.labels
-                labels = {new: old[task] for new, task in names[corpus.name].items() if task in old}
-                if labels:
-                    whole_text_tasks = [
-                        new for new, task in names[corpus.name].items() if task in sentence.text_tasks
-                    ]
-                    kept.append(
-                        replace(sentence, labels=labels, part=corpus.name, text_tasks=tuple(whole_text_tasks))
-                    )
-        return tuple(kept)
+    def sentences(split: Split) -> Sentences:
+        return Sentences.joined(
+            [corpus.split(split).as_part(corpus.name, names[corpus.name]) for corpus in corpora]
+        )
 
     tasks = [
         replace(corpus.task(task), name=new) for corpus in corpora for new, task in names[corpus.name].items()

@@ -30,9 +30,10 @@ from core.corpora.text_files import (
     text_columns,
     text_sentence,
 )
-from core.corpora.types import Corpus, Scheme, Sentence, Split
+from core.corpora.types import Corpus, Scheme, Sentence, Sentences, Split
 from core.errors import CorpusError
 from core.plain_text import shortened
+from core.tasks.packed import packed
 from core.tasks.schemes import NOT_ANNOTATED, notation
 from core.wording import all_of, plural
 
@@ -152,7 +153,7 @@ def corpus_of(
     tables = {split: (title, _chosen(name, table, columns)) for split, (title, table) in splits.items()}
     found = _layout(name, tables["train"][1], is_chosen=bool(columns))
     notes = []
-    sentences: dict[Split, tuple[Sentence, ...]] = {}
+    sentences: dict[Split, Sentences] = {}
     for split, (title, table) in tables.items():
         if missing := [column for column in found.tasks if column not in table.column_names]:
             raise CorpusError(
@@ -278,7 +279,7 @@ def _word_layout(
             left_out[column] = "its lists are not as long as those of the words"
         elif features[column].content in ("whole", "real", "bool") and not is_chosen:
             left_out[column] = "it holds numbers without names"
-        elif not is_chosen and features[column].content == "text" and is_skipped(written):
+        elif not is_chosen and features[column].content == "text" and is_skipped(packed(written)):
             left_out[column] = "it holds numbers, lemmas or the like"
         elif not is_chosen and len(set(chain.from_iterable(written))) == 1 < len(written):
             left_out[column] = "all its values are the same"
@@ -359,7 +360,7 @@ def _text_layout(
 
 def _has_labels(column: str, seen: Mapping[str, Sequence[Any]]) -> bool:
     """Whether a column of single values holds labels, by its name and its values."""
-    return are_labels(column, [str(value) for value in seen[column] if value not in _NO_GOLD])
+    return are_labels(column, Counter(str(value) for value in seen[column] if value not in _NO_GOLD))
 
 
 def _names(numbers: Sequence[Any], texts: Sequence[Any]) -> dict[Any, str]:
@@ -375,7 +376,7 @@ def _tag_lists(found: _Layout) -> dict[str, tuple[str, ...]]:
     lists = {}
     for column, task in found.tasks.items():
         names = tuple(name for name in found.features[column].names if name.strip() not in NOT_ANNOTATED)
-        span_notation = None if found.words is None else notation([names])
+        span_notation = None if found.words is None else notation(Counter(names))
         if span_notation is None or all(name == "O" or name[:2] in ("B-", "I-") for name in names):
             lists[task] = names
     return lists
@@ -390,26 +391,26 @@ def _rows(found: _Layout, table: Dataset) -> Iterator[Mapping[str, Any]]:
             yield dict(zip(wanted, values, strict=True))
 
 
-def _sentences(
-    name: str, found: _Layout, title: str, table: Dataset
-) -> tuple[tuple[Sentence, ...], Counter[str]]:
+def _sentences(name: str, found: _Layout, title: str, table: Dataset) -> tuple[Sentences, Counter[str]]:
     """The sentences of a split, and how many rows were left out for which reason."""
-    sentences = []
     left_out: Counter[str] = Counter()
     make = _text_row if found.words is None else _word_row
-    for number, row in enumerate(_rows(found, table), start=1):
-        has_words = (
-            row[found.words] if found.words else all((row[text] or "").split() for text in found.texts)
-        )
-        try:
-            sentence = make(found, row) if has_words else None
-        except ValueError as error:
-            raise CorpusError(f"{name}, {title}, row {number}: {error}") from None
-        if sentence is not None:
-            sentences.append(sentence)
-        else:
-            left_out["without labels" if has_words else "without words"] += 1
-    return tuple(sentences), left_out
+
+    def sentences() -> Iterator[Sentence]:
+        for number, row in enumerate(_rows(found, table), start=1):
+            has_words = (
+                row[found.words] if found.words else all((row[text] or "").split() for text in found.texts)
+            )
+            try:
+                sentence = make(found, row) if has_words else None
+            except ValueError as error:
+                raise CorpusError(f"{name}, {title}, row {number}: {error}") from None
+            if sentence is not None:
+                yield sentence
+            else:
+                left_out["without labels" if has_words else "without words"] += 1
+
+    return Sentences.of(sentences()), left_out
 
 
 # What is wrong with a row is a ValueError from here on. A row without labels is None.

@@ -16,21 +16,16 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 
 from core.corpora.columns import check_names, is_conllu, is_numbering, name_columns
-from core.corpora.readers import (
-    CONLLU_WIDTH,
-    IGNORED,
-    TOKENS,
-    GivenFile,
+from core.corpora.readers import CONLLU_WIDTH, IGNORED, TOKENS, GivenFile, read_conllu, read_lines
+from core.corpora.tables import (
     Table,
     is_document_mark,
     left_out_notes,
     may_be_comment,
     named,
-    read_conllu,
-    read_lines,
     read_table,
 )
-from core.corpora.types import Sentence
+from core.corpora.types import Column, Sentence, Sentences
 from core.errors import CorpusError
 from core.tasks import KINDS, reading
 from core.tasks.schemes import OddLabel, read_column
@@ -241,7 +236,7 @@ class GivenText:
     `layout` says how they were read, `columns` how the columns were named, from left to right.
     """
 
-    sentences: tuple[Sentence, ...]
+    sentences: Sequence[Sentence]
     notes: tuple[str, ...] = ()
     layout: Layout = "text"
     columns: tuple[str, ...] = ()
@@ -331,7 +326,7 @@ def read_given(
         check_names(columns, word_tasks)
     table = read_table(file, columns)
     names = tuple(columns or _names(table, file, word_tasks))
-    sentences = _in_iob2(named(table, names, file, sentence_tasks), schemes, name, table.starts)
+    sentences = _in_iob2(named(table, names, file, sentence_tasks), schemes, name, table.starts.tolist())
     notes = tuple(left_out_notes({name: table}, sentence_tasks))
     return GivenText(sentences, notes, layout, names if layout == "columns" else ())
 
@@ -352,34 +347,29 @@ def _names(table: Table, file: GivenFile, tasks: Sequence[str]) -> tuple[str, ..
 
 
 def _in_iob2(
-    sentences: Sequence[Sentence], schemes: Mapping[str, str], name: str, starts: Sequence[int] = ()
-) -> tuple[Sentence, ...]:
+    sentences: Sentences, schemes: Mapping[str, str], name: str, starts: Sequence[int] = ()
+) -> Sentences:
     """Only the labels of these tasks, spans as IOB2 however they were written.
 
     `starts` has the line of each sentence's first word. A sentence with a word that has no label of a span
     task is not annotated for it.
     """
-    kept: list[dict[str, tuple[str, ...]]] = [{} for _ in sentences]
+    labels = {}
     for task, scheme in schemes.items():
-        numbers = [number for number, sentence in enumerate(sentences) if task in sentence.labels]
-        column: Sequence[Sequence[str] | None] = [sentences[number].labels[task] for number in numbers]
+        column = sentences.column(task)
         if KINDS[scheme].has_spans:
-            column = _spans(task, numbers, [labels or () for labels in column], name, starts)
-        for number, labels in zip(numbers, column, strict=True):
-            if labels is not None:
-                kept[number][task] = tuple(labels)
-    return tuple(replace(sentence, labels=labels) for sentence, labels in zip(sentences, kept, strict=True))
+            column = _spans(task, column, name, starts)
+        labels[task] = column
+    return replace(sentences, labels=labels)
 
 
-def _spans(
-    task: str, numbers: Sequence[int], column: Sequence[Sequence[str]], name: str, starts: Sequence[int]
-) -> Sequence[Sequence[str] | None]:
+def _spans(task: str, column: Column, name: str, starts: Sequence[int]) -> Column:
     try:
-        spans = read_column({"given": column}, needs_spans=True)
+        spans = read_column({"given": column.rows}, needs_spans=True)
     except OddLabel as odd:
-        number = numbers[odd.sentence]
-        where = f"line {starts[number] + odd.word}" if starts else f"sentence {number + 1}"
+        number = int(column.at[odd.sentence])
+        where = f"line {starts[number] + odd.word}" if len(starts) else f"sentence {number + 1}"
         raise CorpusError(
             f"{name}, {where}: '{odd.label}' is no label of spans, which {task} has; {odd.advice}."
         ) from None
-    return column if spans is None else spans.labels["given"]
+    return column if spans is None else Column(column.at[~spans.lacking["given"]], spans.labels["given"])

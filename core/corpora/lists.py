@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -43,9 +43,10 @@ from core.corpora.text_files import (
     is_text_column,
     json_object,
 )
-from core.corpora.types import Corpus, Scheme, Sentence, Split
+from core.corpora.types import Corpus, Scheme, Sentence, Sentences, Split
 from core.errors import CorpusError
 from core.plain_text import shortened
+from core.tasks.packed import Packed
 from core.wording import all_of, plural
 
 ENDINGS = (JSON, *ARROW)
@@ -94,7 +95,7 @@ class _Rows:
 
     layout: str
     columns: _Columns
-    sentences: Sequence[Sentence]
+    sentences: Sentences
     places: Sequence[str]
     wordless: int
     counts: Counter[Counted]
@@ -135,21 +136,17 @@ def read_lists(
             notes.append(f"{file.name}: {rows} that nobody annotated or accepted left out.")
     assert training is not None
     tasks = training.tasks()
-    training_sentences = read["train"].sentences
+    train = read["train"].sentences
     schemes: dict[str, Scheme] = {tasks[column]: "sentence" for column in training.sentence_columns}
     skipped = {
-        task: values_shown(chain.from_iterable(labels))
+        task: values_shown(train.column(task).rows.counts())
         for column, task in tasks.items()
-        if not _holds_labels(
-            column,
-            labels := [s.labels[task] for s in training_sentences if task in s.labels],
-            schemes.get(task),
-        )
+        if not _holds_labels(column, train.column(task).rows, schemes.get(task))
     }
     left_out = {column: values_shown([example]) for column, example in training.left_out.items()} | skipped
     if left_out:
         notes.append(f"Columns left out: {', '.join(column or 'one without a name' for column in left_out)}.")
-    splits = {split: [_without(s, skipped) for s in rows.sentences] for split, rows in read.items()}
+    splits = {split: rows.sentences.without(skipped) for split, rows in read.items()}
 
     def location(split: Split, sentence: int, word: int) -> str:
         return f"{files[split]}, {read[split].places[sentence]}, word {word + 1}"
@@ -177,16 +174,9 @@ def read_lists(
     return replace(corpus, readings=(reading,), notes=reading.all_notes)
 
 
-def _holds_labels(column: str, labels: Sequence[Sequence[str]], scheme: Scheme | None) -> bool:
+def _holds_labels(column: str, labels: Packed, scheme: Scheme | None) -> bool:
     """Whether the content of a column is labels."""
-    if scheme == "sentence":
-        return are_labels(column, [label for (label,) in labels])
-    return not is_skipped(labels)
-
-
-def _without(sentence: Sentence, skipped: Iterable[str]) -> Sentence:
-    labels = {task: labels for task, labels in sentence.labels.items() if task not in skipped}
-    return replace(sentence, labels=labels)
+    return are_labels(column, labels.counts()) if scheme == "sentence" else not is_skipped(labels)
 
 
 def _read(source: Source, training: _Columns | None) -> _Rows:
@@ -194,23 +184,28 @@ def _read(source: Source, training: _Columns | None) -> _Rows:
     counts: Counter[Counted] = Counter()
     records = _records(source, counts)
     columns: _Columns | None = None
-    tasks: dict[str, str] = {}
-    sentences, places = [], []
+    places: list[str] = []
     wordless = 0
-    for location, record in records.rows:
-        with at(source, location):
-            if columns is None:
-                columns = _columns(record, records.names, training)
-                tasks = columns.tasks()
-            sentence = _sentence(record, columns, tasks)
-        if sentence is None:
-            wordless += 1
-            continue
-        sentences.append(sentence)
-        places.append(location)
-    if columns is None or not sentences:
+
+    def sentences() -> Iterator[Sentence]:
+        nonlocal columns, wordless
+        tasks: dict[str, str] = {}
+        for location, record in records.rows:
+            with at(source, location):
+                if columns is None:
+                    columns = _columns(record, records.names, training)
+                    tasks = columns.tasks()
+                sentence = _sentence(record, columns, tasks)
+            if sentence is None:
+                wordless += 1
+                continue
+            places.append(location)
+            yield sentence
+
+    read = Sentences.of(sentences())
+    if columns is None or not read:
         raise CorpusError(f"{source} holds no sentence; it must hold at least one.")
-    return _Rows(records.layout, columns, sentences, places, wordless, counts)
+    return _Rows(records.layout, columns, read, places, wordless, counts)
 
 
 def _records(source: Source, counts: Counter[Counted]) -> Records:

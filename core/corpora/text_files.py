@@ -25,7 +25,7 @@ from typing import Any, NoReturn
 
 from core.config.typed import real_number
 from core.corpora.readers import IGNORED, MOST_CHARACTERS, GivenFile, Source, read_lines
-from core.corpora.types import Scheme, Sentence
+from core.corpora.types import Scheme, Sentence, Sentences
 from core.errors import CorpusError
 from core.paths import opened
 from core.plain_text import shortened
@@ -150,9 +150,7 @@ def _are_texts(rows: Sequence[Sequence[str]]) -> bool:
     return not (has_blank_line or repeats)
 
 
-def read_texts(
-    source: Source, corpus: str, training: Columns | None = None
-) -> tuple[tuple[Sentence, ...], Columns]:
+def read_texts(source: Source, corpus: str, training: Columns | None = None) -> tuple[Sentences, Columns]:
     """The texts of a file and its columns, which must include the columns of `training`, where given.
 
     `corpus` is what the task of a column `label` or `score` is called. Raises CorpusError with file, line and
@@ -171,13 +169,13 @@ class AskedTexts:
     It also has the names of the columns left out.
     """
 
-    texts: tuple[Sentence, ...]
+    texts: Sentences
     left_out: tuple[str, ...]
 
     @property
     def gold(self) -> tuple[str, ...]:
         """The tasks that some text has a gold label of."""
-        return tuple(dict.fromkeys(task for text in self.texts for task in text.labels))
+        return tuple(self.texts.labels)
 
 
 def read_asked(source: Source, schemes: Mapping[str, str]) -> AskedTexts:
@@ -221,15 +219,19 @@ def _sentences(
     tasks: Mapping[str, str],
     *,
     unlabelled: bool = False,
-) -> tuple[Sentence, ...]:
+) -> Sentences:
     """The rows as texts. With `unlabelled` a label may be empty."""
-    sentences = []
-    for number, values in rows:
-        with _line(source, number):
-            sentences.append(text_sentence(values, columns, tasks, unlabelled=unlabelled))
-    if not sentences:
+
+    def sentences() -> Iterator[Sentence]:
+        for number, values in rows:
+            with _line(source, number):
+                sentence = text_sentence(values, columns, tasks, unlabelled=unlabelled)
+            yield sentence
+
+    read = Sentences.of(sentences())
+    if not read:
         _refuse(source, 1, "names the columns, and no text follows; expected a text on each further line.")
-    return tuple(sentences)
+    return read
 
 
 def _refuse(source: Source, line: int, problem: str) -> NoReturn:

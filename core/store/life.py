@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Collection, Mapping
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, delete, func, select, update
@@ -15,7 +14,7 @@ from core.records import RunFacts
 from core.store.database import Database
 from core.store.records import ENDED, MOVES, ErrorInfo, Owner, RunState
 from core.store.runs import parse_facts
-from core.store.schema import events, facts, metrics, predictions, runs, scores, snapshots
+from core.store.schema import events, facts, figures, metrics, predictions, runs, scores, snapshots
 
 # The columns of a run that is queued again.
 _RESTARTED: dict[str, Any] = {
@@ -201,7 +200,7 @@ class Life(Database):
                     f"Queued again after it was {state}: a clean restart, what it had recorded is cleared."
                 )
             self._move(connection, run_id, RunState.QUEUED, message, _RESUMED if resume else _RESTARTED)
-            for table in () if resume else (metrics, scores, predictions, snapshots, facts):
+            for table in () if resume else (metrics, scores, figures, predictions, snapshots, facts):
                 connection.execute(delete(table).where(table.c.run_id == run_id))
 
     def mark_lost(
@@ -209,25 +208,18 @@ class Life(Database):
         run_id: int,
         message: str,
         *,
-        overdue_at: datetime | None = None,
         exit_code: int | None = None,
         cause: LossCause = LossCause.PROCESS_ENDED,
-    ) -> bool:
-        """Records that the run's worker has died; returns whether the run was moved.
+    ) -> None:
+        """Records that the run's worker has died.
 
         A run that has retries left is queued again at once, to be resumed. `exit_code` is that of the
         worker's process: the negative number of the signal that ended it.
 
-        With `overdue_at`, only where the promised heartbeat is still older than that moment: a worker that
-        gave a sign of life in the meantime keeps its run. Raises IllegalMove where the run is not being
-        trained.
+        Raises IllegalMove where the run is not being trained.
         """
         with self.transaction() as connection:
             state = self.guard(connection, run_id, None)
-            if overdue_at is not None:
-                due = connection.scalar(select(runs.c.heartbeat_due).where(runs.c.id == run_id))
-                if state in ENDED or due is None or due >= overdue_at.timestamp():
-                    return False
             error = ErrorInfo(cause.value, message, "", exit_code)
             values = {"finished_at": self.now(), **_error_columns(error)}
             self._move(connection, run_id, RunState.LOST, message, values)
@@ -235,7 +227,6 @@ class Life(Database):
             spent = {"retries": runs.c.retries - 1}
             if state is RunState.RUNNING and self.update_run(connection, run_id, spent, runs.c.retries > 0):
                 self.requeue(run_id, resume=True)
-            return True
 
 
 def _error_columns(error: ErrorInfo) -> dict[str, Any]:

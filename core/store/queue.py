@@ -80,14 +80,14 @@ class Queue(Database):
         scheduler that placed the worker calls it. With `cores`, the runs that this machine trains share so
         many: None also where the first run does not fit beside them (`fitting`).
         """
-        first = select(runs.c.id, runs.c.threads).where(_IS_QUEUED, ~_held_back(owner.host))
+        first = select(runs.c.id, runs.c.threads, runs.c.attempt).where(_IS_QUEUED, ~_held_back(owner.host))
         first = first.order_by(*_CLAIM_ORDER).limit(1)
         if run_id is not None:
             first = first.where(runs.c.id == run_id)
 
         def chosen(connection: Connection, statement: Select[Any]) -> Row[Any] | None:
             row = connection.execute(statement).one_or_none()
-            if row is None or cores is None or self._fitting(connection, owner.host, cores, [row.threads]):
+            if row is None or cores is None or self._fitting(connection, owner.host, cores, [row]):
                 return row
             return None
 
@@ -104,7 +104,9 @@ class Queue(Database):
             taken = chosen(connection, first.with_for_update(skip_locked=True))
             if taken is None:
                 return None
-            run_id = taken.id
+            run_id, threads = taken.id, taken.threads
+            if cores is not None:
+                threads = _granted(taken, cores, self._chosen_slots(connection, owner.host))
             now = self.now()
             values: dict[str, Any] = {
                 "state": RunState.RUNNING.value,
@@ -118,7 +120,7 @@ class Queue(Database):
                 "log": str(log_path(run_id)),
                 "waiting_for": None,
                 "engine_job": engine_job,
-                "threads": taken.threads or cores,
+                "threads": threads,
             }
             row = connection.execute(_TAKE, {"queued_id": run_id, **values}).one_or_none()
             if row is None:
@@ -171,18 +173,23 @@ class Queue(Database):
         with self.transaction(write=False) as connection:
             if cores is None:
                 return connection.scalar(select(func.count()).select_from(runs).where(*may_claim)) or 0
-            first = select(runs.c.threads).where(*may_claim).order_by(*_CLAIM_ORDER).limit(cores)
-            return self._fitting(connection, host, cores, connection.scalars(first).all())
+            first = (
+                select(runs.c.threads, runs.c.attempt).where(*may_claim).order_by(*_CLAIM_ORDER).limit(cores)
+            )
+            return self._fitting(connection, host, cores, connection.execute(first).all())
 
-    def _fitting(self, connection: Connection, host: str, cores: int, waiting: Sequence[int | None]) -> int:
+    def _fitting(self, connection: Connection, host: str, cores: int, waiting: Sequence[Any]) -> int:
         """How many of the waiting runs fit beside those that the machine trains, by their threads."""
         training = select(runs.c.threads).where(runs.c.state.in_(_TRAINED), runs.c.owner_host == host)
-        limit = connection.scalar(select(settings.c.value).where(settings.c.name == _SLOTS + host))
-        slots = cores if limit is None else int(limit)
-        return fitting(waiting, connection.scalars(training).all(), cores, slots)
+        chosen = self._chosen_slots(connection, host)
+        threads = [_granted(row, cores, chosen) for row in waiting]
+        return fitting(threads, connection.scalars(training).all(), cores, chosen or cores)
 
     def choose_slots(self, host: str, slots: int | None) -> None:
-        """Limits how many runs that machine trains at once, where they share its cores; None: no more."""
+        """Sets how many runs that machine trains at once, where they share its cores; None: as many as fit.
+
+        Each run gets its share of the cores at most.
+        """
         if slots is None:
             self._unset(_SLOTS + host)
         else:
@@ -190,9 +197,12 @@ class Queue(Database):
 
     def chosen_slots(self, host: str) -> int | None:
         """The number that `choose_slots` set for that machine; None where none is set."""
-        statement = select(settings.c.value).where(settings.c.name == _SLOTS + host)
         with self.transaction(write=False) as connection:
-            value = connection.scalar(statement)
+            return self._chosen_slots(connection, host)
+
+    @staticmethod
+    def _chosen_slots(connection: Connection, host: str) -> int | None:
+        value = connection.scalar(select(settings.c.value).where(settings.c.name == _SLOTS + host))
         return None if value is None else int(value)
 
     def pause_queue(self) -> None:
@@ -292,20 +302,31 @@ class Queue(Database):
             return list(connection.scalars(statement))
 
 
-def fitting(waiting: Iterable[int | None], training: Iterable[int | None], cores: int, slots: int) -> int:
+def share_of_cores(cores: int, slots: int) -> int:
+    """The threads of each of so many runs that share the cores."""
+    return max(1, cores // slots)
+
+
+def fitting(waiting: Iterable[int], training: Iterable[int | None], cores: int, slots: int) -> int:
     """How many of the first waiting runs may start beside those in training, each given by its threads.
 
-    The threads of all are never more than the cores, except of a run that trains alone. A waiting run without
-    a number takes all cores; one in training without a number was placed by others, and takes none.
+    The threads of all are never more than the cores, except of a run that trains alone. A run in training
+    without a number was placed by others, and takes none.
     """
     shared = [threads for threads in training if threads is not None]
     used, at_once = sum(shared), len(shared)
     for threads in waiting:
-        used += threads or cores
+        used += threads
         if at_once and (used > cores or at_once >= slots):
             break
         at_once += 1
     return at_once - len(shared)
+
+
+def _granted(waiting: Any, cores: int, slots: int | None) -> int:
+    """The threads that a waiting run gets where so many slots were chosen; a resumed run keeps its number."""
+    threads: int = waiting.threads or cores
+    return threads if slots is None or waiting.attempt > 1 else min(threads, share_of_cores(cores, slots))
 
 
 def _held_back(host: str) -> ColumnElement[bool]:

@@ -66,6 +66,15 @@ def normal_keyword(text: str) -> str:
     return keyword
 
 
+def _marks(ids: Iterable[int]) -> list[str]:
+    """The names of the settings that mark these runs as deleted."""
+    return [f"{DELETED}{run_id}" for run_id in ids]
+
+
+def _run_ids(marks: Iterable[str]) -> list[int]:
+    return sorted(int(mark.removeprefix(DELETED)) for mark in marks)
+
+
 class Runs(Database):
     """The runs in the store. Methods that take many ids pass over unknown ones."""
 
@@ -236,27 +245,34 @@ class Runs(Database):
         with self.transaction() as connection:
             for chunk in self.locked_chunks(connection, ids):
                 self._refuse_left(connection, "delete", runs.c.id.in_(chunk), ~_IS_DELETABLE)
-                names = [f"{DELETED}{run_id}" for run_id in chunk]
-                rows = [{"name": name, "value": "", "changed_at": now} for name in names]
+                rows = [{"name": name, "value": "", "changed_at": now} for name in _marks(chunk)]
                 self.insert(connection, settings, rows)
 
     def undelete(self, ids: Collection[int]) -> set[int]:
         """Lets queries find runs again that were marked as deleted; returns their ids."""
-        back: set[str] = set()
+        back: set[int] = set()
         with self.transaction() as connection:
             for chunk in in_chunks(ids):
-                was_deleted = settings.c.name.in_([f"{DELETED}{run_id}" for run_id in chunk])
-                back.update(
-                    connection.scalars(delete(settings).where(was_deleted).returning(settings.c.name))
-                )
-        return {int(name.removeprefix(DELETED)) for name in back}
+                marks = delete(settings).where(settings.c.name.in_(_marks(chunk)))
+                back.update(_run_ids(connection.scalars(marks.returning(settings.c.name))))
+        return back
 
-    def marked_deleted(self, until: float) -> list[int]:
-        """The ids of the runs that were marked as deleted until then, in seconds since 1970."""
-        statement = select(settings.c.name).where(settings.c.name.startswith(DELETED))
-        with self.transaction(write=False) as connection:
-            names = connection.scalars(statement.where(settings.c.changed_at <= until))
-            return sorted(int(name.removeprefix(DELETED)) for name in names)
+    def remove_marked(self, until: float) -> list[int]:
+        """Removes the rows of runs that were marked as deleted until then (seconds since 1970); their ids.
+
+        A run that is brought back at the same moment is either back or removed, never half of it.
+        """
+        is_due = settings.c.name.startswith(DELETED), settings.c.changed_at <= until
+        with self.transaction(write=False) as connection:  # most often there are none
+            due = _run_ids(connection.scalars(select(settings.c.name).where(*is_due)))
+        removed: list[int] = []
+        if due:
+            with self.transaction() as connection:
+                for chunk in self.locked_chunks(connection, due):
+                    marks = delete(settings).where(*is_due, settings.c.name.in_(_marks(chunk)))
+                    removed += _run_ids(connection.scalars(marks.returning(settings.c.name)))
+                self.delete_runs(removed)
+        return removed
 
     def delete_runs(self, ids: Collection[int]) -> None:
         """Removes the rows of runs and all that was recorded of them, all or none.
@@ -267,8 +283,7 @@ class Runs(Database):
             for chunk in self.locked_chunks(connection, ids):
                 connection.execute(delete(runs).where(runs.c.id.in_(chunk), _IS_DELETABLE))
                 self._refuse_left(connection, "delete", runs.c.id.in_(chunk))
-                names = [f"{DELETED}{run_id}" for run_id in chunk]
-                connection.execute(delete(settings).where(settings.c.name.in_(names)))
+                connection.execute(delete(settings).where(settings.c.name.in_(_marks(chunk))))
 
     @staticmethod
     def _refuse_left(connection: Connection, act: str, *conditions: Any) -> None:

@@ -12,6 +12,7 @@ from core.figures import Chart, Figure, axis, named_axis, plotly_text, wrapped
 from core.tasks.confusion import NOTHING, OTHER_WORDS
 from dashboard.compare.mistake_views import Guesses, Matrix
 from dashboard.theme import BACKGROUND, BORDER, MUTED, faint
+from jobs.reports.parts import number_text
 from jobs.reports.table import ResultTable
 
 _MOST_NUMBERS = 12
@@ -89,7 +90,11 @@ def deviation_chart(side: Guesses, name: str, colour: str) -> Figure:
         mode="markers",
         marker={"size": 6, "color": faint(colour, 0.65)},
         name=plotly_text(name),
-        hovertemplate="annotated %{x:g}, predicted %{y:.2f}<extra></extra>",
+        text=[
+            f"annotated {number_text(gold, 'g')}, predicted {number_text(mean, 'z.2f')}"
+            for gold, mean in zip(side.gold, side.mean.tolist(), strict=True)
+        ],
+        hovertemplate="%{text}<extra></extra>",
     )
     chart.layout["xaxis"] = axis("annotated", range=ends, nticks=8)
     chart.layout["yaxis"] = axis("predicted", range=ends, nticks=8)
@@ -109,15 +114,18 @@ def seeds_chart(table: ResultTable, task: str, colour: str) -> Figure:
             connectgaps=True,
             line={"color": MUTED, "width": 1},
             marker={"size": 5, "color": MUTED},
-            hovertemplate=f"seed {seed}: %{{y:.2f}}<extra></extra>",
+            text=["" if score is None else number_text(100 * score, "z.2f") for score in scores],
+            hovertemplate=f"seed {seed}: %{{text}}<extra></extra>",
         )
+    means = [100 * row.cells[task].summary.mean for row in rows]
     chart.add(
         "scatter",
-        y=[100 * row.cells[task].summary.mean for row in rows],
+        y=means,
+        text=[number_text(mean, "z.2f") for mean in means],
         mode="lines+markers",
         line={"color": colour, "width": 3},
         marker={"size": 9, "color": colour},
-        hovertemplate="mean: %{y:.2f}<extra></extra>",
+        hovertemplate="mean: %{text}<extra></extra>",
     )
     for trace in chart.data:
         trace["x"] = list(range(len(rows)))

@@ -152,14 +152,18 @@ def predictions_needed(differences: Iterable[Difference]) -> int:
 
 def sentence_tests(
     differences: Iterable[Difference], table: ResultTable, runs: Iterable[Run]
-) -> dict[tuple[str, str], Tested]:
-    """The test over sentences of each difference, by row and task."""
+) -> list[Tested]:
+    """The test over sentences of each difference."""
     by_id = {run.id: run for run in runs}
-    tests = {}
-    for delta in differences:
-        pairs = tuple((by_id[a], by_id[b]) for a, b in run_pairs(delta))
-        tests[delta.row.key, delta.task] = _test(pairs, table.split, delta.task, table.scored_by[delta.task])
-    return tests
+    return [
+        _test(
+            tuple((by_id[a], by_id[b]) for a, b in run_pairs(delta)),
+            table.split,
+            delta.task,
+            table.scored_by[delta.task],
+        )
+        for delta in differences
+    ]
 
 
 @st.cache_resource(max_entries=5000, show_spinner=False, hash_funcs=resources.BY_RUN)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from core.config import RunConfig
+from core.config import RunConfig, field_label
 from core.errors import MRNLabError
 from core.evaluation.costs import COST_NOTE
 from core.evaluation.statistics import NEGLIGIBLE_BELOW
@@ -15,33 +15,10 @@ from core.figures import Forest, against_chart, forest_chart
 from core.registry import ONE_STACK
 from core.store.records import ACTIVE
 from core.studies.published import CITATION
-from core.wording import duration, plural, without_shared
-from dashboard.compare.compared_runs import (
-    ComparedRuns,
-    against,
-    predictions_needed,
-    sentence_tests,
-    series_of,
-    table_of,
-)
-from dashboard.compare.views import (
-    DIFFERENCE_COLUMNS,
-    FEW_TASKS,
-    Difference,
-    Step,
-    answers,
-    default_pair,
-    difference_records,
-    difference_sheet,
-    forest,
-    headline,
-    listed_seeds,
-    missing_seeds,
-    series_names,
-    sharing,
-    sharing_forest,
-    with_sentences,
-)
+from core.wording import all_of, duration, plural, without_shared
+from dashboard.compare import compared_runs, views
+from dashboard.compare.compared_runs import ComparedRuns
+from dashboard.compare.views import DIFFERENCE_COLUMNS, FEW_TASKS, Difference, Step, headline
 from dashboard.components.charts import chart
 from dashboard.shared import actions, resources
 from dashboard.shared.downloads import copy_table, show_table
@@ -91,7 +68,7 @@ _SHARES_NOTHING = (
 
 def answer(table: ResultTable, compared: ComparedRuns) -> tuple[str, str] | None:
     """Draws the comparison of two rows and returns their keys, or None if there is one row only."""
-    pair = default_pair(table)
+    pair = views.default_pair(table)
     if pair is None:
         text = "One configuration only. Choose more runs, or launch another on the same data."
         st.info(text, icon=":material/info:")
@@ -101,9 +78,9 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[str, str] | None
         if a == b:
             st.markdown("Choose two different configurations.")
             return None
-        steps = sharing(table)
+        steps = views.sharing(table)
         of_sharing = [step for step in steps if not step.asks_transformer]
-        shown = answers(table, a, b)
+        shown = views.answers(table, a, b)
         repeats = all({step.a.key, step.b.key} == {a, b} for step in of_sharing)
         if repeats and len(shown) <= FEW_TASKS:
             left, right = st.container(), None
@@ -126,7 +103,7 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[str, str] | None
         if right is not None:
             with right:
                 if repeats:
-                    _forest_chart(forest(shown, table, b), table, "compare_pair")
+                    _forest_chart(views.forest(shown, table, b), table, "compare_pair")
                 else:
                     _what_sharing_did(table, of_sharing, table.row(a), table.row(b))
     return a, b
@@ -148,12 +125,17 @@ def _sentences(row_a: ResultRow, row_b: ResultRow, shown: Sequence[Difference], 
     st.markdown(f"**{over}{headline(*names, shown, escape)}**")
     with st.container(gap="xsmall"):
         _difference_lines(shown)
-    if others := escape(", ".join(confounds(row_a.config, row_b.config))):
+    if others := _labels(confounds(row_a.config, row_b.config)):
         st.caption(
             f":material/warning: They also differ in {others}: the difference is not the paradigm's alone."
             if row_a.config.paradigm != row_b.config.paradigm
             else f"They differ in {others}."
         )
+
+
+def _labels(fields: Sequence[str]) -> str:
+    """The labels of these fields, as on Launch: `Training and λ`."""
+    return escape(all_of(list(map(field_label, fields))))
 
 
 def _difference_lines(shown: Sequence[Difference]) -> None:
@@ -169,8 +151,8 @@ def _what_sharing_did(table: ResultTable, steps: Sequence[Step], row: ResultRow,
             is_of_the_row = (step.a.block, step.a.config.encoder) == (row.block, row.config.encoder)
             if is_of_the_row and {step.a.key, step.b.key} != {row.key, baseline.key}:
                 st.markdown(headline(step.a.label, step.b.label, step.deltas, escape))
-    _forest_chart(sharing_forest(steps, table.tasks), table, "sharing")
-    confounded = ((step.title, escape(", ".join(step.confounds))) for step in steps)
+    _forest_chart(views.sharing_forest(steps, table.tasks), table, "sharing")
+    confounded = ((step.title, _labels(step.confounds)) for step in steps)
     if notes := [f"{title} also differs in {others}." for title, others in confounded if others]:
         st.caption(" ".join(notes))
     _sharing_notes(steps)
@@ -203,7 +185,7 @@ def _transformer(step: Step) -> None:
     with st.container(gap="xsmall"):
         st.markdown(headline(step.a.name, step.b.name, step.deltas, escape))
         _difference_lines(step.deltas)
-    others = f" They also differ in {escape(', '.join(step.confounds))}." if step.confounds else ""
+    others = f" They also differ in {_labels(step.confounds)}." if step.confounds else ""
     st.caption(
         "The best on dev over a transformer against the best over word vectors, each with its encoder's own "
         f"settings.{others} *Show cost* has their size, memory and time."
@@ -219,9 +201,9 @@ def missing_seeds_button(table: ResultTable, compared: ComparedRuns, a: str, b: 
     """Draws the button that queues missing seeds, and the number of runs in the queue."""
     store = resources.store()
     configs = {run.id: run.config for run in compared.runs}
-    missing = missing_seeds(table.rows, configs)
+    missing = views.missing_seeds(table.rows, configs)
     if len(missing) > _MOST_RUNS:
-        missing = missing_seeds([table.row(a), table.row(b)], configs)
+        missing = views.missing_seeds([table.row(a), table.row(b)], configs)
     there = same_runs(store, missing) if missing else {}
     new = [config for config in missing if config not in there]
     if new or any(run.state not in ACTIVE for run in there.values()):
@@ -232,7 +214,7 @@ def missing_seeds_button(table: ResultTable, compared: ComparedRuns, a: str, b: 
             icon=":material/play_arrow:",
             key="missing_seeds",
             on_click=_launch_seeds,
-            args=(missing, listed_seeds({config.seed for config in missing})),
+            args=(missing, views.listed_seeds({config.seed for config in missing})),
         )
         seconds = cost(store, new).seconds if new else None
         text += f", about {duration(seconds)}" if seconds else "" if new else ", trained already"
@@ -240,7 +222,7 @@ def missing_seeds_button(table: ResultTable, compared: ComparedRuns, a: str, b: 
     same = {run.configuration_id for run in compared.runs}
     active = store.runs(states=ACTIVE, with_facts=False)
     if active := [run for run in active if run.configuration_id in same]:
-        _on_their_way([run.id for run in active], listed_seeds({run.config.seed for run in active}))
+        _on_their_way([run.id for run in active], views.listed_seeds({run.config.seed for run in active}))
 
 
 def _launch_seeds(missing: Sequence[RunConfig], name: str) -> None:
@@ -286,7 +268,7 @@ def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
             help="Parameters, peak memory and training time of each configuration; STL summed over tasks.",
         )
         if with_cost:
-            table = table_of(compared, table.split, cost=True)
+            table = compared_runs.table_of(compared, table.split, cost=True)
         ours = score_sheet(table, compared.name, cost=with_cost)
         sheet = with_published(ours, table) if published else ours
         columns, records = SCORE_COLUMNS + COST_COLUMNS * with_cost, score_records(table, cost=with_cost)
@@ -316,17 +298,17 @@ _LINES = {"mean": "Mean of tasks", "tasks": "Each task"}
 
 def draw_against(compared: ComparedRuns) -> None:
     """Draws scores against a number in which configurations differ, where some differ in one alone."""
-    found = series_of(compared)
+    found = compared_runs.series_of(compared)
     if not found:
         return
-    named = dict(zip(series_names(found), found, strict=True))
+    named = dict(zip(views.series_names(found), found, strict=True))
     with st.container(horizontal=True, vertical_alignment="center"):
         name = next(iter(named))
         st.subheader(f"Score against{f' {escape(name)}' * (len(named) == 1)}", anchor=False, width="content")
         if len(named) > 1:
             name = choice("Setting", named, key="against", label_visibility="collapsed", width=320)
         series = named[name]
-        view = against(series)
+        view = compared_runs.against(series)
         lines = "tasks" if len(view.tasks) == 1 else segments("Lines", _LINES, key="lines")
     chart(
         against_chart(view, task_colours(), of_tasks=lines == "tasks"),
@@ -354,13 +336,14 @@ def difference_view(
         return
     is_drawn = len(table.rows) == _PAIR and len(shown) > FEW_TASKS  # beside the headline
     if not is_drawn:
-        view = forest(shown, table, baseline)
+        view = views.forest(shown, table, baseline)
         with st.container(height=640 if len(view.rows) > _TALL else "content", border=False):
             _forest_chart(view, table, "compare_forest")
     with st.expander("In numbers, with both tests", expanded=is_drawn or len(shown) <= _OPEN):
         shown = _tested(shown, table, compared)
         sheet, with_remarks = (
-            difference_sheet(shown, table, baseline, compared.name, on_page=asked) for asked in (False, True)
+            views.difference_sheet(shown, table, baseline, compared.name, on_page=asked)
+            for asked in (False, True)
         )
         with st.container(height=420 if len(shown) > _TALL else "content", border=False):
             alt = "Differences from the baseline with verdicts, intervals and corrected p-values"
@@ -368,11 +351,11 @@ def difference_view(
         with st.container(horizontal=True):
             with st.container():
                 _notes(shown)
-            copy_table(sheet, DIFFERENCE_COLUMNS, difference_records(shown, table), key="differences")
+            copy_table(sheet, DIFFERENCE_COLUMNS, views.difference_records(shown, table), key="differences")
 
 
 def _tested(shown: list[Difference], table: ResultTable, compared: ComparedRuns) -> list[Difference]:
-    count = predictions_needed(shown)
+    count = compared_runs.predictions_needed(shown)
     if count > _MANY and not switch(
         f"Test over sentences ({plural(count, 'prediction')} to read)",
         key="sentences",
@@ -380,7 +363,7 @@ def _tested(shown: list[Difference], table: ResultTable, compared: ComparedRuns)
     ):
         return shown
     with st.spinner("Testing over sentences"):
-        return with_sentences(shown, sentence_tests(shown, table, compared.runs))
+        return views.with_sentences(shown, compared_runs.sentence_tests(shown, table, compared.runs))
 
 
 def _notes(shown: Sequence[Difference]) -> None:

@@ -19,37 +19,20 @@ from core.tasks import TaskKind
 from core.tasks.confusion import NOTHING
 from core.tasks.scores import percent_sign
 from core.wording import p_text, plural
+from dashboard.compare import mistake_views
 from dashboard.compare.charts import confusion_chart, deviation_chart, seeds_chart
 from dashboard.compare.compared_runs import ComparedRuns, examples, labels, task_kind
 from dashboard.compare.comparison import difference_view
-from dashboard.compare.mistake_views import (
-    DETAIL,
-    Matrix,
-    classes,
-    furthest,
-    guesses,
-    matrix,
-    misses,
-    reports,
-)
+from dashboard.compare.mistake_views import DETAIL, Matrix
 from dashboard.compare.views import Difference, per_seed
+from dashboard.components import sentence
 from dashboard.components.charts import chart
-from dashboard.components.sentence import (
-    Lane,
-    Mark,
-    Said,
-    SentenceBlock,
-    TextBlock,
-    lane_kind,
-    marks,
-    sentence,
-    texts,
-)
+from dashboard.components.sentence import Lane, Mark, Said, SentenceBlock, TextBlock
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_button, csv_file, data_table
 from dashboard.shared.selection import segments, switch
 from dashboard.text import escape, option
-from jobs.reports.parts import SIGNED, Form
+from jobs.reports.parts import SIGNED, Form, number_text
 from jobs.reports.table import ResultRow, ResultTable
 
 _MOST_SENTENCES = 5
@@ -91,7 +74,7 @@ def _per_class(table: ResultTable, task: str, a: ResultRow, b: ResultRow) -> Non
         return
     ids = [*a.cells[task].run_ids.values(), *b.cells[task].run_ids.values()]
     scores = resources.store().scores(ids, table.split)
-    frame = classes(*(reports(row.cells[task], task, scores) for row in (a, b)))
+    frame = mistake_views.classes(*(mistake_views.reports(row.cells[task], task, scores) for row in (a, b)))
     if frame.empty:
         numbers = task_kind(table, task).is_number
         st.caption(
@@ -207,7 +190,7 @@ def _mistakes(table: ResultTable, runs: Mapping[int, Run], task: str, a: ResultR
     left, right = st.columns([5, 4], gap="medium")
     with left:
         of_side = errors_b if errors_b is not None and shown == b.name else errors_a
-        clicked = _matrix(matrix(of_side), task, kind)
+        clicked = _matrix(mistake_views.matrix(of_side), task, kind)
     with right:
         listed = mistakes(errors_a, errors_b).head(_MOST_MISTAKES)
         pairs = list(zip(listed["gold"], listed["predicted"], strict=True))
@@ -305,15 +288,21 @@ def _drawn(
             SentenceBlock(
                 sentences[place].tokens,
                 tuple(
-                    Lane(task, colour, lane_kind(kind.scheme), _marks(of_all[place], gold[place], kind), who)
+                    Lane(
+                        task,
+                        colour,
+                        sentence.lane_kind(kind.scheme),
+                        _marks(of_all[place], gold[place], kind),
+                        who,
+                    )
                     for who, of_all in lanes.items()
                 ),
             )
             for place in where
         ]
-        sentence(blocks, key="mistake_sentences", small=True)
+        sentence.sentence(blocks, key="mistake_sentences", small=True)
         return
-    texts(
+    sentence.texts(
         [
             TextBlock(
                 sentences[place].tokens,
@@ -331,7 +320,7 @@ def _drawn(
 def _marks(predicted: Sequence[str], gold: Sequence[str], kind: TaskKind) -> tuple[Mark, ...]:
     return tuple(
         mark if label == true else replace(mark, differs=True, why=f"annotated: {true}")
-        for mark, label, true in zip(marks(predicted, kind.scheme), predicted, gold, strict=True)
+        for mark, label, true in zip(sentence.marks(predicted, kind.scheme), predicted, gold, strict=True)
     )
 
 
@@ -350,7 +339,9 @@ def _numbers(
         ]
         for letter, row in rows.items()
     }
-    known = {letter: guesses([of_run for _, of_run in of]) for letter, of in stored.items() if of}
+    known = {
+        letter: mistake_views.guesses([of_run for _, of_run in of]) for letter, of in stored.items() if of
+    }
     names = {letter: row.name for letter, row in rows.items()}
     if "A" not in known:
         st.caption(f"No predictions of {escape(names['A'])} on {escape(task)} are stored.")
@@ -373,11 +364,12 @@ def _numbers(
         )
         others = f" ({side.elsewhere} more had other text)" if side.elsewhere else ""
         st.caption(
-            f"{escape(names[shown])}: {misses(side)} A point per {kind.item}, its prediction the mean over "
-            f"{plural(side.seeds, 'seed')}{others}. Dotted line: no error. Click a point to read it."
+            f"{escape(names[shown])}: {mistake_views.misses(side)} A point per {kind.item}, its prediction "
+            f"the mean over {plural(side.seeds, 'seed')}{others}. Dotted line: no error. Click a point to "
+            "read it."
         )
     with right:
-        listed = furthest(known).head(_MOST_MISTAKES)
+        listed = mistake_views.furthest(known).head(_MOST_MISTAKES)
         frame = listed.drop(columns="place")
         if sentences is not None:
             frame.insert(0, "Text", [" ".join(sentences[place].tokens) for place in listed["place"]])
@@ -392,9 +384,11 @@ def _numbers(
     index = _newest_pick("read_number", task, nearest, selected)
     if sentences is not None and len(listed):
         index = index if index is not None and index < len(sentences) else int(listed["place"].iloc[0])
-        numbers = [Said(f"{task}, annotated", f"{side.gold[index]:g}", colour)]
-        numbers += [Said(letter, f"{of_side.mean[index]:.2f}") for letter, of_side in known.items()]
-        texts([TextBlock(sentences[index].tokens, sentences[index].second, numbers)])
+        numbers = [Said(f"{task}, annotated", number_text(side.gold[index], "g"), colour)]
+        numbers += [
+            Said(letter, number_text(of_side.mean[index], "z.2f")) for letter, of_side in known.items()
+        ]
+        sentence.texts([TextBlock(sentences[index].tokens, sentences[index].second, numbers)])
 
 
 def _per_seed(table: ResultTable, task: str) -> None:
@@ -410,12 +404,11 @@ def _per_seed(table: ResultTable, task: str) -> None:
             still=True,
             alt=f"Scores on {task} of each seed by configuration",
         )
-    number = st.column_config.NumberColumn
-    columns = {name: number(format="%.2f") for name in names}
     data_table(
         shown[names].reset_index(),
+        forms=dict.fromkeys(names, "z.2f"),
         most=12,
-        column_config={"seed": number("Seed", width=60, pinned=True), **columns},
+        column_config={"seed": st.column_config.NumberColumn("Seed", width=60, pinned=True)},
         alt=f"Scores on {task} in percent, a line per seed, a column per configuration",
     )
     percent = ", in percent" * bool(percent_sign([table.scored_by[task]]))

@@ -317,18 +317,14 @@ def run_pairs(delta: Difference) -> tuple[tuple[int, int], ...]:
     return tuple((run_ids[seed], base_run_ids[seed]) for seed in run_ids if seed in base_run_ids)
 
 
-def with_sentences(
-    differences: Sequence[Difference], tests: Mapping[tuple[str, str], Tested]
-) -> list[Difference]:
-    """The differences with the results of tests, given by row and task."""
-    known = {key: test for key, test in tests.items() if isinstance(test, Randomised)}
-    corrected = dict(zip(known, holm([test.p for test in known.values()]), strict=True))
-    keys = [(delta.row.key, delta.task) for delta in differences]
+def with_sentences(differences: Sequence[Difference], results: Sequence[Tested]) -> list[Difference]:
+    """The differences with the result of the test over sentences of each, corrected for all of them."""
+    corrected = iter(holm([result.p for result in results if isinstance(result, Randomised)]))
     return [
-        replace(delta, sentences=known[key], p_sentences=corrected[key])
-        if key in known
-        else replace(delta, untested=str(tests.get(key, "")))
-        for key, delta in zip(keys, differences, strict=True)
+        replace(delta, sentences=result, p_sentences=next(corrected))
+        if isinstance(result, Randomised)
+        else replace(delta, untested=result)
+        for delta, result in zip(differences, results, strict=True)
     ]
 
 

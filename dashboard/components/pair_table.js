@@ -18,10 +18,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (!value) return element("td", { className: "none", title: "Not known" }, "·")
     const at = `${row},${column}`
     const button = element("button", {
-      type: "button", title: value.title, textContent: value.text, tabIndex: -1, style: { "--ground": ground(value.share) },
+      type: "button", title: value.title, tabIndex: -1, style: { "--ground": ground(value.share) },
       className: `${value.grey ? "undecided" : ""} ${at === String(data.chosen) ? "chosen" : ""}`,
       onclick: () => setTriggerValue("cell", { row, column }),
-    })
+    }, element("span", { textContent: value.text }), element("span", { className: "note", textContent: value.note }))
     button.setAttribute("aria-label", value.title)
     button.dataset.at = at
     buttons.set(at, button)

@@ -19,13 +19,14 @@ _mount = component(
 @dataclass(frozen=True)
 class PairCell:
     """The number of a pair as text, and its position on the scale, in [-1, 1].
-    `grey`: the number is not decided. `title` is its description.
+    `grey`: the number is not decided. `title` is its description, `note` a smaller text beside the number.
     """
 
     text: str
     share: float
     title: str
     grey: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ function lineNode(block, from, to, widths) {
     if (opens) {
       let rows = 1
       while (block.lanes[number + rows]?.task === lane.task) rows++
-      const name = element("div", "name", element("i"), element("bdi", "", lane.task))
+      const name = element("div", { className: "name", title: lane.task }, element("i"), element("bdi", "", lane.short))
       parts.push(place(element("div", `task ${lane.kind}`, name), row, 1, rows))
     }
     parts.push(place(whoNode(lane), row, 2))
@@ -313,7 +313,8 @@ function footNode(block, toggle) {
     return made
   }
   if (block.absent.length) {
-    const names = `No ${block.absent.join(", no ")}`
+    const short = block.absent.map((task) => block.all.find((lane) => lane.task === task).short)
+    const names = `No ${short.join(", no ")}`
     button(foot, names, "Show or hide these lanes", toggle).setAttribute("aria-expanded", block.opened)
   }
   if (!block.tools) return foot

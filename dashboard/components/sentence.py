@@ -13,7 +13,7 @@ import streamlit as st
 
 from core.tasks import KINDS
 from core.tasks.spans import spans
-from core.wording import plural
+from core.wording import plural, without_shared
 from dashboard.components.charts import component, read_asset, script
 from dashboard.text import coloured, escape
 
@@ -95,7 +95,8 @@ def sentence(
     Span tasks that no lane marks anything of are folded away. Of each sentence the first `most_words` are
     drawn; how many are left out is written under it. Sentences that are not `small` can be copied and saved.
     """
-    drawn = [_block(block, most_words) for block in blocks]
+    short = without_shared(list(dict.fromkeys(lane.task for block in blocks for lane in block.lanes)))
+    drawn = [_block(block, short, most_words) for block in blocks]
     _mount(key=key, data={"blocks": drawn, "small": small, "confidence": confidence})
 
 
@@ -116,12 +117,13 @@ def marks(labels: Sequence[str], scheme: str) -> tuple[Mark, ...]:
     return tuple(cells)
 
 
-def _block(block: SentenceBlock, most_words: int) -> Mapping[str, Any]:
+def _block(block: SentenceBlock, short: Mapping[str, str], most_words: int) -> Mapping[str, Any]:
     left_out = len(block.tokens) - most_words
     return vars(block) | {
         "tokens": block.tokens[:most_words],
         "lanes": [
-            vars(lane) | {"cells": [_mark(mark) for mark in lane.cells[:most_words]]} for lane in block.lanes
+            vars(lane) | {"short": short[lane.task], "cells": list(map(_mark, lane.cells[:most_words]))}
+            for lane in block.lanes
         ],
         "more": f"… and {left_out:,} more words, not drawn" if left_out > 0 else "",
     }

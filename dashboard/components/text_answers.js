@@ -33,7 +33,7 @@ function scale(said, task) {
 }
 
 function group(task) {
-  const name = element("div", { className: "name" }, element("i"), bdi(task.task), element("span", { className: "of", textContent: task.of }))
+  const name = element("div", { className: "name", title: task.task }, element("i"), bdi(task.short), element("span", { className: "of", textContent: task.of }))
   const gold = task.gold ? [element("div", { className: "gold" }, "gold ", bdi(task.gold))] : []
   const rows = [element("tr", { className: "task" }, element("th", { scope: "rowgroup" }, name, ...gold), ...task.said.map(verdict))]
   const row = (head, cell) => rows.push(element("tr", {}, element("th", { scope: "row" }, head), ...task.said.map(cell)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from core.wording import without_shared
 from dashboard.components.charts import component, read_asset, script
 
 _mount = component(
@@ -65,9 +66,10 @@ def text_answers(
 
     The browser builds all from text, never from HTML.
     """
+    short = without_shared([task.task for task in tasks])
     data = {
         "columns": list(map(asdict, columns)),
-        "tasks": [asdict(task) for task in tasks],
+        "tasks": [asdict(task) | {"short": short[task.task]} for task in tasks],
         "texts": texts,
         "about": about,
     }

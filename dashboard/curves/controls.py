@@ -10,17 +10,8 @@ import streamlit as st
 
 from core.store.records import MetricKey, Run
 from core.wording import without_shared
-from dashboard.curves.numbers import (
-    AXES,
-    METRICS,
-    RELATION_METRICS,
-    Metric,
-    choices,
-    first_task,
-    others,
-    tasks_of,
-    tasks_of_seeds,
-)
+from dashboard.curves import numbers
+from dashboard.curves.numbers import AXES, METRICS, RELATION_METRICS, Metric, choices, others
 from dashboard.curves.views import Reading
 from dashboard.shared.selection import choice, segments, set_parameter, switch
 from dashboard.text import option
@@ -63,12 +54,12 @@ def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str], runs: Sequen
     """Draws the controls. `keys` are the stored curves of the chosen runs, `tasks` the order of tasks."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         metric = _metric(keys)
-        large = _task(metric, tasks_of(metric, keys, tasks), runs)
+        large = _task(metric, numbers.tasks_of(metric, keys, tasks), runs)
         menu = st.popover("View", icon=":material/tune:", help="Axis, seeds, smoothing, scale")
     with menu:
         axis = segments("Over", AXES, key="over", labelled=True, on_change=lambda: set_window(None))
         seeds = "sd"
-        of_seeds = tasks_of_seeds(runs)
+        of_seeds = numbers.tasks_of_seeds(runs)
         if len({key for key, _ in of_seeds}) < len(of_seeds):
             seeds = segments(
                 "Seeds",
@@ -104,13 +95,13 @@ def _metric(keys: Sequence[MetricKey]) -> Metric:
     if name not in groups:
         return METRICS[name]
     among = groups[name]
-    numbers = {name: metric.title for name, metric in among.items()}
-    return among[choice("Number", numbers, key="number", width=300)]
+    number_titles = {name: metric.title for name, metric in among.items()}
+    return among[choice("Number", number_titles, key="number", width=300)]
 
 
 def _task(metric: Metric, tasks: Sequence[str], runs: Sequence[Run]) -> str:
     """The task shown large; the others follow small."""
-    first = first_task(tasks, runs)
+    first = numbers.first_task(tasks, runs)
     if len(tasks) < 2:
         return first
     short = without_shared([task for task in tasks if task])

@@ -13,17 +13,10 @@ from core.records import TOTAL
 from core.store.records import ACTIVE, MetricSeries, Run, RunState
 from core.wording import first_of, plural, without_shared
 from dashboard.components.charts import LegendRow, Picture, Zoom, chart, curve_legend
+from dashboard.curves import numbers
 from dashboard.curves.charts import curve_chart
 from dashboard.curves.controls import SEEDS, Chosen, set_window, window
-from dashboard.curves.numbers import (
-    AXES,
-    METRICS,
-    Metric,
-    first_task,
-    metric_keys,
-    missing,
-    point_table,
-)
+from dashboard.curves.numbers import AXES, METRICS, Metric
 from dashboard.curves.views import Curve, CurvesView, Group, Panel, curves, last_shared
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_button, csv_file
@@ -58,7 +51,7 @@ def curve_files(runs: Sequence[Run], chosen: Chosen, series: Sequence[MetricSeri
             st.session_state[_COUNT] = st.session_state.get(_COUNT, 0) + 1
             picture = Picture(st.session_state[_COUNT], form, name)
     csv_button(
-        lambda: csv_file(point_table(runs, series, chosen.reading.smoothing)),
+        lambda: csv_file(numbers.point_table(runs, series, chosen.reading.smoothing)),
         name,
         key="curve_csv",
         type="tertiary",
@@ -78,7 +71,7 @@ def _name(runs: Sequence[Run], chosen: Chosen) -> str:
 def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
     """One large chart, its legend as a table one can click, a small chart for each other task."""
     metric, reading = chosen.metric, chosen.reading
-    keys = metric_keys(metric, resources.store().metric_keys([run.id for run in runs]))
+    keys = numbers.metric_keys(metric, resources.store().metric_keys([run.id for run in runs]))
     with st.spinner("Reading curves"):
         series = resources.curve_series(runs, keys)
     hidden = [key for key in st.query_params.get("hide", "").split(",") if key]
@@ -129,7 +122,7 @@ def _title(view: CurvesView) -> None:
 def _about_tasks(view: CurvesView, runs: Sequence[Run]) -> str:
     """A caution on comparing lines of the task shown, or of the whole."""
     task, whole = view.large.task, view.large.task == TOTAL
-    first = first_task([TOTAL, *(panel.task for panel in (view.large, *view.small))], runs)
+    first = numbers.first_task([TOTAL, *(panel.task for panel in (view.large, *view.small))], runs)
     if first != TOTAL and view.small:
         which = f" Most of them have {task}." if task == first else ""
         return escape(f"These runs have different tasks: compare a task, not the mean.{which}")
@@ -259,7 +252,7 @@ def _place(axis: str, x: float) -> str:
 
 def _notes(view: CurvesView, series: Sequence[MetricSeries]) -> None:
     """Draws notes on gaps and on interpolation."""
-    notes = missing(view.metric, series)
+    notes = numbers.missing(view.metric, series)
     if len(notes) > _MOST_NOTES:
         notes = [*notes[:_MOST_NOTES], f"{plural(len(notes) - _MOST_NOTES, 'more curve')} have gaps."]
     if view.interpolated:

@@ -13,16 +13,8 @@ import numpy as np
 from core.evaluation.statistics import band
 from core.records import TOTAL
 from core.store.records import Conditions, MetricSeries, Run
-from dashboard.curves.numbers import (
-    Configuration,
-    Floats,
-    Metric,
-    configurations,
-    kept,
-    positions,
-    side_by_side,
-    smooth,
-)
+from dashboard.curves import numbers
+from dashboard.curves.numbers import Configuration, Floats, Metric, side_by_side
 from jobs.reports.table import one_per_seed
 
 _LARGE_POINTS, _SMALL_POINTS, _LEAST_POINTS = 960, 140, 30
@@ -55,6 +47,7 @@ class Line:
 
     `thin`: one of several seeds. `raw` is the curve before smoothing. A mean over two seeds or more has `low`
     and `high`, its band, and `n` (NaN: no band). `kept` is the point (x, y) of the kept checkpoint.
+    `interpolated`: runs or seeds of it had points at different x.
     """
 
     key: str
@@ -68,6 +61,7 @@ class Line:
     n: Floats | None = None
     thin: bool = False
     kept: Point | None = None
+    interpolated: bool = False
 
 
 @dataclass(frozen=True)
@@ -147,8 +141,7 @@ class Group:
 @dataclass(frozen=True)
 class CurvesView:
     """The large panel, the small ones, and the legend.
-    The legend has the large panel's groups, and empty ones for small panels only. `interpolated`: seeds had
-    points at different x.
+    The legend has the large panel's groups, and empty ones for small panels only.
     """
 
     metric: Metric
@@ -157,7 +150,11 @@ class CurvesView:
     small: tuple[Panel, ...]
     legend: tuple[Group, ...]
     x_end: float
-    interpolated: bool = False
+
+    @property
+    def interpolated(self) -> bool:
+        """Whether any line has seeds with points at different x."""
+        return any(line.interpolated for panel in (self.large, *self.small) for line in panel.lines)
 
 
 def curves(
@@ -178,28 +175,29 @@ def curves(
     """
     by_id = {run.id: run for run in runs}
     order = {run_id: order for order, run_id in enumerate(by_id)}
-    configuration = configurations(runs)
+    configuration = numbers.configurations(runs)
     members: dict[str, dict[Configuration, list[Curve]]] = {}
     for curve in sorted(series, key=lambda curve: order[curve.run_id]):
-        x = positions(reading.axis, curve.step, curve.epoch, curve.seconds)
+        x = numbers.positions(reading.axis, curve.step, curve.epoch, curve.seconds)
         values = np.where(np.isfinite(curve.value), curve.value * (100 if metric.percent else 1), np.nan)
         members_of = members.setdefault(curve.key.task, {}).setdefault(configuration[curve.run_id], [])
-        y = smooth(values, reading.smoothing)
+        y = numbers.smooth(values, reading.smoothing)
         members_of.append(Curve((by_id[curve.run_id],), x, values, y, curve.epoch))
     groups = {
         task: [_group(reading, of, own_curves, conditions) for of, own_curves in members[task].items()]
         for task in dict.fromkeys((TOTAL, *tasks, *members))
         if task in members
     }
-    shown: dict[str, list[Line]] = {}
-    interpolated = False
-    for task, of_task in groups.items():
-        shown[task] = []
-        for group in of_task:
-            lines, also = _lines(reading, group)
-            interpolated = interpolated or also
-            if group.configuration.key not in hidden:
-                shown[task] += [line for line in lines if line.key not in hidden]
+    shown = {
+        task: [
+            line
+            for group in of_task
+            if group.configuration.key not in hidden
+            for line in _lines(reading, group)
+            if line.key not in hidden
+        ]
+        for task, of_task in groups.items()
+    }
     return CurvesView(
         metric,
         reading,
@@ -207,7 +205,6 @@ def curves(
         tuple(_panel(reading, task, lines, _SMALL_POINTS) for task, lines in shown.items() if task != large),
         _legend(groups, large),
         max((float(line.x[-1]) for lines in shown.values() for line in lines), default=1.0),
-        interpolated,
     )
 
 
@@ -232,17 +229,17 @@ def _group(
             x, values, also = side_by_side([curve.x for curve in of_seed], [curve.raw for curve in of_seed])
             raw = values.mean(axis=0)
             runs = tuple(curve.runs[0] for curve in of_seed)
-            seeds.append(Curve(runs, x, raw, smooth(raw, reading.smoothing)))
+            seeds.append(Curve(runs, x, raw, numbers.smooth(raw, reading.smoothing)))
             interpolated = interpolated or also
     return Group(configuration, tuple(seeds), tuple(seeds), interpolated)
 
 
-def _lines(reading: Reading, group: Group) -> tuple[list[Line], bool]:
-    """A line per run, or the mean of the seeds with its band; and whether seeds were interpolated for it."""
+def _lines(reading: Reading, group: Group) -> list[Line]:
+    """A line per run, or the mean of the seeds with its band."""
     configuration, seeds = group.configuration, group.seeds
     if reading.seeds == "lines" or len(seeds) == 1:
         mean = reading.seeds != "lines"
-        lines = [
+        return [
             Line(
                 configuration.key if mean else key,
                 configuration.name if mean else f"{configuration.name} · {name}",
@@ -252,21 +249,21 @@ def _lines(reading: Reading, group: Group) -> tuple[list[Line], bool]:
                 curve.raw if reading.smoothing else None,
                 thin=not mean and len(group.runs) > 1,
                 kept=_kept_point(curve),
+                interpolated=group.interpolated,
             )
             for curve, key, name in zip(group.runs, group.keys, group.names, strict=True)
             if not mean or curve is seeds[0]
         ]
-        return lines, group.interpolated
     if not seeds:
-        return [], False
+        return []
     xs = [curve.x for curve in seeds]
-    x, values, interpolated = side_by_side(xs, [curve.y for curve in seeds])
+    x, values, also = side_by_side(xs, [curve.y for curve in seeds])
     of = band(values)
     low, high = (of.mean - of.sd, of.mean + of.sd) if reading.seeds == "sd" else (of.low, of.high)
     raw = band(side_by_side(xs, [curve.raw for curve in seeds])[1]).mean if reading.smoothing else None
-    n = of.n.astype(float)
+    n, also = of.n.astype(float), also or group.interpolated
     line = Line(configuration.key, configuration.name, configuration, x, of.mean, raw, low, high, n)
-    return [line], interpolated or group.interpolated
+    return [dataclasses.replace(line, interpolated=also)]
 
 
 def _kept_point(curve: Curve) -> Point | None:
@@ -290,7 +287,7 @@ def _panel(reading: Reading, task: str, lines: Sequence[Line], most: int) -> Pan
 
 def _thinned(line: Line, most: int) -> Line:
     drawn = [values for values in (line.y, line.raw, line.low, line.high) if values is not None]
-    at = kept(line.x, drawn, most)
+    at = numbers.kept(line.x, drawn, most)
     raw, low, high, n = (
         None if values is None else values[at] for values in (line.raw, line.low, line.high, line.n)
     )

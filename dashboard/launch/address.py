@@ -23,15 +23,7 @@ from core.plain_text import shortened
 from core.registry import BILSTM_SUFFIX, PREDICTED, has_bilstm, reads_words
 from core.store import Run, Store
 from core.tasks import TaskKind
-from dashboard.launch.draft import (
-    EXECUTION,
-    FIELDS,
-    START,
-    Draft,
-    cloned,
-    draft_of,
-    start_for,
-)
+from dashboard.launch.draft import EXECUTION, FIELDS, START, Draft, cloned, draft_of, start_for
 from dashboard.shared.selection import run_numbers
 from jobs.queue.sweeps import WHOLE, corpora_of, given_values
 

@@ -27,7 +27,7 @@ from core.errors import ConfigError, CorpusError
 from core.store import Store
 from core.store.records import ACTIVE, Run
 from core.tasks import KINDS, TaskKind
-from core.wording import all_of, capitalised, plural
+from core.wording import all_of, capitalised, plural, without_shared
 from dashboard.components.charts import chart
 from dashboard.components.sentence import (
     Lane,
@@ -226,7 +226,6 @@ def _keep_upload(name: str, files: Sequence[UploadedFile]) -> CorpusError | None
 
 
 def _asked_split(file: UploadedFile) -> Split | None:
-    """The split that the reader chooses for a file whose name tells none."""
     return st.selectbox(
         f"Split of {escape(file.name)}",
         SPLITS,
@@ -467,8 +466,9 @@ def _lanes(sample: Sentence, summary: CorpusSummary, colour: Mapping[str, str]) 
 
 
 def _text(sample: Sentence, summary: CorpusSummary, colour: Mapping[str, str]) -> TextBlock:
+    short = without_shared([task.name for task in summary.tasks])
     said = [
-        Said(task.name, sample.labels[task.name][0], colour.get(task.name, GREY))
+        Said(short[task.name], sample.labels[task.name][0], colour.get(task.name, GREY))
         for task in summary.tasks
         if task.name in sample.labels
     ]
@@ -477,7 +477,8 @@ def _text(sample: Sentence, summary: CorpusSummary, colour: Mapping[str, str]) -
 
 def show_labels(summary: CorpusSummary, colour: Mapping[str, str]) -> None:
     """Draws a tab for each task: the counts of its labels by split, or the distribution of its numbers."""
-    names = [coloured(task.name, colour[task.name]) for task in summary.tasks]
+    short = without_shared([task.name for task in summary.tasks])
+    names = [coloured(short[task.name], colour[task.name]) for task in summary.tasks]
     for tab, task in zip(st.tabs(names), summary.tasks, strict=True):
         if KINDS[task.scheme].is_number:
             with tab:
@@ -501,7 +502,6 @@ def show_labels(summary: CorpusSummary, colour: Mapping[str, str]) -> None:
 
 
 def _numbers(task: Task, counted: Mapping[Split, Mapping[str, int]], colour: str) -> None:
-    """How the numbers of each split are spread: a chart, and a line per split."""
     numbers = numbers_by_split(counted)
     chart(
         spread_chart(numbers, colour),

@@ -17,13 +17,7 @@ from core.config import (
     field_label,
     fill,
 )
-from core.config.fields import (
-    CONTEXT_FIELDS,
-    NOTHING,
-    attribute_name,
-    comma_list,
-    public_name,
-)
+from core.config.fields import CONTEXT_FIELDS, NOTHING, attribute_name, comma_list, public_name
 from core.config.sweep import LISTED
 from core.config.task_groups import TASK_GROUPS
 from core.config.typed import text_of, value_text, whole_number
@@ -251,7 +245,6 @@ def automatic(lists: Mapping[str, str | tuple[str, ...]]) -> dict[str, tuple[Any
 
 
 def _missing(draft: Draft) -> dict[str, str]:
-    """By field, that nothing is chosen or typed where a value is needed."""
     missing = {}
     used = applicable(draft.lists, draft.reads)
     if not draft.corpus:
@@ -292,7 +285,6 @@ def cloned(configs: Sequence[RunConfig]) -> tuple[Draft, tuple[str, ...]]:
 
 
 def _in_form(name: str, values: Sequence[Any]) -> str | tuple[str, ...]:
-    """These values of a field as the form has them."""
     if name in WHOLE:
         return tuple(map(value_text, values)) if name in OPTIONS else text_of(name, values)
     if name not in OPTIONS:

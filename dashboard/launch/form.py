@@ -30,7 +30,7 @@ from core.registry import (
 )
 from core.store import Run
 from core.tasks import KINDS
-from core.wording import all_of, number
+from core.wording import all_of, number, without_shared
 from dashboard.launch.address import (
     GROUPS_WRITTEN,
     MAPPING_KEPT,
@@ -42,17 +42,7 @@ from dashboard.launch.address import (
     tasks_key,
 )
 from dashboard.launch.data import ChosenData, choose_data, show_data
-from dashboard.launch.draft import (
-    EXECUTION,
-    OPTIONS,
-    RARE,
-    SELDOM,
-    START,
-    Draft,
-    applicable,
-    automatic,
-    said,
-)
+from dashboard.launch.draft import EXECUTION, OPTIONS, RARE, SELDOM, START, Draft, applicable, automatic, said
 from dashboard.launch.paradigms import paradigms
 from dashboard.shared import resources
 from dashboard.shared.newcomers import fold, say
@@ -230,12 +220,15 @@ def _tasks(
         st.markdown("Tasks")
         st.caption("Fix the file above first." if data.error else "They are read from the corpus.")
         return ()
+    short = without_shared(data.tasks)
+    is_short = any(short[task] != task for task in data.tasks)
     chosen = tuple(
         st.pills(
             "Task to add" if added else f"Tasks{_SEVERAL}",
             data.tasks,
             selection_mode="multi",
-            format_func=lambda task: coloured(task, colour[task]),
+            format_func=lambda task: coloured(short[task], colour[task]),
+            help=f"In full: {escape(', '.join(data.tasks))}" if is_short else None,
             key=tasks_key(data.corpus),
             persist_state="session",
         )
@@ -248,7 +241,6 @@ def _tasks(
 
 
 def _task_groups() -> str:
-    """Draws the choice of the tasks that train together: a named grouping, or typed groups."""
     options = {name: words.capitalize() for name, words in GROUPINGS.items()}
     st.session_state.setdefault(key_of(TASK_GROUPS), "all")
     chosen: str = st.selectbox(
@@ -311,15 +303,11 @@ def _picked_or_typed(field: str, placeholder: str, text: Callable[[str], str] = 
 
 
 def _known(names: Iterable[str], texts: Mapping[str, str]) -> dict[str, str]:
-    """The known descriptions of the names, each once."""
     return {name: texts[name] for name in dict.fromkeys(names) if name in texts}
 
 
 def _prior(
-    slots: _Slots,
-    lists: _Lists,
-    labels: Mapping[str, Sequence[str]],
-    problems: dict[str, str],
+    slots: _Slots, lists: _Lists, labels: Mapping[str, Sequence[str]], problems: dict[str, str]
 ) -> _Lists:
     """Draws the fields of MRN. An error in the file of a mapping goes to `problems`."""
     with st.container(border=True, gap="small"):

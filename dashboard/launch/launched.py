@@ -17,8 +17,6 @@ from dashboard.shared.selection import address_of, link_to_runs
 from dashboard.theme import STATES
 from jobs.queue import control
 
-_IN_TRAINING = (RunState.RUNNING, RunState.CANCELLING)
-
 
 def launched_runs(ids: Collection[int]) -> None:
     """Draws the card of these runs, which counts down while one of them is active."""
@@ -68,16 +66,12 @@ def _card(runs: Sequence[Run]) -> None:
 
 def headline(states: Mapping[RunState, int], left: float | None) -> str:
     """Returns what these runs do, `8 runs queued, about 2 min`, with the seconds `left` if they are known."""
-    queued = states.get(RunState.QUEUED, 0)
-    about = "" if left is None else f", about {duration(left)}"
-    if any(states.get(state) for state in _IN_TRAINING):
-        return f"{_done(states)}{about}{' left' if about else ''}"
-    return f"{plural(queued, 'run')} queued{about}" if queued else _done(states)
-
-
-def _done(states: Mapping[RunState, int]) -> str:
     done, every = states.get(RunState.SUCCEEDED, 0), sum(states.values())
-    return f"{plural(every, 'run')} done" if done == every else f"{done:,} of {plural(every, 'run')} done"
+    about = "" if left is None else f", about {duration(left)}"
+    if states.get(RunState.QUEUED, 0) == every:
+        return f"{plural(every, 'run')} queued{about}"
+    which = f"{done:,} of {plural(every, 'run')}" if done < every else plural(every, "run")
+    return f"{which} done{about}{' left' if about else ''}"
 
 
 def counts(states: Mapping[RunState, int]) -> str:

@@ -131,7 +131,6 @@ def launch_plan(draft: Draft, planned: Plan, slots: Mapping[str, DeltaGenerator]
 
 
 def _field_of(error: MRNLabError) -> str:
-    """The field of the form that an error is about."""
     if isinstance(error, ConfigError):
         return error.field
     return "encoder" if isinstance(error, EncoderError) else "corpus"
@@ -206,10 +205,15 @@ def _heading(runs: int, new: int, time: Cost) -> None:
     some = f", {new:,} of them new" if new < runs else ""
     about = "" if time.seconds is None else f", about {duration(time.seconds)}"
     between = "" if time.span is None else f"{span(*time.span)}, "
+    at_once = f"{_at_once(time)} at once, " if _at_once(time) > 1 else ""
     with st.container(gap="xsmall"):
         st.subheader(f"{makes}{some}{about}", anchor=False)
-        words = f"{between}{time.basis}."
-        st.caption(escape(capitalised(words)))
+        st.caption(escape(capitalised(f"{between}{at_once}{time.basis}.")))
+
+
+def _at_once(time: Cost) -> int:
+    """How many of the runs train at once, at least 1."""
+    return max(1, min(time.slots, len(time.runs)))
 
 
 def _before(time: Cost, room: Disk, priority: int) -> None:
@@ -284,16 +288,14 @@ def plan_rows(
     for config, run in zip(configs, stored, strict=True):
         taken = (None if run is not None else next(seconds, None)) or 0.0
         groups.setdefault(comparison_key(config), []).append((config, run, taken))
-    trained = sum(filter(None, time.runs)) if time else 0.0
-    at_once = min(time.slots, len(time.runs)) if time and time.runs else 1
     names = shortest_names([group[0][0] for group in groups.values()])
     rows = []
     for name, group in zip(names, groups.values(), strict=True):
         old = sum(run is not None for _, run, _ in group)
         row = {"Configuration": name, "Runs": _runs_text([config for config, _, _ in group])}
         row["Runs"] += f", {'all' if old == len(group) else old} in the store" if old else ""
-        if trained:
-            taken = sum(taken for _, _, taken in group) / at_once
+        if time and any(time.runs):
+            taken = sum(taken for _, _, taken in group) / _at_once(time)
             row["Time"] = duration(taken) if taken else ""
         rows.append(row)
     return rows

@@ -17,7 +17,7 @@ from core.figures import Chart, Figure, axis
 from core.mrn.relations import stretches
 from core.wording import without_shared
 from dashboard.relations.matrices import Axis, Picture
-from dashboard.relations.views import AlignedSteps, Floats, PairLine
+from dashboard.relations.views import AlignedSteps, Floats, Trajectory, signed
 from dashboard.shared.figures import LEGEND_ON_TOP, band
 from dashboard.theme import BORDER, MATRIX_SCALES, MUTED, TEXT, faint, ramp
 
@@ -130,35 +130,42 @@ def _axis(drawn: Axis, mode: str, colours: Mapping[str, str]) -> dict[str, Any]:
 
 
 def pair_chart(
-    lines: Sequence[PairLine], at: int, height: int = 200, *, by_share: bool = False, mean: bool = False
+    trajectories: Sequence[Trajectory],
+    values: Floats,
+    at: int,
+    height: int = 200,
+    *,
+    by_share: bool = False,
+    mean: bool = False,
 ) -> Figure:
-    """The correlation of one pair over training, a line per run, with the position that is shown.
+    """The correlation of one pair over training (runs, k), a line per run, with the position that is shown.
 
     `by_share`: over the share of training, for runs of other steps. `mean`: the runs are seeds, thin, with
     their mean, thick, and one SD to either side.
     """
-    several = len(lines) > 1
+    several = len(values) > 1
     mean = mean and several
     chart = Chart(height, margin={"l": 40, "r": 10, "t": 24 if several else 8, "b": 34})
-    xs = [np.round(100 * line.shares, 1) if by_share else line.steps for line in lines]
+    xs = [np.round(100 * of.shares, 1) if by_share else of.steps for of in trajectories]
     chart.add_line(y=0, line={"color": MUTED, "width": 1})
     chart.add_line(x=float(xs[0][at]), line={"color": BORDER, "width": 6}, layer="below")
     unit = "%{x}% of training" if by_share else "step %{x:,}"
     if mean:
-        _add_mean(chart, xs[0], np.stack([line.values for line in lines]), unit)
-    for index, (line, x) in enumerate(zip(lines, xs, strict=True)):
+        _add_mean(chart, xs[0], values, unit)
+    for index, (trajectory, x, line) in enumerate(zip(trajectories, xs, values, strict=True)):
         colour = MUTED if mean else ramp(index) if several else TEXT
-        name = f"run {line.run_id}, seed {line.seed}"
+        name = f"run {trajectory.run.id}, seed {trajectory.run.config.seed}"
         chart.add(
             "scatter",
             x=x.astype(np.float32),
-            y=line.values.astype(np.float32),
+            y=line.astype(np.float32),
             mode="lines" if mean else "lines+markers",
             name="each seed" if mean else name,
             showlegend=not mean or index == 0,
             line={"color": colour, "width": 1 if mean else 1.8},
             marker={"size": 4, "color": colour},
-            hovertemplate=f"{name}, {unit}: %{{y:.3f}}<extra></extra>",
+            text=[signed(value, 3) for value in line],
+            hovertemplate=f"{name}, {unit}: %{{text}}<extra></extra>",
         )
     title = "Share of training, %" if by_share else "Step"
     chart.layout["xaxis"] = axis(title, showgrid=False, rangemode="tozero")
@@ -177,9 +184,9 @@ def _add_mean(chart: Chart, x: NDArray[Any], values: Floats, unit: str) -> None:
         "scatter",
         x=x.astype(np.float32),
         y=mean.astype(np.float32),
-        customdata=spread.astype(np.float32),
+        text=[f"{signed(at, 3)} ± {sd:.3f}" for at, sd in zip(mean, spread, strict=True)],
         mode="lines",
         name=f"mean of {len(values)} seeds",
         line={"color": TEXT, "width": 3},
-        hovertemplate=f"mean, {unit}: %{{y:.3f}} ± %{{customdata:.3f}}<extra></extra>",
+        hovertemplate=f"mean, {unit}: %{{text}}<extra></extra>",
     )

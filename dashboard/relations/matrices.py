@@ -20,6 +20,7 @@ from dashboard.relations.views import (
     SharedRows,
     Trajectory,
     clustered,
+    shared_matrices,
     together,
     variances,
 )
@@ -78,10 +79,7 @@ def arrangement(mode: str, shared: SharedRows, last: Sequence[Relations], order:
     """
     if order != "cluster":
         return together(shared.rows)
-    matrices = [
-        relations.correlation(mode)[np.ix_(at, at)] for relations, at in zip(last, shared.places, strict=True)
-    ]
-    return clustered(np.mean(matrices, axis=0))
+    return clustered(shared_matrices(last, mode, shared).mean(axis=0))
 
 
 def picture(
@@ -94,10 +92,13 @@ def picture(
     corner: Corner | None = None,
     gold: Floats | None = None,
     gradients: Floats | None = None,
+    *,
+    is_learned: bool = True,
 ) -> Picture:
     """The panels of a view. `names` are the runs', `order` the shared rows as drawn.
     `corner` is the first cell of the part of the features drawn, `gold` is (C, C) in the first run's order,
-    `gradients` (T, T) are the cosines of its tasks.
+    `gradients` (T, T) are the cosines of its tasks. Matrices that are not learned are cosines, and have no
+    variances.
     """
     drawn, size = shared.rows.at(order), len(order)
     most = size if mode != "feature" else _MOST_ALONE if view == "one" else _MOST_BESIDE
@@ -115,9 +116,10 @@ def picture(
             np.divide(*_sums(variances(learned, mode)[down], rows.block)) for learned in trajectory.learned
         ]
         steps = tuple(key.step for key in trajectory.keys)
-        panels.append(Panel(name, "correlation", 1.0, values, tuple(blocks), steps, np.stack(spread)))
+        scale = "correlation" if is_learned else "cosine"
+        panels.append(Panel(name, scale, 1.0, values, tuple(blocks), steps, np.stack(spread)))
     panels = _combined(panels, view)
-    if all(_are_equal(panel.variances) for panel in panels if panel.variances.size):
+    if not is_learned or all(_are_equal(panel.variances) for panel in panels if panel.variances.size):
         panels = [replace(panel, variances=np.empty((0, 0))) for panel in panels]
     if gold is not None:
         first = shared.places[0][order]

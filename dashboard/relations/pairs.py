@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -13,43 +12,14 @@ import streamlit as st
 
 from core.config.typed import whole_number
 from core.mrn.relations import Relations, covariance_statistics
-from core.store.records import ACTIVE, Run
+from core.store.records import ACTIVE
 from core.wording import plural
 from dashboard.components.charts import chart, matrix_player
+from dashboard.relations import summary, views
 from dashboard.relations.charts import pair_chart
 from dashboard.relations.controls import MODES, PLAYER, Selection
-from dashboard.relations.snapshots import (
-    PlayerData,
-    RelationsState,
-    corner,
-    player_data,
-    read_state,
-)
-from dashboard.relations.summary import (
-    describe_runs,
-    draw_scores,
-    draw_summary,
-    embedding_note,
-    explain_waiting,
-    gold_agreement,
-    not_learned,
-    player_words,
-    rank_note,
-    run_warnings,
-)
-from dashboard.relations.views import (
-    BEYOND,
-    RelationsView,
-    gold_labels,
-    half_interval,
-    learnable_pairs,
-    learns,
-    pair_lines,
-    planted,
-    relations,
-    signed,
-    strongest,
-)
+from dashboard.relations.snapshots import PlayerData, RelationsState, corner, player_data, read_state
+from dashboard.relations.views import BEYOND, Bools, Floats, signed
 from dashboard.shared import resources
 from dashboard.shared.downloads import data_table
 from dashboard.shared.selection import segments, set_parameter
@@ -86,17 +56,17 @@ def draw(selection: Selection) -> None:
     Of few tasks the lines of all pairs come first, and the matrix stands small beside them.
     """
     state, waiting, reason = read_state(selection)
-    explain_waiting(waiting, alone=state is None)
+    summary.explain_waiting(waiting, alone=state is None)
     if reason is not None:
         st.info(reason, icon=":material/info:")
-    if state is None or (state.is_learned and not_learned(state)):
+    if state is None or (state.is_learned and summary.not_learned(state)):
         return
     data = player_data(state)
     learned = state.learned(state.at)
-    run_relations = zip(state.runs, learned, strict=True)
-    views = [relations(run, state.mode, of_run) for run, of_run in run_relations]
-    draw_summary(state, views, learned)
-    run_warnings(state, views)
+    values = views.shared_matrices(learned, state.mode, state.shared)
+    gold = _gold(state) if selection.gold else None
+    summary.draw_summary(state, values, learned)
+    summary.run_warnings(state)
     few = state.mode == "task" and len(state.shared.rows.names) <= _FEW_TASKS and state.view in _FEW_VIEWS
     if few:
         table, left = st.columns([2, 1], gap="large")
@@ -107,29 +77,35 @@ def draw(selection: Selection) -> None:
         left = st.container()
         table, line = st.columns(2, gap="large")
     with left:
-        draw_scores(state)
+        summary.draw_scores(state)
         _player(state, data)
         if selection.gold:
-            gold_agreement(state, views)
+            summary.gold_agreement(state, values.mean(axis=0), gold)
     with table:
         if few:
             _lines_of_all_pairs(state)
         else:
-            chosen = _pair_table(state, learned, _chosen_pair(state))
+            chosen = _pair_table(state, values, gold)
             with line:
                 _pair_line(state, chosen)
     if not state.is_learned:
-        embedding_note(state)
+        summary.embedding_note(state)
         return
-    rank_note(state, learned, has_bars=any(panel["variances"] for panel in data.frame["panels"]))
+    summary.rank_note(state, learned, has_bars=any(panel["variances"] for panel in data.frame["panels"]))
     with st.expander(
         "In numbers", icon=":material/functions:", key="relations_in_numbers", on_change="rerun"
     ) as numbers:
         if numbers.open:  # a table takes a browser a tenth of a second
             _numbers(state, learned)
-            describe_runs(state.runs)
+            summary.describe_runs(state.runs)
     if state.view == "one":
-        _planted(state.runs[0], views[0])
+        _planted(state, values[0])
+
+
+def _gold(state: RelationsState) -> Floats | None:
+    """The gold correlations of the shared rows; None where the first run has none."""
+    gold, places = views.gold_labels(state.runs[0]), state.shared.places[0]
+    return None if gold is None else gold[np.ix_(places, places)]
 
 
 def _chosen_pair(state: RelationsState) -> Pair | None:
@@ -172,8 +148,8 @@ def _player(state: RelationsState, data: PlayerData) -> None:
             ],
             "total": len(names),
             "zoomed": zoomed,
-            "interval": half_interval(len(state.runs)) if state.view == "mean" else None,
-            **player_words(mode, data.frame, len(names)),
+            "interval": views.half_interval(len(state.runs)) if state.view == "mean" else None,
+            **summary.player_words(mode, data.frame, len(names)),
         },
         data.numbers,
         key=PLAYER,
@@ -191,16 +167,14 @@ def _table(frame: pd.DataFrame, key: str, alt: str, **settings: Any) -> None:
     data_table(frame, forms=forms, key=key, height=height, column_config=config, alt=alt, **settings)
 
 
-def _pair_table(state: RelationsState, learned: Sequence[Relations], chosen: Pair | None) -> Pair | None:
+def _pair_table(state: RelationsState, values: Floats, gold: Floats | None) -> Pair | None:
     """Draws the strongest pairs; returns the pair to draw over training, by default the first one."""
-    mode, runs, view = state.mode, state.runs, state.view
-    gold = gold_labels(runs[0]) if state.selection.gold else None
+    mode, runs, view, chosen = state.mode, state.runs, state.view, _chosen_pair(state)
     st.markdown(f"**{_TITLES['two' if view == 'side' and len(runs) == 2 else view]}** at this step")
     among = segments("Pairs", _AMONG, key="pairs") if mode == "label" else "all"
-    table = strongest(runs, learned, mode, view, state.shared, among=among, gold=gold)
+    table = views.strongest(runs, values, mode, view, state.shared, among=among, gold=gold)
     if table.empty:
-        learning = [run for run in runs if learns(run, mode) or not state.is_learned]
-        learnable = np.triu(learnable_pairs(learning, mode, state.shared.rows, among), 1).any()
+        learnable = np.triu(_learnable(state, among), 1).any()
         none = "No pair differs" if view == "side" and len(runs) == 2 else "No pair is related"
         st.caption(f"{none} at this step." if learnable else "No pair can be related here.")
         return chosen
@@ -223,14 +197,18 @@ def _pair_table(state: RelationsState, learned: Sequence[Relations], chosen: Pai
     return chosen or pairs[0]
 
 
+def _learnable(state: RelationsState, among: str) -> Bools:
+    """The pairs (n, n) that any of the runs could learn."""
+    learning = [run for run in state.runs if views.learns(run, state.mode) or not state.is_learned]
+    return views.learnable_pairs(learning, state.mode, state.shared.rows, among)
+
+
 def _lines_of_all_pairs(state: RelationsState) -> None:
     """The correlation of each pair that can be related, over training; the chosen pair first."""
-    rows = state.shared.rows
-    chosen = _chosen_pair(state)
-    learning = [run for run in state.runs if learns(run, state.mode) or not state.is_learned]
-    learnable = learnable_pairs(learning, state.mode, rows, "all")
-    places = combinations(range(len(rows.names)), 2)
-    pairs = [(rows.names[i], rows.names[j]) for i, j in places if learnable[i, j]]
+    names, chosen = state.shared.rows.names, _chosen_pair(state)
+    pairs = [
+        (names[i], names[j]) for i, j in zip(*np.nonzero(np.triu(_learnable(state, "all"), 1)), strict=True)
+    ]
     if not pairs:
         st.caption("No pair can be related here.")
     if chosen:
@@ -245,14 +223,17 @@ def _pair_line(state: RelationsState, pair: Pair | None, height: int = 200) -> N
         return
     first, second = pair
     indices = [state.shared.rows.names.index(name) for name in pair]
-    lines = pair_lines(state.trajectories(), state.mode, state.shared.places, *indices)
-    here = np.array([line.values[state.at] for line in lines])
+    trajectories = state.trajectories()
+    values = views.pair_values(trajectories, state.mode, state.shared.places, *indices)
+    here = values[:, state.at]
     value = signed(float(here.mean()), 3) if state.view != "side" else ""
     if state.view == "mean":
         value += f" ± {here.std(ddof=1):.3f}"
     st.markdown(f"**{escape(first)}** and **{escape(second)}** over training{': ' * bool(value)}{value}")
     chart(
-        pair_chart(lines, state.at, height, by_share=not state.steps.exact, mean=state.view == "mean"),
+        pair_chart(
+            trajectories, values, state.at, height, by_share=not state.steps.exact, mean=state.view == "mean"
+        ),
         key=f"pair_line_{indices[0]}_{indices[1]}",
         revision=f"{state.runs[0].id} {first} {second}",
         still=True,
@@ -272,9 +253,9 @@ def _numbers(state: RelationsState, learned: Sequence[Relations]) -> None:
     _table(pd.DataFrame(columns), "relations_numbers", "The covariances in numbers at this step")
 
 
-def _planted(run: Run, view: RelationsView) -> None:
+def _planted(state: RelationsState, values: Floats) -> None:
     """Draws planted and learned relatedness of simulated tasks."""
-    shown = planted(run, view)
+    shown = views.planted(state.runs[0], state.shared.rows, values) if state.mode == "task" else None
     if shown is None:
         return
     real, frame, agreement = shown

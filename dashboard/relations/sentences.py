@@ -24,8 +24,9 @@ _REDUNDANCY = ((0.9, "nearly independent"), (0.25, "partly redundant"), (0.0, "h
 _MOST_PAIRS = 3
 # Where so many percent of the pairs are so alike, their size says little.
 _ALIKE, _MANY_ALIKE, _NEARLY_ONE = 0.8, 25, 0.98
-# A head below this dev score has learned next to nothing.
-_UNLEARNED_BELOW = 0.1
+# A head below this dev score, or that makes hardly fewer errors (by this share) than always predicting the
+# most frequent label, has learned next to nothing.
+_UNLEARNED_BELOW, _FEWER_ERRORS = 0.1, 0.02
 _MOST_SCORES = 12
 # Runs of which no correlation differs by this much learned the same: it is below what two decimals show.
 _SAME_BELOW = 0.005
@@ -72,17 +73,36 @@ def read_scores(scores: Mapping[str, Sequence[float]]) -> str:
     return f"Dev scores at this step: {first_of(parts, _MOST_SCORES)}."
 
 
-def read_unlearned(scores: Mapping[str, Sequence[float]]) -> str:
-    """A warning of tasks whose dev score is so low that their relations mean nothing; empty without one."""
-    low = {name: mean for name, of in scores.items() if of and (mean := summary(of).mean) < _UNLEARNED_BELOW}
+def read_unlearned(scores: Mapping[str, Sequence[float]], majority: Mapping[str, float]) -> str:
+    """A warning of tasks whose dev score is so low that their relations mean nothing; empty without one.
+
+    `majority` is the share of the most frequent label of each task, where it is known.
+    """
+    low = {}
+    for name, of in scores.items():
+        mean, share = (summary(of).mean if of else math.nan), majority.get(name, math.nan)
+        if 1 - mean >= (1 - _FEWER_ERRORS) * (1 - share):
+            low[name] = f"{percent(mean)}; its most frequent label alone gives {percent(share)}"
+        elif mean < _UNLEARNED_BELOW:
+            low[name] = f"{percent(mean)}, below {percent(_UNLEARNED_BELOW)}"
     if not low:
         return ""
-    which = all_of([f"{name} ({percent(mean)})" for name, mean in low.items()])
+    which = all_of([f"{name} ({score})" for name, score in low.items()])
     one = len(low) == 1
     return (
-        f"The dev score of {which} is below {percent(_UNLEARNED_BELOW)} at this step: the "
-        f"{'head has' if one else 'heads have'} learned next to nothing, and {'its' if one else 'their'} "
-        "relations have no meaning."
+        f"The dev {'score' if one else 'scores'} at this step of {which} {'is' if one else 'are'} that of "
+        f"{'a head that has' if one else 'heads that have'} learned next to nothing: "
+        f"{'its' if one else 'their'} relations have no meaning."
+    )
+
+
+def read_unknown_majority(names: Sequence[str]) -> str:
+    """Why a head that always predicts one label is not noticed yet in these tasks; empty without any."""
+    if not names:
+        return ""
+    return (
+        f"The most frequent label of {all_of(names)} is stored when a run ends: until then there is no "
+        "warning of a head that always predicts it."
     )
 
 
@@ -244,7 +264,7 @@ def read_rank(variances: Floats, rank: float, *, has_bars: bool) -> str:
         return text.rstrip()
     size = len(variances)
     causes = {"unequal variances": size - (alone := effective_rank(variances)), "correlations": alone - rank}
-    known = {cause: f"{share:.2f}" for cause, share in causes.items() if abs(share) >= _SAME_BELOW}
+    known = {cause: signed(share) for cause, share in causes.items() if abs(share) >= _SAME_BELOW}
     text += f"Effective rank {rank:.2f} of {size}"
     if len(known) < 2:
         return f"{text}; {next(iter(known))} explain the whole reduction." if known else f"{text}."

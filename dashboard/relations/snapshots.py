@@ -16,7 +16,7 @@ from core.paths import database_url
 from core.store.records import Run, SnapshotKey
 from dashboard.relations.charts import player_frame, player_numbers
 from dashboard.relations.controls import EMBEDDING, PLAYER, Selection
-from dashboard.relations.matrices import Corner, Panel, arrangement, picture
+from dashboard.relations.matrices import Corner, arrangement, picture
 from dashboard.relations.views import (
     AlignedSteps,
     Places,
@@ -182,15 +182,8 @@ def _player_data(url: str, identity: str, _state: RelationsState, _corner: Corne
         _corner,
         gold_labels(_state.runs[0]) if selection.gold else None,
         run_gradients(resources.store(), _state.runs[0]) if selection.gradients else None,
+        is_learned=_state.is_learned,
     )
-    if selection.mode == EMBEDDING:
-        shown = replace(shown, panels=tuple(map(_without_variances, shown.panels)))
     shades = resources.task_colours()
     frame = player_frame(shown, _state.steps, shades, blocks=selection.order == "task")
     return PlayerData(frame | {"id": identity}, player_numbers(shown, PLAYER, identity), order)
-
-
-def _without_variances(panel: Panel) -> Panel:
-    """A panel of cosines, without variances, since the vectors' lengths are not stored."""
-    scale = "cosine" if panel.scale == "correlation" else panel.scale
-    return replace(panel, scale=scale, variances=np.empty((0, 0)))

@@ -15,35 +15,12 @@ from core.records import TOTAL
 from core.registry import FROZEN, feature_parts, prior_spec
 from core.store.records import ACTIVE, MetricKey, Run, RunState
 from core.wording import all_of, number, plural
+from dashboard.relations import sentences, views
 from dashboard.relations.controls import EMBEDDING, MODES
-from dashboard.relations.sentences import (
-    read_difference,
-    read_embeddings,
-    read_features,
-    read_labels,
-    read_parts,
-    read_rank,
-    read_scores,
-    read_size,
-    read_tasks,
-    read_unlearned,
-)
 from dashboard.relations.snapshots import RelationsState
-from dashboard.relations.views import (
-    RelationsView,
-    agreement,
-    dev_scores,
-    gold_labels,
-    impossible_pairs,
-    learns,
-    penalty_vanished,
-    same_task,
-    signed,
-    variances,
-    why_no_gold,
-)
+from dashboard.relations.views import Floats, learns, signed
+from dashboard.shared import resources
 from dashboard.shared.newcomers import PENALTY, fold
-from dashboard.shared.resources import curve_series, task_colour
 from dashboard.shared.states import empty
 from dashboard.text import coloured, escape
 from dashboard.theme import STATES
@@ -73,15 +50,13 @@ def explain_waiting(runs: Sequence[Run], *, alone: bool) -> None:
         st.caption(f"{escape(run_name(run))} has no relations yet and is left out. {text}")
 
 
-def draw_summary(state: RelationsState, views: Sequence[RelationsView], learned: Sequence[Relations]) -> None:
-    """Draws a sentence or two on the matrix at the step shown."""
+def draw_summary(state: RelationsState, values: Floats, learned: Sequence[Relations]) -> None:
+    """Draws a sentence or two on the matrices at the step shown, (runs, n, n) `values` of the shared rows."""
     mode, runs, rows = state.mode, state.runs, state.shared.rows
     names = [escape(name) for name in rows.names]
-    run_views = zip(views, state.shared.places, strict=True)
-    values = np.stack([view.matrix[np.ix_(places, places)] for view, places in run_views])
-    fixed = impossible_pairs(runs, mode, rows)
+    fixed = views.impossible_pairs(runs, mode, rows)
     possible = np.asarray(~fixed.any(axis=0))
-    if mode == "label" and (gold := gold_labels(runs[0])) is not None:
+    if mode == "label" and (gold := views.gold_labels(runs[0])) is not None:
         # A label without training words correlates with nothing there, not even with itself.
         seen = np.diagonal(gold)[state.shared.places[0]] > 0
         possible &= seen[:, None] & seen
@@ -91,15 +66,15 @@ def draw_summary(state: RelationsState, views: Sequence[RelationsView], learned:
     elif state.view == "side":
         if state.is_learned:
             fixed |= np.array([not learns(run, mode) for run in runs])[:, None, None]
-        text = read_difference(names, values, fixed, [run.id for run in runs])
+        text = sentences.read_difference(names, values, fixed, [run.id for run in runs])
     elif not state.is_learned:
-        text = read_embeddings(names, values)
+        text = sentences.read_embeddings(names, values)
     elif mode == "task":
-        text = read_tasks(names, values, possible)
+        text = sentences.read_tasks(names, values, possible)
     elif mode == "label":
-        text = read_labels(names, values, possible, same_task(rows))
+        text = sentences.read_labels(names, values, possible, views.same_task(rows))
     else:
-        text = read_features(names, values, _ranks(learned, mode))
+        text = sentences.read_features(names, values, _ranks(learned, mode))
     step = "" if state.at == len(state.steps.steps) - 1 else f"At step {state.steps.steps[state.at]:,}: "
     with st.container(key="relations_reading"):
         st.markdown(step + text)
@@ -107,10 +82,14 @@ def draw_summary(state: RelationsState, views: Sequence[RelationsView], learned:
         return
     config = runs[0].config
     is_recurrent = not (config.shared_dense or config.task_dense)
-    if mode == "feature" and is_recurrent and (parts := read_parts(feature_parts(config.encoder), len(rows))):
+    if (
+        mode == "feature"
+        and is_recurrent
+        and (parts := sentences.read_parts(feature_parts(config.encoder), len(rows)))
+    ):
         st.caption(parts)
     drawn, learnable = (values, ~fixed) if state.view == "side" else (values.mean(axis=0)[None], possible)
-    if size := read_size(mode, drawn, learnable, runs[0].facts.get("alignment")):
+    if size := sentences.read_size(mode, drawn, learnable, runs[0].facts.get("alignment")):
         st.caption(size)
 
 
@@ -122,22 +101,42 @@ def draw_scores(state: RelationsState) -> None:
     """Draws the dev scores of the runs at the step shown, and a warning where one is too low."""
     tasks = list(dict.fromkeys(task for run in state.runs for task in run.config.tasks))
     steps = {run.id: keys[state.at].step for run, keys in zip(state.runs, state.steps.keys, strict=True)}
-    curves = curve_series(state.runs, [MetricKey(task, "dev", "score") for task in tasks])
-    scores = dev_scores(curves, steps)
-    groups = [[run] for run in state.runs] if state.view == "side" else [state.runs]
-    by_group = [
-        {
-            coloured(task, task_colour(task)): [of[run.id] for run in group if run.id in of]
-            for task in tasks
-            if (of := scores.get(task))
-        }
-        for group in groups
-    ]
+    curves = resources.curve_series(state.runs, [MetricKey(task, "dev", "score") for task in tasks])
+    scores = views.dev_scores(curves, steps)
+    groups = [[run] for run in state.runs] if state.view == "side" else [list(state.runs)]
     shown = [group[0] for group in groups]
-    for text in _with_run_ids(shown, list(map(read_scores, by_group))):
+    scored, unknown, warnings = zip(*(_scores_in_words(group, scores) for group in groups), strict=True)
+    for text in (*_with_run_ids(shown, scored), *_with_run_ids(shown, unknown)):
         st.caption(text)
-    for text in _with_run_ids(shown, list(map(read_unlearned, by_group))):
+    for text in _with_run_ids(shown, warnings):
         st.warning(text, icon=":material/warning:")
+
+
+def _scores_in_words(runs: Sequence[Run], scores: Mapping[str, Mapping[int, float]]) -> tuple[str, str, str]:
+    """The dev scores of these runs, from which tasks no majority is known, and a warning of low scores."""
+    tasks = [task for task in runs[0].config.tasks if task in scores]
+    names = {task: coloured(task, resources.task_colour(task)) for task in tasks}
+    by_name = {
+        names[task]: [scores[task][run.id] for run in runs if run.id in scores[task]] for task in tasks
+    }
+    majority: dict[str, float] = {}
+    for run in runs:
+        if run.state is RunState.SUCCEEDED:
+            majority |= _majority_shares(run)
+    by_accuracy = {task["name"] for task in runs[0].facts["tasks"] if task["score_name"] == "accuracy"}
+    unknown = [names[task] for task in tasks if task in by_accuracy and task not in majority]
+    known = {names[task]: share for task, share in majority.items() if task in names}
+    return (
+        sentences.read_scores(by_name),
+        sentences.read_unknown_majority(unknown),
+        sentences.read_unlearned(by_name, known),
+    )
+
+
+@st.cache_resource(max_entries=600, show_spinner=False, hash_funcs=resources.BY_RUN)
+def _majority_shares(run: Run) -> dict[str, float]:
+    """`views.majority_shares` of a run that has ended."""
+    return views.majority_shares(resources.store().scores([run.id], "dev"))
 
 
 def embedding_note(state: RelationsState) -> None:
@@ -154,8 +153,8 @@ def rank_note(state: RelationsState, learned: Sequence[Relations], *, has_bars: 
     mode = state.selection.mode
     rank = math.nan if state.view == "side" else float(np.mean(_ranks(learned, mode)))
     of_runs = zip(learned, state.shared.places, strict=True)
-    spread = np.mean([variances(covariances, mode)[places] for covariances, places in of_runs], axis=0)
-    if text := read_rank(spread, rank, has_bars=has_bars):
+    spread = np.mean([views.variances(covariances, mode)[places] for covariances, places in of_runs], axis=0)
+    if text := sentences.read_rank(spread, rank, has_bars=has_bars):
         st.caption(text)
 
 
@@ -191,7 +190,7 @@ def not_learned(state: RelationsState) -> bool:
     return True
 
 
-def run_warnings(state: RelationsState, views: Sequence[RelationsView]) -> None:
+def run_warnings(state: RelationsState) -> None:
     """Draws warnings from each run's configuration and state, equal texts once."""
     runs = state.runs
     for run in runs:
@@ -200,8 +199,8 @@ def run_warnings(state: RelationsState, views: Sequence[RelationsView]) -> None:
             st.caption(f"{escape(run_name(run))}: {word}. Shown up to step {run.step:,}.")
         if not state.is_learned:
             continue
-        series = curve_series([run], [_PENALTY])
-        if (vanished := penalty_vanished(series[0] if series else None)) is not None:
+        series = resources.curve_series([run], [_PENALTY])
+        if (vanished := views.penalty_vanished(series[0] if series else None)) is not None:
             largest, last = (number(float(f"{value:.2g}")) for value in vanished)
             st.warning(
                 f"The penalty has vanished in run {run.id}: it fell from {largest} to {last}. The run trains "
@@ -209,7 +208,7 @@ def run_warnings(state: RelationsState, views: Sequence[RelationsView]) -> None:
                 icon=":material/warning:",
             )
     if state.is_learned:
-        for text in _with_run_ids(runs, [_limits(run, view) for run, view in zip(runs, views, strict=True)]):
+        for text in _with_run_ids(runs, [_limits(state, run) for run in runs]):
             st.info(text, icon=":material/info:")
     if state.steps.cut:
         last_step = state.steps.steps[-1]
@@ -222,7 +221,7 @@ def run_warnings(state: RelationsState, views: Sequence[RelationsView]) -> None:
         if names:
             some = ", ".join(map(escape, names[:_MOST_NAMED])) + (", …" if len(names) > _MOST_NAMED else "")
             st.caption(
-                f"Shown are the {plural(len(state.shared.rows), views[0].mode)} that all these runs have. "
+                f"Shown are the {plural(len(state.shared.rows), state.mode)} that all these runs have. "
                 f"Run {run.id} has {len(names)} more: {some}."
             )
 
@@ -254,14 +253,16 @@ def _description(run: Run) -> str:
     return f"{text} Alignment **{escape(facts['alignment'])}**{because}."
 
 
-def _limits(run: Run, view: RelationsView) -> str:
+def _limits(state: RelationsState, run: Run) -> str:
     """The relations of this mode that the run could not learn; empty if it could learn all."""
-    if not learns(run, view.mode):
+    mode = state.mode
+    initial = (run.config.task_correlation or 0) if mode == "task" else 0
+    if not learns(run, mode):
         return (
-            f"This run did not learn the {view.mode} covariance: all relations keep their initial value, "
-            f"{number(run.config.task_correlation or 0 if view.mode == 'task' else 0)}."
+            f"This run did not learn the {mode} covariance: all relations keep their initial value, "
+            f"{number(initial)}."
         )
-    if not view.impossible:
+    if not impossible_blocks(run.facts, mode, state.shared.rows.owners):
         return ""
     groups = task_groups(run.facts)
     between = "tasks"
@@ -269,7 +270,6 @@ def _limits(run: Run, view: RelationsView) -> str:
         names = "; ".join(", ".join(map(escape, group)) for group in groups)
         between = f"these groups of tasks ({names})"
     others = "; ".join(words for name, words in _OTHERWISE.items() if name != run.facts.get("alignment"))
-    initial = run.config.task_correlation if view.mode == "task" else None
     stay = f" They stay at their initial value, {number(initial)}." if initial else ""
     return (
         f"This alignment shares no label between {between}, so it cannot learn relations between them "
@@ -277,21 +277,20 @@ def _limits(run: Run, view: RelationsView) -> str:
     )
 
 
-def gold_agreement(state: RelationsState, views: Sequence[RelationsView]) -> None:
-    """The rank correlation of learned and gold relations, or why the run has no gold labels."""
-    run, shared = state.runs[0], state.shared
-    gold = gold_labels(run)
+def gold_agreement(state: RelationsState, learned: Floats, gold: Floats | None) -> None:
+    """Draws the rank correlation of learned and gold relations, (n, n), or why the run has no gold labels."""
+    run, rows = state.runs[0], state.shared.rows
     if gold is None:
-        st.info(why_no_gold(run), icon=":material/info:")
+        st.info(views.why_no_gold(run), icon=":material/info:")
         return
-    run_views = zip(views, shared.places, strict=True)
-    learned = np.mean([view.matrix[np.ix_(places, places)] for view, places in run_views], axis=0)
-    gold = gold[np.ix_(shared.places[0], shared.places[0])]
-    impossible = impossible_blocks(run.facts, "label", shared.rows.owners)
+    possible = ~views.impossible_pairs([run], "label", rows)[0]
     parts = [
         f"**{signed(agreed[0])}** over {agreed[1]:,} pairs of {labels}"
-        for labels, between in (("labels", False), ("labels of different tasks", True))
-        if (agreed := agreement(learned, gold, shared.rows, impossible, between=between)) is not None
+        for labels, pairs in (
+            ("labels", possible),
+            ("labels of different tasks", possible & ~views.same_task(rows)),
+        )
+        if (agreed := views.agreement(learned, gold, pairs)) is not None
     ]
     text = f"Rank correlation of learned and gold: {'; '.join(parts)}" if parts else "All values are equal"
     st.caption(

@@ -8,15 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from core.evaluation.statistics import CONFIDENCE
-from core.mrn.relations import Block, Relations, impossible_blocks, row_names, strongest_pairs
+from core.mrn.relations import Relations, impossible_blocks, row_names, strongest_pairs
 from core.registry import has_bilstm
-from core.store.records import MetricSeries, Run, RunState, SnapshotKey
+from core.store.records import MetricSeries, Run, RunState, SnapshotKey, StoredScore
 
 Floats = NDArray[np.floating]
 Bools = NDArray[np.bool_]
@@ -67,8 +68,13 @@ class Trajectory:
     learned: tuple[Relations, ...]
 
     @property
+    def steps(self) -> Places:
+        """(k,): the step of each snapshot."""
+        return np.array([key.step for key in self.keys])
+
+    @property
     def shares(self) -> Floats:
-        """The share of training behind the run at each snapshot."""
+        """(k,): the share of training behind the run at each snapshot."""
         return _shares(self.run, self.keys)
 
 
@@ -180,41 +186,22 @@ def signed(value: float, digits: int = 2) -> str:
     return f"{value:z.{digits}f}".replace("-", "−").replace("inf", "∞").replace("nan", "not a number")
 
 
-# One run's matrix at one step
+# The matrices at one step
 
 
-@dataclass(frozen=True)
-class RelationsView:
-    """One run's correlations at one step, (n, n) in [−1, 1], rows in the run's order.
-    The alignment forces the `impossible` blocks to zero.
-    """
-
-    mode: str
-    rows: Rows
-    matrix: Floats
-    impossible: tuple[Block, ...]
-
-
-def relations(run: Run, mode: str, learned: Relations) -> RelationsView:
-    """The view of one snapshot of `task`, `label` or `feature`."""
-    rows = rows_of(run, mode, learned)
-    blocks = impossible_blocks(run.facts, mode, rows.owners)
-    return RelationsView(mode, rows, learned.correlation(mode), blocks)
-
-
-def impossible_cells(blocks: Iterable[Block], size: int) -> Bools:
-    """(n, n): whether the alignment forces a cell to zero."""
-    cells = np.zeros((size, size), dtype=bool)
-    for block in blocks:
-        cells[block.top : block.bottom, block.left : block.right] = True
-    return cells
+def shared_matrices(learned: Sequence[Relations], mode: str, shared: SharedRows) -> Floats:
+    """(runs, n, n): the correlations of the shared rows in each run."""
+    runs = zip(learned, shared.places, strict=True)
+    return np.stack([relations.correlation(mode)[np.ix_(places, places)] for relations, places in runs])
 
 
 def impossible_pairs(runs: Sequence[Run], mode: str, rows: Rows) -> Bools:
     """A mask (runs, n, n) of the pairs whose relation each run's alignment fixes."""
-    return np.stack(
-        [impossible_cells(impossible_blocks(run.facts, mode, rows.owners), len(rows)) for run in runs]
-    )
+    fixed = np.zeros((len(runs), len(rows), len(rows)), dtype=bool)
+    for of_run, run in zip(fixed, runs, strict=True):
+        for block in impossible_blocks(run.facts, mode, rows.owners):
+            of_run[block.top : block.bottom, block.left : block.right] = True
+    return fixed
 
 
 def variances(learned: Relations, mode: str) -> Floats:
@@ -255,6 +242,19 @@ def dev_scores(curves: Iterable[MetricSeries], steps: Mapping[int, int]) -> dict
     return scores
 
 
+def majority_shares(scores: Iterable[StoredScore]) -> dict[str, float]:
+    """The share of the most frequent label by task, of tasks whose headline is the accuracy.
+
+    It is the score of a model that always predicts this label. A task without a stored report has none.
+    """
+    supports = {
+        score.task: [row["support"] for row in score.report.values()]
+        for score in scores
+        if score.score_name == "accuracy" and score.report
+    }
+    return {task: max(counts) / sum(counts) for task, counts in supports.items() if any(counts)}
+
+
 # Gold labels
 
 
@@ -276,17 +276,12 @@ def why_no_gold(run: Run) -> str:
     return "No gold labels: the tasks are not annotated on the same words, so nothing can be counted."
 
 
-def agreement(
-    learned: Floats, gold: Floats, rows: Rows, impossible: tuple[Block, ...], *, between: bool
-) -> tuple[float, int] | None:
-    """The rank correlation (Spearman) of learned and gold relations, and the number of pairs.
-    Pairs are all learnable ones, or only `between` tasks. None for fewer than three, or if either is
-    constant.
+def agreement(learned: Floats, gold: Floats, pairs: Bools) -> tuple[float, int] | None:
+    """The rank correlation (Spearman) of learned and gold relations of these pairs, and their number.
+    All matrices are (n, n). None for fewer than three pairs, or if either is constant.
     """
-    pairs = np.triu(~impossible_cells(impossible, len(rows)), 1)
-    if between:
-        pairs &= ~same_task(rows)
-    both = pd.DataFrame({"learned": learned[pairs], "gold": gold[pairs]}).astype(float)
+    above = np.triu(pairs, 1)
+    both = pd.DataFrame({"learned": learned[above], "gold": gold[above]}).astype(float)
     if len(both) < 3 or not np.isfinite(both.to_numpy()).all() or (both.nunique() < 2).any():
         return None
     return _spearman(both), len(both)
@@ -309,7 +304,7 @@ def learnable_pairs(runs: Sequence[Run], mode: str, rows: Rows, among: str) -> B
 
 def strongest(
     runs: Sequence[Run],
-    learned: Sequence[Relations],
+    values: Floats,
     mode: str,
     view: str,
     shared: SharedRows,
@@ -322,70 +317,41 @@ def strongest(
     tasks; of two runs side by side those that differ most. Columns First and Second, then the values of the
     view.
 
-    `gold` (C, C) in the first run's order adds the gold correlation and the difference to it.
+    `values` (runs, n, n) and `gold` (n, n) are of the shared rows; `gold` adds the gold correlation and the
+    difference to it.
     """
-    matrices = [
-        of_run.correlation(mode)[np.ix_(at, at)] for of_run, at in zip(learned, shared.places, strict=True)
-    ]
-    columns, sizes = _columns([run.id for run in runs], matrices, view)
+    mean = values.mean(axis=0)
+    columns, sizes = {"Correlation": mean}, np.abs(mean)
+    if view == "side":
+        columns = {f"Run {run.id}": matrix for run, matrix in zip(runs, values, strict=True)}
+        sizes = np.abs(values).max(axis=0)
+        if len(runs) == 2:
+            columns[DIFFERENCE] = values[0] - values[1]
+            sizes = np.abs(columns[DIFFERENCE])
+    elif len(runs) > 1:
+        columns = {"Mean": mean, "SD": values.std(axis=0, ddof=1)}
     if gold is not None:
-        counted = gold[np.ix_(shared.places[0], shared.places[0])]
-        columns |= {"Gold": counted, BEYOND: next(iter(columns.values())) - counted}
+        columns |= {"Gold": gold, BEYOND: mean - gold}
     sizes[~learnable_pairs(runs, mode, shared.rows, among)] = 0
     names, pairs = shared.rows.names, strongest_pairs(sizes, top)
-    table = {
+    table: dict[str, list[Any]] = {
         "First": [names[i] for i, _, _ in pairs],
         "Second": [names[j] for _, j, _ in pairs],
     }
     return pd.DataFrame(
-        table | {title: [float(values[i, j]) for i, j, _ in pairs] for title, values in columns.items()}
+        table | {title: [float(matrix[i, j]) for i, j, _ in pairs] for title, matrix in columns.items()}
     )
 
 
-def _columns(ids: Sequence[int], matrices: Sequence[Floats], view: str) -> tuple[dict[str, Floats], Floats]:
-    """The columns of the pair table, and the sizes that rank it."""
-    values = np.stack(matrices)
-    if view == "side":
-        columns = {f"Run {run}": matrix_of_run for run, matrix_of_run in zip(ids, matrices, strict=True)}
-        if len(matrices) != 2:
-            return columns, np.abs(values).max(axis=0)
-        between = matrices[0] - matrices[1]
-        return columns | {DIFFERENCE: between}, np.abs(between)
-    mean = values.mean(axis=0)
-    if view == "mean" and len(matrices) > 1:
-        return {"Mean": mean, "SD": values.std(axis=0, ddof=1)}, np.abs(mean)
-    return {"Correlation": matrices[0]}, np.abs(matrices[0])
-
-
-@dataclass(frozen=True)
-class PairLine:
-    """The correlation of a pair in one run at each snapshot; (k,) steps, shares of training and values."""
-
-    run_id: int
-    seed: int
-    steps: NDArray[np.int64]
-    shares: Floats
-    values: Floats
-
-
-def pair_lines(
+def pair_values(
     trajectories: Sequence[Trajectory], mode: str, places: Sequence[Places], first: int, second: int
-) -> tuple[PairLine, ...]:
-    """One pair of the shared rows over training, a line per run."""
-    return tuple(
-        PairLine(
-            trajectory.run.id,
-            trajectory.run.config.seed,
-            np.array([key.step for key in trajectory.keys]),
-            trajectory.shares,
-            np.array(
-                [
-                    _cell(learned, mode, row_places[first], row_places[second])
-                    for learned in trajectory.learned
-                ]
-            ),
-        )
-        for trajectory, row_places in zip(trajectories, places, strict=True)
+) -> Floats:
+    """(runs, k): the correlation of one pair of the shared rows at each snapshot of each run."""
+    return np.array(
+        [
+            [_cell(learned, mode, at[first], at[second]) for learned in trajectory.learned]
+            for trajectory, at in zip(trajectories, places, strict=True)
+        ]
     )
 
 
@@ -409,26 +375,26 @@ def half_interval(n: int) -> float | None:
 # Simulated tasks
 
 
-def planted(run: Run, view: RelationsView) -> tuple[str, pd.DataFrame, float | None] | None:
+def planted(run: Run, rows: Rows, values: Floats) -> tuple[str, pd.DataFrame, float | None] | None:
     """The real task, a row per simulated one, and the rank correlation of planted and learned relatedness.
     A row has the share of labels kept, the adjusted mutual information with the real task's labels and the
-    learned correlation. The rank correlation (Spearman) is None with fewer than three α or equal
-    correlations.
+    learned correlation, from `values` (n, n) of the tasks in `rows`. The rank correlation (Spearman) is None
+    with fewer than three α or equal correlations.
 
     None where the corpus is not simulated, or the real task is not among the run's.
     """
     facts = run.facts.get("planted")
-    if not facts or view.mode != "task":
+    if not facts:
         return None
     simulated = {task["name"] for task in run.facts["tasks"] if task["auxiliary"]}
     real = next((task for task in facts["tasks"] if task not in simulated), None)
     if real is None:
         return None
-    index_of = {name: index for index, name in enumerate(view.rows.names)}
     ami = facts["ami"][facts["tasks"].index(real)]
+    learned = dict(zip(rows.names, values[rows.names.index(real)], strict=True))
     frame = pd.DataFrame(
         [
-            (task, alpha, information, float(view.matrix[index_of[real], index_of[task]]))
+            (task, alpha, information, float(learned[task]))
             for task, alpha, information in zip(facts["tasks"], facts["alphas"], ami, strict=True)
             if task != real
         ],

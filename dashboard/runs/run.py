@@ -16,7 +16,7 @@ from core.store import Store
 from core.store.records import ACTIVE, Run, RunState, StoredScore
 from core.tasks import KINDS, kind_of
 from core.tasks.scores import FIGURES, averages
-from core.wording import ago, duration, percent, plural
+from core.wording import ago, duration, percent, plural, without_shared
 from dashboard.runs.controls import progress_line, run_actions
 from dashboard.runs.curves import show_dev_curves, show_loss
 from dashboard.runs.exchange import export_menu
@@ -77,7 +77,6 @@ def run_in_full(store: Store, run_id: int) -> None:
 
 
 def _advice(run: Run, advice: Advice) -> None:
-    """Draws the event, its most likely cause and the steps to take, the first as a link or button."""
     if run.state is RunState.CANCELLED:
         st.info(f"{escape(advice.happened)} {escape(advice.steps[0])}", icon=":material/cancel:")
     else:
@@ -100,7 +99,6 @@ def _advice(run: Run, advice: Advice) -> None:
 
 
 def _bug_report(run: Run) -> None:
-    """The scheduler's name of the run and the traceback, in a fold."""
     trace = run.error.traceback if run.error is not None else ""
     if trace.strip() or run.engine_job:
         with st.expander("Details for a bug report"):
@@ -111,13 +109,16 @@ def _bug_report(run: Run) -> None:
 
 
 def _test_scores(run: Run, scores: Sequence[StoredScore]) -> None:
-    """Draws the test score of each task, large."""
     by_task = {score.task: score for score in scores if score.split == "test"}
-    with st.container(horizontal=True, gap="large"):
+    short = without_shared(list(by_task))
+    with st.container(horizontal=True, gap="medium"):
         for task in filter(by_task.__contains__, _tasks_of(run, scores)):
             name = by_task[task].score_name
-            label = f"{coloured(task, resources.task_colour(task))}, test {SCORE_NAMES.get(name, name)}"
-            st.metric(label, percent(by_task[task].score), width="content")
+            label = (
+                f"{coloured(short[task], resources.task_colour(task))}, test {SCORE_NAMES.get(name, name)}"
+            )
+            full = escape(task) if short[task] != task else None
+            st.metric(label, percent(by_task[task].score), width="content", help=full)
 
 
 def _scores(store: Store, run: Run) -> None:
@@ -152,7 +153,8 @@ def _scores(store: Store, run: Run) -> None:
                     show_reading(reading)
 
             fold(show_readings, key="run_readings", label="How the corpus was read")
-    right.table(_facts(run), border="horizontal")
+    facts = pd.Series(_facts(run), name="Value", dtype=object).rename_axis("Fact").to_frame()
+    right.table(facts, border="horizontal", alt="How this run waits and trains")
 
 
 def score_rows(run: Run, scores: Sequence[StoredScore]) -> list[dict[str, str]]:

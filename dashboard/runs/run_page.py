@@ -52,15 +52,14 @@ def draw() -> None:
 
 
 def _title(runs: Sequence[Run]) -> None:
-    """Draws the name of the run and its settings, or of the configuration that the runs share."""
     known = readable(runs)[0]
     if len(ids) == 1:
         config = known[0].config if known else None
         about = f"{', '.join(config.tasks)} · {settings_text(config)}" if config else ""
-        title(f"Run {escape(run_name(runs[0]) if runs else ids[0])}", escape(about))
+        title(f"Run {escape(run_name(runs[0]) if runs else ids[0])}", escape(about), "Runs")
         return
     names = {f"{short_name(run.config)} on {corpus_name(run.config)}" for run in known}
-    title(escape(names.pop()) if len(names) == 1 else "Runs", f"{plural(len(runs), 'run')}.")
+    title(escape(names.pop()) if len(names) == 1 else "Runs", f"{plural(len(runs), 'run')}.", "Runs")
 
 
 live(draw, resources.pace, key="run")

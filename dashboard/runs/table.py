@@ -19,7 +19,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.config.typed import whole_number
 from core.evaluation.statistics import MeanSD
-from core.wording import ago, duration, number, percent, plural, spread_text
+from core.wording import ago, duration, number, percent, plural, spread_text, without_shared
 from dashboard.runs.views import SPLITS, Line, Page, Table, sorts
 from dashboard.shared.downloads import data_table
 from dashboard.shared.selection import choice, choose, chosen, segments
@@ -278,16 +278,18 @@ def _columns(table: Table, split: str, picked: set[int], key: str) -> dict[str, 
     config, lines = st.column_config, table.lines
     grouped = lines[0].run is None
     eye = config.ButtonColumn(
-        "", type="tertiary", width=36, pinned=True, key=f"{key}_eye", on_click=partial(_pressed, key),
+        "Open", type="tertiary", width=52, pinned=True, key=f"{key}_eye", on_click=partial(_pressed, key),
         help="Show the runs of a configuration, or one run in full",
     )  # fmt: skip
     columns = {"": _Column([":material/visibility:"] * len(lines), eye)}
     names = [line.name for line in lines]
     look = config.TextColumn(width=min(_WIDEST_NAME, _width(names)), pinned=True)
     columns["Name"] = _Column(names, look, None, range(len(lines)))
+    short = without_shared(table.tasks)
     for task in table.tasks:
         scores = [line.scores.get((split, task)) for line in lines]
-        label = f"{task}, {split} {table.measures.get(task, '')}".rstrip()
+        label = f"{short[task]}, {split} {table.measures.get(task, '')}".rstrip()
+        full = f"{escape(task)}. " if short[task] != task else ""
         texts = [
             _score_text(score, undefined=(split, task) in line.undefined)
             for score, line in zip(scores, lines, strict=True)
@@ -295,7 +297,10 @@ def _columns(table: Table, split: str, picked: set[int], key: str) -> dict[str, 
         columns[f"{task}, {split}"] = _Column(
             [None if score is None else 100 * score.mean for score in scores],
             config.Column(
-                label, help=_MEANS if grouped else _IN_RUN, width=_width([label, *texts]), alignment="left"
+                label,
+                help=full + (_MEANS if grouped else _IN_RUN),
+                width=_width([label, *texts]),
+                alignment="left",
             ),
             texts,
             table.best(split, task),
@@ -352,12 +357,10 @@ def _columns(table: Table, split: str, picked: set[int], key: str) -> dict[str, 
 
 
 def _width(texts: Iterable[str]) -> int:
-    """The pixels that a column needs for these texts."""
     return 24 + 7 * max(map(len, texts))
 
 
 def _styled(columns: Mapping[str, _Column]) -> Any:
-    """The table with its texts and bold cells, for pandas and Streamlit."""
     styler = pd.DataFrame({name: column.values for name, column in columns.items()}).style
     styler.format({name: _in_turn(column.texts) for name, column in columns.items() if column.texts})
     for name, column in columns.items():

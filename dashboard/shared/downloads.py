@@ -32,9 +32,9 @@ _MARKUP = Markup(
 )
 
 
-def show_table(sheet: Sheet, *, alt: str, columns_first: bool = False) -> None:
+def show_table(sheet: Sheet, *, alt: str, turned: str = "") -> None:
     """Draws the table without its caption, the number of seeds small after each score.
-    `columns_first`: its rows are drawn as columns, without empty ones.
+    `turned`: its rows are drawn as columns, without empty ones, and its columns as rows, under this head.
     """
     lines: list[list[str]] = []
     for block in sheet.blocks:
@@ -46,11 +46,11 @@ def show_table(sheet: Sheet, *, alt: str, columns_first: bool = False) -> None:
             lines.append([f":gray[{name}]" if is_quoted else name, *cells])
     frame = pd.DataFrame(
         [[cell.replace(" ", _FIXED) for cell in cells] for _, *cells in lines],
-        index=[name for name, *_ in lines],
+        index=pd.Index([name for name, *_ in lines], name=escape(sheet.head[0])),
         columns=list(map(escape, sheet.head[1:])),
     )
-    if columns_first:
-        frame = frame[(frame != "").any(axis=1)].T
+    if turned:
+        frame = frame[(frame != "").any(axis=1)].T.rename_axis(turned)
     st.table(frame, border="horizontal", alt=alt)
 
 

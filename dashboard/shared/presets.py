@@ -20,11 +20,7 @@ class LaunchPreset:
     configs: tuple[RunConfig, ...]
 
 
-_TAG_SETS: Mapping[str, Any] = {
-    "tasks": ("pos-a", "pos-b"),
-    "encoder_training": "frozen",
-    "fraction": 0.03,
-}
+_TAG_SETS: Mapping[str, Any] = {"tasks": ("pos-a", "pos-b"), "encoder_training": "frozen", "fraction": 0.03}
 
 
 def _try_it() -> tuple[RunConfig, ...]:
@@ -49,9 +45,7 @@ def _try_it() -> tuple[RunConfig, ...]:
 
 
 TRY_IT = LaunchPreset(
-    "Does sharing help?",
-    "STL, MTL and MRN on two small tag sets. 20 runs, 5 seeds, about 1 min.",
-    _try_it(),
+    "Does sharing help?", "STL, MTL and MRN on two small tag sets. 20 runs, 5 seeds, about 1 min.", _try_it()
 )
 
 

@@ -105,14 +105,7 @@ def segments(
     return picked
 
 
-def choice(
-    label: str,
-    options: Iterable[str],
-    *,
-    key: str,
-    default: str | None = None,
-    **layout: Any,
-) -> str:
+def choice(label: str, options: Iterable[str], *, key: str, default: str | None = None, **layout: Any) -> str:
     """One of many options in a list, kept in the page's address as `segments` keeps it.
 
     `options` may map values to their texts; `layout` has further arguments of the select box.

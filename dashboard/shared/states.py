@@ -5,15 +5,19 @@ from __future__ import annotations
 import streamlit as st
 
 from core.store.records import RunState
+from dashboard.shared.docs import docs_link
 from dashboard.text import escape
 from dashboard.theme import STATES
 
 
-def title(name: str, answers: str) -> None:
-    """Draws the page's title and a sentence on the question that it answers."""
+def title(name: str, answers: str, page: str | None = None) -> None:
+    """Draws the page's title, a sentence on the question that it answers, and a link to its docs.
+
+    `page` is the name of the page in the docs, by default the title.
+    """
     with st.container(gap=None):
         st.title(name, anchor=False)
-        st.caption(answers)
+        st.caption(f"{answers} {docs_link(page or name)}".strip())
 
 
 def empty(

@@ -120,6 +120,5 @@ def _start(options: StudyOptions) -> None:
 
 
 def _add_recorded(record: Record) -> None:
-    """Adds the recorded runs that the store lacks, as finished runs."""
     added = RunTable(record.path).restore(resources.store())
     actions.toast(f"{plural(added, 'recorded run')} of {record.study} added to this store.")

@@ -6,7 +6,6 @@ from dashboard.shared.states import title
 from dashboard.studies.results import studies
 
 title(
-    "Studies",
-    "Experiments of papers and of this laboratory, with their answers. Run, continue or read them.",
+    "Studies", "Experiments of papers and of this laboratory, with their answers. Run, continue or read them."
 )
 studies()

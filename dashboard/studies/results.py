@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,7 +11,7 @@ from pathlib import PurePath
 import streamlit as st
 
 from core.evaluation.costs import COST_NOTE
-from core.figures import Forest, forest_chart
+from core.figures import forest_chart
 from core.registry import FULL
 from core.studies import STUDIES, Study
 from core.studies.analysis import MEAN, Result, TableView, table_view
@@ -19,20 +20,14 @@ from core.studies.recorded import PAIRS, PAIRS_TITLE, RECORDS, Record, records_o
 from core.wording import capitalised, duration, plural
 from dashboard.components.charts import chart
 from dashboard.shared import resources
+from dashboard.shared.docs import file_link
 from dashboard.shared.downloads import show_table
 from dashboard.shared.live import live
 from dashboard.shared.selection import choice, segments
 from dashboard.shared.states import problem
 from dashboard.studies.charts import GRID_PANELS, grid_chart
 from dashboard.studies.controls import launch_or_stop, study_state
-from dashboard.studies.views import (
-    failures,
-    gains_forest,
-    has_scores,
-    scored,
-    small_forest,
-    study_forest,
-)
+from dashboard.studies.views import failures, gains_forest, has_scores, scored, small_forest, study_forest
 from dashboard.text import escape
 from dashboard.theme import colours
 from jobs.studies.pairs import answer as gains_answer
@@ -57,7 +52,7 @@ def studies() -> None:
     if name:
         problem(f"No study is called {name}. These are the studies.")
     with st.container(key="studies_head"):
-        heads = ("Study and question", _PUBLISHED, "This store", "")
+        heads = ("Study and question", _PUBLISHED, "This store", "Train")
         for column, head in zip(st.columns(_COLUMNS), heads, strict=True):
             column.caption(head)
     live(_table, resources.pace, key="studies_table")
@@ -81,7 +76,6 @@ def _table() -> None:
 
 
 def _published(study: Study) -> None:
-    """Draws the answer of the study's published records with a small forest."""
     records = records_of(study.name)
     if not records:
         st.caption("No published records.")
@@ -100,7 +94,6 @@ def _published(study: Study) -> None:
 
 
 def _here(now: resources.StudyNow | None) -> None:
-    """Draws what this store has of a study: its runs by state, and its first answer."""
     if now is None:
         st.caption("No run in this store yet.")
         return
@@ -117,11 +110,10 @@ def _here(now: resources.StudyNow | None) -> None:
 
 
 def _study(name: str) -> None:
-    """The page of one study: question, launch, its results part by part."""
     study = STUDIES[name]
     st.page_link(_PAGE, label="All studies", icon=":material/arrow_back:")
     st.subheader(escape(study.title), anchor=False)
-    st.markdown(escape(study.question))
+    st.markdown(f"{escape(study.question)} {file_link(f'studies/{name}.md')}")
     head = st.container()
     options, record = _results(name)
     with head:
@@ -158,7 +150,7 @@ def _results(name: str) -> tuple[StudyOptions, Record | None]:
         _paper(view, study)
     if scored_results:
         for result in _chosen(scored_results):
-            _setting(result, study)
+            _setting(result)
         _notes(study, of_part)
     return options, record
 
@@ -173,7 +165,7 @@ def _shown_results(options: StudyOptions, record: Record | None) -> tuple[Study,
         return study, here, False
     done = resources.study_counts(options).done
     texts = {
-        "published": f"{_PUBLISHED}, {plural(record.runs, 'run')}",
+        "published": f"Published, {plural(record.runs, 'run')}",
         "store": f"This store, {plural(done, 'run')}",
     }
     default = "store" if any(map(has_scores, here)) else "published"
@@ -185,10 +177,12 @@ def _shown_results(options: StudyOptions, record: Record | None) -> tuple[Study,
 def _encoder(name: str) -> tuple[str | None, str]:
     """The encoder that the study is shown over, none for its own, and how it is trained."""
     choices: dict[str, tuple[str | None, str]] = {"As the study has it": (None, FULL)}
-    choices |= {
-        f"{PurePath(encoder).name}{'' if training == FULL else f', {training}'}": (encoder, training)
-        for encoder, training in resources.study_encoders(name)
-    }
+    others = resources.study_encoders(name)
+    folders = Counter((PurePath(encoder).name, training) for encoder, training in others)
+    for encoder, training in others:
+        short = PurePath(encoder).name
+        text = short if folders[short, training] == 1 else encoder
+        choices[text if training == FULL else f"{text}, {training}"] = encoder, training
     if len(choices) == 1:
         return None, FULL
     now, records = resources.studies_by_now().get(name), records_of(name)
@@ -238,13 +232,12 @@ def _grid(options: StudyOptions) -> None:
 
 
 def _overview(study: Study, results: Sequence[Result]) -> None:
-    """Settings × methods: the mean difference to the reference."""
     if not any(MEAN in outcome.differences for result in results for outcome in result.outcomes):
         return
     reference = study.method(study.reference).title
     with st.container(height=_TALL if len(results) > _MANY else "content", border=False):
         alt = f"Mean difference from {reference} by method and setting"
-        show_table(overview(study, results), alt=alt, columns_first=True)
+        show_table(overview(study, results), alt=alt, turned="Setting")
     st.caption(
         f"Mean difference from {escape(reference)} over a setting's tasks, in points. Bold red: higher. Bold "
         "blue: lower. Plain: negligible. Grey: undecided. p is corrected for the methods of a setting. "
@@ -253,7 +246,6 @@ def _overview(study: Study, results: Sequence[Result]) -> None:
 
 
 def _chosen(results: Sequence[Result]) -> list[Result]:
-    """The settings to show in full."""
     names = [result.setting.name for result in results]
     if not set(st.session_state.get("setting", ())) <= set(names):
         del st.session_state["setting"]  # chosen in another part
@@ -268,29 +260,19 @@ def _chosen(results: Sequence[Result]) -> list[Result]:
     return [result for result in results if result.setting.name in picked]
 
 
-def _setting(result: Result, study: Study) -> None:
-    """The answer, the forest of differences, the table."""
+def _setting(result: Result) -> None:
     with st.container(border=True):
         st.markdown(f"**{escape(result.setting.title)}**")
         st.markdown(escape(answer(result)))
         if (view := study_forest(result)).marks:
-            _forest(view, f"forest_{result.setting.name}", _colours(result.setting.targets))
+            chart(
+                forest_chart(view, _colours(result.setting.targets)),
+                key=f"forest_{result.setting.name}",
+                revision=" ".join(view.rows),
+                still=True,
+                alt=f"Differences from {view.reference} with their 95% intervals",
+            )
         show_table(setting_sheet(result), alt="Scores, chosen candidates and differences by method")
-        least = min(
-            (outcome.scores[MEAN].n for outcome in result.outcomes if MEAN in outcome.scores), default=0
-        )
-        if least < len(study.seeds):
-            st.caption(f"Incomplete: {least} of {plural(len(study.seeds), 'seed')}.")
-
-
-def _forest(view: Forest, key: str, look: dict[str, str]) -> None:
-    chart(
-        forest_chart(view, look),
-        key=key,
-        revision=" ".join(view.rows),
-        still=True,
-        alt=f"Differences from {view.reference} with their 95% intervals",
-    )
 
 
 def _colours(targets: Sequence[str]) -> dict[str, str]:

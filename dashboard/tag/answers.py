@@ -11,8 +11,8 @@ from core.config import RunConfig
 from core.corpora.types import Sentence
 from core.records import TextAnswer
 from core.tagging import Answered, written
-from core.tasks import KINDS, reading
-from core.wording import all_of, percent, plural
+from core.tasks import reading
+from core.wording import all_of, plural
 from dashboard.components.sentence import sentence
 from dashboard.components.text_answers import Column, text_answers
 from dashboard.shared import resources
@@ -20,17 +20,8 @@ from dashboard.shared.downloads import data_table
 from dashboard.shared.selection import switch
 from dashboard.tag.seeds import Answer
 from dashboard.tag.texts import shown_texts, task_answers, text_disagreement
-from dashboard.tag.views import (
-    Marked,
-    about_confidence,
-    blocks,
-    disagreement,
-    kinds_in_words,
-    marked,
-    schemes_of,
-)
+from dashboard.tag.views import Marked, about_confidence, blocks, disagreement, marked, schemes_of, score_rows
 from dashboard.text import escape
-from jobs.reports.table import SCORE_NAMES
 
 _FIRST = "tag_first"
 
@@ -138,7 +129,6 @@ def _drawn(
 
 
 def _about_length(who: str, config: RunConfig, said: Iterable[TextAnswer]) -> None:
-    """A line where a text was longer than a configuration reads."""
     if any(answer.shortened for answer in said):
         text = f"{who} reads no more than max_length {config.max_length}; the end of the text is left out."
         st.caption(f":material/info: {escape(text)}")
@@ -164,7 +154,8 @@ def _lanes(
     for note in dict.fromkeys(note for answer in answers for note in answer.notes):
         st.caption(escape(note))
     if has_gold:
-        _scores(marked(answers, sentences, next(iter(configs.values())).pos_score), schemes_of(answers))
+        rows = marked(answers, sentences, next(iter(configs.values())).pos_score)
+        show_scores(rows, schemes_of(answers), "the text")
 
 
 def _legend(*, has_gold: bool, has_seeds: bool, is_several: bool) -> str:
@@ -189,21 +180,12 @@ def _summary(sentences: Sequence[Sentence], answers: Sequence[Answer]) -> str:
     return f"{plural(len(sentences), 'sentence')}, {size}. {disagreement(answers, range(len(sentences)))}"
 
 
-def _scores(rows: Sequence[Marked], schemes: Mapping[str, str]) -> None:
-    """A line per task and system: the score by the scorer of training, and the mistakes by kind."""
-    tasks = list(dict.fromkeys(row.task for row in rows))
+def show_scores(rows: Sequence[Marked], schemes: Mapping[str, str], source: str) -> None:
+    """Draws a row for each task and system; `source` is what has the gold labels, `the text` say."""
+    if not rows:
+        return
     data_table(
-        pd.DataFrame(
-            {
-                "Task": row.task,
-                "Model": row.who,
-                "Score": percent(row.score),
-                "Measure": SCORE_NAMES.get(row.score_name, row.score_name),
-                "Over": plural(row.items, KINDS[schemes[row.task]].item),
-                "Mistakes": kinds_in_words(row.kinds),
-            }
-            for row in sorted(rows, key=lambda row: tasks.index(row.task))
-        ),
+        pd.DataFrame(score_rows(rows, schemes)),
         column_config={
             "Score": st.column_config.TextColumn(width="small", alignment="right"),
             "Over": st.column_config.TextColumn(width="small"),
@@ -211,7 +193,6 @@ def _scores(rows: Sequence[Marked], schemes: Mapping[str, str]) -> None:
         },
         alt="Score and mistakes by kind of each run on each task",
     )
-    for note in dict.fromkeys(
-        f"{row.task} is undefined: {row.why_undefined}." for row in rows if row.why_undefined
-    ):
+    undefined = (row.score for row in rows if not row.score.is_defined)
+    for note in dict.fromkeys(f"{of.task} is undefined: {of.undefined_because(source)}." for of in undefined):
         st.caption(escape(note))

@@ -29,16 +29,17 @@ from core.tagging import (
     tag_in_parts,
     text_table,
 )
-from core.tasks import KINDS, reading
+from core.tasks import reading
 from core.tasks.scores import PlainScore
-from core.wording import duration, first_of, percent, plural
+from core.wording import duration, first_of, plural
 from dashboard.shared.downloads import data_table
 from dashboard.shared.states import empty, problem
+from dashboard.tag.answers import show_scores
 from dashboard.tag.controls import read_columns
 from dashboard.tag.models import models
 from dashboard.tag.seeds import System
+from dashboard.tag.views import Marked
 from dashboard.text import escape
-from jobs.reports.table import SCORE_NAMES
 
 MOST_MEGABYTES = 20
 MOST_WORDS = 300_000
@@ -183,8 +184,9 @@ def answer_file(
 
 
 def _show(result: FileAnswers, file: ReadFile, run_id: int, schemes: Mapping[str, str]) -> None:
-    """Scores, the download, and its first rows as a table."""
-    _score_table(result.scores, schemes)
+    show_scores(list(map(Marked, result.scores)), schemes, "the file")
+    if result.scores:
+        st.caption("Scored as in training, where there are gold labels of the task.")
     sure = st.toggle("With confidence", key="tag_file_sure", persist_state="session")
     columns, text = result.written[sure]
     st.download_button(
@@ -205,30 +207,3 @@ def _show(result: FileAnswers, file: ReadFile, run_id: int, schemes: Mapping[str
     data_table(frame, height="auto", column_config=wide, alt="The answers, a row each")
     if (total := sum(map(bool, lines))) > _MOST_ROWS:
         st.caption(f"The first {_MOST_ROWS:,} of {total:,} rows; the download has all.")
-
-
-def _score_table(scores: Sequence[TaskScore], schemes: Mapping[str, str]) -> None:
-    """Draws a row per task with its score and its count; nothing without scores."""
-    if not scores:
-        return
-    beside = {score.task: KINDS[schemes[score.task]].secondary_scores(score) for score in scores}
-    titles = dict.fromkeys(
-        name for of_task in beside.values() for name, value in of_task.items() if value is not None
-    )
-    data_table(
-        pd.DataFrame(
-            {
-                "Task": score.task,
-                "Score": percent(score.score),
-                "Measure": SCORE_NAMES.get(score.score_name, score.score_name),
-            }
-            | {title: percent(beside[score.task].get(title)) for title in titles}
-            | {"Over": plural(score.tokens, KINDS[schemes[score.task]].items.removesuffix("s"))}
-            for score in scores
-        ),
-        alt="Scores against the gold labels of the file, a row per task",
-    )
-    st.caption("Scored as in training, where there are gold labels of the task.")
-    for score in scores:
-        if not score.is_defined:
-            st.caption(escape(f"{score.task} is undefined: {score.undefined_because('the file')}."))

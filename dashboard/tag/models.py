@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from itertools import chain, zip_longest
+from itertools import accumulate, chain, zip_longest
 from pathlib import Path
 
 import streamlit as st
@@ -28,7 +28,7 @@ from dashboard.shared.resources import BY_RUN, store
 from dashboard.tag.seeds import Answer, Configuration, System, merged, voted
 from dashboard.tag.views import CheckedSentence, Labels, checked
 
-_MOST_BYTES = 4_000_000_000
+MOST_BYTES = 4_000_000_000
 """Checkpoints kept loaded, by size: nine of BERT base. Those over a frozen encoder hold their heads only."""
 
 _MOST_ANSWERS = 256
@@ -48,6 +48,7 @@ class Models:
 
     def __init__(self) -> None:
         self._loads: OrderedDict[_Version, Future[Tagger]] = OrderedDict()
+        self._kept: set[_Version] = set()
         self._answers: OrderedDict[tuple[_Version, Words, Texts], Future[Answer]] = OrderedDict()
         self._lock = threading.Lock()
         self._loader = ThreadPoolExecutor(1, thread_name_prefix="load-model")
@@ -61,18 +62,25 @@ class Models:
             if known is None or (known.done() and known.exception() is not None):
                 self._loads[key] = self._loader.submit(_load, checkpoint)
             self._loads.move_to_end(key)
-            while len(self._loads) > 1 and sum(size for _, _, size in self._loads) > _MOST_BYTES:
-                self._loads.popitem(last=False)
-            return self._loads[key]
+            load = self._loads[key]
+            while len(self._loads) > 1 and sum(size for _, _, size in self._loads) > MOST_BYTES:
+                # Of more models than there is room for, asked in turn, the oldest is the one asked next:
+                # those of the view that fit stay.
+                names = [*(other for other in self._loads if other != key), key]
+                del self._loads[next((name for name in names if name not in self._kept), names[0])]
+            return load
 
-    def prepare(self, checkpoints: Iterable[str]) -> None:
-        """Loads the first of these models in the background, as many as stay loaded."""
-        room = _MOST_BYTES
-        for checkpoint in checkpoints:
-            room -= _version(checkpoint)[2]
-            if room < 0:
-                break
+    def prepare(self, checkpoints: Iterable[str]) -> int:
+        """Loads the first of these models in the background, and returns how many stay loaded."""
+        versions = list(dict.fromkeys(map(_version, checkpoints)))
+        sizes = accumulate(size for _, _, size in versions)
+        kept = [version for version, size in zip(versions, sizes, strict=True) if size <= MOST_BYTES]
+        kept = kept or versions[:1]
+        with self._lock:
+            self._kept = set(kept)
+        for checkpoint, _, _ in kept:
             self.load(checkpoint)
+        return len(kept)
 
     def ask(self, checkpoint: str, sentences: Words, texts: Texts) -> Future[Answer]:
         """Future of a model's answers on the sentences and the texts.

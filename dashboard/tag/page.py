@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 import streamlit as st
 
 from core.errors import MRNLabError
 from core.tagging import text_of
-from core.wording import plural
+from core.wording import plural, size
 from dashboard.shared import resources
 from dashboard.shared.live import live, rerun_when
 from dashboard.shared.newcomers import try_it
@@ -18,7 +16,7 @@ from dashboard.shared.states import empty, problem, title
 from dashboard.tag.answers import show_answers
 from dashboard.tag.controls import FILE, TEXT, bounded, input_kind, nothing_yet, test_sentence, text
 from dashboard.tag.files import tag_file
-from dashboard.tag.models import answers, models, pending, reads_of
+from dashboard.tag.models import MOST_BYTES, answers, models, pending, reads_of
 from dashboard.tag.seeds import MOST_CONFIGURATIONS, MOST_SEEDS, asked_systems, configurations
 from dashboard.tag.views import first_choice, has_model, without_model
 
@@ -59,8 +57,13 @@ if len(shown) > MOST_CONFIGURATIONS:
 if (most := max(len(configuration.seeds) for configuration in shown)) > MOST_SEEDS:
     st.caption(f"Of up to {most} seeds of a configuration the first {MOST_SEEDS} are asked.")
 systems, first = asked_systems(shown), picked[0]
-# In the background, while the reader types.
-models().prepare(chain.from_iterable(system.checkpoints for system in systems.values()))
+checkpoints = {checkpoint: None for system in systems.values() for checkpoint in system.checkpoints}
+kept = models().prepare(checkpoints)  # in the background, while the reader types
+if kept < len(checkpoints):
+    st.caption(
+        f":material/info: {kept} of {plural(len(checkpoints), 'model')} fit into the "
+        f"{size(MOST_BYTES)} that Tag keeps loaded. The others are loaded again for each new text."
+    )
 reads = reads_of(shown)
 kind = input_kind()
 

@@ -9,21 +9,17 @@ from dataclasses import dataclass, field, replace
 from core.config import RunConfig
 from core.corpora.types import Sentence
 from core.errors import CorpusError
+from core.records import TaskScore
 from core.store.records import ACTIVE, Run, RunState
 from core.tagging import given_scores, labels_of
 from core.tasks import KINDS, reading
-from core.tasks.confusion import (
-    BOUNDARY,
-    BOUNDARY_AND_LABEL,
-    LABEL,
-    MISSED,
-    MISTAKE_KINDS,
-)
+from core.tasks.confusion import BOUNDARY, BOUNDARY_AND_LABEL, LABEL, MISSED, MISTAKE_KINDS
 from core.tasks.scores import PlainScore
-from core.wording import all_of, plural, which_runs
+from core.wording import all_of, percent, plural, which_runs
 from dashboard.components.sentence import Lane, Mark, SentenceBlock, lane_kind, marks
 from dashboard.tag.seeds import Answer, majority
 from dashboard.theme import colours
+from jobs.reports.table import SCORE_NAMES
 
 # Beside a span's label, where every letter widens the words above.
 _SHORT = {LABEL: "label", BOUNDARY: "boundary", BOUNDARY_AND_LABEL: "boundary, label"}
@@ -220,15 +216,11 @@ def about_confidence(configs: Iterable[RunConfig]) -> str:
 
 @dataclass(frozen=True)
 class Marked:
-    """One system's score on one task over so many items, or why it is undefined, and mistakes by kind."""
+    """One system's score on one task; with labels of single sentences, its mistakes by kind."""
 
-    who: str
-    task: str
-    score_name: str
-    score: float
-    items: int
-    kinds: Mapping[str, int]
-    why_undefined: str = ""
+    score: TaskScore
+    who: str = ""
+    kinds: Mapping[str, int] | None = None
 
 
 def marked(
@@ -239,23 +231,34 @@ def marked(
     for answer in answers:
         tasks = reading(answer.schemes, "words", "sentence")
         for score in given_scores(sentences, answer.sentences, tasks, plain_score):
-            task, counts = score.task, Counter[str]()
+            kind, counts = KINDS[tasks[score.task]], Counter[str]()
             for sentence, tagged in zip(sentences, answer.sentences, strict=True):
-                if task in sentence.labels:
-                    guess = labels_of(tagged, task)
-                    scheme = answer.schemes[task]
-                    counts.update(
-                        mistake.kind for mistake in KINDS[scheme].mistakes(sentence.labels[task], guess)
-                    )
-            kinds = {kind: counts[kind] for kind in MISTAKE_KINDS if counts[kind]}
-            why = "" if score.is_defined else score.undefined_because("the text")
-            who = (
-                f"{answer.who} · majority of {len(seeds)} seeds"
-                if (seeds := answer.with_task(task))
-                else answer.who
-            )
-            rows.append(Marked(who, task, score.score_name, score.score, score.tokens, kinds, why))
-    return rows
+                if score.task in sentence.labels:
+                    mistakes = kind.mistakes(sentence.labels[score.task], labels_of(tagged, score.task))
+                    counts.update(mistake.kind for mistake in mistakes)
+            seeds = answer.with_task(score.task)
+            who = f"{answer.who} · majority of {len(seeds)} seeds" if seeds else answer.who
+            rows.append(Marked(score, who, {name: counts[name] for name in MISTAKE_KINDS if counts[name]}))
+    order = list(dict.fromkeys(row.score.task for row in rows))
+    return sorted(rows, key=lambda row: order.index(row.score.task))
+
+
+def score_rows(rows: Sequence[Marked], schemes: Mapping[str, str]) -> list[dict[str, str]]:
+    """A row for each task and system: its scores, over how many items, and its mistakes where counted."""
+    beside = [KINDS[schemes[row.score.task]].secondary_scores(row.score) for row in rows]
+    names = dict.fromkeys(name for of in beside for name, value in of.items() if value is not None)
+    return [
+        {"Task": row.score.task}
+        | ({"Model": row.who} if row.who else {})
+        | {
+            "Score": percent(row.score.score),
+            "Measure": SCORE_NAMES.get(row.score.score_name, row.score.score_name),
+            **{name: percent(others.get(name)) for name in names},
+            "Over": plural(row.score.tokens, KINDS[schemes[row.score.task]].item),
+        }
+        | ({} if row.kinds is None else {"Mistakes": kinds_in_words(row.kinds)})
+        for row, others in zip(rows, beside, strict=True)
+    ]
 
 
 def kinds_in_words(kinds: Mapping[str, int]) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 
 from core.figures import Chart, Figure, axis, interval, named_axis, plotly_text
 from core.transfer.gains import Gain
+from core.wording import signed_points
 from dashboard.shared.figures import LEGEND_ON_TOP
 from dashboard.theme import DASHES, MUTED, PARADIGM_NAMES, TEXT, faint
 from dashboard.transfer.views import Course
@@ -24,8 +25,8 @@ def seeds_chart(gains: Sequence[Gain]) -> Figure:
             y=[row + 0.22] * gain.seeds,
             mode="markers",
             marker={"size": 7, "color": MUTED, "symbol": "line-ns-open", "line": {"width": 2}},
-            text=[f"seed {seed}" for seed in gain.by_seed],
-            hovertemplate="%{text}: %{x:+.2f}<extra></extra>",
+            text=[f"seed {seed}: {signed_points(value)}" for seed, value in gain.by_seed.items()],
+            hovertemplate="%{text}<extra></extra>",
         )
         low, high = gain.interval or (gain.mean, gain.mean)
         chart.add(
@@ -35,7 +36,7 @@ def seeds_chart(gains: Sequence[Gain]) -> Figure:
             mode="markers",
             marker={"size": 10, "color": TEXT, "symbol": "circle" if gain.is_decided else "circle-open"},
             error_x=interval([100 * gain.mean], [100 * low], [100 * high], TEXT),
-            hovertemplate="mean: %{x:+.2f}<extra></extra>",
+            hovertemplate=f"mean: {signed_points(gain.mean)}<extra></extra>",
         )
     chart.layout["xaxis"] = axis("Gain in points; a tick per seed", tickformat="~g")
     names = [f"{plotly_text(gain.main)}<br>beside {plotly_text(gain.aux)}" for gain in gains]

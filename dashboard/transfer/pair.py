@@ -18,16 +18,9 @@ from dashboard.shared import resources
 from dashboard.shared.downloads import data_table, show_table
 from dashboard.text import escape
 from dashboard.theme import TASK_COLOURS
+from dashboard.transfer import views
 from dashboard.transfer.charts import loss_chart, seeds_chart
-from dashboard.transfer.views import (
-    changes,
-    course,
-    gain_sentence,
-    is_same_course,
-    label_sentence,
-    with_minus,
-)
-from jobs.reports.parts import Sheet
+from jobs.reports.parts import Entry, Sheet
 from jobs.reports.transfer import PairGroup
 from jobs.studies.evidence import Evidence
 
@@ -66,7 +59,7 @@ def pair_detail(group: PairGroup, pair: Pair, unit: str, colours: Mapping[str, s
     runs = {run.id: run for run in resources.store().runs(ids, with_facts=False)}
     with st.container(gap="xsmall"):
         for gain in gains.values():
-            st.markdown(gain_sentence(gain, unit))
+            st.markdown(views.gain_sentence(gain, unit))
     is_equal = all(gain.is_equal for gain in gains.values())
     *first, middle, right = st.columns(2 if is_equal else 3, gap="medium")
     for left in first:  # a chart of nothing but zeros would repeat the sentence
@@ -94,8 +87,8 @@ def _losses(group: PairGroup, task: str, pair: Pair, runs: Mapping[int, Run], co
     for paradigm, tasks in (("stl", (task,)), ("mtl", pair)):
         of_paradigm = [runs[run_id] for run_id in group.of(*tasks).values()]
         curves = resources.curve_series(of_paradigm, [MetricKey(task, "train", "loss")])
-        courses[paradigm] = course(curves, {run.id: run.step for run in of_paradigm})
-    if is_same_course(courses["stl"], courses["mtl"]):  # else one line would hide the other
+        courses[paradigm] = views.course(curves, {run.id: run.step for run in of_paradigm})
+    if views.is_same_course(courses["stl"], courses["mtl"]):  # else one line would hide the other
         del courses["mtl"]
     chart(
         loss_chart(courses, colour), key=f"pair_loss_{task == pair[0]}", revision=" ".join((task, *pair)),
@@ -124,13 +117,14 @@ def _changes(group: PairGroup, gain: Gain, runs: Mapping[int, Run]) -> None:
     if stl is None or mtl is None or stl.seeds != mtl.seeds:
         st.caption("The predictions of some runs are not stored.")
         return
-    changed = changes(stl, mtl)
+    changed = views.changes(stl, mtl)
     if changed.empty:
         st.caption(f"The same mistakes under STL and MTL, over {seeds}.")
         return
-    st.markdown(label_sentence(stl, mtl))
+    st.markdown(views.label_sentence(stl, mtl))
     data_table(
-        changed.head(_MOST_CHANGES).style.format({"Change": lambda count: with_minus(f"{count:+d}")}),
+        changed.head(_MOST_CHANGES),
+        forms={"Change": "+d"},
         key=f"changes_{task}",
         alt=f"The mistakes on {task} that change most from STL to MTL",
     )
@@ -146,9 +140,7 @@ def features_table(known: Evidence, pair: Pair) -> None:
     for name, title in FEATURES.items():
         main, aux = (math.nan if of_task is None else of_task.values[name] for of_task in features)
         numbers = (main, aux, main / aux if aux else math.nan)
-        rows.append(
-            (title, *(with_minus(f"{each:.3g}") if math.isfinite(each) else None for each in numbers))
-        )
+        rows.append((title, *(Entry(each, form=".3g") for each in numbers)))
     st.markdown("**Features**")
     head = ("Feature", f"{pair[0]} (main)", f"{pair[1]} (auxiliary)", "main / aux")
     show_table(Sheet.of(head, rows), alt="Features of both tasks")

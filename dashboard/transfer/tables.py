@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import streamlit as st
 
@@ -13,7 +12,8 @@ from core.transfer.predictors import ALL_FEATURES, AMI, CORRELATION, COSINE, PLA
 from dashboard.components.pair_table import PairTable
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_button, csv_file, data_table
-from dashboard.transfer.views import gains_table, pairs_frame, points_text, value_table, with_minus
+from dashboard.transfer.views import gains_table, pairs_frame, value_table
+from jobs.reports.parts import SIGNED
 from jobs.reports.transfer import PairGroup
 from jobs.studies.evidence import Evidence
 
@@ -57,8 +57,8 @@ def all_pairs(gains: Gains, known: Evidence | None) -> None:
         for name in NUMBERS:
             if values := _values(name, known):
                 frame[name] = [values.get(pair) for pair in pairs]
-    forms: dict[str, Any] = dict.fromkeys(("Gain", "Low", "High", "% of STL"), points_text)
-    forms |= {"STL": "{:.2f}".format} | dict.fromkeys(NUMBERS, lambda value: with_minus(f"{value:.3f}"))
-    styled = frame.style.format({name: forms[name] for name in frame if name in forms}, na_rep="–")
-    data_table(styled, height=420, key="pairs", alt="Gain of every pair")
+    forms = dict.fromkeys(("Gain", "Low", "High", "% of STL"), SIGNED) | {"STL": "z.2f"}
+    data_table(
+        frame, forms=forms | dict.fromkeys(NUMBERS, "z.3f"), height=420, key="pairs", alt="Gain of every pair"
+    )
     csv_button(csv_file(frame), "mrnlab-transfer")

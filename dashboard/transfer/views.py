@@ -16,10 +16,11 @@ from core.store.records import MetricSeries
 from core.tasks.confusion import NOTHING
 from core.transfer.gains import Gain, Gains, Pair
 from core.transfer.predictors import Judgement
-from core.wording import all_of, duration, percent, plural, signed_points, spread_text, unsigned_zero
+from core.wording import all_of, duration, percent, plural, signed_points, spread_text
 from dashboard.components.pair_table import PairCell, PairRow, PairTable
 from dashboard.text import escape
 from jobs.reports.naming import corpus_name, encoder_title, field_text, fields_apart
+from jobs.reports.parts import number_text
 from jobs.reports.transfer import PairGroup
 from jobs.studies.pairs import amount_text, seeds_text
 
@@ -92,11 +93,12 @@ def gains_table(
     has_room = len(gains.tasks) <= _FEW_TASKS and not relative
     cells = {
         pair: PairCell(
-            gain.in_points if has_room else signed_points(values[pair] / 100),
+            signed_points(values[pair] / 100),
             values[pair] / limit,
             f"{gain.main} beside {gain.aux}: {gain.word}, {gain.in_points} points, "
             f"{signed_points(gain.relative / 100)}% of STL, {plural(gain.seeds, 'seed')}",
-            not (gain.is_decided and can_transfer),
+            grey=not (gain.is_decided and can_transfer),
+            note=gain.interval_in_points if has_room else "",
         )
         for pair, gain in gains.pairs.items()
     }
@@ -109,9 +111,8 @@ def gains_table(
         "Gain of each main task (row) by each auxiliary task (column)",
     )
     rows = [replace(row, score=alone.get(row.name, "")) for row in table.rows]
-    return replace(
-        table, rows=rows, corner="main ↓ · STL · aux →", grey="undecided" if can_transfer else "no transfer"
-    )
+    grey = "undecided or negligible" if can_transfer else "no transfer"
+    return replace(table, rows=rows, corner="main ↓ · STL · aux →", grey=grey)
 
 
 def _table(
@@ -124,16 +125,6 @@ def _table(
     rows = [PairRow(task, colours.get(task, "transparent")) for task in tasks]
     by_row = [[cells.get((main, aux)) for aux in tasks] for main in tasks]
     return PairTable(rows, by_row, *ends, alt, corner="main ↓ · aux →")
-
-
-def with_minus(text: str) -> str:
-    """A number as text with a real minus sign."""
-    return text.replace("-", "−")
-
-
-def points_text(value: float) -> str:
-    """A difference in points or percent as text: `+1.20`."""
-    return signed_points(value / 100)
 
 
 def scale_limit(values: Sequence[float]) -> float:
@@ -158,7 +149,7 @@ def value_table(
     digits = 2 if reach >= 0.05 else 3
     cells = {}
     for pair, value in known.items():
-        text = with_minus(f"{unsigned_zero(value, digits):.{digits}f}")
+        text = number_text(value, f"z.{digits}f")
         cells[pair] = PairCell(text, (value - centre) / reach, f"{pair[0]} beside {pair[1]}: {name} {text}")
     alt = f"{name} of each main task (row) and auxiliary task (column)"
     return _table(gains.tasks, cells, colours, ends, alt)

@@ -176,7 +176,8 @@ def delete(store: Store, ids: Iterable[int], *, now: bool = False) -> list[Answe
         store.mark_deleted([run_id])
         if not now:
             return f"is deleted; `mrnlab restore {run_id}` brings it back for {duration(KEPT_S)}."
-        if stays := _removed_for_good(store, run_id):
+        store.delete_runs([run_id])
+        if stays := _remove_files(run_id):
             return f"is deleted, with its scores, but files stay that cannot be removed: {', '.join(stays)}."
         return "is deleted, with its scores, its checkpoint and its log."
 
@@ -185,15 +186,14 @@ def delete(store: Store, ids: Iterable[int], *, now: bool = False) -> list[Answe
 
 def remove_deleted(store: Store) -> None:
     """Removes the rows and files of runs that were deleted more than `KEPT_S` ago."""
-    for run_id in store.marked_deleted(store.now() - KEPT_S):
-        if stays := _removed_for_good(store, run_id):
+    for run_id in store.remove_marked(store.now() - KEPT_S):
+        if stays := _remove_files(run_id):
             _log.warning("Files of the deleted run %d cannot be removed: %s", run_id, ", ".join(stays))
 
 
-def _removed_for_good(store: Store, run_id: int) -> list[str]:
-    """Removes rows and files of a run, and returns a text for each file that stays."""
+def _remove_files(run_id: int) -> list[str]:
+    """Removes the files of a run, and returns a text for each that stays."""
     forget_run(run_id)
-    store.delete_runs([run_id])
     return _removed((*_checkpoints(run_id), log_path(run_id)))
 
 

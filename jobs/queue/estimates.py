@@ -32,13 +32,19 @@ _RANGE = (0.7, 1.5)
 class Cost:
     """Wall-clock seconds of runs on this machine.
 
-    `runs` has the seconds of each, None without an estimate; `slots` is how many train at once, `past` the
-    number of runs behind the estimates.
+    `runs` has the seconds of each, None without an estimate; `slots` is how many may train at once, `past`
+    the number of runs behind the estimates, `held_back` why fewer train at once (`Sharing.held_back`).
     """
 
     runs: tuple[float | None, ...]
     slots: int
     past: int
+    held_back: str = ""
+
+    @property
+    def at_once(self) -> int:
+        """How many of these runs train at the same time."""
+        return min(self.slots, len(self.runs))
 
     @property
     def unknown(self) -> int:
@@ -48,9 +54,7 @@ class Cost:
     @property
     def seconds(self) -> float | None:
         """Seconds until the last run has ended; None where a run has no estimate."""
-        return (
-            None if self.unknown else sum(filter(None, self.runs)) / max(1, min(self.slots, len(self.runs)))
-        )
+        return None if self.unknown else sum(filter(None, self.runs)) / max(1, self.at_once)
 
     @property
     def span(self) -> tuple[float, float] | None:
@@ -135,7 +139,8 @@ def costs(store: Store, lots: Sequence[Sequence[RunConfig]]) -> list[Cost]:
             seconds.append(None if math.isnan(each) else each)
         used = {_kind(config) for config in configs} & past.keys()
         evidence = sum(len(past[kind][:_ENOUGH]) for kind in used)
-        estimates.append(Cost(tuple(seconds), sharing.at_once(configs), evidence))
+        held_back = sharing.held_back(configs)
+        estimates.append(Cost(tuple(seconds), sharing.at_once(configs), evidence, held_back))
     return estimates
 
 
@@ -176,7 +181,8 @@ def _pace(store: Store, runs: Sequence[Run]) -> tuple[float, float] | None:
             step = min(run.step, trained[run.id][0]) if run.state is RunState.RUNNING else run.step
             passes = run.config.fraction * run.config.epochs * step / run.total_steps
             per_pass.append(training / passes)
-    return (statistics.median(starts), statistics.median(per_pass)) if starts else None
+    # Of two starts the lower: the first run of a worker loads libraries and computes features for the others.
+    return (statistics.median_low(starts), statistics.median(per_pass)) if starts else None
 
 
 def eta(store: Store, runs: Sequence[Run]) -> dict[int, float]:
@@ -209,10 +215,14 @@ def queue_left(store: Store, ids: Collection[int] | None = None) -> float | None
         training = training if queued else [run for run in training if run.id in ids]
     left = eta(store, training)
     waiting = [run.config for run in queued if not run.config_problem]
+    known = [run for run in training if not run.config_problem]
+    configs = [*waiting, *(run.config for run in known)]
+    expected = cost(store, configs)
+    for run, seconds in zip(known, expected.runs[len(waiting) :], strict=True):
+        if run.id in left and seconds is not None:
+            left[run.id] = min(left[run.id], seconds)  # the pace of its first batches is too slow
     if not waiting:
         return max(left.values()) if training and len(left) == len(training) else None
-    configs = [*waiting, *(run.config for run in training if not run.config_problem)]
-    expected = cost(store, configs)
     of_model: dict[_Kind, list[float]] = {}
     for config, seconds in zip(configs, expected.runs, strict=True):
         if seconds is not None:

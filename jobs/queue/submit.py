@@ -112,7 +112,7 @@ def submit(
     """
     _expect_run(store, engine)
     runs = [with_absolute_paths(config) for config in configs]
-    show_notes(check([resolve_base_run(store, run) for run in runs]))
+    show_notes(_checked(store, runs, engine))
     ids = queue_runs(store, runs, launch, priority=priority, retries=retries, engine=engine)
     (engine or default_engine()).ensure_workers(store)
     return ids
@@ -128,10 +128,20 @@ def queue_runs(
     engine: Engine | None = None,
 ) -> list[int]:
     """Queues runs that are checked, each with its number of threads, and returns the ids in order."""
-    is_local = (engine or default_engine()).name == "local"
     with store.queueing_alone():
-        threads = Sharing.of(store, configs).threads(configs) if is_local else None
+        threads = Sharing.of(store, configs).threads(configs) if _is_local(engine) else None
         return store.add_runs(configs, launch, priority=priority, retries=retries, threads=threads)
+
+
+def _is_local(engine: Engine | None) -> bool:
+    return (engine or default_engine()).name == "local"
+
+
+def _checked(store: Store, runs: Sequence[RunConfig], engine: Engine | None) -> tuple[str, ...]:
+    """Returns the notes of `check`, and why fewer of these runs train at once than could."""
+    notes = check([resolve_base_run(store, run) for run in runs])
+    held_back = Sharing.of(store, runs).held_back(runs) if _is_local(engine) else ""
+    return (*notes, held_back) if held_back else notes
 
 
 def _expect_run(store: Store, engine: Engine | None) -> None:
@@ -295,7 +305,7 @@ def submit_missing(
         # Corpora are read before the store is locked.
         if new := dict.fromkeys(wanted).keys() - same_runs(store, wanted).keys() - checked:
             _expect_run(store, engine)
-            show_notes(check([resolve_base_run(store, run) for run in dict.fromkeys(wanted) if run in new]))
+            show_notes(_checked(store, [run for run in dict.fromkeys(wanted) if run in new], engine))
             checked |= new
         with store.queueing_alone():
             present = same_runs(store, wanted)

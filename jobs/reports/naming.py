@@ -272,14 +272,14 @@ def settings_text(config: RunConfig) -> str:
 
 
 def confounds(a: RunConfig, b: RunConfig, compared: Sequence[str] = ("paradigm",)) -> tuple[str, ...]:
-    """Returns the fields, except `compared`, that may cause a difference between two runs' scores.
+    """Returns the fields, by public name, except `compared`, that may cause a difference between two scores.
 
     They are the fields that both have with different values. Defaults of both, as an encoder's own learning
     rate, follow from other fields and are left out.
     """
     values, other_values = comparison_values(a), comparison_values(b)
     return tuple(
-        field.replace("_", " ")
+        field
         for field in values
         if field not in compared
         and field in other_values

@@ -16,6 +16,8 @@ import psutil
 from core.config import RunConfig, trains_heads_alone
 from core.recording.owner import hostname
 from core.store import ACTIVE, RunState, Store
+from core.store.queue import share_of_cores
+from core.wording import plural
 from jobs.worker.devices import core_count, fixed_slots, gpu_count
 from jobs.worker.slots import taken_slots
 
@@ -29,16 +31,18 @@ _CGROUP = Path("/sys/fs/cgroup")
 class Sharing:
     """How runs that are queued now will share this machine.
 
-    slots   how many runs train at once here
-    cores   the cores that they share; None where each run takes what torch takes (MRNLAB_SLOTS, a GPU)
-    is_idle whether no run trains or waits
-    known   the threads of earlier runs, by configuration id
+    slots     how many runs train at once here
+    cores     the cores that they share; None where each run takes what torch takes (MRNLAB_SLOTS, a GPU)
+    is_idle   whether no run trains or waits
+    known     the threads of earlier runs, by configuration id
+    is_chosen whether `mrnlab queue --slots` has set the slots
     """
 
     slots: int
     cores: int | None
     is_idle: bool
     known: Mapping[str, int]
+    is_chosen: bool = False
 
     @classmethod
     def of(cls, store: Store, configs: Iterable[RunConfig]) -> Sharing:
@@ -49,18 +53,23 @@ class Sharing:
         # Heads alone always learn with one thread; theirs are for the features, which all seeds share.
         ids = {config.configuration_id for config in configs if not trains_heads_alone(config)}
         counts = store.counts()
-        return cls(slots, cores, not any(counts[state] for state in ACTIVE), _known(store, ids, cores))
+        is_idle = not any(counts[state] for state in ACTIVE)
+        is_chosen = store.chosen_slots(hostname()) is not None
+        return cls(slots, cores, is_idle, _known(store, ids, cores), is_chosen)
 
     def threads(self, configs: Sequence[RunConfig]) -> list[int | None]:
         """Returns the threads of each of these runs, queued together.
 
         A run takes those of its configuration's earlier runs. A new one takes all cores where it is alone,
-        else its share.
+        else its share. Where the slots were chosen, none takes more than its share.
         """
         if self.cores is None:
             return [None] * len(configs)
+        share = share_of_cores(self.cores, self.slots)
+        if self.is_chosen:
+            return [min(share, self.known.get(config.configuration_id, share)) for config in configs]
         is_alone = self.is_idle and len(configs) == 1
-        new = self.cores if is_alone else max(1, self.cores // self.slots)
+        new = self.cores if is_alone else share
         return [self.known.get(config.configuration_id, new) for config in configs]
 
     def at_once(self, configs: Sequence[RunConfig]) -> int:
@@ -69,6 +78,20 @@ class Sharing:
             return self.slots
         most = max((threads or 1 for threads in self.threads(configs)), default=1)
         return max(1, min(self.slots, self.cores // most))
+
+    def held_back(self, configs: Sequence[RunConfig]) -> str:
+        """Returns why fewer of these runs train at once than could, and how to change it; else empty."""
+        if self.cores is None or self.is_chosen:
+            return ""
+        share, at_once = share_of_cores(self.cores, self.slots), self.at_once(configs)
+        if at_once >= min(self.slots, len(configs)):
+            return ""
+        most = max(threads or 1 for threads in self.threads(configs))
+        return (
+            "All seeds of a configuration compute with the same number of threads, and its earlier runs took "
+            f"{most}: only {plural(at_once, 'run')} at once. `mrnlab queue --slots {self.slots}` trains "
+            f"{self.slots} at once, with {plural(share, 'thread')} each."
+        )
 
 
 def _known(store: Store, ids: set[str], cores: int) -> dict[str, int]:

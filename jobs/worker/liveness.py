@@ -168,7 +168,8 @@ def record_loss(store: Store, run: Run, error: WorkerLost) -> bool:
             store.state(run.id, run.owner)
             if error.cause is LossCause.SILENT and store.run(run.id).heartbeat_at != run.heartbeat_at:
                 return False
-            return store.mark_lost(run.id, str(error), exit_code=error.exit_code, cause=error.cause)
+            store.mark_lost(run.id, str(error), exit_code=error.exit_code, cause=error.cause)
+            return True
     except (NotOwner, RunNotFound):
         return False
 
@@ -225,7 +226,8 @@ def _end_worker(store: Store, run: Run, end: Callable[[Owner], bool], hang_s: fl
                 store.finish(run.id, RunState.CANCELLED, owner=run.owner)
                 return False
             error = _hung(run, hang_s)
-            return store.mark_lost(run.id, str(error), cause=error.cause)
+            store.mark_lost(run.id, str(error), cause=error.cause)
+            return True
     except StoreBusy:
         # A worker that was stopped inside a transaction holds the lock. Readers still read.
         if _is_still_stuck(store, run, hang_s):

@@ -7,15 +7,16 @@ import json
 import os
 import sqlite3
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from core.errors import StoreError
-from core.store import MetricKey, RunState, Store, back_up
+from core.store import MetricKey, Store, back_up
 from jobs.cli import app
-from tests.making import OWNER, claimed, config, run_facts, snapshot, split_result, step_metrics
+from tests.making import claimed, config, fully_recorded, step_metrics
 from tests.several import started
 
 LOSS = MetricKey("", "train", "loss")
@@ -29,13 +30,8 @@ def url(tmp_path: Path) -> str:
 def test_a_backup_is_the_store(url: str, tmp_path: Path) -> None:
     """With everything that a run can record, and the next number of one that is gone."""
     with contextlib.closing(Store.open(url)) as store:
-        run_id = claimed(store)
-        store.set_facts(run_id, run_facts())
-        store.add_metrics(run_id, [step_metrics(1), step_metrics(2, float("nan"))])
-        store.add_snapshot(run_id, snapshot(3))
-        store.add_result(run_id, split_result("test"))
+        run_id = fully_recorded(store)
         store.add_keywords([run_id], ["Größer als λ"])
-        store.finish(run_id, RunState.SUCCEEDED, best_epoch=1, owner=OWNER)
         store.pause_queue()
         store.delete_runs(store.add_runs([config(seed=2), config(seed=3)]))
         made = back_up(store, str(tmp_path / "copy.db"))
@@ -86,9 +82,9 @@ def _write_on(url: str, run_id: int, acknowledged: Path, stop: Path) -> None:
     store.close()
 
 
-def test_writers_keep_writing(url: str, tmp_path: Path) -> None:
+def test_writers_keep_writing(url: str, tmp_path: Path, open_store: Callable[..., Store]) -> None:
     """All that was acknowledged before a backup began is in it, in whole batches; nothing stops meanwhile."""
-    store = Store.open(url)
+    store = open_store(url)
     ids = [claimed(store) for _ in range(2)]
     written, stop = {run_id: tmp_path / f"acknowledged-{run_id}" for run_id in ids}, tmp_path / "stop"
     calls = [(url, run_id, written[run_id], stop) for run_id in ids]
@@ -97,13 +93,11 @@ def test_writers_keep_writing(url: str, tmp_path: Path) -> None:
         before = {run_id: int(path.read_text()) for run_id, path in written.items()}
         back_up(store, str(tmp_path / "copy.db"))
         wait(lambda: all(int(written[run_id].read_text()) > before[run_id] for run_id in ids))
-    copy = Store.open(f"sqlite:///{tmp_path / 'copy.db'}")
+    copy = open_store(f"sqlite:///{tmp_path / 'copy.db'}")
     for curve in copy.metrics(ids, LOSS):
         assert len(curve.step) >= before[curve.run_id]
         assert curve.step.tolist() == list(range(len(curve.step)))
         assert len(curve.step) % 20 == 0, "half of a batch was copied"
-    copy.close()
-    store.close()
 
 
 def test_the_verb(tmp_path: Path) -> None:

@@ -7,8 +7,10 @@ from datetime import UTC, datetime
 import pytest
 
 from core.errors import IllegalMove, MRNLabError
+from core.paths import checkpoint_dir
 from core.store import ACTIVE, RunState, Store, normal_keyword
-from tests.making import Clock, claimed, config
+from jobs.queue import control
+from tests.making import Clock, claimed, config, fully_recorded
 
 
 class TestArchive:
@@ -44,6 +46,40 @@ class TestArchive:
         store.archive([run_id])
         store.requeue(run_id)
         assert [run.keywords for run in store.runs()] == [("odd",)]
+
+
+class TestDeletion:
+    def test_is_undone_by_a_restore_with_all_records_and_files(self, store: Store, clock: Clock) -> None:
+        run_id, other = fully_recorded(store), claimed(store, RunState.QUEUED)
+        weights = checkpoint_dir(run_id) / "weights"
+        weights.parent.mkdir(parents=True)
+        weights.touch()
+        before = store.record(run_id)
+        assert [answer.done for answer in control.delete(store, [run_id, other])] == [True, True]
+        clock.now += control.KEPT_S - 1
+        control.remove_deleted(store)
+        (answer,) = control.restore(store, [run_id])
+        assert (answer.done, answer.message) == (True, f"Run {run_id} is back.")
+        assert repr(store.record(run_id)) == repr(before)
+        control.delete(store, [run_id])
+        clock.now += control.KEPT_S
+        control.remove_deleted(store)
+        assert not weights.parent.exists()
+        assert not any(answer.done for answer in control.restore(store, [run_id, other]))
+        assert {table for table, rows in store.rows().items() if rows} == {"metric_keys"}
+
+    def test_a_restored_run_is_never_removed(
+        self, store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Somebody restores it while deleted runs are removed."""
+        run_id, answers = fully_recorded(store), list[control.Answer]()
+        control.delete(store, [run_id])
+        clock.now += control.KEPT_S
+        monkeypatch.setattr(
+            control, "forget_run", lambda run_id: answers.extend(control.restore(store, [run_id]))
+        )
+        control.remove_deleted(store)
+        assert [answer.done for answer in answers] == [bool(store.runs())]
 
 
 class TestTags:

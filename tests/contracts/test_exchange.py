@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from core.errors import RunNotFound
 from core.store import RunState, Store
 from core.store.snapshot_codec import check, encode
-from tests.making import assert_same, claimed, finished, snapshot
+from tests.making import assert_same, claimed, fully_recorded, snapshot
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def other(tmp_path: Path) -> Iterator[Store]:
 @pytest.mark.parametrize("outwards", [True, False])
 def test_a_run_taken_in_is_the_same_run(outwards: bool, store: Store, other: Store) -> None:
     source, target = (store, other) if outwards else (other, store)
-    left = source.record(finished(source))
+    left = source.record(fully_recorded(source))
     target.add_runs([left.run.config])  # so that numbers differ
     taken = target.import_record(left, "Imported.")
     right = target.record(taken)
@@ -48,7 +48,7 @@ def test_a_run_taken_in_is_the_same_run(outwards: bool, store: Store, other: Sto
 
 
 def test_a_run_is_known_again_by_what_it_is(store: Store, other: Store) -> None:
-    first, second = (store.run(finished(store, seed=seed)) for seed in (1, 2))
+    first, second = (store.run(fully_recorded(store, seed=seed)) for seed in (1, 2))
     assert other.same_run(first) is None
     ids = [other.import_record(store.record(first.id), "Imported.") for _ in range(2)]
     known = other.same_run(first)
@@ -61,7 +61,7 @@ def test_a_run_is_known_again_by_what_it_is(store: Store, other: Store) -> None:
 
 
 def test_nothing_is_half_taken_in(store: Store, other: Store) -> None:
-    record = store.record(finished(store))
+    record = store.record(fully_recorded(store))
     twice = dataclasses.replace(record, snapshots=[*record.snapshots, record.snapshots[0]])
     with pytest.raises(IntegrityError):
         other.import_record(twice, "Imported.")

@@ -10,18 +10,7 @@ import pytest
 from core.errors import NotOwner
 from core.store import Owner, RunState, SnapshotKey, Store
 from jobs.queue.doctor import store_findings
-from tests.making import (
-    OTHER,
-    OWNER,
-    Clock,
-    claimed,
-    config,
-    epoch_metrics,
-    run_facts,
-    snapshot,
-    split_result,
-    step_metrics,
-)
+from tests.making import OTHER, OWNER, Clock, claimed, config, step_metrics, stopped_halfway
 
 ELSEWHERE = Owner(host="there", pid=7, process_started=5.0, boot_id="boot-2")
 
@@ -84,6 +73,17 @@ class TestCores:
         store.choose_slots("here", None)
         assert (store.chosen_slots("here"), store.claimable("here", 4)) == (None, 4)
 
+    def test_no_more_threads_than_the_share_of_chosen_slots(self, store: Store) -> None:
+        resumed = claimed(store, RunState.FAILED)
+        store.requeue(resumed, resume=True)
+        store.add_runs([config(seed=seed) for seed in (2, 3, 4)], threads=[4, None, 1])
+        store.choose_slots("here", 2)
+        claims = []
+        while store.claimable("here", 4) and (run := store.claim(OWNER, due_in=15, cores=4)):
+            claims.append(run.threads)
+            store.finish(run.id, RunState.SUCCEEDED)
+        assert claims == [4, 2, 2, 1]  # a run that is resumed keeps its number
+
 
 class TestHeldBack:
     def test_a_paused_queue_gives_out_nothing(self, store: Store, clock: Clock) -> None:
@@ -100,14 +100,6 @@ class TestHeldBack:
         store.unpause_queue()
         assert store.paused_since() is None
         assert claim_all(store) == [run_id]
-
-    def test_what_is_being_trained_goes_on(self, store: Store) -> None:
-        run_id = claimed(store)
-        store.pause_queue()
-        store.drain(OWNER.host)
-        assert store.heartbeat(run_id, OWNER, due_in=15) is RunState.RUNNING
-        store.add_metrics(run_id, [step_metrics(1)], OWNER)
-        store.finish(run_id, RunState.SUCCEEDED, owner=OWNER)
 
     def test_a_drained_machine_takes_nothing(self, store: Store, clock: Clock) -> None:
         store.add_runs([config()])
@@ -147,7 +139,7 @@ class TestAgain:
         (run_id,) = store.add_runs([config()], priority=4, retries=1)
         assert store.claim(OWNER, due_in=15) is not None
         store.add_metrics(run_id, [step_metrics(1)], OWNER)
-        assert store.mark_lost(run_id, "Its machine went away.")
+        store.mark_lost(run_id, "Its machine went away.")
         run = store.run(run_id)
         assert (run.state, run.retries, run.priority, run.attempt) == (RunState.QUEUED, 0, 4, 2)
         assert run.error is None
@@ -157,7 +149,7 @@ class TestAgain:
         with pytest.raises(NotOwner):
             store.add_metrics(run_id, [step_metrics(2)], OWNER)
         assert claim_all(store) == [run_id]
-        assert store.mark_lost(run_id, "And again.")
+        store.mark_lost(run_id, "And again.")
         assert store.state(run_id) is RunState.LOST
         assert store.run(run_id).retries == 0
 
@@ -170,16 +162,7 @@ class TestAgain:
         assert store.run(run_id).retries == 3
 
     def test_a_resumed_run_keeps_everything(self, store: Store) -> None:
-        run_id = claimed(store)
-        store.set_facts(run_id, run_facts(total_steps=40), OWNER)
-        store.add_metrics(run_id, [step_metrics(1), step_metrics(2), epoch_metrics(2, 1, 0.5)], OWNER)
-        store.add_snapshot(run_id, snapshot(2), OWNER)
-        store.add_result(run_id, split_result("dev"), OWNER)
-        store.set_progress(run_id, 12, 1.2, 40, OWNER)
-        store.set_saved_step(run_id, 10, OWNER)
-        store.add_keywords([run_id], ["odd"])
-        store.request_stop(run_id)
-        store.finish(run_id, RunState.CANCELLED, best_epoch=1, owner=OWNER)
+        run_id = stopped_halfway(store)
         store.requeue(run_id, resume=True)
         run = store.run(run_id)
         assert (run.state, run.attempt, run.saved_step) == (RunState.QUEUED, 2, 10)

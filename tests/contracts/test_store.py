@@ -6,7 +6,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 
 import pytest
@@ -21,11 +21,12 @@ from tests.making import (
     Clock,
     claimed,
     config,
-    epoch_metrics,
+    fully_recorded,
     run_facts,
     snapshot,
     split_result,
     step_metrics,
+    stopped_halfway,
 )
 from tests.pins.moves import ALLOWED
 
@@ -147,12 +148,7 @@ class TestRuns:
             assert unknown.value.run_id == 12
 
     def test_deletes_with_all_that_was_recorded(self, store: Store) -> None:
-        kept, gone = claimed(store, RunState.FAILED), claimed(store, RunState.FAILED)
-        for run_id in (kept, gone):
-            store.add_metrics(run_id, [step_metrics(1)])
-            store.add_snapshot(run_id, snapshot(1))
-            store.add_result(run_id, split_result("dev"))
-            store.set_facts(run_id, run_facts())
+        kept, gone = fully_recorded(store), fully_recorded(store)
         store.delete_runs([gone, 999])
         assert [run.id for run in store.runs()] == [kept]
         with store.transaction(write=False) as connection:
@@ -191,13 +187,13 @@ class TestRuns:
         assert not store.configuration_scores("dev", "pos")
         with pytest.raises(RunNotFound):
             store.state(ended)
-        assert store.marked_deleted(clock.now - 1) == []
-        assert store.marked_deleted(clock.now) == [ended, queued]
+        assert store.remove_marked(clock.now - 1) == []
         assert store.undelete([ended, running]) == {ended}
         assert store.run(ended).state is RunState.SUCCEEDED
         assert store.scores([ended])
-        store.delete_runs([queued])
+        assert store.remove_marked(clock.now) == [queued]
         assert store.undelete([queued]) == set()
+        assert store.rows()["runs"] == 2
 
     def test_one_unreadable_description_hides_no_other_run(self, store: Store) -> None:
         good, old, broken = store.add_runs([config(), config(seed=2), config(seed=3)])
@@ -352,17 +348,7 @@ class TestLife:
 
     def test_requeue_is_a_clean_restart(self, store: Store) -> None:
         """From which states is a matter of the table of moves."""
-        run_id = claimed(store, RunState.RUNNING)
-        store.set_facts(run_id, run_facts())
-        store.set_progress(run_id, 5, 0.5, 20)
-        store.set_saved_step(run_id, 5)
-        store.add_metrics(run_id, [step_metrics(1), epoch_metrics(10, 1, 0.5)])
-        store.add_snapshot(run_id, snapshot(1))
-        store.add_result(run_id, split_result("dev"))
-        store.request_stop(run_id)
-        store.finish(
-            run_id, RunState.CANCELLED, error=ErrorInfo("E", "Broke.", ""), best_epoch=1, checkpoint="x"
-        )
+        run_id = stopped_halfway(store)
         store.requeue(run_id)
         run = store.run(run_id)
         assert (run.state, run.attempt) == (RunState.QUEUED, 2)
@@ -370,23 +356,8 @@ class TestLife:
         assert (run.owner, run.error, run.checkpoint, run.started_at) == (None, None, None, None)
         assert (run.stop_requested_at, run.saved_step) == (None, None)
         assert run.facts == {}
-        for left in (store.metric_keys([run_id]), store.snapshots(run_id), store.scores([run_id])):
-            assert left == []
-        assert store.predictions(run_id, "dev") == {}
+        assert {table for table, rows in store.rows().items() if rows} == {"runs", "events", "metric_keys"}
         assert "clean restart" in store.events(run_id)[-1].message
-
-    def test_lost_only_while_still_overdue(self, store: Store, clock: Clock) -> None:
-        run_id = claimed(store)
-        due = store.run(run_id).heartbeat_due
-        assert due is not None
-        assert not store.mark_lost(run_id, "Gone.", overdue_at=due - timedelta(seconds=1))
-        clock.now += 20
-        assert store.mark_lost(run_id, "Gone.", overdue_at=datetime.fromtimestamp(clock.now, UTC))
-        run = store.run(run_id)
-        assert run.state is RunState.LOST
-        assert run.error is not None
-        assert run.error.message == "Gone."
-        assert not store.mark_lost(run_id, "Gone.", overdue_at=datetime.fromtimestamp(clock.now, UTC))
 
     def test_history(self, store: Store) -> None:
         run_id = claimed(store)

@@ -12,25 +12,21 @@ from typer.testing import CliRunner
 
 from core.config import RunConfig
 from core.records import SplitResult, Usage
-from core.store import RunState, Store
+from core.store import Store
 from dashboard.compare import compared_runs, comparison
 from jobs.cli import app as command_line
 from jobs.queue.submit import REUSABLE
-from tests.making import OWNER, run_facts, task_score
+from tests.making import finished as finished_as
+from tests.making import run_facts, task_score
 from tests.pages.conftest import Open, figures, labels, sent, table, words
 from tests.pages.filled_store import TASKS, Filled
 
 
 def finished_run(config: RunConfig, value: float, labels: dict[str, Any] | None = None) -> int:
     """A run that ended well, with that score on all its tasks and these gold labels, predicted rightly."""
-    store = Store.open()
-    (run_id,) = store.add_runs([config])
-    assert store.claim(OWNER, due_in=60, run_id=run_id)
-    for split in ("dev", "test"):
-        scores = tuple(task_score(task, value) for task in config.tasks)
-        store.add_result(run_id, SplitResult(split, 1, scores, labels or {}, labels or {}))
-    store.finish(run_id, RunState.SUCCEEDED, best_epoch=1)
-    return run_id
+    scores = tuple(task_score(task, value) for task in config.tasks)
+    results = (SplitResult(split, 1, scores, labels or {}, labels or {}) for split in ("dev", "test"))
+    return finished_as(Store.open(), config, *results)
 
 
 def mtl(seed: int = 1, **more: Any) -> RunConfig:
@@ -165,18 +161,18 @@ def test_a_row_that_is_gone_leaves_the_page_whole(open_page: Open, finished: Fil
     assert app.selectbox(key="to").value == "MTL"
 
 
-def test_runs_without_predictions_are_told(open_page: Open) -> None:
+def test_runs_without_predictions_or_on_other_sentences_are_told(open_page: Open) -> None:
     for seed in (1, 2):
         finished_run(mtl(seed), 0.8 + seed / 100)
         finished_run(mtl(seed, paradigm="mrn"), 0.82 + seed / 100)
     assert "Without stored predictions of both" in words(open_page("compare"))
     assert "its mistakes are unknown" in words(open_page("compare", closer="Mistakes"))
-
-
-def test_other_sentences_are_not_exchanged(open_page: Open) -> None:
-    finished_run(mtl(), 0.8, {"pos": [["NN", "VB"]], "ner": [["O", "O"]]})
-    finished_run(mtl(paradigm="mrn"), 0.9, {"pos": [["VB", "NN"]], "ner": [["O", "O"]]})
-    assert "Runs tested on different sentences" in words(open_page("compare"))
+    others = [{"pos": [labels], "ner": [["O", "O"]]} for labels in (["NN", "VB"], ["VB", "NN"])]
+    runs = [
+        finished_run(mtl(epochs=9, paradigm=p), 0.8, of) for p, of in zip(("mtl", "mrn"), others, strict=True)
+    ]
+    chosen = open_page("compare", run=",".join(map(str, runs)))
+    assert "Runs tested on different sentences" in words(chosen)
 
 
 def test_words_are_those_the_run_was_scored_on(finished: Filled) -> None:
@@ -261,6 +257,7 @@ def test_scores_against_a_number_are_shown_where_configurations_differ_in_it_alo
             finished_run(mtl(seed, paradigm="mrn", **{"lambda": value}), score)
     first, second, _ = (run.id for run in Store.open().runs() if run.config.seed == 1)
     (drawn,) = figures(app := open_page("compare"), "compare_against")
+    assert "They differ in λ." in words(app)
     assert [trace["y"] for trace in drawn["data"]] == [pytest.approx([81, 84, 87])] * 2
     app.segmented_control(key="lines").set_value("tasks").run()
     assert len(figures(app, "compare_against")[0]["data"]) == 4

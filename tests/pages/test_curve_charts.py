@@ -19,7 +19,7 @@ from dashboard.components.charts import themed_json
 from dashboard.curves.charts import curve_chart, spread_out
 from dashboard.curves.numbers import METRICS, Configuration
 from dashboard.curves.views import CurvesView, Line, Panel, Reading
-from dashboard.theme import DASHES, ramp
+from dashboard.theme import ramp
 from tests.pages.conftest import Open, figures, sent, words
 from tests.pages.filled_store import TASKS, Filled
 
@@ -44,12 +44,10 @@ def numbers(value: Any) -> list[float]:
 
 
 def test_a_paradigm_has_one_line_style_and_a_configuration_one_colour() -> None:
-    lines = [line("1", "stl"), line("2", "mtl", rank=1), line("3", "mrn", rank=2), line("4", "mrn", rank=2)]
+    lines = [line("1", "stl"), line("2", "mtl", rank=1), line("3", "mrn", rank=2)]
     for small in (False, True):
-        chart = drawn(*lines, small=small)
-        assert [trace["line"]["dash"] for trace in chart.data] == ["dot", "dash", "solid", "solid"]
-        assert [trace["line"]["color"] for trace in chart.data] == [ramp(0), ramp(1), ramp(2), ramp(2)]
-    assert set(DASHES) == {"stl", "mtl", "mrn"}
+        looks = [(trace["line"]["dash"], trace["line"]["color"]) for trace in drawn(*lines, small=small).data]
+        assert looks == [(dash, ramp(rank)) for rank, dash in enumerate(("dot", "dash", "solid"))]
 
 
 def test_smoothing_keeps_the_raw_line_faint() -> None:
@@ -158,23 +156,6 @@ def test_the_whole_is_large_and_tasks_are_small(open_page: Open, filled: Filled)
     assert "Training loss, ner · mean ± SD · smoothed 0.6" in words(app).replace("**", "")
 
 
-def test_dev_scores_come_first_with_the_mean_over_tasks_where_it_compares(
-    open_page: Open, finished: Filled
-) -> None:
-    of = {
-        kind: [run for run in Store.open().runs() if run.config.paradigm == kind] for kind in ("stl", "mtl")
-    }
-    app = open_page("curves", run=",".join(str(run.id) for run in [*of["stl"], *of["mtl"]]))
-    assert "Dev score, mean over tasks · mean ± SD" in words(app).replace("**", "")
-    assert [(row["name"], row["cells"][0]) for row in sent(app, "rows")["rows"]] == [
-        ("STL", "3 seeds"),
-        ("MTL", "3 seeds"),
-    ]
-    ner = [run for run in of["stl"] if run.config.tasks == ("ner",)]
-    app = open_page("curves", run=",".join(str(run.id) for run in [*ner, *of["mtl"]]))
-    assert "Dev score, ner · " in words(app).replace("**", "")
-
-
 def test_a_link_hides_and_zooms(open_page: Open, finished: Filled) -> None:
     first, second, third = finished.mrn[:3]
     link = {"run": f"{first},{second},{third}", "seeds": "Each run", "x": "100_200"}
@@ -220,11 +201,9 @@ def test_an_ended_run_without_a_curve_says_what_to_do(open_page: Open, filled: F
 def test_curves_of_what_was_learned_in_numbers(open_page: Open, finished: Filled) -> None:
     run = str(finished.mrn[0])
     app = open_page("curves", run=run, metric="Relations", number="Effective rank of labels")
-    assert "Effective rank of labels" in words(app)
     (total,) = figures(app, "curve_large")
     line = next(trace for trace in total["data"] if "name" in trace)
-    steps = np.frombuffer(base64.b64decode(line["x"]["bdata"]), np.dtype(line["x"]["dtype"]))
-    assert list(steps) == [key.step for key in Store.open().snapshots(finished.mrn[0])]
+    assert numbers(line["x"]) == [key.step for key in Store.open().snapshots(finished.mrn[0])]
     assert figures(open_page("curves", run=run, metric="Objective"), "curve_large")
     mtl = next(run.id for run in Store.open().runs() if run.config.paradigm == "mtl")
     assert "Relations" not in open_page("curves", run=str(mtl)).segmented_control(key="metric").options

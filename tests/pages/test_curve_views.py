@@ -56,11 +56,11 @@ def of_kind(paradigm: str, task: str | None = None) -> list[Run]:
 def test_a_line_per_run_in_a_panel_per_task(finished: Filled) -> None:
     (stl, *_), mrn = of_kind("stl", "ner"), chosen(finished.mrn[0])
     view = read([stl, *mrn], Reading("epoch", "lines"), "dev-score")
-    assert [line.key for line in view.large.lines] == [str(stl.id), str(mrn[0].id)]
-    assert [line.configuration.rank for line in view.large.lines] == [0, 1]
-    assert [line.name for line in view.large.lines] == ["STL · seed 3", "MRN 0.01 · seed 1"]
-    assert [panel.task for panel in view.small] == list(TASKS)
-    assert [len(panel.lines) for panel in view.small] == [1, 1, 2]
+    assert [(line.key, line.configuration.rank, line.name) for line in view.large.lines] == [
+        (str(stl.id), 0, "STL · seed 3"),
+        (str(mrn[0].id), 1, "MRN 0.01 · seed 1"),
+    ]
+    assert [(panel.task, len(panel.lines)) for panel in view.small] == [("pos", 1), ("chunk", 1), ("ner", 2)]
     line = view.large.lines[0]
     assert line.x.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
     assert line.y.max() > 50  # in percent
@@ -143,18 +143,13 @@ def test_the_mean_over_tasks_comes_first_where_it_is_of_the_same_tasks(finished:
 
 
 def test_two_configurations_never_have_one_name_or_colour(finished: Filled) -> None:
+    """Though names leave `columns` out."""
     (run, *_) = of_kind("mrn")
-    # Names leave `columns` out.
-    columns = ("tokens", "pos", "chunk", "ner")
-    changes: list[dict[str, Any]] = [{}, {"fraction": 0.5}, {"alignment": "disjoint"}]
-    changes += [{"dev_sentences": 100}, {"columns": columns}]
-    runs = [
-        dataclasses.replace(run, id=place, configuration_id=str(place), config=run.config.with_(**change))
-        for place, change in enumerate(changes, start=1)
-    ]
-    of = numbers.configurations(runs)
-    for field in ("key", "name", "rank"):
-        assert len({getattr(configuration, field) for configuration in of.values()}) == len(runs)
+    other = run.config.with_(columns=("tokens", "pos", "chunk", "ner"))
+    runs = [run, dataclasses.replace(run, id=run.id + 1, configuration_id="other", config=other)]
+    one, two = numbers.configurations(runs).values()
+    assert one.name != two.name
+    assert one.rank != two.rank
 
 
 def test_a_seed_that_was_run_again_is_no_further_sample(finished: Filled) -> None:
@@ -191,9 +186,8 @@ def test_minutes_of_seeds_differ(filled: Filled) -> None:
     runs = chosen(filled.mrn[0], filled.mrn[2])
     series = series_of(Store.open(), runs)
     slower = [dataclasses.replace(curve, seconds=curve.seconds * curve.run_id) for curve in series]
-    view = curves(LOSS, Reading("minutes", "sd"), runs, slower, TASKS)
-    assert view.interpolated
-    assert not curves(LOSS, Reading("step", "sd"), runs, slower, TASKS).interpolated
+    for axis in ("minutes", "step"):
+        assert curves(LOSS, Reading(axis, "sd"), runs, slower, TASKS).interpolated == (axis == "minutes")
 
 
 def test_hidden_lines_stay_in_the_legend(finished: Filled) -> None:
@@ -202,8 +196,6 @@ def test_hidden_lines_stay_in_the_legend(finished: Filled) -> None:
     view = read(runs, Reading(), hidden=keys[:1])
     assert [line.key for line in view.large.lines] == keys[1:]
     assert [group.configuration.key for group in view.legend] == keys
-    each = read(runs, Reading(seeds="lines"), hidden=[str(runs[0].id)])
-    assert [line.key for line in each.large.lines] == [str(runs[1].id)]
     nothing = read(runs, Reading(seeds="lines"), hidden=keys)
     assert nothing.legend
     assert nothing.large.y_range is None
@@ -239,20 +231,21 @@ def test_many_lines_share_the_points_of_a_chart(finished: Filled) -> None:
 
 def test_gaps_break_lines_and_are_told(finished: Filled) -> None:
     run = chosen(1)[0]
-    steps, y = np.arange(1, 11), np.arange(1.0, 11.0)
-    y[3:] = np.nan
-    key = MetricKey("ner", "train", "loss")
-    loss = MetricSeries(run.id, key, steps, steps / 5, steps / 5, y)
-    assert numbers.missing(LOSS, [loss]) == ["Run 1: training loss of ner is not a number from step 4 on."]
-    y = np.arange(1.0, 11.0)
-    y[[3, 6]] = math.inf, math.nan
-    loss = dataclasses.replace(loss, key=dataclasses.replace(key, task=TOTAL), value=y)
-    assert numbers.missing(LOSS, [loss]) == [
-        "Run 1: training loss is not a number at 2 steps, first at step 4."
-    ]
-    (line,) = curves(LOSS, Reading(), [run], [loss], TASKS).large.lines
+    steps = np.arange(1, 11)
+
+    def loss(task: str, wrong: dict[int, float]) -> MetricSeries:
+        y = steps.astype(float)
+        y[list(wrong)] = list(wrong.values())
+        return MetricSeries(run.id, MetricKey(task, "train", "loss"), steps, steps / 5, steps / 5, y)
+
+    for curve, sentence in (
+        (loss("ner", dict.fromkeys(range(3, 10), math.nan)), " of ner is not a number from step 4 on."),
+        (gaps := loss(TOTAL, {3: math.inf, 6: math.nan}), " is not a number at 2 steps, first at step 4."),
+    ):
+        assert numbers.missing(LOSS, [curve]) == [f"Run 1: training loss{sentence}"]
+    (line,) = curves(LOSS, Reading(), [run], [gaps], TASKS).large.lines
     assert np.isnan(line.y[[3, 6]]).all()
-    assert not numbers.missing(LOSS, [dataclasses.replace(loss, value=steps.astype(float))])
+    assert not numbers.missing(LOSS, [loss(TOTAL, {})])
 
 
 def test_every_stored_curve_is_offered() -> None:

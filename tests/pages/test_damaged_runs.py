@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import json
 import random
+import shlex
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -143,68 +144,51 @@ def test_every_run_has_a_page(open_page: Open, damaged: list[Run]) -> None:
         assert problems(app)[0].replace("\\", "").startswith(str(run.problem).partition(":")[0])
 
 
-def _verbs() -> Iterator[tuple[str, ...]]:
-    """Every verb of `mrnlab`, as `("queue", "pause")`."""
+def _verbs() -> Iterator[str]:
+    """Every verb of `mrnlab`, as `queue pause`."""
 
-    def below(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    def below(command: Any, path: tuple[str, ...]) -> Iterator[str]:
         if path:
-            yield path
+            yield " ".join(path)
         for name, inner in getattr(command, "commands", {}).items():
             yield from below(inner, (*path, name))
 
     return below(typer.main.get_command(program), ())
 
 
-_EACH = "RUN"
-"""In a call, stands for the number of a run: the call is made for every third."""
-_EVERY = "RUNS"
-"""In a call, stands for the numbers of all runs."""
-READING: Mapping[tuple[str, ...], Sequence[tuple[str, ...]]] = {
-    ("runs",): (
-        (),
-        ("--json",),
-        ("--filter", "paradigm:mrn lambda<1"),
-        ("--state", "succeeded", "--limit", "3"),
-    ),
-    ("show",): ((_EACH,), (_EACH, "--json", "--log", "2")),
-    ("metrics",): ((_EACH,),),
-    ("results",): ((), ("--json", "--cost"), (_EVERY,), (_EVERY, "--split", "dev", "--format", "latex")),
-    ("appendix",): ((_EVERY,), (_EVERY, "--format", "markdown")),
-    ("transfer",): ((),),
-    ("study",): ((), ("--json",)),
-    ("queue",): ((), ("--json",)),
-    ("backup",): (("copy.db",),),
-    ("launch",): (("--corpus", "demo", "--tasks", "pos,ner", "--reuse", "--dry-run"),),
+_EACH, _EVERY = "RUN", "RUNS"
+"""In a call, the number of a run (the call is made for every third), and the numbers of all runs."""
+READING: Mapping[str, Sequence[str]] = {
+    "runs": ("", "--json", "--filter 'paradigm:mrn lambda<1'", "--state succeeded --limit 3"),
+    "show": ("RUN", "RUN --json --log 2"),
+    "metrics": ("RUN",),
+    "results": ("", "--json --cost", "RUNS", "RUNS --split dev --format latex"),
+    "appendix": ("RUNS", "RUNS --format markdown"),
+    "transfer": ("",),
+    "study": ("", "--json"),
+    "queue": ("", "--json"),
+    "backup": ("copy.db",),
+    "launch": ("--corpus demo --tasks pos,ner --reuse --dry-run",),
 }
 """The verbs that must answer, however many runs cannot be read."""
-OF_ONE: Mapping[tuple[str, ...], Sequence[tuple[str, ...]]] = {
-    ("relations",): (
-        (_EACH,),
-        (_EACH, "--numbers"),
-        (_EACH, "--mode", "embedding"),
-    ),
-    ("tag",): ((_EACH, "A word ."),),
-    ("export",): ((_EACH, "exported"),),
-    ("import",): (("exported",),),
-    ("doctor",): ((), ("--json",)),
-    ("keyword",): ((_EVERY, "--add", "old"),),
-    ("priority",): (("3", _EVERY),),
-    ("stop",): ((_EVERY,),),
-    ("resume",): ((_EVERY,),),
-    ("retry",): ((_EACH,),),
-    ("archive",): ((_EVERY,),),
-    ("restore",): ((_EVERY,),),
-    ("queue", "pause"): ((),),
-    ("queue", "resume"): ((),),
-    ("queue", "drain"): ((),),
-    ("queue", "undrain"): ((),),
+OF_ONE: Mapping[str, Sequence[str]] = {
+    "relations": ("RUN", "RUN --numbers", "RUN --mode embedding"),
+    "tag": ("RUN 'A word .'",),
+    "export": ("RUN exported",),
+    "import": ("exported",),
+    "doctor": ("", "--json"),
+    "keyword": ("RUNS --add old",),
+    "priority": ("3 RUNS",),
+    **dict.fromkeys(("stop", "resume", "archive", "restore"), ("RUNS",)),
+    "retry": ("RUN",),
+    **dict.fromkeys(("queue pause", "queue resume", "queue drain", "queue undrain"), ("",)),
 }
 """The verbs that may refuse a run, in a sentence."""
 ELSEWHERE = {
-    ("delete",): "below, since nothing is left to look at after it",
-    ("worker",): "tests/unit/test_worker.py: it fails a run that it cannot read",
-    ("dashboard",): "the pages above",
-    ("corpus",): "tests/unit/cli/test_corpus.py: it opens no store",
+    "delete": "below, since nothing is left to look at after it",
+    "worker": "tests/unit/test_worker.py: it fails a run that it cannot read",
+    "dashboard": "the pages above",
+    "corpus": "tests/unit/cli/test_corpus.py: it opens no store",
 }
 
 
@@ -212,24 +196,21 @@ def test_every_verb_is_called() -> None:
     assert {*READING, *OF_ONE, *ELSEWHERE} == set(_verbs())
 
 
-def _call(verb: Sequence[str], arguments: Sequence[str], ids: Sequence[int]) -> list[tuple[int, str]]:
+def _call(verb: str, arguments: str, ids: Sequence[int]) -> list[tuple[int, str]]:
     """The exit codes of the calls, and what was printed."""
     answers = []
-    for run_id in ids[::3] if _EACH in arguments else ids[:1]:
+    words = shlex.split(f"{verb} {arguments}")
+    for run_id in ids[::3] if _EACH in words else ids[:1]:
         numbers = {_EACH: [str(run_id)], _EVERY: list(map(str, ids))}
-        words = [word for part in arguments for word in numbers.get(part, [part])]
-        result = CliRunner().invoke(program, [*verb, *words], catch_exceptions=False)
+        call = [word for part in words for word in numbers.get(part, [part])]
+        result = CliRunner().invoke(program, call, catch_exceptions=False)
         answers.append((result.exit_code, result.output))
     return answers
 
 
-@pytest.mark.parametrize("verb", [*READING, *OF_ONE], ids=" ".join)
+@pytest.mark.parametrize("verb", [*READING, *OF_ONE])
 def test_every_verb_answers(
-    verb: tuple[str, ...],
-    damaged: list[Run],
-    workers: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    verb: str, damaged: list[Run], workers: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
     ids = [run.id for run in damaged if run.problem is not None or verb in READING]
@@ -238,7 +219,7 @@ def test_every_verb_answers(
             assert code in ((0,) if verb in READING else (0, 1, 2)), (arguments, said)
             if code:
                 assert said.strip(), arguments
-    if verb in (("results",), ("appendix",)):
+    if verb in ("results", "appendix"):
         assert "made by another version or damaged" in " ".join(said.split())
 
 
@@ -246,7 +227,7 @@ def test_a_run_that_cannot_be_read_can_be_deleted(damaged: list[Run], workers: l
     gone = [
         run.id for run in damaged if run.problem and run.state not in (RunState.RUNNING, RunState.CANCELLING)
     ]
-    ((code, said),) = _call(("delete", "--now"), (_EVERY,), gone)
+    ((code, said),) = _call("delete --now", _EVERY, gone)
     assert code == 0, said
     with contextlib.closing(Store.open()) as store:
         assert not {run.id for run in store.runs(archived=None)} & set(gone)
@@ -265,12 +246,8 @@ _fields = st.sampled_from([*RunConfig.model_fields, "lambda", "another"])
 
 @given(st.dictionaries(_fields, _json, max_size=6), st.booleans())
 def test_any_description_can_be_shown(changed: Mapping[str, Any], is_whole: bool) -> None:
-    valid: dict[str, Any] = {
-        "corpus": "demo",
-        "tasks": ["pos", "ner"],
-        "encoder_training": "frozen",
-        "seed": 2,
-    }
+    valid: dict[str, Any] = {"corpus": "demo", "tasks": ["pos", "ner"], "seed": 2}
+    valid["encoder_training"] = "frozen"
     text = json.dumps(changed if is_whole else {**valid, **changed})
     config, problem = parse_config(text)
     assert hash(config) == hash(config.model_copy())

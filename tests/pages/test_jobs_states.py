@@ -153,13 +153,9 @@ def test_what_happened_comes_with_the_next_step(open_page: Open, store: Store, q
     ended = words(open_page("run", id=str(queue.stopped)))
     assert "Its worker was told to end. It can be resumed from step 120. Resume it: it goes on" in ended
     app = open_page("run", id=str(queue.saved_and_failed))
-    assert "Clone it with batch_size 8 (now 32)." in words(app)
     assert press(app, "Clone with batch_size 8").text_input(key="launch_batch_size").value == "8"
-
-
-def test_the_schedulers_name_of_a_run_stands_in_the_fold(open_page: Open, store: Store) -> None:
     (run,) = store.add_runs([config()])
-    assert store.claim(OWNER, due_in=15, engine_job="slurm 4711_3") is not None
+    assert store.claim(OWNER, due_in=15, run_id=run, engine_job="slurm 4711_3") is not None
     assert "slurm 4711_3" in words(open_page("run", id=str(run)))
 
 
@@ -180,7 +176,7 @@ def test_a_locked_store_is_told_and_the_page_comes_back(
     assert words(app).splitlines()[:3] == shown.splitlines()[:3]
 
 
-def test_a_launch_into_a_locked_store_is_a_sentence(
+def test_an_action_in_a_locked_store_is_a_sentence(
     open_page: Open, store: Store, laboratory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resources, "PATIENCE_S", 0.2)
@@ -193,24 +189,17 @@ def test_a_launch_into_a_locked_store_is_a_sentence(
     assert store.paused_since() is None
 
 
-def test_a_laboratory_that_is_not_there_is_made(
-    open_page: Open, laboratory: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_laboratory_that_is_not_there_is_made_and_one_that_goes_is_a_sentence(
+    open_page: Open, filled: Filled, laboratory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = laboratory / "new" / "one"
-    monkeypatch.setenv("MRNLAB_HOME", str(folder))
-    assert "cannot be opened" not in words(open_page("runs"))
-    assert (folder / "runs.db").is_file()
-
-
-def test_a_store_in_memory_is_a_sentence(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MRNLAB_DB", "sqlite:///:memory:")
-    assert "name a file: sqlite:///runs.db" in words(open_page("runs"))
-
-
-def test_a_deleted_store_is_a_sentence(open_page: Open, filled: Filled, laboratory: Path) -> None:
     app = open_page("runs", order="Each run")
     away = (laboratory / "runs.db").rename(laboratory / "away.db")
     app.run()
     assert "was deleted or replaced while the store was open" in words(app)
     assert not (laboratory / "runs.db").exists()
     away.rename(laboratory / "runs.db")
+    monkeypatch.setenv("MRNLAB_HOME", str(laboratory / "new" / "one"))
+    assert "cannot be opened" not in words(open_page("runs"))
+    assert (laboratory / "new" / "one" / "runs.db").is_file()
+    monkeypatch.setenv("MRNLAB_DB", "sqlite:///:memory:")
+    assert "name a file: sqlite:///runs.db" in words(open_page("runs"))

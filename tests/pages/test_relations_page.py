@@ -12,12 +12,12 @@ import pytest
 
 from core.corpora.types import Planted
 from core.mrn.relations import Relations
-from core.records import EpochMetrics, RunFacts, Snapshot, StepMetrics
-from core.store import Store
+from core.records import EpochMetrics, RunFacts, Snapshot, SplitResult, StepMetrics
+from core.store import RunState, Store
 from core.transfer.cosines import gradient_curve
-from dashboard.relations.views import planted
-from dashboard.relations.views import relations as view_of
-from tests.making import claimed, relations, run_facts
+from dashboard.relations import controls
+from dashboard.relations.views import planted, rows_of
+from tests.making import claimed, relations, run_facts, task_score
 from tests.pages.conftest import Open, table, words
 from tests.pages.filled_store import FEATURES, LABELS, Filled
 from tests.pages.matrices import matrix, shown
@@ -132,10 +132,21 @@ def test_a_head_that_has_learned_nothing_is_warned_of(open_page: Open) -> None:
     assert not open_page("relations", run=str(run)).warning
     store = Store.open()
     store.add_metrics(run, [EpochMetrics(10, 1, 1.0, {("pos", "score"): 0.9, ("ner", "score"): 0.0})])
-    store.close()
     other = learned_run(of_tasks(np.eye(2)), seed=2)
     for query in ({"run": str(run)}, {"run": f"{run},{other}", "view": "Side by side"}):
-        assert len(open_page("relations", **query).warning) == 1
+        app = open_page("relations", **query)
+        assert len(app.warning) == 1
+        # While it trains, its labels are not counted.
+        assert "pos is stored when a run ends" in words(app)
+    # A run that has ended tells how frequent each label is.
+    report = {label: {"precision": 0.9, "recall": 0.9, "f1": 0.9, "support": 5} for label in ("NN", "VB")}
+    for value, warnings in ((0.9, 0), (0.5, 1)):
+        run = learned_run(of_tasks(np.eye(2)), seed=int(10 * value))
+        store.add_metrics(run, [EpochMetrics(10, 1, 1.0, {("pos", "score"): value, ("ner", "score"): 0.9})])
+        store.add_result(run, SplitResult("dev", 1, (task_score("pos", value, report=report),), {}, {}))
+        store.finish(run, RunState.SUCCEEDED, best_epoch=1)
+        app = open_page("relations", run=str(run))
+        assert [warning.value.count("most frequent label") for warning in app.warning] == [1] * warnings
 
 
 def test_gold_labels_beside(open_page: Open, finished: Filled) -> None:
@@ -168,6 +179,9 @@ def test_runs_side_by_side_and_the_difference_of_two(open_page: Open, finished: 
     app = open_page("relations", run=f"{b},{a}", view="Side by side")
     seen = shown(app)
     assert [title.split(" · ")[0] for title in seen.titles] == [f"A: {b}", f"B: {a}", "A − B"]
+    between = seen.frame["panels"][2]
+    largest = np.abs(seen.panels[2]).max()
+    assert (between["scale"], largest <= between["limit"] <= 2.5 * largest) == ("difference", True)
     np.testing.assert_allclose(seen.panels[2], seen.panels[0] - seen.panels[1], atol=1e-4)
     assert list(table(app, "A − B").columns) == ["First", "Second", f"Run {b}", f"Run {a}", "A − B"]
     assert list(table(app, "Effective rank")["Run"]) == [str(b), str(a)]
@@ -220,13 +234,17 @@ def test_mean_over_all_seeds_of_a_configuration(open_page: Open, finished: Fille
     assert r"\bar R_{ij}" in equation.value
 
 
-def test_a_mean_is_over_all_of_thirty_seeds(open_page: Open) -> None:
-    runs = [learned_run(of_tasks(matrix(2, _01=seed / 30)), seed=seed) for seed in range(30)]
-    seen = shown(open_page("relations", run=",".join(map(str, runs)), view="Mean over seeds"))
-    assert seen.panels[0][-1, 0, 1] == pytest.approx(29 / 60, abs=1e-4)
-    # Neither an SD matrix of one pair, nor bars of equal variances.
-    assert len(seen.panels) == 1
-    assert not seen.frame["panels"][0]["variances"]
+def test_a_mean_says_where_it_leaves_seeds_out(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(controls, "_MOST_SEEDS", 3)
+    runs = [learned_run(of_tasks(matrix(2, _01=seed / 4)), seed=seed) for seed in range(4)]
+    for chosen, shown_of, mean in ((runs[:3], "3 seeds", 0.25), (runs, "3 of 4 seeds", 0.25)):
+        app = open_page("relations", run=",".join(map(str, chosen)), view="Mean over seeds")
+        assert f"Mean over {shown_of} of run {runs[0]}'s configuration." in words(app)
+        seen = shown(app)
+        assert seen.panels[0][-1, 0, 1] == pytest.approx(mean, abs=1e-4)
+        # Neither an SD matrix of one pair, nor bars of equal variances.
+        assert len(seen.panels) == 1
+        assert not seen.frame["panels"][0]["variances"]
 
 
 def test_seeds_that_met_other_labels_are_aligned_too(open_page: Open) -> None:
@@ -353,7 +371,7 @@ def test_planted_beside_learned(open_page: Open) -> None:
 def test_agreement_is_of_ranks(correlations: tuple[float, ...], agreement: float | None) -> None:
     run_id, learned = simulated(correlations)
     run = Store.open().run(run_id)
-    beside = planted(run, view_of(run, "task", learned))
+    beside = planted(run, rows_of(run, "task", learned), learned.correlation("task"))
     assert beside is not None
     assert beside[2] == (agreement if agreement is None else pytest.approx(agreement))
 
@@ -362,7 +380,3 @@ def test_relations_say_when_the_penalty_has_vanished(open_page: Open, finished: 
     for run_id, has_vanished in ((finished.vanished[0], True), (finished.mrn[0], False)):
         warnings = [warning.value for warning in open_page("relations", run=str(run_id)).warning]
         assert any("The penalty has vanished" in warning for warning in warnings) == has_vanished
-
-
-def test_relations_wait_for_a_queued_run(open_page: Open, filled: Filled) -> None:
-    assert "No relations yet" in words(open_page("relations", run=str(filled.queued[1])))

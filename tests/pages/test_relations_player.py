@@ -11,11 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.mrn.relations import Block
+from core.store import Store
 from core.store.records import SnapshotKey
 from dashboard.relations.charts import pair_chart, player_frame, player_numbers
 from dashboard.relations.matrices import Axis, Panel, Picture
-from dashboard.relations.views import AlignedSteps, PairLine, Rows
+from dashboard.relations.views import AlignedSteps, Rows, Trajectory
 from dashboard.theme import MATRIX_SCALES
+from tests.making import claimed
 from tests.pages.matrices import unpacked
 
 STEPS = AlignedSteps(((SnapshotKey(5, 0.5), SnapshotKey(10, 1.0)),), (0.5, 1.0), exact=True, cut=False)
@@ -102,23 +104,23 @@ def test_colours_are_neutral_at_zero_in_both_themes() -> None:
             assert (stops[0][0], stops[-1][0]) == (0, 1)
 
 
-def lines(count: int) -> list[PairLine]:
-    steps = np.array([1, 5])
-    return [PairLine(i, i, steps, steps / 5, np.array([0.0, 0.4 + i / 10])) for i in range(count)]
-
-
 def test_pair_lines_run_from_minus_one_to_one_and_seeds_are_thin_beside_their_mean() -> None:
-    single = pair_chart(lines(1), 1)
+    store = Store.open("sqlite://")
+    keys = (SnapshotKey(1, 0.1), SnapshotKey(5, 0.5))
+    runs = [store.run(claimed(store, seed=seed)) for seed in range(3)]
+    seeds = [Trajectory(dataclasses.replace(run, total_steps=5), keys, ()) for run in runs]
+    values = np.array([[0.0, 0.4 + seed / 10] for seed in range(3)])
+    single = pair_chart(seeds[:1], values[:1], 1)
     assert single.layout["yaxis"]["range"] == (-1.05, 1.05)
     assert list(single.data[0]["x"]) == [1, 5]
     assert not single.layout["showlegend"]
-    traces = {trace["name"]: trace for trace in pair_chart(lines(3), 1, mean=True).data}
+    traces = {trace["name"]: trace for trace in pair_chart(seeds, values, 1, mean=True).data}
     mean = traces["mean of 3 seeds"]
     assert (traces["each seed"]["line"]["width"], mean["line"]["width"]) == (1, 3)
     assert mean["y"].tolist() == pytest.approx([0, 0.5])
-    assert mean["customdata"].tolist() == pytest.approx([0, 0.1], abs=1e-6)
+    assert mean["text"] == ("0.000 ± 0.000", "0.500 ± 0.100")
     # Runs of other lengths share an axis of shares.
-    by_share = pair_chart(lines(2), 0, by_share=True)
+    by_share = pair_chart(seeds[:2], values[:2], 0, by_share=True)
     assert list(by_share.data[0]["x"]) == [20, 100]
     assert "Share of training" in by_share.layout["xaxis"]["title"]["text"]
     assert by_share.layout["showlegend"]

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.mrn.relations import Block, Relations, correlation
+from core.mrn.relations import Relations, correlation
 from core.records import TOTAL
 from core.store import Store
-from core.store.records import MetricKey, MetricSeries, Run, SnapshotKey
+from core.store.records import MetricKey, MetricSeries, Run, SnapshotKey, StoredScore
 from dashboard.relations import views
 from dashboard.relations.matrices import Picture, arrangement, picture
 from tests.making import claimed, run_facts
@@ -69,9 +69,22 @@ def test_a_dev_score_is_that_of_the_last_evaluation_up_to_the_step(step: int, sc
 
 def test_a_vanished_penalty_is_seen() -> None:
     assert views.penalty_vanished(series([0.1, 0.05, 1e-14])) == (0.1, 1e-14)
-    assert views.penalty_vanished(series([0.0, 0.05, 0.06])) is None
-    assert views.penalty_vanished(series([0.0])) is None
+    for values in ([0.0, 0.05, 0.06], [0.0]):
+        assert views.penalty_vanished(series(values)) is None
     assert views.penalty_vanished(None) is None
+
+
+def test_the_majority_is_known_of_what_is_scored_by_accuracy() -> None:
+    reports = {"sst": {"pos": 60, "neg": 40, "never": 0}, "ner": {"PER": 5}, "sim": {}}
+    names = {"sst": "accuracy", "ner": "f1_conll", "sim": "accuracy"}
+    stored = [
+        StoredScore(
+            task, names[task], 0.5, 100, report={label: {"support": n} for label, n in counts.items()},
+            run_id=1, split="dev", epoch=1,
+        )
+        for task, counts in reports.items()
+    ]  # fmt: skip
+    assert views.majority_shares(stored) == {"sst": 0.6}
 
 
 # Rows
@@ -157,17 +170,24 @@ def test_runs_are_aligned_by_share_of_training(
 # Pictures
 
 
-def test_every_label_has_its_cell_in_both_orders(finished: Filled) -> None:
-    (trajectory,) = read(finished.mrn[0])
-    whole = trajectory.learned[-1].correlation("label")
-    for order in ("task", "cluster"):
-        shown = drawn([trajectory], "label", order=order)
-        assert sorted(shown.rows.rows.names) == sorted(NAMES)
-        (panel,) = shown.panels
-        assert panel.values.shape == (len(trajectory.keys), len(NAMES), len(NAMES))
-        row, column = (shown.rows.rows.names.index(name) for name in ("pos:DT", "ner:B-PER"))
-        expected = whole[NAMES.index("pos:DT"), NAMES.index("ner:B-PER")]
-        assert panel.values[-1, row, column] == pytest.approx(expected)
+@pytest.mark.parametrize("order", ["task", "cluster"])
+def test_every_label_has_its_cell_and_hatching_follows_the_order(order: str, finished: Filled) -> None:
+    (related,), (apart,) = read(finished.mrn[0]), read(finished.disjoint[0])
+    shown = drawn([related], "label", order=order)
+    names = shown.rows.rows.names
+    assert sorted(names) == sorted(NAMES)
+    places = [NAMES.index(name) for name in names]
+    (panel,) = shown.panels
+    assert panel.values.shape[0] == len(related.keys)
+    expected = related.learned[-1].correlation("label")[np.ix_(places, places)]
+    np.testing.assert_allclose(panel.values[-1], expected)
+    shown = drawn([apart], "label", order=order)
+    hatched = np.zeros(shown.panels[0].values.shape[1:], dtype=bool)
+    for block in shown.panels[0].impossible:
+        hatched[block.top : block.bottom, block.left : block.right] = True
+    tasks = np.array([name.split(":")[0] for name in shown.rows.rows.names])
+    assert np.array_equal(hatched, tasks[:, None] != tasks)
+    assert drawn([apart], "feature").panels[0].impossible == ()
 
 
 def test_blocks_of_features_are_their_means(finished: Filled) -> None:
@@ -195,77 +215,48 @@ def test_any_part_of_any_order_agrees_with_the_matrix(seed: int, size: int, top:
     np.testing.assert_allclose(shown.panels[0].values[0], expected, atol=1e-5)
 
 
-def test_hatching_follows_the_order(finished: Filled) -> None:
-    (trajectory,) = read(finished.disjoint[0])
-    task = {name: name.split(":")[0] for name in NAMES}
-    for order in ("task", "cluster"):
-        shown = drawn([trajectory], "label", order=order)
-        hatched = np.zeros(shown.panels[0].values.shape[1:], dtype=bool)
-        for block in shown.panels[0].impossible:
-            hatched[block.top : block.bottom, block.left : block.right] = True
-        expected = [[task[a] != task[b] for b in shown.columns.rows.names] for a in shown.rows.rows.names]
-        assert hatched.tolist() == expected
-    assert drawn([trajectory], "feature").panels[0].impossible == ()
-
-
-def test_the_difference_of_two_has_a_scale_of_its_own(finished: Filled) -> None:
-    a, b = read(finished.mrn[0], finished.mrn[1])
-    *_, between = drawn([a, b], "task", "side").panels
-    largest = np.abs(between.values).max()
-    assert largest <= between.limit <= 2.5 * largest
-    assert between.scale == "difference"
-
-
 # Pairs
 
 
 def table_of(trajectories: list[views.Trajectory], view: str, **more: Any) -> pd.DataFrame:
-    shared = views.shared_rows(
-        [views.rows_of(shown.run, "label", shown.learned[-1]) for shown in trajectories]
-    )
-    runs = [trajectory.run for trajectory in trajectories]
-    learned = [trajectory.learned[-1] for trajectory in trajectories]
-    return views.strongest(runs, learned, "label", view, shared, **more)
+    runs, learned = [shown.run for shown in trajectories], [shown.learned[-1] for shown in trajectories]
+    rows = [views.rows_of(run, "label", last) for run, last in zip(runs, learned, strict=True)]
+    shared = views.shared_rows(rows)
+    values = views.shared_matrices(learned, "label", shared)
+    return views.strongest(runs, values, "label", view, shared, **more)
 
 
-def test_pairs_within_and_between_tasks(finished: Filled) -> None:
-    trajectories = read(finished.mrn[0])
+def test_pairs_are_the_strongest_within_and_between_tasks_and_of_two_runs(finished: Filled) -> None:
+    trajectories = read(*finished.mrn[:2])
     for among in ("within", "between"):
-        table = table_of(trajectories, "one", among=among)
+        table = table_of(trajectories[:1], "one", among=among)
         first, second = (table[name].str.split(":").str[0] for name in ("First", "Second"))
         assert (len(table), set(first == second)) == (12, {among == "within"})
         assert table["Correlation"].abs().is_monotonic_decreasing
     assert table_of(read(finished.disjoint[0]), "one", among="between").empty
-
-
-def test_pairs_beside_counting_and_of_two_runs(finished: Filled) -> None:
-    trajectories = read(*finished.mrn[:2])
     table = table_of(trajectories[:1], "one", gold=views.gold_labels(trajectories[0].run))
     assert list(table)[2:] == ["Correlation", "Gold", views.BEYOND]
     assert table[views.BEYOND].tolist() == pytest.approx(table["Correlation"] - table["Gold"], abs=1e-6)
     two = table_of(trajectories, "side")
     assert list(two)[2:] == [f"Run {finished.mrn[0]}", f"Run {finished.mrn[1]}", views.DIFFERENCE]
-    first, second = (trajectory.learned[-1].correlation("label") for trajectory in trajectories)
-    between = first - second
-    assert abs(two[views.DIFFERENCE][0]) == pytest.approx(np.abs(np.triu(between, 1)).max(), abs=1e-6)
+    one, other = (trajectory.learned[-1].correlation("label") for trajectory in trajectories)
+    assert abs(two[views.DIFFERENCE][0]) == pytest.approx(np.abs(np.triu(one - other, 1)).max(), abs=1e-6)
     assert two[views.DIFFERENCE].abs().is_monotonic_decreasing
 
 
 @pytest.mark.parametrize("mode", ["task", "label", "feature"])
 def test_pair_line_reads_the_cell(mode: str, finished: Filled) -> None:
     (trajectory,) = read(finished.mrn[0])
-    (line,) = views.pair_lines([trajectory], mode, [np.arange(FEATURES)], 0, 2)
-    assert line.steps.tolist() == [key.step for key in trajectory.keys]
-    assert line.shares[-1] == 1
+    (values,) = views.pair_values([trajectory], mode, [np.arange(FEATURES)], 0, 2)
+    assert trajectory.shares[-1] == 1
     expected = [learned.correlation(mode)[0, 2] for learned in trajectory.learned]
-    np.testing.assert_allclose(line.values, expected, atol=1e-5)
+    np.testing.assert_allclose(values, expected, atol=1e-5)
 
 
 def test_pair_line_of_a_zero_feature_is_zero() -> None:
     learned = Relations(np.eye(2), np.eye(2), np.zeros((3, 1)), 0.0)
     trajectory = views.Trajectory(RUN, (SnapshotKey(1, 0.1),), (learned,))
-    (line,) = views.pair_lines([trajectory], "feature", [np.arange(3)], 0, 1)
-    assert line.values.tolist() == [0.0]
+    assert views.pair_values([trajectory], "feature", [np.arange(3)], 0, 1).tolist() == [[0.0]]
     assert correlation(np.zeros((2, 2))).tolist() == [[0, 0], [0, 0]]
 
 
@@ -277,13 +268,12 @@ def test_agreement_of_learned_and_counted() -> None:
     gold = random.normal(size=(6, 6))
     gold += gold.T
     rows = views.Rows(tuple("abcdef"), (("x",),) * 3 + (("y",),) * 3)
-    assert views.agreement(2 * gold, gold, rows, (), between=False) == pytest.approx((1, 15))
-    assert views.agreement(-(gold**3), gold, rows, (), between=True) == pytest.approx((-1, 9))
-    assert views.agreement(np.zeros((6, 6)), gold, rows, (), between=False) is None
+    every, between = np.ones((6, 6), dtype=bool), ~views.same_task(rows)
+    assert views.agreement(2 * gold, gold, every) == pytest.approx((1, 15))
+    assert views.agreement(-(gold**3), gold, between) == pytest.approx((-1, 9))
+    assert views.agreement(np.zeros((6, 6)), gold, every) is None
     # What cannot be learned is not compared.
-    cannot = (Block(0, 3, 3, 6), Block(3, 6, 0, 3))
-    assert views.agreement(gold, gold, rows, cannot, between=True) is None
-    assert views.same_task(rows)[0].tolist() == [True] * 3 + [False] * 3
+    assert views.agreement(gold, gold, np.eye(6, dtype=bool)) is None
 
 
 def test_why_there_are_no_gold_labels(finished: Filled) -> None:

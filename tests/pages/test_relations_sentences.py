@@ -21,6 +21,7 @@ from dashboard.relations.sentences import (
     read_seeds,
     read_size,
     read_tasks,
+    read_unknown_majority,
     read_unlearned,
 )
 from tests.pages.matrices import matrix
@@ -85,12 +86,32 @@ def test_dev_scores_beside_relations_warn_of_a_head_that_has_learned_nothing() -
         "Dev scores at this step: pos 91.00 ± 1.41 (2), ner 0.00."
     )
     assert read_scores({"pos": []}) == "No dev score up to this step."
-    assert read_unlearned({"pos": [0.1], "ner": []}) == ""
-    assert read_unlearned({"pos": [0.9], "ner": [0.0]}) == (
-        "The dev score of ner (0.00) is below 10.00 at this step: the head has learned next to nothing, and "
-        "its relations have no meaning."
+    assert read_unlearned({"pos": [0.1], "ner": []}, {}) == ""
+    assert read_unlearned({"pos": [0.9], "ner": [0.0]}, {}) == (
+        "The dev score at this step of ner (0.00, below 10.00) is that of a head that has learned next to "
+        "nothing: its relations have no meaning."
     )
-    assert "pos (5.00) and ner (0.00)" in read_unlearned({"pos": [0.1, 0.0], "ner": [0.0, 0.0]})
+    assert "pos (5.00, below 10.00) and ner (0.00" in read_unlearned({"pos": [0.1, 0.0], "ner": [0.0]}, {})
+
+
+@pytest.mark.parametrize(
+    ("majority", "scores", "is_warned"),
+    [
+        (0.5, [0.505], True),
+        (0.5, [0.49, 0.5], True),
+        (0.5, [0.54, 0.52], False),
+        (0.99, [0.995], False),
+        (1.0, [1.0], True),
+    ],
+)
+def test_a_score_of_the_most_frequent_label_alone_is_warned_of(
+    majority: float, scores: list[float], is_warned: bool
+) -> None:
+    text = read_unlearned({"sst": scores, "ner": [0.9]}, {"sst": majority, "ner": 0.2})
+    assert bool(text) == is_warned
+    assert (f"; its most frequent label alone gives {100 * majority:.2f})" in text) == is_warned
+    assert "sst is stored when a run ends" in read_unknown_majority(["sst"])
+    assert not read_unknown_majority([])
 
 
 def test_what_cannot_be_learned_is_not_read() -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -19,6 +20,13 @@ from jobs.reports.naming import group_names, run_names
 from jobs.reports.table import by_configuration
 from tests.making import claimed, config, run_facts, split_result
 from tests.pages.filled_store import TASKS, Filled
+
+
+@pytest.fixture
+def memory() -> Iterator[Store]:
+    """A store in memory."""
+    with contextlib.closing(Store.open("sqlite://")) as store:
+        yield store
 
 
 def page(store: Store, *, grouped: bool = True, sort: str = "new", number: int = 1) -> Page:
@@ -54,18 +62,16 @@ def test_stl_of_all_tasks_is_one_line(finished: Filled) -> None:
     assert {(task, stl.scores["test", task].n) for task in TASKS} == {(task, 3) for task in TASKS}
 
 
-def test_a_corpus_has_a_table_of_its_own_tasks() -> None:
-    store = Store.open("sqlite://")
+def test_a_corpus_has_a_table_of_its_own_tasks(memory: Store) -> None:
     common = {"encoder": "bert-base-cased", "epochs": 3}
-    store.add_runs([config(paradigm="mtl", **common), config(**common, fraction=0.05)])
-    store.add_runs([config(corpus=f"/{place}/ud", tasks=("upos", "xpos"), **common) for place in "ab"])
-    first, second, demo = page(store).tables
+    memory.add_runs([config(paradigm="mtl", **common), config(**common, fraction=0.05)])
+    memory.add_runs([config(corpus=f"/{place}/ud", tasks=("upos", "xpos"), **common) for place in "ab"])
+    first, second, demo = page(memory).tables
     assert (first.corpus, second.corpus, demo.corpus) == ("/b/ud", "/a/ud", "demo")  # two are called ud
     assert (first.tasks, demo.tasks) == (("upos", "xpos"), ("pos", "ner"))
     assert first.shared == "λ 0.01 · upos, xpos · bert-base-cased, fine-tuned · 3 epochs"
     assert demo.shared == "pos, ner · bert-base-cased, fine-tuned · 3 epochs"
     assert [line.name for line in demo.lines] == ["MRN 0.01 · 5% of the data", "MTL · 100% of the data"]
-    store.close()
 
 
 def _changed(field: str, base: RunConfig) -> RunConfig | None:
@@ -113,7 +119,7 @@ def _changed(field: str, base: RunConfig) -> RunConfig | None:
     ],
 )
 def test_configurations_that_differ_never_read_the_same(
-    base: RunConfig, monkeypatch: pytest.MonkeyPatch
+    base: RunConfig, monkeypatch: pytest.MonkeyPatch, memory: Store
 ) -> None:
     """Whatever field it is in; STL's that differ in the task alone are one line, as on Compare."""
     fields = applicable_fields(base.paradigm, base.encoder, base.encoder_training, base.prior)
@@ -123,58 +129,52 @@ def test_configurations_that_differ_never_read_the_same(
     configs += [config(paradigm="mtl", seed=base.seed)] if base.paradigm == "mrn" else []
     assert len(configs) > 24
     monkeypatch.setattr(views, "PAGE", len(configs))
-    store = Store.open("sqlite://")
-    store.add_runs(configs)
-    shown = [(table.corpus, line.name) for table in page(store).tables for line in table.lines]
+    memory.add_runs(configs)
+    shown = [(table.corpus, line.name) for table in page(memory).tables for line in table.lines]
     assert len(set(shown)) == len(shown) == len(set(map(comparison_key, configs)))
-    runs = store.runs()
+    runs = memory.runs()
     groups = list(by_configuration(runs).values())
     chips, legend = group_names(groups), {each.name for each in configurations(runs).values()}
     run_chips = {name.partition(" · ")[2] for name in run_names([group[0] for group in groups])}
     assert len(set(chips)) == len(legend) == len(run_chips) == len(groups)
     assert not any("run " in name for name in (*chips, *legend))  # what differs is named, not the run
-    store.close()
 
 
-def test_the_best_is_marked_among_lines_on_the_same_share() -> None:
-    store = Store.open("sqlite://")
+def test_the_best_is_marked_among_lines_on_the_same_share(memory: Store) -> None:
     for values, scores in (
         ({"lambda": 0.1}, (0.7, 0.701, 0.703)),
         ({"lambda": 0.2}, (0.8, 0.802, 0.803)),
         ({"fraction": 0.5}, (0.9, 0.901, 0.903)),
     ):
         for seed, score in enumerate(scores):
-            run_id = claimed(store, RunState.SUCCEEDED, seed=seed, **values)
-            store.add_result(run_id, split_result("test", score))
-    (table,) = page(store).tables
+            run_id = claimed(memory, RunState.SUCCEEDED, seed=seed, **values)
+            memory.add_result(run_id, split_result("test", score))
+    (table,) = page(memory).tables
     best = [table.lines[place].config.lambda_ for place in table.best("test", "pos")]
     assert best == [0.2]  # nothing stands beside the one on half of the data
     assert table.best("dev", "pos") == set()
     # A higher mean alone is not marked.
     for seed in range(3):
-        run_id = claimed(store, RunState.SUCCEEDED, seed=seed, **{"lambda": 0.3})
-        store.add_result(run_id, split_result("test", 0.7 + 0.12 * seed))
-    (table,) = page(store).tables
+        run_id = claimed(memory, RunState.SUCCEEDED, seed=seed, **{"lambda": 0.3})
+        memory.add_result(run_id, split_result("test", 0.7 + 0.12 * seed))
+    (table,) = page(memory).tables
     assert table.best("test", "pos") == set()
     assert table.split("dev") == "test"  # there are no scores on dev
-    store.close()
 
 
-def test_pages_hold_every_run_once_in_any_order() -> None:
-    store = Store.open("sqlite://")
+def test_pages_hold_every_run_once_in_any_order(memory: Store) -> None:
     rates = [0.001 + 0.001 * place for place in range(30)]
-    store.add_runs([config(seed=seed, **{"lambda": rate}) for rate in rates for seed in (1, 2)])
+    memory.add_runs([config(seed=seed, **{"lambda": rate}) for rate in rates for seed in (1, 2)])
     for score in (0.4, 0.8):
-        store.add_result(claimed(store, RunState.SUCCEEDED, epochs=9), split_result("dev", score))
+        memory.add_result(claimed(memory, RunState.SUCCEEDED, epochs=9), split_result("dev", score))
     for grouped, sort in itertools.product((True, False), sorts(TASKS)):
-        first = page(store, grouped=grouped, sort=sort)
+        first = page(memory, grouped=grouped, sort=sort)
         assert (first.runs, first.configurations, first.pages) == (62, 31, 2)
         assert len(first.lines) == (PAGE if grouped else 2 * PAGE)
-        second = page(store, grouped=grouped, sort=sort, number=2)
+        second = page(memory, grouped=grouped, sort=sort, number=2)
         listed = [run_id for line in (*first.lines, *second.lines) for run_id in line.run_ids]
         assert sorted(listed) == list(range(1, 63)), (grouped, sort)
-    assert page(store, number=99) == page(store, number=2)
-    store.close()
+    assert page(memory, number=99) == page(memory, number=2)
 
 
 def test_orders(finished: Filled) -> None:
@@ -215,12 +215,11 @@ class TestDifferences:
         assert difference_sentence(runs) == "These 3 runs differ only in the seed."
         assert differences(runs).empty
 
-    def test_a_column_a_configuration_with_every_field_that_the_sentence_names(self) -> None:
+    def test_a_column_a_configuration_with_every_field_that_the_sentence_names(self, memory: Store) -> None:
         """However many runs come before the one that differs."""
-        store = Store.open("sqlite://")
         exact, disjoint = config(alignment="exact"), config(alignment="disjoint")
-        store.add_runs([exact.with_(seed=seed) for seed in range(9)] + [disjoint.with_(seed=9)])
-        runs = store.runs()[::-1]
+        memory.add_runs([exact.with_(seed=seed) for seed in range(9)] + [disjoint.with_(seed=9)])
+        runs = memory.runs()[::-1]
         assert difference_sentence(runs) == (
             "These 10 runs are 2 configurations. They differ in Alignment; the seeds are not the same."
         )
@@ -228,7 +227,6 @@ class TestDifferences:
         assert list(frame.columns) == ["MRN 0.01 · exact", "MRN 0.01 · disjoint"]
         assert list(frame.loc["Alignment"]) == ["exact", "≠ disjoint"]
         assert list(frame.loc["Seeds"]) == ["0, 1, 2, 3, 4, 5, 6, 7, 8", "≠ 9"]
-        store.close()
 
     def test_what_a_paradigm_lacks_is_no_other_difference(self, finished: Filled) -> None:
         store = Store.open()
@@ -239,19 +237,17 @@ class TestDifferences:
         frame = differences([weak, strong, mtl])
         assert list(frame.loc["λ"]) == ["0.01", "≠ 0.1", "–"]
 
-    def test_facts_of_the_training(self) -> None:
-        store = Store.open("sqlite://")
-        ids = [claimed(store, seed=1), claimed(store, seed=1)]
-        store.set_facts(ids[0], run_facts(device="cpu", versions={"torch": "2.12.0"}))
-        store.set_facts(ids[1], run_facts(device="cuda:0", versions={"torch": "2.13.0"}))
-        runs = store.runs(ids)[::-1]
+    def test_facts_of_the_training(self, memory: Store) -> None:
+        ids = [claimed(memory, seed=1), claimed(memory, seed=1)]
+        memory.set_facts(ids[0], run_facts(device="cpu", versions={"torch": "2.12.0"}))
+        memory.set_facts(ids[1], run_facts(device="cuda:0", versions={"torch": "2.13.0"}))
+        runs = memory.runs(ids)[::-1]
         assert "the same description and the same seed." in difference_sentence(runs)
         frame = differences(runs)
         assert dict(zip(frame.index, map(tuple, frame.to_numpy()), strict=True)) == {
             "Device used": ("cpu, cuda:0",),
             "torch version": ("2.12.0, 2.13.0",),
         }
-        store.close()
 
 
 def scored(seed: int, score: float, **facts: Any) -> int:

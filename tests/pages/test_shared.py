@@ -41,7 +41,7 @@ def test_names_have_what_differs_and_nothing_else() -> None:
     assert shares == ["MTL · 100% of the data", "MTL · 5% of the data"]
     plain, budget = config("mtl"), config("mtl", batch_tokens=512)
     assert shortest_names([plain, budget]) == ["MTL", "MTL · batch tokens 512"]
-    assert confounds(config("mrn"), budget) == confounds(budget, config("mrn")) == ("batch tokens",)
+    assert confounds(config("mrn"), budget) == confounds(budget, config("mrn")) == ("batch_tokens",)
     assert confounds(config("mrn"), plain) == ()
     stack = config("mtl", encoder="lstm-d")
     ordered = stack.with_(task_order=("ner", "chunk", "pos"))
@@ -90,7 +90,7 @@ def test_what_follows_from_the_encoder_is_no_difference_of_its_own() -> None:
     assert confounds(words, transformer) == ("encoder",)
     assert confounds(words, transformer, ("paradigm", "encoder")) == ()
     faster = transformer.with_(lr_encoder=1e-3)
-    assert confounds(words, faster, ("paradigm", "encoder")) == ("lr encoder",)
+    assert confounds(words, faster, ("paradigm", "encoder")) == ("lr_encoder",)
 
 
 @pytest.mark.usefixtures("laboratory")

@@ -21,9 +21,9 @@ from core.figures import TEXT, forest_chart
 from core.records import Usage
 from core.store import RunState, Store
 from core.studies import STUDIES, Method, Study
-from core.studies.analysis import FinalScores, Result, analyse
-from core.studies.answer import answer, verdict_counts
-from core.studies.dissertation import over
+from core.studies.analysis import MEAN, FinalScores, Result, analyse
+from core.studies.answer import answer, recorded_runs, verdict_counts
+from core.studies.dissertation import BASE_SIZE, over
 from core.studies.recorded import PAIRS, records_of
 from core.studies.study import DevScores, with_runs
 from dashboard.studies.views import failures, gains_forest, has_scores, small_forest, study_forest
@@ -41,15 +41,11 @@ def toy(*more: Any) -> Study:
     return study(setting("whole"), replace(setting("half", fraction=0.5), targets=("ner",)), *more)
 
 
-def result(made: Study, place: int = 0, left_out: frozenset[RunConfig] = frozenset()) -> Result:
-    setting_runs = with_runs(made, made.settings[place])
+def result(made: Study, left_out: frozenset[RunConfig] = frozenset()) -> Result:
+    setting_runs = with_runs(made, made.settings[0])
+    runs = [run for run in setting_runs.runs() if run not in left_out]
     dev, test = (
-        {
-            run: dict.fromkeys(run.tasks, score_of(run, split))
-            for run in setting_runs.runs()
-            if run not in left_out
-        }
-        for split in ("dev", "test")
+        {run: dict.fromkeys(run.tasks, score_of(run, split)) for run in runs} for split in ("dev", "test")
     )
     return analyse(setting_runs, DevScores(dev), FinalScores(test), left_out)
 
@@ -128,13 +124,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MRNLAB_HOME", str(home))
         store, made = Store.open(), toy()
-        follow(
-            store,
-            settings_with_runs(made, made.settings),
-            lambda _: None,
-            engine=Workers(),
-            sleep=lambda _: None,
-        )
+        settings = settings_with_runs(made, made.settings)
+        follow(store, settings, lambda _: None, engine=Workers(), sleep=lambda _: None)
         store.close()
     return home
 
@@ -176,14 +167,9 @@ class TestLaunch:
             study.title for study in STUDIES.values()
         ]
         forests = [element.proto.body for element in app.main.get("html")]
-        marked = {
-            study: forest.count("<tr ")
-            for study, forest in zip(
-                [name for name in STUDIES if records_of(name)],
-                forests[-len(STUDIES) + 1 :],
-                strict=True,
-            )
-        }
+        recorded = [name for name in STUDIES if records_of(name)]
+        rows = [forest.count("<tr ") for forest in forests[-len(STUDIES) + 1 :]]
+        marked = dict(zip(recorded, rows, strict=True))
         # The decided pairs of `transfer`, the methods of the first setting of other studies.
         assert marked["transfer"] == 5
         assert marked["priors"] == 6
@@ -216,37 +202,25 @@ class TestLaunch:
         app.segmented_control(key="results").set_value("store").run()
         assert app.table[1].value.equals(published)
 
-    @pytest.mark.parametrize(
-        ("state", "said", "stops"),
-        [
-            (None, "No run in this store yet", False),
-            (RunState.QUEUED, "1 queued or in progress", True),
-            (RunState.RUNNING, "1 queued or in progress", True),
-            (RunState.FAILED, "1 failed", False),
-            (RunState.SUCCEEDED, "1 of", False),
-        ],
-    )
+    @pytest.mark.parametrize("state", [None, RunState.RUNNING, RunState.FAILED])
     def test_a_row_says_what_this_store_has(
-        self,
-        open_page: Open,
-        monkeypatch: pytest.MonkeyPatch,
-        state: RunState | None,
-        said: str,
-        stops: bool,
+        self, open_page: Open, monkeypatch: pytest.MonkeyPatch, state: RunState | None
     ) -> None:
         monkeypatch.setitem(STUDIES, "toy", toy(TUNED))
         run = with_runs(toy(), toy().settings[0]).candidates["mtl"][0].runs[1][0]
         if state is not None:
             claimed(Store.open(), state, **run.values())
-        app = open_page("studies")
-        here = [text.value for text in (*app.caption, *app.markdown) if said in text.value]
+        # An address of an unknown study leads to the table.
+        app = open_page("studies", study="nothing")
+        said = {
+            None: "No run in this store yet",
+            RunState.RUNNING: "1 queued or",
+            RunState.FAILED: "1 failed",
+        }
+        here = [text.value for text in app.caption if said[state] in text.value]
         assert len(here) == (len(STUDIES) if state is None else 1)
-        assert [button.key for button in app.button if str(button.key).startswith("stop_")] == [
-            "stop_toy"
-        ] * stops
-
-    def test_an_unknown_study_leads_to_the_table(self, open_page: Open) -> None:
-        assert "No study is called nothing." in words(open_page("studies", study="nothing"))
+        stops = [button.key for button in app.button if str(button.key).startswith("stop_")]
+        assert stops == ["stop_toy"] * (state is RunState.RUNNING)
 
     def test_launch_queues_and_leaves_the_rest_to_the_command(
         self, page: Open, started: list[list[str]]
@@ -365,7 +339,9 @@ def test_published_figures_stand_beside_ours(open_page: Open) -> None:
     assert "hold out a tenth" in words(app)
     assert plain_table(app, 1).loc["BERT (MTL)", "parameters"] == "108.0M"
     # Another encoder is never held against the paper.
-    assert app.selectbox(key="over").options == ["As the study has it", "minilm, frozen", "minilm"]
+    assert app.selectbox(key="over").options == [
+        "As the study has it", BASE_SIZE, "minilm, frozen", "minilm",
+    ]  # fmt: skip
     app.selectbox(key="over").select("minilm").run()
     app.segmented_control(key="results").set_value("store").run()
     table = plain_table(app)
@@ -380,6 +356,20 @@ def test_published_figures_stand_beside_ours(open_page: Open) -> None:
     assert "mrnlab study dissertation --setting table1 --encoder minilm --frozen" in commands
     quoted = plain_table(app)["chunk published"]
     assert quoted[":gray[GCDT with BERT (Li, Liu and Shi 2020, arXiv:2012.05418)]"] == ":gray[96.81]"
+
+
+def test_a_record_with_missing_runs_says_so_and_what_it_answers(open_page: Open) -> None:
+    record = next(each for each in records_of("dissertation") if BASE_SIZE in str(each.encoder))
+    (result_,) = map(record.result, record.settings)
+    app = open_page("studies", study="dissertation", over=BASE_SIZE)
+    assert app.segmented_control(key="part").value == "table 3"
+    assert recorded_runs(result_) in words(app)
+    assert "the claim at base size, with another encoder" in words(app)
+    table = next(plain_table(app, index) for index in range(5) if "verdict" in plain_table(app, index))
+    for outcome in result_.outcomes:
+        if compared := outcome.differences.get(MEAN):
+            has_n = f"({compared.seeds})" in table.loc[outcome.method.title, "difference"]
+            assert has_n is not result_.is_complete
 
 
 def test_simulated_tasks_have_the_papers_figure_and_the_errors_of_its_formulas(open_page: Open) -> None:

@@ -195,6 +195,24 @@ def test_a_lane_fills_as_its_models_come(
     assert "of 2 models" not in words(app)
 
 
+def test_of_more_models_than_fit_the_first_stay_loaded(
+    open_page: Open, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked in turn, only the others are loaded again, and the page says so."""
+    with contextlib.closing(Store.open()) as store:
+        checkpoints = [str(store.run(run_id).checkpoint) for run_id in (1, 2)]
+    loaded, load = list[str](), models._load
+    monkeypatch.setattr(models, "_load", lambda checkpoint: (loaded.append(checkpoint), load(checkpoint))[1])
+    pool = models.Models()
+    for room, kept, times in ((1e9, 2, [1, 1]), (1.5 * models._version(checkpoints[0])[2], 1, [1, 4])):
+        monkeypatch.setattr(models, "MOST_BYTES", room)
+        assert pool.prepare(checkpoints) == kept
+        for checkpoint in 3 * checkpoints:
+            pool.load(checkpoint).result()
+        assert [loaded.count(checkpoint) for checkpoint in checkpoints] == times
+    assert "1 of 2 models" in words(open_page("tag", run="1,2", text=SENTENCE))
+
+
 @pytest.mark.parametrize("is_finished", [True, False])
 def test_runs_without_a_model_say_what_to_do(open_page: Open, laboratory: Path, is_finished: bool) -> None:
     with contextlib.closing(Store.open()) as store:

@@ -162,7 +162,7 @@ def test_mistakes_against_gold_labels_are_marked_and_counted_by_kind() -> None:
     assert guess.cells[2].ghost
     assert guess.cells[3].why == "Invented; gold: O"
     assert [place for place in range(5) if pos.cells[place].differs] == [2]
-    kinds = [views.kinds_in_words(row.kinds) for row in views.marked(answers, [gold])]
+    kinds = [views.kinds_in_words(row.kinds or {}) for row in views.marked(answers, [gold])]
     assert kinds == ["1 wrong label", "1 wrong boundary, 1 missed and 1 invented"]
 
 

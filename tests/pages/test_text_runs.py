@@ -12,16 +12,18 @@ from streamlit.testing.v1 import AppTest
 
 from core.mrn.relations import row_names, task_groups
 from core.store import Store
+from core.tasks import KINDS
 from dashboard.compare.mistake_views import Guesses, furthest, guesses, misses
 from dashboard.components.sentence import Said
 from dashboard.launch.charts import numbers_by_split, spread_chart
-from dashboard.launch.draft import Draft, applicable, plan
+from dashboard.launch.draft import Draft, applicable, plan, start_for
 from dashboard.runs.run import score_rows, task_rows
 from dashboard.runs.views import page_of
 from jobs.reports.render import markdown, report_records, report_sheet, score_sheet
 from jobs.reports.table import settings, tabulate
 from tests.making import relations, run_facts
 from tests.pages.conftest import Open, table, words
+from tests.pages.launching import own_data
 from tests.pages.text_store import TASKS, text_config, text_folders, text_run
 
 _OF_TEXTS = {"pooling", "pair_encoding", "pair_heads"}
@@ -98,43 +100,38 @@ class TestLaunch:
         assert not app.button(key="launch").disabled
 
     @pytest.mark.parametrize(
-        ("names", "changed"),
+        ("schemes", "changed"),
         [
-            (("mood",), {"paradigm": ["stl"]}),
-            (("same",), {"paradigm": ["stl"]}),
-            (("alike",), {"paradigm": ["stl"], "encoder_training": ["full"]}),
-            (("same", "alike"), {"pair_encoding": ["together"]}),
-            (TASKS, {"pair_encoding": ["together"]}),
+            (["text"], {"paradigm": ("stl",)}),
+            (["pair"], {"paradigm": ("stl",)}),
+            (["score"], {"paradigm": ("stl",), "encoder_training": ("full",)}),
+            (["pair", "score"], {"pair_encoding": ("together",)}),
+            (["text", "pair", "score"], {"pair_encoding": ("together",)}),
+            (["plain", "iob2"], {}),
         ],
     )
     def test_the_form_begins_with_what_a_corpus_can_train(
-        self,
-        open_page: Open,
-        corpus: str,
-        laboratory: Path,
-        names: tuple[str, ...],
-        changed: dict[str, list[str]],
+        self, schemes: list[str], changed: dict[str, tuple[str, ...]]
     ) -> None:
-        folders = [str(laboratory / "texts" / name) for name in names]
-        chosen = folders[0] if len(folders) == 1 else "joined:" + "+".join(folders)
+        assert start_for([KINDS[scheme] for scheme in schemes]) == changed
+
+    def test_what_was_chosen_stays_with_another_corpus(self, open_page: Open, corpus: str) -> None:
         start = {"paradigm": ["mrn"], "encoder_training": ["frozen"], "pair_encoding": ["apart"]}
-        app = open_page("launch")
-        app.selectbox(key="launch_corpus").select("Your own data").run()
-        app.segmented_control(key="launch_own_how").set_value("A folder on this machine").run()
-        app.text_input(key="launch_own_folder").set_value(chosen).run()
-        assert {name: app.session_state[f"launch_{name}"] for name in start} == start | changed
+
+        def held() -> dict[str, list[str]]:
+            return {name: app.session_state[f"launch_{name}"] for name in start}
+
+        app = own_data(open_page("launch"), corpus.rpartition("+")[2])  # numbers of pairs
+        assert held() == start | {"paradigm": ["stl"], "encoder_training": ["full"]}
         assert not app.button(key="launch").disabled
-        # What is chosen afterwards stays; what is not is as before on a corpus of words.
         app.text_input(key="launch_seed").set_value("5").run()
         app.multiselect(key="launch_encoder_training").set_value(["top:4"]).run()
         app.selectbox(key="launch_corpus").select("demo").run()
-        chosen_since = {"encoder_training": ["top:4"]}
-        assert {name: app.session_state[f"launch_{name}"] for name in start} == start | chosen_since
+        assert held() == start | {"encoder_training": ["top:4"]}
         # The catalogue says what a corpus of the Hub holds before it is read.
         app.multiselect(key="launch_encoder_training").set_value(["frozen"]).run()
         app.selectbox(key="launch_corpus").select("sts").run()
-        assert app.session_state["launch_paradigm"] == ["stl"]
-        assert app.session_state["launch_encoder_training"] == ["full"]
+        assert held() == start | {"paradigm": ["stl"], "encoder_training": ["full"]}
 
     def test_what_no_task_reads_is_no_field_of_its_runs(self) -> None:
         lists: dict[str, Any] = {"paradigm": ("mtl",), "encoder": ("minilm",), "encoder_training": ("full",)}

@@ -27,7 +27,7 @@ from core.transfer.predictors import LEFT_OUT, Judgement, Measure
 from dashboard.transfer import views
 from jobs.reports.transfer import pair_groups
 from jobs.studies.pairs import answer, headline
-from tests.making import OWNER, claimed, run_facts, split_result
+from tests.making import claimed, config, finished, run_facts, split_result
 from tests.pages.conftest import Open, figures, sent, words
 from tests.pages.filled_store import Filled
 from tests.patience import PATIENCE_S
@@ -64,29 +64,26 @@ class TestViews:
         assert "nothing is decided" in views.caution(measured(a_b=(0.1,)))
 
     def test_where_nothing_is_decided_no_pair_is_named(self) -> None:
-        some = measured(a_b=(0.1, -0.1, 0.0), b_a=(0.0, 0.0, 0.0), b_c=(0.0,))
-        assert answer(some) == (
-            "Of 3 ordered pairs (1 to 3 seeds), none is decided yet: 2 are undecided, 1 is negligible."
-        )
-        assert answer(measured(a_b=(0.1,))) == ("Of 1 ordered pair (1 seed), none is decided yet.")
         same = measured(a_b=(0.0, 0.0), b_a=(0.0, 0.0))
-        assert answer(same) == (
-            "Of 2 ordered pairs (2 seeds), none differs: every seed has the same score alone and beside the "
-            "other task."
-        )
+        some = measured(a_b=(0.1, -0.1, 0.0), b_a=(0.0, 0.0, 0.0), b_c=(0.0,))
+        for gains, sentence in (
+            (some, "3 ordered pairs (1 to 3 seeds), none is decided yet: 2 are undecided, 1 is negligible."),
+            (measured(a_b=(0.1,)), "1 ordered pair (1 seed), none is decided yet."),
+            (same, "2 ordered pairs (2 seeds), none differs: every seed has the same score alone and beside "
+             "the other task."),
+        ):  # fmt: skip
+            assert answer(gains) == f"Of {sentence}"
         assert views.gain_sentence(same.pairs["a", "b"], "points") == (
             "**a** beside b has the same score as alone on every seed: 50.00, 2 seeds."
         )
         assert list(views.pairs_frame(same)["Verdict"]) == ["undecided"] * 2
-        (title,) = {
-            cell.title for cells in views.gains_table(same, "points", {}).cells[:1] for cell in cells if cell
-        }
-        assert title == "a beside b: undecided, 0.00 points, 0.00% of STL, 2 seeds"
         # Equal differences have no spread to decide by, and no interval.
-        equal = measured(a_b=(0.25, 0.25)).pairs["a", "b"]
-        assert views.gain_sentence(equal, "points").startswith(
+        equal = measured(a_b=(0.25, 0.25))
+        assert views.gain_sentence(equal.pairs["a", "b"], "points").startswith(
             "**a** beside b is undecided: +25.00 points; 50.00 alone"
         )
+        (cell,) = (cell for cell in views.gains_table(equal, "points", {}).cells[0] if cell)
+        assert (cell.text, cell.note, cell.grey) == ("+25.00", "", True)
 
     @given(
         st.dictionaries(
@@ -108,22 +105,26 @@ class TestViews:
     def test_cells_are_grey_where_the_interval_includes_zero(self) -> None:
         table = views.gains_table(self.gains, "points", {})
         by_pair = {
-            (row.name, table.rows[column].name): cell
+            (row.name, table.rows[column].name): (cell.text, cell.note, cell.grey)
             for row, cells in zip(table.rows, table.cells, strict=True)
             for column, cell in enumerate(cells)
             if cell is not None
         }
-        assert {pair: (cell.text, cell.grey) for pair, cell in by_pair.items()} == {
-            ("a", "b"): ("+2.10 [+1.85, +2.35]", False),
-            ("b", "a"): ("0.00 [−2.48, +2.48]", True),
-            ("a", "c"): ("−3.10 [−3.35, −2.85]", False),
+        assert by_pair == {
+            ("a", "b"): ("+2.10", "[+1.85, +2.35]", False),
+            ("b", "a"): ("0.00", "[−2.48, +2.48]", True),
+            ("a", "c"): ("−3.10", "[−3.35, −2.85]", False),
         }
-        assert by_pair["a", "b"].share > 0 > by_pair["a", "c"].share
+        gains_of_a = [cell for cell in table.cells[0] if cell]
+        assert gains_of_a[0].share > 0 > gains_of_a[1].share
         assert [row.score for row in table.rows] == ["50.00"] * 3
         nothing = views.gains_table(self.gains, "points", {}, can_transfer=False)
         assert all(cell.grey for cells in nothing.cells for cell in cells if cell)
         relative = views.gains_table(self.gains, "relative", {})
-        assert [cell.text for cell in relative.cells[0] if cell] == ["+4.20", "−6.20"]
+        assert [(cell.text, cell.note) for cell in relative.cells[0] if cell] == [
+            ("+4.20", ""),
+            ("−6.20", ""),
+        ]
 
     def test_losses_of_runs_of_other_lengths_compare_by_their_share(self) -> None:
         def curve(run_id: int, steps: int) -> MetricSeries:
@@ -187,13 +188,12 @@ def test_pairs_that_score_as_alone_have_no_winner_and_no_empty_table(open_page: 
     whole, facts = split_result("test"), run_facts()
     for seed, tasks in itertools.product((1, 2), (("pos",), ("ner",), ("pos", "ner"))):
         paradigm = "mtl" if len(tasks) == 2 else "stl"
-        run_id = claimed(store, tasks=tasks, paradigm=paradigm, encoder_training="frozen", seed=seed)
+        of_run = config(tasks=tasks, paradigm=paradigm, encoder_training="frozen", seed=seed)
         of_tasks = tuple(task for task in facts.tasks if task.name in tasks)
-        store.set_facts(run_id, dataclasses.replace(facts, tasks=of_tasks))
         scores = tuple(score for score in whole.scores if score.task in tasks)
         predicted, gold = ({task: of[task] for task in tasks} for of in (whole.predictions, whole.gold))
-        store.add_result(run_id, SplitResult("test", 2, scores, predicted, gold))
-        store.finish(run_id, RunState.SUCCEEDED, owner=OWNER)
+        result = SplitResult("test", 2, scores, predicted, gold)
+        finished(store, of_run, dataclasses.replace(facts, tasks=of_tasks), result)
     app = open_page("transfer")
     text = words(app)
     assert headline(pair_groups(store)[0]) in text.replace("\\", "")

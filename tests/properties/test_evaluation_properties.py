@@ -177,6 +177,4 @@ def test_irregular_labels_are_read_as_seqeval_reads_them(rows: list[list[str]]) 
     read = read_column({"train": column})
     assert read is not None
     for row, labels in zip(column, read.labels["train"], strict=True):
-        assert [(span.type, span.start, span.end - 1) for span in spans(labels or ())] == get_entities(
-            list(row)
-        )
+        assert [(span.type, span.start, span.end - 1) for span in spans(labels)] == get_entities(list(row))

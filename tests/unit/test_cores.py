@@ -29,7 +29,6 @@ from tests.making import OWNER, NoWorkers, config, run_facts
         (2, 2, [], [2, 1], 1),
         (2, 2, [1], [2, 1], 0),  # no run overtakes the first that does not fit
         (2, 2, [], [16], 1),  # queued on a larger machine
-        (2, 2, [], [None, 1], 1),
         (2, 2, [None], [1, 1], 2),
         (8, 8, [1, 1], [2, 2, 2, 1], 3),
         (8, 3, [1], [1, 1, 1], 2),
@@ -38,7 +37,7 @@ from tests.making import OWNER, NoWorkers, config, run_facts
     ],
 )
 def test_what_fits(
-    cores: int, slots: int, training: list[int | None], waiting: list[int | None], started: int
+    cores: int, slots: int, training: list[int | None], waiting: list[int], started: int
 ) -> None:
     assert fitting(waiting, training, cores, slots) == started
 
@@ -74,6 +73,7 @@ _NEW, _OLD = config(), config(lambda_=0.5)
         (3, 16, True, [_NEW] * 2, [5, 5], 3),
         (16, 16, True, [_NEW, _OLD], [1, 4], 4),  # as the earlier runs of its configuration
         (16, 16, False, [_OLD], [4], 4),
+        (16, 16, True, [_OLD] * 20, [4] * 20, 4),
         (6, None, True, [_NEW], [None], 6),  # MRNLAB_SLOTS, or a GPU
     ],
 )
@@ -87,6 +87,25 @@ def test_threads_are_decided_when_runs_are_queued(
 ) -> None:
     sharing = Sharing(slots, cores, is_idle, {_OLD.configuration_id: 4})
     assert (sharing.threads(configs), sharing.at_once(configs)) == (threads, at_once)
+    is_held_back = at_once < min(slots, len(configs))
+    assert bool(sharing.held_back(configs)) is is_held_back
+
+
+@pytest.mark.parametrize(
+    ("slots", "cores", "configs", "threads"),
+    [
+        (2, 16, [_NEW], [8]),  # also alone
+        (2, 16, [_NEW, _OLD], [8, 4]),
+        (8, 16, [_OLD, _OLD], [2, 2]),
+        (1, 16, [_OLD], [4]),
+        (16, 16, [_OLD] * 20, [1] * 20),
+    ],
+)
+def test_no_run_takes_more_than_its_share_of_chosen_slots(
+    slots: int, cores: int, configs: list[RunConfig], threads: list[int]
+) -> None:
+    sharing = Sharing(slots, cores, True, {_OLD.configuration_id: 4}, is_chosen=True)
+    assert (sharing.threads(configs), sharing.held_back(configs)) == (threads, "")
 
 
 @pytest.fixture
@@ -126,6 +145,27 @@ class TestQueued:
             store.finish(earlier, RunState.SUCCEEDED)
             expected = recorded if recorded <= 8 else 1
             assert queued(config(lambda_=lambda_, seed=9)) == [expected]
+
+    def test_later_seeds_of_a_run_trained_alone(self, store: Store) -> None:
+        """They take its number of threads, one after another, until a number of slots is chosen."""
+        seeds = [config(seed=seed) for seed in range(5)]
+        owner = this_process()
+        (first,), later = (queue_runs(store, some, engine=LocalEngine()) for some in (seeds[:1], seeds[1:]))
+        assert [run.threads for run in store.runs([first, *later])] == [8] * 5
+        plan = cost(store, seeds[1:])
+        assert (plan.at_once, plan.held_back) == (
+            1,
+            "All seeds of a configuration compute with the same number of threads, and its earlier runs took "
+            "8: only 1 run at once. `mrnlab queue --slots 8` trains 8 at once, with 1 thread each.",
+        )
+        assert store.claim(owner, 15, cores=8) is not None
+        assert store.claim(owner, 15, cores=8) is None
+        store.finish(first, RunState.SUCCEEDED)
+        control.choose_slots(store, 4, NoWorkers())
+        assert (cost(store, seeds[1:]).at_once, cost(store, seeds[1:]).held_back) == (4, "")
+        assert store.claimable(owner.host, 8) == 4
+        claims = [store.claim(owner, 15, cores=8) for _ in range(4)]
+        assert [run and run.threads for run in claims] == [2] * 4
 
     def test_the_number_at_once_is_that_of_memory_of_the_choice_or_of_the_environment(
         self, store: Store, monkeypatch: pytest.MonkeyPatch

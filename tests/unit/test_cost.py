@@ -154,6 +154,19 @@ def test_the_first_run_of_a_kind_is_measured_while_it_trains(
     assert queue_left(store, [first]) == pytest.approx(120)
 
 
+def test_neither_the_first_start_nor_the_first_batches_price_a_launch(
+    store: Store, corpus: Path, clock: Clock
+) -> None:
+    """The first run of a worker loads libraries and computes features; a run's first batches are slow."""
+    for seed, start in ((1, 30), (2, 2)):
+        config = conll_config(corpus, batch_size=4, seed=seed)
+        ended(store, clock, config, start=start, per_word=0.1, worker=seed)
+    another = config.with_(seed=3)
+    assert cost(store, [another]).seconds == pytest.approx(2 + 0.1 * 40 * 5)
+    ended(store, clock, another, start=2, per_word=1, worker=3, done=0.1, trains=True)
+    assert queue_left(store) == pytest.approx(2 + 0.1 * 40 * 5)
+
+
 def test_runs_of_other_machines_say_nothing_of_this_one(store: Store, corpus: Path) -> None:
     run_id = claimed(store)
     store.set_facts(run_id, run_facts())

@@ -34,6 +34,7 @@ from jobs.worker.slots import free_slot, taken_slots
 from jobs.worker.standstill import ProgressFile, workers_folder
 from tests.making import OWNER, claimed, config
 from tests.supervised import command_lines, wait_for
+from tests.unit.conftest import error_of
 
 _ROOT = Path(__file__).resolve().parents[2]
 # This SQLite's own weakness may be told on any machine, and another test's server that others can reach; what
@@ -298,9 +299,7 @@ class TestQueue:
         assert apply_fixes("workers") == ["Removed 0 files."]
         apply_fixes("queue")
         assert apply_fixes("workers") == ["Removed 1 file."]
-        error = store.run(run.id).error
-        assert error is not None
-        assert error.type == LossCause.HUNG
+        assert error_of(store, run.id).type == LossCause.HUNG
 
 
 def call(*arguments: str) -> Result:

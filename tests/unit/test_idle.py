@@ -9,19 +9,17 @@ import os
 import subprocess
 import sys
 import weakref
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from core.errors import MRNLabError, StoreReplaced
+from core.errors import MRNLabError
 from core.store import ENDED, RunState, Store
 from jobs.worker.idle import linger_seconds, preload, release_memory, starts_ahead
-from jobs.worker.loop import Worker
 from jobs.worker.process import is_alive
 from jobs.worker.slots import taken_slots
-from tests.making import OWNER, config
+from tests.making import config
 from tests.small_training import worker
 from tests.supervised import FOREVER, freeze, owner_of, supervised, wait_for
 
@@ -39,15 +37,6 @@ def test_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("MRNLAB_LINGER_S", wrong)
         with pytest.raises(MRNLabError, match=f"MRNLAB_LINGER_S is '{wrong}'; set it to the seconds"):
             linger_seconds()
-
-
-def test_a_worker_ends_where_its_store_was_deleted(tmp_path: Path) -> None:
-    with contextlib.closing(Store.open(f"sqlite:///{tmp_path / 'runs.db'}")) as store:
-        assert store.counts()  # its connection has the file open
-        (tmp_path / "runs.db").unlink()
-        with pytest.raises(StoreReplaced):
-            Worker(store, OWNER).work(LONG)
-        assert not (tmp_path / "runs.db").exists()
 
 
 def test_a_worker_that_finds_no_run_imports_what_one_needs(caplog: pytest.LogCaptureFixture) -> None:

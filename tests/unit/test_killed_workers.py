@@ -19,7 +19,7 @@ import pytest
 from core.config import RunConfig
 from core.errors import LossCause
 from core.paths import checkpoint_dir, log_path
-from core.store import MetricKey, RunState, Store
+from core.store import RunState, Store
 from jobs.worker.liveness import reap
 from tests import soak
 from tests.benchmarks._loops import random_encoder
@@ -60,23 +60,9 @@ def train(store: Store, forked: Workers, config: RunConfig, kills: Sequence[int]
 
 def everything(store: Store, run_id: int) -> dict[str, Any]:
     """All that a run has recorded but its clock, and the bytes of its checkpoint."""
-    rows = {
-        (key, step): value
-        for key in store.metric_keys([run_id])
-        for series in store.metrics([run_id], key)
-        for step, value in zip(series.step.tolist(), series.value.tolist(), strict=True)
-    }
-    moments = store.snapshots(run_id)
-    relations = [store.relations(run_id, moment.step)[1] for moment in moments]
     folder = checkpoint_dir(run_id)
     return {
-        "rows": rows,
-        "scores": [(row.split, row.task, row.epoch, row.score, row.report) for row in store.scores([run_id])],
-        "predictions": {split: store.predictions(run_id, split) for split in ("dev", "test")},
-        "moments": moments,
-        "relations": [
-            (each.task.tobytes(), each.label.tobytes(), each.feature_factor.tobytes()) for each in relations
-        ],
+        "rows": soak.recorded(store, run_id),
         "files": {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()},
         "best epoch": store.run(run_id).best_epoch,
     }
@@ -87,7 +73,7 @@ def compare(store: Store, killed: int, whole: int) -> None:
     recorded, expected = everything(store, killed), everything(store, whole)
     for part, value in expected.items():
         assert recorded[part] == value, part
-    losses = [step for key, step in recorded["rows"] if key == MetricKey("", "train", "loss")]
+    losses = sorted(key[-1] for key in recorded["rows"] if key[:4] == ("metrics", "", "train", "loss"))
     assert losses == list(range(1, 1 + (store.run(whole).total_steps or 0)))
 
 
@@ -130,7 +116,7 @@ def test_a_worker_that_was_only_asleep_leaves_the_files_of_its_successor(
             (run_id,) = store.add_runs([config], retries=1)
             first = forked.start(write, "/best-", signal.SIGSTOP)
             wait_for(lambda pid=first: asleep(pid))  # type: ignore[misc]
-            assert store.mark_lost(run_id, "It fell silent.", cause=LossCause.SILENT)
+            store.mark_lost(run_id, "It fell silent.", cause=LossCause.SILENT)
             if wakes_in_between:
                 second = forked.start(1 + write % 3, "/best-", signal.SIGSTOP)
                 wait_for(lambda pid=second: asleep(pid))  # type: ignore[misc]

@@ -7,11 +7,7 @@ import dataclasses
 import pytest
 import torch
 from torch import Tensor, nn
-from transformers import (
-    BertConfig,
-    DebertaV2Config,
-    PreTrainedConfig,
-)
+from transformers import BertConfig, DebertaV2Config, PreTrainedConfig
 
 from core.encoding.batches import IGNORED
 from core.models.encoders.bilstm import BiLSTM, read_packed

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from core.store import RunState, Store
+from core.store import Store
 from jobs.cli import app
 from jobs.worker import pool
-from tests.making import OWNER, claimed, epoch_metrics, run_facts, snapshot, split_result, step_metrics
+from tests.making import config, epoch_metrics, finished, run_facts, snapshot, split_result, step_metrics
 
 
 class Laboratory:
@@ -49,16 +49,10 @@ class Laboratory:
 
     def finished(self, **values: Any) -> int:
         """A run that succeeded, with all that one leaves behind."""
-        run_id = claimed(self.store, **values)
-        self.store.set_facts(run_id, run_facts())
-        self.store.add_metrics(run_id, [step_metrics(1), step_metrics(2), epoch_metrics(2, 1, 0.5)])
-        self.store.add_snapshot(run_id, snapshot(1, seed=1))
-        self.store.add_snapshot(run_id, snapshot(2, seed=2))
+        steps = [event for step in (1, 2) for event in (step_metrics(step), snapshot(step, seed=step))]
         score = 0.7 + values.get("seed", 1) / 100
-        self.store.add_result(run_id, split_result("dev", score))
-        self.store.add_result(run_id, split_result("test", score))
-        self.store.finish(run_id, RunState.SUCCEEDED, best_epoch=1, owner=OWNER)
-        return run_id
+        results = [split_result(split, score) for split in ("dev", "test")]
+        return finished(self.store, config(**values), run_facts(), *steps, epoch_metrics(2, 1, 0.5), *results)
 
 
 def launch_arguments(corpus: Path, *more: str) -> tuple[str, ...]:

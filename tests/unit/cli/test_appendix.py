@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from core.records import SplitResult
-from core.store import RunState
-from tests.making import OWNER, claimed, run_facts, task_score
+from tests.making import claimed, config, finished, run_facts, task_score
 from tests.unit.cli.conftest import Laboratory
 
 _KNOWN: dict[str, Any] = {
@@ -18,13 +17,11 @@ _KNOWN: dict[str, Any] = {
 
 
 def _finished(lab: Laboratory, dev: float, test: float, *, known: bool = True, **values: Any) -> int:
-    run_id = claimed(lab.store, **values)
-    lab.store.set_facts(run_id, run_facts(**(_KNOWN if known else {})))
-    for split, score in (("dev", dev), ("test", test)):
-        scores = (task_score("pos", score), task_score("ner", score / 2))
-        lab.store.add_result(run_id, SplitResult(split, 1, scores, {}, {}))
-    lab.store.finish(run_id, RunState.SUCCEEDED, best_epoch=1, owner=OWNER)
-    return run_id
+    results = [
+        SplitResult(split, 1, (task_score("pos", score), task_score("ner", score / 2)), {}, {})
+        for split, score in (("dev", dev), ("test", test))
+    ]
+    return finished(lab.store, config(**values), run_facts(**(_KNOWN if known else {})), *results)
 
 
 @pytest.mark.parametrize("format_", ["markdown", "latex"])

@@ -1,0 +1,201 @@
+"""Launch: the plan, the card of launched runs, runs that are there already, cards that answer a question."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.config import PRESETS
+from core.config.typed import value_text
+from core.store import RunState, Store
+from dashboard.launch.launched import headline
+from dashboard.launch.plan import launch_warnings
+from dashboard.shared.presets import FINE_TUNE, NO_TRANSFORMER
+from jobs.engines.local import LocalEngine
+from jobs.queue.estimates import Cost, Disk
+from tests.pages.conftest import APP, App, Open, labels, press, sent, words
+from tests.pages.launching import done, listed, on_card, planned, query
+
+
+def test_a_worker_is_got_ready_once_something_is_changed(
+    laboratory: Path, workers: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected: list[str] = []
+    monkeypatch.setattr(LocalEngine, "expect_run", lambda _engine, store: expected.append(store.name))
+    app = App(APP, default_timeout=30).run()
+    assert expected == []
+    for epochs in ("2", "3"):
+        next(field for field in app.text_input if field.label == "Epochs").set_value(epochs).run()
+    assert len(expected) == 1, "once in half a minute is enough"
+    assert str(laboratory) in expected[0]
+    assert workers == []
+
+
+def test_runs_that_are_there_are_used_and_the_others_launched(open_page: Open, workers: list[str]) -> None:
+    first, second = done(seed=1), done(seed=2)
+    app = open_page("launch")
+    assert planned(app) == 3
+    assert listed(app) == [("MRN 0.003", "3 seeds, 2 in the store")]
+    app.button(key="launch").click().run()
+    assert [run.config.seed for run in Store.open().runs()] == [3, 2, 1]
+    assert workers
+    # The card of all three takes the plan's place, here and where the same form is opened later.
+    assert query(app)["run"] == f"{first},{second},3"
+    for opened in (app, open_page("launch")):
+        assert on_card(opened) == ["2 of 3 runs done", {RunState.SUCCEEDED: 2, RunState.QUEUED: 1}]
+        assert "launch" not in [button.key for button in opened.button]
+    assert "Compare" not in labels(app, "page_link")
+    app.button(key="launched_stop").click().run()
+    assert Store.open().state(3) is RunState.CANCELLED
+    assert "Compare" in labels(app, "page_link")
+    # To train all anew is still possible.
+    app.button(key="launch_again").click().run()
+    assert listed(app) == [("MRN 0.003", "3 seeds")]
+    app.button(key="launch").click().run()
+    assert sorted(run.config.seed for run in Store.open().runs()) == [1, 1, 2, 2, 3, 3]
+    assert on_card(app)[0] == "3 runs queued"
+
+
+@pytest.mark.parametrize(
+    ("states", "left", "text"),
+    [
+        ({RunState.QUEUED: 8}, 125.0, "8 runs queued, about 2 min"),
+        ({RunState.QUEUED: 4, RunState.RUNNING: 1, RunState.SUCCEEDED: 3}, 125.0,
+         "3 of 8 runs done, about 2 min left"),
+        ({RunState.QUEUED: 4, RunState.SUCCEEDED: 4}, 125.0, "4 of 8 runs done, about 2 min left"),
+        ({RunState.RUNNING: 1}, None, "0 of 1 run done"),
+        ({RunState.SUCCEEDED: 7, RunState.FAILED: 1}, None, "7 of 8 runs done"),
+        ({RunState.SUCCEEDED: 8}, None, "8 runs done"),
+    ],
+)  # fmt: skip
+def test_the_headline_of_launched_runs(states: dict[RunState, int], left: float | None, text: str) -> None:
+    assert headline(states, left) == text
+
+
+_QUICK, _LONG = Cost((60.0,), 1, 3), Cost((7200.0,), 1, 3)
+_ROOM, _NO_ROOM = Disk(1e6, 1e12), Disk(21e9, 14e9)
+_IDLE = dict.fromkeys(RunState, 0)
+_BUSY = _IDLE | {RunState.RUNNING: 2, RunState.QUEUED: 1}
+
+
+@pytest.mark.parametrize(
+    ("cost", "disk", "counts", "queue", "warnings"),
+    [
+        (_QUICK, _ROOM, _IDLE, {}, ["Starts now."]),
+        (_LONG, _NO_ROOM, _BUSY, {"left": 185.0}, ["about 21.0 GB, and 14.0 GB are free", "More than an hour",
+         "Starts after 3 runs queued or in progress, in about 3 min."]),
+        (_QUICK, _ROOM, _BUSY, {"paused": True}, ["The queue is paused: they wait until it is resumed.]"]),
+        (_QUICK, _ROOM, _BUSY, {"left": 185.0, "priority": 2},
+         ["Starts after 3 runs queued or in progress; higher priorities start first."]),
+        (_QUICK, Disk(5e8, 1e12), _IDLE, {}, ["", "They will use about 500 MB on disk."]),
+    ],
+)  # fmt: skip
+def test_warnings_before_a_launch(
+    cost: Cost, disk: Disk, counts: dict[RunState, int], queue: dict[str, Any], warnings: list[str]
+) -> None:
+    sentences = launch_warnings(cost, disk, counts, **queue)
+    for sentence, text in zip(sentences, warnings, strict=True):
+        assert text in sentence
+    assert sentences[-1].endswith(warnings[-1])
+
+
+@pytest.mark.parametrize(("slots", "said"), [("1", False), ("2", True), ("8", True)])
+def test_the_plan_says_how_many_runs_train_at_once(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch, slots: str, said: bool
+) -> None:
+    monkeypatch.setenv("MRNLAB_SLOTS", slots)
+    text = words(open_page("launch", seed="1-3")).lower()
+    assert f"{min(3, int(slots))} at once" in text or not said
+    assert ("at once" in text) == said
+
+
+def test_an_encoder_that_is_not_here_can_be_replaced(open_page: Open) -> None:
+    app = open_page("launch", encoder="bert-base-cased,bert-base-cased+bilstm,roberta-base,sc-lstm")
+    offered = app.multiselect(key="launch_encoder").options
+    assert {"minilm", "sc-lstm", "roberta-base (needs download)"} <= {*offered}
+    assert words(app).count("The encoder 'bert-base-cased' is not on this machine") == 2
+    assert app.button(key="launch").disabled
+    press(app, "Use minilm instead")
+    assert app.multiselect(key="launch_encoder").value == ["minilm", "minilm+bilstm", "sc-lstm"]
+    assert not app.button(key="launch").disabled
+
+
+def test_try_it_queues_its_runs_and_a_second_time_shows_them(open_page: Open, workers: list[str]) -> None:
+    app = open_page("launch")
+    pictures = len(app.get("image"))
+    app.button(key="preset_Try it").click().run()
+    runs = Store.open().runs()
+    assert [run.state for run in runs] == [RunState.QUEUED] * 20
+    # Each seed is complete before the next begins.
+    first = [run.config for run in runs[::-1][:4]]
+    assert [config.paradigm for config in first] == ["mrn", "mtl", "stl", "stl"]
+    assert {config.seed for config in first} == {1}
+    assert len({run.launch for run in runs}) == 1
+    assert workers
+    assert app.title[0].value == "Runs"
+    assert query(app)["run"] == ",".join(map(str, range(1, 21)))
+    # The cards are folded, without the pictures of the paradigms, once there are runs.
+    app.switch_page("launch/page.py").run()
+    assert len(app.get("image")) == pictures - 3
+    app.button(key="preset_Try it").click().run()
+    assert len(Store.open().runs()) == 20
+    assert app.title[0].value == "Runs"
+
+
+def test_settings_of_published_tables_fill_the_form(open_page: Open) -> None:
+    app = open_page("launch")
+    app.button(key="fill_Table 3").click().run()
+    assert app.selectbox(key="launch_corpus").value == "both-pos"
+    assert app.pills(key="launch_alignment").value == ["exact"]
+    assert app.pills(key="launch_prior").value == ["paper"]
+    assert planned(app) == 20
+    app.button(key="fill_SC-LSTM").click().run()
+    assert app.multiselect(key="launch_encoder").value == ["bilstm", "lstm-d", "sc-lstm"]
+    preset = PRESETS["sc-lstm"]
+    for field in ("bilstm_hidden", "clip_norm", "lr_encoder", "dropout"):
+        assert app.text_input(key=f"launch_{field}").value == value_text(preset[field])
+    for field in ("characters", "optimiser", "draw_tasks", "paradigm"):
+        assert app.pills(key=f"launch_{field}").value == [preset[field]]
+
+
+def test_the_card_of_pairs_prices_every_pair(open_page: Open) -> None:
+    app = open_page("launch", tasks="pos,chunk,ner")
+    app.button(key="fill_in_pairs").click().run()
+    assert planned(app) == 30
+    assert query(app)["task_groups"] == "pairs"
+
+
+def test_the_card_without_a_transformer_uses_the_runs_of_fine_tuning() -> None:
+    configs = NO_TRANSFORMER.configs
+    assert set(FINE_TUNE.configs) < set(configs)
+    assert {config.encoder for config in configs} == {"bilstm", "sc-lstm", "minilm"}
+    shared = {(config.corpus, config.tasks, config.fraction, config.paradigm) for config in configs}
+    assert shared == {("demo", ("pos", "chunk", "ner"), 1.0, "mtl")}
+    seeds: dict[str, set[int]] = {}
+    for config in configs:
+        seeds.setdefault(config.configuration_id, set()).add(config.seed)
+    assert list(seeds.values()) == [{1, 2, 3}] * 4
+
+
+def test_long_names_of_tasks_lose_what_all_share(open_page: Open, tmp_path: Path) -> None:
+    """On the form, in the drawn sentences and as heads of columns, where the full name comes on hover."""
+    names = [f"morphological_feature_{name}_of_the_treebank" for name in ("case", "mood")]
+    folder = tmp_path / "long"
+    folder.mkdir()
+    for split in ("train", "test"):
+        (folder / f"{split}.conll").write_text("Anna N V\nsings V N\n\n" * 4)
+    columns = ",".join(["tokens", *names])
+    app = open_page("launch", corpus=str(folder), columns=columns, paradigm="mtl", seed="1")
+    pills = app.pills(key=f"launch_tasks_{folder}")
+    assert [option.rpartition(" ")[2] for option in pills.options] == ["case", "mood"]
+    assert all(name in pills.help.replace("\\", "") for name in names)
+    assert {lane["short"] for lane in sent(app, "blocks")["blocks"][0]["lanes"]} == {"case", "mood"}
+    app.button(key="launch").click().run()
+    assert Store.open().runs()[0].config.tasks == tuple(names)
+    frame = next(frame for frame in open_page("runs").dataframe if "Name" in frame.value.columns)
+    columns = json.loads(frame.proto.columns)
+    assert [columns[f"{name}, test"]["label"] for name in names] == ["case, test", "mood, test"]
+    assert all(name in columns[f"{name}, test"]["help"].replace("\\", "") for name in names)
