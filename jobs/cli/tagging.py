@@ -124,7 +124,6 @@ def _row(task: str, answer: TextAnswer) -> list[str]:
 
 
 def _text_json(text: Sentence, answers: Mapping[str, TextAnswer]) -> dict[str, object]:
-    """Returns a text, or a pair, with its answers."""
     from core.tagging import text_of
 
     first, second = text_of(text)
@@ -133,7 +132,6 @@ def _text_json(text: Sentence, answers: Mapping[str, TextAnswer]) -> dict[str, o
 
 
 def _answers_json(answers: Mapping[str, TextAnswer]) -> dict[str, dict[str, object]]:
-    """Returns the answers on a sentence, a text or a pair, by task."""
     return {
         task: {"value": answer.value}
         | ({"probabilities": dict(answer.probabilities)} if answer.probabilities else {})
@@ -213,7 +211,6 @@ def _score_line(score: TaskScore, item: str) -> str:
 
 
 def _texts(run: Run, tagger: Tagger, file: GivenFile, confidence: bool, json_: bool) -> None:
-    """Answers a file of texts or pairs row by row."""
     from core.corpora.text_files import read_asked
     from core.tagging import answer_in_parts, check_texts, given_scores, tab_separated, text_table
 
