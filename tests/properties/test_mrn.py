@@ -76,7 +76,8 @@ def objective_of(prior: Prior, heads: Tensor) -> float:
 def covariances(prior: Prior) -> dict[str, Tensor]:
     """Dense and in float64, from what the prior itself keeps."""
     state = prior.state_dict()
-    feature = state["feature_factor"] @ state["feature_factor"].T
+    factor = state["feature_rows"].T @ state["feature_root"]
+    feature = factor @ factor.T
     feature.diagonal().add_(state["feature_diagonal"])
     return {"task": state["task"], "label": state["label"], "feature": feature}
 
@@ -320,6 +321,11 @@ def test_state_goes_round(name: str) -> None:
     first.update(heads)
     second.update(heads)
     assert torch.equal(first.penalty(heads), second.penalty(heads))
+    if name in LEARNING:  # a state of a version that kept F alone
+        state = first.state_dict()
+        state["feature_factor"] = state.pop("feature_rows").T @ state.pop("feature_root")
+        second.load_state_dict(state)
+        torch.testing.assert_close(second.penalty(heads), first.penalty(heads), rtol=1e-9, atol=0)
 
 
 @settings(max_examples=60)
@@ -330,8 +336,9 @@ def test_low_rank_is_exact_where_a_dense_inverse_is_not(
     """Against the singular values of F, since a dense Ω has lost a tiny a among its digits."""
     rng, diagonal = np.random.default_rng(seed), 10**exponent
     factor = torch.from_numpy(rng.standard_normal((size, rank)))
-    covariance = LowRankCovariance(diagonal, factor)
-    rows = torch.from_numpy(rng.standard_normal((3, size)))
+    turn = torch.linalg.qr(torch.from_numpy(rng.standard_normal((rank, rank)))).Q
+    covariance = LowRankCovariance(diagonal, turn @ factor.T, turn)
+    rows, coupling = (torch.from_numpy(rng.standard_normal((3, columns))) for columns in (size, 3))
     basis, singular, _ = torch.linalg.svd(factor)
     values = torch.full((size,), diagonal, dtype=torch.float64)
     values[: len(singular)] += singular.square()
@@ -340,7 +347,8 @@ def test_low_rank_is_exact_where_a_dense_inverse_is_not(
     if diagonal >= 0.05:
         close = partial(torch.testing.assert_close, rtol=1e-10, atol=1e-10)
         close(covariance.inverse_trace(), values.reciprocal().sum())
-    close(covariance.inverse_inner(rows), (turned / values) @ turned.T)
+    coupling = coupling + coupling.T
+    close(covariance.inverse_form(coupling, rows), (coupling * ((turned / values) @ turned.T)).sum())
     close(covariance.logdet(), values.log().sum(), atol=1e-6 if diagonal < 0.05 else 1e-10)
 
 
@@ -400,9 +408,9 @@ def test_disjoint_rows_never_relate_tasks(name: str) -> None:
 
 def test_a_low_rank_covariance_refuses_what_is_none() -> None:
     with pytest.raises(ValueError, match="positive, not 0"):
-        LowRankCovariance(0.0, torch.zeros(3, 1))
-    with pytest.raises(ValueError, match=r"\(D, r\), not \(3,\)"):
-        LowRankCovariance(1.0, torch.zeros(3))
+        LowRankCovariance(0.0, torch.zeros(1, 3), torch.zeros(1, 1))
+    with pytest.raises(ValueError, match=r"\(n, D\) and root \(n, r\): \(1, 3\), \(2, 1\)"):
+        LowRankCovariance(1.0, torch.zeros(1, 3), torch.zeros(2, 1))
 
 
 def test_paper_update_follows_the_published_program() -> None:
