@@ -58,7 +58,6 @@ class LowRankCovariance:
 
     @property
     def factor(self) -> Tensor:
-        """F (D, r)."""
         return self.rows.T @ self.root
 
     def own_inner(self) -> Tensor:

@@ -12,6 +12,7 @@ from core.encoding.batches import Batch
 class Encoder(Protocol):
     """A module whose call gives the states of a batch's subwords: (B, L, D), D = `features`, float32.
 
+    States of padding have no meaning.
     `words` gives those of each word's first subword, (n, D), which is all that heads read: an encoder that
     need not compute the others does not. An encoder that has states of its own for each of T tasks gives
     (T, B, L, D) and (T, n, D), or (1, …) where `batch.task` is the only one whose states are needed.
