@@ -26,5 +26,5 @@ class Encoder(Protocol):
 
 
 def at_words(states: Tensor, batch: Batch) -> Tensor:
-    """The states (n, D) of each word's first subword, from the states of all subwords (B, L, D)."""
-    return states.flatten(0, 1)[batch.rows]
+    """The states (…, n, D) of each word's first subword, from the states of all subwords (…, B, L, D)."""
+    return states.flatten(-3, -2)[..., batch.rows, :]

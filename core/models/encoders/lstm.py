@@ -88,12 +88,6 @@ class LayeredBiLSTM(StackedBiLSTM):
         _, *states = self._read(batch, 1 + max(layers))
         return torch.stack([states[layer] for layer in layers])
 
-    def words(self, batch: Batch) -> Tensor:
-        layers = self._layer[_tasks(batch)]
-        _, *states = self._read(batch, 1 + max(layers))
-        read = [at_words(layer, batch) for layer in states]
-        return torch.stack([read[layer] for layer in layers])
-
 
 def _tasks(batch: Batch) -> slice:
     """The tasks whose states a batch needs."""
