@@ -106,9 +106,8 @@ def build_encoder(
 ) -> BuiltEncoder:
     """The encoder of a run with this number of tasks.
 
-    `sentences` and `text` are the training data, `texts` the whole texts of every split.
-
-    Raises MRNLabError where the encoder cannot be read or trained so.
+    `sentences` and `text` are the training data, `texts` the whole texts of every split. Raises MRNLabError
+    where the encoder cannot be read or trained so.
     """
     base, features, lookup = _frozen_layers(config, tokenizers, half, device)
     encoder, left_to_right, notes = _shared_layers(

@@ -159,9 +159,8 @@ class TrainingRun:
 def set_up(config: RunConfig, corpus: Corpus, threads: int | None = None) -> TrainingRun:
     """Build the training that `config` describes on `corpus`, as `core.corpora.prepare` returned it.
 
-    It has `threads` of the processor, all by default.
-
-    Raises MRNLabError where encoder, device or data do not allow it.
+    It has `threads` of the processor, all by default. Raises MRNLabError where encoder, device or data do not
+    allow it.
     """
     check_trainable(config, corpus.tasks)
     base_heads = trained_heads(config)
