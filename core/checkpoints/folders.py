@@ -321,7 +321,6 @@ class Checkpoint:
 
 
 def _name(attempt: int) -> str:
-    """The name of the folder of this attempt."""
     return f"attempt-{attempt:05d}"
 
 

@@ -39,7 +39,6 @@ class Sealed:
 
     @property
     def size(self) -> int:
-        """Bytes of its files."""
         return sum(size for size, _ in self.files.values())
 
 

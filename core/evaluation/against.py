@@ -45,7 +45,6 @@ class Series:
 
     @property
     def run_ids(self) -> list[int]:
-        """The ids of all runs."""
         return [run.id for runs in self.runs.values() for run in runs]
 
     def value_text(self, value: float) -> str:

@@ -188,7 +188,6 @@ def randomisation_test(
     p is (b + 1) / (rounds + 1) for b rounds with a difference at least as large (Noreen, Computer-Intensive
     Methods for Testing Hypotheses, 1989; for F1, Yeh, More accurate tests for the statistical significance of
     result differences, COLING 2000). `seed` makes the coins: the same predictions always have the same p.
-
     Raises ValueError where there is no seed, their numbers differ, or the sentences are not the same.
     """
     if not len(a) or len(a) != len(b):

@@ -106,9 +106,8 @@ def build_encoder(
 ) -> BuiltEncoder:
     """The encoder of a run with this number of tasks.
 
-    `sentences` and `text` are the training data, `texts` the whole texts of every split.
-
-    Raises MRNLabError where the encoder cannot be read or trained so.
+    `sentences` and `text` are the training data, `texts` the whole texts of every split. Raises MRNLabError
+    where the encoder cannot be read or trained so.
     """
     base, features, lookup = _frozen_layers(config, tokenizers, half, device)
     encoder, left_to_right, notes = _shared_layers(
@@ -138,10 +137,10 @@ def _frozen_layers(
         return None, None, None
     base = LazyTransformer(config.transformer, half=half, device=device, top=config.top_layer_count)
     if tokenizers.context is not None:  # batches carry contextual vectors to the device
-        pad, lookup, device = tokenizers.context.pad, None, torch.device("cpu")
-    else:
-        pad, lookup = tokenizers.main.pad, FrozenFeatures(base.features).to(device)
-    return base, FeatureTables(base, pad, cache_dir("features"), device), lookup
+        tables = FeatureTables(base, tokenizers.context.pad, cache_dir("features"), torch.device("cpu"))
+        return base, tables, None
+    tables = FeatureTables(base, tokenizers.main.pad, cache_dir("features"), device)
+    return base, tables, FrozenFeatures(base.features).to(device)
 
 
 def _shared_layers(

@@ -42,7 +42,6 @@ class LinearChain(nn.Module):
 
     Methods take `logits` (n, C) of the words of B sentences one after the other, and `lengths` (B,), each
     sentence's number of words, in the processor's memory. They compute in float64. None waits for a GPU.
-
     Raises MRNLabError where `legal` is asked for labels that are not IOB2, or that have an I-X without B-X.
     """
 

@@ -80,9 +80,8 @@ class TrainedHeads:
 def trained_heads(config: RunConfig) -> TrainedHeads | None:
     """The trained heads that the run's task is added to; None where it is added to none.
 
-    Their weights are read later.
-
-    Raises ConfigError where there are none, or this run's task cannot stand beside them.
+    Their weights are read later. Raises ConfigError where there are none, or this run's task cannot stand
+    beside them.
     """
     if config.added_to is None:
         return None

@@ -58,7 +58,6 @@ class LowRankCovariance:
 
     @property
     def factor(self) -> Tensor:
-        """F (D, r)."""
         return self.rows.T @ self.root
 
     def own_inner(self) -> Tensor:
@@ -66,7 +65,8 @@ class LowRankCovariance:
         half = semidefinite_factor(self._gram)
         along = self.root.T @ half
         white = torch.linalg.solve_triangular(self._shifted_cholesky(along.T @ along), half.T, upper=False)
-        return white.T @ white
+        inner: Tensor = white.T @ white
+        return inner
 
     def _shifted_cholesky(self, gram: Tensor) -> Tensor:
         """The Cholesky factor of a·I + the matrix, which it changes."""

@@ -84,7 +84,6 @@ class _Column:
         return numbers if self.kind.is_number else numbers.astype(np.int64)
 
     def perfect_score(self, plain_score: PlainScore) -> TaskScore:
-        """The score of the gold labels themselves."""
         gold, own = self.gold, self.gold.numbers
         if self.kind.is_number:
             own = np.array(list(map(float, gold.names)))[own]

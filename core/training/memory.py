@@ -58,7 +58,6 @@ class Gauge:
         return held
 
     def read(self) -> Memory:
-        """The counters as they are now."""
         free, total = torch.cuda.mem_get_info(self._device)
         return Memory(
             total=total,

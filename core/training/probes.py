@@ -31,14 +31,12 @@ class Moment(NamedTuple):
 
 
 def _relations(run: TrainingRun, now: Moment) -> Iterator[Event]:
-    """The covariances that MRN has learned, and figures of them."""
     if (relations := run.prior.relations()) is not None:
         yield Snapshot(now.step, now.epoch, relations)
         yield relation_metrics(*now, relations, run.prior.objective(run.model.heads.weight))
 
 
 def _cosines(run: TrainingRun, now: Moment) -> Iterator[Event]:
-    """How alike the tasks' embeddings are."""
     if (vectors := task_vectors(run.model)) is not None:
         cosines = cosine_similarities(vectors.double()).tolist()
         tasks = [task.name for task in run.facts.tasks]

@@ -159,9 +159,8 @@ class TrainingRun:
 def set_up(config: RunConfig, corpus: Corpus, threads: int | None = None) -> TrainingRun:
     """Build the training that `config` describes on `corpus`, as `core.corpora.prepare` returned it.
 
-    It has `threads` of the processor, all by default.
-
-    Raises MRNLabError where encoder, device or data do not allow it.
+    It has `threads` of the processor, all by default. Raises MRNLabError where encoder, device or data do not
+    allow it.
     """
     check_trainable(config, corpus.tasks)
     base_heads = trained_heads(config)
@@ -233,7 +232,6 @@ def set_up(config: RunConfig, corpus: Corpus, threads: int | None = None) -> Tra
 
 
 def _machine_facts(config: RunConfig, device: torch.device, threads: int, *, half: bool) -> dict[str, Any]:
-    """The facts of a run on its machine and software."""
     return {
         "device": str(device),
         "precision": "bf16" if half else "fp32",
@@ -246,7 +244,6 @@ def _machine_facts(config: RunConfig, device: torch.device, threads: int, *, hal
 
 
 def _corpus_facts(config: RunConfig, corpus: Corpus, splits: Mapping[str, SplitData]) -> dict[str, Any]:
-    """The facts of a run on its data."""
     return {
         "dev_from_train": corpus.dev_from_train,
         "planted": corpus.planted and corpus.planted(config.tasks),
@@ -260,7 +257,6 @@ def _corpus_facts(config: RunConfig, corpus: Corpus, splits: Mapping[str, SplitD
 def _size_facts(
     config: RunConfig, train: SplitData, model: MultiTaskTagger, built: BuiltEncoder
 ) -> dict[str, Any]:
-    """The facts of a run on its steps and weights."""
     steps, weights = len(train.batches), weight_count(model)
     fixed = sum(weight.numel() for weight in model.parameters() if not weight.requires_grad)
     return {

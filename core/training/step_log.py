@@ -45,7 +45,6 @@ class StepLog:
 
     @property
     def seconds(self) -> float:
-        """Seconds since training began."""
         return self._clock() - self._began
 
     def add(self, step: int, epoch: float, lr: float, measured: Measured) -> None:

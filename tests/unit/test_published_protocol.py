@@ -125,11 +125,6 @@ class TestEpochs:
             spread[batching] = np.mean([width.max().item() - width.min().item() for width in widths])
         assert spread["by_length"] < 3 < spread["shuffled"]
 
-    def test_what_is_skipped_is_the_start_of_the_same_epoch(self, run: Any) -> None:
-        batches = run(corpus_order="in_turn", fraction=0.5, fraction_draw="each_epoch")
-        rest = [b.words.tolist() for b in batches.shuffled(np.random.default_rng(3), 4)]
-        assert rest == _words(batches, 3)[4:]
-
 
 def _in_program(batch: Batch, tasks: list[str], length: int) -> dict[str, torch.Tensor]:
     """A batch as A.4 has it: padded to `length`, labels at words' first subwords."""

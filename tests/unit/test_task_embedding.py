@@ -217,13 +217,6 @@ def test_added_weights_are_counted(name: str) -> None:
         assert model.note == f"Task embeddings ({injection}) add {count:,} weights."
 
 
-@pytest.mark.parametrize("injection", [None, "none"])
-def test_none_is_the_transformer_itself(injection: str | None) -> None:
-    plain = transformer(FAMILY["bert"])
-    assert embed_tasks(plain, TASKS, injection) is plain
-    assert not any(module._forward_hooks for module in plain.modules())
-
-
 @pytest.mark.parametrize("injection", ["input", "attention", "projected"])
 def test_at_the_start_states_are_nearly_those_without(injection: str) -> None:
     """And other tasks have other states from the first step on."""

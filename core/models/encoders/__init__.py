@@ -12,6 +12,7 @@ from core.encoding.batches import Batch
 class Encoder(Protocol):
     """A module whose call gives the states of a batch's subwords: (B, L, D), D = `features`, float32.
 
+    States of padding have no meaning.
     `words` gives those of each word's first subword, (n, D), which is all that heads read: an encoder that
     need not compute the others does not. An encoder that has states of its own for each of T tasks gives
     (T, B, L, D) and (T, n, D), or (1, …) where `batch.task` is the only one whose states are needed.
@@ -25,5 +26,5 @@ class Encoder(Protocol):
 
 
 def at_words(states: Tensor, batch: Batch) -> Tensor:
-    """The states (n, D) of each word's first subword, from the states of all subwords (B, L, D)."""
-    return states.flatten(0, 1)[batch.rows]
+    """The states (…, n, D) of each word's first subword, from the states of all subwords (…, B, L, D)."""
+    return states.flatten(-3, -2)[..., batch.rows, :]

@@ -23,11 +23,9 @@ class BiLSTM(nn.Module):
         self.features = 2 * hidden
 
     def forward(self, batch: Batch) -> Tensor:
-        """The states (B, L, D). States of padding have no meaning."""
         return read_both_ways(self.lstm, self.below(batch), batch.lengths)
 
     def words(self, batch: Batch) -> Tensor:
-        """The states (n, D) of words' first subwords; the others are read to know them."""
         return at_words(self(batch), batch)
 
 

@@ -28,11 +28,9 @@ class Dense(nn.Module):
         )
 
     def forward(self, batch: Batch) -> Tensor:
-        """The states (B, L, D), or each task's (T, B, L, D)."""
         return self._above(self.below(batch), batch, by_task=4)
 
     def words(self, batch: Batch) -> Tensor:
-        """The states (n, D) of words, or each task's (T, n, D)."""
         return self._above(self.below.words(batch), batch, by_task=3)
 
     def _above(self, states: Tensor, batch: Batch, *, by_task: int) -> Tensor:

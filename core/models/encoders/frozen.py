@@ -39,7 +39,6 @@ class FrozenFeatures(nn.Module):
         return self.table[batch.places].float()
 
     def words(self, batch: Batch) -> Tensor:
-        """The states (n, D) of words' first subwords, the only ones looked up."""
         return self.table[batch.places.flatten()[batch.rows]].float()
 
 
@@ -170,11 +169,9 @@ class CachedTransformer(nn.Module):
         self._lock = threading.Lock()
 
     def forward(self, batch: Batch) -> Tensor:
-        """The states (B, L, D) of all subwords."""
         return self._cached(batch, self.transformer, ())
 
     def words(self, batch: Batch) -> Tensor:
-        """The states (n, D) of words' first subwords."""
         return self._cached(batch, self.transformer.words, batch.rows.numpy().tobytes())
 
     def _cached(self, batch: Batch, compute: Callable[[Batch], Tensor], rows: object) -> Tensor:

@@ -53,11 +53,9 @@ class StackedBiLSTM(nn.Module):
         self.features = 2 * hidden
 
     def forward(self, batch: Batch) -> Tensor:
-        """The states (B, L, D). States of padding have no meaning."""
         return self._read(batch, len(self.lstm))[-1]
 
     def words(self, batch: Batch) -> Tensor:
-        """The states (n, D) of words' first subwords."""
         return at_words(self(batch), batch)
 
     def _read(self, batch: Batch, layers: int) -> list[Tensor]:
@@ -86,17 +84,9 @@ class LayeredBiLSTM(StackedBiLSTM):
         self._layer = [max(0, layers - len(order) + order.index(task)) for task in range(len(order))]
 
     def forward(self, batch: Batch) -> Tensor:
-        """Each task's states (T, B, L, D). States of padding have no meaning."""
         layers = self._layer[_tasks(batch)]
         _, *states = self._read(batch, 1 + max(layers))
         return torch.stack([states[layer] for layer in layers])
-
-    def words(self, batch: Batch) -> Tensor:
-        """Each task's states (T, n, D) of words' first subwords."""
-        layers = self._layer[_tasks(batch)]
-        _, *states = self._read(batch, 1 + max(layers))
-        read = [at_words(layer, batch) for layer in states]
-        return torch.stack([read[layer] for layer in layers])
 
 
 def _tasks(batch: Batch) -> slice:
@@ -168,12 +158,10 @@ class SCLSTM(StackedBiLSTM):
             nn.init.uniform_(weight, -(hidden**-0.5), hidden**-0.5)  # as nn.LSTM's own
 
     def forward(self, batch: Batch) -> Tensor:
-        """Each task's states (T, B, L, D). States of padding have no meaning."""
         places = torch.arange(batch.ids.numel(), device=batch.ids.device)
         return self._at(batch, places).view(-1, *batch.ids.shape, self.features)
 
     def words(self, batch: Batch) -> Tensor:
-        """Each task's states (T, n, D) of words' first subwords."""
         return self._at(batch, batch.rows)
 
     @property

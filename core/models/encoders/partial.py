@@ -33,12 +33,10 @@ class TopLayers(HalfPrecision):
         self._heads = heads
 
     def forward(self, batch: Batch) -> Tensor:
-        """The states (B, L, D), zeros or states of padding where there is padding."""
         places = Places(batch.real, batch.ids.numel())
         return places.scatter(self._states(batch)).view(*batch.ids.shape, -1)
 
     def words(self, batch: Batch) -> Tensor:
-        """The states (n, D) of words' first subwords."""
         return self._states(batch, words=True)
 
     def _states(self, batch: Batch, *, words: bool = False) -> Tensor:

@@ -92,11 +92,9 @@ class TaskEmbeddedTransformer(nn.Module):
             nn.init.eye_(output)
 
     def forward(self, batch: Batch) -> Tensor:
-        """The states (B, L, D), zeros or states of padding where there is padding."""
         return self._read(self.transformer, batch, words=False)
 
     def words(self, batch: Batch) -> Tensor:
-        """The states (n, D) of words' first subwords."""
         return self._read(self.transformer.words, batch, words=True)
 
     @property
@@ -107,7 +105,6 @@ class TaskEmbeddedTransformer(nn.Module):
 
     @property
     def note(self) -> str:
-        """The note of a run on its task embeddings."""
         return f"Task embeddings ({self.injection}) add {self.added_parameters:,} weights."
 
     @property
@@ -140,7 +137,6 @@ class TaskEmbeddedTransformer(nn.Module):
             _READING.reset(before)
 
     def _inject(self, index: int, _module: nn.Module, _inputs: object, output: Tensor) -> Tensor:
-        """The hook of the module at that place."""
         reading = _READING.get()
         tasks = reading.last_queries if index == self._last_query else reading.states
         # Of the output's type: embeddings stay float32 where linear layers compute in bfloat16.

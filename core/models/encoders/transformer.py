@@ -82,7 +82,6 @@ class Transformer(HalfPrecision):
         use_quick_dropout(inner)
 
     def forward(self, batch: Batch) -> Tensor:
-        """The states (B, L, D), zeros or states of padding where there is padding."""
         with precision(batch, half=self.half_precision):
             if self.computes_packed(batch):
                 real = real_states(self.inner, batch).float()
@@ -98,7 +97,6 @@ class Transformer(HalfPrecision):
             return states.float()
 
     def words(self, batch: Batch) -> Tensor:
-        """The states (n, D) of words' first subwords."""
         if not self.computes_packed(batch):
             return at_words(self(batch), batch)
         with precision(batch, half=self.half_precision):

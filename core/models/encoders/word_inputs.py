@@ -122,7 +122,6 @@ class WordInputs(nn.Module):
         self.fixed.copy_(values[[number[word] for word in self.inventory.fixed]])
 
     def forward(self, batch: Batch) -> Tensor:
-        """The inputs (B, L, D)."""
         self._know_forms()
         forms, where = torch.unique(batch.ids, return_inverse=True)  # a form is computed once a batch
         numbers = forms.cpu().numpy()
@@ -139,7 +138,6 @@ class WordInputs(nn.Module):
         return torch.cat([states, batch.context], dim=2)
 
     def words(self, batch: Batch) -> Tensor:
-        """The inputs (n, D) of the batch's words."""
         return at_words(self(batch), batch)
 
     def _vectors(self, places: Tensor) -> Tensor:
