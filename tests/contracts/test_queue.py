@@ -10,7 +10,7 @@ import pytest
 from core.errors import NotOwner
 from core.store import Owner, RunState, SnapshotKey, Store
 from jobs.queue.doctor import store_findings
-from tests.making import OTHER, OWNER, Clock, claimed, config, step_metrics, stopped_halfway
+from tests.making import OWNER, Clock, claimed, config, step_metrics, stopped_halfway
 
 ELSEWHERE = Owner(host="there", pid=7, process_started=5.0, boot_id="boot-2")
 
@@ -176,24 +176,6 @@ class TestAgain:
         assert set(store.predictions(run_id, "dev")) == {"pos", "ner"}
         assert run.keywords == ("odd",)
         assert "to be resumed" in store.events(run_id)[-1].message
-
-    def test_steps_made_again_are_on_record_already(self, store: Store) -> None:
-        run_id = claimed(store, RunState.RUNNING)
-        store.add_metrics(run_id, [step_metrics(step, loss=step) for step in (1, 2, 3)], OWNER)
-        store.finish(run_id, RunState.LOST)
-        store.requeue(run_id, resume=True)
-        assert store.claim(OTHER, due_in=15) is not None
-        store.add_metrics(run_id, [step_metrics(step, loss=step) for step in (2, 3, 4)], OTHER)
-        (curve,) = store.metrics([run_id], store.metric_keys([run_id])[0])
-        assert curve.step.tolist() == [1, 2, 3, 4]
-
-    def test_a_beat_may_tell_that_training_moves(self, store: Store, clock: Clock) -> None:
-        run_id = claimed(store)
-        clock.now += 5
-        store.heartbeat(run_id, OWNER, due_in=15)
-        assert store.run(run_id).progress_at is None
-        store.heartbeat(run_id, OWNER, due_in=15, moved=True)
-        assert store.run(run_id).progress_at == datetime.fromtimestamp(clock.now, UTC)
 
 
 def test_machines_that_train(store: Store, clock: Clock) -> None:

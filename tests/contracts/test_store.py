@@ -299,7 +299,9 @@ class TestLife:
         run = store.run(run_id)
         assert run.heartbeat_at == datetime.fromtimestamp(clock.now, UTC)
         assert run.heartbeat_due == datetime.fromtimestamp(clock.now + 15, UTC)
-        assert run.seconds == 5  # also before its first step
+        assert (run.seconds, run.progress_at) == (5, None)  # also before its first step
+        store.heartbeat(run_id, OWNER, due_in=15, moved=True)
+        assert store.run(run_id).progress_at == datetime.fromtimestamp(clock.now, UTC)
         store.request_stop(run_id)
         assert store.heartbeat(run_id, OWNER, due_in=15) is RunState.CANCELLING
 
