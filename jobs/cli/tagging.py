@@ -80,7 +80,7 @@ def tag(
 
 
 def _sentence(run: Run, text: str, second: str | None, json_: bool) -> None:
-    from core.corpora.free_text import split_words
+    from core.corpora.splitting import split_words
     from core.corpora.types import whole_text
     from core.tagging import check_texts, load_tagger, text_of
 
@@ -144,7 +144,7 @@ def _word_tags(tags: Sequence[Any]) -> list[dict[str, object]]:
 
 
 def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence: bool, json_: bool) -> None:
-    from core.corpora.free_text import LAYOUTS, read_given
+    from core.corpora.given import LAYOUTS, read_given
     from core.corpora.readers import read_bytes
     from core.corpora.text_files import holds_texts
     from core.tagging import column_names, conll_text, given_scores, load_tagger, tag_in_parts
