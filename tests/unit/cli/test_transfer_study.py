@@ -27,7 +27,7 @@ DEMO = ("pos", "chunk", "ner")
 @pytest.mark.usefixtures("studies_are_trained")
 def test_the_small_version_from_end_to_end(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = [setting for setting in STUDY.settings if setting.part == STUDY.small["part"]]
-    few = tuple(replace(setting, base={**setting.base, "epochs": 6}) for setting in settings)
+    few = tuple(replace(setting, base={**setting.base, "epochs": 3}) for setting in settings)
     monkeypatch.setitem(STUDIES, "transfer", replace(STUDY, settings=few))
     monkeypatch.setattr(evidence, "judge", partial(judge, repeats=2))
     call = ("study", "transfer", "--part", "demo", "--seeds", "2")
