@@ -18,7 +18,7 @@ from core.studies import (
 )
 from core.studies.study import Method, Paper, Setting, Study
 
-__all__ = ["STUDIES", "Method", "Paper", "Setting", "Study", "load_study", "may_change_encoder"]
+__all__ = ["STUDIES", "Method", "Paper", "Setting", "Study", "load_study"]
 
 STUDIES: dict[str, Study] = {
     "priors": priors.STUDY,
@@ -33,11 +33,6 @@ STUDIES: dict[str, Study] = {
     "task-embeddings": task_embeddings.STUDY,
 }
 """The studies by name. A new one is a file and a line here."""
-
-
-def may_change_encoder(name: str) -> bool:
-    """Whether the registered study of that name can be run over another encoder."""
-    return STUDIES[name].over is not None
 
 
 def load_study(name: str, encoder: str | None = None, encoder_training: str = FULL) -> Study:

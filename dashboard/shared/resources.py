@@ -18,7 +18,7 @@ from core.paths import database_url
 from core.registry import base_name
 from core.store import Store
 from core.store.records import ACTIVE, MetricKey, MetricSeries, Run, RunState
-from core.studies import STUDIES, Study, load_study, may_change_encoder
+from core.studies import STUDIES, Study, load_study
 from core.studies.analysis import Result
 from core.studies.recorded import records_of
 from core.studies.study import SettingRuns
@@ -225,7 +225,7 @@ def _study_now(whole: StudyOptions) -> StudyNow:
 
 def study_encoders(name: str) -> list[tuple[str, str]]:
     """The further encoders that this study was run over, here or in a record, with its encoder_training."""
-    if not may_change_encoder(name):
+    if STUDIES[name].over is None:
         return []
     return _study_encoders(database_url(), name, *_newest_and_count(database_url()))
 

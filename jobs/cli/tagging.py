@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -181,11 +181,7 @@ def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence:
             for sentence, answer in zip(given.sentences, tagged, strict=True)
         ]
         scores = given_scores(given.sentences, tagged, tasks, run.config.pos_score)
-        scored = {
-            score.task: {score.score_name: score.score, KINDS[tasks[score.task]].items: score.tokens}
-            for score in scores
-        }
-        print_json({"run": run.id, "sentences": sentences, "scores": scored})
+        print_json({"run": run.id, "sentences": sentences, "scores": _scores_json(scores, tasks)})
         return
     names = column_names(list(words), given.gold, confidence=confidence)
     log(f"{len(given.sentences):,} sentences; columns: {', '.join(names)}.")
@@ -198,12 +194,19 @@ def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence:
     for note in tagger.notes:
         log(note)
     for score in given_scores(given.sentences[: len(kept)], kept, tasks, run.config.pos_score):
-        log(_score_line(score, KINDS[tasks[score.task]].item))
+        log(_score_line(score, tasks))
 
 
-def _score_line(score: TaskScore, item: str) -> str:
+def _scores_json(scores: Iterable[TaskScore], schemes: Mapping[str, str]) -> dict[str, dict[str, object]]:
+    return {
+        score.task: {score.score_name: score.score, KINDS[schemes[score.task]].items: score.tokens}
+        for score in scores
+    }
+
+
+def _score_line(score: TaskScore, schemes: Mapping[str, str]) -> str:
     """Formats a score against the gold labels of a file, with the number of items."""
-    count = plural(score.tokens, item)
+    count = plural(score.tokens, KINDS[schemes[score.task]].item)
     if not score.is_defined:
         why = score.undefined_because("the file")
         return f"{score.task}: {score.score_name} is undefined on {count}: {why}."
@@ -232,14 +235,10 @@ def _texts(run: Run, tagger: Tagger, file: GivenFile, confidence: bool, json_: b
             _text_json(text, answer) | {"gold": {task: label for task, (label,) in text.labels.items()}}
             for text, answer in zip(asked.texts, answers, strict=True)
         ]
-        scored = {
-            score.task: {score.score_name: score.score, KINDS[tagger.schemes[score.task]].items: score.tokens}
-            for score in scores
-        }
-        print_json({"run": run.id, "texts": texts, "scores": scored})
+        print_json({"run": run.id, "texts": texts, "scores": _scores_json(scores, tagger.schemes)})
         return
     rows = text_table(asked.texts, answers, confidence=confidence)
     log(f"{plural(len(asked.texts), 'row')}; columns: {', '.join(rows[0])}.")
     write_document(tab_separated(rows))
     for score in scores:
-        log(_score_line(score, KINDS[tagger.schemes[score.task]].item))
+        log(_score_line(score, tagger.schemes))

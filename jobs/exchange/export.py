@@ -57,7 +57,7 @@ def export_run(store: Store, run_id: int, folder: Path, tasks: Sequence[str] | N
     if folder.is_dir() and any(folder.iterdir()):
         raise MRNLabError(f"{folder} is not empty; name another folder.")
     record = store.record(run_id)
-    checkpoint = _checkpoint_of(record.run)
+    checkpoint = check_exportable(record.run)
 
     # Imported here: it loads torch, and a wrong number should be reported at once.
     from core.models.model_io import load, save_encoder
@@ -115,12 +115,8 @@ def export_zip(store: Store, run_id: int) -> bytes:
         return file.getvalue()
 
 
-def check_exportable(run: Run) -> None:
-    """Raises MRNLabError where the run has not succeeded or its checkpoint is gone."""
-    _checkpoint_of(run)
-
-
-def _checkpoint_of(run: Run) -> Path:
+def check_exportable(run: Run) -> Path:
+    """Returns the checkpoint. Raises MRNLabError where the run has not succeeded or it is gone."""
     if run.state is not RunState.SUCCEEDED:
         raise MRNLabError(f"Run {run.id} is {run.state.word}; only a run that has succeeded can be exported.")
     checkpoint = None if run.checkpoint is None else own_checkpoint(run.checkpoint)

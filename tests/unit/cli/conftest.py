@@ -6,16 +6,20 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from core.corpora import prepare
 from core.store import Store
-from jobs.cli import app
+from jobs.cli import app, study
+from jobs.studies.follow import follow
 from jobs.worker import pool
 from tests.making import config, epoch_metrics, finished, run_facts, snapshot, split_result, step_metrics
+from tests.studying import Workers
 
 
 class Laboratory:
@@ -71,3 +75,12 @@ def lab(laboratory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Laborator
     monkeypatch.setattr(pool, "start", count)
     yield made
     made.store.close()
+
+
+@pytest.fixture
+def studies_are_trained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers that really train the runs of a study, in this process."""
+    from core.training.trainer import train
+
+    engine = Workers(at_once=30, train=train, prepare=prepare)
+    monkeypatch.setattr(study, "follow", partial(follow, engine=engine, sleep=lambda _: None))

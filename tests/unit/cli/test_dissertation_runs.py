@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from core.corpora import prepare
 from core.store import RunState
-from core.training.trainer import train
-from jobs.cli import study as verb
-from jobs.studies.follow import follow
-from tests.studying import Workers
 from tests.tiny import tiny_bert
 from tests.unit.cli.conftest import Laboratory
 
@@ -48,10 +42,9 @@ def corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
-def test_the_study_from_end_to_end(lab: Laboratory, corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("studies_are_trained")
+def test_the_study_from_end_to_end(lab: Laboratory, corpora: Path) -> None:
     """Really trained: the plan, the runs, the report with a cost for each model, and nothing left to do."""
-    engine = Workers(at_once=30, train=train, prepare=prepare)
-    monkeypatch.setattr(verb, "follow", partial(follow, engine=engine, sleep=lambda _: None))
     call = ("study", "dissertation", "--encoder", str(corpora), "--seeds", "1")
     some = (*call, "--setting", "table1,table2")
     plan = lab.json(*some, "--dry-run")

@@ -6,28 +6,21 @@ import csv
 import io
 import json
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
-from core.corpora import prepare
 from core.store import RunState
 from core.studies import STUDIES
 from core.studies.sc_lstm import STUDY
-from core.training.trainer import train
-from jobs.cli import study as verb
-from jobs.studies.follow import follow
-from tests.studying import Workers
 from tests.unit.cli.conftest import Laboratory
 
 EPOCHS = 3
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("studies_are_trained")
 def test_the_small_version_from_end_to_end(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every method, the report with the answer first, dev by epoch, and nothing left to do."""
-    engine = Workers(at_once=30, train=train, prepare=prepare)
-    monkeypatch.setattr(verb, "follow", partial(follow, engine=engine, sleep=lambda _: None))
     (small,) = [setting for setting in STUDY.settings if setting.name == STUDY.small["setting"]]
     few = replace(small, base={**small.base, "epochs": EPOCHS})
     monkeypatch.setitem(STUDIES, "sc-lstm", replace(STUDY, settings=(few,)))

@@ -11,29 +11,23 @@ from pathlib import Path
 
 import pytest
 
-from core.corpora import prepare
 from core.store import RunState
 from core.studies import STUDIES
 from core.studies.study import with_runs
 from core.studies.transfer import STUDY, TASKS
-from core.training.trainer import train
 from core.transfer.features import FEATURES
 from core.transfer.predictors import AMI, CORRELATION, COSINE, judge
-from jobs.cli import study as verb
 from jobs.studies import evidence
-from jobs.studies.follow import follow
-from tests.studying import Workers
 from tests.unit.cli.conftest import Laboratory
 
 DEMO = ("pos", "chunk", "ner")
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("studies_are_trained")
 def test_the_small_version_from_end_to_end(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = Workers(at_once=30, train=train, prepare=prepare)
-    monkeypatch.setattr(verb, "follow", partial(follow, engine=engine, sleep=lambda _: None))
     settings = [setting for setting in STUDY.settings if setting.part == STUDY.small["part"]]
-    few = tuple(replace(setting, base={**setting.base, "epochs": 6}) for setting in settings)
+    few = tuple(replace(setting, base={**setting.base, "epochs": 3}) for setting in settings)
     monkeypatch.setitem(STUDIES, "transfer", replace(STUDY, settings=few))
     monkeypatch.setattr(evidence, "judge", partial(judge, repeats=2))
     call = ("study", "transfer", "--part", "demo", "--seeds", "2")
