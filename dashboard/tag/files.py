@@ -61,7 +61,7 @@ class ReadFile:
     """The content of a file: sentences or whole texts, tasks with gold labels, columns left out, format."""
 
     name: str
-    sentences: tuple[Sentence, ...]
+    sentences: Sequence[Sentence]
     gold: tuple[str, ...]
     left_out: tuple[str, ...] = ()
     read_as: str = ""
