@@ -153,10 +153,8 @@ def written(row: list[Span], scheme: str, spelling: str = "B-X") -> tuple[str, .
     return tuple(labels)
 
 
-@pytest.mark.parametrize("spelling", _SPELLINGS)
 @pytest.mark.parametrize("scheme", ["IOB1", "IOB2", "IOE1", "IOE2", "IOBES", "BMES", "BILOU"])
-@given(rows=st.lists(span_rows(), min_size=1, max_size=4).filter(any))
-@settings(max_examples=30)
+@given(rows=st.lists(span_rows(), min_size=1, max_size=4).filter(any), spelling=st.sampled_from(_SPELLINGS))
 def test_every_scheme_in_every_spelling_becomes_the_same_iob2(
     scheme: str, spelling: str, rows: list[list[Span]]
 ) -> None:
