@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
@@ -62,21 +63,17 @@ def component(name: str, *, html: str | None = None, css: str | None = None, js:
         *, key: str, data: Any, on: Mapping[str, Callable[[Any], None]] = _NO_EVENTS, **look: Any
     ) -> Any:
         key = component_key(key)
-        callbacks = {f"on_{event}_change": _callback(key, event, then) for event, then in on.items()}
+        callbacks = {f"on_{event}_change": partial(_call, key, event, then) for event, then in on.items()}
         return mount(key=key, data=data, **callbacks, **look)
 
     return draw
 
 
-def _callback(key: str, name: str, then: Callable[[Any], None]) -> Callable[[], None]:
-    """Returns a callback that passes the value of the component's event to `then`, if there is one."""
-
-    def call() -> None:
-        value = st.session_state[key].get(name)
-        if value is not None:
-            then(value)
-
-    return call
+def _call(key: str, name: str, then: Callable[[Any], None]) -> None:
+    """Passes the value of the component's event to `then`, if there is one."""
+    value = st.session_state[key].get(name)
+    if value is not None:
+        then(value)
 
 
 _ICON = '<svg viewBox="0 0 24 24" aria-hidden="true"><path d="{}" /></svg>'

@@ -487,18 +487,16 @@ def show_labels(summary: CorpusSummary, colour: Mapping[str, str]) -> None:
         frame = label_counts(task, summary.counts[task.name])
         numbers = st.column_config.NumberColumn(format="localized")
         most = max([1, *frame["Train"]])
-        tab.dataframe(
-            frame,
-            hide_index=True,
-            height="content" if len(frame) <= 6 else _LABELS_HEIGHT,
-            column_config={
-                "Train": st.column_config.ProgressColumn("Train", format="localized", max_value=most),
-                "Dev": numbers,
-                "Test": numbers,
-            },
-            key=f"launch_labels_{task.name}",
-            alt=f"Counts of the labels of {task.name} by split",
-        )
+        bars = st.column_config.ProgressColumn("Train", format="localized", max_value=most)
+        with tab:
+            data_table(
+                frame,
+                most=6,
+                tall=_LABELS_HEIGHT,
+                column_config={"Train": bars, "Dev": numbers, "Test": numbers},
+                key=f"launch_labels_{task.name}",
+                alt=f"Counts of the labels of {task.name} by split",
+            )
 
 
 def _numbers(task: Task, counted: Mapping[Split, Mapping[str, int]], colour: str) -> None:

@@ -207,15 +207,10 @@ def _heading(runs: int, new: int, time: Cost) -> None:
     some = f", {new:,} of them new" if new < runs else ""
     about = "" if time.seconds is None else f", about {duration(time.seconds)}"
     between = "" if time.span is None else f"{span(*time.span)}, "
-    at_once = f"{_at_once(time)} at once, " if _at_once(time) > 1 else ""
+    at_once = f"{time.at_once} at once, " if time.at_once > 1 else ""
     with st.container(gap="xsmall"):
         st.subheader(f"{makes}{some}{about}", anchor=False)
         st.caption(escape(capitalised(f"{between}{at_once}{time.basis}.")))
-
-
-def _at_once(time: Cost) -> int:
-    """How many of the runs train at once, at least 1."""
-    return max(1, min(time.slots, len(time.runs)))
 
 
 def _before(time: Cost, room: Disk, priority: int) -> None:
@@ -297,7 +292,7 @@ def plan_rows(
         row = {"Configuration": name, "Runs": _runs_text([config for config, _, _ in group])}
         row["Runs"] += f", {'all' if old == len(group) else old} in the store" if old else ""
         if time and any(time.runs):
-            taken = sum(taken for _, _, taken in group) / _at_once(time)
+            taken = sum(taken for _, _, taken in group) / time.at_once
             row["Time"] = duration(taken) if taken else ""
         rows.append(row)
     return rows

@@ -28,7 +28,7 @@ _PAGES: tuple[tuple[str, str, str, Callable[[Run], object]], ...] = (
 )
 
 # Label, icon, action, which runs it is for, and its help.
-_ACTIONS: tuple[tuple[str, str, Callable[[list[int]], object], Callable[[Run], object], str], ...] = (
+_ACTIONS: tuple[tuple[str, str, Callable[[list[int]], None], Callable[[Run], object], str], ...] = (
     ("Resume", "resume", partial(actions.perform, control.resume),
      lambda run: run.state in RESTARTABLE and run.saved_step,
      "Queues failed, lost and stopped runs again, from their last saved state."),

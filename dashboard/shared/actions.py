@@ -54,8 +54,13 @@ def launch(
     return runs, reused
 
 
-def perform(act: Callable[..., list[Answer]], *args: Any, **options: Any) -> list[int]:
-    """Calls `act(store, *args, **options)`, keeps its answers for `show`, and returns the runs it changed."""
+def perform(act: Callable[..., list[Answer]], *args: Any, **options: Any) -> None:
+    """Calls `act(store, *args, **options)` and keeps its answers for `show`."""
+    _perform(act, *args, **options)
+
+
+def _perform(act: Callable[..., list[Answer]], *args: Any, **options: Any) -> list[int]:
+    """As `perform`; returns the runs for which it was done."""
     try:
         answers = act(resources.store(), *args, **options)
     except MRNLabError as error:  # nothing was done for any run
@@ -85,7 +90,7 @@ def delete(runs: Sequence[int]) -> None:
 
 def _take_away(act: Callable[..., list[Answer]], runs: Sequence[int], note: str = "") -> None:
     before = chosen()
-    if done := perform(act, runs):
+    if done := _perform(act, runs):
         choose([run_id for run_id in before if run_id not in done])
         # The line with the undo says it, in place of a toast.
         st.session_state[_REPORT] = "", st.session_state[_REPORT][1]

@@ -13,7 +13,6 @@ from core.config.typed import value_text
 from core.store import RunState, Store
 from dashboard.launch.launched import headline
 from dashboard.launch.plan import launch_warnings
-from dashboard.shared.presets import FINE_TUNE, NO_TRANSFORMER
 from jobs.engines.local import LocalEngine
 from jobs.queue.estimates import Cost, Disk
 from tests.pages.conftest import APP, App, Open, labels, press, sent, words
@@ -168,18 +167,6 @@ def test_the_card_of_pairs_prices_every_pair(open_page: Open) -> None:
     app.button(key="fill_in_pairs").click().run()
     assert planned(app) == 30
     assert query(app)["task_groups"] == "pairs"
-
-
-def test_the_card_without_a_transformer_uses_the_runs_of_fine_tuning() -> None:
-    configs = NO_TRANSFORMER.configs
-    assert set(FINE_TUNE.configs) < set(configs)
-    assert {config.encoder for config in configs} == {"bilstm", "sc-lstm", "minilm"}
-    shared = {(config.corpus, config.tasks, config.fraction, config.paradigm) for config in configs}
-    assert shared == {("demo", ("pos", "chunk", "ner"), 1.0, "mtl")}
-    seeds: dict[str, set[int]] = {}
-    for config in configs:
-        seeds.setdefault(config.configuration_id, set()).add(config.seed)
-    assert list(seeds.values()) == [{1, 2, 3}] * 4
 
 
 def test_long_names_of_tasks_lose_what_all_share(open_page: Open, tmp_path: Path) -> None:

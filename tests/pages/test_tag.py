@@ -202,7 +202,12 @@ def test_of_more_models_than_fit_the_first_stay_loaded(
     with contextlib.closing(Store.open()) as store:
         checkpoints = [str(store.run(run_id).checkpoint) for run_id in (1, 2)]
     loaded, load = list[str](), models._load
-    monkeypatch.setattr(models, "_load", lambda checkpoint: (loaded.append(checkpoint), load(checkpoint))[1])
+
+    def noted(checkpoint: str) -> Any:
+        loaded.append(checkpoint)
+        return load(checkpoint)
+
+    monkeypatch.setattr(models, "_load", noted)
     pool = models.Models()
     for room, kept, times in ((1e9, 2, [1, 1]), (1.5 * models._version(checkpoints[0])[2], 1, [1, 4])):
         monkeypatch.setattr(models, "MOST_BYTES", room)

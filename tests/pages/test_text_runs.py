@@ -24,7 +24,7 @@ from jobs.reports.table import settings, tabulate
 from tests.making import relations, run_facts
 from tests.pages.conftest import Open, table, words
 from tests.pages.launching import own_data
-from tests.pages.text_store import TASKS, text_config, text_folders, text_run
+from tests.pages.text_store import text_config, text_folders, text_run
 
 _OF_TEXTS = {"pooling", "pair_encoding", "pair_heads"}
 
@@ -142,13 +142,6 @@ class TestLaunch:
         assert (config.pooling, config.pair_encoding) == ("auto", "apart")
         unread = applicable(lists) - applicable(lists, frozenset({"text"}))
         assert unread == {"pair_encoding", "pair_heads", "heads"}
-
-    def test_a_run_of_texts_is_launched(self, open_page: Open, workers: list[str], corpus: str) -> None:
-        app = launch(open_page, corpus, seed="1", pair_heads="shared")
-        app.button(key="launch").click().run()
-        (run,) = Store.open().runs()
-        assert run.config.tasks == TASKS
-        assert run.config.pair_heads == "shared"
 
 
 class TestCompare:

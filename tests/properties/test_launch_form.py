@@ -15,7 +15,6 @@ from typer.core import TyperGroup
 
 from core.config import LEARNABLE, RunConfig, comparison_key
 from core.config.fields import NOTHING
-from core.config.sweep import expand
 from core.corpora import CATALOGUE
 from core.errors import ConfigError
 from core.recording.resolve import with_absolute_paths
@@ -211,15 +210,6 @@ def test_runs_that_the_form_cannot_make() -> None:
     spec = CATALOGUE["conll2003"]
     named = RunConfig.build(corpus=spec.name, columns=spec.columns, tasks="pos,ner")
     assert cloned([named])[0].columns is None
-
-
-def test_single_tasks_are_united() -> None:
-    runs = expand({"corpus": "demo", "tasks": ("ner", "pos"), "paradigm": "stl"}, {"seed": [4, 5, 6]})
-    draft, sentences = cloned(runs)
-    assert draft.tasks == ("ner", "pos")
-    assert draft.lists["seed"] == "4-6"
-    assert sentences == ()
-    assert set(plan(draft).configs) == set(runs)
 
 
 def test_a_link_with_what_is_not_possible_says_so() -> None:
