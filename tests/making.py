@@ -27,7 +27,7 @@ from core.records import (
     TaskFacts,
     TaskScore,
 )
-from core.store import Owner, RunState, Store
+from core.store import ErrorInfo, Owner, RunState, Store
 from core.store.exchange import RunRecord
 
 OWNER = Owner(host="here", pid=4242, process_started=1000.25, boot_id="boot-1")
@@ -206,6 +206,22 @@ def finished(
         sink(event)
     sink.settle()
     store.finish(run_id, RunState.SUCCEEDED, best_epoch=1, checkpoint=checkpoint, owner=owner)
+    return run_id
+
+
+def stopped_halfway(store: Store) -> int:
+    """A run that was stopped at step 12, with a state of step 10 and records of all kinds."""
+    run_id = claimed(store)
+    store.set_facts(run_id, run_facts(total_steps=40), OWNER)
+    store.add_metrics(run_id, [step_metrics(1), step_metrics(2), epoch_metrics(2, 1, 0.5)], OWNER)
+    store.add_snapshot(run_id, snapshot(2), OWNER)
+    store.add_result(run_id, split_result("dev"), OWNER)
+    store.set_progress(run_id, 12, 1.2, 40, OWNER)
+    store.set_saved_step(run_id, 10, OWNER)
+    store.add_keywords([run_id], ["odd"])
+    store.request_stop(run_id)
+    error = ErrorInfo("E", "Broke.", "")
+    store.finish(run_id, RunState.CANCELLED, error=error, best_epoch=1, checkpoint="x", owner=OWNER)
     return run_id
 
 

@@ -1,7 +1,8 @@
 """How many test files run at once, and in what order, on top of pytest-xdist's `--dist=loadfile`.
 
-Files with a browser count as two: those with apps of their own, and those that share an app and a browser.
-Tests of some files count by themselves. What takes long comes first, so that small ones even out the ends.
+Files with a browser count as two that take equally long, so that another worker has tests that compute while
+these wait for pages. Tests of some files count by themselves. What takes long comes first, so that small ones
+even out the ends.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from pathlib import Path
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-_OWN_APPS = (
+_FIRST_BROWSER = (
     "tests/journeys/test_main_job.py",
-    "tests/journeys/test_jobs.py",
-    "tests/security/test_markup.py",
+    "tests/journeys/test_everywhere.py",
+    "tests/journeys/test_starved.py",
     "tests/security/test_login.py",
 )
-_ONE_APP = "tests/journeys/"
+_SECOND_BROWSER = ("tests/journeys/", "tests/security/test_markup.py")
 _APART = (
     "tests/unit/test_killed_workers.py",
     "tests/unit/test_benchmarks.py",
@@ -26,8 +27,8 @@ _APART = (
     "tests/unit/test_encoder_types.py",
 )
 _FIRST = (
-    *_OWN_APPS,
-    _ONE_APP,
+    *_FIRST_BROWSER,
+    *_SECOND_BROWSER,
     *_APART,
     "tests/clusters/",
     "tests/unit/cli/test_",
@@ -74,10 +75,10 @@ class _Files(LoadFileScheduling):
     """Spreads files, those with a browser as two, and the tests of some by themselves."""
 
     def _split_scope(self, nodeid: str) -> str:
-        if nodeid.startswith(_OWN_APPS):
-            return "browser, own apps"
-        if nodeid.startswith(_ONE_APP):
-            return "browser, one app"
+        if nodeid.startswith(_FIRST_BROWSER):
+            return "first browser"
+        if nodeid.startswith(_SECOND_BROWSER):
+            return "second browser"
         return nodeid if nodeid.startswith(_APART) else super()._split_scope(nodeid)
 
 

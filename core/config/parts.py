@@ -46,10 +46,14 @@ Mode = Literal["task", "label", "feature", "none"]
 PARADIGMS: tuple[str, ...] = get_args(Paradigm)
 
 
-class Data(BaseModel):
-    """What a run learns from: corpus, tasks, the share of the sentences, the labels."""
+class Part(BaseModel):
+    """Some fields of a run's description."""
 
     model_config = MODEL_CONFIG
+
+
+class Data(Part):
+    """What a run learns from: corpus, tasks, the share of the sentences, the labels."""
 
     corpus: str = run_field(..., "name or folder", min_length=1)
     """The annotated sentences: a name of the catalogue, a folder of annotated words or texts, a dataset of
@@ -85,10 +89,8 @@ class Data(BaseModel):
     """Restore the case of sentences written all in capitals, before tokenisation."""
 
 
-class EncoderChoice(BaseModel):
+class EncoderChoice(Part):
     """The shared layers, and how much of them is trained."""
-
-    model_config = MODEL_CONFIG
 
     encoder: str = run_field("minilm", "name", min_length=1)
     """The shared layers: a known name, a Hugging Face Hub id or a local folder; add '+bilstm' for a BiLSTM on
@@ -101,10 +103,8 @@ class EncoderChoice(BaseModel):
     """
 
 
-class Sharing(BaseModel):
+class Sharing(Part):
     """How tasks share: alone (STL), an encoder (MTL), relations too (MRN), or added to a finished run."""
-
-    model_config = MODEL_CONFIG
 
     paradigm: Paradigm = run_field("mrn", "choice")
     """STL trains one task alone, MTL shares the encoder among tasks, MRN also learns how tasks, labels and
@@ -181,10 +181,8 @@ class Sharing(BaseModel):
     """How often during the run the three covariances are stored, evenly spaced, the last step always."""
 
 
-class Schedule(BaseModel):
+class Schedule(Part):
     """Which sentences make a step, how many steps there are, and how large they are."""
-
-    model_config = MODEL_CONFIG
 
     seed: int = run_field(1, "number", ge=0, le=2**31 - 1, label="Seeds")
     """The source of all randomness. Runs that differ only in it are seeds of one configuration."""
@@ -233,10 +231,8 @@ class Schedule(BaseModel):
     """Learning rate of the BiLSTM, and of dense layers above it."""
 
 
-class Layers(BaseModel):
+class Layers(Part):
     """The BiLSTM, the layers of encoders over words, task embeddings."""
-
-    model_config = MODEL_CONFIG
 
     bilstm_hidden: int | None = bilstm_field(
         default_bilstm_size, "features", ge=1, le=4096, label="BiLSTM size"
@@ -316,10 +312,8 @@ class Layers(BaseModel):
     """Probability of dropout at the inputs of the LSTM's layers while training."""
 
 
-class Heads(BaseModel):
+class Heads(Part):
     """The output layers of the tasks, and what they read of whole texts and pairs."""
-
-    model_config = MODEL_CONFIG
 
     heads: Literal["own", "shared"] | None = run_field(
         "own",
@@ -364,10 +358,8 @@ class Heads(BaseModel):
     """What heads start from: zeros, or the random weights of a linear layer."""
 
 
-class Optimisation(BaseModel):
+class Optimisation(Part):
     """The optimiser, which tasks a step trains, and when the training ends."""
-
-    model_config = MODEL_CONFIG
 
     optimiser: Literal["adamw", "adam", "sgd", "adadelta"] = run_field("adamw", "choice", legacy="adamw")
     """What makes the steps: AdamW, Adam, SGD with momentum 0.9, or Adadelta (its usual rate is 1)."""
@@ -413,10 +405,8 @@ class Optimisation(BaseModel):
     """After how many epochs without a better one the training ends early (unset: it never does)."""
 
 
-class Scoring(BaseModel):
+class Scoring(Part):
     """Which epoch is kept, how it is scored, and where the run computes."""
-
-    model_config = MODEL_CONFIG
 
     select_by: Literal["score", "loss", "last"] = run_field("score", "choice", label="Best epoch by")
     """Which epoch's model is kept: the one with the highest mean score over tasks on the development

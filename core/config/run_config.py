@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, get_args
 
@@ -125,78 +125,61 @@ class RunConfig(_Fields):
 
     @model_validator(mode="after")
     def _fields_fit_each_other(self) -> RunConfig:
+        for field, problem in self._contradictions():
+            raise ConfigError(field, f"{FIELD}{problem}")
+        return self
+
+    def _contradictions(self) -> Iterator[tuple[str, str]]:
+        """The fields that do not fit others, each with the sentence that follows its name."""
         number, names = len(self.tasks), ", ".join(self.tasks)
         if self.paradigm == "stl" and number != 1:
-            raise ConfigError("tasks", f"{FIELD}: STL learns exactly one task, not {number} ({names}).")
+            yield "tasks", f": STL learns exactly one task, not {number} ({names})."
         if self.prior == PREDICTED:
-            self._check_added()
+            if self.added_to is None:
+                yield "added_to", ": name the finished run that the task is added to."
+            if number != 1:
+                yield "tasks", ": choose one task. You can add another afterwards."
+            if self.encoder_training != FROZEN or has_bilstm(self.encoder):
+                problem = "a task is added to trained heads over the same features."
+                yield "encoder_training", f" must be frozen here, without a BiLSTM: {problem}"
         elif self.paradigm != "stl" and number < 2:
             aim = "share" if self.paradigm == "mtl" else "relate"
             needs = f"{self.paradigm.upper()} needs at least two tasks to {aim}"
-            raise ConfigError("tasks", f"{FIELD}: {needs}; name another or use STL.")
-        default_size = type(self).model_fields["batch_size"].default
-        if self.batch_tokens is not None and self.batch_size != default_size:
-            problem = f"{FIELD} must be left unset here: batch_tokens says how much a step reads."
-            raise ConfigError("batch_size", problem)
-        if self.batch_tokens is not None and self.batching == "shuffled":
-            problem = (
-                f"{FIELD}: batch_tokens fills each batch with sentences of like length; leave it unset to "
-                "use 'shuffled', or set batching to 'by_length'."
-            )
-            raise ConfigError("batching", problem)
+            yield "tasks", f": {needs}; name another or use STL."
+        if self.batch_tokens is not None:
+            if self.batch_size != type(self).model_fields["batch_size"].default:
+                yield "batch_size", " must be left unset here: batch_tokens says how much a step reads."
+            if self.batching == "shuffled":
+                problem = "batch_tokens fills each batch with sentences of like length; leave it unset to use"
+                yield "batching", f": {problem} 'shuffled', or set batching to 'by_length'."
         if reads_words(self.encoder) and self.encoder_training != FULL:
-            problem = (
-                f"{FIELD} must be full here: what reads words is trained; vectors_training fixes vectors."
-            )
-            raise ConfigError("encoder_training", problem)
+            problem = "what reads words is trained; vectors_training fixes vectors."
+            yield "encoder_training", f" must be full here: {problem}"
         if self.task_order is not None and sorted(self.task_order) != sorted(self.tasks):
-            given = ", ".join(self.task_order)
-            raise ConfigError("task_order", f"{FIELD}: name each of {names} once, not {given}.")
+            yield "task_order", f": name each of {names} once, not {', '.join(self.task_order)}."
         if self.context_encoder is not None and has_bilstm(self.context_encoder):
-            problem = (
-                f"{FIELD} must be a transformer's name without {BILSTM_SUFFIX}, not '{self.context_encoder}'."
-            )
-            raise ConfigError("context_encoder", problem)
+            problem = f"without {BILSTM_SUFFIX}, not '{self.context_encoder}'."
+            yield "context_encoder", f" must be a transformer's name {problem}"
         if self.window is not None and self.window % 2 == 0:
-            raise ConfigError("window", f"{FIELD} must be an odd number of words, not {self.window}.")
+            yield "window", f" must be an odd number of words, not {self.window}."
         if self.window is not None and self.lstm_layers != 1:
-            raise ConfigError("window", f"{FIELD}: one LSTM layer reads windows, not {self.lstm_layers}.")
-        self._check_regime()
+            yield "window", f": one LSTM layer reads windows, not {self.lstm_layers}."
+        weights = self.task_weights
+        if weights is not None and (len(weights) != number or min(weights) <= 0):
+            yield "task_weights", f": name a weight above 0 for each of the {plural(number, 'task')}."
+        if self.patience is not None and self.select_by == "last":
+            yield "patience", " must be left unset here: select_by keeps the last epoch."
+        if self.draw_tasks != "together" and (self.corpus_order, self.fraction_draw) != ("mixed", "once"):
+            problem = "where corpora come in turn or the share is drawn each epoch."
+            yield "draw_tasks", f" must be 'together' {problem}"
         if self.columns is not None and "tokens" not in self.columns:
-            problem = f"{FIELD}: one of the names must be 'tokens', the column of the words."
-            raise ConfigError("columns", problem)
+            yield "columns", ": one of the names must be 'tokens', the column of the words."
         if self.prior is not None and self.prior not in (*PRIORS, PREDICTED):
-            problem = f"{FIELD} must be {any_of([*PRIORS, PREDICTED])}, not '{self.prior}'."
-            raise ConfigError("prior", problem)
+            yield "prior", f" must be {any_of([*PRIORS, PREDICTED])}, not '{self.prior}'."
         if self.alignment is not None:
             parse_alignment(self.alignment)
         if self.learn is not None and "none" in self.learn and len(self.learn) > 1:
-            raise ConfigError("learn", f"{FIELD}: 'none' stands alone; name covariances or 'none'.")
-        return self
-
-    def _check_added(self) -> None:
-        if self.added_to is None:
-            raise ConfigError("added_to", f"{FIELD}: name the finished run that the task is added to.")
-        if len(self.tasks) != 1:
-            raise ConfigError("tasks", f"{FIELD}: choose one task. You can add another afterwards.")
-        if self.encoder_training != FROZEN or has_bilstm(self.encoder):
-            raise ConfigError(
-                "encoder_training",
-                f"{FIELD} must be frozen here, without a BiLSTM: a task is added to trained heads over the "
-                "same features.",
-            )
-
-    def _check_regime(self) -> None:
-        weights, tasks = self.task_weights, plural(len(self.tasks), "task")
-        if weights is not None and (len(weights) != len(self.tasks) or min(weights) <= 0):
-            raise ConfigError("task_weights", f"{FIELD}: name a weight above 0 for each of the {tasks}.")
-        if self.patience is not None and self.select_by == "last":
-            raise ConfigError("patience", f"{FIELD} must be left unset here: select_by keeps the last epoch.")
-        if self.draw_tasks != "together" and (self.corpus_order, self.fraction_draw) != ("mixed", "once"):
-            problem = (
-                f"{FIELD} must be 'together' where corpora come in turn or the share is drawn each epoch."
-            )
-            raise ConfigError("draw_tasks", problem)
+            yield "learn", ": 'none' stands alone; name covariances or 'none'."
 
     @model_serializer(mode="wrap")
     def _without_later_fields(

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
 
 from core.corpora.readers import FEATURE
-from core.corpora.reading import ColumnReading, Reading, Taken, read_labels, read_spans
-from core.corpora.types import Corpus, Scheme, Sentence, Split, Task
+from core.corpora.reading import Reading, Taken, read_labels, read_spans
+from core.corpora.types import SPLITS as SPLITS
+from core.corpora.types import Column, Corpus, Scheme, Sentence, Sentences, Split, Task
 from core.errors import CorpusError
 from core.tasks import KINDS, score_task
-from core.tasks.schemes import OddLabel, inside, read_column
+from core.tasks.packed import all_counts
+from core.tasks.schemes import OddLabel, SpanColumn, inside, read_column
 from core.wording import all_of, first_of
-
-SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 
 MOST_LABELS = 10_000
 """The most labels of a task: five times the finest tag sets. A column of lemmas or numbers has more."""
@@ -35,7 +35,7 @@ Place = Callable[[Split, int, int], str]
 
 def assemble(
     name: str,
-    splits: Mapping[Split, Sequence[Sentence]],
+    splits: Mapping[Split, Iterable[Sentence]],
     notes: Sequence[str] = (),
     tag_lists: Mapping[str, Sequence[str]] = MappingProxyType({}),
     schemes: Mapping[str, Scheme] = MappingProxyType({}),
@@ -50,58 +50,41 @@ def assemble(
     Raises CorpusError where no label was read, or nearly all labels of a column are those of spans and one is
     not.
     """
-    names = list(dict.fromkeys(task for sentence in chain(*splits.values()) for task in sentence.labels))
+    packed = {split: Sentences.of(sentences) for split, sentences in splits.items()}
+    names = list(dict.fromkeys(chain.from_iterable(sentences.labels for sentences in packed.values())))
     if not names:
         raise CorpusError(f"{name} has words but no labels; it must have at least one column of labels.")
     tasks = []
     readings = []
-    converted = {split: [dict(s.labels) for s in sentences] for split, sentences in splits.items()}
     for task in names:
-        annotated = {split: [row for row in rows if task in row] for split, rows in converted.items()}
-        written = {split: [row[task] for row in rows] for split, rows in annotated.items()}
+        columns = {split: sentences.column(task) for split, sentences in packed.items()}
+        written = {split: column.rows for split, column in columns.items()}
         scheme, reading = schemes.get(task), None
         if scheme is None:
-            scheme, reading = _read_words(name, task, splits, annotated, written, locate)
+            scheme = "plain"
+            if (spans := _spans(name, task, columns, locate)) is not None:
+                scheme, reading = "iob2", read_spans(task, written, spans)
+                for split, column in columns.items():
+                    at = column.at[~spans.lacking[split]]
+                    packed[split] = packed[split].with_column(task, Column(at, spans.labels[split]))
         if not KINDS[scheme].is_number:
-            task_labels = (row[task] for row in chain(*annotated.values()) if task in row)
-            _check_labels(name, task, set(chain.from_iterable(task_labels)))
+            _check_labels(name, task, all_counts(each.column(task).rows for each in packed.values()))
         readings.append(reading or read_labels(task, _TAKEN[scheme], written))
         tasks.append(Task(task, scheme, (), inventory=tuple(tag_lists.get(task, ()))))
-    made = {
-        split: tuple(
-            replace(sentence, labels=labels)
-            for sentence, labels in zip(sentences, converted[split], strict=True)
-        )
-        for split, sentences in splits.items()
-    }
     read = Reading(name, {}, "", tuple(readings), tuple(notes))
-    return describe(
-        Corpus(
-            name, tuple(tasks), made.get("train", ()), made.get("dev", ()), made.get("test", ()),
-            read.all_notes, readings=(read,),
-        )
-    )  # fmt: skip
+    train, dev, test = (packed.get(split, ()) for split in SPLITS)
+    return describe(Corpus(name, tuple(tasks), train, dev, test, read.all_notes, readings=(read,)))
 
 
-def _read_words(
-    name: str,
-    task: str,
-    splits: Mapping[Split, Sequence[Sentence]],
-    annotated: Mapping[Split, Sequence[dict[str, tuple[str, ...]]]],
-    written: Mapping[Split, Sequence[tuple[str, ...]]],
-    locate: Place | None,
-) -> tuple[Scheme, ColumnReading | None]:
-    """The kind of a task on words.
-
-    Labels of spans are converted in `annotated`; a sentence with a word without a label loses the labels of
-    the task.
-    """
+def _spans(
+    name: str, task: str, columns: Mapping[Split, Column], locate: Place | None
+) -> SpanColumn[Split] | None:
+    """The spans of a task on words in IOB2; None where its labels are labels of words. Raises CorpusError."""
     try:
-        column = read_column(written)
+        return read_column({split: column.rows for split, column in columns.items()})
     except OddLabel as odd:
-        split = next(split for split in splits if split == odd.split)
-        numbers = [number for number, s in enumerate(splits[split]) if task in s.labels]
-        sentence = numbers[odd.sentence]
+        split = next(split for split in columns if split == odd.split)
+        sentence = int(columns[split].at[odd.sentence])
         where = (
             f"{name}, {split} split, sentence {sentence + 1}"
             if locate is None
@@ -110,15 +93,6 @@ def _read_words(
         is_first = (odd.sentence, odd.word) == (0, 0)
         header = " If this line names the columns, delete it." if is_first else ""
         raise CorpusError(f"{where}: {odd} It is in the column {task}.{header}") from None
-    if column is None:
-        return "plain", None
-    for split, rows in annotated.items():
-        for row, labels in zip(rows, column.labels[split], strict=True):
-            if labels is None:
-                del row[task]
-            else:
-                row[task] = labels
-    return "iob2", read_spans(task, written, column)
 
 
 def describe(corpus: Corpus) -> Corpus:
@@ -156,8 +130,8 @@ def _undefined(corpus: Corpus, task: Task) -> dict[Split, str]:
     """Why a perfect prediction would have no score, for each of dev and test where that is so."""
     reasons: dict[Split, str] = {}
     for split in SPLITS[1:]:
-        column = [s.labels[task.name] for s in corpus.split(split) if task.name in s.labels]
-        if len(set(chain.from_iterable(column))) == 1:
+        column = corpus.split(split).column(task.name).rows
+        if len(column.counts()) == 1:
             score = score_task(task.name, task.scheme, column, column, details=False)
             if not score.is_defined:
                 reasons[split] = score.undefined_because(f"the {split} split")
@@ -166,10 +140,8 @@ def _undefined(corpus: Corpus, task: Task) -> dict[Split, str]:
 
 def _described(corpus: Corpus, task: Task) -> Task:
     kind = KINDS[task.scheme]
-    columns = {
-        split: [s.labels[task.name] for s in corpus.split(split) if task.name in s.labels] for split in SPLITS
-    }
-    labels = {split: set(chain.from_iterable(column)) for split, column in columns.items()}
+    columns = {split: corpus.split(split).column(task.name).rows for split in SPLITS}
+    labels = {split: set(column.counts()) for split, column in columns.items()}
     if task.trains_io:
         labels = {split: set(map(inside, kinds)) for split, kinds in labels.items()}
     in_iob2 = SPLITS[1:] if task.trains_io else SPLITS if kind.has_spans else ()
@@ -203,12 +175,17 @@ def text_hash(corpus: Corpus) -> str:
     digest = hashlib.sha256()
     for split in SPLITS:
         digest.update(f"\x1d{split}".encode())
-        for sentence in corpus.split(split):
-            columns = [sentence.part, "\x1f".join(sentence.tokens)]
-            if sentence.second is not None:
-                columns.append("\x1f".join(sentence.second))
-            for task, labels in sorted(sentence.labels.items()):
-                if task != "deprel" and not task.startswith(FEATURE):
-                    columns += (task, "\x1f".join(labels))
-            digest.update("\x1e".join(("", *columns)).encode(errors="surrogatepass"))
+        sentences = corpus.split(split)
+        tasks = [
+            task for task in sorted(sentences.labels) if task != "deprel" and not task.startswith(FEATURE)
+        ]
+        rows = [sentences.tokens, sentences.second.by_sentence(len(sentences))]
+        rows += [sentences.labels[task].by_sentence(len(sentences)) for task in tasks]
+        names = ("", "", *(f"{task}\x1e" for task in tasks))
+        parts = sentences.by_frame(lambda frame: frame.part).tolist()
+        for part, *columns in zip(parts, *rows, strict=True):
+            given = (
+                name + "\x1f".join(row) for name, row in zip(names, columns, strict=True) if row is not None
+            )
+            digest.update("\x1e".join(("", part, *given)).encode(errors="surrogatepass"))
     return digest.hexdigest()[:16]

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 
-from core.corpora.readers import IGNORED, TOKENS, Source, Table
+from core.corpora.readers import IGNORED, OTHER_COLUMNS, TOKENS, Source
+from core.corpora.tables import Table
+from core.corpora.text_files import is_left_out
 from core.errors import CorpusError
+from core.tasks.packed import Packed
 from core.tasks.schemes import NOT_ANNOTATED, Notation, notation
 
 _CHUNK_TYPES = frozenset(["NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP"])
@@ -26,6 +30,8 @@ _NOT_IN_NAMES = re.compile("[,;\x00-\x20]+")
 
 
 CONLLU = ".conllu"
+TASK_SUFFIX = "_tags"
+"""The suffix of the names of columns of labels, as `datasets` has them."""
 
 
 def is_conllu(file_name: str) -> bool:
@@ -49,7 +55,8 @@ class ColumnProposal:
 def propose(table: Table, source: Source) -> ColumnProposal:
     """The names of a table's columns, with the rows of its first sentence. Raises as `name_columns`."""
     names = name_columns(table, source)
-    return ColumnProposal(names, tuple(zip(*table.sentences[0], strict=True)), table.header is None)
+    (first,) = table.first_sentences(1)
+    return ColumnProposal(names, tuple(zip(*first, strict=True)), table.header is None)
 
 
 def name_columns(table: Table, source: Source) -> tuple[str, ...]:
@@ -63,8 +70,8 @@ def name_columns(table: Table, source: Source) -> tuple[str, ...]:
             "labels."
         )
     columns = [table.column(index) for index in range(table.width)]
-    values = [set(chain.from_iterable(column)) for column in columns]
-    notations = [notation(column) for column in columns]
+    values = [set(column.counts()) for column in columns]
+    notations = [notation(column.counts()) for column in columns]
     names = [_name(*column_values) for column_values in zip(columns, values, notations, strict=True)]
     words = _words(table.header, names, values, notations)
     names[words] = TOKENS
@@ -102,10 +109,10 @@ def _words(
     return kinds.index(max(kinds))
 
 
-def _name(column: Sequence[Sequence[str]], values: Set[str], found: Notation | None) -> str:
+def _name(column: Packed, values: Set[str], found: Notation | None) -> str:
     """The name of a column of labels; it begins with `_` where the column holds none."""
     if found is not None:
-        types = {type_ for row in column for _, type_ in found.parts(row) if type_}
+        types = {label[2:] for label in found.canonical(column).counts() if label != "O"}
         return "chunk" if len(types & _CHUNK_TYPES) * 2 >= len(types) else "ner"
     if values == {"O"}:
         return "ner"
@@ -115,16 +122,16 @@ def _name(column: Sequence[Sequence[str]], values: Set[str], found: Notation | N
         return "_id"
     if any(value.startswith("(") for value in values) and all(map(_TREE.fullmatch, values)):
         return "_parse"
-    size = sum(map(len, column))
-    if len(values) > max(_MOST_LABELS, size / _WORDS_PER_LABEL):
+    if len(values) > max(_MOST_LABELS, len(column.numbers) / _WORDS_PER_LABEL):
         return "_other"
     is_of_sentences = all(len(set(row)) == 1 for row in column) and any(len(row) > 1 for row in column)
     return "labels" if values & _OUTSIDE or is_of_sentences else "pos"
 
 
-def is_skipped(column: Sequence[Sequence[str]]) -> bool:
+def is_skipped(column: Packed) -> bool:
     """Whether a column, given sentence by sentence, holds no labels but numbers of words or lemmas."""
-    return _name(column, set(chain.from_iterable(column)), notation(column)).startswith(IGNORED)
+    counts = column.counts()
+    return _name(column, set(counts), notation(counts)).startswith(IGNORED)
 
 
 def cleaned(name: str) -> str:
@@ -132,23 +139,37 @@ def cleaned(name: str) -> str:
     return _NOT_IN_NAMES.sub("-", name).strip("-")
 
 
+def is_named_other(column: str) -> bool:
+    """Whether the name of a column says that it holds no labels: identifiers, lemmas, `_x`."""
+    is_other = column.lower() in OTHER_COLUMNS or column.lower().removesuffix("s") in OTHER_COLUMNS
+    return is_other or is_left_out(column) or column.startswith(IGNORED)
+
+
+def tasks_of(columns: Sequence[str]) -> dict[str, str]:
+    """The task of each column of labels: `ner` of `ner_tags`, where no two would be called the same."""
+    short = {column: cleaned(column.removesuffix(TASK_SUFFIX)) or column for column in columns}
+    uses = Counter(short.values())
+    return {column: task if uses[task] == 1 else column for column, task in short.items()}
+
+
 def _header_name(header: str, name: str) -> str:
     header = cleaned(header)
     return f"{IGNORED}{header}" if name.startswith(IGNORED) else header or name
 
 
-def is_numbering(column: Sequence[Sequence[str]]) -> bool:
+def is_numbering(column: Packed) -> bool:
     """Whether the values number words, sentences or characters.
 
     In each sentence they grow, or in each they stay the same; where every sentence has one word, they are
     different numbers.
     """
-    rows = [row for row in column if len(row) > 1]
-    if not rows:
-        values = [value for row in column for value in row]
-        return len(set(values)) == len(values) > 1 and all(map(_NUMBER.fullmatch, values))
+    if not (column.lengths > 1).any():
+        values = column.counts()
+        return 1 < len(values) == len(column.numbers) and all(map(_NUMBER.fullmatch, values))
     grows = stays = True
-    for row in rows:
+    for row in column:
+        if len(row) < 2:
+            continue
         shapes = {_DIGITS.sub("#", value) for value in row}
         if len(shapes) > 1 or "#" not in next(iter(shapes)):
             return False

@@ -13,26 +13,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
-from sys import intern
 from typing import TYPE_CHECKING, Any, Literal
 
 from core.corpora.assembly import SPLITS, assemble
-from core.corpora.columns import cleaned, is_skipped
-from core.corpora.readers import IGNORED, OTHER_COLUMNS
+from core.corpora.columns import is_named_other, is_skipped, tasks_of
 from core.corpora.reading import ColumnReading, values_shown
 from core.corpora.sentence_labels import are_labels
 from core.corpora.text_files import (
     Columns,
     check_characters,
-    is_left_out,
     is_score,
     is_text_column,
     text_columns,
     text_sentence,
 )
-from core.corpora.types import Corpus, Scheme, Sentence, Split
+from core.corpora.types import Corpus, Scheme, Sentence, Sentences, Split
 from core.errors import CorpusError
 from core.plain_text import shortened
+from core.tasks.packed import packed
 from core.tasks.schemes import NOT_ANNOTATED, notation
 from core.wording import all_of, plural
 
@@ -43,7 +41,6 @@ _SEEN = 2_000
 """The first rows of the training split, by which columns are told."""
 _BATCH = 1_000
 _WORDS = ("tokens", "words", "token", "word", "forms", "form")
-_TASK_SUFFIX = "_tags"
 _NO_GOLD = (None, -1)
 """The label in place of one that the owners of a dataset keep to themselves."""
 
@@ -107,7 +104,7 @@ class _Layout:
             value = f"{value:.6g}"
         label: str = value.strip() if isinstance(value, str) else json.dumps(value)
         check_characters(column, label)
-        return intern(label) or None
+        return label or None
 
     @cached_property
     def known_words(self) -> Mapping[str | None, str]:
@@ -118,7 +115,7 @@ class _Layout:
         if word is None or not word.strip():
             raise ValueError(f"a word of {self.words} is empty.")
         check_characters(self.words or "", word)
-        return intern(word)
+        return word
 
 
 class _Known(dict[Any, Any]):
@@ -152,7 +149,7 @@ def corpus_of(
     tables = {split: (title, _chosen(name, table, columns)) for split, (title, table) in splits.items()}
     found = _layout(name, tables["train"][1], is_chosen=bool(columns))
     notes = []
-    sentences: dict[Split, tuple[Sentence, ...]] = {}
+    sentences: dict[Split, Sentences] = {}
     for split, (title, table) in tables.items():
         if missing := [column for column in found.tasks if column not in table.column_names]:
             raise CorpusError(
@@ -243,11 +240,6 @@ def _layout(name: str, table: Dataset, *, is_chosen: bool) -> _Layout:
     return found
 
 
-def _is_named_other(column: str) -> bool:
-    is_other = column.lower() in OTHER_COLUMNS or column.lower().removesuffix("s") in OTHER_COLUMNS
-    return is_other or is_left_out(column) or column.startswith(IGNORED)
-
-
 def _word_layout(
     features: Mapping[str, _Feature], seen: Mapping[str, Sequence[Any]], *, is_chosen: bool
 ) -> _Layout | None:
@@ -267,7 +259,7 @@ def _word_layout(
     left_out = {column: "" for column in features if column != words}
     labels = []
     for column in lists:
-        if column == words or (_is_named_other(column) and not is_chosen):
+        if column == words or (is_named_other(column) and not is_chosen):
             continue
         rows = [(each, row) for each, row in zip(seen[words], seen[column], strict=True) if each and row]
         written = [tuple(map(str, row)) for _, row in rows]
@@ -278,7 +270,7 @@ def _word_layout(
             left_out[column] = "its lists are not as long as those of the words"
         elif features[column].content in ("whole", "real", "bool") and not is_chosen:
             left_out[column] = "it holds numbers without names"
-        elif not is_chosen and features[column].content == "text" and is_skipped(written):
+        elif not is_chosen and features[column].content == "text" and is_skipped(packed(written)):
             left_out[column] = "it holds numbers, lemmas or the like"
         elif not is_chosen and len(set(chain.from_iterable(written))) == 1 < len(written):
             left_out[column] = "all its values are the same"
@@ -293,17 +285,14 @@ def _word_layout(
         column
         for column in single
         if labels or not has_texts
-        if is_chosen or not (_is_named_other(column) or is_text_column(column))
+        if is_chosen or not (is_named_other(column) or is_text_column(column))
         if features[column].content in ("names", "bool")
         or (features[column].content in ("text", "whole") and (is_chosen or _has_labels(column, seen)))
     ]
     left_out = {column: reason for column, reason in left_out.items() if column not in sentence_columns}
     schemes: dict[str, Scheme | None] = dict.fromkeys(labels) | dict.fromkeys(sentence_columns, "sentence")
-    short = {column: cleaned(column.removesuffix(_TASK_SUFFIX)) or column for column in schemes}
-    uses = Counter(short.values())
-    tasks = {column: task if uses[task] == 1 else column for column, task in short.items()}
     guessed = frozenset() if named else frozenset([words])
-    return _Layout(words, (), schemes, tasks, features, left_out=left_out, guessed=guessed)
+    return _Layout(words, (), schemes, tasks_of(list(schemes)), features, left_out=left_out, guessed=guessed)
 
 
 def _text_layout(
@@ -322,7 +311,7 @@ def _text_layout(
         texts = text_columns(textual)
     except ValueError:
         texts = tuple(
-            column for column in textual if not _is_named_other(column) and not _has_labels(column, seen)
+            column for column in textual if not is_named_other(column) and not _has_labels(column, seen)
         )
         guessed = frozenset(texts)
         if len(texts) not in (1, 2):
@@ -335,7 +324,7 @@ def _text_layout(
     schemes: dict[str, Scheme | None] = {}
     for column in single:
         content = features[column].content
-        if column in texts or content == "other" or (_is_named_other(column) and not is_chosen):
+        if column in texts or content == "other" or (is_named_other(column) and not is_chosen):
             continue
         is_number = content == "real" or (content == "whole" and is_score(column))
         if is_number and len(texts) == 1:
@@ -359,7 +348,7 @@ def _text_layout(
 
 def _has_labels(column: str, seen: Mapping[str, Sequence[Any]]) -> bool:
     """Whether a column of single values holds labels, by its name and its values."""
-    return are_labels(column, [str(value) for value in seen[column] if value not in _NO_GOLD])
+    return are_labels(column, Counter(str(value) for value in seen[column] if value not in _NO_GOLD))
 
 
 def _names(numbers: Sequence[Any], texts: Sequence[Any]) -> dict[Any, str]:
@@ -375,7 +364,7 @@ def _tag_lists(found: _Layout) -> dict[str, tuple[str, ...]]:
     lists = {}
     for column, task in found.tasks.items():
         names = tuple(name for name in found.features[column].names if name.strip() not in NOT_ANNOTATED)
-        span_notation = None if found.words is None else notation([names])
+        span_notation = None if found.words is None else notation(Counter(names))
         if span_notation is None or all(name == "O" or name[:2] in ("B-", "I-") for name in names):
             lists[task] = names
     return lists
@@ -390,26 +379,26 @@ def _rows(found: _Layout, table: Dataset) -> Iterator[Mapping[str, Any]]:
             yield dict(zip(wanted, values, strict=True))
 
 
-def _sentences(
-    name: str, found: _Layout, title: str, table: Dataset
-) -> tuple[tuple[Sentence, ...], Counter[str]]:
+def _sentences(name: str, found: _Layout, title: str, table: Dataset) -> tuple[Sentences, Counter[str]]:
     """The sentences of a split, and how many rows were left out for which reason."""
-    sentences = []
     left_out: Counter[str] = Counter()
     make = _text_row if found.words is None else _word_row
-    for number, row in enumerate(_rows(found, table), start=1):
-        has_words = (
-            row[found.words] if found.words else all((row[text] or "").split() for text in found.texts)
-        )
-        try:
-            sentence = make(found, row) if has_words else None
-        except ValueError as error:
-            raise CorpusError(f"{name}, {title}, row {number}: {error}") from None
-        if sentence is not None:
-            sentences.append(sentence)
-        else:
-            left_out["without labels" if has_words else "without words"] += 1
-    return tuple(sentences), left_out
+
+    def sentences() -> Iterator[Sentence]:
+        for number, row in enumerate(_rows(found, table), start=1):
+            has_words = (
+                row[found.words] if found.words else all((row[text] or "").split() for text in found.texts)
+            )
+            try:
+                sentence = make(found, row) if has_words else None
+            except ValueError as error:
+                raise CorpusError(f"{name}, {title}, row {number}: {error}") from None
+            if sentence is not None:
+                yield sentence
+            else:
+                left_out["without labels" if has_words else "without words"] += 1
+
+    return Sentences.of(sentences()), left_out
 
 
 # What is wrong with a row is a ValueError from here on. A row without labels is None.

@@ -14,20 +14,12 @@ from core.corpora import lists, text_files
 from core.corpora.assembly import SPLITS, assemble
 from core.corpora.columns import CONLLU, ColumnProposal, check_names, is_conllu, name_columns, propose
 from core.corpora.lists import holds_lists, read_lists
-from core.corpora.readers import (
-    FEATURE,
-    TOKENS,
-    Source,
-    Table,
-    left_out_notes,
-    named,
-    read_conllu,
-    read_table,
-)
+from core.corpora.readers import FEATURE, TOKENS, Source, read_conllu
 from core.corpora.reading import ColumnReading, guessed, values_shown
 from core.corpora.sentence_labels import labels_of_comments
+from core.corpora.tables import Table, left_out_notes, named, read_table
 from core.corpora.text_files import Columns, holds_texts, read_texts
-from core.corpora.types import Corpus, Scheme, Sentence, Split
+from core.corpora.types import Corpus, Scheme, Sentence, Sentences, Split
 from core.errors import CorpusError
 from core.paths import upload_dir
 from core.plain_text import shortened
@@ -225,7 +217,7 @@ def _read_columns(
         columns = name_columns(tables["train"], files["train"])
         how = "by what is in them" if is_guess else f"by the header of {files['train'].name}"
         notes.append(f"Columns were named {how}: {', '.join(columns)}.")
-    splits: dict[Split, Sequence[Sentence]] = {}
+    splits: dict[Split, Sentences] = {}
     sentence_comments = labels_of_comments(tables["train"], columns)
     for split, file in files.items():
         table = tables["train"] if split == "train" else read_table(file, columns)
@@ -263,8 +255,9 @@ def _with_columns(corpus: Corpus, columns: Sequence[str], table: Table, *, is_gu
     (reading,) = corpus.readings
     by_task = {column.name: column for column in reading.columns}
     read = []
+    first = table.first_sentences(50)
     for index, name in enumerate(columns):
-        examples = values_shown(word for sentence in table.sentences[:50] for word in sentence[index])
+        examples = values_shown(word for sentence in first for word in sentence[index])
         column = by_task.get(name) or ColumnReading(
             name, "words" if name == TOKENS else "skipped", examples=examples
         )
@@ -279,13 +272,13 @@ def _with_columns(corpus: Corpus, columns: Sequence[str], table: Table, *, is_gu
 
 def _read_conllu(files: Mapping[Split, Source], name: str, notes: list[str]) -> Corpus:
     """The corpus of files in CoNLL-U."""
-    splits: dict[Split, Sequence[Sentence]] = {}
+    splits: dict[Split, Sentences] = {}
     features: list[str] | None = None
     tasks: dict[str, None] = {}
     for split, file in files.items():
         splits[split], about = read_conllu(file, features)
         notes += about
-        tasks |= dict.fromkeys(task for sentence in splits[split] for task in sentence.labels)
+        tasks |= dict.fromkeys(splits[split].labels)
         if features is None:
             features = [task for task in tasks if task.startswith(FEATURE)]
     schemes: dict[str, Scheme] = dict.fromkeys(tasks, "plain")

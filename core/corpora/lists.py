@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from sys import intern
 from types import MappingProxyType
 from typing import Any
 
 from core.corpora.assembly import assemble
 from core.corpora.char_spans import Counted, sentences_of, span_notes, tool_of
-from core.corpora.columns import cleaned, is_skipped
-from core.corpora.readers import IGNORED, OTHER_COLUMNS, TOKENS, Source
+from core.corpora.columns import TASK_SUFFIX, is_named_other, is_skipped, tasks_of
+from core.corpora.readers import IGNORED, TOKENS, Source
 from core.corpora.reading import ColumnReading, values_shown
 from core.corpora.records import (
     ARROW,
@@ -39,13 +38,13 @@ from core.corpora.text_files import (
     at,
     beginning,
     check_characters,
-    is_left_out,
     is_text_column,
     json_object,
 )
-from core.corpora.types import Corpus, Scheme, Sentence, Split
+from core.corpora.types import Corpus, Scheme, Sentence, Sentences, Split
 from core.errors import CorpusError
 from core.plain_text import shortened
+from core.tasks.packed import Packed
 from core.wording import all_of, plural
 
 ENDINGS = (JSON, *ARROW)
@@ -53,7 +52,6 @@ ENDINGS = (JSON, *ARROW)
 
 _SPANS = " spans"
 _WORDS = (TOKENS, "words")
-_TASK_SUFFIX = "_tags"
 _NAMES_SUFFIX = "_names"
 # The first row of JSONL must lie within so many bytes to tell what the file holds.
 _MOST_SEEN = 500_000
@@ -81,11 +79,8 @@ class _Columns:
         return frozenset([self.words, *self.labels, *self.sentence_columns, *self.left_out])
 
     def tasks(self) -> dict[str, str]:
-        """The task of each column of labels: `ner` of `ner_tags`."""
-        labels = (*self.labels, *self.sentence_columns)
-        short = {column: column.removesuffix(_TASK_SUFFIX) or column for column in labels}
-        uses = Counter(short.values())
-        return {column: cleaned(task if uses[task] == 1 else column) for column, task in short.items()}
+        """The task of each column of labels."""
+        return tasks_of([*self.labels, *self.sentence_columns])
 
 
 @dataclass(frozen=True)
@@ -94,7 +89,7 @@ class _Rows:
 
     layout: str
     columns: _Columns
-    sentences: Sequence[Sentence]
+    sentences: Sentences
     places: Sequence[str]
     wordless: int
     counts: Counter[Counted]
@@ -135,21 +130,17 @@ def read_lists(
             notes.append(f"{file.name}: {rows} that nobody annotated or accepted left out.")
     assert training is not None
     tasks = training.tasks()
-    training_sentences = read["train"].sentences
+    train = read["train"].sentences
     schemes: dict[str, Scheme] = {tasks[column]: "sentence" for column in training.sentence_columns}
     skipped = {
-        task: values_shown(chain.from_iterable(labels))
+        task: values_shown(train.column(task).rows.counts())
         for column, task in tasks.items()
-        if not _holds_labels(
-            column,
-            labels := [s.labels[task] for s in training_sentences if task in s.labels],
-            schemes.get(task),
-        )
+        if not _holds_labels(column, train.column(task).rows, schemes.get(task))
     }
     left_out = {column: values_shown([example]) for column, example in training.left_out.items()} | skipped
     if left_out:
         notes.append(f"Columns left out: {', '.join(column or 'one without a name' for column in left_out)}.")
-    splits = {split: [_without(s, skipped) for s in rows.sentences] for split, rows in read.items()}
+    splits = {split: rows.sentences.without(skipped) for split, rows in read.items()}
 
     def location(split: Split, sentence: int, word: int) -> str:
         return f"{files[split]}, {read[split].places[sentence]}, word {word + 1}"
@@ -177,16 +168,9 @@ def read_lists(
     return replace(corpus, readings=(reading,), notes=reading.all_notes)
 
 
-def _holds_labels(column: str, labels: Sequence[Sequence[str]], scheme: Scheme | None) -> bool:
+def _holds_labels(column: str, labels: Packed, scheme: Scheme | None) -> bool:
     """Whether the content of a column is labels."""
-    if scheme == "sentence":
-        return are_labels(column, [label for (label,) in labels])
-    return not is_skipped(labels)
-
-
-def _without(sentence: Sentence, skipped: Iterable[str]) -> Sentence:
-    labels = {task: labels for task, labels in sentence.labels.items() if task not in skipped}
-    return replace(sentence, labels=labels)
+    return are_labels(column, labels.counts()) if scheme == "sentence" else not is_skipped(labels)
 
 
 def _read(source: Source, training: _Columns | None) -> _Rows:
@@ -194,23 +178,28 @@ def _read(source: Source, training: _Columns | None) -> _Rows:
     counts: Counter[Counted] = Counter()
     records = _records(source, counts)
     columns: _Columns | None = None
-    tasks: dict[str, str] = {}
-    sentences, places = [], []
+    places: list[str] = []
     wordless = 0
-    for location, record in records.rows:
-        with at(source, location):
-            if columns is None:
-                columns = _columns(record, records.names, training)
-                tasks = columns.tasks()
-            sentence = _sentence(record, columns, tasks)
-        if sentence is None:
-            wordless += 1
-            continue
-        sentences.append(sentence)
-        places.append(location)
-    if columns is None or not sentences:
+
+    def sentences() -> Iterator[Sentence]:
+        nonlocal columns, wordless
+        tasks: dict[str, str] = {}
+        for location, record in records.rows:
+            with at(source, location):
+                if columns is None:
+                    columns = _columns(record, records.names, training)
+                    tasks = columns.tasks()
+                sentence = _sentence(record, columns, tasks)
+            if sentence is None:
+                wordless += 1
+                continue
+            places.append(location)
+            yield sentence
+
+    read = Sentences.of(sentences())
+    if columns is None or not read:
         raise CorpusError(f"{source} holds no sentence; it must hold at least one.")
-    return _Rows(records.layout, columns, sentences, places, wordless, counts)
+    return _Rows(records.layout, columns, read, places, wordless, counts)
 
 
 def _records(source: Source, counts: Counter[Counted]) -> Records:
@@ -258,18 +247,17 @@ def _columns(record: Record, names: Mapping[str, Sequence[str]], training: _Colu
     for column, value in record.items():
         if column == words or _names_numbers(column, record):
             continue
-        is_named_other = is_left_out(column) or column in OTHER_COLUMNS or column.startswith(IGNORED)
         # A list of another length is of something else, unless its name is surely that of labels.
         is_list = is_list_of(value, (str, int)) and (
-            len(value) == len(record[words]) or column.endswith(_TASK_SUFFIX)
+            len(value) == len(record[words]) or column.endswith(TASK_SUFFIX)
         )
-        if column in known or (is_list and not is_named_other):
+        if column in known or (is_list and not is_named_other(column)):
             beside = record.get(f"{column}{_NAMES_SUFFIX}")
             if beside is not None and not is_list_of(beside, str):
                 raise ValueError(f"{column}{_NAMES_SUFFIX} must be a list of names.")
             labels[column] = beside or names.get(column) or known.get(column, ())
         elif column in sentence_columns or (
-            training is None and not is_named_other and _may_label_sentences(column, value, names)
+            training is None and not is_named_other(column) and _may_label_sentences(column, value, names)
         ):
             sentence_columns[column] = names.get(column) or sentence_columns.get(column, ())
         else:
@@ -314,7 +302,7 @@ def _sentence(record: Record, columns: _Columns, tasks: Mapping[str, str]) -> Se
             check_characters(columns.words, word)
             if not word.strip():
                 raise ValueError(f"word {number} of {columns.words} is empty.")
-            known[word] = intern(word)
+            known[word] = word
     labels = {}
     for column, names in columns.labels.items():
         if column not in record:
@@ -332,7 +320,7 @@ def _sentence(record: Record, columns: _Columns, tasks: Mapping[str, str]) -> Se
     for column, names in columns.sentence_columns.items():
         if (value := record.get(column)) not in (None, ""):
             # Whether it is a label shows when all values are known: a text in a column like this is no error.
-            labels[tasks[column]] = (_label(column, value, names, {}) if names else intern(str(value)),)
+            labels[tasks[column]] = (_label(column, value, names, {}) if names else str(value),)
     whole = tuple(tasks[column] for column in columns.sentence_columns)
     return Sentence(tuple(map(known.__getitem__, words)), labels, text_tasks=whole) if words else None
 
@@ -356,5 +344,5 @@ def _label(column: str, value: Any, names: Sequence[str], known: dict[str, str])
         raise ValueError(f"{column} has a label that is empty or no text: {shortened(json.dumps(value))}.")
     if value not in known:
         check_characters(column, value)
-        known[value] = intern(value)
+        known[value] = value
     return known[value]

@@ -9,7 +9,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain, combinations
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
 
 from core.config.typed import real_number
 from core.corpora import hub
@@ -20,8 +23,8 @@ from core.corpora.derived import Derivation, derivation, is_derived
 from core.corpora.described import keep_text_hash, kept_text_hash
 from core.corpora.folder import detect_columns, read_folder
 from core.corpora.reading import Reading
-from core.corpora.sampling import parts, words_of
-from core.corpora.types import Corpus, Overlap, Sentence, Split, Task
+from core.corpora.sampling import parts
+from core.corpora.types import Corpus, Overlap, Sentence, Sentences, Split, Task
 from core.errors import CorpusError
 
 _PREVIEW_SEED = 1
@@ -196,19 +199,21 @@ def overlaps(sentences: Sequence[Sentence], tasks: Sequence[str]) -> tuple[Overl
 
     Labels of whole texts that are numbers name nothing: the 0 of a sentiment is not that of a paraphrase.
     """
-    words: Counter[tuple[str, ...]] = Counter()  # those annotated for a task, or for a pair of them
-    labels: dict[str, Counter[str]] = {task: Counter() for task in tasks}
-    for sentence in sentences:
-        annotated = [task for task in tasks if task in sentence.labels]
-        for task in annotated:
-            names = sentence.labels[task]
-            labels[task].update(
-                [name for name in names if real_number(name) is None] if sentence.is_of_text(task) else names
-            )
-            words[task,] += len(names)
-        for a, b in combinations(annotated, 2):
-            if sentence.is_of_text(a) == sentence.is_of_text(b):
-                words[a, b] += len(sentence.labels[a])
+    packed = Sentences.of(sentences)
+    annotated = {task: packed.annotated([task]) for task in tasks}
+    is_of_text = {task: packed.is_of_text(task) for task in tasks}
+    labels: dict[str, Counter[str]] = {}
+    sizes: dict[str, NDArray[np.int64]] = {}  # how many labels each sentence has
+    for task in tasks:
+        column = packed.column(task)
+        sizes[task] = np.zeros(len(packed), dtype=np.int64)
+        sizes[task][column.at] = column.rows.lengths
+        of_text = is_of_text[task][column.at]
+        of_texts, of_words = (
+            column.rows.take(np.flatnonzero(which)).counts() for which in (of_text, ~of_text)
+        )
+        names = {name: count for name, count in of_texts.items() if real_number(name) is None}
+        labels[task] = of_words + Counter(names)
 
     def share_of_names(task: str, other: str) -> float:
         inside = {label: number for label, number in labels[task].items() if label != "O"}
@@ -217,14 +222,15 @@ def overlaps(sentences: Sequence[Sentence], tasks: Sequence[str]) -> tuple[Overl
 
     pairs = []
     for a, b in combinations(tasks, 2):
-        fewer = min(words[a,], words[b,])
-        share = words[a, b] / fewer if fewer else 0.0
+        fewer = min(int(sizes[a].sum()), int(sizes[b].sum()))
+        is_both = annotated[a] & annotated[b] & (is_of_text[a] == is_of_text[b])
+        share = int(sizes[a][is_both].sum()) / fewer if fewer else 0.0
         pairs.append(Overlap((a, b), share, min(share_of_names(a, b), share_of_names(b, a))))
     return tuple(pairs)
 
 
 _SAMPLES = 3
-_SAMPLE_WORDS = range(8, 25)
+_SAMPLE_WORDS = 8, 24
 
 
 @dataclass(frozen=True)
@@ -266,16 +272,16 @@ def _summarised(name: str, columns: tuple[str, ...] | None, files: Files) -> Cor
     corpus = load(name, columns)
     return CorpusSummary(
         {
-            split: SplitSize(len(sentences), words_of(sentences))
+            split: SplitSize(len(sentences), int(sentences.words.sum()))
             for split in SPLITS
             if (sentences := corpus.split(split))
         },
         corpus.tasks,
         {task.name: _label_counts(corpus, task.name) for task in corpus.tasks},
-        _samples(corpus),
+        _samples(corpus.split("train")),
         corpus.notes,
         {
-            task.name: words_of(sentence for sentence in corpus.train if task.name in sentence.labels)
+            task.name: int(corpus.split("train").words[corpus.split("train").column(task.name).at].sum())
             for task in corpus.tasks
         },
         corpus.readings,
@@ -284,20 +290,19 @@ def _summarised(name: str, columns: tuple[str, ...] | None, files: Files) -> Cor
 
 def _label_counts(corpus: Corpus, task: str) -> dict[Split, Counter[str]]:
     """How often each split that is annotated for the task has each label."""
-    columns = {
-        split: [sentence.labels[task] for sentence in corpus.split(split) if task in sentence.labels]
-        for split in SPLITS
-    }
-    return {split: Counter(chain.from_iterable(column)) for split, column in columns.items() if column}
+    columns = {split: corpus.split(split).column(task).rows for split in SPLITS}
+    return {split: column.counts() for split, column in columns.items() if column}
 
 
-def _samples(corpus: Corpus) -> tuple[Sentence, ...]:
+def _samples(train: Sentences) -> tuple[Sentence, ...]:
     """Training sentences of a readable length, spread over each part: three, or one of each of more parts."""
-    by_part = [sentences for _, sentences in parts(corpus.train)]
+    by_part = [which for _, which in parts(train)]
+    least, most = _SAMPLE_WORDS
     samples: list[Sentence] = []
-    for number, sentences in enumerate(by_part):
-        readable = [s for s in sentences if s.words in _SAMPLE_WORDS] or sentences
+    for number, which in enumerate(by_part):
+        readable = which[(least <= train.words[which]) & (train.words[which] <= most)]
+        readable = readable if len(readable) else which
         wanted = len(range(number, max(_SAMPLES, len(by_part)), len(by_part)))
         spread = min(wanted, len(readable))
-        samples += [readable[index * len(readable) // spread] for index in range(spread)]
+        samples += [train[int(readable[index * len(readable) // spread])] for index in range(spread)]
     return tuple(samples)

@@ -7,18 +7,21 @@ their scores can be paired.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import resources
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from core.config import RunConfig
 from core.corpora.assembly import SPLITS, describe, findings
 from core.corpora.loading import corpus_overlaps, derivation_of, read
 from core.corpora.readers import CONLLU_TASKS, ONLY_TASKS, OTHER_COLUMNS
 from core.corpora.sampling import draw, parts, stream
-from core.corpora.types import Corpus, Sentence
+from core.corpora.types import Corpus, Sentence, Sentences
 from core.errors import FIELD, ConfigError, CorpusError
 from core.wording import plural
 
@@ -29,20 +32,21 @@ _ALLOWED = {("builtins", "set"), ("nltk.probability", "FreqDist")}
 TABLES = ("uni_dist", "backward_bi_dist", "forward_bi_dist", "trigram_dist", "word_casing_lookup")
 
 
-def truecase(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
+def truecase(sentences: Iterable[Sentence]) -> Sentences:
     """The sentences, with the case of all-capital ones restored, as in the dissertation's appendix A.4.
 
     Only alphabetic tokens are replaced, so tokens and labels stay aligned. Each text of a pair is restored by
     itself.
     """
-    cased = []
-    for sentence in sentences:
+
+    def cased(sentence: Sentence) -> Sentence:
         if is_all_capitals(sentence.tokens):
             sentence = replace(sentence, tokens=_restored(sentence.tokens))
         if sentence.second is not None and is_all_capitals(sentence.second):
             sentence = replace(sentence, second=_restored(sentence.second))
-        cased.append(sentence)
-    return tuple(cased)
+        return sentence
+
+    return Sentences.of(map(cased, sentences))
 
 
 def is_all_capitals(tokens: Sequence[str]) -> bool:
@@ -101,7 +105,7 @@ def prepare(config: RunConfig) -> Corpus:
     fraction = config.fraction if config.fraction_draw == "once" else 1.0
     drawn = _with_dev(_with_fraction(corpus, fraction, config.seed), config.seed, config.dev_sentences)
     if made_by is not None:
-        names, kept = ([part for part, _ in parts(each.train)] for each in (whole, corpus))
+        names, kept = ([part for part, _ in parts(each.split("train"))] for each in (whole, corpus))
         drawn = replace(made_by, recipe=made_by.recipe.for_parts(names, kept)).make(drawn, config.seed)
     # What the whole corpus's tasks are was found when it was read.
     corpus = _with_tasks(
@@ -129,58 +133,65 @@ def check_scored(corpus: Corpus, tasks: Sequence[str]) -> None:
 
 def _with_parts_for(corpus: Corpus, tasks: Sequence[str]) -> Corpus:
     """The parts of a joined corpus that annotate one of these tasks; other corpora as they are."""
-    needed = {sentence.part for sentence in corpus.train if not sentence.labels.keys().isdisjoint(tasks)}
-    if needed == {sentence.part for split in SPLITS for sentence in corpus.split(split)}:
+    train = corpus.split("train")
+    needed = {part for part, which in parts(train) if train.annotated(tasks)[which].any()}
+    if needed == {part for split in SPLITS for part, _ in parts(corpus.split(split))}:
         return corpus
-    kept = {split: tuple(s for s in corpus.split(split) if s.part in needed) for split in SPLITS}
-    return corpus.with_splits(kept)
+    return corpus.with_splits({split: corpus.split(split).of_parts(needed) for split in SPLITS})
 
 
 def _with_fraction(corpus: Corpus, fraction: float, seed: int) -> Corpus:
     if fraction == 1.0:
         return corpus
-    kept: list[Sentence] = []
-    for part, sentences in parts(corpus.train):
-        number = max(1, round(fraction * len(sentences)))
-        kept += draw(sentences, number, stream(seed, "fraction", part))[0]
-    note = f"Trains on {len(kept):,} of {len(corpus.train):,} training sentences, drawn with seed {seed}."
-    return replace(corpus, train=tuple(kept), notes=(*corpus.notes, note))
+    train = corpus.split("train")
+    kept = np.concatenate(
+        [
+            draw(which, max(1, round(fraction * len(which))), stream(seed, "fraction", part))[0]
+            for part, which in parts(train)
+        ]
+    )
+    note = f"Trains on {len(kept):,} of {len(train):,} training sentences, drawn with seed {seed}."
+    return replace(corpus, train=train.take(kept), notes=(*corpus.notes, note))
 
 
 def _with_dev(corpus: Corpus, seed: int, number: int | None) -> Corpus:
     """Holds out training sentences as dev, for each part without a dev split: so many, or a tenth."""
-    with_dev = {sentence.part for sentence in corpus.dev}
-    train: list[Sentence] = []
-    dev = list(corpus.dev)
+    train = corpus.split("train")
+    with_dev = {part for part, _ in parts(corpus.split("dev"))}
+    kept: list[NDArray[np.int64]] = []
+    dev: list[NDArray[np.int64]] = []
     notes: list[str] = []
-    for part, sentences in parts(corpus.train):
+    for part, which in parts(train):
         if part in with_dev:
-            train += sentences
+            kept.append(which)
             continue
         no_dev = f"{part or corpus.name} has no dev split"
-        wanted = max(1, round(_DEV_SHARE * len(sentences))) if number is None else number
+        wanted = max(1, round(_DEV_SHARE * len(which))) if number is None else number
         if wanted == 0:
-            train += sentences
+            kept.append(which)
             notes.append(f"{no_dev}, and none is held out: all its training sentences train.")
             continue
-        if wanted >= len(sentences):
+        if wanted >= len(which):
             raise CorpusError(
-                f"{no_dev}, and {wanted:,} of its {plural(len(sentences), 'training sentence')} cannot be "
+                f"{no_dev}, and {wanted:,} of its {plural(len(which), 'training sentence')} cannot be "
                 "held out as one: none would be left to train on. Add a dev file, use a larger fraction, or "
                 "set dev_sentences to a smaller number (0 holds out none)."
             )
-        held_out, rest = draw(sentences, wanted, stream(seed, "dev", part))
-        dev += held_out
-        train += rest
+        held_out, rest = draw(which, wanted, stream(seed, "dev", part))
+        dev.append(held_out)
+        kept.append(rest)
         notes.append(
             f"{no_dev}: {plural(wanted, 'training sentence')}, drawn with seed {seed}, "
             f"{'is' if wanted == 1 else 'are'} held out as one."
         )
     if not notes:
         return corpus
-    is_held_out = len(dev) > len(corpus.dev)
     return replace(
-        corpus, train=tuple(train), dev=tuple(dev), notes=(*corpus.notes, *notes), dev_from_train=is_held_out
+        corpus,
+        train=train.take(np.concatenate(kept)),
+        dev=Sentences.joined([corpus.split("dev"), *map(train.take, dev)]),
+        notes=(*corpus.notes, *notes),
+        dev_from_train=bool(dev),
     )
 
 
@@ -189,25 +200,16 @@ def _with_tasks(corpus: Corpus, tasks: Sequence[str], *, needs_dev: bool) -> Cor
 
     Raises CorpusError where a task has no sentence in a split that it needs.
     """
-    order = list(tasks)
-
-    def kept(sentence: Sentence) -> Sentence:
-        names = [task for task in order if task in sentence.labels]
-        if list(sentence.labels) == names:
-            return sentence
-        return replace(sentence, labels={task: sentence.labels[task] for task in names})
-
-    splits = {
-        split: tuple(sentence for sentence in map(kept, corpus.split(split)) if sentence.labels)
-        for split in SPLITS
-    }
-    corpus = replace(corpus.with_splits(splits), tasks=tuple(corpus.task(name) for name in tasks))
+    corpus = replace(
+        corpus.with_splits({split: corpus.split(split).only(tasks) for split in SPLITS}),
+        tasks=tuple(corpus.task(name) for name in tasks),
+    )
     check_scored(corpus, tasks)
     for split in SPLITS:
         for task in corpus.tasks:
             if (task.auxiliary and split != "train") or (split == "dev" and not needs_dev):
                 continue
-            if not any(task.name in sentence.labels for sentence in corpus.split(split)):
+            if not len(corpus.split(split).column(task.name).at):
                 raise CorpusError(
                     f"{corpus.name}: no sentence of the {split} split is annotated for {task.name}; "
                     "leave the task out or add such sentences."

@@ -9,7 +9,8 @@ from itertools import chain
 from typing import Any, Literal
 
 from core.plain_text import shortened
-from core.tasks.schemes import NOT_ANNOTATED, Column, SpanColumn, Split
+from core.tasks.packed import Packed, all_counts
+from core.tasks.schemes import NOT_ANNOTATED, SpanColumn, Split
 from core.wording import all_of, plural
 
 Taken = Literal[
@@ -131,13 +132,13 @@ def values_shown(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(shortened(value, _LONGEST_EXAMPLE) for value in first)
 
 
-def read_spans(name: str, written: Mapping[Split, Column], column: SpanColumn[Split]) -> ColumnReading:
+def read_spans(name: str, written: Mapping[Split, Packed], column: SpanColumn[Split]) -> ColumnReading:
     """The reading of a column of spans. `written` has its labels by split, as they stand in the files."""
-    counts = Counter(chain.from_iterable(chain(*written.values())))
+    counts = all_counts(written.values())
     notes = []
     by_scheme: dict[str, list[Split]] = {}
     for split, scheme in column.schemes.items():
-        if set(chain.from_iterable(written[split])) - {"O", *NOT_ANNOTATED}:
+        if set(written[split].counts()) - {"O", *NOT_ANNOTATED}:
             by_scheme.setdefault(scheme, []).append(split)
     for scheme, splits in by_scheme.items():
         as_written = "" if column.spelling in ("B-X", "X", "B") else f" as {column.spelling}"
@@ -156,13 +157,12 @@ def read_spans(name: str, written: Mapping[Split, Column], column: SpanColumn[Sp
             f"labels that continue no span or leave one open: {irregular}; read as seqeval reads them."
         )
     if unannotated := _by_split(column.unannotated):
-        lacking = sum(row is None for row in chain(*column.labels.values()))
+        lacking = sum(int(lacks.sum()) for lacks in column.lacking.values())
         notes.append(
             f"words without a label: {unannotated}. {plural(lacking, 'sentence')} with such words "
             f"{'is' if lacking == 1 else 'are'} not annotated for it."
         )
-    rows = (row for row in chain(*column.labels.values()) if row is not None)
-    converted = Counter(chain.from_iterable(rows))
+    converted = all_counts(column.labels.values())
     spans = sum(count for label, count in converted.items() if label.startswith("B-"))
     types = sorted({label[2:] for label in converted if label != "O"})
     labels = Counter({label: count for label, count in counts.items() if label not in NOT_ANNOTATED})
@@ -172,9 +172,9 @@ def read_spans(name: str, written: Mapping[Split, Column], column: SpanColumn[Sp
     )  # fmt: skip
 
 
-def read_labels(name: str, taken: Taken, written: Mapping[Split, Column]) -> ColumnReading:
+def read_labels(name: str, taken: Taken, written: Mapping[Split, Packed]) -> ColumnReading:
     """The reading of a column of labels or numbers. `written` has them by split."""
-    counts = Counter(chain.from_iterable(chain(*written.values())))
+    counts = all_counts(written.values())
     doubts = _case_doubts(counts) if taken != "number" else []
     if taken == "labels" and len(counts) > 1 and counts["O"] * 2 > sum(counts.values()):
         doubts.append(

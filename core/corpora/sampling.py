@@ -7,11 +7,12 @@ so no draw changes another.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from core.corpora.types import Sentence
+from core.corpora.types import Sentence, Sentences
 
 
 def stream(seed: int, purpose: str, part: str) -> np.random.Generator:
@@ -20,41 +21,27 @@ def stream(seed: int, purpose: str, part: str) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence([seed, zlib.crc32(f"{purpose}/{part}".encode())]))
 
 
-def parts(sentences: Sequence[Sentence]) -> list[tuple[str, list[Sentence]]]:
-    """The sentences by the corpus they came from, in order."""
-    by_part: dict[str, list[Sentence]] = {}
-    for sentence in sentences:
-        by_part.setdefault(sentence.part, []).append(sentence)
-    return list(by_part.items())
+def parts(sentences: Sentences) -> list[tuple[str, NDArray[np.int64]]]:
+    """The indices of the sentences by the corpus they came from, in order."""
+    part = sentences.by_frame(lambda frame: frame.part)
+    return [(name, np.flatnonzero(part == name)) for name in dict.fromkeys(part.tolist())]
 
 
 def draw(
-    sentences: Sequence[Sentence], number: int, numbers: np.random.Generator
-) -> tuple[list[Sentence], list[Sentence]]:
-    """`number` sentences drawn without replacement, and the others; both in the corpus's order."""
+    sentences: NDArray[np.int64], number: int, numbers: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """`number` sentences drawn without replacement, and the others: indices, in the corpus's order."""
     drawn = np.zeros(len(sentences), dtype=bool)
     drawn[numbers.choice(len(sentences), size=number, replace=False)] = True
-    pairs = list(zip(sentences, drawn, strict=True))
-    return [s for s, is_drawn in pairs if is_drawn], [s for s, is_drawn in pairs if not is_drawn]
+    return sentences[drawn], sentences[~drawn]
 
 
-def shuffled(sentences: Sequence[Sentence], numbers: np.random.Generator) -> list[Sentence]:
-    """The sentences in random order."""
-    return [sentences[index] for index in numbers.permutation(len(sentences))]
-
-
-def until(sentences: Iterable[Sentence], words: int) -> list[Sentence]:
-    """The first sentences, whole, up to the one that reaches so many words; all where they have fewer."""
-    taken: list[Sentence] = []
-    count = 0
-    for sentence in sentences:
-        if count >= words:
-            break
-        taken.append(sentence)
-        count += sentence.words
-    return taken
+def until(words: NDArray[np.int64], budget: int) -> int:
+    """How many sentences of so many words each reach the budget, from the first on; all where none does."""
+    reached = int(np.searchsorted(np.cumsum(words), budget)) + 1
+    return min(reached, len(words))
 
 
 def words_of(sentences: Iterable[Sentence]) -> int:
     """How many words the sentences have."""
-    return sum(sentence.words for sentence in sentences)
+    return int(Sentences.of(sentences).words.sum())

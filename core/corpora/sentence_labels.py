@@ -6,9 +6,11 @@ twice. What is taken for one stands in the reading of the corpus, and a run choo
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
-from core.corpora.readers import IGNORED, Table
+from core.corpora.readers import IGNORED
+from core.corpora.tables import Table
 from core.corpora.text_files import is_left_out, is_text_column
 
 _SURELY = frozenset(
@@ -23,14 +25,13 @@ _LONGEST_LABEL = 100
 _NEARLY_ALL = 0.9
 
 
-def are_labels(name: str, values: Sequence[str]) -> bool:
-    """Whether the values that a field of that name has on sentences are labels."""
+def are_labels(name: str, kinds: Counter[str]) -> bool:
+    """Whether the values that a field of that name has on sentences, as often, are labels."""
     if is_left_out(name) or is_text_column(name) or name.startswith(IGNORED):
         return False
-    kinds = set(values)
     if not all(kind.isprintable() and len(kind) <= _LONGEST_LABEL for kind in kinds):
         return False
-    repeats = 1 < len(kinds) <= len(values) / _SENTENCES_PER_LABEL
+    repeats = 1 < len(kinds) <= kinds.total() / _SENTENCES_PER_LABEL
     return len(kinds) <= _MOST_LABELS and (name.lower() in _SURELY or repeats)
 
 
@@ -44,6 +45,6 @@ def labels_of_comments(table: Table, columns: Sequence[str]) -> tuple[str, ...]:
     return tuple(
         name
         for name, labels in values.items()
-        if len(labels) >= _NEARLY_ALL * len(table.sentences)
-        if name not in columns and are_labels(name, labels)
+        if len(labels) >= _NEARLY_ALL * len(table.starts)
+        if name not in columns and are_labels(name, Counter(labels))
     )

@@ -20,12 +20,11 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from sys import intern
 from typing import Any, NoReturn
 
 from core.config.typed import real_number
 from core.corpora.readers import IGNORED, MOST_CHARACTERS, GivenFile, Source, read_lines
-from core.corpora.types import Scheme, Sentence
+from core.corpora.types import Scheme, Sentence, Sentences
 from core.errors import CorpusError
 from core.paths import opened
 from core.plain_text import shortened
@@ -150,9 +149,7 @@ def _are_texts(rows: Sequence[Sequence[str]]) -> bool:
     return not (has_blank_line or repeats)
 
 
-def read_texts(
-    source: Source, corpus: str, training: Columns | None = None
-) -> tuple[tuple[Sentence, ...], Columns]:
+def read_texts(source: Source, corpus: str, training: Columns | None = None) -> tuple[Sentences, Columns]:
     """The texts of a file and its columns, which must include the columns of `training`, where given.
 
     `corpus` is what the task of a column `label` or `score` is called. Raises CorpusError with file, line and
@@ -171,13 +168,13 @@ class AskedTexts:
     It also has the names of the columns left out.
     """
 
-    texts: tuple[Sentence, ...]
+    texts: Sentences
     left_out: tuple[str, ...]
 
     @property
     def gold(self) -> tuple[str, ...]:
         """The tasks that some text has a gold label of."""
-        return tuple(dict.fromkeys(task for text in self.texts for task in text.labels))
+        return tuple(self.texts.labels)
 
 
 def read_asked(source: Source, schemes: Mapping[str, str]) -> AskedTexts:
@@ -221,15 +218,19 @@ def _sentences(
     tasks: Mapping[str, str],
     *,
     unlabelled: bool = False,
-) -> tuple[Sentence, ...]:
+) -> Sentences:
     """The rows as texts. With `unlabelled` a label may be empty."""
-    sentences = []
-    for number, values in rows:
-        with _line(source, number):
-            sentences.append(text_sentence(values, columns, tasks, unlabelled=unlabelled))
-    if not sentences:
+
+    def sentences() -> Iterator[Sentence]:
+        for number, values in rows:
+            with _line(source, number):
+                sentence = text_sentence(values, columns, tasks, unlabelled=unlabelled)
+            yield sentence
+
+    read = Sentences.of(sentences())
+    if not read:
         _refuse(source, 1, "names the columns, and no text follows; expected a text on each further line.")
-    return tuple(sentences)
+    return read
 
 
 def _refuse(source: Source, line: int, problem: str) -> NoReturn:
@@ -422,7 +423,7 @@ def _words(name: str, value: Any) -> tuple[str, ...]:
     if len(value) > MOST_CHARACTERS:
         raise ValueError(f"{name} has {len(value):,} characters and the most is {MOST_CHARACTERS:,}.")
     check_characters(name, value)
-    words = tuple(map(intern, value.split()))
+    words = tuple(value.split())
     if not words:
         raise ValueError(f"{name} is empty; write a text, or delete the row.")
     return words
@@ -446,7 +447,7 @@ def _label(name: str, value: Any, scheme: Scheme) -> str:
         if abs(score) > MOST_SCORE:
             limits = f"{-MOST_SCORE:,.0f} and {MOST_SCORE:,.0f}"
             raise ValueError(f"{name} must lie between {limits}, not '{_short(label)}'; rescale it.")
-    return intern(label)
+    return label
 
 
 def check_characters(name: str, text: str) -> None:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from functools import cached_property
+from itertools import chain
+from typing import Any, Literal, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from core.corpora.reading import Reading
+from core.tasks.packed import Numbering, Packed, Packer, joined, offsets, packed
 from core.tasks.schemes import Scheme as Scheme
 
 Split = Literal["train", "dev", "test"]
+SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +37,9 @@ class Sentence:
     second: tuple[str, ...] | None = None
     text_tasks: tuple[str, ...] = ()
 
-    @property
-    def has_text_item(self) -> bool:
-        """Whether the sentence is read as a whole, beside its words."""
-        return not self.labels.keys().isdisjoint(self.text_tasks)
-
-    @property
-    def items(self) -> int:
-        """How many items have labels: the words, with the sentence where it is an item; or one text."""
-        return 1 if self.whole else self.has_text_item + len(self.tokens)
-
     def is_of_text(self, task: str) -> bool:
         """Whether that task labels all of it, and not each word."""
         return self.whole or task in self.text_tasks
-
-    def items_of(self, task: str) -> range:
-        """Which of the items that task labels."""
-        return range(1) if self.is_of_text(task) else range(int(self.has_text_item), self.items)
 
     @property
     def words(self) -> int:
@@ -57,6 +51,248 @@ def whole_text(text: str, second: str | None = None) -> Sentence:
     """A text or a pair of texts, without labels."""
     pair = None if second is None else tuple(second.split())
     return Sentence(tuple(text.split()), {}, whole=True, second=pair)
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """Rows of some of the sentences: `at` (k,) has their indices, ascending, `rows` a row for each."""
+
+    at: NDArray[np.int64]
+    rows: Packed
+
+    def take(self, which: NDArray[np.int64], sentences: int) -> Column:
+        """The rows of `which` (n,) of so many sentences; those that have one."""
+        row_of = np.full(sentences, -1)
+        row_of[self.at] = np.arange(len(self.at))
+        taken = row_of[which]
+        return Column(np.flatnonzero(taken >= 0), self.rows.take(taken[taken >= 0]))
+
+    def row(self, sentence: int) -> tuple[str, ...] | None:
+        """The row of a sentence; None where it has none."""
+        index = int(np.searchsorted(self.at, sentence))
+        return self.rows[index] if index < len(self.at) and self.at[index] == sentence else None
+
+    def by_sentence(self, sentences: int) -> Iterator[tuple[str, ...] | None]:
+        """The row of each of so many sentences; None where it has none."""
+        rows = iter(self.rows)
+        has_row = np.zeros(sentences, dtype=bool)
+        has_row[self.at] = True
+        return (next(rows) if each else None for each in has_row.tolist())
+
+
+_NO_ROWS = Column(np.zeros(0, np.int64), packed([]))
+
+
+class _Frame(NamedTuple):
+    """The fields of Sentence that many sentences share."""
+
+    part: str = ""
+    whole: bool = False
+    text_tasks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Sentences(Sequence[Sentence]):
+    """s sentences in flat arrays; each is made when it is asked for.
+
+    tokens          the words of each
+    labels          the labels of each task, of the sentences that have some
+    second          the second texts of pairs
+    frames, frame   what many sentences share, and which of the frames each one has (s,)
+    """
+
+    tokens: Packed
+    labels: Mapping[str, Column]
+    second: Column
+    frames: tuple[_Frame, ...]
+    frame: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, sentences: Iterable[Sentence]) -> Sentences:
+        """These sentences; as they are where they are packed already."""
+        if isinstance(sentences, cls):
+            return sentences
+        frames = Numbering[_Frame]()
+        frame = array("q")
+        tokens, second = Packer(), (array("q"), Packer())
+        labels: dict[str, tuple[array[int], Packer]] = {}
+        for index, sentence in enumerate(sentences):
+            tokens.add(sentence.tokens)
+            frame.append(frames[_Frame(sentence.part, sentence.whole, sentence.text_tasks)])
+            rows = [(second, sentence.second)] if sentence.second is not None else []
+            rows += [
+                (labels.setdefault(task, (array("q"), Packer())), row)
+                for task, row in sentence.labels.items()
+            ]
+            for (at, packer), row in rows:
+                at.append(index)
+                packer.add(row)
+
+        def column(at: array[int], packer: Packer) -> Column:
+            return Column(np.array(at, dtype=np.int64), packer.packed())
+
+        return cls(
+            tokens.packed(),
+            {task: column(*made) for task, made in labels.items()},
+            column(*second),
+            tuple(frames),
+            np.array(frame, dtype=np.int64),
+        )
+
+    @classmethod
+    def of_columns(
+        cls, tokens: Packed, labels: Mapping[str, Column], text_tasks: tuple[str, ...] = ()
+    ) -> Sentences:
+        """Sentences of words in columns."""
+        frame = np.zeros(len(tokens), dtype=np.int64)
+        return cls(tokens, labels, _NO_ROWS, (_Frame(text_tasks=text_tasks),), frame)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Sentences]) -> Sentences:
+        """The sentences of all parts, one after the other."""
+        starts = offsets(np.array([len(part) for part in parts], dtype=np.int64)).tolist()
+
+        def column(columns: Sequence[Column]) -> Column:
+            at = [column.at + start for column, start in zip(columns, starts, strict=False)]
+            return Column(np.concatenate(at), joined([column.rows for column in columns]))
+
+        frames = Numbering[_Frame]()
+        tables = [np.array([frames[each] for each in part.frames], dtype=np.int64) for part in parts]
+        return cls(
+            joined([part.tokens for part in parts]),
+            {
+                task: column([part.column(task) for part in parts])
+                for task in dict.fromkeys(chain.from_iterable(part.labels for part in parts))
+            },
+            column([part.second for part in parts]),
+            tuple(frames),
+            np.concatenate([table[part.frame] for table, part in zip(tables, parts, strict=True)]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @overload
+    def __getitem__(self, index: int) -> Sentence: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sentences: ...
+    def __getitem__(self, index: int | slice) -> Sentence | Sentences:
+        if isinstance(index, slice):
+            return self.take(np.arange(len(self))[index])
+        number = range(len(self))[index]
+        labels = {
+            task: row for task, column in self.labels.items() if (row := column.row(number)) is not None
+        }
+        part, whole, text_tasks = self.frames[self.frame[number]]
+        return Sentence(self.tokens[number], labels, part, whole, self.second.row(number), text_tasks)
+
+    def __iter__(self) -> Iterator[Sentence]:
+        columns = [column.by_sentence(len(self)) for column in (self.second, *self.labels.values())]
+        frames = map(self.frames.__getitem__, self.frame.tolist())
+        for tokens, (part, whole, text_tasks), second, *rows in zip(
+            self.tokens, frames, *columns, strict=True
+        ):
+            labels = {task: row for task, row in zip(self.labels, rows, strict=True) if row is not None}
+            yield Sentence(tokens, labels, part, whole, second, text_tasks)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or len(self) != len(other):
+            return False
+        return all(here == there for here, there in zip(self, other, strict=True))
+
+    def column(self, task: str) -> Column:
+        """The labels of a task; no rows where no sentence is annotated for it."""
+        return self.labels.get(task, _NO_ROWS)
+
+    def with_column(self, task: str, column: Column) -> Sentences:
+        """The sentences with these labels of a task."""
+        return replace(self, labels={**self.labels, task: column})
+
+    def take(self, which: NDArray[np.int64]) -> Sentences:
+        """These sentences, by their indices, in this order."""
+        return Sentences(
+            self.tokens.take(which),
+            {task: column.take(which, len(self)) for task, column in self.labels.items()},
+            self.second.take(which, len(self)),
+            self.frames,
+            self.frame[which],
+        )
+
+    def where(self, kept: NDArray[np.bool_]) -> Sentences:
+        """The sentences that have their flag (s,) set."""
+        return self if kept.all() else self.take(np.flatnonzero(kept))
+
+    def without(self, tasks: Container[str]) -> Sentences:
+        """All sentences, without the labels of these tasks."""
+        return replace(
+            self, labels={task: column for task, column in self.labels.items() if task not in tasks}
+        )
+
+    def only(self, tasks: Iterable[str]) -> Sentences:
+        """The sentences with labels of these tasks alone, those that have some."""
+        labels = {task: self.labels[task] for task in tasks if task in self.labels}
+        return replace(self, labels=labels).where(self.annotated(labels))
+
+    def of_words(self) -> Sentences:
+        """The sentences of words alone, each with the corpus that it comes from."""
+        return replace(self, frames=tuple(_Frame(frame.part) for frame in self.frames))
+
+    def of_parts(self, parts: Container[str]) -> Sentences:
+        """The sentences that come from these corpora."""
+        return self.where(self.by_frame(lambda frame: frame.part in parts).astype(bool))
+
+    def as_part(self, part: str, names: Mapping[str, str]) -> Sentences:
+        """The sentences as those of this corpus in a joined one, with labels of the tasks that `names` maps.
+
+        It has, by a task's new name, its name here.
+        """
+        frames = tuple(
+            frame._replace(
+                part=part,
+                text_tasks=tuple(new for new, task in names.items() if task in frame.text_tasks),
+            )
+            for frame in self.frames
+        )
+        kept = self.only(names.values())
+        labels = {new: kept.labels[task] for new, task in names.items() if task in kept.labels}
+        return replace(kept, labels=labels, frames=frames)
+
+    def annotated(self, tasks: Iterable[str]) -> NDArray[np.bool_]:
+        """(s,) whether a sentence is annotated for one of these tasks."""
+        flags = np.zeros(len(self), dtype=bool)
+        for task in tasks:
+            flags[self.column(task).at] = True
+        return flags
+
+    def by_frame(self, value: Callable[[_Frame], Any]) -> NDArray[Any]:
+        """(s,) a value of each sentence's frame."""
+        return np.array([value(frame) for frame in self.frames])[self.frame]
+
+    def is_of_text(self, task: str) -> NDArray[np.bool_]:
+        """(s,) `Sentence.is_of_text` of each sentence."""
+        return self.by_frame(lambda frame: frame.whole or task in frame.text_tasks).astype(bool)
+
+    @cached_property
+    def words(self) -> NDArray[np.int64]:
+        """(s,) `Sentence.words` of each sentence."""
+        words = self.tokens.lengths.copy()
+        words[self.second.at] += self.second.rows.lengths
+        return words
+
+    @cached_property
+    def has_text_item(self) -> NDArray[np.bool_]:
+        """(s,) whether a sentence of words is also read as a whole, for a task that labels it so."""
+        flags = np.zeros(len(self), dtype=bool)
+        for task, column in self.labels.items():
+            is_text_task = self.by_frame(lambda frame, task=task: task in frame.text_tasks).astype(bool)
+            flags[column.at] |= is_text_task[column.at]
+        return flags
+
+    @cached_property
+    def items(self) -> NDArray[np.int64]:
+        """(s,) how many items have labels: the words, with the sentence where it is an item; or one text."""
+        whole = self.by_frame(lambda frame: frame.whole).astype(bool)
+        return np.where(whole, 1, self.has_text_item + self.tokens.lengths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +374,9 @@ class Corpus:
 
     name: str
     tasks: tuple[Task, ...]
-    train: tuple[Sentence, ...]
-    dev: tuple[Sentence, ...]
-    test: tuple[Sentence, ...]
+    train: Sequence[Sentence]
+    dev: Sequence[Sentence]
+    test: Sequence[Sentence]
     notes: tuple[str, ...] = ()
     dev_from_train: bool = False
     planted: Callable[[Sequence[str]], Planted | None] | None = None
@@ -148,11 +384,15 @@ class Corpus:
     text_hash: str = ""
     readings: tuple[Reading, ...] = ()
 
-    def split(self, name: Split) -> tuple[Sentence, ...]:
-        """The sentences of that split."""
-        return {"train": self.train, "dev": self.dev, "test": self.test}[name]
+    def __post_init__(self) -> None:
+        for split in SPLITS:
+            object.__setattr__(self, split, Sentences.of(getattr(self, split)))
 
-    def with_splits(self, splits: Mapping[Split, tuple[Sentence, ...]], *notes: str) -> Corpus:
+    def split(self, name: Split) -> Sentences:
+        """The sentences of that split."""
+        return Sentences.of({"train": self.train, "dev": self.dev, "test": self.test}[name])
+
+    def with_splits(self, splits: Mapping[Split, Sequence[Sentence]], *notes: str) -> Corpus:
         """A copy with these sentences and further notes."""
         return replace(
             self, train=splits["train"], dev=splits["dev"], test=splits["test"], notes=(*self.notes, *notes)

@@ -17,8 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.encoding import tokenizer
 from core.encoding.encoded import EncodedText, TextWindows
+from core.tasks.packed import offsets, places
 
 IGNORED = -100
 """Label number of a word that a task is not annotated on, or whose label training never saw."""
@@ -273,16 +273,16 @@ class Batches:
                 wanted if task is None else wanted & (np.arange(wanted.shape[1]) == task)
             )
             units, tasks = units[which], np.repeat(tasks, self._units.sizes[units[which]])
-        windows = tokenizer.places(self._units.starts[units], self._units.sizes[units])
+        windows = places(self._units.starts[units], self._units.sizes[units])
         lengths = text.lengths[windows]
         width = int(lengths.max())
         column = np.arange(width)
         mask = column < lengths[:, None]
-        places = np.where(mask, text.offsets[windows][:, None] + column, 0)
-        ids = np.where(mask, text.ids[places], self._pad).astype(np.int64)
+        at = np.where(mask, text.offsets[windows][:, None] + column, 0)
+        ids = np.where(mask, text.ids[at], self._pad).astype(np.int64)
         starts = text.words[windows]
         counts = text.words[windows + 1] - starts
-        words = tokenizer.places(starts, counts)
+        words = places(starts, counts)
         rows = np.repeat(np.arange(len(windows)) * width, counts) + text.firsts[words]
         word_numbers = torch.from_numpy(words)
         labels = self._labels[word_numbers]
@@ -294,14 +294,14 @@ class Batches:
         return Batch(
             ids=torch.from_numpy(ids),
             mask=torch.from_numpy(mask.astype(np.int64)),
-            places=torch.from_numpy(places),
+            places=torch.from_numpy(at),
             real=torch.from_numpy(np.flatnonzero(mask)),
             lengths=torch.from_numpy(lengths),
             counts=torch.from_numpy(counts),
             rows=torch.from_numpy(rows),
             words=word_numbers,
             labels=labels,
-            context=None if self.context is None else self.context.at(places),
+            context=None if self.context is None else self.context.at(at),
             task=task,
             tasks=None if tasks is None else torch.from_numpy(tasks),
             scores=None if self.scores is None else torch.from_numpy(self.scores[words]),
@@ -349,7 +349,7 @@ def _texts_of(
     first = np.flatnonzero(is_first_text)
     paired = np.append(known.follows[windows], False)[first + 1]
     fields = {
-        "texts": tokenizer.offsets(counts)[first],
+        "texts": offsets(counts)[first],
         "word_counts": counts - is_first_text,
         "pairs": np.stack([first, first + paired], axis=1),
     }

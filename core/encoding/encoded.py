@@ -7,14 +7,14 @@ import itertools
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.encoding.tokenizer import Pieces, Tokenizer, offsets, places
+from core.encoding.tokenizer import Pieces, Tokenizer, split_different
 from core.paths import written_whole
+from core.tasks.packed import Packed, offsets, packed, places
 
 OVERLAP = 0.25
 """Share of a window that the next one reads again, as context."""
@@ -75,6 +75,7 @@ def cut(lengths: Sequence[int], budget: int) -> list[Window]:
     ]
 
 
+_AT_ONCE = 5000  # sentences
 _FORMAT = 1  # raise it when the arrays below change: old cache files are then left alone
 
 
@@ -135,10 +136,22 @@ def encode(sentences: Sequence[Sequence[str]], tokenizer: Tokenizer, max_length:
         raise ValueError(
             f"max_length must exceed the {tokenizer.frame} framing subwords, not be {max_length}"
         )
-    pieces = tokenizer.split(list(chain.from_iterable(sentences)))
+    words = packed(sentences)
+    pieces = split_different(words, tokenizer)
+    # Some sentences at a time: what is needed on the way stays small.
+    return join_texts(
+        [
+            _encode(words[first : first + _AT_ONCE], pieces, tokenizer, budget)
+            for first in range(0, max(len(words), 1), _AT_ONCE)
+        ]
+    )
+
+
+def _encode(words: Packed, different: Pieces, tokenizer: Tokenizer, budget: int) -> EncodedText:
+    """Sentences as windows. `different` has the subwords of each different word, by its number."""
+    pieces = different.take(words.numbers)
     ends = offsets(pieces.counts)  # of words, in subwords without frames
-    words = offsets(np.fromiter(map(len, sentences), np.int64, len(sentences)))
-    owned, start, stop = _windows(words, pieces, ends, budget).T
+    owned, start, stop = _windows(words.offsets, pieces, ends, budget).T
     lengths = np.minimum(stop - start, budget)  # a word longer than a window loses its end
     begins = offsets(lengths + tokenizer.frame)
     body = places(begins[:-1] + len(tokenizer.prefix), lengths)
@@ -151,8 +164,41 @@ def encode(sentences: Sequence[Sequence[str]], tokenizer: Tokenizer, max_length:
         offsets=begins,
         firsts=(ends[:-1] - np.repeat(start, owned) + len(tokenizer.prefix)).astype(np.int32),
         words=offsets(owned),
-        sentences=words,
+        sentences=words.offsets,
     )
+
+
+def join_texts(parts: Sequence[EncodedText]) -> EncodedText:
+    """The windows of all parts, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+
+    def stretched(arrays: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+        return offsets(np.concatenate([np.diff(array) for array in arrays]))
+
+    texts = None
+    if any(part.texts is not None for part in parts):
+        known = [part.texts or no_texts(part) for part in parts]
+        texts = TextWindows(
+            **{
+                field.name: np.concatenate([getattr(each, field.name) for each in known])
+                for field in fields(TextWindows)
+            }
+        )
+    return EncodedText(
+        ids=np.concatenate([part.ids for part in parts]),
+        offsets=stretched([part.offsets for part in parts]),
+        firsts=np.concatenate([part.firsts for part in parts]),
+        words=stretched([part.words for part in parts]),
+        sentences=stretched([part.sentences for part in parts]),
+        texts=texts,
+    )
+
+
+def no_texts(text: EncodedText) -> TextWindows:
+    """What is known of windows that hold words alone."""
+    no = np.zeros(text.windows, dtype=bool)
+    return TextWindows(whole=no, second=text.lengths, follows=no, shortened=no)
 
 
 def _windows(
@@ -179,9 +225,10 @@ def _windows(
 
 def text_key(sentences: Sequence[Sequence[str]], tokenizer: Tokenizer, max_length: int) -> str:
     """A fingerprint of everything that decides the result of `encode`: words, tokenizer, limit and format."""
-    text = "".join("\x1f".join(words) + "\x1e" for words in sentences)
-    about = f"{_FORMAT}\0{tokenizer.fingerprint}\0{max_length}\0"
-    return hashlib.sha256((about + text).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    digest = hashlib.sha256(f"{_FORMAT}\0{tokenizer.fingerprint}\0{max_length}\0".encode())
+    for words in sentences:
+        digest.update(("\x1f".join(words) + "\x1e").encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()[:32]
 
 
 def encode_cached(

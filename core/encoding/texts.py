@@ -8,7 +8,7 @@ between them, or apart in two windows, the second right behind the first.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -16,11 +16,20 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpora.free_text import split_words
-from core.corpora.types import Sentence
-from core.encoding.encoded import EncodedText, TextWindows, encode, encode_cached, text_key
-from core.encoding.tokenizer import Tokenizer, offsets
+from core.corpora.splitting import split_words
+from core.corpora.types import Sentence, Sentences
+from core.encoding.encoded import (
+    EncodedText,
+    TextWindows,
+    encode,
+    encode_cached,
+    join_texts,
+    no_texts,
+    text_key,
+)
+from core.encoding.tokenizer import Tokenizer, split_different
 from core.encoding.words import WordTokenizer
+from core.tasks.packed import offsets, packed
 
 
 def word_forms(sentence: Sentence) -> Sequence[str]:
@@ -36,7 +45,7 @@ def _split(words: Sequence[str]) -> Sequence[str]:
 
 
 def encode_sentences(
-    sentences: Sequence[Sentence],
+    sentences: Iterable[Sentence],
     tokenizer: Tokenizer,
     max_length: int,
     *,
@@ -48,14 +57,15 @@ def encode_sentences(
     `together` says whether a pair's texts share a window. `cache` is a folder for sentences of words, where
     they are kept. Raises ValueError where the frame leaves no room.
     """
-    words = [sentence.tokens for sentence in sentences]
-    if any(sentence.whole for sentence in sentences):
+    sentences = Sentences.of(sentences)
+    words = sentences.tokens
+    if any(frame.whole for frame in sentences.frames):
         text, key = _encode_groups(sentences, tokenizer, max_length, together=together)
     elif cache is not None:
         text, key = encode_cached(words, tokenizer, max_length, cache)
     else:
         text, key = encode(words, tokenizer, max_length), text_key(words, tokenizer, max_length)
-    is_read_whole = np.array([sentence.has_text_item for sentence in sentences], dtype=bool)
+    is_read_whole = sentences.has_text_item
     # The key is that of the windows, which stay the same: so do the cached states of a frozen encoder.
     return (_with_text_items(text, is_read_whole) if is_read_whole.any() else text), key
 
@@ -77,7 +87,7 @@ def _encode_groups(
         )
         keys += [text_key(column, tokenizer, max_length) for column in (words, seconds)]
         keys.append(f"{whole}{together}")
-    return _joined(parts), hashlib.sha256("".join(keys).encode()).hexdigest()[:32]
+    return join_texts(parts), hashlib.sha256("".join(keys).encode()).hexdigest()[:32]
 
 
 def _with_text_items(text: EncodedText, is_read_whole: NDArray[np.bool_]) -> EncodedText:
@@ -90,7 +100,7 @@ def _with_text_items(text: EncodedText, is_read_whole: NDArray[np.bool_]) -> Enc
     windows_of_sentence = np.bincount(text.sentence_of_window, minlength=len(is_read_whole))
     begins = np.zeros(text.windows, dtype=bool)
     begins[first_window] = True
-    known = text.texts or _no_texts(text)
+    known = text.texts or no_texts(text)
     shortened = known.shortened.copy()
     shortened[first_window] = windows_of_sentence[is_read_whole] > 1
     return replace(
@@ -112,9 +122,9 @@ def _encode_texts(
     read: list[Sequence[str]] = [words for text in texts for words in (text.tokens, text.second or ())]
     if isinstance(tokenizer, WordTokenizer):  # a subword tokenizer splits what stands between spaces itself
         read = list(map(_split, read))
-    all_pieces = tokenizer.split([word for words in read for word in words])
-    words_of_texts = offsets(np.fromiter(map(len, read), np.int64, len(read)))
-    pieces = np.split(all_pieces.ids, offsets(all_pieces.counts)[words_of_texts][1:])
+    words = packed(read)
+    all_pieces = split_different(words, tokenizer).take(words.numbers)
+    pieces = np.split(all_pieces.ids, offsets(all_pieces.counts)[words.offsets][1:])
     prefix, between, suffix = (
         np.asarray(ids, dtype=np.int32) for ids in (tokenizer.prefix, tokenizer.between, tokenizer.suffix)
     )
@@ -158,32 +168,3 @@ def _share(a: int, b: int, room: int) -> tuple[int, int]:
         return a, b
     shorter = min(a, b, room // 2)
     return (shorter, room - shorter) if a <= b else (room - shorter, shorter)
-
-
-def _joined(parts: Sequence[EncodedText]) -> EncodedText:
-    """The windows of all parts, one after the other."""
-    if len(parts) == 1:
-        return parts[0]
-
-    def stretched(arrays: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-        return offsets(np.concatenate([np.diff(array) for array in arrays]))
-
-    known = [part.texts or _no_texts(part) for part in parts]
-    return EncodedText(
-        ids=np.concatenate([part.ids for part in parts]),
-        offsets=stretched([part.offsets for part in parts]),
-        firsts=np.concatenate([part.firsts for part in parts]),
-        words=stretched([part.words for part in parts]),
-        sentences=stretched([part.sentences for part in parts]),
-        texts=TextWindows(
-            **{
-                name: np.concatenate([getattr(texts, name) for texts in known])
-                for name in TextWindows.__dataclass_fields__
-            }
-        ),
-    )
-
-
-def _no_texts(text: EncodedText) -> TextWindows:
-    no = np.zeros(text.windows, dtype=bool)
-    return TextWindows(whole=no, second=text.lengths, follows=no, shortened=no)

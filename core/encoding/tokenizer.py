@@ -12,18 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import EncoderError
-
-
-def offsets(lengths: NDArray[np.integer]) -> NDArray[np.int64]:
-    """(n+1,) where each stretch begins when they stand one after the other, and where the last ends."""
-    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
-
-
-def places(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The places starts[k] … starts[k]+lengths[k]−1 of all stretches k, one after the other."""
-    begins = offsets(lengths)
-    return np.repeat(starts - begins[:-1], lengths) + np.arange(begins[-1])
-
+from core.tasks.packed import Numbers, Packed, offsets, places
 
 _AT_ONCE = 1000  # words given to the tokenizer in one call
 
@@ -39,6 +28,24 @@ class Pieces:
     def starts(self) -> NDArray[np.int64]:
         """(N,) where each word's subwords begin."""
         return offsets(self.counts)[:-1]
+
+    def take(self, words: Numbers) -> Pieces:
+        """The subwords of these words, by their numbers."""
+        counts = self.counts[words]
+        return Pieces(self.ids[places(self.starts[words], counts)], counts)
+
+
+def split_different(words: Packed, tokenizer: Tokenizer) -> Pieces:
+    """The subwords of each different word by its number; none of a word that does not occur.
+
+    A corpus has ten times as many words as different ones, and each of these is read once.
+    """
+    occurs = np.zeros(len(words.names), dtype=bool)
+    occurs[words.numbers] = True
+    pieces = tokenizer.split([words.names[number] for number in np.flatnonzero(occurs).tolist()])
+    counts = np.zeros(len(occurs), dtype=np.int64)
+    counts[occurs] = pieces.counts
+    return Pieces(pieces.ids, counts)
 
 
 class Tokenizer(ABC):
@@ -81,22 +88,14 @@ class SubwordTokenizer(Tokenizer):
     def split(self, words: Sequence[str]) -> Pieces:
         """The subwords of these words.
 
-        A fast tokenizer reads each pre-split word by itself, so each different word is read once: a corpus
-        has ten times as many words as different ones. A word that the tokenizer drops altogether (a lone
+        A fast tokenizer reads each pre-split word by itself. A word that it drops altogether (a lone
         zero-width character) becomes the unknown subword: every word keeps a place.
         """
-        number = {word: index for index, word in enumerate(dict.fromkeys(words))}
-        which = np.fromiter(map(number.__getitem__, words), np.int64, len(words))
-        different = self._split(list(number))
-        counts = different.counts[which]
-        return Pieces(different.ids[places(different.starts[which], counts)], counts)
-
-    def _split(self, words: list[str]) -> Pieces:
         ids: list[NDArray[np.int32]] = [np.zeros(0, dtype=np.int32)]
         counts: list[NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)]
         backend = self.inner.backend_tokenizer
         for first in range(0, len(words), _AT_ONCE):
-            some = words[first : first + _AT_ONCE]
+            some = list(words[first : first + _AT_ONCE])
             encoded = backend.encode(some, is_pretokenized=True, add_special_tokens=False)
             pieces = np.asarray(encoded.ids, dtype=np.int32)
             word_indices = np.asarray(encoded.word_ids, dtype=np.int64)

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.encoding.encoded import EncodedText
-from core.encoding.tokenizer import Pieces, Tokenizer, places
+from core.encoding.tokenizer import Pieces, Tokenizer
+from core.tasks.packed import places
 
 
 class WordTokenizer(Tokenizer):

@@ -23,10 +23,17 @@ from core.models.encoders.frozen import FeatureTables, FrozenFeatures
 from core.models.encoders.partial import TopLayers
 from core.models.encoders.task_embedding import TaskEmbeddedTransformer, embed_tasks
 from core.models.encoders.transformer import LazyTransformer, PooledBy, load_transformer, text_pooling
-from core.models.sources import check_max_length, check_training, local_copy, locate, signature
+from core.models.sources import (
+    check_max_length,
+    check_training,
+    left_to_right_note,
+    local_copy,
+    locate,
+    signature,
+)
 from core.models.word_model import word_encoder
 from core.paths import cache_dir
-from core.registry import FROZEN, FULL, base_name, reads_words
+from core.registry import FROZEN, FULL, reads_words
 from core.wording import plural
 
 
@@ -103,8 +110,7 @@ def build_encoder(
 
     Raises MRNLabError where the encoder cannot be read or trained so.
     """
-    base = _base_transformer(config, half, device)
-    features, lookup = _frozen_features(base, tokenizers, device)
+    base, features, lookup = _frozen_layers(config, tokenizers, half, device)
     encoder, left_to_right, notes = _shared_layers(
         config, tokenizers.main, sentences, text, base, lookup, tasks=tasks, half=half, device=device
     )
@@ -121,24 +127,21 @@ def build_encoder(
     )
 
 
-def _base_transformer(config: RunConfig, half: bool, device: torch.device) -> LazyTransformer | None:
-    """The transformer, as encoder or as context, where not all of its weights are trained."""
-    if config.transformer is None or (config.context_encoder is None and config.encoder_training == FULL):
-        return None
-    return LazyTransformer(config.transformer, half=half, device=device, top=config.top_layer_count)
-
-
-def _frozen_features(
-    base: LazyTransformer | None, tokenizers: Tokenizers, device: torch.device
-) -> tuple[FeatureTables | None, FrozenFeatures | None]:
-    """The states that `base` computes once; and the module that looks them up, unless batches carry them."""
-    if base is None:
-        return None, None
+def _frozen_layers(
+    config: RunConfig, tokenizers: Tokenizers, half: bool, device: torch.device
+) -> tuple[LazyTransformer | None, FeatureTables | None, FrozenFeatures | None]:
+    """The transformer where not all of its weights are trained, the states that it computes once, and the
+    module that looks them up, unless batches carry them.
+    """
+    trains_all = config.context_encoder is None and config.encoder_training == FULL
+    if config.transformer is None or trains_all:
+        return None, None, None
+    base = LazyTransformer(config.transformer, half=half, device=device, top=config.top_layer_count)
     if tokenizers.context is not None:  # batches carry contextual vectors to the device
-        tables = FeatureTables(base, tokenizers.context.pad, cache_dir("features"), torch.device("cpu"))
-        return tables, None
-    lookup = FrozenFeatures(base.features).to(device)
-    return FeatureTables(base, tokenizers.main.pad, cache_dir("features"), device), lookup
+        pad, lookup, device = tokenizers.context.pad, None, torch.device("cpu")
+    else:
+        pad, lookup = tokenizers.main.pad, FrozenFeatures(base.features).to(device)
+    return base, FeatureTables(base, pad, cache_dir("features"), device), lookup
 
 
 def _shared_layers(
@@ -175,8 +178,7 @@ def _shared_layers(
     if config.bilstm_hidden is not None:
         encoder = BiLSTM(encoder, config.bilstm_hidden).to(device)
     if left_to_right:
-        name = base_name(config.encoder)
-        notes = (*notes, f"The encoder {name} reads left to right: a word's state knows no word after it.")
+        notes = (*notes, left_to_right_note(config.encoder))
     return encoder, left_to_right, notes
 
 

@@ -133,11 +133,8 @@ class ChainOutput:
     chain: LinearChain
 
     def loss(self, logits: Tensor, task: int, batch: Batch) -> Tensor:
-        labels = batch.labels[:, task]
-        if batch.texts is None or batch.word_counts is None:
-            return self.chain.loss(logits, labels, batch.counts)
-        words = _words(batch)
-        return self.chain.loss(logits[words], labels[words], batch.word_counts)
+        words, counts = _words(batch)
+        return self.chain.loss(logits[words], batch.labels[words, task], counts)
 
     def best(self, logits: Tensor, batch: Batch) -> Tensor:
         return self._on_words(self.chain.decode, logits, batch)
@@ -146,19 +143,20 @@ class ChainOutput:
         return self._on_words(self.chain.marginals, logits, batch)
 
     def _on_words(self, compute: Callable[[Tensor, Tensor], Tensor], logits: Tensor, batch: Batch) -> Tensor:
-        if batch.texts is None or batch.word_counts is None:
-            return compute(logits, batch.counts)
-        words = _words(batch)
-        answers = compute(logits[words], batch.word_counts)
-        return answers.new_zeros(len(logits), *answers.shape[1:]).index_copy(0, words, answers)
+        words, counts = _words(batch)
+        answers = compute(logits[words], counts)
+        everywhere = answers.new_zeros(len(logits), *answers.shape[1:])
+        everywhere[words] = answers
+        return everywhere
 
 
-def _words(batch: Batch) -> Tensor:
-    """(w,) which items of the batch are words of sentences and no whole texts."""
+def _words(batch: Batch) -> tuple[Tensor | slice, Tensor]:
+    """Which items of the batch are words and no whole texts, and how many each sentence has."""
+    if batch.texts is None or batch.word_counts is None:
+        return slice(None), batch.counts
     is_word = torch.ones(len(batch.labels), dtype=torch.bool, device=batch.labels.device)
-    if batch.texts is not None:
-        is_word[batch.texts] = False
-    return torch.nonzero(is_word)[:, 0]
+    is_word[batch.texts] = False
+    return torch.nonzero(is_word)[:, 0], batch.word_counts
 
 
 @dataclass(frozen=True)

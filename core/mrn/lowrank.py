@@ -2,9 +2,10 @@
 
 | symbol | shape  | meaning                                                              |
 |--------|--------|----------------------------------------------------------------------|
-| D, r   | int    | features; directions, r ≪ D                                          |
+| D, n, r| int    | features; rows; directions, r ≪ D                                    |
 | a      | scalar | variance along every direction, > 0                                  |
-| F      | (D, r) | factor                                                               |
+| H, R   |        | rows (n, D) and their root (n, r); the factor is F = HᵀR (D, r)      |
+| G      | (n, n) | H Hᵀ, so that FᵀF = RᵀG R                                            |
 | L      | (r, r) | Cholesky factor, L Lᵀ = a·I + FᵀF                                    |
 | V      | (D, r) | F L^-ᵀ, so that Ω^-1 = (I − V Vᵀ) / a (Woodbury)                     |
 
@@ -13,9 +14,11 @@ Of rows X, a ridge regression on F with penalty a leaves E = X − X V Vᵀ; its
     X Ω^-1 = E / a        X Ω^-1 Xᵀ = E Eᵀ / a + Y Yᵀ
 
 The sum keeps the digits that Woodbury's difference, X Xᵀ − X V Vᵀ Xᵀ, loses in float32 where a is small: the
-heads lie almost wholly within F's columns, and the difference is then mostly rounding error.
+heads lie almost wholly within F's columns, and the difference is then mostly rounding error. For its own rows
 
-No D×D matrix is formed.
+    H Ω^-1 Hᵀ = M (a·I + MᵀR RᵀM)^-1 Mᵀ    with G = M Mᵀ
+
+needs no D at all. No D×D matrix is formed.
 """
 
 from __future__ import annotations
@@ -30,33 +33,46 @@ _JITTER = 1e-12
 
 
 class LowRankCovariance:
-    """a·I + F Fᵀ, its inverse applied through V and L.
+    """a·I + HᵀR RᵀH, its inverse applied through V and L.
 
-    `diagonal` is a number or a scalar tensor (which is not looked at: no waiting for the device).
-    Raises ValueError where a number is not positive or F is not a matrix.
+    `diagonal` is a number or a scalar tensor (which is not looked at: no waiting for the device), `gram` G
+    where it is known. Raises ValueError where a number is not positive or the shapes do not fit.
     """
 
-    def __init__(self, diagonal: float | Tensor, factor: Tensor) -> None:
+    def __init__(
+        self, diagonal: float | Tensor, rows: Tensor, root: Tensor, gram: Tensor | None = None
+    ) -> None:
         if not isinstance(diagonal, Tensor) and diagonal <= 0:
             raise ValueError(f"diagonal must be positive, not {diagonal}")
-        if factor.ndim != 2:
-            raise ValueError(f"factor must have shape (D, r), not {tuple(factor.shape)}")
-        self.diagonal = torch.as_tensor(diagonal, dtype=factor.dtype, device=factor.device)
-        self.factor = factor
-        gram = factor.T @ factor
-        gram.diagonal().add_(self.diagonal)
-        chol = torch.linalg.cholesky_ex(gram).L
+        if rows.ndim != 2 or root.ndim != 2 or len(rows) != len(root):
+            raise ValueError(f"no rows (n, D) and root (n, r): {tuple(rows.shape)}, {tuple(root.shape)}")
+        self.diagonal = torch.as_tensor(diagonal, dtype=rows.dtype, device=rows.device)
+        # A stored state is contiguous, and a product may depend on that in its last digits.
+        self.rows, self.root = rows, root = rows.contiguous(), root.contiguous()
+        self._gram = rows @ rows.T if gram is None else gram
+        chol = self._shifted_cholesky(root.T @ (self._gram @ root))
         identity = torch.eye(len(chol), dtype=chol.dtype, device=chol.device)
         self._inverse_root = torch.linalg.solve_triangular(chol, identity, upper=False)
-        self._whitened = factor @ self._inverse_root.T
+        self._whitened = rows.T @ (root @ self._inverse_root.T)
         self._converted: dict[torch.dtype, tuple[Tensor, Tensor, Tensor]] = {}
 
-    def inverse_inner(self, rows: Tensor) -> Tensor:
-        """X Ω^-1 Xᵀ for rows X (n, D) → (n, n), in the dtype of X."""
-        whitened, inverse_root, diagonal = self._in(rows.dtype)
-        residual, coefficients = _ridge(rows, whitened, inverse_root)
-        inner: Tensor = residual @ residual.T / diagonal + coefficients @ coefficients.T
-        return inner
+    @property
+    def factor(self) -> Tensor:
+        """F (D, r)."""
+        return self.rows.T @ self.root
+
+    def own_inner(self) -> Tensor:
+        """H Ω^-1 Hᵀ (n, n) of its own rows."""
+        half = semidefinite_factor(self._gram)
+        along = self.root.T @ half
+        white = torch.linalg.solve_triangular(self._shifted_cholesky(along.T @ along), half.T, upper=False)
+        return white.T @ white
+
+    def _shifted_cholesky(self, gram: Tensor) -> Tensor:
+        """The Cholesky factor of a·I + the matrix, which it changes."""
+        gram.diagonal().add_(self.diagonal)
+        factor: Tensor = torch.linalg.cholesky_ex(gram).L
+        return factor
 
     def inverse_form(self, coupling: Tensor, rows: Tensor) -> Tensor:
         """<Q, X Ω^-1 Xᵀ> for a symmetric Q (n, n) and rows X (n, D), in X's dtype, with gradients to X."""
@@ -86,8 +102,9 @@ class LowRankCovariance:
 
     def _variances(self) -> tuple[Tensor, int]:
         """The variances along F's min(D, r) directions, and the number of others, with variance a."""
-        size, rank = self.factor.shape
-        narrow = self.factor if rank < size else self.factor.T
+        factor = self.factor
+        size, rank = factor.shape
+        narrow = factor if rank < size else factor.T
         values = torch.linalg.eigvalsh(narrow.T @ narrow).clamp_min(0) + self.diagonal
         return values, size - len(values)
 
@@ -124,6 +141,6 @@ def _inner(first: Tensor, second: Tensor) -> Tensor:
 def semidefinite_factor(scatter: Tensor) -> Tensor:
     """R with R Rᵀ = S to twelve digits, for a positive semi-definite float64 S (n, n), singular or not."""
     raised = (scatter + scatter.T) / 2
-    raised.diagonal().add_(_JITTER * torch.diagonal(raised).amax())
-    factor: Tensor = torch.linalg.cholesky_ex(raised).L
-    return factor
+    largest = torch.diagonal(raised).amax()
+    raised.diagonal().add_(_JITTER * largest)
+    return torch.where(largest > 0, torch.linalg.cholesky_ex(raised).L, torch.zeros_like(raised))

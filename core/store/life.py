@@ -14,7 +14,7 @@ from core.records import RunFacts
 from core.store.database import Database
 from core.store.records import ENDED, MOVES, ErrorInfo, Owner, RunState
 from core.store.runs import parse_facts
-from core.store.schema import events, facts, metrics, predictions, runs, scores, snapshots
+from core.store.schema import events, facts, figures, metrics, predictions, runs, scores, snapshots
 
 # The columns of a run that is queued again.
 _RESTARTED: dict[str, Any] = {
@@ -200,7 +200,7 @@ class Life(Database):
                     f"Queued again after it was {state}: a clean restart, what it had recorded is cleared."
                 )
             self._move(connection, run_id, RunState.QUEUED, message, _RESUMED if resume else _RESTARTED)
-            for table in () if resume else (metrics, scores, predictions, snapshots, facts):
+            for table in () if resume else (metrics, scores, figures, predictions, snapshots, facts):
                 connection.execute(delete(table).where(table.c.run_id == run_id))
 
     def mark_lost(
@@ -214,9 +214,8 @@ class Life(Database):
         """Records that the run's worker has died.
 
         A run that has retries left is queued again at once, to be resumed. `exit_code` is that of the
-        worker's process: the negative number of the signal that ended it.
-
-        Raises IllegalMove where the run is not being trained.
+        worker's process: the negative number of the signal that ended it. Raises IllegalMove where the run is
+        not being trained.
         """
         with self.transaction() as connection:
             state = self.guard(connection, run_id, None)

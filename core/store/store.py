@@ -21,7 +21,7 @@ from core.store.schema import metadata
 
 @dataclass(frozen=True)
 class StoreHealth:
-    """The database and its state. `problems` is empty where all is well; `size` is in bytes, if known."""
+    """The state of the database. `problems` is empty where all is well; `size` is in bytes, if known."""
 
     database: str
     journal_mode: str | None

@@ -17,7 +17,16 @@ from core.evaluation.comparison import Comparison, compare_paired
 from core.evaluation.costs import Cost, cost_of
 from core.evaluation.statistics import MeanSD, summary
 from core.studies.published import ABOVE, BELOW, WITHIN, Published, matching
-from core.studies.study import DevScores, Method, Paper, Setting, SettingRuns, Study, chosen_candidate
+from core.studies.study import (
+    DevScores,
+    Method,
+    Paper,
+    Setting,
+    SettingRuns,
+    Study,
+    chosen_candidate,
+    planned_runs,
+)
 
 Floats = NDArray[np.floating]
 
@@ -96,11 +105,21 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Result:
-    """One setting: its methods in order, the reference among them."""
+    """One setting: its methods in order, the reference among them.
+
+    `done` of `planned` runs are recorded. While some are missing, a comparison needs two seeds.
+    """
 
     setting: Setting
     reference: str
     outcomes: tuple[Outcome, ...]
+    done: int
+    planned: int
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no run is missing."""
+        return self.done == self.planned
 
     def outcome(self, method: str) -> Outcome:
         """The outcome of the method. Raises KeyError."""
@@ -117,32 +136,41 @@ def analyse(
     The p-values of differences on a target are corrected over the methods.
     """
     outcomes = {name: _outcome(setting_runs, name, dev, test, failed) for name in setting_runs.candidates}
-    return with_differences(setting_runs.study, setting_runs.setting, outcomes)
+    planned = {run.config for run in planned_runs(setting_runs, dev, failed)}
+    done = len(planned & dev.by_run.keys())
+    return with_differences(setting_runs.study, setting_runs.setting, outcomes, done, len(planned))
 
 
-def with_differences(study: Study, setting: Setting, outcomes: dict[str, Outcome]) -> Result:
+def with_differences(
+    study: Study, setting: Setting, outcomes: dict[str, Outcome], done: int, planned: int
+) -> Result:
     """The result of a setting with these outcomes of its methods, to which the differences are added."""
     reference = study.reference
+    least = 1 if done == planned else 2
     bases = {name: outcome.method.base for name, outcome in outcomes.items() if outcome.method.base}
     others = {name: reference for name in outcomes if name != reference}
     for target in (*setting.targets, MEAN, RARE):
-        for name, difference in _differences(outcomes, others, target).items():
+        for name, difference in _differences(outcomes, others, target, least).items():
             outcomes[name].differences[target] = difference
-        for name, difference in _differences(outcomes, bases, target).items():
+        for name, difference in _differences(outcomes, bases, target, least).items():
             outcomes[name].from_base[target] = difference
-    return Result(setting, reference, tuple(outcomes.values()))
+    return Result(setting, reference, tuple(outcomes.values()), done, planned)
 
 
 def _differences(
-    outcomes: Mapping[str, Outcome], bases: Mapping[str, str], target: str
+    outcomes: Mapping[str, Outcome], bases: Mapping[str, str], target: str, least: int
 ) -> dict[str, Comparison]:
-    """On the target, of each method from the one that `bases` names; p corrected for their number."""
-    return compare_paired(
+    """On the target, of each method from the one that `bases` names; p corrected for their number.
+
+    Left out are pairs with fewer than `least` seeds in common.
+    """
+    differences = compare_paired(
         {
             name: (outcomes[name].by_seed.get(target, {}), outcomes[base].by_seed.get(target, {}))
             for name, base in bases.items()
         }
     )
+    return {name: difference for name, difference in differences.items() if difference.seeds >= least}
 
 
 def _outcome(

@@ -13,8 +13,20 @@ from core.wording import all_of, plural
 def answer(result: Result) -> str:
     """The methods that are higher or lower in the mean over tasks than the reference (plain text).
 
-    They are also compared with the method that they change in one field.
+    They are also compared with the method that they change in one field. Where runs are missing, their number
+    is said.
     """
+    return f"{_answer(result)} {recorded_runs(result)}".rstrip()
+
+
+def recorded_runs(result: Result) -> str:
+    """`17 of 25 runs recorded.`; empty where none is missing, or all are."""
+    if result.is_complete or not result.done:
+        return ""
+    return f"{result.done:,} of {plural(result.planned, 'run')} recorded."
+
+
+def _answer(result: Result) -> str:
     reference = result.outcome(result.reference).method.title
     compared = {
         reference: {o.method.title: o.differences[MEAN] for o in result.outcomes if MEAN in o.differences}

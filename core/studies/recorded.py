@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from core.evaluation.statistics import MeanSD
 from core.registry import FROZEN, FULL
 from core.studies import Method, Setting, Study, load_study
 from core.studies.analysis import Outcome, Result, with_differences
+from core.studies.dissertation import BASE_SIZE
 from core.transfer.gains import Gains, gains_of
 
 _DATA = Path(__file__).parent / "data"
@@ -32,11 +33,14 @@ class Record:
     study: str
     encoder: str | None = None
     encoder_training: str = FULL
+    encoder_name: str = field(default="", compare=False)
+    """The name of an encoder in a folder, in the names of the files."""
 
     @property
     def path(self) -> Path:
         """The table of the runs; records over one encoder share it."""
-        return _DATA / f"{'-'.join(filter(None, (self.study, self.encoder)))}.csv.gz"
+        name = "-".join(filter(None, (self.study, self.encoder_name or self.encoder)))
+        return _DATA / f"{name}.csv.gz"
 
     @property
     def results_path(self) -> Path:
@@ -73,7 +77,8 @@ class Record:
             name: _outcome(method, recorded.get(name))
             for name, method in self.definition.methods_in(setting).items()
         }
-        return with_differences(self.definition, setting, outcomes)
+        done, planned = self._document["incomplete"].get(setting.name, (0, 0))
+        return with_differences(self.definition, setting, outcomes, done, planned)
 
     def gains(self, part: str) -> Gains:
         """The gains among the pairs of tasks of a part of a study of pairs."""
@@ -95,6 +100,7 @@ RECORDS: Sequence[Record] = (
     Record("new-task"),
     Record("dissertation", "minilm"),
     Record("dissertation", "minilm", FROZEN),
+    Record("dissertation", f"/models/{BASE_SIZE}", encoder_name="mpnet"),
     Record("sc-lstm"),
     Record("transfer"),
     Record("simulator"),
@@ -114,16 +120,19 @@ def records_of(study: str) -> list[Record]:
 
 def results_document(runs: int, results: Iterable[Result]) -> dict[str, Any]:
     """The results of so many runs as `Record` reads them, without settings that have no scores."""
+    known = [result for result in results if any(outcome.scores for outcome in result.outcomes)]
     return {
         "runs": runs,
+        "incomplete": {
+            result.setting.name: [result.done, result.planned] for result in known if not result.is_complete
+        },
         "settings": {
             result.setting.name: {
                 outcome.method.name: _values(outcome, outcome.candidate)
                 for outcome in result.outcomes
                 if outcome.candidate is not None
             }
-            for result in results
-            if any(outcome.scores for outcome in result.outcomes)
+            for result in known
         },
     }
 

@@ -17,7 +17,8 @@ from core.tasks.confusion import (
     span_confusion,
     span_mistakes,
 )
-from core.tasks.schemes import Column, Scheme, span_order, violations
+from core.tasks.packed import Packed
+from core.tasks.schemes import Scheme, span_order, violations
 from core.tasks.scores import (
     FIGURES,
     PEARSON,
@@ -79,7 +80,7 @@ class TaskKind(ABC):
         """The rows of a head, from all labels that occur."""
         return tuple(sorted(set(labels)))
 
-    def forbidden(self, column: Column) -> int:
+    def forbidden(self, column: Packed) -> int:
         """How many labels the scheme forbids where they stand."""
         return 0
 
@@ -87,7 +88,7 @@ class TaskKind(ABC):
         """The function that gives a label's row among the rows of the head; None where it has none."""
         return {label: row for row, label in enumerate(rows)}.get
 
-    def scale(self, column: Column) -> tuple[float, float] | None:
+    def scale(self, column: Packed) -> tuple[float, float] | None:
         """The least and the greatest of these numbers; None where labels are none, or there are no labels."""
         return None
 
@@ -133,7 +134,7 @@ class Spans(TaskKind):
     def rows(self, labels: Iterable[str]) -> tuple[str, ...]:
         return span_order(labels)
 
-    def forbidden(self, column: Column) -> int:
+    def forbidden(self, column: Packed) -> int:
         return violations(column)
 
     def score(
@@ -210,8 +211,8 @@ class PairScores(TaskKind):
     def number(self, rows: Sequence[str]) -> Callable[[str], int | None]:
         return lambda text: 0
 
-    def scale(self, column: Column) -> tuple[float, float] | None:
-        numbers = [float(text) for (text,) in column]
+    def scale(self, column: Packed) -> tuple[float, float] | None:
+        numbers = list(map(float, column.counts()))
         return (min(numbers), max(numbers)) if numbers else None
 
     def score(

@@ -19,12 +19,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
-from itertools import chain, compress, pairwise
+from functools import cached_property
 from typing import Generic, Literal, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from core.tasks.packed import Numbering, Packed, all_counts, packed, shortest
 from core.wording import any_of
 
 Scheme = Literal["iob2", "plain", "sentence", "text", "pair", "score"]
@@ -134,30 +137,31 @@ class Notation:
             return "IO"
         return next((name for name, letters in _SCHEMES.items() if self.prefixes <= letters), "IOB")
 
-    def parts(self, labels: Sequence[str]) -> list[Part]:
-        """The labels of a sentence, each as prefix and type."""
+    def canonical(self, labels: Packed) -> Packed:
+        """The labels, each as `O` or as its prefix, a hyphen and its type."""
         if self.spelling is _IN_BRACKETS:
-            return _in_brackets(labels)
-        return list(map(self._part, labels))
+            return packed(map(_in_brackets, labels))
+        return labels.mapped(self._canonical)
 
-    @cached_property
-    def _part(self) -> Callable[[str], Part]:
-        """The prefix and type of a label. Labels come again and again: each is taken apart once."""
-        return lru_cache(maxsize=None)(lambda label: self.spelling.part(label) or _OUTSIDE)
+    def _canonical(self, label: str) -> str:
+        part = self.spelling.part(label)
+        return "O" if part is None or part == _OUTSIDE else f"{part[0]}-{part[1]}"
 
 
 @dataclass(frozen=True)
 class SpanColumn(Generic[Split]):
     """A column of spans as it was read, by split.
 
-    labels       in IOB2, a row per sentence; None for one with a word that nobody annotated
+    labels       in IOB2, a row for each sentence that is annotated
+    lacking      (s,) which sentences have a word that nobody annotated
     schemes      how spans were written: `IOB1`, `IOB2`, `IOBES`, …
     spelling     how a label was written, as `B_X`; `B-X` is that of IOB2
     irregular    how many labels the scheme forbids where they stand, of schemes that mark ends
     unannotated  how many words have no label
     """
 
-    labels: Mapping[Split, list[tuple[str, ...] | None]]
+    labels: Mapping[Split, Packed]
+    lacking: Mapping[Split, NDArray[np.bool_]]
     schemes: Mapping[Split, str]
     spelling: str
     irregular: Mapping[Split, int]
@@ -189,9 +193,8 @@ class OddLabel(ValueError):
         return f"'{self.label}' among {self.span_labels:,} span labels; {self.advice}."
 
 
-def notation(column: Column) -> Notation | None:
-    """How spans are written in this column, by nearly all labels; None where it has labels of words."""
-    words = Counter(chain.from_iterable(column))
+def notation(words: Counter[str]) -> Notation | None:
+    """How spans are written in a column, by nearly all of its labels; None where it has labels of words."""
     return _notation(words) or _nearly(words) or _bare(words)
 
 
@@ -240,87 +243,94 @@ def read_column(splits: Mapping[Split, Column], *, needs_spans: bool = False) ->
     What nearly all labels are decides, over all splits. With `needs_spans` the column is known to hold spans.
     Raises OddLabel for a label that is none of a span in a column that is nearly, or known to be, spans.
     """
-    counts = {split: Counter(chain.from_iterable(column)) for split, column in splits.items()}
-    words = sum(counts.values(), Counter[str]())
+    columns = {split: packed(column) for split, column in splits.items()}
+    words = all_counts(columns.values())
     found = _notation(words)
     if found is None:
         # What the training labels are, the labels of every other split must be.
-        trained = _notation(next(iter(counts.values()), Counter()))
+        trained = _notation(next((column.counts() for column in columns.values()), Counter()))
         known = _nearly(words) or trained
         if known is None and (found := _bare(words)) is None and needs_spans and _kinds(words) - {"O"}:
             known = Notation(_CANONICAL, frozenset("BI"))
         if known is not None:
-            raise _odd_label(splits, words, known)
+            raise _odd_label(columns, words, known)
     elif "_" in words and found.spelling.has_types and words.keys().isdisjoint(("O", "o")):
-        raise _odd_label(splits, words, found)
-    if found is None:
-        return None
-    return _converted(splits, found)
+        raise _odd_label(columns, words, found)
+    return None if found is None else _converted(columns, found)
 
 
-def _converted(splits: Mapping[Split, Column], found: Notation) -> SpanColumn[Split]:
-    labels: dict[Split, list[tuple[str, ...] | None]] = {}
+def _converted(columns: Mapping[Split, Packed], found: Notation) -> SpanColumn[Split]:
+    lacking, unannotated = {}, {}
+    labels: dict[Split, Packed] = {}
     schemes: dict[Split, str] = {}
     irregular: dict[Split, int] = {}
-    unannotated: dict[Split, int] = {}
-    for split, column in splits.items():
-        lacks = [not _LACKING.isdisjoint(row) for row in column]
-        parts = [found.parts(row) for row, lacking in zip(column, lacks, strict=True) if not lacking]
-        scheme = found.scheme
-        if scheme == "IOB":
-            scheme = "IOB1" if _is_iob1(parts) and found.spelling is not _IN_BRACKETS else "IOB2"
-        write = _as_iob2 if scheme == "IOB2" else _in_iob2
-        rows = map(write, parts)
-        labels[split] = [None if lacking else next(rows) for lacking in lacks]
-        missing = sum(label in _LACKING for row in compress(column, lacks) for label in row)
-        schemes[split], unannotated[split] = scheme, missing
-        has_ends = not _SCHEMES["IOB"] >= found.prefixes and scheme != "IOE"
-        irregular[split] = sum(map(_irregular, parts)) if has_ends else 0
-    return SpanColumn(labels, schemes, found.spelling.form, irregular, unannotated)
+    has_ends = not _SCHEMES["IOB"] >= found.prefixes and found.scheme != "IOE"
+    for split, column in columns.items():
+        lacks = column.flags(_LACKING.__contains__)
+        lacking[split], unannotated[split] = column.has(lacks), int(lacks.sum())
+        spelled = found.canonical(column.take(np.flatnonzero(~lacking[split])) if lacks.any() else column)
+        parts = _Parts(spelled)
+        schemes[split] = found.scheme
+        if found.scheme == "IOB":
+            is_iob1 = found.spelling is not _IN_BRACKETS and parts.are_iob1()
+            schemes[split] = "IOB1" if is_iob1 else "IOB2"
+        irregular[split] = parts.irregular() if has_ends else 0
+        labels[split] = spelled if schemes[split] == "IOB2" else parts.in_iob2()
+    return SpanColumn(labels, lacking, schemes, found.spelling.form, irregular, unannotated)
 
 
-@cache
-def _written(part: Part) -> str:
-    return "O" if part == _OUTSIDE else f"{part[0]}-{part[1]}"
+class _Parts:
+    """The prefixes and types of labels `P-TYPE` or `O`, (N,) each, with those of the words before.
+
+    Outside a sentence is an `O`, whose type is empty.
+    """
+
+    def __init__(self, labels: Packed) -> None:
+        self._labels = labels
+        self._types = Numbering({"": 0})
+        types = np.array([self._types[name[2:]] for name in labels.names], dtype=np.int32)
+        self._type = types[labels.numbers]
+        self._is_span = labels.flags(lambda label: label != "O")
+        self._closes = labels.flags(lambda label: label[0] in _CLOSES)
+        self._changes = labels.before(self._type, 0) != self._type
+        opens = labels.flags(lambda label: label[0] in _OPENS)
+        self._begins = opens | labels.before(self._closes, True) | self._changes
+
+    def are_iob1(self) -> bool:
+        """Whether spans begin with I-, and with B- nearly nowhere but behind another of their type."""
+        names, opened = self._labels.names, self._labels.numbers[self._is_span & self._changes]
+        times = Counter[str]()
+        for name, count in zip(names, np.bincount(opened, minlength=len(names)).tolist(), strict=True):
+            times[name[0]] += count
+        return times["I"] > 0 and times["B"] * _FORGIVEN <= times["I"]
+
+    def irregular(self) -> int:
+        """How many labels break a scheme with ends: they continue no span, or leave one open."""
+        is_inside = self._labels.flags(lambda label: label[0] in _INSIDE)
+        after = np.zeros(len(is_inside), dtype=bool)  # goes the next word's label on with this type?
+        after[:-1] = (is_inside & ~self._changes & (self._labels.before(np.ones(len(after), bool), False)))[
+            1:
+        ]
+        is_open = ~self._closes & ~after
+        return int((self._is_span & (is_open | (is_inside & self._begins))).sum())
+
+    def in_iob2(self) -> Packed:
+        """The labels in IOB2. A span begins where seqeval's default mode has it begin."""
+        names = ["O", *(f"{prefix}-{type_}" for type_ in self._types if type_ for prefix in "BI")]
+        numbers = np.where(self._is_span, 2 * self._type - self._begins, 0)
+        return Packed(names, shortest(numbers, len(names)), self._labels.offsets)
 
 
-def _as_iob2(parts: Sequence[Part]) -> tuple[str, ...]:
-    """The labels as they are, in the spelling of IOB2."""
-    return tuple(map(_written, parts))
-
-
-def _in_iob2(parts: Sequence[Part]) -> tuple[str, ...]:
-    """The labels in IOB2. A span begins where seqeval's default mode has it begin."""
-    return tuple(
-        "O" if part == _OUTSIDE else f"{'B' if _begins(before, part) else 'I'}-{part[1]}"
-        for before, part in pairwise((_OUTSIDE, *parts))
-    )
-
-
-def _begins(before: Part, part: Part) -> bool:
-    return part[0] in _OPENS or before[0] in _CLOSES or before[1] != part[1]
-
-
-def _irregular(parts: Sequence[Part]) -> int:
-    """How many labels of a sentence break a scheme with ends: they continue no span, or leave one open."""
-    number = 0
-    for before, part, after in zip((_OUTSIDE, *parts), parts, (*parts[1:], _OUTSIDE), strict=False):
-        if part == _OUTSIDE:
-            continue
-        is_open = part[0] not in _CLOSES and (after[0] not in _INSIDE or after[1] != part[1])
-        number += is_open or (part[0] in _INSIDE and _begins(before, part))
-    return number
-
-
-def _in_brackets(labels: Sequence[str]) -> list[Part]:
-    parts: list[Part] = []
+def _in_brackets(labels: Sequence[str]) -> list[str]:
+    parts: list[str] = []
     type_ = ""
     for label in labels:
         opened = _BRACKETED.fullmatch(label)
         if opened is not None and opened["type"]:
-            parts.append(("B", type_ := opened["type"]))
+            type_ = opened["type"]
+            parts.append(f"B-{type_}")
         else:
-            parts.append(("I", type_) if type_ else _OUTSIDE)
+            parts.append(f"I-{type_}" if type_ else "O")
         if label.endswith(")"):
             type_ = ""
     return parts
@@ -349,7 +359,7 @@ def _nearly(words: Counter[str]) -> Notation | None:
     return None if best is None else best[1]
 
 
-def _odd_label(splits: Mapping[Split, Column], words: Counter[str], known: Notation) -> OddLabel:
+def _odd_label(splits: Mapping[Split, Packed], words: Counter[str], known: Notation) -> OddLabel:
     """The first label that is not one of spans in this spelling, and its possible meaning."""
     labels_of_spans = {kind for kind in words if kind not in ("", "_") and known.spelling.part(kind)}
     is_missing_outside = words.keys().isdisjoint(("O", "o"))
@@ -380,11 +390,12 @@ def _meaning(label: str, known: Notation, labels_of_spans: set[str], words: Coun
 
 def violations(column: Column) -> int:
     """How many I- continue nothing: IOB2 allows I-X only after B-X or I-X."""
-    return sum(
-        times
-        for (before, label), times in _neighbours(column).items()
-        if label.startswith("I-") and not (before[:2] in ("B-", "I-") and before[2:] == label[2:])
-    )
+    labels = packed(column)
+    types = Numbering({"": 0})
+    table = [types[name[2:] if name[:2] in ("B-", "I-") else ""] for name in labels.names]
+    type_ = np.array(table, dtype=np.int32)[labels.numbers]
+    is_inside = labels.flags(lambda label: label.startswith("I-"))
+    return int((is_inside & (labels.before(type_, 0) != type_)).sum())
 
 
 def span_order(labels: Iterable[str]) -> tuple[str, ...]:
@@ -395,18 +406,3 @@ def span_order(labels: Iterable[str]) -> tuple[str, ...]:
 def inside(label: str) -> str:
     """The label in the IO scheme, which does not tell where a span begins: I-X for B-X."""
     return "I-" + label[2:] if label.startswith("B-") else label
-
-
-def _neighbours(column: Iterable[Sequence[str]]) -> Counter[tuple[str, str]]:
-    """The counts of each label after each other one; `O` is before and after a sentence."""
-    flat = [*chain.from_iterable(("O", *labels) for labels in column), "O"]
-    return Counter(pairwise(flat))
-
-
-def _is_iob1(sentences: Sequence[Sequence[Part]]) -> bool:
-    opened = Counter[str]()
-    flat = [*chain.from_iterable((_OUTSIDE, *parts) for parts in sentences), _OUTSIDE]
-    for (before, part), times in Counter(pairwise(flat)).items():
-        if part != _OUTSIDE and before[1] != part[1]:
-            opened[part[0]] += times
-    return opened["I"] > 0 and opened["B"] * _FORGIVEN <= opened["I"]

@@ -11,15 +11,17 @@ from numpy.typing import NDArray
 
 from core.config import RunConfig
 from core.corpora.assembly import SPLITS
-from core.corpora.types import Corpus, Sentence, Task
+from core.corpora.sampling import parts
+from core.corpora.types import Corpus, Sentence, Sentences, Task
 from core.encoding.batches import IGNORED, Batches, EpochOrder
 from core.encoding.encoded import EncodedText, encode_cached
 from core.encoding.texts import encode_sentences
-from core.encoding.tokenizer import SubwordTokenizer, Tokenizer, offsets, places
+from core.encoding.tokenizer import SubwordTokenizer, Tokenizer
 from core.models.sources import longest_window
 from core.paths import cache_dir
 from core.records import TaskFacts
 from core.tasks import KINDS
+from core.tasks.packed import offsets, places
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class SplitData:
     words, their subwords in windows of their own.
     """
 
-    sentences: tuple[Sentence, ...]
+    sentences: Sentences
     text: EncodedText
     key: str
     labels: NDArray[np.int64]
@@ -41,32 +43,34 @@ class SplitData:
 
 def label_numbers(sentences: Sequence[Sentence], tasks: Sequence[Task | TaskFacts]) -> NDArray[np.int64]:
     """(N, T) label numbers of all words (or whole texts), sentence after sentence; of numbers 0."""
-    total = sum(sentence.items for sentence in sentences)
-    numbers = np.full((len(tasks), total), IGNORED)
+    packed = Sentences.of(sentences)
+    numbers = np.full((len(tasks), int(packed.items.sum())), IGNORED)
     for row, task in zip(numbers, tasks, strict=True):
         number = KINDS[task.scheme].number(task.labels)
-        columns = (sentence.labels.get(task.name) for sentence in sentences)
-        rows = (number(label) for column in columns if column for label in column)
-        items = labelled_items(sentences, task.name)
-        row[items] = np.fromiter((IGNORED if at is None else at for at in rows), np.int64)
+        labels = packed.column(task.name).rows
+        rows = (number(name) for name in labels.names)
+        table = np.array([IGNORED if at is None else at for at in rows], dtype=np.int64)
+        row[labelled_items(packed, task.name)] = table[labels.numbers]
     return numbers.T
 
 
 def labelled_items(sentences: Sequence[Sentence], task: str) -> NDArray[np.int64]:
     """The numbers of the items that a task labels, of all words (or whole texts), sentence after sentence."""
-    begins = offsets(np.fromiter((sentence.items for sentence in sentences), np.int64, len(sentences)))
-    labelled = [s.items_of(task) if task in s.labels else range(0) for s in sentences]
-    starts = begins[:-1] + np.fromiter((items.start for items in labelled), np.int64, len(sentences))
-    return places(starts, np.fromiter(map(len, labelled), np.int64, len(sentences)))
+    packed = Sentences.of(sentences)
+    column = packed.column(task)
+    # The sentence as an item stands before its words.
+    words_behind = packed.has_text_item & ~packed.is_of_text(task)
+    starts = offsets(packed.items)[:-1] + words_behind
+    return places(starts[column.at], column.rows.lengths)
 
 
-def _annotated(sentences: Sequence[Sentence], tasks: Sequence[Task]) -> NDArray[np.bool_]:
+def _annotated(sentences: Sentences, tasks: Sequence[Task]) -> NDArray[np.bool_]:
     """(s, T): the tasks that each sentence is annotated for."""
-    return np.array([[task.name in sentence.labels for task in tasks] for sentence in sentences])
+    return np.stack([sentences.annotated([task.name]) for task in tasks], axis=1)
 
 
 def _gold_numbers(
-    sentences: Sequence[Sentence], text: EncodedText, tasks: Sequence[Task]
+    sentences: Sentences, text: EncodedText, tasks: Sequence[Task]
 ) -> NDArray[np.float32] | None:
     """(N, T): the gold numbers of the tasks that have numbers; None where no task does."""
     number_tasks = {index: task for index, task in enumerate(tasks) if KINDS[task.scheme].is_number}
@@ -74,8 +78,9 @@ def _gold_numbers(
         return None
     scores = np.zeros((len(text.firsts), len(tasks)), dtype=np.float32)
     for index, task in number_tasks.items():
-        columns = [sentence.labels.get(task.name) for sentence in sentences]
-        scores[labelled_items(sentences, task.name), index] = [float(each[0]) for each in columns if each]
+        gold = sentences.column(task.name).rows
+        values = np.array(list(map(float, gold.names)))[gold.numbers]
+        scores[labelled_items(sentences, task.name), index] = values
     return scores
 
 
@@ -96,8 +101,7 @@ def encode_corpus(
             )
             subwords = text, key
             if context is not None:
-                words = [sentence.tokens for sentence in sentences]
-                subwords = encode_cached(words, context, window, cache_dir("encoded"))
+                subwords = encode_cached(sentences.tokens, context, window, cache_dir("encoded"))
             numbers = label_numbers(sentences, corpus.tasks)
             order = _epoch_order(config, sentences, text, numbers) if name == "train" else EpochOrder()
             scores, asked = _gold_numbers(sentences, text, corpus.tasks), None
@@ -111,7 +115,7 @@ def encode_corpus(
 
 
 def _epoch_order(
-    config: RunConfig, sentences: Sequence[Sentence], text: EncodedText, labels: NDArray[np.int64]
+    config: RunConfig, sentences: Sentences, text: EncodedText, labels: NDArray[np.int64]
 ) -> EpochOrder:
     """How the training sentences make an epoch."""
     if config.draw_tasks != "together":
@@ -122,8 +126,9 @@ def _epoch_order(
         )
     part_of_window = None
     if config.corpus_order == "in_turn":
-        number = {part: n for n, part in enumerate(dict.fromkeys(sentence.part for sentence in sentences))}
-        part_of_sentence = np.array([number[sentence.part] for sentence in sentences])
+        part_of_sentence = np.zeros(len(sentences), dtype=np.int64)
+        for number, (_, which) in enumerate(parts(sentences)):
+            part_of_sentence[which] = number
         part_of_window = part_of_sentence[text.sentence_of_window]
     fraction = config.fraction if config.fraction_draw == "each_epoch" else None
     return EpochOrder(config.batching == "by_length", part_of_window, fraction)
@@ -137,7 +142,7 @@ def task_facts(config: RunConfig, corpus: Corpus, train: SplitData) -> tuple[Tas
             scheme=task.scheme,
             labels=task.labels,
             score_name=KINDS[task.scheme].score_name(config.pos_score),
-            train_sentences=sum(task.name in sentence.labels for sentence in train.sentences),
+            train_sentences=len(train.sentences.column(task.name).at),
             train_tokens=int((train.labels[:, index] != IGNORED).sum()),
             unseen=dict(task.unseen),
             illegal=dict(task.illegal),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -154,18 +153,13 @@ class Scorer:
 
 
 def _column(split: SplitData, index: int, task: TaskFacts) -> _Column:
-    columns = [s.labels[task.name] for s in split.sentences if task.name in s.labels]
+    labels = split.sentences.column(task.name).rows
     words = labelled_items(split.sentences, task.name)
     numbers, names = split.labels[words, index], task.labels
-    flat = list(chain.from_iterable(columns))
     if KINDS[task.scheme].is_number:
-        names = tuple(dict.fromkeys(flat))
-        number_of = {name: number for number, name in enumerate(names)}
-        numbers = np.array([number_of[label] for label in flat], dtype=np.int64)
+        names, numbers = tuple(labels.names), labels.numbers.astype(np.int64)
     elif len(unseen := np.flatnonzero(numbers == IGNORED)):
-        labels = [flat[row] for row in unseen.tolist()]
-        names = (*names, *dict.fromkeys(labels))
-        numbers[unseen] = list(map(names.index, labels))
-    return _Column(
-        task, index, words, Gold(names, numbers, np.array(list(map(len, columns)), dtype=np.int64))
-    )
+        unknown = [labels.names[number] for number in labels.numbers[unseen].tolist()]
+        names = (*names, *dict.fromkeys(unknown))
+        numbers[unseen] = list(map(names.index, unknown))
+    return _Column(task, index, words, Gold(names, numbers, labels.lengths))

@@ -99,11 +99,7 @@ class StepMemory:
     """
 
     def __init__(
-        self,
-        batch_size: int,
-        batch_tokens: int | None,
-        optimiser: torch.optim.Optimizer,
-        gauge: Gauge | None,
+        self, batch_size: int, batch_tokens: int | None, optimiser: torch.optim.Optimizer, gauge: Gauge | None
     ) -> None:
         self._batch_size, self._optimiser, self._gauge = batch_tokens or batch_size, optimiser, gauge
         in_subwords = batch_tokens is not None

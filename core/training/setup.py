@@ -6,7 +6,7 @@ import math
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -39,9 +39,6 @@ from core.training.evaluate import Scorer
 from core.training.trainable import check_trainable
 from core.wording import all_of
 
-_BETAS = (0.9, 0.999)
-_EPSILON = 1e-8
-_MOMENTUM = 0.9
 _ORDER_STREAM = 1  # the data order draws from its own stream of the seed, apart from torch's generator
 
 
@@ -55,15 +52,12 @@ def part_of(parameter_name: str) -> str:
     return "bilstm" if any(part in parameter_name for part in _LSTM) else "encoder"
 
 
-_OPTIMISERS: Mapping[str, Callable[[list[dict[str, Any]], float], torch.optim.Optimizer]] = {
-    "adamw": lambda groups, decay: torch.optim.AdamW(
-        groups, betas=_BETAS, eps=_EPSILON, weight_decay=decay, fused=True
-    ),
-    "adam": lambda groups, decay: torch.optim.Adam(
-        groups, betas=_BETAS, eps=_EPSILON, weight_decay=decay, fused=True
-    ),
-    "sgd": lambda groups, decay: torch.optim.SGD(groups, momentum=_MOMENTUM, weight_decay=decay),
-    "adadelta": lambda groups, decay: torch.optim.Adadelta(groups, weight_decay=decay),
+_ADAM: dict[str, Any] = {"betas": (0.9, 0.999), "eps": 1e-8, "fused": True}
+_OPTIMISERS: Mapping[str, Callable[..., torch.optim.Optimizer]] = {
+    "adamw": partial(torch.optim.AdamW, **_ADAM),
+    "adam": partial(torch.optim.Adam, **_ADAM),
+    "sgd": partial(torch.optim.SGD, momentum=0.9),
+    "adadelta": torch.optim.Adadelta,
 }
 
 
@@ -83,7 +77,7 @@ def make_optimiser(
         weights = [value for name, value in model.named_parameters() if part_of(name) == part]
         if weights and lr is not None:
             groups.append({"params": weights, "lr": lr, "name": part})
-    optimiser = _OPTIMISERS[config.optimiser](groups, config.weight_decay)
+    optimiser = _OPTIMISERS[config.optimiser](groups, weight_decay=config.weight_decay)
     for module in model.modules():
         if isinstance(module, TrainedRows) and isinstance(optimiser, torch.optim.AdamW):
             module.decay_with(optimiser)

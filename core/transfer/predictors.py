@@ -384,25 +384,29 @@ def flat_beside_steep(
     The hypothesis of Bingel and Søgaard, 2017; None where there is no pair of either kind.
 
     A curve's steepness is minus its mean gradient after 20 and 30% of the steps; above the median of all
-    tasks it is steep, else flat. The interval is a bootstrap over tasks (`Pairs.counts`).
+    tasks it is steep, else flat. Pairs with a task whose curve has no gradients are left out. The interval is
+    a bootstrap over tasks (`Pairs.counts`).
     """
     steepness = {
         task: -(known.values["gradient_20"] + known.values["gradient_30"]) / 2
         for task, known in features.items()
         if task in pairs.tasks
     }
-    median = np.nanmedian(list(steepness.values())) if steepness else math.nan
-    kind = np.array([steepness[main] <= median < steepness[aux] for main, aux in pairs.names])
-    if not kind.any() or kind.all():
+    finite = [value for value in steepness.values() if math.isfinite(value)]
+    median = np.median(finite) if finite else math.nan
+    main, aux = np.array([[steepness[task] for task in pair] for pair in pairs.names]).reshape(-1, 2).T
+    kind = (main <= median) & (median < aux)
+    others = np.isfinite(main) & np.isfinite(aux) & ~kind
+    if not kind.any() or not others.any():
         return None
 
     def mean(of: Mask, counts: NDArray[np.int64]) -> float:
         return float(np.average(pairs.gains, weights=counts * of))
 
-    drawn = [counts for counts in pairs.counts(draws) if (counts * kind).any() and (counts * ~kind).any()]
-    low, high = np.percentile([mean(kind, counts) - mean(~kind, counts) for counts in drawn], (2.5, 97.5))
+    drawn = [counts for counts in pairs.counts(draws) if (counts * kind).any() and (counts * others).any()]
+    low, high = np.percentile([mean(kind, counts) - mean(others, counts) for counts in drawn], (2.5, 97.5))
     once = np.ones(len(kind), dtype=np.int64)
-    return Contrast(int(kind.sum()), mean(kind, once), mean(~kind, once), float(low), float(high))
+    return Contrast(int(kind.sum()), mean(kind, once), mean(others, once), float(low), float(high))
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,7 @@ def _bug_report(run: Run) -> None:
 def _test_scores(run: Run, scores: Sequence[StoredScore]) -> None:
     by_task = {score.task: score for score in scores if score.split == "test"}
     short = without_shared(list(by_task))
-    with st.container(horizontal=True, gap="large"):
+    with st.container(horizontal=True, gap="medium"):
         for task in filter(by_task.__contains__, _tasks_of(run, scores)):
             name = by_task[task].score_name
             label = (

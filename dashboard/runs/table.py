@@ -278,7 +278,7 @@ def _columns(table: Table, split: str, picked: set[int], key: str) -> dict[str, 
     config, lines = st.column_config, table.lines
     grouped = lines[0].run is None
     eye = config.ButtonColumn(
-        "Open", type="tertiary", width=56, pinned=True, key=f"{key}_eye", on_click=partial(_pressed, key),
+        "Open", type="tertiary", width=52, pinned=True, key=f"{key}_eye", on_click=partial(_pressed, key),
         help="Show the runs of a configuration, or one run in full",
     )  # fmt: skip
     columns = {"": _Column([":material/visibility:"] * len(lines), eye)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -149,7 +150,7 @@ def _results(name: str) -> tuple[StudyOptions, Record | None]:
         _paper(view, study)
     if scored_results:
         for result in _chosen(scored_results):
-            _setting(result, study)
+            _setting(result)
         _notes(study, of_part)
     return options, record
 
@@ -164,7 +165,7 @@ def _shown_results(options: StudyOptions, record: Record | None) -> tuple[Study,
         return study, here, False
     done = resources.study_counts(options).done
     texts = {
-        "published": f"{_PUBLISHED}, {plural(record.runs, 'run')}",
+        "published": f"Published, {plural(record.runs, 'run')}",
         "store": f"This store, {plural(done, 'run')}",
     }
     default = "store" if any(map(has_scores, here)) else "published"
@@ -176,10 +177,12 @@ def _shown_results(options: StudyOptions, record: Record | None) -> tuple[Study,
 def _encoder(name: str) -> tuple[str | None, str]:
     """The encoder that the study is shown over, none for its own, and how it is trained."""
     choices: dict[str, tuple[str | None, str]] = {"As the study has it": (None, FULL)}
-    choices |= {
-        f"{PurePath(encoder).name}{'' if training == FULL else f', {training}'}": (encoder, training)
-        for encoder, training in resources.study_encoders(name)
-    }
+    others = resources.study_encoders(name)
+    folders = Counter((PurePath(encoder).name, training) for encoder, training in others)
+    for encoder, training in others:
+        short = PurePath(encoder).name
+        text = short if folders[short, training] == 1 else encoder
+        choices[text if training == FULL else f"{text}, {training}"] = encoder, training
     if len(choices) == 1:
         return None, FULL
     now, records = resources.studies_by_now().get(name), records_of(name)
@@ -234,7 +237,7 @@ def _overview(study: Study, results: Sequence[Result]) -> None:
     reference = study.method(study.reference).title
     with st.container(height=_TALL if len(results) > _MANY else "content", border=False):
         alt = f"Mean difference from {reference} by method and setting"
-        show_table(overview(study, results), alt=alt, turned="setting")
+        show_table(overview(study, results), alt=alt, turned="Setting")
     st.caption(
         f"Mean difference from {escape(reference)} over a setting's tasks, in points. Bold red: higher. Bold "
         "blue: lower. Plain: negligible. Grey: undecided. p is corrected for the methods of a setting. "
@@ -257,7 +260,7 @@ def _chosen(results: Sequence[Result]) -> list[Result]:
     return [result for result in results if result.setting.name in picked]
 
 
-def _setting(result: Result, study: Study) -> None:
+def _setting(result: Result) -> None:
     with st.container(border=True):
         st.markdown(f"**{escape(result.setting.title)}**")
         st.markdown(escape(answer(result)))
@@ -270,11 +273,6 @@ def _setting(result: Result, study: Study) -> None:
                 alt=f"Differences from {view.reference} with their 95% intervals",
             )
         show_table(setting_sheet(result), alt="Scores, chosen candidates and differences by method")
-        least = min(
-            (outcome.scores[MEAN].n for outcome in result.outcomes if MEAN in outcome.scores), default=0
-        )
-        if least < len(study.seeds):
-            st.caption(f"Incomplete: {least} of {plural(len(study.seeds), 'seed')}.")
 
 
 def _colours(targets: Sequence[str]) -> dict[str, str]:

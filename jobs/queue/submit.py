@@ -112,8 +112,7 @@ def submit(
     """
     _expect_run(store, engine)
     runs = [with_absolute_paths(config) for config in configs]
-    notes = check([resolve_base_run(store, run) for run in runs])
-    show_notes((*notes, *_sharing_notes(store, runs, engine)))
+    show_notes(_checked(store, runs, engine))
     ids = queue_runs(store, runs, launch, priority=priority, retries=retries, engine=engine)
     (engine or default_engine()).ensure_workers(store)
     return ids
@@ -138,10 +137,13 @@ def _is_local(engine: Engine | None) -> bool:
     return (engine or default_engine()).name == "local"
 
 
-def _sharing_notes(store: Store, configs: Sequence[RunConfig], engine: Engine | None) -> list[str]:
-    """Returns a note where fewer of these runs train at once than could."""
-    note = Sharing.of(store, configs).held_back(configs) if _is_local(engine) else ""
-    return [note] if note else []
+def _checked(store: Store, runs: Sequence[RunConfig], engine: Engine | None) -> tuple[str, ...]:
+    """Returns the notes of `check`, and why fewer of these runs train at once than could."""
+    notes = check([resolve_base_run(store, run) for run in runs])
+    if not _is_local(engine):
+        return notes
+    sharing = Sharing.of(store, runs)
+    return (*notes, *filter(None, [sharing.held_back(sharing.threads(runs))]))
 
 
 def _expect_run(store: Store, engine: Engine | None) -> None:
@@ -305,9 +307,7 @@ def submit_missing(
         # Corpora are read before the store is locked.
         if new := dict.fromkeys(wanted).keys() - same_runs(store, wanted).keys() - checked:
             _expect_run(store, engine)
-            runs = [run for run in dict.fromkeys(wanted) if run in new]
-            notes = check([resolve_base_run(store, run) for run in runs])
-            show_notes((*notes, *_sharing_notes(store, runs, engine)))
+            show_notes(_checked(store, [run for run in dict.fromkeys(wanted) if run in new], engine))
             checked |= new
         with store.queueing_alone():
             present = same_runs(store, wanted)

@@ -204,17 +204,19 @@ def score_entry(scores: MeanSD | None, *score_names: str, bold: bool = False) ->
 
 
 def difference_entry(
-    difference: Comparison | None, *, bold: bool = False, verdict: bool = False
+    difference: Comparison | None, *, bold: bool = False, verdict: bool = False, seeds: bool = False
 ) -> Entry | None:
     """Returns an entry of a difference in points, with its interval.
 
-    With `bold` it is bold where the verdict is higher; with `verdict` it has the verdict.
+    With `bold` it is bold where the verdict is higher; with `verdict` it has the verdict, with `seeds` the
+    number of seeds.
     """
     if difference is None:
         return None
     return Entry(
         100 * difference.mean,
         tuple(100 * end for end in difference.interval or ()),
+        n=difference.seeds if seeds else None,
         unit="points",
         verdict=difference.verdict if verdict else "",
         form=SIGNED,

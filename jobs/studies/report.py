@@ -190,13 +190,16 @@ def setting_sheet(result: Result) -> Sheet:
             outcome.chosen,
             _dev_entry(outcome.dev, outcome),
             *(score_entry(outcome.scores.get(target), *outcome.measures(target)) for target in targets),
-            *_difference(outcome, outcome.method.name == result.reference),
+            *_difference(outcome, result),
         ]
         if has_base:
             from_base = outcome.from_base.get(MEAN)
-            row += [difference_entry(from_base) or "", "" if from_base is None else from_base.verdict]
+            row += [
+                difference_entry(from_base, seeds=not result.is_complete) or "",
+                "" if from_base is None else from_base.verdict,
+            ]
         if has_rare:
-            rare = difference_entry(outcome.differences.get(RARE))
+            rare = difference_entry(outcome.differences.get(RARE), seeds=not result.is_complete)
             row += [score_entry(outcome.scores.get(RARE)), rare or ""]
         learned = "" if outcome.learned is None else mean_entry(outcome.learned)
         rows.append(row + [learned] * has_learned)
@@ -204,17 +207,21 @@ def setting_sheet(result: Result) -> Sheet:
 
 
 def _dev_entry(score: MeanSD | None, outcome: Outcome) -> Entry | None:
-    """Returns an entry of the mean dev score over targets and seeds."""
     unit = percent_sign(outcome.measures(MEAN))
     return None if score is None else Entry(100 * score.mean, unit=unit)
 
 
-def _difference(outcome: Outcome, is_reference: bool) -> tuple[Entry | str, Entry | str | None, str]:
-    """Returns the mean difference with its interval, p, and the verdict."""
+def _difference(outcome: Outcome, result: Result) -> tuple[Entry | str | None, Entry | str | None, str]:
     difference = outcome.differences.get(MEAN)
+    if difference is None and outcome.method.name == result.reference:
+        return "", "", "reference"
     if difference is None:
-        return "", "", "reference" if is_reference else ""
-    return difference_entry(difference, bold=True) or "", p_entry(difference.p) or "", difference.verdict
+        return None, None, ""
+    return (
+        difference_entry(difference, bold=True, seeds=not result.is_complete),
+        p_entry(difference.p) or "",
+        difference.verdict,
+    )
 
 
 def study_document(study: Study, results: Sequence[Result]) -> dict[str, Any]:
@@ -240,6 +247,8 @@ def study_document(study: Study, results: Sequence[Result]) -> dict[str, Any]:
                 "title": result.setting.title,
                 "part": result.setting.part,
                 "targets": list(result.setting.targets),
+                "done": result.done,
+                "runs": result.planned,
                 "families": [_method(outcome) for outcome in result.outcomes],
             }
             for result in results

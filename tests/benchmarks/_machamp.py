@@ -38,10 +38,10 @@ class Turns(Callback):  # type: ignore[misc]
 
     def end_epoch(self, cur_epoch: int, model: Any) -> None:
         dev = {}
-        for task in set(self.dev_scores[-1]) - {"sum"}:
-            scores = self.dev_scores[-1][task]
-            headline = scores[scores["optimization_metrics"]]
-            dev[task] = headline[headline["sum"]]
+        for task, scores in self.dev_scores[-1].items():
+            if task != "sum":
+                headline = scores[scores["optimization_metrics"]]
+                dev[task] = headline[headline["sum"]]
         answer(self.took | {"dev": dev})
         if cur_epoch == self.num_epochs:
             raise SystemExit  # before it tags the dev sentences with the saved model

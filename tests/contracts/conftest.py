@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,13 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "postgres":
         return str(request.getfixturevalue("postgres_url"))
     return f"sqlite:///{tmp_path}/many.db"
+
+
+@pytest.fixture
+def open_store() -> Iterator[Callable[..., Store]]:
+    """Opens stores by their URLs, and closes them when the test ends."""
+    with contextlib.ExitStack() as opened:
+        yield lambda url, **options: opened.enter_context(contextlib.closing(Store.open(url, **options)))
 
 
 @pytest.fixture(scope="session")

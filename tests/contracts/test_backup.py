@@ -7,6 +7,7 @@ import json
 import os
 import sqlite3
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -81,9 +82,9 @@ def _write_on(url: str, run_id: int, acknowledged: Path, stop: Path) -> None:
     store.close()
 
 
-def test_writers_keep_writing(url: str, tmp_path: Path) -> None:
+def test_writers_keep_writing(url: str, tmp_path: Path, open_store: Callable[..., Store]) -> None:
     """All that was acknowledged before a backup began is in it, in whole batches; nothing stops meanwhile."""
-    store = Store.open(url)
+    store = open_store(url)
     ids = [claimed(store) for _ in range(2)]
     written, stop = {run_id: tmp_path / f"acknowledged-{run_id}" for run_id in ids}, tmp_path / "stop"
     calls = [(url, run_id, written[run_id], stop) for run_id in ids]
@@ -92,13 +93,11 @@ def test_writers_keep_writing(url: str, tmp_path: Path) -> None:
         before = {run_id: int(path.read_text()) for run_id, path in written.items()}
         back_up(store, str(tmp_path / "copy.db"))
         wait(lambda: all(int(written[run_id].read_text()) > before[run_id] for run_id in ids))
-    copy = Store.open(f"sqlite:///{tmp_path / 'copy.db'}")
+    copy = open_store(f"sqlite:///{tmp_path / 'copy.db'}")
     for curve in copy.metrics(ids, LOSS):
         assert len(curve.step) >= before[curve.run_id]
         assert curve.step.tolist() == list(range(len(curve.step)))
         assert len(curve.step) % 20 == 0, "half of a batch was copied"
-    copy.close()
-    store.close()
 
 
 def test_the_verb(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import threading
 from collections import Counter
+from collections.abc import Callable
 
 from core.store import MetricKey, Owner, RunState, Store
 from tests.making import claimed, config, step_metrics
@@ -33,9 +34,9 @@ def _claim_all(url: str, number: int, taken: multiprocessing.Queue[tuple[int, li
     taken.put((number, mine))
 
 
-def test_processes_race_on_a_new_store_and_lose_no_row(url: str) -> None:
+def test_processes_race_on_a_new_store_and_lose_no_row(url: str, open_store: Callable[..., Store]) -> None:
     together(_open, [(url,)] * 3)
-    store = Store.open(url)
+    store = open_store(url)
     assert store.runs() == []
     ids = [claimed(store) for _ in range(3)]
     together(_write, [(url, run_id, 5, 20) for run_id in ids])
@@ -43,11 +44,10 @@ def test_processes_race_on_a_new_store_and_lose_no_row(url: str) -> None:
     for series in store.metrics(ids, MetricKey("", "train", "loss")):
         assert series.step.tolist() == list(range(100))
         assert set(series.value.tolist()) == {float(series.run_id)}
-    store.close()
 
 
-def test_four_processes_claim_every_run_exactly_once(url: str) -> None:
-    store = Store.open(url)
+def test_four_processes_claim_every_run_exactly_once(url: str, open_store: Callable[..., Store]) -> None:
+    store = open_store(url)
     ids = store.add_runs([config(seed=seed) for seed in range(80)])
     urgent = ids[40:55]
     store.set_priority(urgent, 5)
@@ -69,12 +69,11 @@ def test_four_processes_claim_every_run_exactly_once(url: str) -> None:
     before = [run for run in runs if run.started_at is not None and run.started_at < last_urgent]
     assert len(before) <= len(urgent) + 4, "runs of lower priority were claimed first"
     assert store.counts()[RunState.RUNNING] == 80
-    store.close()
 
 
-def test_a_change_of_another_waits_for_the_whole_of_ours(url: str) -> None:
+def test_a_change_of_another_waits_for_the_whole_of_ours(url: str, open_store: Callable[..., Store]) -> None:
     """A transaction that reads before it writes must not fail because another wrote in between."""
-    first, second = Store.open(url), Store.open(url)
+    first, second = open_store(url), open_store(url)
     run_id = claimed(first)
     entered, done = threading.Event(), threading.Event()
 
@@ -92,13 +91,11 @@ def test_a_change_of_another_waits_for_the_whole_of_ours(url: str) -> None:
         first.set_progress(run_id, 2, 0.2, 20)
     thread.join()
     assert first.run(run_id).step == 1
-    first.close()
-    second.close()
 
 
-def test_what_one_finds_missing_and_adds_another_finds(url: str) -> None:
+def test_what_one_finds_missing_and_adds_another_finds(url: str, open_store: Callable[..., Store]) -> None:
     """Looking and adding are one step: the second launch of the same run waits, and then finds it."""
-    first, second = Store.open(url), Store.open(url)
+    first, second = open_store(url), open_store(url)
     entered, looked = threading.Event(), threading.Event()
     found: list[int] = []
 
@@ -117,12 +114,10 @@ def test_what_one_finds_missing_and_adds_another_finds(url: str) -> None:
         first.add_runs([config()])
     thread.join()
     assert found == [1]
-    first.close()
-    second.close()
 
 
-def test_a_read_sees_one_moment(url: str) -> None:
-    first, second = Store.open(url), Store.open(url)
+def test_a_read_sees_one_moment(url: str, open_store: Callable[..., Store]) -> None:
+    first, second = open_store(url), open_store(url)
     run_id, gone = claimed(first), first.add_runs([config(seed=2)])[0]
 
     def change() -> None:
@@ -137,5 +132,3 @@ def test_a_read_sees_one_moment(url: str) -> None:
         assert first.counts()[RunState.QUEUED] == 1
     thread.join()
     assert [run.id for run in first.runs()] == [run_id]
-    first.close()
-    second.close()

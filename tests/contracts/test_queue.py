@@ -10,18 +10,7 @@ import pytest
 from core.errors import NotOwner
 from core.store import Owner, RunState, SnapshotKey, Store
 from jobs.queue.doctor import store_findings
-from tests.making import (
-    OTHER,
-    OWNER,
-    Clock,
-    claimed,
-    config,
-    epoch_metrics,
-    run_facts,
-    snapshot,
-    split_result,
-    step_metrics,
-)
+from tests.making import OTHER, OWNER, Clock, claimed, config, step_metrics, stopped_halfway
 
 ELSEWHERE = Owner(host="there", pid=7, process_started=5.0, boot_id="boot-2")
 
@@ -173,16 +162,7 @@ class TestAgain:
         assert store.run(run_id).retries == 3
 
     def test_a_resumed_run_keeps_everything(self, store: Store) -> None:
-        run_id = claimed(store)
-        store.set_facts(run_id, run_facts(total_steps=40), OWNER)
-        store.add_metrics(run_id, [step_metrics(1), step_metrics(2), epoch_metrics(2, 1, 0.5)], OWNER)
-        store.add_snapshot(run_id, snapshot(2), OWNER)
-        store.add_result(run_id, split_result("dev"), OWNER)
-        store.set_progress(run_id, 12, 1.2, 40, OWNER)
-        store.set_saved_step(run_id, 10, OWNER)
-        store.add_keywords([run_id], ["odd"])
-        store.request_stop(run_id)
-        store.finish(run_id, RunState.CANCELLED, best_epoch=1, owner=OWNER)
+        run_id = stopped_halfway(store)
         store.requeue(run_id, resume=True)
         run = store.run(run_id)
         assert (run.state, run.attempt, run.saved_step) == (RunState.QUEUED, 2, 10)

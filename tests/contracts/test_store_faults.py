@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -46,8 +46,10 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         yield folder
 
 
-def test_a_full_disk_that_is_tidied_in_time_costs_nothing(disk: Path) -> None:
-    store = Store.open(f"sqlite:///{disk / 'runs.db'}")
+def test_a_full_disk_that_is_tidied_in_time_costs_nothing(
+    disk: Path, open_store: Callable[..., Store]
+) -> None:
+    store = open_store(f"sqlite:///{disk / 'runs.db'}")
     run_id = claimed(store)
     with hurried(store, run_id, StopSignal()) as sink:
         sink(step_metrics(1))
@@ -61,11 +63,10 @@ def test_a_full_disk_that_is_tidied_in_time_costs_nothing(disk: Path) -> None:
         ballast.unlink()
     assert steps(store, run_id) == list(range(1, 400))
     assert store.health().problems == ()
-    store.close()
 
 
-def test_a_disk_that_stays_full_fails_the_run_loudly(disk: Path) -> None:
-    store = Store.open(f"sqlite:///{disk / 'runs.db'}")
+def test_a_disk_that_stays_full_fails_the_run_loudly(disk: Path, open_store: Callable[..., Store]) -> None:
+    store = open_store(f"sqlite:///{disk / 'runs.db'}")
     run_id, stop = claimed(store), StopSignal()
 
     def train() -> None:
@@ -87,26 +88,26 @@ def test_a_disk_that_stays_full_fails_the_run_loudly(disk: Path) -> None:
     store.finish(run_id, RunState.FAILED, owner=OWNER)
     store.requeue(run_id, resume=True)
     assert steps(store, run_id)[:10] == list(range(1, 11))
-    store.close()
 
 
 @pytest.mark.parametrize("timeout_s", [30, 0.3], ids=["waited for", "tried again"])
 def test_a_locked_store_holds_up_no_training(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeout_s: float
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeout_s: float, open_store: Callable[..., Store]
 ) -> None:
     monkeypatch.setattr(engine, "BUSY_TIMEOUT_S", timeout_s)
-    store = Store.open(f"sqlite:///{tmp_path / 'runs.db'}")
+    store = open_store(f"sqlite:///{tmp_path / 'runs.db'}")
     run_id = claimed(store)
     with StoreSink(store, run_id, OWNER, StopSignal(), flush_s=0.02) as sink, held(tmp_path / "runs.db"):
         for step in range(1, 61):  # none waits for the store
             sink(step_metrics(step))
             time.sleep(0.01)
     assert steps(store, run_id) == list(range(1, 61))
-    store.close()
 
 
-def test_a_server_may_restart(postgres_server: PostgresServer, postgres_url: str) -> None:
-    store = Store.open(postgres_url)
+def test_a_server_may_restart(
+    postgres_server: PostgresServer, postgres_url: str, open_store: Callable[..., Store]
+) -> None:
+    store = open_store(postgres_url)
     run_id = claimed(store)
     with StoreSink(store, run_id, OWNER, StopSignal(), flush_s=0.02) as sink:
         sink(step_metrics(1))
@@ -122,11 +123,12 @@ def test_a_server_may_restart(postgres_server: PostgresServer, postgres_url: str
             assert PASSWORD not in str(refused.value)
     assert steps(store, run_id) == list(range(1, 40))
     assert [event.message for event in store.events(run_id) if event.kind == "note"] == ["Still here."]
-    store.close()
 
 
-def test_a_restart_in_the_middle_of_a_change(postgres_server: PostgresServer, postgres_url: str) -> None:
-    store = Store.open(postgres_url)
+def test_a_restart_in_the_middle_of_a_change(
+    postgres_server: PostgresServer, postgres_url: str, open_store: Callable[..., Store]
+) -> None:
+    store = open_store(postgres_url)
     run_id = claimed(store)
 
     def change() -> None:
@@ -141,7 +143,6 @@ def test_a_restart_in_the_middle_of_a_change(postgres_server: PostgresServer, po
     assert steps(store, run_id) == []
     store.add_metrics(run_id, [step_metrics(1)])
     assert steps(store, run_id) == [1]
-    store.close()
 
 
 def test_a_note_is_told_once_however_often_it_is_written(store: Store) -> None:
@@ -179,16 +180,14 @@ def test_what_keeps_a_server_away_is_told(postgres_url: str) -> None:
         store.close()
 
 
-def test_a_change_that_another_holds_is_told(url: str) -> None:
-    first, second = (Store.open(url, patience_s=0.3) for _ in range(2))
+def test_a_change_that_another_holds_is_told(url: str, open_store: Callable[..., Store]) -> None:
+    first, second = (open_store(url, patience_s=0.3) for _ in range(2))
     run_id = claimed(first)
     with first.transaction():
         first.set_progress(run_id, 1, 0.1, 20)
         with pytest.raises(StoreError, match="is busy: another program"):
             second.set_progress(run_id, 2, 0.2, 20)
     second.set_progress(run_id, 2, 0.2, 20)
-    first.close()
-    second.close()
 
 
 def test_many_changes_of_the_same_runs_wait_for_one_another(url: str) -> None:

@@ -12,7 +12,8 @@ from streamlit.testing.v1 import AppTest
 
 from core.corpora import save_upload, summarise
 from core.corpora.loading import proposed_columns
-from core.corpora.readers import Source, read_table
+from core.corpora.readers import Source
+from core.corpora.tables import read_table
 from core.corpora.uploads import uploads
 from core.store import RunState, Store
 from dashboard.launch.samples import SAMPLES, zipped

@@ -21,9 +21,9 @@ from core.figures import TEXT, forest_chart
 from core.records import Usage
 from core.store import RunState, Store
 from core.studies import STUDIES, Method, Study
-from core.studies.analysis import FinalScores, Result, analyse
-from core.studies.answer import answer, verdict_counts
-from core.studies.dissertation import over
+from core.studies.analysis import MEAN, FinalScores, Result, analyse
+from core.studies.answer import answer, recorded_runs, verdict_counts
+from core.studies.dissertation import BASE_SIZE, over
 from core.studies.recorded import PAIRS, records_of
 from core.studies.study import DevScores, with_runs
 from dashboard.studies.views import failures, gains_forest, has_scores, small_forest, study_forest
@@ -339,7 +339,9 @@ def test_published_figures_stand_beside_ours(open_page: Open) -> None:
     assert "hold out a tenth" in words(app)
     assert plain_table(app, 1).loc["BERT (MTL)", "parameters"] == "108.0M"
     # Another encoder is never held against the paper.
-    assert app.selectbox(key="over").options == ["As the study has it", "minilm, frozen", "minilm"]
+    assert app.selectbox(key="over").options == [
+        "As the study has it", BASE_SIZE, "minilm, frozen", "minilm",
+    ]  # fmt: skip
     app.selectbox(key="over").select("minilm").run()
     app.segmented_control(key="results").set_value("store").run()
     table = plain_table(app)
@@ -354,6 +356,20 @@ def test_published_figures_stand_beside_ours(open_page: Open) -> None:
     assert "mrnlab study dissertation --setting table1 --encoder minilm --frozen" in commands
     quoted = plain_table(app)["chunk published"]
     assert quoted[":gray[GCDT with BERT (Li, Liu and Shi 2020, arXiv:2012.05418)]"] == ":gray[96.81]"
+
+
+def test_a_record_with_missing_runs_says_so_and_what_it_answers(open_page: Open) -> None:
+    record = next(each for each in records_of("dissertation") if BASE_SIZE in str(each.encoder))
+    (result_,) = map(record.result, record.settings)
+    app = open_page("studies", study="dissertation", over=BASE_SIZE)
+    assert app.segmented_control(key="part").value == "table 3"
+    assert recorded_runs(result_) in words(app)
+    assert "the claim at base size, with another encoder" in words(app)
+    table = next(plain_table(app, index) for index in range(5) if "verdict" in plain_table(app, index))
+    for outcome in result_.outcomes:
+        if compared := outcome.differences.get(MEAN):
+            has_n = f"({compared.seeds})" in table.loc[outcome.method.title, "difference"]
+            assert has_n is not result_.is_complete
 
 
 def test_simulated_tasks_have_the_papers_figure_and_the_errors_of_its_formulas(open_page: Open) -> None:

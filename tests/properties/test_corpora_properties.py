@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from core.config import RunConfig
 from core.corpora import Sentence, load, prepare
-from core.corpora.readers import named, read_table
+from core.corpora.tables import named, read_table
 from core.errors import CorpusError
 
 # Any visible character: no blanks, line ends or control characters, which set columns and lines apart. What
@@ -56,7 +56,8 @@ def test_a_file_is_read_as_its_lines_say(text: str, columns: tuple[str, ...] | N
         path.write_bytes(text.encode())
         try:
             table = read_table(path, columns)
-            read = [list(zip(*sentence, strict=True)) for sentence in table.sentences]
+            sentences = table.first_sentences(len(table.starts))
+            read = [list(zip(*sentence, strict=True)) for sentence in sentences]
         except CorpusError as error:
             line = re.search(r", line (\d+):", str(error))
             assert _by_line(text, columns) == (int(line[1]) if line else "nothing")

@@ -15,8 +15,9 @@ import torch
 from core.corpora import assembly, load, readers, save_upload, uploads
 from core.corpora.catalogue import read_hub
 from core.corpora.folder import detect_columns, read_folder
-from core.corpora.free_text import read_given
-from core.corpora.readers import read_lines, read_table
+from core.corpora.given import read_given
+from core.corpora.readers import read_lines
+from core.corpora.tables import read_table
 from core.encoding.tokenizer import load_tokenizer
 from core.errors import ConfigError, CorpusError, EncoderError, MRNLabError
 from core.models import model_io

@@ -202,7 +202,7 @@ def test_case_is_restored_and_length_and_other_tokens_kept() -> None:
     restored, untouched, of_pair = preparation.truecase([shouted, spoken, pair])
     assert restored.tokens == ("Soccer", "-", "Japan", "get", "lucky", "win", ",", "U.S.")
     assert (restored.labels, restored.part) == (labels, "a")
-    assert untouched is spoken
+    assert untouched == spoken
     assert of_pair == replace(pair, second=("Get", "lucky"))
 
 

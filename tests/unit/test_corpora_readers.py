@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from core.corpora.readers import left_out_notes, named, read_conllu, read_table
+from core.corpora.readers import read_conllu
+from core.corpora.tables import left_out_notes, named, read_table
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 

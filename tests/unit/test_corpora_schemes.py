@@ -85,7 +85,11 @@ def test_an_odd_label_among_spans_is_refused_with_its_likely_meaning(
 def test_a_sentence_with_a_word_without_a_label_is_not_annotated() -> None:
     read = read_column({"train": column("B-PER _ O", "O B-LOC"), "test": column("_ _")})
     assert read is not None
-    assert read.labels == {"train": [None, ("O", "B-LOC")], "test": [None]}
+    assert read.labels == {"train": [("O", "B-LOC")], "test": []}
+    assert {split: list(lacks) for split, lacks in read.lacking.items()} == {
+        "train": [True, False],
+        "test": [True],
+    }
     assert read.unannotated == {"train": 1, "test": 2}
 
 

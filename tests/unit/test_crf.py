@@ -97,23 +97,10 @@ def test_loss_and_gradients_are_those_of_all_paths(labels: int, legal: bool, ign
     loss, truth = model.loss(logits, numbers, LENGTHS), true_loss(model, logits, numbers)
     torch.testing.assert_close(loss, truth)
     wanted = [logits, *model.parameters()]
-    gradients = torch.autograd.grad(loss, wanted)
-    truths = torch.autograd.grad(truth, wanted, allow_unused=True, materialize_grads=True)
+    gradients = torch.autograd.grad(3 * loss, wanted)
+    truths = torch.autograd.grad(3 * truth, wanted, allow_unused=True, materialize_grads=True)
     for gradient, true_gradient in zip(gradients, truths, strict=True):
         torch.testing.assert_close(gradient, true_gradient)
-
-
-@pytest.mark.usefixtures("domain")
-@pytest.mark.parametrize("ignored", ["none", "some"])
-def test_gradients_are_those_of_finite_differences(ignored: str) -> None:
-    model, logits = chain(legal=True), some_logits().requires_grad_()
-    numbers = gold(model, logits.detach(), ignored)
-
-    def loss(logits: Tensor, *parameters: Tensor) -> Tensor:
-        """gradcheck moves the model's own parameters."""
-        return 3 * model.loss(logits, numbers, LENGTHS)
-
-    assert torch.autograd.gradcheck(loss, (logits, *model.parameters()))
 
 
 @pytest.mark.usefixtures("domain")
@@ -212,6 +199,7 @@ def test_decoded_paths_and_marginals_are_legal() -> None:
         if length:
             assert model.marginals(logits, LENGTHS)[end - length, 2] == 0
     assert 2 in decoded
+    assert set(model.state_dict()) == {"transitions", "start", "end"}
 
 
 def test_labels_without_o_have_legal_paths() -> None:
@@ -267,13 +255,6 @@ def test_nothing_labelled_costs_nothing(lengths: Tensor) -> None:
         torch.testing.assert_close(tensor.grad, torch.zeros_like(tensor))
     assert model.decode(logits, lengths).shape == (words,)
     assert model.marginals(logits, lengths).shape == (words, 4)
-
-
-def test_same_numbers_every_time_and_weights_of_the_chain_alone() -> None:
-    model, logits = chain(legal=True), some_logits().float()
-    numbers = gold(model, logits.double(), "some")
-    assert model.loss(logits, numbers, LENGTHS) == model.loss(logits, numbers, LENGTHS)
-    assert set(model.state_dict()) == {"transitions", "start", "end"}
 
 
 @pytest.mark.parametrize(

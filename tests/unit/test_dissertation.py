@@ -12,7 +12,7 @@ import pytest
 from core.config import PRESETS, RunConfig
 from core.studies import Study
 from core.studies.analysis import MEAN, table_view
-from core.studies.dissertation import STUDY, over
+from core.studies.dissertation import BASE_SIZE, STUDY, over
 from core.studies.published import ABOVE, BELOW, TABLES, WITHIN, Published, matching
 from core.studies.study import DevScores, StudyRun, chosen_candidate, next_runs, planned_runs, with_runs
 from jobs.reports.render import markdown
@@ -212,6 +212,14 @@ class TestOtherEncoders:
             lambdas = [0.05, 0.005] if "-10" in setting.name else [*LAMBDAS, 0.005]
             assert [candidate.values["lambda"] for candidate in candidates] == lambdas
         assert not any(_cells(plan.config) for plan in listing(made))
+
+    def test_over_the_encoder_of_base_size_lambda_is_that_of_minilm(self) -> None:
+        made = over(f"/models/{BASE_SIZE}")
+        assert "the claim at base size, with another encoder" in made.protocol
+        runs = [plan for plan in listing(made) if plan.setting == "table3-5"]
+        assert Counter(plan.method for plan in runs) == {"stl": 10, "mtl": 5, "mrn": 5, "relational": 5}
+        assert {(plan.stage, plan.open) for plan in runs} == {("final", ())}
+        assert {plan.config.lambda_ for plan in listing(made)} == {None, 0.005}
 
     def test_a_frozen_encoder_has_its_own_rate_and_nothing_published(self) -> None:
         made = over(encoder_training="frozen")

@@ -22,7 +22,6 @@ from core.models import model_io
 from core.models.encoders.frozen import FeatureTables, FrozenFeatures
 from core.models.encoders.partial import TopLayers, load_top
 from core.models.encoders.transformer import LazyTransformer, Transformer, load_transformer
-from core.registry import top_layer_count
 from core.training.setup import TrainingRun, set_up
 from jobs.queue.submit import check
 from tests.tiny import tiny_bert
@@ -31,13 +30,8 @@ from tests.trained import assert_tags_as_tested, train_toy
 from tests.unit.transformers_alone import FAMILY, LENGTHS, Table, assert_alike, batch, gradients, model
 
 
-def test_the_number_of_trained_layers_is_read_from_its_text() -> None:
-    assert [top_layer_count(text) for text in ("full", "frozen", "top:1", "top:12")] == [0, 0, 1, 12]
-
-
 @pytest.mark.parametrize(
-    ("training", "rates"),
-    [("top:1", (2e-3, 2e-2)), ("top:2", (1e-3, 1e-2)), ("top:10", (2e-4, 2e-3))],
+    ("training", "rates"), [("top:1", (2e-3, 2e-2)), ("top:2", (1e-3, 1e-2)), ("top:10", (2e-4, 2e-3))]
 )
 def test_rates_follow_from_what_is_trained(training: str, rates: tuple[float, float]) -> None:
     made = RunConfig.build(corpus="demo", tasks="pos,ner", paradigm="mtl", encoder_training=training)
@@ -235,14 +229,6 @@ def test_weights_of_a_file_do_not_reach_the_shared_layers(encoder: str, tmp_path
         model_io.load(tmp_path / "run")
     below: Any = load_top(encoder, 1).below
     assert not below.transformer.inner.embeddings.LayerNorm.bias.any()
-
-
-def test_lower_states_are_not_needed_once_they_are_cached(
-    encoder: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made(encoder, "top:1")
-    monkeypatch.setattr(FeatureTables, "compute", lambda *_: pytest.fail("computed again"))
-    made(encoder, "top:1", seed=2, epochs=1)
 
 
 def test_release_forgets_the_encoder(encoder: str, tmp_path: Path) -> None:

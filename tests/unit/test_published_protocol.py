@@ -1,7 +1,4 @@
-"""The preset `dissertation` beside the dissertation's own values, and what each new field does in a training.
-
-The table names where each value stands: a section of the text, or the file of the program in appendix A.
-"""
+"""The preset `dissertation` beside the dissertation's own values, and what its fields do in a training."""
 
 from __future__ import annotations
 
@@ -31,46 +28,8 @@ from tests.toys import config as toy_config
 from tests.toys import corpus as toy_corpus
 from tests.toys import sentences
 from tests.trained import train_toy
-from tests.unit.published import assert_published
+from tests.unit.published import assert_published, printed_values
 
-# field, value, where the dissertation says so
-PUBLISHED: list[tuple[str, Any, str]] = [
-    ("encoder", "bert-base-cased", "6.1; A.2 `model_checkpoint`"),
-    ("encoder_training", "full", "3.1, the composite model is fine-tuned"),
-    ("truecase", True, "5.1; A.4 `truecase_tokens`"),
-    ("fraction", 1.0, "4.2, all of the training samples are used"),
-    ("dev_sentences", 0, "4.2, dev samples are not trained on; A.2 `val_data_loader = []` for CoNLL-2000"),
-    ("label_inventory", "corpus", "4.2, 47 POS labels; A.3 `Linear(hidden_size, 47)`, 23, 9 and 44"),
-    ("epochs", 5, "6.1; A.2 `EPOCHS`"),
-    ("batch_size", 16, "6.1; A.2 `BATCH_SIZE`"),
-    ("batch_tokens", None, "6.1, batches are counted in sentences"),
-    ("batching", "shuffled", "A.4 `shuffle=True`"),
-    ("max_length", 256, "6.1; A.3 `MAX_LEN`"),
-    ("lr_encoder", 5e-5, "6.1; A.2 `LEARNING_RATE`, one rate for all parameters"),
-    ("lr_heads", 5e-5, "6.1; A.2 `LEARNING_RATE`, one rate for all parameters"),
-    ("lr_bilstm", 5e-5, "6.1; A.2 `LEARNING_RATE`, one rate for all parameters"),
-    ("bilstm_hidden", 768, "6.1, for both forward and backward LSTM"),
-    ("dropout", 0.1, "A.3 `Dropout(0.1)`"),
-    ("dropout_on", "logits", "A.3 `self.dropout(self.linear1(embeddings[:, i, :]))`"),
-    ("optimiser", "adamw", "6.1; 5.4 `torch.optim.AdamW`"),
-    ("lr_schedule", "linear", "6.1, decaying linearly to 0"),
-    ("weight_decay", 1e-2, "6.1"),
-    ("clip_norm", None, "A.5 has no clipping"),
-    ("head", "linear", "A.3 `torch.nn.Linear`"),
-    ("draw_tasks", "together", "3.3.2, equation (22)"),
-    ("task_weights", None, "3.3.2, equation (22), all tasks alike"),
-    ("patience", None, "6.1, every model is trained for `EPOCHS`"),
-    ("head_init", "default", "A.3 `torch.nn.Linear`"),
-    ("select_by", "loss", "A.5, the checkpoint whose validation loss decreases"),
-    ("pos_score", "seqeval_f1", "6.2, classification_report of seqeval for every task"),
-    ("precision", "fp32", "A.5 `dtype=torch.float32`"),
-    ("prior", "paper", "A.5 `covariance_mat_update`, `eig_decomp`"),
-    ("alignment", "disjoint", "5.3, Figure 14"),
-    ("lambda", 0.05, "6.1, from {1, 0.5, 0.05}; A.5 `lambda_reg`"),
-    ("learn", ("task", "label", "feature"), "3.3.2, equations (24) to (26)"),
-    ("update_every", 10, "6.1; A.5 `update_frequency`"),
-    ("update_timing", "epoch_start", "A.5 `if idx % update_frequency == 0`"),
-]
 OF_NO_PAPER = {
     *("corpus", "columns", "tasks", "paradigm", "seed", "device", "snapshots", "shrinkage"),
     *("affinity_every", "pooling", "pair_encoding", "pair_heads", "task_embedding", "label_scale"),
@@ -89,9 +48,9 @@ def _run(encoder: str = "bert-base-cased+bilstm", **values: Any) -> RunConfig:
     return config
 
 
-def test_the_preset_has_the_published_values_and_the_mathematics_page_prints_them() -> None:
-    values = _run().values() | {"encoder": _run().encoder.removesuffix("+bilstm")}
-    assert_published("dissertation", PUBLISHED, values, of_no_paper=OF_NO_PAPER, unset=OF_WORD_ENCODERS)
+def test_the_preset_has_the_published_values_that_the_mathematics_page_prints() -> None:
+    values = printed_values(_run()) | {"encoder": _run().encoder.removesuffix("+bilstm")}
+    assert_published("dissertation", values, of_no_paper=OF_NO_PAPER, unset=OF_WORD_ENCODERS)
 
 
 def test_updates_at_the_start_of_each_epoch_and_corpus() -> None:

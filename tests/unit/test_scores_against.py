@@ -41,11 +41,7 @@ def test_means_intervals_and_the_dev_choice_over_seeds() -> None:
         ({"lambda": 0.1, "seed": 2}, both(0.8, 0.9)),
         ({"lambda": 0.01, "seed": 2}, both(0.5, 0.95)),
     )
-    assert (view.series.title, list(view.series.runs), view.dev_choice) == (
-        "λ",
-        [0.001, 0.01, 0.1],
-        0.01,
-    )
+    assert (view.series.title, list(view.series.runs), view.dev_choice) == ("λ", [0.001, 0.01, 0.1], 0.01)
     lines = {(line.task, line.split): line.points for line in view.lines}
     assert lines.keys() == {(task, split) for task in ("", "pos", "ner") for split in ("test", "dev")}
     # Two seeds, 0.6 and 0.7: SD 0.0707, and t with one degree of freedom is 12.706.

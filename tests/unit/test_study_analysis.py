@@ -13,8 +13,10 @@ from core.config import RunConfig
 from core.evaluation.comparison import HIGHER, LOWER, UNDECIDED
 from core.evaluation.statistics import holm
 from core.studies.analysis import MEAN, RARE, FinalScores, Floats, Outcome, Result, analyse
+from core.studies.answer import answer
 from core.studies.study import DevScores, with_runs
 from core.tasks.scores import rarer_half_f1
+from jobs.studies.report import setting_sheet
 from tests.studying import score_of, setting, study
 
 DEV = {"mtl": 0.6, "stl": 0.5, "mrn": 0.7}
@@ -26,7 +28,9 @@ TEST: Mapping[str, Mapping[int, tuple[float, float]]] = {
 }
 
 
-def analysed(left_out: frozenset[RunConfig] = frozenset(), **changes: Any) -> Result:
+def analysed(
+    left_out: frozenset[RunConfig] = frozenset(), *, is_failure: bool = True, **changes: Any
+) -> Result:
     made = study(**changes)
     setting_runs = with_runs(made, made.settings[0])
     dev, test, rare = {}, {}, {}
@@ -37,7 +41,8 @@ def analysed(left_out: frozenset[RunConfig] = frozenset(), **changes: Any) -> Re
             both = dict(zip(("pos", "ner"), TEST[run.paradigm][run.seed], strict=True))
             test[run] = {task: both[task] for task in run.tasks}
             rare[run] = {task: both[task] / 2 for task in run.tasks}
-    return analyse(setting_runs, DevScores(dev), FinalScores(test, rare), left_out)
+    failed = left_out if is_failure else frozenset[RunConfig]()
+    return analyse(setting_runs, DevScores(dev), FinalScores(test, rare), failed)
 
 
 class TestAnalysis:
@@ -97,6 +102,28 @@ class TestAnalysis:
         assert not any(outcome.scores or outcome.differences for outcome in nothing.outcomes)
         single = analysed(seeds=(1,), search_seeds=(1,)).outcome("mrn").differences["ner"]
         assert (single.verdict, single.interval, single.p) == (UNDECIDED, None, None)
+
+    def test_while_runs_are_missing_each_comparison_has_its_own_seeds_and_two_at_least(self) -> None:
+        """Seeds 2 and 3 of STL's NER and seed 3 of MTL are still to come."""
+        setting_runs = with_runs(study(), setting())
+        (mtl,), (stl,) = setting_runs.candidates["mtl"], setting_runs.candidates["stl"]
+        missing = frozenset({*mtl.runs[3], stl.runs[2][1], stl.runs[3][1]})
+        part = analysed(missing, is_failure=False)
+        assert (part.done, part.planned, part.is_complete) == (13, 16, False)
+        mrn = part.outcome("mrn").differences[MEAN]
+        assert mrn.seeds == 2
+        assert mrn.paired is not None
+        # Of 0.015 and 0.02, with one degree of freedom: 12.706 · 0.0025.
+        assert (mrn.mean, mrn.paired.low) == pytest.approx((0.0175, 0.0175 - 0.031766), abs=1e-5)
+        assert mrn.verdict == UNDECIDED
+        assert part.outcome("stl").differences.keys() == {"pos"}
+        assert answer(part).endswith("undecided for MRN. 2 seeds. 13 of 16 runs recorded.")
+        row = dict(setting_sheet(part).blocks[0].rows)
+        head = setting_sheet(part).head[1:]
+        shown = {name: dict(zip(head, cells, strict=True))["difference"] for name, cells in row.items()}
+        assert shown["MRN"] is not None
+        assert (shown["MRN"].n, shown["STL"]) == (2, None)
+        assert "recorded" not in answer(analysed())
 
     def test_test_scores_choose_nothing(self) -> None:
         setting_runs = with_runs(study(), setting())

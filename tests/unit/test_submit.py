@@ -167,16 +167,11 @@ def test_eta(store: Store, clock: Clock) -> None:
     assert left() == {}
 
 
-def test_this_machine_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("MRNLAB_ENGINE", raising=False)
-    assert default_engine().name == "local"
-    assert default_engine() is default_engine()
-
-
-@pytest.mark.parametrize("name", ENGINES)
-def test_each_is_found_by_its_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["", *ENGINES])
+def test_each_engine_is_found_by_its_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MRNLAB_ENGINE", name)
-    assert default_engine().name == name
+    assert default_engine().name == (name or "local")
+    assert default_engine() is default_engine()
 
 
 def test_an_unknown_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,9 +193,7 @@ def test_an_extra_that_is_not_installed(name: str, package: str, monkeypatch: py
 def test_a_file_serves_one_machine() -> None:
     assert sqlite_problem("sqlite:////shared/runs.db", 1, "Ray") is None
     assert sqlite_problem("postgresql://there/lab", 2, "Ray") is None
-    problem = sqlite_problem("sqlite:////shared/runs.db", 2, "Ray")
-    assert problem is not None
-    assert problem.startswith("The store is an SQLite file, which the 2 machines of the Ray cluster cannot")
+    assert "2 machines of the Ray cluster" in (sqlite_problem("sqlite:////shared/runs.db", 2, "Ray") or "")
 
 
 def reused(store: Store, *configs: RunConfig) -> list[int | None]:

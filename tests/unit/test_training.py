@@ -298,6 +298,12 @@ def test_best_epoch_by_score_and_by_loss(scores: list[float], expected: int | No
     assert best_epoch(metrics, "last", 3) == (3 if len(scores) == 3 else None)
 
 
+@pytest.mark.parametrize(("first", "expected"), [(math.nan, 2), (0.1, 1), (0.0, 1)])
+def test_the_loss_decides_only_while_no_score_is_defined(first: float, expected: int) -> None:
+    history = [DevMetrics(1, first, loss=1.0), DevMetrics(2, math.nan, loss=0.5)]
+    assert best_epoch(history, "score", 3) == expected
+
+
 def test_snapshots_are_evenly_spaced_among_updates_and_end_with_the_run() -> None:
     assert snapshot_steps(range(10, 101, 10), 5) == {20, 40, 60, 80, 100}
     assert snapshot_steps((10, 20, 25), 50) == {10, 20, 25}

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-import pytest
 
 from core.corpora.types import Corpus, Sentence
 from core.library import Laboratory
-from core.records import TOTAL, DevMetrics, EpochMetrics, Note, SplitResult, best_epoch
+from core.records import TOTAL, EpochMetrics, Note, SplitResult
 from core.store import RunState, Store
 from core.tasks import score_task
 from core.tasks.scores import FIGURES, REPORT_NUMBERS, TaskScore
@@ -89,15 +88,6 @@ def test_constant_predictions_leave_the_choice_to_dev_loss(encoder: str, tmp_pat
     assert run.facts.selected_by == "score"
     assert not any((TOTAL, "score") in epoch.values for epoch in run.of(EpochMetrics))
     assert any("lowest dev loss" in note.message for note in run.of(Note))
-
-
-@pytest.mark.parametrize(
-    ("scores", "expected"),
-    [([math.nan, math.nan], 2), ([math.nan, 0.1], 2), ([0.1, math.nan], 1), ([0.0, math.nan], 1)],
-)
-def test_the_loss_decides_only_while_no_score_is_defined(scores: list[float], expected: int) -> None:
-    history = [DevMetrics(epoch, score, loss=1 / epoch) for epoch, score in enumerate(scores, start=1)]
-    assert best_epoch(history, "score", 3) == expected
 
 
 def _stored(store: Store) -> int:

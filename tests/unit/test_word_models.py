@@ -122,25 +122,10 @@ def test_the_transformer_of_the_context_counts_as_frozen(encoder: str) -> None:
     assert trained == parameters - weight_count(transformer) - vectors.numel()
 
 
-@pytest.mark.parametrize("head", ["linear", "crf"])
-def test_a_run_with_context_tags_as_it_was_tested(head: str, encoder: str, tmp_path: Path) -> None:
-    made: dict[str, Any] = {"encoder": "sc-lstm", "head": head, "paradigm": "mtl", "context_encoder": encoder}
-    run = small_run(tmp_path, data=long_sentences(), max_length=12, epochs=3, **made)
-    assert {path.name for path in run.checkpoint.iterdir()} >= {"words.json", "weights.safetensors"}
-    assert not (run.checkpoint / "encoder").exists()
-    assert_tags_as_tested(run, long_sentences())
-
-
 def test_mrn_relates_the_heads_over_words(tmp_path: Path) -> None:
     run = small_run(tmp_path, encoder="sc-lstm", paradigm="mrn", update_every=5, alignment="cooccurrence")
     assert run.facts.features == 4 * SMALL["bilstm_hidden"]
     assert run.of(Snapshot)[-1].relations.task.shape == (2, 2)
-
-
-def test_the_words_without_a_vector_are_said(tmp_path: Path) -> None:
-    run = small_run(tmp_path, encoder="bilstm", paradigm="stl", tasks="ner", epochs=1)
-    (note,) = [note for note in run.facts.notes if "vector" in note]
-    assert note.startswith("glove has vectors of 100.0% of the training words")
 
 
 def test_a_training_without_better_epochs_ends(tmp_path: Path) -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import compress
 from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from core.config.typed import real_number, whole_number
 from core.corpora.assembly import SPLITS
-from core.corpora.sampling import parts, shuffled, stream, until, words_of
-from core.corpora.types import Corpus, Sentence, Split
+from core.corpora.sampling import parts, stream, until
+from core.corpora.types import Corpus, Sentences, Split
 from core.errors import CorpusError
 
 _MOST = 1_000_000_000
@@ -68,7 +72,7 @@ class CorpusRecipe:
         Here: at most as many sentences of each split as its option says, in their order. A smaller sample is
         part of a larger one with the same seed. Raises CorpusError.
         """
-        kept: dict[Split, tuple[Sentence, ...]] = {}
+        kept: dict[Split, Sentences] = {}
         notes = []
         for split in SPLITS:
             whole = kept[split] = corpus.split(split)
@@ -80,14 +84,14 @@ class CorpusRecipe:
                     f"{corpus.name}: {split} must be one number, or one for each joined corpus "
                     f"({', '.join(part for part, _ in by_part)}), not {len(most)}."
                 )
-            sample: list[Sentence] = []
-            for index, (part, sentences) in enumerate(by_part):
-                order = stream(seed, f"sample {split}", part).permutation(len(sentences))
-                sample += [sentences[at] for at in sorted(order[: most[index % len(most)]])]
-            kept[split] = tuple(sample)
-            if len(sample) < len(whole):
+            sample = [np.zeros(0, dtype=np.int64)]
+            for index, (part, which) in enumerate(by_part):
+                order = stream(seed, f"sample {split}", part).permutation(len(which))
+                sample.append(which[np.sort(order[: most[index % len(most)]])])
+            kept[split] = whole.take(np.concatenate(sample))
+            if len(kept[split]) < len(whole):
                 notes.append(
-                    f"Uses {len(sample):,} of {len(whole):,} {split} sentences, drawn with seed {seed}."
+                    f"Uses {len(kept[split]):,} of {len(whole):,} {split} sentences, drawn with seed {seed}."
                 )
         return corpus.with_splits(kept, *notes)
 
@@ -182,41 +186,42 @@ class Apart(CorpusRecipe):
                 f"{corpus.name}: tokens must be one number, or one for each task ({', '.join(names)}), "
                 f"not {len(self.tokens)}."
             )
-        train: list[Sentence] = []
+        whole = corpus.split("train")
+        train = [whole.only([])]
         sizes = []
-        for index, (task, sentences) in enumerate(_dealt(corpus, names, seed).items()):
-            if self.tokens and sentences:
+        for index, (task, which) in enumerate(_dealt(whole, names, seed).items()):
+            words = int(whole.words[which].sum())
+            if self.tokens and len(which):
                 budget = self.tokens[index % len(self.tokens)]
-                if (words := words_of(sentences)) < budget:
+                if words < budget:
                     raise CorpusError(
                         f"{corpus.name}: {budget:,} training words were asked for {task}, and the sentences "
                         f"dealt to it have {words:,}; ask for fewer."
                     )
-                sentences = until(sentences, budget)
-            if sentences:
-                sizes.append(f"{task} {words_of(sentences):,}")
-            train += sentences
+                which = which[: until(whole.words[which], budget)]
+            if len(which):
+                sizes.append(f"{task} {int(whole.words[which].sum()):,}")
+                train.append(whole.take(which).only([task]))
         note = (
             f"Each task has training sentences of its own, drawn with seed {seed}; words: {', '.join(sizes)}."
         )
         tasks = tuple(task for task in corpus.tasks if task.name in names)
-        corpus = replace(corpus, tasks=tasks, train=tuple(train), notes=(*corpus.notes, note))
-        return super().make(corpus, seed)
+        notes = (*corpus.notes, note)
+        return super().make(replace(corpus, tasks=tasks, train=Sentences.joined(train), notes=notes), seed)
 
 
-def _dealt(corpus: Corpus, names: Sequence[str], seed: int) -> dict[str, list[Sentence]]:
-    """For each task the sentences that are its own, in random order, annotated for it alone.
+def _dealt(train: Sentences, names: Sequence[str], seed: int) -> dict[str, NDArray[np.int64]]:
+    """For each task the sentences that are its own, in random order.
 
     Sentences with the same tasks are dealt evenly among these; one with a single task goes to it.
     """
-    dealt: dict[str, list[Sentence]] = {name: [] for name in names}
-    for part, sentences in parts(corpus.train):
+    dealt: dict[str, list[int]] = {name: [] for name in names}
+    annotated = np.stack([train.annotated([name]) for name in names], axis=1)
+    for part, which in parts(train):
         turns: Counter[tuple[str, ...]] = Counter()
-        for sentence in shuffled(sentences, stream(seed, "apart", part)):
-            annotated = tuple(name for name in names if name in sentence.labels)
-            if not annotated:
-                continue
-            task = annotated[turns[annotated] % len(annotated)]
-            turns[annotated] += 1
-            dealt[task].append(replace(sentence, labels={task: sentence.labels[task]}))
-    return dealt
+        for sentence in which[stream(seed, "apart", part).permutation(len(which))].tolist():
+            tasks = tuple(compress(names, annotated[sentence]))
+            if tasks:
+                dealt[tasks[turns[tasks] % len(tasks)]].append(sentence)
+                turns[tasks] += 1
+    return {name: np.array(sentences, dtype=np.int64) for name, sentences in dealt.items()}

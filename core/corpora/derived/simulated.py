@@ -19,14 +19,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations, cycle, islice
+from itertools import accumulate, combinations, cycle, islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.corpora.derived.recipes import CorpusRecipe, option
-from core.corpora.sampling import shuffled, stream, until, words_of
-from core.corpora.types import Corpus, Planted, Sentence, Task
+from core.corpora.sampling import stream, until
+from core.corpora.types import Column, Corpus, Planted, Sentences, Task
 from core.errors import CorpusError
 from core.tasks import KINDS
 from core.tasks.schemes import inside
@@ -148,76 +148,83 @@ class Simulated(CorpusRecipe):
                 f"{len(names)} artificial ones; ask for fewer."
             )
         alphas = list(islice(cycle(self.alpha), len(names)))
-        real_sentences, others = self._drawn(corpus, real.name, seed)
-        # Every drawn sentence with the tasks that it is annotated for.
-        drawn = [(sentence, (real.name,) if others else (real.name, *names)) for sentence in real_sentences]
-        drawn += [(sentence, (name,)) for name, sentences in others.items() for sentence in sentences]
-
+        train = corpus.split("train")
+        real_sentences, others = self._drawn(corpus.name, train, real.name, seed)
+        # The sentences of each task, one after the other.
+        train = train.take(np.concatenate([real_sentences, *others.values()]))
+        words = train.column(real.name).rows
         number = {label: index for index, label in enumerate(real.labels)}
-        truth = np.array(
-            [number[read(label)] for sentence, _ in drawn for label in sentence.labels[real.name]],
-            dtype=np.int64,
-        )
+        truth = np.array([number.get(read(name), -1) for name in words.names], dtype=np.int64)[words.numbers]
         columns = {real.name: truth}
         for name, alpha in zip(names, alphas, strict=True):
             columns[name] = artificial_labels(truth, alpha, len(real.labels), stream(seed, "labels", name))
         renamed = names[len(names) - (self.permuted or 0) :]
         for name in renamed:
             columns[name] = other_names(len(real.labels), stream(seed, "names", name))[columns[name]]
+        sizes = [int(corpus.split("train").words[which].sum()) for which in others.values()]
         shown = ", ".join(f"{alpha:g}" for alpha in dict.fromkeys(alphas))
         note = (
-            f"{real.name} has {words_of(real_sentences):,} training words; "
-            f"{plural(len(names), 'artificial task')} on {_extent(others)}, "
+            f"{real.name} has {int(train.words[: len(real_sentences)].sum()):,} training words; "
+            f"{plural(len(names), 'artificial task')} on {_extent(sizes)}, "
             f"their labels drawn with seed {seed} at α = {shown}."
         )
         if renamed:
             note += f" The label names of {all_of(renamed)} are permuted."
+        ends = dict(
+            zip((real.name, *others), accumulate(map(len, (real_sentences, *others.values()))), strict=True)
+        )
+        labelled = {}
+        for task, column in columns.items():
+            end = ends.get(task, len(train))
+            at = np.arange(end - len(others.get(task, real_sentences)), end)
+            labelled[task] = Column(at, replace(words, names=real.labels, numbers=column).take(at))
         return replace(
             corpus,
             tasks=(
                 real,
                 *(Task(name, "plain", real.labels, auxiliary=True, inventory=real.labels) for name in names),
             ),
-            train=_annotated(drawn, columns, real.labels),
-            dev=_only(corpus.dev, real.name),
-            test=_only(corpus.test, real.name),
+            train=replace(train, labels=labelled).of_words(),
+            dev=corpus.split("dev").only([real.name]).of_words(),
+            test=corpus.split("test").only([real.name]).of_words(),
             notes=(*corpus.notes, note),
             planted=partial(_planted, columns, (1.0, *alphas)),
         )
 
     def _drawn(
-        self, corpus: Corpus, real: str, seed: int
-    ) -> tuple[list[Sentence], dict[str, list[Sentence]]]:
+        self, corpus: str, train: Sentences, real: str, seed: int
+    ) -> tuple[NDArray[np.int64], dict[str, NDArray[np.int64]]]:
         """The training sentences of the real task, and of each artificial task (none where all are shared).
 
         Of one random order the real task takes from the front and the artificial ones, one after another,
         from the back: none of them gets others because there are more tasks, or more words for another.
         """
-        annotated = [sentence for sentence in corpus.train if real in sentence.labels]
-        words, names = words_of(annotated), self.auxiliary
+        annotated = np.flatnonzero(train.annotated([real]))
+        words, names = int(train.words[annotated].sum()), self.auxiliary
         budgets: dict[str, int] = {}
         if self.sentences == "own":
             default = self.tokens or max(1, words // (len(names) + 1))
             budgets = dict(zip(names, cycle(self.samples or (default,)), strict=False))
         elif self.samples:
             raise CorpusError(
-                f"{corpus.name}: with sentences=same artificial tasks are on the real task's words; leave "
+                f"{corpus}: with sentences=same artificial tasks are on the real task's words; leave "
                 "out samples."
             )
-        order = shuffled(annotated, stream(seed, "simulated", ""))
+        order = annotated[stream(seed, "simulated", "").permutation(len(annotated))]
         others = {}
         for name, budget in budgets.items():
-            others[name] = until(reversed(order), budget)
-            del order[len(order) - len(others[name]) :]
-        real_sentences = order if self.tokens is None else until(order, self.tokens)
-        if words_of(real_sentences) < (self.tokens or 1) or any(
-            words_of(others[name]) < budgets[name] for name in others
+            taken = until(train.words[order[::-1]], budget)
+            others[name] = order[::-1][:taken]
+            order = order[: len(order) - taken]
+        real_sentences = order if self.tokens is None else order[: until(train.words[order], self.tokens)]
+        if train.words[real_sentences].sum() < (self.tokens or 1) or any(
+            train.words[others[name]].sum() < budgets[name] for name in others
         ):
             wanted = [f"{self.tokens:,} for {real}"] if self.tokens else []
             if budgets:
                 wanted += [f"{sum(budgets.values()):,} for {plural(len(names), 'artificial task')}"]
             raise CorpusError(
-                f"{corpus.name}: {words:,} training words are annotated for {real}, and more were asked for "
+                f"{corpus}: {words:,} training words are annotated for {real}, and more were asked for "
                 f"in whole sentences ({' and '.join(wanted)}); ask for fewer."
             )
         return real_sentences, others
@@ -233,35 +240,9 @@ def _planted(
     return Planted(tuple(columns), alphas, tuple(map(tuple, related.tolist()))).among(tasks)
 
 
-def _annotated(
-    drawn: Sequence[tuple[Sentence, Sequence[str]]],
-    columns: Mapping[str, NDArray[np.int64]],
-    labels: Sequence[str],
-) -> tuple[Sentence, ...]:
-    """The drawn sentences with the labels of their tasks; `columns` number them word by word."""
-    made = []
-    start = 0
-    for sentence, tasks in drawn:
-        stop = start + len(sentence.tokens)
-        named = {task: tuple(labels[index] for index in columns[task][start:stop].tolist()) for task in tasks}
-        made.append(Sentence(sentence.tokens, named, sentence.part))
-        start = stop
-    return tuple(made)
-
-
-def _extent(others: Mapping[str, Sequence[Sentence]]) -> str:
-    """How many words the artificial tasks have."""
-    sizes = sorted(map(words_of, others.values()))
+def _extent(sizes: Sequence[int]) -> str:
+    """How many words artificial tasks of these sizes have."""
     if not sizes:
         return "the same words"
-    each = f" to {sizes[-1]:,} words each" if sizes[0] < sizes[-1] else " words"
-    return f"{sizes[0]:,}{each}"
-
-
-def _only(sentences: Sequence[Sentence], task: str) -> tuple[Sentence, ...]:
-    """The sentences annotated for that task, with nothing but its labels."""
-    return tuple(
-        Sentence(sentence.tokens, {task: sentence.labels[task]}, sentence.part)
-        for sentence in sentences
-        if task in sentence.labels
-    )
+    each = f" to {max(sizes):,} words each" if min(sizes) < max(sizes) else " words"
+    return f"{min(sizes):,}{each}"

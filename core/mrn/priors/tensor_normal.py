@@ -70,8 +70,8 @@ class TensorNormal(ABC):
         correlation = settings.task_correlation
         self._towards = identity | {"task": (1 - correlation) * identity["task"] + correlation}
         self._task, self._label = (self._means[mode] * self._towards[mode] for mode in identity)
-        nothing = torch.zeros(settings.features, 0, dtype=torch.float64, device=device)
-        self._feature = LowRankCovariance(self._means["feature"], nothing)
+        nothing = torch.zeros(0, settings.features, dtype=torch.float64, device=device)
+        self._feature = LowRankCovariance(self._means["feature"], nothing, nothing[:, :0])
         copies = float(self._align.square().sum()) / self._align.shape[1]
         self._scaled_lambda = settings.lambda_ / (2.0 * max(settings.tokens, 1.0) * copies * self._scale)
         self._coupling = self._between_tasks() * self._between_labels()
@@ -110,12 +110,13 @@ class TensorNormal(ABC):
     @torch.no_grad()
     def update(self, heads: Tensor) -> None:
         """Equations (7), (8), (9), one after the other, on heads H (r, D)."""
-        rows = heads.detach().to(torch.float64)
+        rows = heads.detach().to(torch.float64, copy=True)  # training changes the heads in place
+        gram, multiple, root = rows @ rows.T, self._feature.diagonal, rows[:, :0]
         if "feature" in self._settings.learn:
-            factor = rows.T @ semidefinite_factor(self._coupling)  # F Fᵀ = S_feature
-            scale, multiple = self._blend("feature", factor.square().sum())
-            self._feature = LowRankCovariance(multiple, factor * scale.sqrt())
-        inner = self._feature.inverse_inner(rows)
+            scale, multiple = self._blend("feature", (self._coupling * gram).sum())  # tr S_feature
+            root = semidefinite_factor(self._coupling) * scale.sqrt()
+        self._feature = LowRankCovariance(multiple, rows, root, gram)
+        inner = self._feature.own_inner()
         if "label" in self._settings.learn:
             scatter = self._align @ (self._between_tasks() * inner) @ self._align.T
             self._label = self._estimate("label", scatter)
@@ -161,7 +162,8 @@ class TensorNormal(ABC):
         return {
             "task": self._task,
             "label": self._label,
-            "feature_factor": self._feature.factor,
+            "feature_rows": self._feature.rows,
+            "feature_root": self._feature.root,
             "feature_diagonal": self._feature.diagonal,
         }
 
@@ -169,8 +171,10 @@ class TensorNormal(ABC):
         device = self._task.device
         self._task = state["task"].to(device)
         self._label = state["label"].to(device)
+        if (factor := state.get("feature_factor")) is not None:  # written by a version that kept F
+            state = {**state, "feature_rows": factor.T, "feature_root": torch.eye(factor.shape[1]).to(factor)}
         self._feature = LowRankCovariance(
-            state["feature_diagonal"].to(device), state["feature_factor"].to(device)
+            *(state[f"feature_{part}"].to(device) for part in ("diagonal", "rows", "root"))
         )
         self._coupling = self._between_tasks() * self._between_labels()
 

@@ -22,6 +22,7 @@ from jobs.cli import study as verb
 from jobs.exchange import run_table
 from jobs.exchange.run_table import COLUMNS, RunTable
 from jobs.studies.follow import follow
+from jobs.studies.progress import StudyOptions
 from tests.making import config
 from tests.several import together
 from tests.studying import Workers, finished, setting, study
@@ -84,6 +85,24 @@ def test_another_store_reports_the_same_and_trains_nothing(
     assert (again.exit_code, table.read_bytes()) == (0, before)
     assert "added" not in again.stderr
     assert len(lab.json(*other, "runs")) == ALL
+
+
+def test_only_the_runs_that_a_table_lacks_are_trained(lab: Laboratory, tmp_path: Path) -> None:
+    table, call = tmp_path / "toy.csv.gz", ("study", "toy", "--record", str(tmp_path / "toy.csv.gz"))
+    (setting_runs,) = StudyOptions("toy").settings()
+    with contextlib.closing(Store.open(f"sqlite:///{tmp_path / 'other.db'}")) as other:
+        for run in setting_runs.runs()[:9]:
+            finished(other, run)
+        recorded = other.runs()
+        RunTable(table).add(other, recorded)
+    report = lab.answer(*call, "--report", "table")
+    assert "9 of 16 runs recorded." in " ".join(report.split())
+    (plan,) = lab.json(*call, "--dry-run")["settings"]
+    assert (plan["done"], plan["search"] + plan["final"]) == (9, ALL - 9)
+    (whole,) = lab.json(*call)["settings"]
+    assert (whole["done"], whole["runs"]) == (ALL, ALL) == (len(lab.store.runs()), len(_rows(table)))
+    assert sum(run.owner is not None for run in lab.store.runs()) == ALL - 9
+    assert "recorded" not in lab.answer(*call, "--report", "table")
 
 
 def test_a_table_says_each_description_once_and_the_same_rows_are_the_same_bytes(
@@ -160,17 +179,6 @@ def test_a_run_that_was_trained_again_takes_the_place_of_the_older(lab: Laborato
     by_run = {(row["configuration"], row["seed"]): row["test"] for row in _rows(table)}
     assert len(by_run) == ALL
     assert by_run[older.configuration_id, str(older.config.seed)] == "25.00"
-
-
-def test_two_programs_that_add_to_one_table_keep_both_their_rows(lab: Laboratory, tmp_path: Path) -> None:
-    lab.answer("study", "toy")
-    runs = lab.store.runs()
-    first, second = RunTable(tmp_path / "toy.csv"), RunTable(tmp_path / "toy.csv")
-    first.add(lab.store, runs[:2])
-    second.add(lab.store, runs[2:4])
-    first.add(lab.store, runs[4:5])
-    listed = {(row["configuration"], row["seed"]) for row in _rows(tmp_path / "toy.csv")}
-    assert listed == {(run.configuration_id, str(run.config.seed)) for run in runs[:5]}
 
 
 _MANY = 12

@@ -1,0 +1,458 @@
+"""The strict reader of CoNLL columns: a word a line, its labels in columns beside it. Errors name the line.
+
+A blank line ends a sentence. Columns stand apart by tabs or by spaces; the first line that holds a word
+decides for the whole file. Comments, document marks and a line of column names are no words: they are left
+out and counted.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.corpora.readers import BLANKS, IGNORED, TOKENS, Lines, Source, row_problem
+from core.corpora.types import Column, Sentences
+from core.errors import CorpusError
+from core.plain_text import shortened
+from core.tasks.packed import Numbering, Numbers, Packed, offsets, packed, shortest
+from core.tasks.schemes import notation
+
+HEADERS = "header lines"
+_DOCSTART = re.compile(r"[ \t]*(\d+[ \t]+)?-DOCSTART-([ \t]|$)", re.IGNORECASE)
+_MOST_COLUMNS = 200
+# A line that may be a comment, one that surely is, and one that also ends a sentence.
+_COMMENT = re.compile(r"#+(\s|$)|#\s*[\w.-]+\s*[=:]|#(begin|end)\b")
+_METADATA = re.compile(r"#\s+\S+\s*=|#\S+\s+=\s|#+\s*[\w.-]+:\s")
+_LABEL = re.compile(r"#+\s*([\w.-]+):\s+(\S.*)")
+_DOCUMENT = re.compile(r"#\s*(begin|end) document\b")
+_WORD_NAMES = frozenset(["token", "tokens", "word", "words", "form", "forms", "wordform", "text"])
+_LABEL_NAMES = re.compile(
+    r"_.*|.*(tags?|labels?|pos|ner|iob2?|bio|ids?|lemmas?|chunks?|entity|entities|feats|deprel|head|index)"
+    r"|sent.*|doc.*|start|end|offset|gold|slots?|mwe|supersenses?|morph|srl"
+)
+_SURELY_LABELS = re.compile(r"(.*_)?(tag|label|pos|ner|chunk)s?")
+# In so many rows, values of the first row that never occur again are likely to be names of columns.
+_ROWS_FOR_A_HEADER = 20
+
+
+class Comment(NamedTuple):
+    """A comment line before a sentence: the number of the sentence, the line number, and the text."""
+
+    sentence: int
+    line: int
+    text: str
+
+    @property
+    def label(self) -> tuple[str, str] | None:
+        """Its name and its value, as `intent` and `x` of `# intent: x`; None where it is of another form."""
+        parts = _LABEL.fullmatch(self.text.strip())
+        return None if parts is None else (parts[1], parts[2])
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Lines of a file that are no words: a phrase for them, their count, and the first with its number."""
+
+    what: str
+    count: int
+    line: int
+    example: str
+
+    def counted(self, file: str) -> str:
+        """`12 in train.conll (the first on line 3: '# id = 1')`."""
+        location = f"line {self.line}" if self.count == 1 else f"the first on line {self.line}"
+        shown = f": '{shortened(self.example.strip(), 40)}'" if self.example.strip() else ""
+        return f"{self.count:,} in {file} ({location}{shown})"
+
+
+@dataclass(frozen=True)
+class Table:
+    """The sentences of a file, each as its columns from left to right, and the rest of the file.
+
+    names      by column, its different values
+    values     by column, which of them each different row has
+    words      the row of each word
+    separator  what stands between columns: a tab, or any number of spaces
+    header     the names that the first line gives the columns, that of the words as `tokens`
+    comments   the lines that are comments
+    left_out   the other lines that are no words
+    empty      by column, counted from 0, the line of its first empty field
+    """
+
+    names: Sequence[Sequence[str]]
+    values: Sequence[Numbers]
+    words: _Words
+    separator: str
+    header: tuple[str, ...] | None
+    comments: Sequence[Comment]
+    left_out: Sequence[LeftOut]
+    empty: Mapping[int, int]
+
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+        return len(self.names)
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """(s,) the line of each sentence's first word."""
+        return self.words.starts
+
+    def column(self, index: int) -> Packed:
+        """One column, sentence by sentence."""
+        return Packed(self.names[index], self.values[index][self.words.rows], self.words.offsets)
+
+    def first_sentences(self, count: int) -> list[list[tuple[str, ...]]]:
+        """The columns of each of the first sentences."""
+        borders = self.words.offsets[: count + 1]
+        words = replace(self.words, rows=self.words.rows[: borders[-1]], offsets=borders)
+        columns = [replace(self, words=words).column(index) for index in range(self.width)]
+        return [list(sentence) for sentence in zip(*columns, strict=True)]
+
+
+def left_out_notes(tables: Mapping[str, Table], tasks: Collection[str] = ()) -> list[str]:
+    """A sentence for each kind of line that was left out.
+
+    `tables` has them by the names of their files, and comments label the sentences for these tasks.
+    """
+    counted: dict[str, list[str]] = {}
+    for file, table in tables.items():
+        left_out = list(table.left_out)
+        if others := [each for each in table.comments if each.label is None or each.label[0] not in tasks]:
+            left_out.append(LeftOut("comments", len(others), others[0].line, others[0].text))
+        for lines in sorted(left_out, key=lambda lines: (lines.what == HEADERS, lines.line)):
+            counted.setdefault(lines.what, []).append(lines.counted(file))
+    return [f"Left out, {what}: {', '.join(files)}." for what, files in counted.items()]
+
+
+def named(
+    table: Table, columns: Sequence[str], source: Source, sentence_comments: Sequence[str] = ()
+) -> Sentences:
+    """The sentences of a table whose columns have these names.
+
+    Comments of the names `sentence_comments` label them as a whole.
+
+    Raises CorpusError where a word is empty, where a column holds texts, and where two comments of one name
+    stand before a sentence.
+    """
+    tokens = columns.index(TOKENS)
+    if tokens in table.empty:
+        raise CorpusError(f"{source}, line {table.empty[tokens]}: column {tokens + 1} is empty.")
+    first = table.first_sentences(1)[0] if len(table.starts) == 1 else [()] * table.width
+    for name, values in zip(columns, first, strict=True):
+        texts = [value for value in values if " " in value]
+        if not name.startswith(IGNORED) and 2 * len(texts) > len(values):
+            raise CorpusError(
+                f"{source}, line {table.starts[0] + values.index(texts[0])}: '{shortened(texts[0], 40)}' is "
+                "a text and no word, and no blank line ends a sentence. A file of words has a word a line; "
+                "the first line of a file of texts names its columns, such as text and label."
+            )
+    every = np.arange(len(table.starts))
+    labels = {
+        name: Column(every, table.column(index))
+        for index, name in enumerate(columns)
+        if index != tokens and not name.startswith(IGNORED)
+    }
+    labels |= _labels_of_comments(table, source, sentence_comments)
+    return Sentences.of_columns(table.column(tokens), labels, tuple(sentence_comments))
+
+
+def _labels_of_comments(table: Table, source: Source, tasks: Sequence[str]) -> dict[str, Column]:
+    """The labels that comments have for these tasks."""
+    labels: dict[str, dict[int, str]] = {}
+    for comment in table.comments if tasks else ():
+        name, value = comment.label or ("", "")
+        if name not in tasks:
+            continue
+        task_labels = labels.setdefault(name, {})
+        if comment.sentence in task_labels:
+            raise CorpusError(
+                f"{source}, line {comment.line}: this is the second comment '{name}' before one sentence; "
+                "keep one of them."
+            )
+        task_labels[comment.sentence] = value
+    return {
+        task: Column(np.array(list(by_sentence)), packed((label,) for label in by_sentence.values()))
+        for task, by_sentence in labels.items()
+    }
+
+
+def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
+    """The columns of a file, without names. `columns`, where given, says how many fields each row must have.
+
+    Blank lines, `-DOCSTART-` lines and `#begin document` end a sentence. Comments before a sentence and a
+    first line that names the columns are left out. A sentence may begin with the word `#`.
+
+    Raises CorpusError with file, line and what was expected.
+    """
+    lines = Lines(source)
+    first, line = _first_word_line(lines)
+    separator = "\t" if "\t" in line.strip(" ") else " "
+    width, expectation = len(_fields(line, separator)), f"as on line {first}"
+    if columns:
+        width, expectation = len(columns), f"({', '.join(columns)})"
+    elif width > _MOST_COLUMNS:
+        raise CorpusError(f"{source}, line {first}: has {width:,} columns and the most is {_MOST_COLUMNS}.")
+    rows = _Rows(source, separator, width, expectation)
+    words = rows.read(lines)
+    del lines
+    comments = rows.comments
+    if comment_sentences := rows.begun_by_comments(words):
+        comments += [
+            (int(words.starts[n]), rows.maybe_comments[words.first_row(n)]) for n in comment_sentences
+        ]
+        words = words.without_first(comment_sentences)
+    header = None
+    if len(words.starts):
+        first_row = rows.fields(words.first_row(0))
+        if (index := _header(first_row, rows)) is not None:
+            header = tuple(TOKENS if place == index else name for place, name in enumerate(first_row))
+            rows.leave_out(HEADERS, int(words.starts[0]), separator.join(first_row))
+            words = words.without_first([0])
+    if not len(words.starts):
+        raise CorpusError(f"{source} holds no sentence; it must hold at least one.")
+    numbered = [
+        Comment(int(np.searchsorted(words.starts, number)), number, text) for number, text in comments
+    ]
+    return Table(
+        rows.texts,
+        [shortest(np.array(codes), len(texts)) for codes, texts in zip(rows.codes, rows.texts, strict=True)],
+        words, separator, header, sorted(numbered), tuple(rows.left_out.values()), rows.empty,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Words:
+    """The words of a file: the different row (N,) of each, and where sentences begin, as in `Packed`.
+
+    starts (s,)  the line of each sentence's first word
+    """
+
+    rows: Numbers
+    offsets: NDArray[np.int64]
+    starts: NDArray[np.int64]
+
+    def first_row(self, sentence: int) -> int:
+        """The row of the first word of a sentence."""
+        return int(self.rows[self.offsets[sentence]])
+
+    def without_first(self, sentences: Sequence[int]) -> _Words:
+        """Without the first word of these sentences, and without those where no other is left."""
+        kept = np.ones(len(self.rows), dtype=bool)
+        kept[self.offsets[sentences]] = False
+        lengths, starts = np.diff(self.offsets), self.starts.copy()
+        lengths[sentences] -= 1
+        starts[sentences] += 1
+        return _Words(self.rows[kept], offsets(lengths[lengths > 0]), starts[lengths > 0])
+
+
+_ENDS, _DEPENDS = -1, -2
+"""In place of a row: the line is blank; the place of the line decides what it is."""
+_MOST_KNOWN = 1 << 16
+"""Lines whose row is remembered; a corpus has many that never come again."""
+
+
+class _Rows(dict[bytes, int]):
+    """The different rows of a file, and the row of each line that was met. Lines come again and again.
+
+    names, codes   by column, its different texts, and which of them each row has
+    """
+
+    def __init__(self, source: Source, separator: str, width: int, expectation: str) -> None:
+        super().__init__()
+        self._source, self._separator, self._width = source, separator, width
+        self._expectation = expectation
+        self.names = [Numbering[str]() for _ in range(width)]
+        self.codes = [array("i") for _ in range(width)]
+        self.comments: list[tuple[int, str]] = []
+        self.left_out: dict[str, LeftOut] = {}
+        self.empty: dict[int, int] = {}
+        self.maybe_comments: dict[int, str] = {}
+        """By row, its line."""
+        self._decided: dict[str, int] = {}
+        """The row of each line that was a word though its place decides."""
+
+    def read(self, lines: Lines) -> _Words:
+        """The words of these lines. Raises CorpusError for the first that is wrong."""
+        self._lines = lines
+        numbers, first_words, starts = array("i"), array("q"), array("q")
+        line, before = 0, _ENDS
+        for block in lines.blocks():
+            found = np.fromiter(map(self.__getitem__, block), np.intc, len(block))
+            for place in np.flatnonzero(found == _DEPENDS).tolist():
+                is_start = (found[place - 1] if place else before) < 0
+                found[place] = self._decide(block[place], line + place + 1, is_start=bool(is_start))
+            is_word = found >= 0
+            begins = is_word & (np.concatenate([[before], found[:-1]]) < 0)
+            first_words.extend((len(numbers) + np.cumsum(is_word)[begins] - 1).tolist())
+            starts.extend((np.flatnonzero(begins) + line + 1).tolist())
+            numbers.frombytes(found[is_word].tobytes())
+            line, before = line + len(block), int(found[-1])
+        del self._lines
+        self.clear()
+        first_words.append(len(numbers))
+        rows = np.frombuffer(numbers, dtype=np.intc) if numbers else np.zeros(0, np.intc)
+        return _Words(rows, np.array(first_words, dtype=np.int64), np.array(starts, dtype=np.int64))
+
+    def __missing__(self, raw: bytes) -> int:
+        """The row of a line that was not met before, or one of _ENDS and _DEPENDS."""
+        try:
+            line = self._stripped(self._lines.text(raw, 0))
+        except CorpusError:
+            return _DEPENDS  # raised again, with its number
+        if not line:
+            row = _ENDS
+        else:
+            fields = _fields(line, self._separator)
+            may_be_left_out = line[0] == "#" or "docstart" in line.casefold()
+            if "" in fields or self._problem(line, fields) is not None:
+                return _DEPENDS
+            if may_be_left_out and (is_document_mark(line) or self._is_comment(line, fields)):
+                return _DEPENDS
+            row = self._add(line, fields)
+        if len(self) >= _MOST_KNOWN:
+            self.clear()
+        self[raw] = row
+        return row
+
+    def _decide(self, raw: bytes, number: int, *, is_start: bool) -> int:
+        """The row of a line whose place decides; _ENDS where it is no word."""
+        text = self._lines.text(raw, number)
+        line = self._stripped(text)
+        if not line.strip(BLANKS) or is_document_mark(line):
+            what = "document marks" if line.strip(BLANKS) else "lines of spaces or tabs"
+            self.leave_out(what, number, line)
+            return _ENDS
+        fields = _fields(line, self._separator)
+        row = self._decided.get(text)
+        if row is None and is_start and self._is_comment(line, fields):
+            self.comments.append((number, line))
+            return _ENDS
+        if problem := self._problem(line, fields):
+            raise CorpusError(f"{self._source}, line {number}: {problem}")
+        for index, field in enumerate(fields):
+            if not field:
+                self.empty.setdefault(index, number)
+        if row is None:
+            row = self._decided[line] = self._add(line, fields)
+        return row
+
+    def _stripped(self, line: str) -> str:
+        return line if self._separator == "\t" else line.strip(" ")
+
+    def _is_comment(self, line: str, fields: Sequence[str]) -> bool:
+        """Whether a line at the start of a sentence is a comment."""
+        is_none = len(fields) == self._width and not _METADATA.match(line)
+        return _COMMENT.match(line) is not None and not is_none
+
+    def _problem(self, line: str, fields: Sequence[str]) -> str | None:
+        return row_problem(line, fields, self._width, self._expectation, self._separator)
+
+    def _add(self, line: str, fields: Sequence[str]) -> int:
+        row = len(self.codes[0])
+        for names, values, field in zip(self.names, self.codes, fields, strict=True):
+            values.append(names[field])
+        if self._width > 1 and may_be_comment(line):
+            self.maybe_comments[row] = line
+        return row
+
+    def leave_out(self, what: str, number: int, line: str) -> None:
+        """Count a line that is left out."""
+        seen = self.left_out.get(what)
+        self.left_out[what] = replace(seen, count=seen.count + 1) if seen else LeftOut(what, 1, number, line)
+
+    @cached_property
+    def texts(self) -> list[tuple[str, ...]]:
+        """The different texts of each column, when all lines are read."""
+        return list(map(tuple, self.names))
+
+    def fields(self, row: int) -> tuple[str, ...]:
+        """The fields of a row."""
+        return tuple(texts[values[row]] for texts, values in zip(self.texts, self.codes, strict=True))
+
+    def others(self, rows: Collection[int]) -> tuple[int, list[set[str]]]:
+        """How many rows there are beside these, and the different values of each column in them."""
+        left = np.ones(len(self.codes[0]), dtype=bool)
+        left[list(rows)] = False
+        seen = [
+            {texts[index] for index in np.unique(np.array(values)[left]).tolist()}
+            for texts, values in zip(self.texts, self.codes, strict=True)
+        ]
+        return int(left.sum()), seen
+
+    def equal_to(self, fields: Sequence[str]) -> list[int]:
+        """The rows with these fields."""
+        equal = np.ones(len(self.codes[0]), dtype=bool)
+        for names, values, field in zip(self.names, self.codes, fields, strict=True):
+            equal &= np.array(values) == names[field]
+        return np.flatnonzero(equal).tolist()
+
+    def begun_by_comments(self, words: _Words) -> list[int]:
+        """The sentences whose first row is a comment: what it has beside the word stands in no other row."""
+        if not self.maybe_comments:
+            return []
+        firsts = {
+            sentence: row
+            for sentence, row in enumerate(words.rows[words.offsets[:-1]].tolist())
+            if row in self.maybe_comments
+        }
+        lines = {self.maybe_comments[row] for row in firsts.values()}
+        _, seen = self.others([row for row, line in self.maybe_comments.items() if line in lines])
+        return [
+            sentence
+            for sentence, row in firsts.items()
+            if all(value not in known for value, known in zip(self.fields(row)[1:], seen[1:], strict=True))
+        ]
+
+
+def is_document_mark(line: str) -> bool:
+    """Whether a line says that a document begins or ends: `-DOCSTART- -X- O`, `#begin document (x)`."""
+    return _DOCSTART.match(line) is not None or _DOCUMENT.match(line) is not None
+
+
+def may_be_comment(line: str) -> bool:
+    """Whether a line looks like a comment: `# text = …`, `#id=5`. A word may look so too."""
+    return line.startswith("#") and _COMMENT.match(line) is not None
+
+
+def _first_word_line(lines: Iterable[str]) -> tuple[int, str]:
+    """The first line that holds a word, and its number; where all begin with `#`, the first that may."""
+    numbered = enumerate(lines, start=1)
+    rows = ((n, line) for n, line in numbered if line.strip(BLANKS) and not is_document_mark(line))
+    first = next(rows, (1, ""))
+    return next((row for row in chain([first], rows) if not _COMMENT.match(row[1].strip(" "))), first)
+
+
+def _fields(line: str, separator: str) -> tuple[str, ...]:
+    fields = line.split(separator)
+    return tuple([field.strip(" ") for field in fields] if separator == "\t" else filter(None, fields))
+
+
+def _header(first: Sequence[str], rows: _Rows) -> int | None:
+    """The place of the column of words, where the first row of a file names its columns; else None.
+
+    A name occurs nowhere else in its column. One is a known name of words, or all but one are known names of
+    labels; in few rows, of spans.
+    """
+    names = [field.lower() for field in first]
+    known_words = [index for index, name in enumerate(names) if name in _WORD_NAMES]
+    words = known_words or [index for index, name in enumerate(names) if not _SURELY_LABELS.fullmatch(name)]
+    if not known_words and len(words) != 1:
+        return None
+    count, seen = rows.others(rows.equal_to(first))
+    has_many = count >= _ROWS_FOR_A_HEADER
+    if not (known_words or has_many or any(notation(Counter(values)) for values in seen)):
+        return None
+    labels = [index for index in range(len(first)) if index != words[0]]
+    is_known = has_many or any(_LABEL_NAMES.fullmatch(names[index]) for index in labels)
+    is_header = bool(labels) and is_known and all(first[index] not in seen[index] for index in labels)
+    return words[0] if is_header else None
