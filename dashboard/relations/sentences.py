@@ -97,12 +97,12 @@ def read_unlearned(scores: Mapping[str, Sequence[float]], majority: Mapping[str,
 
 
 def read_unknown_majority(names: Sequence[str]) -> str:
-    """Why a head that always predicts one label is not noticed yet in these tasks; empty without any."""
+    """Why there is no warning of a head that always predicts one label in these tasks; empty without any."""
     if not names:
         return ""
     return (
-        f"The most frequent label of {all_of(names)} is stored when a run ends: until then there is no "
-        "warning of a head that always predicts it."
+        f"No counts of the labels of {all_of(names)} are stored (they come when a run ends), so there is no "
+        "warning of a head that always predicts the most frequent one."
     )
 
 

@@ -103,7 +103,7 @@ def test_a_score_of_the_most_frequent_label_alone_is_warned_of(
     text = read_unlearned({"sst": scores, "ner": [0.9]}, {"sst": majority, "ner": 0.2})
     assert bool(text) == is_warned
     assert (f"; its most frequent label alone gives {100 * majority:.2f})" in text) == is_warned
-    assert "sst is stored when a run ends" in read_unknown_majority(["sst"])
+    assert "the labels of sst are stored (they come when a run ends)" in read_unknown_majority(["sst"])
     assert not read_unknown_majority([])
 
 
