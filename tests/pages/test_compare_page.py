@@ -180,7 +180,7 @@ def test_words_are_those_the_run_was_scored_on(finished: Filled) -> None:
     gold, _ = Store.open().predictions(run.id, "test", "ner")["ner"]
     sentences = compared_runs.examples(run.config, "test", "ner", gold)
     assert sentences is not None
-    assert [sentence.items for sentence in sentences] == [len(labels) for labels in gold]
+    assert [len(sentence.tokens) for sentence in sentences] == [len(labels) for labels in gold]
     assert compared_runs.examples(run.config, "test", "ner", gold[1:]) is None
 
 
