@@ -87,13 +87,9 @@ def read_unlearned(scores: Mapping[str, Sequence[float]], majority: Mapping[str,
             low[name] = f"{percent(mean)}, below {percent(_UNLEARNED_BELOW)}"
     if not low:
         return ""
-    which = all_of([f"{name} ({score})" for name, score in low.items()])
-    one = len(low) == 1
-    return (
-        f"The dev {'score' if one else 'scores'} at this step of {which} {'is' if one else 'are'} that of "
-        f"{'a head that has' if one else 'heads that have'} learned next to nothing: "
-        f"{'its' if one else 'their'} relations have no meaning."
-    )
+    which = all_of([f"{name} (dev score {score})" for name, score in low.items()])
+    heads, have, their = ("head", "has", "its") if len(low) == 1 else ("heads", "have", "their")
+    return f"At this step the {heads} of {which} {have} learned next to nothing: {their} relations have no meaning."
 
 
 def read_unknown_majority(names: Sequence[str]) -> str:
