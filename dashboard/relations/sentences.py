@@ -89,7 +89,8 @@ def read_unlearned(scores: Mapping[str, Sequence[float]], majority: Mapping[str,
         return ""
     which = all_of([f"{name} (dev score {score})" for name, score in low.items()])
     heads, have, their = ("head", "has", "its") if len(low) == 1 else ("heads", "have", "their")
-    return f"At this step the {heads} of {which} {have} learned next to nothing: {their} relations have no meaning."
+    learned = f"At this step the {heads} of {which} {have} learned next to nothing"
+    return f"{learned}: {their} relations have no meaning."
 
 
 def read_unknown_majority(names: Sequence[str]) -> str:

@@ -81,8 +81,8 @@ def test_dev_scores_beside_relations_warn_of_a_head_that_has_learned_nothing() -
     assert read_scores({"pos": []}) == "No dev score up to this step."
     assert read_unlearned({"pos": [0.1], "ner": []}, {}) == ""
     assert read_unlearned({"pos": [0.9], "ner": [0.0]}, {}) == (
-        "At this step the head of ner (dev score 0.00, below 10.00) has learned next to nothing: its relations "
-        "have no meaning."
+        "At this step the head of ner (dev score 0.00, below 10.00) has learned next to nothing: its "
+        "relations have no meaning."
     )
     assert "pos (dev score 5.00, below 10.00) and ner (dev score 0.00" in read_unlearned(
         {"pos": [0.1, 0.0], "ner": [0.0]}, {}
