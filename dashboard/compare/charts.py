@@ -15,7 +15,7 @@ from dashboard.theme import BACKGROUND, BORDER, MUTED, faint
 from jobs.reports.parts import number_text
 from jobs.reports.table import ResultTable
 
-_MOST_NUMBERS = 12
+_MOST_NUMBERS, _LONG_NAME = 12, 30
 _MISTAKES = ((0.0, BACKGROUND), (0.5, "#DE7A5A"), (1.0, "#A6212B"))
 _GREY = [[0, BORDER], [1, BORDER]]
 
@@ -24,7 +24,13 @@ def confusion_chart(view: Matrix) -> Figure:
     """Mistakes only: the diagonal is grey, since right predictions would dominate. Rows are gold labels."""
     rows, columns = len(view.gold), len(view.predicted)
     cell, size = (34, 12) if rows <= _MOST_NUMBERS else (22, 11) if rows <= 24 else (15, 9)
-    chart = Chart(96 + cell * rows, margin={"l": 8, "r": 8, "t": 70, "b": 26})
+    down = [
+        _name(name, is_gold=True) + ("" if math.isnan(share) else f"  {share:.1f}%")
+        for name, share in zip(view.gold, view.right, strict=True)
+    ]
+    # The browser leaves names out by the room that this margin leaves them.
+    left = 8 + round(0.55 * size * min(max(map(len, down), default=0), _LONG_NAME))
+    chart = Chart(96 + cell * rows, margin={"l": left, "r": 8, "t": 70, "b": 26})
     most = float(np.nanmax(view.shares, initial=0.0)) or 1.0
     shared: dict[str, Any] = {"showscale": False, "hoverongaps": False, "xgap": 1, "ygap": 1}
     diagonal = np.where(np.isnan(view.shares), 0.0, np.nan)
@@ -43,10 +49,6 @@ def confusion_chart(view: Matrix) -> Figure:
         **shared,
     )
     across = [_name(name, is_gold=False) for name in view.predicted]
-    down = [
-        _name(name, is_gold=True) + ("" if math.isnan(share) else f"  {share:.1f}%")
-        for name, share in zip(view.gold, view.right, strict=True)
-    ]
     angle = 0 if columns <= 8 else -90 if columns > 24 else -45
     chart.layout["xaxis"] = named_axis(
         across, size, "predicted", range=(-0.5, columns - 0.5), side="top", tickangle=angle

@@ -16,7 +16,7 @@ import streamlit as st
 from core.config import RunConfig
 from core.corpora import prepare
 from core.corpora.types import Sentence
-from core.evaluation.against import ScoresAgainst, Series, number_series, scores_against
+from core.evaluation.against import Series, number_series
 from core.evaluation.mistakes import Labels
 from core.store.records import Run, RunState
 from core.tasks import TaskKind, kind_of
@@ -136,18 +136,6 @@ def series_of(compared: ComparedRuns) -> list[Series]:
     conditions = resources.store().conditions(compared.chosen)
     least = _PAIR + (compared.chosen is compared.runs)
     return [of for of in number_series(one_per_seed(compared.chosen, conditions)) if len(of.runs) >= least]
-
-
-def against(series: Series) -> ScoresAgainst:
-    """The scores of these configurations."""
-    return scores_against(series, resources.store().scores(series.run_ids, with_reports=False))
-
-
-def predictions_needed(differences: Iterable[Difference]) -> int:
-    """How many predictions, of a run on a task, the tests of these differences read."""
-    return len(
-        {(run_id, delta.task) for delta in differences for pair in run_pairs(delta) for run_id in pair}
-    )
 
 
 def sentence_tests(

@@ -9,6 +9,7 @@ import streamlit as st
 
 from core.config import RunConfig, field_label
 from core.errors import MRNLabError
+from core.evaluation.against import scores_against
 from core.evaluation.costs import COST_NOTE
 from core.evaluation.statistics import NEGLIGIBLE_BELOW
 from core.figures import Forest, against_chart, forest_chart
@@ -308,7 +309,7 @@ def draw_against(compared: ComparedRuns) -> None:
         if len(named) > 1:
             name = choice("Setting", named, key="against", label_visibility="collapsed", width=320)
         series = named[name]
-        view = compared_runs.against(series)
+        view = scores_against(series, resources.store().scores(series.run_ids, with_reports=False))
         lines = "tasks" if len(view.tasks) == 1 else segments("Lines", _LINES, key="lines")
     chart(
         against_chart(view, task_colours(), of_tasks=lines == "tasks"),
@@ -353,7 +354,8 @@ def difference_view(
 
 
 def _tested(shown: list[Difference], table: ResultTable, compared: ComparedRuns) -> list[Difference]:
-    count = compared_runs.predictions_needed(shown)
+    needed = ((run, delta.task) for delta in shown for pair in views.run_pairs(delta) for run in pair)
+    count = len(set(needed))
     if count > _MANY and not switch(
         f"Test over sentences ({plural(count, 'prediction')} to read)",
         key="sentences",

@@ -10,7 +10,6 @@ import streamlit as st
 from core.config.typed import whole_number
 from core.store.records import Run, RunState
 from dashboard.relations.sentences import read_seeds
-from dashboard.relations.views import learns
 from dashboard.shared import resources
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import segments, switch
@@ -67,7 +66,7 @@ def select(runs: Sequence[Run]) -> Selection:
     modes = (MODES if mrn else {}) | ({EMBEDDING: "Embeddings"} if embedding else {})
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         # The style sheet greys what none of these runs learned, by the name of the container.
-        missing = [mode for mode in MODES if mrn and not any(learns(run, mode) for run in mrn)]
+        missing = [mode for mode in MODES if mrn and not any(mode in run.config.learned for run in mrn)]
         with st.container(key="-".join(["not_learned", *missing]), width="content"):
             mode = segments("Relations between", modes, key="mode", on_change=_unzoom)
         runs = embedding if mode == EMBEDDING else mrn

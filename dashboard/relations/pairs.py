@@ -199,7 +199,7 @@ def _pair_table(state: RelationsState, values: Floats, gold: Floats | None) -> P
 
 def _learnable(state: RelationsState, among: str) -> Bools:
     """The pairs (n, n) that any of the runs could learn."""
-    learning = [run for run in state.runs if views.learns(run, state.mode) or not state.is_learned]
+    learning = [run for run in state.runs if state.mode in run.config.learned or not state.is_learned]
     return views.learnable_pairs(learning, state.mode, state.shared.rows, among)
 
 

@@ -87,22 +87,19 @@ def read_unlearned(scores: Mapping[str, Sequence[float]], majority: Mapping[str,
             low[name] = f"{percent(mean)}, below {percent(_UNLEARNED_BELOW)}"
     if not low:
         return ""
-    which = all_of([f"{name} ({score})" for name, score in low.items()])
-    one = len(low) == 1
-    return (
-        f"The dev {'score' if one else 'scores'} at this step of {which} {'is' if one else 'are'} that of "
-        f"{'a head that has' if one else 'heads that have'} learned next to nothing: "
-        f"{'its' if one else 'their'} relations have no meaning."
-    )
+    which = all_of([f"{name} (dev score {score})" for name, score in low.items()])
+    heads, have, their = ("head", "has", "its") if len(low) == 1 else ("heads", "have", "their")
+    learned = f"At this step the {heads} of {which} {have} learned next to nothing"
+    return f"{learned}: {their} relations have no meaning."
 
 
 def read_unknown_majority(names: Sequence[str]) -> str:
-    """Why a head that always predicts one label is not noticed yet in these tasks; empty without any."""
+    """Why there is no warning of a head that always predicts one label in these tasks; empty without any."""
     if not names:
         return ""
     return (
-        f"The most frequent label of {all_of(names)} is stored when a run ends: until then there is no "
-        "warning of a head that always predicts it."
+        f"No counts of the labels of {all_of(names)} are stored (they come when a run ends), so there is no "
+        "warning of a head that always predicts the most frequent one."
     )
 
 

@@ -18,7 +18,7 @@ from core.wording import all_of, number, plural
 from dashboard.relations import sentences, views
 from dashboard.relations.controls import EMBEDDING, MODES
 from dashboard.relations.snapshots import RelationsState
-from dashboard.relations.views import Floats, learns, signed
+from dashboard.relations.views import Floats, signed
 from dashboard.shared import resources
 from dashboard.shared.newcomers import PENALTY, fold
 from dashboard.shared.states import empty
@@ -65,7 +65,7 @@ def draw_summary(state: RelationsState, values: Floats, learned: Sequence[Relati
         text = f"The {what} values that are not numbers."
     elif state.view == "side":
         if state.is_learned:
-            fixed |= np.array([not learns(run, mode) for run in runs])[:, None, None]
+            fixed |= np.array([mode not in run.config.learned for run in runs])[:, None, None]
         text = sentences.read_difference(names, values, fixed, [run.id for run in runs])
     elif not state.is_learned:
         text = sentences.read_embeddings(names, values)
@@ -161,7 +161,7 @@ def rank_note(state: RelationsState, learned: Sequence[Relations], *, has_bars: 
 def not_learned(state: RelationsState) -> bool:
     """Whether none of the runs learned this covariance; if so, draws the reason and a way to learn it."""
     mode, runs = state.selection.mode, state.runs
-    if any(learns(run, mode) for run in runs):
+    if any(mode in run.config.learned for run in runs):
         return False
     config = runs[0].config
     reason = "as configured"
@@ -257,7 +257,7 @@ def _limits(state: RelationsState, run: Run) -> str:
     """The relations of this mode that the run could not learn; empty if it could learn all."""
     mode = state.mode
     initial = (run.config.task_correlation or 0) if mode == "task" else 0
-    if not learns(run, mode):
+    if mode not in run.config.learned:
         return (
             f"This run did not learn the {mode} covariance: all relations keep their initial value, "
             f"{number(initial)}."

@@ -219,11 +219,6 @@ def same_task(rows: Rows) -> Bools:
     return owned @ owned.T > 0
 
 
-def learns(run: Run, mode: str) -> bool:
-    """Whether the run learns this covariance; otherwise it keeps its initial value."""
-    return mode in run.config.learned
-
-
 def penalty_vanished(penalty: MetricSeries | None) -> tuple[float, float] | None:
     """The largest and the last penalty, where the last is negligible: MRN has become MTL."""
     finite = np.array([]) if penalty is None else penalty.value[np.isfinite(penalty.value)]

@@ -170,18 +170,6 @@ def test_a_seed_that_was_run_again_is_no_further_sample(finished: Filled) -> Non
     ]
 
 
-def test_a_live_seed_is_shorter_and_its_mean_says_so(filled: Filled) -> None:
-    runs = chosen(filled.mrn[0], filled.live[0])
-    assert runs[0].configuration_id == runs[1].configuration_id
-    (line,) = read(runs, Reading(seeds="interval")).large.lines
-    low, _, n = band(line)
-    assert set(n[line.x <= 260]) == {2}
-    assert set(n[line.x > 260]) == {1}
-    assert np.isnan(low[line.x > 260]).all()
-    assert np.isfinite(line.y).all()
-    assert not read(runs, Reading(seeds="interval")).interpolated
-
-
 def test_minutes_of_seeds_differ(filled: Filled) -> None:
     runs = chosen(filled.mrn[0], filled.mrn[2])
     series = series_of(Store.open(), runs)

@@ -133,7 +133,7 @@ def test_a_head_that_has_learned_nothing_is_warned_of(open_page: Open) -> None:
         app = open_page("relations", **query)
         assert len(app.warning) == 1
         # While it trains, its labels are not counted.
-        assert "pos is stored when a run ends" in words(app)
+        assert "pos are stored (they come when a run ends)" in words(app)
     # A run that has ended tells how frequent each label is.
     report = {label: {"precision": 0.9, "recall": 0.9, "f1": 0.9, "support": 5} for label in ("NN", "VB")}
     for value, warnings in ((0.9, 0), (0.5, 1)):

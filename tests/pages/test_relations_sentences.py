@@ -81,10 +81,12 @@ def test_dev_scores_beside_relations_warn_of_a_head_that_has_learned_nothing() -
     assert read_scores({"pos": []}) == "No dev score up to this step."
     assert read_unlearned({"pos": [0.1], "ner": []}, {}) == ""
     assert read_unlearned({"pos": [0.9], "ner": [0.0]}, {}) == (
-        "The dev score at this step of ner (0.00, below 10.00) is that of a head that has learned next to "
-        "nothing: its relations have no meaning."
+        "At this step the head of ner (dev score 0.00, below 10.00) has learned next to nothing: its "
+        "relations have no meaning."
     )
-    assert "pos (5.00, below 10.00) and ner (0.00" in read_unlearned({"pos": [0.1, 0.0], "ner": [0.0]}, {})
+    assert "pos (dev score 5.00, below 10.00) and ner (dev score 0.00" in read_unlearned(
+        {"pos": [0.1, 0.0], "ner": [0.0]}, {}
+    )
 
 
 @pytest.mark.parametrize(
@@ -103,7 +105,7 @@ def test_a_score_of_the_most_frequent_label_alone_is_warned_of(
     text = read_unlearned({"sst": scores, "ner": [0.9]}, {"sst": majority, "ner": 0.2})
     assert bool(text) == is_warned
     assert (f"; its most frequent label alone gives {100 * majority:.2f})" in text) == is_warned
-    assert "sst is stored when a run ends" in read_unknown_majority(["sst"])
+    assert "the labels of sst are stored (they come when a run ends)" in read_unknown_majority(["sst"])
     assert not read_unknown_majority([])
 
 
