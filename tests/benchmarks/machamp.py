@@ -169,7 +169,7 @@ def main() -> None:
         return
     data, fraction, epochs = args.data, args.fraction, args.epochs
     if args.quick:
-        data, fraction, epochs = "demo", 0.01, [1, 2]
+        data, fraction, epochs = "demo", 0.01, [2]
     seconds: dict[str, list[float]] = defaultdict(list)
     dev: dict[str, dict[int, Any]] = defaultdict(dict)
     for number in epochs:

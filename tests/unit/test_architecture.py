@@ -143,16 +143,11 @@ def test_pages_do_not_import_each_other() -> None:
 
 def _reached(module: str) -> set[str]:
     """The modules of the dashboard that a module imports, itself among them, directly or not."""
-    reached, waiting = set(), [module]
-    while waiting:
-        name = waiting.pop()
-        path = ROOT / (name.replace(".", "/") + ".py")
-        if name in reached or not path.exists():
-            continue
-        reached.add(name)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dashboard"):
-                waiting += [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
+    reached: set[str] = set()
+    new = {module}
+    while new:
+        reached |= new
+        new = {imported for importer, imported in _imports("dashboard") if importer in reached} - reached
     return reached
 
 
