@@ -20,8 +20,8 @@ import pandas as pd
 from core.config import FIELD_HELP, RunConfig, comparison_key
 from core.config.fields import comma_list, public_name
 from core.corpora import load, prepare
-from core.corpora.free_text import split_sentences
 from core.corpora.hub import HubName
+from core.corpora.splitting import split_sentences
 from core.corpora.types import Sentence, whole_text
 from core.corpora.uploads import save_dataset
 from core.errors import ConfigError, CorpusError, MRNLabError

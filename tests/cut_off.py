@@ -1,9 +1,10 @@
 """Workers that really train and are really killed. `python -m tests.cut_off` forks them.
 
-A line `start SIGNAL N [TEXT]` forks a worker and is answered with its process id: it sends itself that signal
-(SIGKILL, or SIGSTOP to fall asleep) before its Nth write to the disk; 0 for never. Writes are folders made,
-renamed and forced to the disk, which is what sealing a folder consists of; with TEXT only those whose path
-holds it. A line `wait PID` is answered with the exit status of that worker, once it has ended.
+A line `start HOME SIGNAL N [TEXT]` forks a worker of that laboratory and is answered with its process id: it
+sends itself that signal (SIGKILL, or SIGSTOP to fall asleep) before its Nth write to the disk; 0 for never.
+Writes are folders made, renamed and forced to the disk, which is what sealing a folder consists of; with TEXT
+only those whose path holds it. A line `wait PID` is answered with the exit status of that worker, once it has
+ended.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Workers:
 
     def start(self, write: int = 0, at: str = "", how: signal.Signals = signal.SIGKILL) -> int:
         """The process id of a worker that sends itself that signal at that write."""
-        return self._answer(f"start {int(how)} {write} {at}")
+        return self._answer(f"start {os.environ['MRNLAB_HOME']} {int(how)} {write} {at}")
 
     def ended(self, pid: int) -> int:
         """Waits for that worker; its exit code, or minus the signal that ended it."""
@@ -48,7 +49,7 @@ class Workers:
 
 @contextmanager
 def workers() -> Iterator[Workers]:
-    """A server for the store and the laboratory of this process's environment."""
+    """A server with this process's environment."""
     command = [sys.executable, "-m", "tests.cut_off"]
     # Its `with` block closes the pipes, which ends the server, and waits for it.
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
@@ -66,8 +67,9 @@ def _interrupted(call: Callable[..., Any], left: list[int], at: str, how: int) -
     return counted
 
 
-def _work(how: int, write: int, at: str) -> None:
+def _work(home: str, how: int, write: int, at: str) -> None:
     """A worker's life, in a process of its own."""
+    os.environ["MRNLAB_HOME"] = home
     from core.recording.owner import this_process
     from core.store import Store
     from jobs.worker.loop import Worker
@@ -103,8 +105,8 @@ def main() -> None:
             print(child, flush=True)
         else:
             try:
-                how, write, *at = words
-                _work(int(how), int(write), "".join(at))
+                home, how, write, *at = words
+                _work(home, int(how), int(write), "".join(at))
                 code = 0
             except Exception:  # noqa: BLE001 - printed; the next line is for the parent to read
                 traceback.print_exc()

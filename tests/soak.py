@@ -50,7 +50,7 @@ from tests.small_disk import fill, small_disk
 from tests.supervised import supervised, watchers
 from tests.trained import toy_config, train_runs
 
-DISK_MB = 96
+DISK_MB, LOOK_S = 96, 0.5
 AT_ONCE = 2  # faults, slots, verbs
 SETTINGS = {
     "MRNLAB_SLOTS": str(AT_ONCE),
@@ -110,7 +110,6 @@ class Soak:
     """By description the verb that queues it."""
     hold_s: float = 3.0
     """How long a lock, a full disk or a stop lasts."""
-    look_s: float = 0.5
     done: Counter[str] = field(default_factory=Counter)
     in_vain: Counter[str] = field(default_factory=Counter)  # its process had just ended, say
     failures: Counter[str] = field(default_factory=Counter)
@@ -280,7 +279,7 @@ def disturb(soak: Soak, faults: Sequence[Fault], draw: random.Random, seconds: f
                 fault = draw.choice(faults) if seconds else left.pop(0)
                 going_on[begin(fault)] = fault
                 next_fault = time.monotonic() + (draw.uniform(0.5, 5.0) if seconds else 0.0)
-            time.sleep(soak.look_s)
+            time.sleep(LOOK_S)
 
 
 def settled(soak: Soak) -> int:
@@ -292,7 +291,7 @@ def settled(soak: Soak) -> int:
         unfinished = [run for run in soak.store.runs() if run.state is not RunState.SUCCEEDED]
         if not unfinished or time.monotonic() > deadline:
             return len(unfinished)
-        time.sleep(soak.look_s)
+        time.sleep(LOOK_S)
 
 
 def left_over(soak: Soak) -> list[psutil.Process]:
@@ -300,7 +299,7 @@ def left_over(soak: Soak) -> list[psutil.Process]:
     deadline = time.monotonic() + PATIENCE_S
     while soak.engine.live_workers(soak.store) and time.monotonic() < deadline:
         soak.attempt("look", soak.look)
-        time.sleep(soak.look_s)
+        time.sleep(LOOK_S)
     ours = os.environ["MRNLAB_HOME"]
     every = psutil.process_iter(["environ"])  # None where a process has just ended, or is another user's
     found = [process for process in every if (process.info["environ"] or {}).get("MRNLAB_HOME") == ours]
@@ -331,7 +330,8 @@ def main() -> int:
         verbs = {run: shlex.split(launch_command(run, run.tasks, [run.seed]))[1:] for run in configs}
         soak = Soak(store, engine, disk, {run: [*verb, "--retries", "100"] for run, verb in verbs.items()})
         if options.quick:
-            soak.hold_s, soak.look_s = 0.5, 0.2
+            soak.hold_s = 0.5
+            store.add_runs(configs[:1], retries=100)  # the other is launched by two processes
         unused = [*([] if disk else [fill_disk]), *([stop_for_good] if options.quick else [])]
         faults = [fault for fault in FAULTS if fault not in unused]
         disturb(soak, faults, random.Random(options.seed), 0 if options.quick else 60 * options.minutes)

@@ -13,20 +13,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from core.corpora.assembly import assemble, describe
+from core.corpora.assembly import describe
+from core.corpora.dataset_rows import corpus_of
 from core.corpora.folder import find_splits, read_folder
 from core.corpora.records import NAMES_FILES
-from core.corpora.types import Corpus, Scheme, Sentence, Sentences, Split
+from core.corpora.types import Corpus, Scheme, Sentences, Split
 from core.errors import CorpusError
 from core.paths import OUTSIDE, data_dir, may_read
-from core.wording import plural
 
 if TYPE_CHECKING:
-    from datasets import DatasetDict
+    from datasets import Dataset
 
 
 _DATA = Path(__file__).parent / "data"
@@ -41,9 +41,6 @@ _REVISION = "refs/convert/parquet"
 _MAIN = "main"
 """The revision of datasets that their owners keep as files of data."""
 _SPLITS: dict[str, Split] = {"train": "train", "validation": "dev", "test": "test"}
-_TASK_SUFFIX = "_tags"
-_NO_GOLD = (None, -1)
-"""The label in place of one that the owners of a dataset keep to themselves."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +61,7 @@ class HubTexts:
 def read_hub(name: str, repository: str, layout: HubTexts | None = None) -> Corpus:
     """The corpus from the Hub, or from the copy that an earlier load left on this machine.
 
-    `layout` is of a dataset of texts. One of words has columns as `from_dataset` says.
+    `layout` is of a dataset of texts; a text task has the corpus's name.
 
     Raises CorpusError where there is neither network nor copy.
     """
@@ -88,7 +85,21 @@ def read_hub(name: str, repository: str, layout: HubTexts | None = None) -> Corp
             f"{name} is not on this machine and the Hugging Face Hub cannot be reached; set MRNLAB_DATA to "
             f"a folder that holds a folder '{name}' with its files, or give such a folder as the corpus."
         ) from error
-    return from_dataset(name, data) if layout is None else from_texts(name, data, layout)
+    tables = {split: (title, data[title]) for title, split in _SPLITS.items() if title in data}
+    if layout is None:
+        return corpus_of(name, tables)
+    columns = [*layout.texts, f"{layout.label}:{name}"]
+    return corpus_of(
+        name, {split: (title, _numbered(table, layout)) for split, (title, table) in tables.items()}, columns
+    )
+
+
+def _numbered(table: Dataset, layout: HubTexts) -> Dataset:
+    """The table with labels as their numbers, as the files of these corpora elsewhere have them."""
+    from datasets import ClassLabel, Value
+
+    is_named = isinstance(table.features[layout.label], ClassLabel)
+    return table.cast_column(layout.label, Value("int64")) if is_named else table
 
 
 def look_up_hub() -> None:
@@ -98,62 +109,6 @@ def look_up_hub() -> None:
     # A proxy looks names up itself; and offline mode is told by `datasets`, without delay.
     if not constants.HF_HUB_OFFLINE and not getproxies():
         socket.getaddrinfo(urlsplit(constants.ENDPOINT).hostname, None)
-
-
-def from_dataset(name: str, data: DatasetDict | Mapping[str, Any]) -> Corpus:
-    """The corpus of a dataset with `tokens` and one column of ClassLabels, named `TASK_tags`, per task."""
-    splits: dict[Split, list[Sentence]] = {}
-    tag_lists: dict[str, Sequence[str]] = {}
-    for hub_split, split in _SPLITS.items():
-        if hub_split not in data:
-            continue
-        table = data[hub_split]
-        columns = {}
-        for column in table.column_names:
-            if column.endswith(_TASK_SUFFIX):
-                names = table.features[column].feature.names
-                task = column.removesuffix(_TASK_SUFFIX)
-                columns[task] = [tuple(names[label] for label in labels) for labels in table[column]]
-                tag_lists[task] = names
-        splits[split] = [
-            Sentence(tuple(tokens), {task: column[index] for task, column in columns.items()})
-            for index, tokens in enumerate(table["tokens"])
-            if tokens
-        ]
-    return assemble(name, splits, tag_lists=tag_lists)
-
-
-def from_texts(name: str, data: DatasetDict | Mapping[str, Any], layout: HubTexts) -> Corpus:
-    """The corpus of a dataset of texts or pairs, whose one task has the corpus's name.
-
-    Labels are their numbers, as in the files of these corpora elsewhere. Rows without gold or without words
-    are left out. Where the test split has no gold, that of dev is the test split, as in folders.
-    """
-    splits: dict[Split, list[Sentence]] = {}
-    notes = []
-    for hub_split, split in _SPLITS.items():
-        if hub_split not in data:
-            continue
-        table = data[hub_split]
-        kept: list[Sentence] = []
-        left_out: Counter[str] = Counter()
-        for label, *texts in zip(*(table[column] for column in (layout.label, *layout.texts)), strict=True):
-            words = [tuple((text or "").split()) for text in texts]
-            if label in _NO_GOLD or not all(words):
-                left_out["without gold" if label in _NO_GOLD else "without words"] += 1
-                continue
-            second = words[1] if len(words) > 1 else None
-            # A number of single precision has six digits that mean something.
-            kept.append(Sentence(words[0], {name: (f"{label:.6g}",)}, whole=True, second=second))
-        notes += [
-            f"{hub_split}: {plural(number, 'row')} {what} left out." for what, number in left_out.items()
-        ]
-        if kept:
-            splits[split] = kept
-    if "test" not in splits and "dev" in splits:
-        splits["test"] = splits.pop("dev")
-        notes.append("There is no test split with gold: validation is the test split.")
-    return assemble(name, splits, notes, schemes={name: layout.scheme})
 
 
 def join_all(corpora: Sequence[Corpus]) -> Corpus:

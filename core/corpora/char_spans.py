@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Any, Literal, NamedTuple
 
-from core.corpora.free_text import PlacedWord, placed_sentences
 from core.corpora.readers import TOKENS
+from core.corpora.splitting import PlacedWord, placed_sentences
 from core.corpora.types import Split
 from core.wording import plural
 

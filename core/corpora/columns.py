@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
-from core.corpora.readers import IGNORED, TOKENS, Source
+from core.corpora.readers import IGNORED, OTHER_COLUMNS, TOKENS, Source
 from core.corpora.tables import Table
+from core.corpora.text_files import is_left_out
 from core.errors import CorpusError
 from core.tasks.packed import Packed
 from core.tasks.schemes import NOT_ANNOTATED, Notation, notation
@@ -28,6 +30,8 @@ _NOT_IN_NAMES = re.compile("[,;\x00-\x20]+")
 
 
 CONLLU = ".conllu"
+TASK_SUFFIX = "_tags"
+"""The suffix of the names of columns of labels, as `datasets` has them."""
 
 
 def is_conllu(file_name: str) -> bool:
@@ -133,6 +137,19 @@ def is_skipped(column: Packed) -> bool:
 def cleaned(name: str) -> str:
     """A column's name without the separators of names on the command line; may be empty."""
     return _NOT_IN_NAMES.sub("-", name).strip("-")
+
+
+def is_named_other(column: str) -> bool:
+    """Whether the name of a column says that it holds no labels: identifiers, lemmas, `_x`."""
+    is_other = column.lower() in OTHER_COLUMNS or column.lower().removesuffix("s") in OTHER_COLUMNS
+    return is_other or is_left_out(column) or column.startswith(IGNORED)
+
+
+def tasks_of(columns: Sequence[str]) -> dict[str, str]:
+    """The task of each column of labels: `ner` of `ner_tags`, where no two would be called the same."""
+    short = {column: cleaned(column.removesuffix(TASK_SUFFIX)) or column for column in columns}
+    uses = Counter(short.values())
+    return {column: task if uses[task] == 1 else column for column, task in short.items()}
 
 
 def _header_name(header: str, name: str) -> str:

@@ -13,18 +13,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
-from sys import intern
 from typing import TYPE_CHECKING, Any, Literal
 
 from core.corpora.assembly import SPLITS, assemble
-from core.corpora.columns import cleaned, is_skipped
-from core.corpora.readers import IGNORED, OTHER_COLUMNS
+from core.corpora.columns import is_named_other, is_skipped, tasks_of
 from core.corpora.reading import ColumnReading, values_shown
 from core.corpora.sentence_labels import are_labels
 from core.corpora.text_files import (
     Columns,
     check_characters,
-    is_left_out,
     is_score,
     is_text_column,
     text_columns,
@@ -44,7 +41,6 @@ _SEEN = 2_000
 """The first rows of the training split, by which columns are told."""
 _BATCH = 1_000
 _WORDS = ("tokens", "words", "token", "word", "forms", "form")
-_TASK_SUFFIX = "_tags"
 _NO_GOLD = (None, -1)
 """The label in place of one that the owners of a dataset keep to themselves."""
 
@@ -108,7 +104,7 @@ class _Layout:
             value = f"{value:.6g}"
         label: str = value.strip() if isinstance(value, str) else json.dumps(value)
         check_characters(column, label)
-        return intern(label) or None
+        return label or None
 
     @cached_property
     def known_words(self) -> Mapping[str | None, str]:
@@ -119,7 +115,7 @@ class _Layout:
         if word is None or not word.strip():
             raise ValueError(f"a word of {self.words} is empty.")
         check_characters(self.words or "", word)
-        return intern(word)
+        return word
 
 
 class _Known(dict[Any, Any]):
@@ -244,11 +240,6 @@ def _layout(name: str, table: Dataset, *, is_chosen: bool) -> _Layout:
     return found
 
 
-def _is_named_other(column: str) -> bool:
-    is_other = column.lower() in OTHER_COLUMNS or column.lower().removesuffix("s") in OTHER_COLUMNS
-    return is_other or is_left_out(column) or column.startswith(IGNORED)
-
-
 def _word_layout(
     features: Mapping[str, _Feature], seen: Mapping[str, Sequence[Any]], *, is_chosen: bool
 ) -> _Layout | None:
@@ -268,7 +259,7 @@ def _word_layout(
     left_out = {column: "" for column in features if column != words}
     labels = []
     for column in lists:
-        if column == words or (_is_named_other(column) and not is_chosen):
+        if column == words or (is_named_other(column) and not is_chosen):
             continue
         rows = [(each, row) for each, row in zip(seen[words], seen[column], strict=True) if each and row]
         written = [tuple(map(str, row)) for _, row in rows]
@@ -294,17 +285,14 @@ def _word_layout(
         column
         for column in single
         if labels or not has_texts
-        if is_chosen or not (_is_named_other(column) or is_text_column(column))
+        if is_chosen or not (is_named_other(column) or is_text_column(column))
         if features[column].content in ("names", "bool")
         or (features[column].content in ("text", "whole") and (is_chosen or _has_labels(column, seen)))
     ]
     left_out = {column: reason for column, reason in left_out.items() if column not in sentence_columns}
     schemes: dict[str, Scheme | None] = dict.fromkeys(labels) | dict.fromkeys(sentence_columns, "sentence")
-    short = {column: cleaned(column.removesuffix(_TASK_SUFFIX)) or column for column in schemes}
-    uses = Counter(short.values())
-    tasks = {column: task if uses[task] == 1 else column for column, task in short.items()}
     guessed = frozenset() if named else frozenset([words])
-    return _Layout(words, (), schemes, tasks, features, left_out=left_out, guessed=guessed)
+    return _Layout(words, (), schemes, tasks_of(list(schemes)), features, left_out=left_out, guessed=guessed)
 
 
 def _text_layout(
@@ -323,7 +311,7 @@ def _text_layout(
         texts = text_columns(textual)
     except ValueError:
         texts = tuple(
-            column for column in textual if not _is_named_other(column) and not _has_labels(column, seen)
+            column for column in textual if not is_named_other(column) and not _has_labels(column, seen)
         )
         guessed = frozenset(texts)
         if len(texts) not in (1, 2):
@@ -336,7 +324,7 @@ def _text_layout(
     schemes: dict[str, Scheme | None] = {}
     for column in single:
         content = features[column].content
-        if column in texts or content == "other" or (_is_named_other(column) and not is_chosen):
+        if column in texts or content == "other" or (is_named_other(column) and not is_chosen):
             continue
         is_number = content == "real" or (content == "whole" and is_score(column))
         if is_number and len(texts) == 1:

@@ -14,14 +14,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from sys import intern
 from types import MappingProxyType
 from typing import Any
 
 from core.corpora.assembly import assemble
 from core.corpora.char_spans import Counted, sentences_of, span_notes, tool_of
-from core.corpora.columns import cleaned, is_skipped
-from core.corpora.readers import IGNORED, OTHER_COLUMNS, TOKENS, Source
+from core.corpora.columns import TASK_SUFFIX, is_named_other, is_skipped, tasks_of
+from core.corpora.readers import IGNORED, TOKENS, Source
 from core.corpora.reading import ColumnReading, values_shown
 from core.corpora.records import (
     ARROW,
@@ -39,7 +38,6 @@ from core.corpora.text_files import (
     at,
     beginning,
     check_characters,
-    is_left_out,
     is_text_column,
     json_object,
 )
@@ -54,7 +52,6 @@ ENDINGS = (JSON, *ARROW)
 
 _SPANS = " spans"
 _WORDS = (TOKENS, "words")
-_TASK_SUFFIX = "_tags"
 _NAMES_SUFFIX = "_names"
 # The first row of JSONL must lie within so many bytes to tell what the file holds.
 _MOST_SEEN = 500_000
@@ -82,11 +79,8 @@ class _Columns:
         return frozenset([self.words, *self.labels, *self.sentence_columns, *self.left_out])
 
     def tasks(self) -> dict[str, str]:
-        """The task of each column of labels: `ner` of `ner_tags`."""
-        labels = (*self.labels, *self.sentence_columns)
-        short = {column: column.removesuffix(_TASK_SUFFIX) or column for column in labels}
-        uses = Counter(short.values())
-        return {column: cleaned(task if uses[task] == 1 else column) for column, task in short.items()}
+        """The task of each column of labels."""
+        return tasks_of([*self.labels, *self.sentence_columns])
 
 
 @dataclass(frozen=True)
@@ -253,18 +247,17 @@ def _columns(record: Record, names: Mapping[str, Sequence[str]], training: _Colu
     for column, value in record.items():
         if column == words or _names_numbers(column, record):
             continue
-        is_named_other = is_left_out(column) or column in OTHER_COLUMNS or column.startswith(IGNORED)
         # A list of another length is of something else, unless its name is surely that of labels.
         is_list = is_list_of(value, (str, int)) and (
-            len(value) == len(record[words]) or column.endswith(_TASK_SUFFIX)
+            len(value) == len(record[words]) or column.endswith(TASK_SUFFIX)
         )
-        if column in known or (is_list and not is_named_other):
+        if column in known or (is_list and not is_named_other(column)):
             beside = record.get(f"{column}{_NAMES_SUFFIX}")
             if beside is not None and not is_list_of(beside, str):
                 raise ValueError(f"{column}{_NAMES_SUFFIX} must be a list of names.")
             labels[column] = beside or names.get(column) or known.get(column, ())
         elif column in sentence_columns or (
-            training is None and not is_named_other and _may_label_sentences(column, value, names)
+            training is None and not is_named_other(column) and _may_label_sentences(column, value, names)
         ):
             sentence_columns[column] = names.get(column) or sentence_columns.get(column, ())
         else:
@@ -309,7 +302,7 @@ def _sentence(record: Record, columns: _Columns, tasks: Mapping[str, str]) -> Se
             check_characters(columns.words, word)
             if not word.strip():
                 raise ValueError(f"word {number} of {columns.words} is empty.")
-            known[word] = intern(word)
+            known[word] = word
     labels = {}
     for column, names in columns.labels.items():
         if column not in record:
@@ -327,7 +320,7 @@ def _sentence(record: Record, columns: _Columns, tasks: Mapping[str, str]) -> Se
     for column, names in columns.sentence_columns.items():
         if (value := record.get(column)) not in (None, ""):
             # Whether it is a label shows when all values are known: a text in a column like this is no error.
-            labels[tasks[column]] = (_label(column, value, names, {}) if names else intern(str(value)),)
+            labels[tasks[column]] = (_label(column, value, names, {}) if names else str(value),)
     whole = tuple(tasks[column] for column in columns.sentence_columns)
     return Sentence(tuple(map(known.__getitem__, words)), labels, text_tasks=whole) if words else None
 
@@ -351,5 +344,5 @@ def _label(column: str, value: Any, names: Sequence[str], known: dict[str, str])
         raise ValueError(f"{column} has a label that is empty or no text: {shortened(json.dumps(value))}.")
     if value not in known:
         check_characters(column, value)
-        known[value] = intern(value)
+        known[value] = value
     return known[value]

@@ -113,7 +113,8 @@ class Table:
 
     def first_sentences(self, count: int) -> list[list[tuple[str, ...]]]:
         """The columns of each of the first sentences."""
-        words = replace(self.words, offsets=self.words.offsets[: count + 1])
+        borders = self.words.offsets[: count + 1]
+        words = replace(self.words, rows=self.words.rows[: borders[-1]], offsets=borders)
         columns = [replace(self, words=words).column(index) for index in range(self.width)]
         return [list(sentence) for sentence in zip(*columns, strict=True)]
 
@@ -203,6 +204,7 @@ def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
         raise CorpusError(f"{source}, line {first}: has {width:,} columns and the most is {_MOST_COLUMNS}.")
     rows = _Rows(source, separator, width, expectation)
     words = rows.read(lines)
+    del lines
     comments = rows.comments
     if comment_sentences := rows.begun_by_comments(words):
         comments += [
@@ -297,11 +299,9 @@ class _Rows(dict[bytes, int]):
             line, before = line + len(block), int(found[-1])
         del self._lines
         self.clear()
-        return _Words(
-            np.array(numbers, dtype=np.intc),
-            np.array([*first_words, len(numbers)], dtype=np.int64),
-            np.array(starts, dtype=np.int64),
-        )
+        first_words.append(len(numbers))
+        rows = np.frombuffer(numbers, dtype=np.intc) if numbers else np.zeros(0, np.intc)
+        return _Words(rows, np.array(first_words, dtype=np.int64), np.array(starts, dtype=np.int64))
 
     def __missing__(self, raw: bytes) -> int:
         """The row of a line that was not met before, or one of _ENDS and _DEPENDS."""
@@ -313,9 +313,10 @@ class _Rows(dict[bytes, int]):
             row = _ENDS
         else:
             fields = _fields(line, self._separator)
-            if self._is_mark(line) or self._is_comment(line, fields) or "" in fields:
+            may_be_left_out = line[0] == "#" or "docstart" in line.casefold()
+            if "" in fields or self._problem(line, fields) is not None:
                 return _DEPENDS
-            if self._problem(line, fields) is not None:
+            if may_be_left_out and (is_document_mark(line) or self._is_comment(line, fields)):
                 return _DEPENDS
             row = self._add(line, fields)
         if len(self) >= _MOST_KNOWN:
@@ -327,7 +328,7 @@ class _Rows(dict[bytes, int]):
         """The row of a line whose place decides; _ENDS where it is no word."""
         text = self._lines.text(raw, number)
         line = self._stripped(text)
-        if self._is_mark(line):
+        if not line.strip(BLANKS) or is_document_mark(line):
             what = "document marks" if line.strip(BLANKS) else "lines of spaces or tabs"
             self.leave_out(what, number, line)
             return _ENDS
@@ -347,10 +348,6 @@ class _Rows(dict[bytes, int]):
 
     def _stripped(self, line: str) -> str:
         return line if self._separator == "\t" else line.strip(" ")
-
-    @staticmethod
-    def _is_mark(line: str) -> bool:
-        return not line.strip(BLANKS) or is_document_mark(line)
 
     def _is_comment(self, line: str, fields: Sequence[str]) -> bool:
         """Whether a line at the start of a sentence is a comment."""
@@ -436,8 +433,8 @@ def _first_word_line(lines: Iterable[str]) -> tuple[int, str]:
 
 
 def _fields(line: str, separator: str) -> tuple[str, ...]:
-    fields = (field.strip(" ") for field in line.split(separator))
-    return tuple(fields) if separator == "\t" else tuple(filter(None, fields))
+    fields = line.split(separator)
+    return tuple([field.strip(" ") for field in fields] if separator == "\t" else filter(None, fields))
 
 
 def _header(first: Sequence[str], rows: _Rows) -> int | None:

@@ -20,7 +20,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from sys import intern
 from typing import Any, NoReturn
 
 from core.config.typed import real_number
@@ -424,7 +423,7 @@ def _words(name: str, value: Any) -> tuple[str, ...]:
     if len(value) > MOST_CHARACTERS:
         raise ValueError(f"{name} has {len(value):,} characters and the most is {MOST_CHARACTERS:,}.")
     check_characters(name, value)
-    words = tuple(map(intern, value.split()))
+    words = tuple(value.split())
     if not words:
         raise ValueError(f"{name} is empty; write a text, or delete the row.")
     return words
@@ -448,7 +447,7 @@ def _label(name: str, value: Any, scheme: Scheme) -> str:
         if abs(score) > MOST_SCORE:
             limits = f"{-MOST_SCORE:,.0f} and {MOST_SCORE:,.0f}"
             raise ValueError(f"{name} must lie between {limits}, not '{_short(label)}'; rescale it.")
-    return intern(label)
+    return label
 
 
 def check_characters(name: str, text: str) -> None:

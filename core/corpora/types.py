@@ -37,23 +37,9 @@ class Sentence:
     second: tuple[str, ...] | None = None
     text_tasks: tuple[str, ...] = ()
 
-    @property
-    def has_text_item(self) -> bool:
-        """Whether the sentence is read as a whole, beside its words."""
-        return not self.labels.keys().isdisjoint(self.text_tasks)
-
-    @property
-    def items(self) -> int:
-        """How many items have labels: the words, with the sentence where it is an item; or one text."""
-        return 1 if self.whole else self.has_text_item + len(self.tokens)
-
     def is_of_text(self, task: str) -> bool:
         """Whether that task labels all of it, and not each word."""
         return self.whole or task in self.text_tasks
-
-    def items_of(self, task: str) -> range:
-        """Which of the items that task labels."""
-        return range(1) if self.is_of_text(task) else range(int(self.has_text_item), self.items)
 
     @property
     def words(self) -> int:
@@ -295,7 +281,7 @@ class Sentences(Sequence[Sentence]):
 
     @cached_property
     def has_text_item(self) -> NDArray[np.bool_]:
-        """(s,) `Sentence.has_text_item` of each sentence."""
+        """(s,) whether a sentence of words is also read as a whole, for a task that labels it so."""
         flags = np.zeros(len(self), dtype=bool)
         for task, column in self.labels.items():
             is_text_task = self.by_frame(lambda frame, task=task: task in frame.text_tasks).astype(bool)
@@ -304,7 +290,7 @@ class Sentences(Sequence[Sentence]):
 
     @cached_property
     def items(self) -> NDArray[np.int64]:
-        """(s,) `Sentence.items` of each sentence."""
+        """(s,) how many items have labels: the words, with the sentence where it is an item; or one text."""
         whole = self.by_frame(lambda frame: frame.whole).astype(bool)
         return np.where(whole, 1, self.has_text_item + self.tokens.lengths)
 

@@ -214,9 +214,8 @@ class Life(Database):
         """Records that the run's worker has died.
 
         A run that has retries left is queued again at once, to be resumed. `exit_code` is that of the
-        worker's process: the negative number of the signal that ended it.
-
-        Raises IllegalMove where the run is not being trained.
+        worker's process: the negative number of the signal that ended it. Raises IllegalMove where the run is
+        not being trained.
         """
         with self.transaction() as connection:
             state = self.guard(connection, run_id, None)

@@ -33,9 +33,7 @@ class Metrics(Database):
         """Writes a batch in one transaction.
 
         A (key, step) already there keeps its value, so a batch whose acknowledgement was lost can be written
-        again.
-
-        Raises RunNotFound, and NotOwner where `owner` is given and no longer trains the run.
+        again. Raises RunNotFound, and NotOwner where `owner` is given and no longer trains the run.
         """
         points: list[_Point] = []
         for row in rows:

@@ -191,9 +191,7 @@ class Runs(Database):
         ]
 
     def conditions(self, listed: Iterable[Run]) -> dict[int, Conditions]:
-        """The text, precision and alignment in the facts of these runs, by run.
-
-        Runs without facts are left out.
+        """The text, precision and alignment in the facts of these runs, by run; runs without are left out.
 
         A run that learned, or dealt sentences to, features of CoNLL-U before sentences without any counted
         has the text `old-` and the hash, which leaves features out.
@@ -453,15 +451,9 @@ def parse_facts(text: str) -> tuple[Mapping[str, Any], str | None]:
     return known, None
 
 
-_TIMES = (
-    *("created_at", "started_at", "finished_at", "heartbeat_at", "heartbeat_due"),
-    *("progress_at", "stop_requested_at", "archived_at"),
-)
-_AS_STORED = (
-    *("id", "configuration_id", "step", "total_steps", "epoch", "best_epoch", "saved_step"),
-    *("checkpoint", "log", "attempt", "note", "priority", "retries", "waiting_for", "engine_job"),
-    "threads",
-)
+_FIELDS = {field.name: str(field.type) for field in dataclasses.fields(Run)}
+_TIMES = tuple(name for name, type_ in _FIELDS.items() if type_.startswith("datetime"))
+_AS_STORED = tuple(name for name in _FIELDS if name in _COLUMNS and name not in (*_TIMES, "config", "state"))
 
 
 def run_of(row: Row[Any]) -> Run:

@@ -101,7 +101,6 @@ _MEASURED_EVERY = {"all words": 500, "demo": 10}
 
 
 def _settings(part: str, tasks: tuple[str, ...], base: dict[str, Any]) -> list[Setting]:
-    """A setting for each pair, and one for all tasks together."""
     pairs = [_setting(part, pair, ("stl", "mtl"), base) for pair in combinations(tasks, 2)]
     measured = base | {"affinity_every": _MEASURED_EVERY.get(part, 100)}
     return [*pairs, _setting(part, tasks, ("stl", "joint", "mrn"), measured)]

@@ -348,10 +348,8 @@ def difference_view(
         with st.container(height=420 if len(shown) > _TALL else "content", border=False):
             alt = "Differences from the baseline with verdicts, intervals and corrected p-values"
             show_table(with_remarks, alt=alt)
-        with st.container(horizontal=True):
-            with st.container():
-                _notes(shown)
-            copy_table(sheet, DIFFERENCE_COLUMNS, views.difference_records(shown, table), key="differences")
+        copy_table(sheet, DIFFERENCE_COLUMNS, views.difference_records(shown, table), key="differences")
+        _notes(shown)
 
 
 def _tested(shown: list[Difference], table: ResultTable, compared: ComparedRuns) -> list[Difference]:

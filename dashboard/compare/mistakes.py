@@ -36,6 +36,7 @@ from jobs.reports.parts import SIGNED, Form, number_text
 from jobs.reports.table import ResultRow, ResultTable
 
 _MOST_SENTENCES = 5
+_LONG_LABEL = 20
 _MOST_MISTAKES, _FEW_MISTAKES = 60, 11
 _MOST_LINES = 12
 """Configurations side by side up to which their names can be read."""
@@ -90,10 +91,10 @@ def _per_class(table: ResultTable, task: str, a: ResultRow, b: ResultRow) -> Non
         titles = {name: " ".join(names.get(word, word) for word in name.split()) for name in frame.columns}
         csv_button(csv_file(frame.rename(columns=titles)), f"mrnlab-{task}-classes")
     shown = frame if detail else frame.drop(columns=[name for name in frame.columns if name in DETAIL])
-    number = st.column_config.NumberColumn
+    number, longest = st.column_config.NumberColumn, int(frame["Label"].str.len().max())
     config: dict[str, Any] = {name: number(format="%.2f", width=70) for name in shown.columns[2:-1]}
     config |= {
-        "Label": st.column_config.TextColumn(pinned=True),
+        "Label": st.column_config.TextColumn(pinned=True, width=40 + 8 * min(longest, _LONG_LABEL)),
         "Annotated": st.column_config.ProgressColumn(
             format="%d", min_value=0, max_value=int(frame["Annotated"].max()), width=110
         ),

@@ -68,9 +68,9 @@ def curve_chart(view: CurvesView, panel: Panel, *, small: bool = False) -> Figur
 
 
 def _add_ends(chart: Chart, view: CurvesView, panel: Panel) -> None:
-    """The name and the last value of each line at its end, apart from each other; none where lines are many.
+    """The name and last value of each line, right of all lines and apart from each other.
 
-    Narrow charts leave them out (`chart.js`).
+    None where lines are many. Narrow charts leave them out (`chart.js`).
     """
     is_log = view.reading.log_y
     ends = []
@@ -89,10 +89,11 @@ def _add_ends(chart: Chart, view: CurvesView, panel: Panel) -> None:
     longest = max(len(name) + len(text) for name, text in zip(names, texts, strict=True))
     chart.layout["margin"] = _MARGIN | {"r": round(5.8 * longest)}
     shifts = spread_out(pixels, _END_GAP, height) - pixels
+    last = max(x for _, x, _ in ends)
     chart.layout["annotations"] = [
         {
             "name": "end",
-            "x": x,
+            "x": last,
             "y": float(place),
             "xanchor": "left",
             "xshift": 6,
@@ -102,7 +103,7 @@ def _add_ends(chart: Chart, view: CurvesView, panel: Panel) -> None:
             "text": f"{_sign(line)} {plotly_text(name)}  {text}",
             "hovertext": plotly_text(line.name) if name != line.name else None,
         }
-        for (line, x, _), place, shift, name, text in zip(ends, places, shifts, names, texts, strict=True)
+        for (line, _, _), place, shift, name, text in zip(ends, places, shifts, names, texts, strict=True)
     ]
 
 

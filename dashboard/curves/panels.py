@@ -255,10 +255,8 @@ def _notes(view: CurvesView, series: Sequence[MetricSeries]) -> None:
     notes = numbers.missing(view.metric, series)
     if len(notes) > _MOST_NOTES:
         notes = [*notes[:_MOST_NOTES], f"{plural(len(notes) - _MOST_NOTES, 'more curve')} have gaps."]
-    if view.interpolated:
-        notes.append(
-            f"Seeds were logged at different {_PLACES[view.reading.axis]}; between its points each is "
-            "interpolated."
-        )
     if notes:
         st.info("  \n".join(escape(sentence) for sentence in notes), icon=":material/info:")
+    if view.interpolated:
+        places = _PLACES[view.reading.axis]
+        st.caption(f"Seeds were logged at different {places}; between its points each is interpolated.")

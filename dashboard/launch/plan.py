@@ -59,6 +59,8 @@ def launch_warnings(
             ":orange[:material/hourglass_top: More than an hour in all.] They train in the background and "
             "can be stopped at any time. Fewer seeds, a smaller share or frozen features answer sooner."
         )
+    if time.held_back:
+        warnings.append(f":material/view_agenda: {time.held_back}")
     before = counts[RunState.RUNNING] + counts[RunState.CANCELLING] + counts[RunState.QUEUED]
     if before and not paused:
         when = "" if left is None or priority else f", in about {duration(left)}"

@@ -106,8 +106,7 @@ def draw_scores(state: RelationsState) -> None:
     groups = [[run] for run in state.runs] if state.view == "side" else [list(state.runs)]
     shown = [group[0] for group in groups]
     scored, unknown, warnings = zip(*(_scores_in_words(group, scores) for group in groups), strict=True)
-    for text in (*_with_run_ids(shown, scored), *_with_run_ids(shown, unknown)):
-        st.caption(text)
+    st.caption("  \n".join((*_with_run_ids(shown, scored), *_with_run_ids(shown, unknown))))
     for text in _with_run_ids(shown, warnings):
         st.warning(text, icon=":material/warning:")
 
@@ -115,7 +114,8 @@ def draw_scores(state: RelationsState) -> None:
 def _scores_in_words(runs: Sequence[Run], scores: Mapping[str, Mapping[int, float]]) -> tuple[str, str, str]:
     """The dev scores of these runs, from which tasks no majority is known, and a warning of low scores."""
     tasks = [task for task in runs[0].config.tasks if task in scores]
-    names = {task: coloured(task, resources.task_colour(task)) for task in tasks}
+    # A dot and its name stay on one line.
+    names = {task: coloured(task, resources.task_colour(task)).replace("} ", "}\u00a0", 1) for task in tasks}
     by_name = {
         names[task]: [scores[task][run.id] for run in runs if run.id in scores[task]] for task in tasks
     }

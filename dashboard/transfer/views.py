@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -103,16 +103,18 @@ def gains_table(
         for pair, gain in gains.pairs.items()
     }
     alone = {task: percent(score.mean) for task, score in gains.alone.items()}
-    table = _table(
+    return _table(
         gains.tasks,
         cells,
         colours,
         (f"loses {limit:.2f}{mark} or more", f"gains {limit:.2f}{mark} or more"),
         "Gain of each main task (row) by each auxiliary task (column)",
+        alone,
+        "undecided or negligible" if can_transfer else "no transfer",
     )
-    rows = [replace(row, score=alone.get(row.name, "")) for row in table.rows]
-    grey = "undecided or negligible" if can_transfer else "no transfer"
-    return replace(table, rows=rows, corner="main ↓ · STL · aux →", grey=grey)
+
+
+_NO_SCORES: Mapping[str, str] = {}
 
 
 def _table(
@@ -121,10 +123,12 @@ def _table(
     colours: Mapping[str, str],
     ends: tuple[str, str],
     alt: str,
+    alone: Mapping[str, str] = _NO_SCORES,
+    grey: str = "",
 ) -> PairTable:
-    rows = [PairRow(task, colours.get(task, "transparent")) for task in tasks]
+    rows = [PairRow(task, colours.get(task, "transparent"), alone.get(task, "")) for task in tasks]
     by_row = [[cells.get((main, aux)) for aux in tasks] for main in tasks]
-    return PairTable(rows, by_row, *ends, alt, corner="main ↓ · aux →")
+    return PairTable(rows, by_row, *ends, alt, f"main ↓ ·{' STL ·' * bool(alone)} aux →", grey)
 
 
 def scale_limit(values: Sequence[float]) -> float:

@@ -33,8 +33,6 @@ def _print_answers(answers: Sequence[Answer]) -> None:
 
 
 def _verb_on_runs(name: str, act: Callable[[Store, list[int]], list[Answer]], help_: str) -> None:
-    """Adds a verb whose only arguments are the numbers of runs."""
-
     @app.command(name, help=help_)
     def verb(ctx: typer.Context, run: Annotated[list[int], RUNS_ARGUMENT]) -> None:
         with opened_store(ctx) as store:

@@ -51,7 +51,6 @@ def doctor(
 
 
 def _applied(fix: Fix) -> tuple[str, bool]:
-    """Applies a fix, and returns its message and whether it succeeded."""
     try:
         return fix.apply(), True
     except (MRNLabError, OSError) as error:

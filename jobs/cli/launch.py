@@ -74,7 +74,6 @@ def _progress(run: Run, left: float | None) -> str:
 
 
 def _option(field: str, *, name: str | None = None, sweeps: bool = False) -> Any:
-    """Returns the option for a field of RunConfig, with the field's help."""
     return typer.Option(
         name or f"--{field.replace('_', '-')}",
         metavar="VALUE,..." if sweeps else "VALUE",

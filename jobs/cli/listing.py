@@ -75,7 +75,6 @@ def runs(
 
 
 def _mean_text(run: Run, mean: float) -> str:
-    """Formats a mean over the scores of a run's tasks."""
     return score_text(mean, *(task["score_name"] for task in run.facts.get("tasks", ())))
 
 

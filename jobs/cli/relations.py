@@ -151,7 +151,6 @@ def relations(
 
 
 def _embeddings(store: Store, run: Run, step: int | None) -> tuple[SnapshotKey, Array]:
-    """Returns the cosines of task embeddings at that step, or at the last."""
     if not run.config.embeds_tasks:
         raise MRNLabError(f"Run {run.id} has no task embeddings; launch one with --set task_embedding=input.")
     cosines = run_embeddings(store, run)
@@ -163,7 +162,6 @@ def _embeddings(store: Store, run: Run, step: int | None) -> tuple[SnapshotKey, 
 
 
 def _print_matrix(run: Run, mode: str, key: SnapshotKey, values: Array, *, csv: bool, json_: bool) -> None:
-    """Prints a matrix with the names of its rows."""
     matrix = values.astype(float).round(6)
     rows_are = "task" if mode == _EMBEDDING else mode
     labels, _ = row_names(run.facts, run.config.tasks, rows_are, len(matrix))

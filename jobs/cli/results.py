@@ -27,7 +27,6 @@ from jobs.reports.table import ResultTable, Setting, readable, settings, tabulat
 
 
 def _format_option(about: str, *formats: str) -> Any:
-    """Returns the option --format, which takes one of these formats."""
     return typer.Option("--format", metavar="|".join(formats), help=about, parser=one_of("--format", formats))
 
 
@@ -120,7 +119,6 @@ def _alignments(store: Store, tables: Iterable[ResultTable]) -> dict[tuple[str, 
 
 
 def _by_label(ctx: typer.Context, run_ids: list[int], split: str, format_: str, *, json_: bool) -> None:
-    """Prints the reports of these runs by label."""
     if not run_ids:
         raise MRNLabError("--by-label reports single runs: name them, as in `mrnlab results 12 --by-label`.")
     with opened_store(ctx) as store:
@@ -139,7 +137,6 @@ def _by_label(ctx: typer.Context, run_ids: list[int], split: str, format_: str, 
 
 
 def _tables(store: Store, run_ids: list[int] | None, split: str, *, cost: bool) -> dict[Setting, ResultTable]:
-    """Returns the tables of these runs, by default of all, with scores on that split."""
     succeeded = store.runs(ids=run_ids, states={RunState.SUCCEEDED}, with_facts=cost)
     conditions = store.conditions(succeeded)
     succeeded, note = readable(succeeded, conditions)

@@ -123,7 +123,6 @@ def plan_document(listing: Listed, plan: Sequence[SettingCounts]) -> dict[str, A
 
 
 def _fields(run: RunConfig) -> dict[str, Any]:
-    """Returns the fields that this run has, by their public names."""
     applicable = applicable_fields(run.paradigm, run.encoder, run.encoder_training, run.prior)
     return {name: value for name, value in run.values().items() if name in applicable}
 

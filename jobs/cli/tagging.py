@@ -80,7 +80,7 @@ def tag(
 
 
 def _sentence(run: Run, text: str, second: str | None, json_: bool) -> None:
-    from core.corpora.free_text import split_words
+    from core.corpora.splitting import split_words
     from core.corpora.types import whole_text
     from core.tagging import check_texts, load_tagger, text_of
 
@@ -124,7 +124,6 @@ def _row(task: str, answer: TextAnswer) -> list[str]:
 
 
 def _text_json(text: Sentence, answers: Mapping[str, TextAnswer]) -> dict[str, object]:
-    """Returns a text, or a pair, with its answers."""
     from core.tagging import text_of
 
     first, second = text_of(text)
@@ -133,7 +132,6 @@ def _text_json(text: Sentence, answers: Mapping[str, TextAnswer]) -> dict[str, o
 
 
 def _answers_json(answers: Mapping[str, TextAnswer]) -> dict[str, dict[str, object]]:
-    """Returns the answers on a sentence, a text or a pair, by task."""
     return {
         task: {"value": answer.value}
         | ({"probabilities": dict(answer.probabilities)} if answer.probabilities else {})
@@ -146,7 +144,7 @@ def _word_tags(tags: Sequence[Any]) -> list[dict[str, object]]:
 
 
 def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence: bool, json_: bool) -> None:
-    from core.corpora.free_text import LAYOUTS, read_given
+    from core.corpora.given import LAYOUTS, read_given
     from core.corpora.readers import read_bytes
     from core.corpora.text_files import holds_texts
     from core.tagging import column_names, conll_text, given_scores, load_tagger, tag_in_parts
@@ -213,7 +211,6 @@ def _score_line(score: TaskScore, item: str) -> str:
 
 
 def _texts(run: Run, tagger: Tagger, file: GivenFile, confidence: bool, json_: bool) -> None:
-    """Answers a file of texts or pairs row by row."""
     from core.corpora.text_files import read_asked
     from core.tagging import answer_in_parts, check_texts, given_scores, tab_separated, text_table
 

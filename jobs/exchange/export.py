@@ -217,7 +217,6 @@ def _title(run: Run) -> str:
 
 
 def _scores(record: RunRecord, schemes: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Returns a row of scores for each task."""
     by_split = {(score.split, score.task): score for score in record.scores}
     rows = []
     for task, name in {score.task: score.score_name for score in record.scores}.items():
@@ -246,7 +245,6 @@ def _task_type(schemes: Mapping[str, str], *tasks: str) -> str:
 
 
 def _datasets(corpus: str) -> list[str]:
-    """Returns the datasets of the Hub of which a corpus is made."""
     bases = bases_of(corpus)
     known = [CATALOGUE[base].repository for base in bases if base in CATALOGUE]
     named = [HubName.read(base) for base in bases if is_hub(base)]
@@ -254,7 +252,6 @@ def _datasets(corpus: str) -> list[str]:
 
 
 def _metadata(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> ModelCardData:
-    """Returns the metadata for the Hub, with the scores on the test sentences."""
     config = record.run.config
     known = CATALOGUE.get(config.corpus)
     name = config.transformer or ""

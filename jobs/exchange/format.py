@@ -52,8 +52,6 @@ _Share = Annotated[float, Field(ge=0, le=1)]  # which NaN is not
 
 
 class _Line(BaseModel):
-    """A line of the run's history."""
-
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     time: _Moment

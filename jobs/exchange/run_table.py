@@ -179,7 +179,6 @@ class RunTable:
 
 
 def _text_of(rows: Iterable[dict[str, str]]) -> str:
-    """Returns the text of the table, with each description once."""
     text, described = io.StringIO(newline=""), dict[str, str]()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()

@@ -139,8 +139,8 @@ def costs(store: Store, lots: Sequence[Sequence[RunConfig]]) -> list[Cost]:
             seconds.append(None if math.isnan(each) else each)
         used = {_kind(config) for config in configs} & past.keys()
         evidence = sum(len(past[kind][:_ENOUGH]) for kind in used)
-        held_back = sharing.held_back(configs)
-        estimates.append(Cost(tuple(seconds), sharing.at_once(configs), evidence, held_back))
+        at_once, held_back = sharing.at_once(numbers), sharing.held_back(numbers)
+        estimates.append(Cost(tuple(seconds), at_once, evidence, held_back))
     return estimates
 
 

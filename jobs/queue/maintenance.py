@@ -22,17 +22,13 @@ _MOST_FAILED_STARTS = 5
 FIRST_REST_S, _LONGEST_REST_S = 2.0, 300.0
 
 
-def resume_lost(
-    store: Store, engine: Engine | None = None, tracker: LivenessTracker | None = None
-) -> list[int]:
+def resume_lost(store: Store, engine: Engine | None = None) -> list[int]:
     """Marks lost runs and returns their ids, and starts workers where they are queued again.
 
-    Runs deleted a while ago are removed.
-
-    Raises MRNLabError.
+    Runs deleted a while ago are removed. Raises MRNLabError.
     """
     remove_deleted(store)
-    lost = reap(store, tracker)
+    lost = reap(store)
     if lost:
         (engine or default_engine()).ensure_workers(store)
     return lost

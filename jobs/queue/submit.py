@@ -140,8 +140,10 @@ def _is_local(engine: Engine | None) -> bool:
 def _checked(store: Store, runs: Sequence[RunConfig], engine: Engine | None) -> tuple[str, ...]:
     """Returns the notes of `check`, and why fewer of these runs train at once than could."""
     notes = check([resolve_base_run(store, run) for run in runs])
-    held_back = Sharing.of(store, runs).held_back(runs) if _is_local(engine) else ""
-    return (*notes, held_back) if held_back else notes
+    if not _is_local(engine):
+        return notes
+    sharing = Sharing.of(store, runs)
+    return (*notes, *filter(None, [sharing.held_back(sharing.threads(runs))]))
 
 
 def _expect_run(store: Store, engine: Engine | None) -> None:

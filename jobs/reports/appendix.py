@@ -62,7 +62,6 @@ def appendix(store: Store, run_ids: Sequence[int]) -> list[Part]:
 
 
 def _data(runs: Sequence[Run], setting: Setting) -> Sheet:
-    """Returns a table of the splits with their sizes, and the tasks with their labels."""
     facts = next((run.facts for run in reversed(runs) if run.facts.get("sizes")), runs[-1].facts)
     sizes: Mapping[str, Sequence[int]] = facts.get("sizes", {})
     splits: list[tuple[str | Entry | None, ...]] = [
@@ -92,7 +91,6 @@ def _counted(number: int, noun: str) -> Entry:
 
 
 def _scores(tables: Mapping[str, ResultTable], setting: Setting) -> Sheet:
-    """Returns a table of the dev and test scores of every task."""
     tasks = list(dict.fromkeys(task for table in tables.values() for task in table.tasks))
     scored_by = {task: name for table in tables.values() for task, name in table.scored_by.items()}
     names = {row.key: row.name for table in tables.values() for row in table.rows}
@@ -125,7 +123,6 @@ def _scores(tables: Mapping[str, ResultTable], setting: Setting) -> Sheet:
 
 
 def _costs(rows: Iterable[ResultRow], runs: Mapping[int, Run], setting: Setting) -> Sheet:
-    """Returns a table of encoder, parameters, seeds, training time and hardware."""
     lines = []
     for row in rows:
         row_runs = [runs[run_id] for run_id in row.run_ids]
@@ -197,7 +194,6 @@ def _fields(row: ResultRow, tried: Mapping[str, Mapping[str, float]]) -> Sheet:
 
 
 def _commands(runs: Sequence[Run]) -> Code:
-    """Returns the command that runs the configuration again with all its seeds and tasks."""
     config = runs[0].config
     tasks = list(dict.fromkeys(task for run in runs for task in run.config.tasks))
     seeds = sorted({run.config.seed for run in runs})
@@ -205,7 +201,6 @@ def _commands(runs: Sequence[Run]) -> Code:
 
 
 def _versions(runs: Sequence[Run]) -> Sheet:
-    """Returns a table of the versions that the runs recorded."""
     by_package: dict[str, dict[str, None]] = {}
     for run in runs:
         for package, version in run.facts.get("versions", {}).items():

@@ -380,7 +380,6 @@ def _escaped(text: str) -> str:
 
 
 def _block(text: str) -> str:
-    """Returns plain text as a block of Markdown."""
     return _BEGINNING.sub(r"\1\\", _escaped(text))
 
 

@@ -195,7 +195,6 @@ def _mean_of_runs(runs: Sequence[Run], matrix_of: Callable[[Run], NDArray[Any]])
 
 
 def _numbers(group: PairGroup, runs: Sequence[Run], matrix_of: Callable[[Run], NDArray[Any]]) -> Numbers:
-    """Returns the means over runs, and the mean time of one run."""
     mean = _mean_of_runs(runs, matrix_of)
     seconds = [run.seconds for run in runs if run.seconds is not None]
     return Numbers(

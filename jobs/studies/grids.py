@@ -152,7 +152,6 @@ def grid_document(runs: GridRuns) -> dict[str, Any]:
 
 
 def _learned(table: pd.DataFrame) -> dict[str, Learned]:
-    """Returns the formulas learned on each part that has enough cells."""
     made = {part: factors(table, part) for part in FACTORS if part in set(table["part"])}
     return {part: learn(columns, f1) for part, (columns, f1) in made.items() if len(f1) >= _FEWEST}
 

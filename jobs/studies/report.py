@@ -207,13 +207,11 @@ def setting_sheet(result: Result) -> Sheet:
 
 
 def _dev_entry(score: MeanSD | None, outcome: Outcome) -> Entry | None:
-    """Returns an entry of the mean dev score over targets and seeds."""
     unit = percent_sign(outcome.measures(MEAN))
     return None if score is None else Entry(100 * score.mean, unit=unit)
 
 
 def _difference(outcome: Outcome, result: Result) -> tuple[Entry | str | None, Entry | str | None, str]:
-    """Returns the mean difference with its interval, p, and the verdict."""
     difference = outcome.differences.get(MEAN)
     if difference is None and outcome.method.name == result.reference:
         return "", "", "reference"

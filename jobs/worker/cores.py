@@ -72,21 +72,19 @@ class Sharing:
         new = self.cores if is_alone else share
         return [self.known.get(config.configuration_id, new) for config in configs]
 
-    def at_once(self, configs: Sequence[RunConfig]) -> int:
-        """Returns how many of these runs, queued together, train at once."""
+    def at_once(self, threads: Sequence[int | None]) -> int:
+        """Returns how many runs with these threads, queued together, train at once."""
         if self.cores is None:
             return self.slots
-        most = max((threads or 1 for threads in self.threads(configs)), default=1)
+        most = max((number or 1 for number in threads), default=1)
         return max(1, min(self.slots, self.cores // most))
 
-    def held_back(self, configs: Sequence[RunConfig]) -> str:
+    def held_back(self, threads: Sequence[int | None]) -> str:
         """Returns why fewer of these runs train at once than could, and how to change it; else empty."""
-        if self.cores is None or self.is_chosen:
+        at_once = self.at_once(threads)
+        if self.cores is None or self.is_chosen or at_once >= min(self.slots, len(threads)):
             return ""
-        share, at_once = share_of_cores(self.cores, self.slots), self.at_once(configs)
-        if at_once >= min(self.slots, len(configs)):
-            return ""
-        most = max(threads or 1 for threads in self.threads(configs))
+        most, share = max(number or 1 for number in threads), share_of_cores(self.cores, self.slots)
         return (
             "All seeds of a configuration compute with the same number of threads, and its earlier runs took "
             f"{most}: only {plural(at_once, 'run')} at once. `mrnlab queue --slots {self.slots}` trains "

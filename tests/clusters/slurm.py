@@ -7,14 +7,13 @@ import os
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.patience import PATIENCE_S
 from tests.serving import free_port
+from tests.supervised import wait_for
 
 __all__ = ["SlurmServer", "started"]
 
@@ -82,15 +81,15 @@ def started(folder: Path) -> Iterator[SlurmServer]:
     munge = [f"--{name}={folder / file}" for name, file in _MUNGE.items()]
     with contextlib.ExitStack() as daemons:
         daemons.enter_context(_daemon(folder, str(programs["munged"]), "--foreground", "--force", *munge))
-        _until(lambda: (folder / "munge.sock").exists())
+        wait_for(lambda: (folder / "munge.sock").exists())
         daemons.enter_context(_daemon(folder, str(programs["slurmctld"]), "-D", "-c"))
         daemons.enter_context(_daemon(folder, str(programs["slurmd"]), "-D"))
-        _until(lambda: _is_idle(server))
+        wait_for(lambda: _is_idle(server))
         try:
             yield server
         finally:
             server.ask("scancel", "--me")
-            _until(lambda: not server.ask("squeue", "--noheader"))
+            wait_for(lambda: not server.ask("squeue", "--noheader"))
 
 
 _MUNGE = {
@@ -125,11 +124,3 @@ def _is_idle(server: SlurmServer) -> bool:
     command = ["sinfo", "--noheader", "--format=%T"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     return done.stdout.strip() == "idle"
-
-
-def _until(what: object) -> None:
-    assert callable(what)
-    deadline = time.monotonic() + PATIENCE_S
-    while not what():
-        assert time.monotonic() < deadline, "Slurm did not come up, or down"
-        time.sleep(0.1)

@@ -26,7 +26,7 @@ from tests.trained import toy_corpus
 
 pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
-_EPOCHS = 60  # long enough that the worker is killed before the run ends
+_EPOCHS = 30  # long enough that the worker is killed before the run ends
 _STEPS = _EPOCHS * 8  # 64 sentences, 8 in a batch
 
 

@@ -100,6 +100,9 @@ def test_each_line_has_its_name_and_last_value_at_its_end(log_y: bool) -> None:
     assert [ramp(rank) in end["text"] for rank, end in enumerate(ends)] == [True] * 3
     assert [(end["x"], end["y"]) for end in ends] == [(3, np.log10(3.14159) if log_y else 3.14159)] * 3
     assert {end["yshift"] for end in ends} == {-15, 0, 15}  # apart, and around the place
+    # A line that ends early has its name beside the others, not over them.
+    early = line("3", "stl", 3, x=np.arange(2.0), y=np.array([1.0, 4]))
+    assert [end["x"] for end in drawn(line("1", "mrn"), early).layout["annotations"]] == [3, 3]
     assert not drawn(*(line(str(rank), "mrn", rank) for rank in range(13))).layout["annotations"]
     assert not drawn(line("1", "mrn"), small=True).layout["annotations"]
 

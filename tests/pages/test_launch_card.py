@@ -85,6 +85,8 @@ _BUSY = _IDLE | {RunState.RUNNING: 2, RunState.QUEUED: 1}
     ("cost", "disk", "counts", "queue", "warnings"),
     [
         (_QUICK, _ROOM, _IDLE, {}, ["Starts now."]),
+        (Cost((60.0,) * 9, 1, 3, "Only 1 run at once."), _ROOM, _IDLE, {},
+         ["Only 1 run at once.", "Starts now."]),
         (_LONG, _NO_ROOM, _BUSY, {"left": 185.0}, ["about 21.0 GB, and 14.0 GB are free", "More than an hour",
          "Starts after 3 runs queued or in progress, in about 3 min."]),
         (_QUICK, _ROOM, _BUSY, {"paused": True}, ["The queue is paused: they wait until it is resumed.]"]),

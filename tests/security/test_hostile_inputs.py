@@ -15,7 +15,7 @@ import torch
 from core.corpora import assembly, load, readers, save_upload, uploads
 from core.corpora.catalogue import read_hub
 from core.corpora.folder import detect_columns, read_folder
-from core.corpora.free_text import read_given
+from core.corpora.given import read_given
 from core.corpora.readers import read_lines
 from core.corpora.tables import read_table
 from core.encoding.tokenizer import load_tokenizer

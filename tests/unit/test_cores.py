@@ -86,9 +86,8 @@ def test_threads_are_decided_when_runs_are_queued(
     at_once: int,
 ) -> None:
     sharing = Sharing(slots, cores, is_idle, {_OLD.configuration_id: 4})
-    assert (sharing.threads(configs), sharing.at_once(configs)) == (threads, at_once)
-    is_held_back = at_once < min(slots, len(configs))
-    assert bool(sharing.held_back(configs)) is is_held_back
+    assert (sharing.threads(configs), sharing.at_once(threads)) == (threads, at_once)
+    assert bool(sharing.held_back(threads)) is (at_once < min(slots, len(configs)))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +104,7 @@ def test_no_run_takes_more_than_its_share_of_chosen_slots(
     slots: int, cores: int, configs: list[RunConfig], threads: list[int]
 ) -> None:
     sharing = Sharing(slots, cores, True, {_OLD.configuration_id: 4}, is_chosen=True)
-    assert (sharing.threads(configs), sharing.held_back(configs)) == (threads, "")
+    assert (sharing.threads(configs), sharing.held_back(threads)) == (threads, "")
 
 
 @pytest.fixture

@@ -115,8 +115,8 @@ def test_a_test_split_without_gold_is_left_out(
     assert [pair.tokens for pair in corpus.test] == [("which", "one", "?")]
     assert corpus.notes[:3] == (
         "train: 1 row without words left out.",
-        "test: 2 rows without gold left out.",
-        "There is no test split with gold: validation is the test split.",
+        "test: none of 2 rows has a label; the split was left out.",
+        "There is no test split with labels: validation is the test split.",
     )
 
 

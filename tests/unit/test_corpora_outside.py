@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from core.corpora import load, save_upload, summarise
-from core.corpora.free_text import read_given
+from core.corpora.given import read_given
 from core.corpora.reading import column_notes, stored_readings
 from core.errors import CorpusError
 from tests.making import corpus_folder

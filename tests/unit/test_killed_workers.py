@@ -34,11 +34,19 @@ both improve.
 
 
 @pytest.fixture
-def store(laboratory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    monkeypatch.setenv("MRNLAB_CHECKPOINT_S", "0")
+def store(laboratory: Path) -> Iterator[Store]:
     opened = Store.open()
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="module")
+def forked() -> Iterator[Workers]:
+    """Workers that save a state at each step."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MRNLAB_CHECKPOINT_S", "0")
+        with workers() as forked:
+            yield forked
 
 
 def train(store: Store, forked: Workers, config: RunConfig, kills: Sequence[int] = ()) -> int:
@@ -78,7 +86,7 @@ def compare(store: Store, killed: int, whole: int) -> None:
 
 
 @pytest.mark.slow
-def test_killed_again_and_again(store: Store, laboratory: Path) -> None:
+def test_killed_again_and_again(store: Store, forked: Workers, laboratory: Path) -> None:
     """A toy, killed at several writes, and an encoder in a write of its state, a hundred times larger."""
     small = toy_config(
         laboratory, paradigm="mrn", epochs=3, dropout=0.2, update_every=3, snapshots=5, batch_size=16
@@ -86,12 +94,11 @@ def test_killed_again_and_again(store: Store, laboratory: Path) -> None:
     sizes = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 512}
     encoder = random_encoder(laboratory / "larger", "bert-base", **sizes)
     large = toy_config(laboratory, encoder=encoder, epochs=1, batch_size=32, device="cpu")
-    with workers() as forked:
-        for config, kills in ((small, [29, 0, 3, 22]), (large, [26])):
-            whole = train(store, forked, config)
-            killed = train(store, forked, config, kills)
-            assert any(event.message.startswith("Resumed from step") for event in store.events(killed))
-            compare(store, killed, whole)
+    for config, kills in ((small, [29, 0, 3, 22]), (large, [26])):
+        whole = train(store, forked, config)
+        killed = train(store, forked, config, kills)
+        assert any(event.message.startswith("Resumed from step") for event in store.events(killed))
+        compare(store, killed, whole)
     # What is left beside the checkpoints is nothing.
     folders = {path.name for path in checkpoint_dir(1).parent.iterdir()}
     assert folders == {str(run.id) for run in store.runs()}
@@ -103,34 +110,33 @@ def asleep(pid: int) -> bool:
 
 @pytest.mark.slow
 def test_a_worker_that_was_only_asleep_leaves_the_files_of_its_successor(
-    store: Store, laboratory: Path
+    store: Store, forked: Workers, laboratory: Path
 ) -> None:
     """It falls asleep at each of its writes of a best model, the published one too. Its successor goes on to
     the end of the run, or until it falls asleep in such a write itself.
     """
     config = toy_config(laboratory, epochs=2, dropout=0.2, batch_size=16)
-    with workers() as forked:
-        whole = train(store, forked, config)
-        for write in range(1, WRITES_OF_MODELS + 1):
-            wakes_in_between = write % 2 == 0
-            (run_id,) = store.add_runs([config], retries=1)
-            first = forked.start(write, "/best-", signal.SIGSTOP)
-            wait_for(lambda pid=first: asleep(pid))  # type: ignore[misc]
-            store.mark_lost(run_id, "It fell silent.", cause=LossCause.SILENT)
-            if wakes_in_between:
-                second = forked.start(1 + write % 3, "/best-", signal.SIGSTOP)
-                wait_for(lambda pid=second: asleep(pid))  # type: ignore[misc]
-            else:
-                assert forked.ended(forked.start()) == 0
-            os.kill(first, signal.SIGCONT)
-            assert forked.ended(first) == 0
-            if wakes_in_between:
-                os.kill(second, signal.SIGCONT)
-                assert forked.ended(second) == 0
-            compare(store, run_id, whole)
-            log = log_path(run_id).read_text()
-            assert f"no longer belongs to process {first} " in log
-            assert "Traceback" not in log
+    whole = train(store, forked, config)
+    for write in range(1, WRITES_OF_MODELS + 1):
+        wakes_in_between = write % 2 == 0
+        (run_id,) = store.add_runs([config], retries=1)
+        first = forked.start(write, "/best-", signal.SIGSTOP)
+        wait_for(lambda pid=first: asleep(pid))  # type: ignore[misc]
+        store.mark_lost(run_id, "It fell silent.", cause=LossCause.SILENT)
+        if wakes_in_between:
+            second = forked.start(1 + write % 3, "/best-", signal.SIGSTOP)
+            wait_for(lambda pid=second: asleep(pid))  # type: ignore[misc]
+        else:
+            assert forked.ended(forked.start()) == 0
+        os.kill(first, signal.SIGCONT)
+        assert forked.ended(first) == 0
+        if wakes_in_between:
+            os.kill(second, signal.SIGCONT)
+            assert forked.ended(second) == 0
+        compare(store, run_id, whole)
+        log = log_path(run_id).read_text()
+        assert f"no longer belongs to process {first} " in log
+        assert "Traceback" not in log
 
 
 @pytest.mark.parametrize(

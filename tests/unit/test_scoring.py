@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from core.config import RunConfig
 from core.corpora import prepare
-from core.corpora.types import Sentence
+from core.corpora.types import Sentence, Sentences
 from core.encoding.batches import AT_ONCE, IGNORED, Batches
 from core.encoding.encoded import EncodedText
 from core.records import TaskFacts
@@ -40,7 +40,7 @@ def _split(sentences: Sequence[Sentence]) -> SplitData:
     ends = np.cumsum([0, *(len(sentence.tokens) for sentence in sentences)])
     text = EncodedText(np.zeros(words, np.int32), ends, np.zeros(words, np.int32), ends, ends)
     labels = label_numbers(sentences, TASKS)
-    return SplitData(tuple(sentences), text, "key", labels, Batches(text, labels, 4, 0), (text, "key"))
+    return SplitData(Sentences.of(sentences), text, "key", labels, Batches(text, labels, 4, 0), (text, "key"))
 
 
 @st.composite

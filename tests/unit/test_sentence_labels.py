@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from core.corpora.assembly import assemble
-from core.corpora.free_text import read_given
+from core.corpora.given import read_given
 from core.corpora.loading import corpus_overlaps, load, overlaps
 from core.corpora.types import Corpus, Sentence
 from core.encoding.batches import IGNORED, Batches

@@ -5,19 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
 from torch import Tensor
 from transformers import AutoModelForTokenClassification
 
 from core.config import RunConfig
-from core.corpora.types import Task
-from core.errors import ConfigError
 from core.models import model_io
 from core.models.tagger import Heads, HeadTask, make_tagger
 from core.models.task_folders import save_task_folders
 from core.store import Store
-from core.training.trainable import check_trainable
 from jobs.queue.submit import check
 from tests.tiny import tiny_bert
 from tests.trained import train_runs
@@ -69,12 +65,6 @@ def test_rows_are_those_of_names(tmp_path: Path) -> None:
     assert heads.weight.shape == (3, 4)
     assert heads.weight_and_bias(1)[0].tolist() == heads.weight[[1, 2, 0]].tolist()
     assert set(heads.state_dict()) == {"weight", "bias"}
-
-
-def test_texts_share_no_rows_with_words() -> None:
-    tasks = [Task("ner", "plain", ("O",)), Task("mood", "text", ("O",))]
-    with pytest.raises(ConfigError, match="must be own here: rows are shared among tasks that label words"):
-        check_trainable(config(heads="shared"), tasks)
 
 
 def test_a_run_is_saved_tags_and_has_folders_with_rows_of_their_own(store: Store, tmp_path: Path) -> None:

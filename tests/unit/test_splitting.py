@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.corpora.free_text import (
+from core.corpora.splitting import (
     given_sentences,
     has_unspaced_script,
     placed_sentences,

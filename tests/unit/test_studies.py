@@ -231,17 +231,6 @@ def test_two_pages_that_start_a_study_leave_one_process(monkeypatch: pytest.Monk
         assert len(queued) == len(set(queued)) > 0
 
 
-def test_the_affordable_settings_of_regimes_are_two_parts() -> None:
-    version = StudyOptions("regimes", "alike,mixed")
-    assert version.arguments() == ["study", "regimes", "--part", "alike,mixed"]
-    assert {setting_runs.setting.name for setting_runs in version.settings()} == {
-        f"{kind}-{sentences}-{training}"
-        for kind in ("alike", "mixed")
-        for sentences in (50, 200)
-        for training in ("frozen", "top-1", "top-2", "full")
-    }
-
-
 def test_settings_of_a_part_stand_together_and_no_part_has_a_comma() -> None:
     """A report goes through settings part by part, and lists of parts are separated by commas."""
     for name, registered in STUDIES.items():

@@ -128,12 +128,6 @@ def test_mrn_relates_the_heads_over_words(tmp_path: Path) -> None:
     assert run.of(Snapshot)[-1].relations.task.shape == (2, 2)
 
 
-def test_the_words_without_a_vector_are_said(tmp_path: Path) -> None:
-    run = small_run(tmp_path, encoder="bilstm", paradigm="stl", tasks="ner", epochs=1)
-    (note,) = [note for note in run.facts.notes if "vector" in note]
-    assert note.startswith("glove has vectors of 100.0% of the training words")
-
-
 def test_a_training_without_better_epochs_ends(tmp_path: Path) -> None:
     run = small_run(tmp_path, encoder="bilstm", paradigm="mrn", epochs=40, patience=2, snapshots=3)
     (note,) = [note for note in run.of(Note) if "No better epoch for 2 epochs" in note.message]

@@ -206,12 +206,6 @@ class TestWorker:
         assert worker(store).train_next(second)
         assert store.state(second) is RunState.SUCCEEDED
 
-    def test_one_run_by_its_number(self, store: Store) -> None:
-        first, second = store.add_runs([config(epochs=1), config(seed=2, epochs=1)])
-        assert worker(store).train_next(second)
-        assert not worker(store).train_next(second)
-        assert (store.state(first), store.state(second)) == (RunState.QUEUED, RunState.SUCCEEDED)
-
     def test_a_run_taken_away_is_left_alone(self, store: Store) -> None:
         """Given up for lost and started again by another worker, it is theirs."""
         (run_id,) = store.add_runs([config(epochs=1000)])

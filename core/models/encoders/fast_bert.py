@@ -313,8 +313,11 @@ class _Windows:
         """The output of a layer for the states (S, D) of all subwords, or (n, D) of words' first subwords."""
         attention = layer.attention.self
         rows, places = (self._first.gather(states), self._words) if words else (states, self._real)
+        if torch.is_autocast_enabled(states.device.type):  # once, and not for each of the three products
+            states = states.to(torch.get_autocast_dtype(states.device.type))
+        queried = self._first.gather(states) if words else states
         read = self._attention(
-            places.scatter(self._split(attention.query(rows))),
+            places.scatter(self._split(attention.query(queried))),
             self._real.scatter(self._split(attention.key(states))),
             self._real.scatter(self._split(attention.value(states))),
             attention.dropout.p if attention.training else 0.0,

@@ -181,17 +181,6 @@ def test_a_run_that_was_trained_again_takes_the_place_of_the_older(lab: Laborato
     assert by_run[older.configuration_id, str(older.config.seed)] == "25.00"
 
 
-def test_two_programs_that_add_to_one_table_keep_both_their_rows(lab: Laboratory, tmp_path: Path) -> None:
-    lab.answer("study", "toy")
-    runs = lab.store.runs()
-    first, second = RunTable(tmp_path / "toy.csv"), RunTable(tmp_path / "toy.csv")
-    first.add(lab.store, runs[:2])
-    second.add(lab.store, runs[2:4])
-    first.add(lab.store, runs[4:5])
-    listed = {(row["configuration"], row["seed"]) for row in _rows(tmp_path / "toy.csv")}
-    assert listed == {(run.configuration_id, str(run.config.seed)) for run in runs[:5]}
-
-
 _MANY = 12
 
 
