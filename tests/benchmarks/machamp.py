@@ -46,6 +46,7 @@ from tests.benchmarks._harness import (
     ratio,
     spread,
 )
+from tests.tiny import tiny_bert
 
 OURS: dict[str, dict[str, Any]] = {"linear": {}, "crf": {"head": "crf", "precision": "fp32"}}
 
@@ -167,24 +168,18 @@ def main() -> None:
     if args.train:
         train_ours(RunConfig.from_json(json.loads(args.train.read_text(encoding="utf-8"))))
         return
-    data, fraction, epochs = args.data, args.fraction, args.epochs
-    if args.quick:
-        data, fraction, epochs = "demo", 0.01, [1, 2]
+    fields = corpus_fields("demo" if args.quick else args.data) | {"paradigm": "mtl", "device": "cpu"}
     seconds: dict[str, list[float]] = defaultdict(list)
     dev: dict[str, dict[int, Any]] = defaultdict(dict)
-    for number in epochs:
-        config = RunConfig.build(
-            **corpus_fields(data),
-            paradigm="mtl",
-            encoder=minilm(),
-            device="cpu",
-            epochs=number,
-            fraction=fraction,
-        )
-        for name, answers in train_side_by_side(config, args.machamp).items():
-            print_json({name: answers})
-            seconds[name] += [answer["seconds"] for answer in answers]
-            dev[name][number] = answers[-1]["dev"]
+    with laboratory() as home:
+        encoder = str(tiny_bert(home / "encoder", positions=256)) if args.quick else minilm()
+        fields |= {"encoder": encoder, "fraction": 0.01 if args.quick else args.fraction}
+        for number in [2] if args.quick else args.epochs:
+            config = RunConfig.build(**fields, epochs=number)
+            for name, answers in train_side_by_side(config, args.machamp).items():
+                print_json({name: answers})
+                seconds[name] += [answer["seconds"] for answer in answers]
+                dev[name][number] = answers[-1]["dev"]
     over_crf = {name: ratio(values, seconds["crf"]) for name, values in seconds.items()}
     epoch_s = {name: spread(values, 2) for name, values in seconds.items()}
     print_json({"epoch_s": epoch_s, "over_crf": over_crf, "dev": dev})

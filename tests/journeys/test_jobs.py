@@ -4,6 +4,7 @@ a worker is killed and its run is resumed to its end.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -16,7 +17,7 @@ from playwright.sync_api import Page, expect
 
 from core.records import TOTAL
 from core.store import MetricKey, Run, RunState, Store
-from tests.journeys.browser import browser_path, picture, running_app
+from tests.journeys.browser import picture, running_app
 from tests.making import config
 from tests.several import held
 from tests.supervised import wait_for
@@ -32,7 +33,6 @@ _STEPS = _EPOCHS * 8  # 64 sentences, 8 in a batch
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A laboratory whose trainings save their state often."""
-    browser_path()  # skips where there is none
     monkeypatch.setenv("MRNLAB_HOME", str(tmp_path))
     monkeypatch.setenv("MRNLAB_SLOTS", "1")
     monkeypatch.setenv("MRNLAB_CHECKPOINT_S", "0.2")
@@ -44,11 +44,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def store(home: Path) -> Iterator[Store]:
     """With a run that was stopped long ago."""
-    opened = Store.open()
-    (run,) = opened.add_runs([config()])
-    opened.request_stop(run)
-    yield opened
-    opened.close()
+    with contextlib.closing(Store.open()) as opened:
+        opened.request_stops(opened.add_runs([config()]))
+        yield opened
 
 
 @pytest.fixture

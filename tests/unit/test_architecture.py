@@ -29,9 +29,15 @@ MOST_LINES = 600
 MOST_PAGE_LINES = 120
 
 
+@cache
+def _nodes(path: Path) -> list[ast.AST]:
+    """The syntax tree of a file, node by node."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def _imported(path: Path) -> Iterator[str]:
     """The top-level packages that a file imports, anywhere in it."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -79,7 +85,7 @@ def _imports(package: str) -> frozenset[tuple[str, str]]:
     known = {name.removesuffix(".__init__"): name for name in modules if name != f"{package}.__init__"}
     edges = set()
     for importer, path in modules.items():
-        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        nodes = _nodes(path)
         typing = [
             node for node in nodes if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
         ]
@@ -143,16 +149,11 @@ def test_pages_do_not_import_each_other() -> None:
 
 def _reached(module: str) -> set[str]:
     """The modules of the dashboard that a module imports, itself among them, directly or not."""
-    reached, waiting = set(), [module]
-    while waiting:
-        name = waiting.pop()
-        path = ROOT / (name.replace(".", "/") + ".py")
-        if name in reached or not path.exists():
-            continue
-        reached.add(name)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dashboard"):
-                waiting += [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
+    reached: set[str] = set()
+    new = {module}
+    while new:
+        reached |= new
+        new = {imported for importer, imported in _imports("dashboard") if importer in reached} - reached
     return reached
 
 
