@@ -168,13 +168,13 @@ class AskedTexts:
     It also has the names of the columns left out.
     """
 
-    texts: Sentences
+    texts: Sequence[Sentence]
     left_out: tuple[str, ...]
 
     @property
     def gold(self) -> tuple[str, ...]:
         """The tasks that some text has a gold label of."""
-        return tuple(self.texts.labels)
+        return tuple(Sentences.of(self.texts).labels)
 
 
 def read_asked(source: Source, schemes: Mapping[str, str]) -> AskedTexts:
