@@ -1,4 +1,4 @@
-"""Where MRN Lab keeps its things: one folder, `MRNLAB_HOME`, by default the folder of pyproject.toml.
+"""The folder of MRN Lab's data: `MRNLAB_HOME`, by default the folder of pyproject.toml.
 
 Everything a run leaves behind (store, checkpoints, logs, caches, uploads) lies under it, so a laboratory
 is moved, backed up or thrown away as one folder.

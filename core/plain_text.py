@@ -17,7 +17,7 @@ _HARMLESS = re.compile(r"[+\-]?[\d.,]+(e[+\-]?\d+)?%?|[=+\-@]?[\w.$%\-]*|[=+\-@]
 
 
 def spreadsheet_cell(value: object) -> object:
-    """The value as it may stand in a CSV file that a spreadsheet opens.
+    """Returns the value such that a spreadsheet that opens the CSV file runs no formula.
 
     Text that would be read as a formula gets an apostrophe before the mark, as OWASP advises; numbers, and
     labels that cannot do anything as formulas, stay as they are. A carriage return, which Python's csv leaves

@@ -49,7 +49,7 @@ def joined(answers: Sequence[TaggedSentence]) -> TaggedSentence:
 def tag_in_parts(
     taggers: Sequence[Tagger], sentences: Sequence[Sequence[str]]
 ) -> Iterator[list[TaggedSentence]]:
-    """Long texts a part at a time, so that one can tell how far it is and stop. Best labels only."""
+    """Tags long texts in parts, so that progress is shown and a stop is possible. Best labels only."""
     for start in range(0, len(sentences), _PART):
         part = sentences[start : start + _PART]
         answers = [tagger.tag(part, top=1) for tagger in taggers]

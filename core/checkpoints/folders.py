@@ -325,6 +325,6 @@ def _name(attempt: int) -> str:
 
 
 def _number(folder: str) -> int:
-    """The attempt whose folder has that name, 0 where it is none."""
+    """Returns the number of the attempt that a folder's name gives; 0 for another folder."""
     named = _ATTEMPT.fullmatch(folder)
     return int(named[1]) if named else 0

@@ -118,7 +118,7 @@ def comparison_values(config: RunConfig) -> dict[str, Any]:
 
 
 def comparison_key(config: RunConfig) -> str:
-    """The same for all runs that stand in one row of a comparison."""
+    """Returns the key of a run's row in a comparison."""
     return json.dumps(comparison_values(config), sort_keys=True)
 
 

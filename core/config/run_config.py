@@ -288,12 +288,12 @@ class RunConfig(_Fields):
 
     @property
     def learned(self) -> tuple[str, ...]:
-        """The covariances that a run of MRN has something to tell of."""
+        """The modes whose covariance a run of MRN learns."""
         return self.learn or (("task",) if self.prior == PREDICTED else get_args(Mode))
 
     @property
     def added_to_configuration(self) -> str | None:
-        """The id of the configuration whose run of this seed the task is added to, where that names it."""
+        """The id of the configuration that the task is added to; its run of this seed is the base."""
         text = self.added_to or ""
         return text.removeprefix(BY_CONFIGURATION) if text.startswith(BY_CONFIGURATION) else None
 

@@ -157,7 +157,7 @@ def _described(corpus: Corpus, task: Task) -> Task:
 
 
 def _check_labels(name: str, task: str, labels: Collection[str]) -> None:
-    """Raises CorpusError where labels are too many."""
+    """Raises CorpusError if there are too many labels."""
     if len(labels) > MOST_LABELS:
         raise CorpusError(
             f"{name}: the column {task} has {len(labels):,} different labels and the most is {MOST_LABELS:,}"

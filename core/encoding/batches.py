@@ -242,7 +242,7 @@ class Batches:
         yield from map(self._batch, reversed(batches))
 
     def _by_size(self, order: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        """Windows that stand near each other in `order`; of like length where the epoch wants them so."""
+        """Groups windows near each other in `order`, by length where the epoch groups by length."""
         if not self._epoch_order.by_length:
             return [order[first : first + self._size] for first in range(0, len(order), self._size)]
         batches: list[NDArray[np.int64]] = []

@@ -62,7 +62,7 @@ def save_inventory(folder: Path, model: nn.Module) -> None:
 
 
 class ContextReader:
-    """The transformer that gives the contextual vectors of typed sentences."""
+    """The transformer that computes contextual vectors of typed sentences."""
 
     def __init__(self, transformer: CachedTransformer, tokenizer: SubwordTokenizer, window: int) -> None:
         self.transformer, self.tokenizer, self._window = transformer, tokenizer, window

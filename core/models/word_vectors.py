@@ -162,7 +162,7 @@ def lookup(form: str, known: Mapping[str, int]) -> int | None:
 
 @lru_cache(maxsize=8)
 def _unpack(path: Path, size: int, changed: int) -> None:
-    """Reads gzip to its end, where its length and checksum stand. Raises ConfigError where they differ."""
+    """Reads gzip to its end and checks length and checksum. Raises ConfigError if they differ."""
     del size, changed  # part of the cache's key only
     with _opened(path) as file:
         while isinstance(file, gzip.GzipFile) and file.read(_LONGEST_LINE):

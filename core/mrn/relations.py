@@ -125,7 +125,7 @@ class Block:
 def row_names(
     facts: Mapping[str, Any], tasks: Sequence[str], mode: str, size: int
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """The name of each row and the tasks that own it; numbers where the facts do not tell."""
+    """Returns the name of each row and the tasks that own it; numbers if the facts have no names."""
     if mode == "task":
         names = related_tasks(facts) or tuple(tasks)
         owners = tuple((name,) for name in names)
@@ -140,7 +140,7 @@ def row_names(
 def impossible_blocks(
     facts: Mapping[str, Any], mode: str, owners: Sequence[tuple[str, ...]]
 ) -> tuple[Block, ...]:
-    """Where the alignment lets no relation arise: between groups of tasks, and between their labels."""
+    """Returns the blocks in which the alignment allows no relation: groups of tasks, and of labels."""
     groups = task_groups(facts)
     if mode == "feature" or len(groups) == 1:
         return ()

@@ -171,7 +171,7 @@ class Metrics(Database):
         return last_rows
 
     def best_metrics(self, run_ids: Collection[int], key: MetricKey) -> dict[int, float]:
-        """The highest finite value of that curve of each run that has one."""
+        """Returns the highest finite value of a curve, by run."""
         best: dict[int, float] = {}
         with self.transaction(write=False) as connection:
             ids = self._ids_of(connection, [key])

@@ -55,7 +55,7 @@ class Queue(Database):
 
     @contextmanager
     def queueing_alone(self) -> Iterator[None]:
-        """A transaction that one process at a time is in: a run that it finds missing and adds is added once.
+        """Opens a transaction for one process at a time, so that a missing run is added once.
 
         Runs are still claimed and trained meanwhile, on a server. Raises StoreError.
         """
@@ -158,7 +158,7 @@ class Queue(Database):
             return list(connection.scalars(statement))
 
     def ahead_of(self, run_id: int) -> int:
-        """How many queued runs are claimed before that one; 0 where it is not queued."""
+        """Returns how many queued runs are claimed before that one; 0 if it is not queued."""
         priority = select(runs.c.priority).where(runs.c.id == run_id, _IS_QUEUED).scalar_subquery()
         sooner = or_(runs.c.priority > priority, (runs.c.priority == priority) & (runs.c.id < run_id))
         with self.transaction(write=False) as connection:
@@ -179,7 +179,7 @@ class Queue(Database):
             return self._fitting(connection, host, cores, connection.execute(first).all())
 
     def _fitting(self, connection: Connection, host: str, cores: int, waiting: Sequence[Any]) -> int:
-        """How many of the waiting runs fit beside those that the machine trains, by their threads."""
+        """Returns how many waiting runs fit beside those in training, by their threads."""
         training = select(runs.c.threads).where(runs.c.state.in_(_TRAINED), runs.c.owner_host == host)
         chosen = self._chosen_slots(connection, host)
         threads = [_granted(row, cores, chosen) for row in waiting]
@@ -257,7 +257,7 @@ class Queue(Database):
             connection.execute(delete(settings).where(settings.c.name == name))
 
     def _times(self, prefix: str) -> dict[str, datetime]:
-        """When each setting whose name begins so was set, by the rest of its name."""
+        """Returns when each setting with this prefix was set, by the rest of its name."""
         with self.transaction(write=False) as connection:
             rows = connection.execute(select(settings.c.name, settings.c.changed_at)).all()
         return {

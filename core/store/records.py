@@ -23,7 +23,7 @@ _TRACEBACK_LINES = 40
 
 
 class RunState(StrEnum):
-    """Where a run is in its life."""
+    """The state of a run, from queued to ended."""
 
     QUEUED = "queued"
     RUNNING = "running"

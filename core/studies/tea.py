@@ -1,4 +1,4 @@
-"""How to tell a shared transformer its task: TEA-BERT's injections, weight decays and heads, on three tasks.
+"""TEA-BERT's task embeddings: injections, weight decays and heads, on three tasks.
 
 Mou, Xu and Yao train the sentiment of a sentence (SST), whether a pair is a paraphrase (Quora) and how alike
 a pair is (STS) together. The part `small` does so in a size that two cores train in an hour;

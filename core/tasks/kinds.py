@@ -81,7 +81,7 @@ class TaskKind(ABC):
         return tuple(sorted(set(labels)))
 
     def forbidden(self, column: Packed) -> int:
-        """How many labels the scheme forbids where they stand."""
+        """Returns how many labels the scheme forbids in their places."""
         return 0
 
     def number(self, rows: Sequence[str]) -> Callable[[str], int | None]:
@@ -118,7 +118,7 @@ class TaskKind(ABC):
         return label_confusion(gold, predicted)
 
     def mistakes(self, gold: Sequence[str], predicted: Sequence[str]) -> list[Mistake]:
-        """Where a sentence's predicted labels are not the gold ones."""
+        """Returns the places where a sentence's predicted labels are not the gold ones."""
         return label_mistakes(gold, predicted)
 
 

@@ -25,7 +25,7 @@ Value = TypeVar("Value", bound=Hashable)
 
 
 def offsets(lengths: Numbers) -> NDArray[np.int64]:
-    """(n+1,) where each stretch begins when they stand one after the other, and where the last ends."""
+    """Returns the offsets (n+1,) of stretches stored one after the other."""
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
 
 

@@ -240,7 +240,7 @@ def _is_plausible(found: Notation, kinds: set[str], *, has_outside: bool) -> boo
 def read_column(splits: Mapping[Split, Column], *, needs_spans: bool = False) -> SpanColumn[Split] | None:
     """The column's spans in IOB2; None where its labels are labels of words.
 
-    What nearly all labels are decides, over all splits. With `needs_spans` the column is known to hold spans.
+    The majority of labels over all splits decides. With `needs_spans` the column is known to hold spans.
     Raises OddLabel for a label that is none of a span in a column that is nearly, or known to be, spans.
     """
     columns = {split: packed(column) for split, column in splits.items()}
@@ -337,7 +337,7 @@ def _in_brackets(labels: Sequence[str]) -> list[str]:
 
 
 def _nearly(words: Counter[str]) -> Notation | None:
-    """How spans are written in a column that has a few other labels; None where it has labels of words."""
+    """Returns the scheme of a column of spans with a few other labels; None for labels of words."""
     kinds = _kinds(words) - {"O", "o"}
     labelled = sum(words.values()) - sum(words[label] for label in NOT_ANNOTATED)
     best: tuple[int, Notation] | None = None
@@ -408,5 +408,5 @@ def span_order(labels: Iterable[str]) -> tuple[str, ...]:
 
 
 def inside(label: str) -> str:
-    """The label in the IO scheme, which does not tell where a span begins: I-X for B-X."""
+    """Returns the label in the IO scheme, which has no beginnings: I-X for B-X."""
     return "I-" + label[2:] if label.startswith("B-") else label

@@ -111,12 +111,12 @@ class Scorer:
 
     @property
     def has_defined(self) -> bool:
-        """Whether a task's score is not undefined whatever is predicted."""
+        """Whether some prediction gives the task a defined score."""
         return len(self.undefined) < len(self._columns)
 
     @cached_property
     def undefined(self) -> Mapping[str, str]:
-        """By task why its score on this split is undefined, whatever is predicted, even the gold labels."""
+        """Returns by task why its score on this split is undefined for every prediction."""
         perfect = {column.task.name: column.perfect_score(self._plain_score) for column in self._columns}
         where = f"the {self._name} split"
         return {

@@ -1,4 +1,4 @@
-"""The runs that Compare shows, and what is read of them.
+"""The runs that Compare shows, with their scores and sentences.
 
 They are those chosen, or all on the newest corpus, and never on two corpora.
 

@@ -160,7 +160,7 @@ def _what_sharing_did(table: ResultTable, steps: Sequence[Step], row: ResultRow,
 
 
 def _sharing_notes(steps: Sequence[Step]) -> None:
-    """Draws what is to be known of the steps of sharing."""
+    """Draws the notes on the steps of sharing."""
     notes = [_OTHER_ENCODER] * any(step.other_encoder for step in steps)
     notes += [_SHARES_NOTHING] * any(step.shares_nothing for step in steps)
     if notes:

@@ -151,7 +151,7 @@ def furthest(sides: Mapping[str, Guesses]) -> pd.DataFrame:
 
 
 def misses(side: Guesses) -> str:
-    """The size of the errors and their mean, in a sentence."""
+    """Returns a sentence on the size of the errors and their mean."""
     apart = side.mean - np.array(side.gold)
     error, bias = float(np.mean(np.abs(apart))), float(np.mean(apart))
     return f"mean absolute error {error:.2f}, bias {number_text(bias, SIGNED)}."

@@ -43,7 +43,7 @@ def script(*names: str) -> str:
 
 
 def plotly_url() -> str:
-    """Where the browser finds Plotly, relative to the page: Streamlit serves `dashboard/static` there."""
+    """Returns the address of Plotly relative to the page: Streamlit serves `dashboard/static` there."""
     return f"app/static/{_PLOTLY}"
 
 

@@ -95,7 +95,7 @@ def others(keys: Iterable[MetricKey]) -> dict[str, Metric]:
 
 
 def metric_keys(metric: Metric, keys: Iterable[MetricKey]) -> list[MetricKey]:
-    """The stored curves of one metric: the total and each task's."""
+    """Returns the names of one metric's stored curves: the total and each task's."""
     return sorted(key for key in keys if (key.split, key.name) == (metric.split, metric.name))
 
 

@@ -83,7 +83,7 @@ def picks(
     names: Mapping[str, str] = MappingProxyType({}),
     several: str = _SEVERAL,
 ) -> tuple[str, ...]:
-    """The values picked among a field's options, in the order of these, whatever was clicked first.
+    """Returns the values picked among a field's options, in the order of the options.
 
     `names` says how options are written where not as they are.
     """

@@ -45,7 +45,7 @@ Pair = tuple[str, str]
 
 
 def refresh_interval(selection: Selection) -> float | None:
-    """Seconds between two looks for new snapshots, while any of the runs trains or waits."""
+    """Returns the seconds between two polls for snapshots while any of the runs trains or waits."""
     runs = resources.store().runs(selection.run_ids, with_facts=False)
     return resources.LIVE if any(run.state in ACTIVE for run in runs) else None
 

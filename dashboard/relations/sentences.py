@@ -54,7 +54,7 @@ def _ranked(sizes: Floats, possible: Bools) -> list[Pair]:
 
 
 def read_seeds(run: int, counted: int, shown: int) -> str:
-    """Which seeds a mean is over: of all that count, those that are shown."""
+    """Returns which seeds a mean is over, and how many there are."""
     if counted < 2:
         return f"Run {run} is the only one of its configuration. Launch it with more seeds."
     of = f"{shown} of {counted} seeds" if shown < counted else f"{counted} seeds"
@@ -207,7 +207,7 @@ def read_parts(parts: Sequence[str], size: int) -> str:
 
 
 def read_difference(names: Sequence[str], values: Floats, fixed: Bools, runs: Sequence[int]) -> str:
-    """Where runs side by side differ most. `fixed` (runs, n, n) marks the pairs that each cannot learn."""
+    """Returns where runs differ most. `fixed` (runs, n, n) marks the pairs that each cannot learn."""
     spread = np.ptp(values, axis=0)
     pairs = _ranked(spread, np.ones_like(spread, dtype=bool))
     if np.triu(fixed.all(axis=0), 1).sum() == len(pairs):
@@ -253,7 +253,7 @@ def read_size(mode: str, values: Floats, possible: Bools, alignment: str | None)
 
 
 def read_rank(variances: Floats, rank: float, *, has_bars: bool) -> str:
-    """A sentence on the bars, and on what lowers the effective rank: unequal variances or correlations.
+    """Returns the sentence on the effective rank and its causes: unequal variances or correlations.
     The rank may be 1.2 of 3 with correlations near 0. NaN: no rank.
     """
     text = "Bars: prior variance of each row, relative to the mean. " if has_bars else ""

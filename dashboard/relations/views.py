@@ -132,7 +132,7 @@ def rows_of(run: Run, mode: str, learned: Relations) -> Rows:
 
 
 def shared_rows(all_rows: Sequence[Rows]) -> SharedRows:
-    """The rows that all runs have, by name: `pos:NN`, or a task."""
+    """Returns the names of the rows that all runs have: `pos:NN`, or a task."""
     common = set(all_rows[0].names).intersection(*(rows.names for rows in all_rows[1:]))
     names = [name for name in all_rows[0].names if name in common]
     where = [{name: place for place, name in enumerate(rows.names)} for rows in all_rows]

@@ -41,7 +41,7 @@ def export_menu(run: Run) -> None:
 
 
 def import_menu() -> None:
-    """Draws *Import*: opened, a field for zip files of exports, and what became of the one given last."""
+    """Draws *Import*: a field for zip files of exports, and the outcome of the last one."""
     with st.popover(
         "Import", icon=":material/upload:", type="tertiary", key="import", on_change="rerun"
     ) as popover:

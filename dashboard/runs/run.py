@@ -190,7 +190,7 @@ def _no_scores(run: Run) -> None:
 
 
 def task_rows(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """A row per task of a run's facts; a column for each thing that one of them counts."""
+    """Returns a row per task of a run's facts, with a column for each count."""
     rows = []
     for task in tasks:
         kind = KINDS[task["scheme"]]

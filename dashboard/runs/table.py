@@ -124,7 +124,7 @@ class Choice:
 
 
 def shown_choice() -> Choice:
-    """Draws the line above the tables: room for what was found, and the menu of what is shown."""
+    """Draws the line above the tables: the number of runs, and the menu of columns."""
     with st.container(horizontal=True, vertical_alignment="center"):
         counts = st.container(horizontal=True, vertical_alignment="center", width="content")
         menu = st.popover("Columns", icon=":material/view_column:", type="tertiary")

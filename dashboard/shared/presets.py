@@ -1,4 +1,4 @@
-"""Questions that one click launches: the runs that answer each, on Launch and on pages without a run yet."""
+"""Questions that one click answers: their runs, on Launch and on pages without a run."""
 
 from __future__ import annotations
 

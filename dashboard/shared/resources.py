@@ -109,7 +109,7 @@ def pace() -> float | None:
 
 
 def task_order() -> list[str]:
-    """Every task in the store, those of the oldest launch first."""
+    """Returns every task in the store, the tasks of the oldest launch first."""
     return _tasks(database_url(), *_newest_and_count(database_url()))[0]
 
 
@@ -134,7 +134,7 @@ def _newest_and_count(url: str) -> tuple[int, int]:
 
 @st.cache_data(max_entries=4, show_spinner=False)
 def _tasks(url: str, newest: int, count: int) -> tuple[list[str], list[list[str]]]:
-    """All tasks in order, and those of each corpus. Read anew only when runs were added or deleted."""
+    """Returns all tasks in order, and by corpus. Read anew only when runs were added or deleted."""
     by_corpus: dict[str, list[Run]] = {}
     for run in (runs := _open(url).runs(archived=None)):
         by_corpus.setdefault(run.config.corpus, []).append(run)
@@ -197,7 +197,7 @@ StudyNow = tuple[list[Result], RunCounts, float | None]
 
 
 def studies_by_now() -> dict[str, StudyNow | None]:
-    """Every study by name with what the store has of it; None where it has no run on the study's corpora."""
+    """Returns by study the results in this store; None if no run is on the study's corpora."""
     return _studies_by_now(database_url(), store().counts(), *_newest_and_count(database_url()))
 
 

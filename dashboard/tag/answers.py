@@ -108,7 +108,7 @@ def _drawn(
     key: str,
     shown: Sequence[str] = (),
 ) -> None:
-    """What each configuration and seed has `said` of a sentence, text or pair, below the `shown` texts."""
+    """Draws the answers of each configuration and seed on a sentence, text or pair, below the texts."""
     columns = [
         column
         for answer in answers
@@ -159,7 +159,7 @@ def _lanes(
 
 
 def _legend(*, has_gold: bool, has_seeds: bool, is_several: bool) -> str:
-    """What the marks of the lanes mean."""
+    """Returns the legend of the lanes' marks."""
     parts = [
         "Fainter labels are less certain. Point at one, or use Tab and the arrow keys, for the alternatives."
     ]
@@ -181,7 +181,7 @@ def _summary(sentences: Sequence[Sentence], answers: Sequence[Answer]) -> str:
 
 
 def show_scores(rows: Sequence[Marked], schemes: Mapping[str, str], source: str) -> None:
-    """Draws a row for each task and system; `source` is what has the gold labels, `the text` say."""
+    """Draws a row for each task and system; `source` names the text with gold labels."""
     if not rows:
         return
     data_table(

@@ -1,4 +1,4 @@
-"""The chosen configurations, the systems that are their seeds, and what most of the seeds answer.
+"""The chosen configurations, their seeds, and the answer of most seeds.
 
 A system is a run, or the STL runs of one seed.
 """
@@ -83,7 +83,7 @@ class Answer:
     seeds: tuple[Answer, ...] = ()
 
     def with_task(self, task: str) -> list[Answer]:
-        """Those of its seeds that have the task."""
+        """Returns the seeds that have the task."""
         return [seed for seed in self.seeds if task in seed.schemes]
 
 
@@ -136,7 +136,7 @@ def _belongs(run: Run, system: Sequence[Run]) -> bool:
 
 
 def merged(who: str, answers: Sequence[Answer]) -> Answer:
-    """The answers of a system, from those of its runs."""
+    """Returns the answers of a system, made from the answers of its runs."""
     return Answer(
         who,
         sentences=tuple(joined(parts) for parts in zip(*(of.sentences for of in answers), strict=True)),
@@ -146,7 +146,7 @@ def merged(who: str, answers: Sequence[Answer]) -> Answer:
 
 
 def voted(who: str, answers: Sequence[Answer]) -> Answer:
-    """The answers of a configuration, from those of its seeds; of one seed its own."""
+    """Returns the answers of a configuration: the votes of its seeds, or its only seed's answers."""
     if len(answers) == 1:
         return replace(answers[0], who=who)
     about = _about(answers)
@@ -166,7 +166,7 @@ def voted(who: str, answers: Sequence[Answer]) -> Answer:
 
 
 def _about(answers: Sequence[Answer]) -> dict[str, Any]:
-    """What is known of the tasks of these answers."""
+    """Returns the facts on the tasks of these answers."""
     return {
         "schemes": _united(of.schemes for of in answers),
         "labels": _united(of.labels for of in answers),
@@ -193,7 +193,7 @@ def majority(columns: Sequence[Sequence[str]]) -> tuple[dict[Span, int], dict[Sp
 
 
 def _voted_tags(columns: Sequence[Sequence[str]], scheme: str) -> tuple[WordTag, ...]:
-    """The label that most seeds give each word, with their share; of spans those of the `majority`."""
+    """Returns each word's most frequent label with its share; spans only if the `majority` has them."""
     counts = [Counter(labels) for labels in zip(*columns, strict=True)]
     if KINDS[scheme].has_spans:
         labels = ["O"] * len(counts)

@@ -21,7 +21,7 @@ _MOST_LABELS = 8
 def task_answers(
     text: Sentence, said: Callable[[Answer], Answered], answers: Sequence[Answer], known: Mapping[str, str]
 ) -> list[TaskAnswers]:
-    """What each of these has `said` of a text or a pair, task by task.
+    """Returns the answers of each system on a text or a pair, task by task.
 
     Against a gold label what is wrong is outlined; without one, what differs from the first.
     """
@@ -104,7 +104,7 @@ def _label(answer: TextAnswer, gold: str, first: TextAnswer, seeds: Sequence[str
 
 
 def _labels(task: str, given: Sequence[TextAnswer], answers: Sequence[Answer]) -> tuple[list[str], int]:
-    """The labels drawn, in the order of the model where all are, and how many are not."""
+    """Returns the labels to draw, and how many are left out; all labels keep the model's order."""
     known = list(dict.fromkeys(label for answer in answers for label in answer.labels.get(task, ())))
     if len(known) <= _MOST_LABELS:
         return known, 0

@@ -84,7 +84,7 @@ def differing_words(answers: Sequence[Answer], task: str, sentence: int) -> int:
 
 
 def compared(answers: Sequence[Answer]) -> tuple[str, Sequence[Answer]]:
-    """What the reader compares: the configurations, or the seeds of the only one."""
+    """Returns the compared systems: the configurations, or the seeds of the only one."""
     return ("seeds", answers[0].seeds) if len(answers) == 1 else ("configurations", answers)
 
 
@@ -187,7 +187,7 @@ def _agree(cells: list[Mark], columns: Sequence[Sequence[str]], scheme: str) -> 
 def _outline(
     cells: list[Mark], right: Sequence[str], labels: Sequence[str], scheme: str, who: str = ""
 ) -> None:
-    """Outlines of the labels that differ from the right ones, which are `who`'s or the gold labels.
+    """Returns the outlines of labels that differ from the reference, `who`'s or the gold labels.
     Against gold labels the kind of a span's mistake is written after its label.
     """
     for mistake in KINDS[scheme].mistakes(right, labels):

@@ -54,7 +54,7 @@ def group_names(groups: Sequence[PairGroup]) -> list[str]:
 
 
 def caution(gains: Gains) -> str:
-    """What a gain is and what decides it, as plain text."""
+    """Returns the definition of a gain and of a decided one, as plain text."""
     if max(gain.seeds for gain in gains.pairs.values()) < 2:
         return "Every pair has one seed so far: no interval, so nothing is decided."
     return (
@@ -132,7 +132,7 @@ def _table(
 
 
 def scale_limit(values: Sequence[float]) -> float:
-    """Where the scale ends on both sides of zero; above 0."""
+    """Returns the limit of the scale on both sides of zero; above 0."""
     sizes = [abs(value) for value in values if math.isfinite(value)]
     return float(np.quantile(sizes, _FULL)) or 1.0 if sizes else 1.0
 

@@ -211,7 +211,7 @@ class SlurmEngine:
         return len(_jobs(store))
 
     def _look_after(self, store: Store, trained: Sequence[Run], jobs: Sequence[_Job]) -> None:
-        """Records the loss of runs whose job has ended, and cancels jobs that do not stop."""
+        """Marks runs as lost if their job has ended, and cancels jobs that do not stop."""
         alive = {job.id for job in jobs}
         observed = self._tracker.observe(trained)
         for run in trained:

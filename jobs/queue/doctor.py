@@ -268,7 +268,7 @@ def check_store(
 
 
 def check_workers(store: Store) -> Iterator[Finding]:
-    """Finds runs recorded as being trained whose worker is gone. Raises StoreError."""
+    """Finds runs in training without a living worker. Raises StoreError."""
     gone = sorted(abandoned(store))
     if gone:
 

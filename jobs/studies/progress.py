@@ -214,7 +214,7 @@ class StudyRuns:
         return self._by_state
 
     def results(self) -> list[Result]:
-        """Returns the results of the settings as far as they have been run."""
+        """Returns the results of the settings' finished runs."""
         by_state = self.look()
         if self._results is None or self._results[0] is not by_state:
             succeeded = by_state.succeeded

@@ -101,7 +101,7 @@ def reap(
     status: Callable[[Owner], ProcessStatus] = process_status,
     end: Callable[[Owner], bool] = kill,
 ) -> list[int]:
-    """Marks runs as lost whose worker is gone, silent or stuck, and returns their ids.
+    """Marks runs as lost if their worker is gone, silent or stuck, and returns their ids.
 
     On this machine a worker is gone when its process is, or the machine was restarted. A worker elsewhere is
     given up after a silence. A worker here without progress is killed after `hang_limit()`; a worker that

@@ -211,7 +211,7 @@ class Apart(CorpusRecipe):
 
 
 def _dealt(train: Sentences, names: Sequence[str], seed: int) -> dict[str, NDArray[np.int64]]:
-    """For each task the sentences that are its own, in random order.
+    """Deals the sentences out: for each task its sentences, in random order.
 
     Sentences with the same tasks are dealt evenly among these; one with a single task goes to it.
     """

@@ -93,7 +93,7 @@ class FeatureTables:
         *,
         for_training: bool,
     ) -> bool:
-        """Compute this text's states and keep them; False, and nothing kept, where it was told to stop.
+        """Compute this text's states and keep them; False, with nothing kept, if stopped.
 
         `should_stop` is asked before each batch. Raises NoRoom where the disk has none for them.
         """

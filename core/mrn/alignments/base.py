@@ -28,7 +28,7 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LabelCounts:
-    """The tasks' labels and how often they stand on the same training words.
+    """The tasks' labels and how often two of them label the same training word.
 
     `together` (r, r): words that carry label i and label j; on the diagonal, words that carry label i.
     """
@@ -60,7 +60,7 @@ class LabelCounts:
 
     @property
     def slices(self) -> tuple[slice, ...]:
-        """Where each task's labels stand among the r stacked rows."""
+        """The slice of each task's labels among the r stacked rows."""
         starts = np.cumsum([0, *map(len, self.labels)])
         return tuple(slice(int(a), int(b)) for a, b in itertools.pairwise(starts))
 

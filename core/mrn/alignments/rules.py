@@ -1,4 +1,4 @@
-"""Alignments by rule: equal names share a row, every label apart, or labels that stand on the same words."""
+"""Alignments by rule: by equal names, by co-occurrence on words, or without shared rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def align_disjoint(counts: LabelCounts, reason: str) -> Alignment:
 
 
 def align_cooccurrence(counts: LabelCounts, reason: str) -> Alignment:
-    """Labels of different tasks share rows as often as they stand on the same words.
+    """Labels of different tasks share rows in proportion to their co-occurrence on words.
 
     Row (u, c') of task t is Σ_c P(c | c') W_t[c]: what task t's head says, on average, of words that task u
     labels c'. For t = u it is the head's own row. So relations between tasks can be learned where label sets
