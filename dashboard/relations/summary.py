@@ -123,7 +123,9 @@ def _scores_in_words(runs: Sequence[Run], scores: Mapping[str, Mapping[int, floa
     for run in runs:
         if run.state is RunState.SUCCEEDED:
             majority |= _majority_shares(run)
-    by_accuracy = {task["name"] for task in runs[0].facts["tasks"] if task["score_name"] == "accuracy"}
+    by_accuracy = {
+        task["name"] for task in runs[0].facts.get("tasks", ()) if task["score_name"] == "accuracy"
+    }
     unknown = [names[task] for task in tasks if task in by_accuracy and task not in majority]
     known = {names[task]: share for task, share in majority.items() if task in names}
     return (
