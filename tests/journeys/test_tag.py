@@ -150,7 +150,7 @@ def test_test_sentences(tagging_laboratory: Laboratory, page: Page) -> None:
     assert page.evaluate("() => mrnlab.faint()") == []
     picture(page, "tag-test-sentence")
     # A span over two lines is named on both.
-    page.set_viewport_size({"width": 240, "height": 900})
+    page.set_viewport_size({"width": 170, "height": 900})
     page.goto(tagging_laboratory.link("tag", run="1", text="German lamb rejects EU ."))
     _words(page).first.wait_for()
     assert page.locator(".block .line").count() > 1
