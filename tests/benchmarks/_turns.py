@@ -6,13 +6,15 @@ A loop runs as it always does, but calls `Turns.wait` before each step, which bl
 from __future__ import annotations
 
 import gc
+import json
 import resource
+import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -134,6 +136,37 @@ class Player:
             return self._connection.recv()
         except EOFError:
             raise RuntimeError(f"{self.name} ended before its turn; its output says why") from None
+
+
+class Program:
+    """A program that answers each line on its standard input with JSON. Ends with its `with` block."""
+
+    def __init__(self, command: Iterable[str]) -> None:
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen([*command], stdin=pipe, stdout=pipe, text=True)
+        self.facts = self._answer()
+        """What it says before the first question."""
+
+    def ask(self, question: object = "") -> dict[str, Any]:
+        """Its answer. Raises RuntimeError where it has ended."""
+        assert self._process.stdin is not None
+        print(question, file=self._process.stdin, flush=True)
+        return self._answer()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith('{"'):  # libraries log there, too
+                answer: dict[str, Any] = json.loads(line)
+                return answer
+        raise RuntimeError(f"a program ended with exit code {self._process.wait()}; its output says why")
 
 
 def _run(loop: Loop, job: Any, connection: Connection) -> None:

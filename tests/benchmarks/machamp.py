@@ -17,11 +17,9 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,39 +44,18 @@ from tests.benchmarks._harness import (
     ratio,
     spread,
 )
+from tests.benchmarks._turns import Program
 from tests.tiny import tiny_bert
 
 OURS: dict[str, dict[str, Any]] = {"linear": {}, "crf": {"head": "crf", "precision": "fp32"}}
 
 
-class Trainer:
-    """A training in a process of its own, which ends with the `with` block."""
-
-    def __init__(self, command: Iterable[str]) -> None:
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen([*command], stdin=pipe, stdout=pipe, text=True)
-        self.facts = self._answer()
+class Trainer(Program):
+    """A training in a process of its own."""
 
     def epoch(self, _number: int) -> dict[str, Any]:
         """Train the next epoch: its seconds and dev scores."""
-        assert self._process.stdin is not None
-        print(file=self._process.stdin, flush=True)
-        return self._answer()
-
-    def __enter__(self) -> Trainer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
-
-    def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.startswith('{"'):  # MaChAmp logs there, too
-                answer: dict[str, Any] = json.loads(line)
-                return answer
-        raise RuntimeError(f"a training ended with exit code {self._process.wait()}; its output says why")
+        return self.ask()
 
 
 def train_ours(config: RunConfig) -> None:

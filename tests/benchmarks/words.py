@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
 from argparse import Namespace
@@ -50,7 +49,7 @@ from tests.benchmarks._harness import (
     spread,
 )
 from tests.benchmarks._loops import Job, make_job, train_ours
-from tests.benchmarks._turns import TURN, Block, Player
+from tests.benchmarks._turns import TURN, Block, Player, Program
 
 FLAIR: dict[str, dict[str, bool]] = {
     "flair": {"characters": True, "tuned": False},
@@ -62,36 +61,17 @@ PAPER = {"lstm_layers": 3, "bilstm_hidden": 300, "draw_tasks": "together"}
 """The size of the SC-LSTM paper."""
 
 
-class FlairPlayer:
-    """flair's training, in the interpreter that has it. Ends the process with its `with` block."""
+class FlairPlayer(Program):
+    """flair's training, in the interpreter that has it."""
 
     def __init__(self, python: str, job: Mapping[str, Any], folder: Path) -> None:
         (folder / "job.json").write_text(json.dumps(job))
         # Isolated: this folder has a module `queue`.
-        command = [python, "-I", str(Path(__file__).with_name("_flair.py")), str(folder / "job.json")]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.facts = self._answer()
+        super().__init__([python, "-I", str(Path(__file__).with_name("_flair.py")), str(folder / "job.json")])
 
     def play(self, steps: int) -> Block:
         """Give it a turn of so many steps."""
-        assert self._process.stdin is not None
-        print(steps, file=self._process.stdin, flush=True)
-        return Block(**self._answer())
-
-    def __enter__(self) -> FlairPlayer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
-
-    def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.startswith("{"):  # flair logs there, too
-                answer: dict[str, Any] = json.loads(line)
-                return answer
-        raise RuntimeError("flair ended before its turn; its output says why")
+        return Block(**self.ask(steps))
 
 
 def beside_flair(job: Job, python: str | None) -> dict[str, Any]:
