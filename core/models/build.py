@@ -172,6 +172,8 @@ def _shared_layers(
         left_to_right = transformer.reads_left_to_right()
         train_rows(transformer.inner, np.append(text.ids, tokenizer.pad))
         encoder = embed_tasks(transformer, tasks, config.task_embedding).to(device)
+        if encoder is transformer:  # task embeddings pass through it once for each task
+            transformer.record_steps()
         if isinstance(encoder, TaskEmbeddedTransformer):
             notes = (*notes, encoder.note)
     if config.bilstm_hidden is not None:

@@ -46,6 +46,8 @@ def make_deterministic(seed: int, device: torch.device) -> None:
         # Read when the GPU's first matrix product is made; without it products may differ from run to run.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True, warn_only=True)
+        # It would fill what is about to be written: half of the kernels of a step.
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined] # made by a class
 
 
 @cache

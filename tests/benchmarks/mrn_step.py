@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from statistics import median
 from typing import Any
@@ -21,11 +22,13 @@ from torch.utils.benchmark import Timer
 from core.config import RunConfig
 from core.corpora import load
 from core.corpora.types import Corpus, Task
+from core.encoding.batches import Batch
 from core.models.device import choose_device, make_deterministic
+from core.models.encoders.transformer import Transformer
 from core.mrn.priors import NoPrior, PriorSettings, make_prior
 from core.mrn.relations import MODES
 from core.registry import PRIORS
-from core.training.setup import set_up
+from core.training.setup import TrainingRun, set_up
 from core.training.trainer import train_step
 from tests.benchmarks._harness import (
     alternate,
@@ -113,7 +116,10 @@ def labelled_at_random(sentences: int) -> Corpus:
 
 
 def mrn_over_mtl(encoder: str, device: torch.device, *, quick: bool) -> float:
-    """Median time of an MRN step, with its part of an update, over an MTL step on the same batch."""
+    """Median time of an MRN step, with its part of an update, over an MTL step on the same batch.
+
+    On a GPU an MTL step without recorded layers is timed too.
+    """
     batches, pairs = (2, 2) if quick else (10, 100)
     with laboratory() as home:
         values = {
@@ -139,14 +145,23 @@ def mrn_over_mtl(encoder: str, device: torch.device, *, quick: bool) -> float:
     for batch in drawn:
         for run in runs.values():
             train_step(run, batch)
-    ways = {name: lambda batch, run=run: timed(lambda: train_step(run, batch)) for name, run in runs.items()}
+    encoder_module = mrn.model.encoder
+    assert isinstance(encoder_module, Transformer)
+
+    def step(run: TrainingRun, batch: Batch, records: bool) -> float:
+        encoder_module.records_steps = records
+        return timed(lambda: train_step(run, batch))
+
+    ways = {name: partial(step, run, records=encoder_module.records_steps) for name, run in runs.items()}
+    if encoder_module.records_steps:
+        ways["mtl_unrecorded"] = partial(step, runs["mtl"], records=False)
     times = alternate(ways, drawn * (pairs // batches))
     weights = mrn.model.heads.weight
     updates = [timed(lambda: mrn.prior.update(weights)) for _ in range(batches)]
     assert config.update_every is not None
     share = median(updates) / config.update_every
     over = ratio([step + share for step in times["mrn"]], times["mtl"])
-    print_json({"encoder": encoder, "mtl_ms": median(times["mtl"]), "mrn_ms": median(times["mrn"])} | over)
+    print_json({"encoder": encoder} | {f"{name}_ms": median(ms) for name, ms in times.items()} | over)
     return float(over["median"])
 
 

@@ -90,8 +90,8 @@ def _benchmark(name: str, *words: str, limit_s: float, quick: Sequence[str] = ()
 
 def parts(args: Namespace) -> dict[str, Part]:
     """The parts in the order of their use."""
-    no_waits, figures, resuming = (
-        f"tests/unit/test_{name}.py" for name in ("no_host_sync", "benchmarks", "resuming")
+    no_waits, graphs, figures, resuming = (
+        f"tests/unit/test_{name}.py" for name in ("no_host_sync", "cuda_graphs", "benchmarks", "resuming")
     )
     pytest = ("-m", "pytest", "-W", "default", "-p", "no:cacheprovider")
     resume = (*pytest, "-n", "0", resuming, "-k", "gpu")
@@ -117,7 +117,9 @@ def parts(args: Namespace) -> dict[str, Part]:
 
     return {
         "tests": Part(
-            (*pytest, no_waits, figures, "-k", "gpu"), (*pytest, "-n", "0", no_waits, "-k", "gpu"), 150
+            (*pytest, no_waits, graphs, figures, "-k", "gpu or graphs"),
+            (*pytest, "-n", "0", no_waits, "-k", "gpu"),
+            150,
         ),
         "resume": Part(resume, resume, 60),
         "training-minilm": trained("minilm", 120),

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from core.encoding.batches import Batch
 from core.errors import EncoderError
 from core.models.encoders import at_words
+from core.models.encoders.cuda_graphs import RecordedLayers, square
 from core.models.encoders.fast_bert import Places, packs, real_states, use_quick_dropout, weight_count
 from core.models.sources import (
     INDEX,
@@ -75,6 +76,8 @@ class Transformer(HalfPrecision):
         self.features = int(inner.config.hidden_size)
         self.half_precision = half
         self._packs = packs(inner)
+        self.records_steps = False
+        self._recorded: RecordedLayers | None = None
         self._reads_types = (
             "token_type_ids" in inspect.signature(inner.forward).parameters
             and getattr(inner.config, "type_vocab_size", None) != 1
@@ -88,13 +91,24 @@ class Transformer(HalfPrecision):
                 places = Places(batch.real, batch.ids.numel())
                 return places.scatter(real).view(*batch.ids.shape, -1)
             types = {"token_type_ids": batch.types} if self._reads_types and batch.types is not None else {}
+            if self.records_steps and self.training:
+                self._recorded = self._recorded or RecordedLayers(self.inner.encoder)
+                return self._recorded(self._embeddings(batch, types), batch.mask).float()
             mask = batch.mask
-            if (
-                self._packs
-            ):  # on a GPU, which Transformers would ask whether a mask (B, L) has padding, and wait
-                mask = mask.bool()[:, None, None, :].expand(-1, -1, mask.shape[1], -1)
+            if self._packs:  # on a GPU, which would be asked whether a mask (B, L) has padding
+                mask = square(mask)
             states: Tensor = self.inner(input_ids=batch.ids, attention_mask=mask, **types).last_hidden_state
             return states.float()
+
+    def record_steps(self) -> None:
+        """Train with recorded layers (core.models.encoders.cuda_graphs) where these are BERT's, on a GPU."""
+        self.records_steps = self._packs and next(self.parameters()).is_cuda
+
+    def _embeddings(self, batch: Batch, types: dict[str, Tensor]) -> Tensor:
+        states: Tensor = self.inner.embeddings(input_ids=batch.ids, **types)
+        if hasattr(self.inner, "embeddings_project"):  # ELECTRA's small models
+            states = self.inner.embeddings_project(states)
+        return states
 
     def words(self, batch: Batch) -> Tensor:
         if not self.computes_packed(batch):
