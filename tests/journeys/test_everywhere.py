@@ -67,18 +67,16 @@ def opened_pages(browser: Browser, filled_laboratory: Laboratory) -> Iterator[di
     with contextlib.ExitStack() as stack:
         pages: dict[str, Opened] = {}
         for name in PAGES:
-            query, text = LINKS[name]
+            query, _ = LINKS[name]
             page, elsewhere, errors = stack.enter_context(browser_page(browser))
             pages[name] = opened = Opened(name, page, elsewhere, errors)
             page.on("websocket", partial(_listen, opened))
-            run = filled_laboratory.filled.mrn[0]
-            page.goto(
-                filled_laboratory.link(name, **{key: part.format(mrn=run) for key, part in query.items()})
-            )
-            expect(page.get_by_role("heading", level=1)).to_have_text(name.capitalize())
-            expect(page.get_by_text(text).first).to_be_visible()
-        for opened in pages.values():
-            _settle(opened.page)
+            query = {key: part.format(mrn=filled_laboratory.filled.mrn[0]) for key, part in query.items()}
+            page.goto(filled_laboratory.link(name, **query), wait_until="commit")
+        for name, opened in pages.items():
+            expect(opened.page.get_by_role("heading", level=1)).to_have_text(name.capitalize())
+            expect(opened.page.get_by_text(LINKS[name][1]).first).to_be_visible()
+        _settle(*(opened.page for opened in pages.values()))
         yield pages
 
 
@@ -101,10 +99,13 @@ def page(opened: Opened) -> Page:
     return opened.page
 
 
-def _settle(page: Page) -> None:
+def _settle(*pages: Page) -> None:
     """Until nothing is added any more: tables and charts mount a moment after the script has ended."""
-    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
-    page.evaluate(_STILL, _SETTLE_MS)
+    for page in pages:
+        page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
+        page.evaluate(f"(ms) => {{ window.still = ({_STILL})(ms) }}", _SETTLE_MS)
+    for page in pages:
+        page.evaluate("() => window.still")
 
 
 def test_pages_send_almost_nothing_while_nothing_runs(opened_pages: dict[str, Opened]) -> None:
