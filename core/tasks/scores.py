@@ -23,9 +23,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from core.tasks.packed import Packed
 from core.tasks.spans import (
     FlatSpans,
-    Gold,
     Ints,
     Labels,
     f1_of,
@@ -105,7 +105,7 @@ class TaskScore:
         return f"{where} has no span of this task"
 
 
-def span_score(task: str, gold: Gold, predicted: Ints, *, details: bool) -> TaskScore:
+def span_score(task: str, gold: Packed, predicted: Ints, *, details: bool) -> TaskScore:
     """The span F1 of labels predicted for the words of `gold`, (N,) numbers of its names.
 
     All shares are in [0, 1], or undefined. Without `details` only the headline, accuracy and what comes with
@@ -132,7 +132,7 @@ def span_score(task: str, gold: Gold, predicted: Ints, *, details: bool) -> Task
 
 
 def label_score(
-    task: str, gold: Gold, predicted: Ints, *, plain_score: PlainScore = "accuracy", details: bool
+    task: str, gold: Packed, predicted: Ints, *, plain_score: PlainScore = "accuracy", details: bool
 ) -> TaskScore:
     """The accuracy of labels, or seqeval's F1 where `plain_score` asks for it. See `span_score`."""
     figures = {"accuracy": _accuracy(gold, predicted)}
@@ -158,7 +158,7 @@ def _defined_f1(gold: int, predicted: int, both: int) -> tuple[float, float, flo
     return f1_of(gold, predicted, both) if gold else (math.nan,) * 3
 
 
-def _accuracy(gold: Gold, predicted: Ints) -> float:
+def _accuracy(gold: Packed, predicted: Ints) -> float:
     return float(np.mean(gold.numbers == predicted)) if predicted.size else math.nan
 
 
@@ -168,7 +168,7 @@ def _ranks(values: Floats) -> Floats:
     return (np.cumsum(sizes) - (sizes + 1) / 2)[group]
 
 
-def _span_report(gold: Gold, predicted: Ints) -> Report:
+def _span_report(gold: Packed, predicted: Ints) -> Report:
     """A row per span type that is annotated or predicted, in the order of their names, by seqeval."""
     from seqeval.metrics import classification_report  # it imports scikit-learn, which takes a second
 
@@ -190,7 +190,7 @@ def counted_report(types: Sequence[str], counts: Ints) -> Report:
     }
 
 
-def _label_report(gold: Gold, predicted: Ints) -> Report:
+def _label_report(gold: Packed, predicted: Ints) -> Report:
     """A row per label that is annotated or predicted, in the order of their names."""
     true, labels = gold.numbers, len(gold.names)
     hits = np.bincount(true[true == predicted], minlength=labels)
@@ -208,7 +208,7 @@ def _label_report(gold: Gold, predicted: Ints) -> Report:
     }
 
 
-def _seqeval(gold: Gold, predicted: Ints) -> tuple[float, float, float]:
+def _seqeval(gold: Packed, predicted: Ints) -> tuple[float, float, float]:
     """Micro-averaged precision, recall and F1 of spans as seqeval reads them, in default mode."""
     true, guess = seqeval_spans(gold, gold.numbers), seqeval_spans(gold, predicted)
     return _defined_f1(len(true.end), len(guess.end), int(guess.among(true).sum()))
