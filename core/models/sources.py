@@ -1,4 +1,4 @@
-"""Where an encoder's files are: with a Python package, in a local folder, or on the Hugging Face Hub.
+"""The files of an encoder: with a Python package, in a local folder, or on the Hugging Face Hub.
 
 Needs neither torch nor transformers, so that a name can be checked before a run is queued. Of files that
 others made, JSON and safetensors are read, never Python code and never a pickle: Transformers itself asks at

@@ -176,7 +176,7 @@ class _TextTask(TaskKind):
 
 
 class SentenceLabels(_TextTask):
-    """Labels of sentences whose words may have labels too, as the intent of a request beside its slots."""
+    """Labels of sentences of words, as the intent of a request beside its slots."""
 
     scheme = "sentence"
     title = "Label of a sentence"
@@ -250,7 +250,7 @@ def kind_of(facts: Mapping[str, Any], task: str, score_name: str) -> TaskKind:
 
 
 def reading(schemes: Mapping[str, str], *reads: Reads) -> dict[str, str]:
-    """The tasks, each with its stored kind, whose kind reads one of `reads`."""
+    """The tasks that read one of `reads`, each with its stored kind."""
     return {task: scheme for task, scheme in schemes.items() if KINDS[scheme].reads in reads}
 
 

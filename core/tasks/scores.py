@@ -242,7 +242,7 @@ def sentence_counts(score_name: str, gold: Labels, predicted: Labels) -> Counts:
 
 
 def _products(gold: Floats, predicted: Floats) -> Floats:
-    """(N, 6): of N pairs of numbers 1, x, y, x², y² and xy, whose sums give Pearson's correlation."""
+    """(N, 6): 1, x, y, x², y² and xy of N pairs of numbers. Their sums give Pearson's correlation."""
     return np.stack([np.ones_like(gold), gold, predicted, gold**2, predicted**2, gold * predicted], axis=1)
 
 

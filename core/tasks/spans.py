@@ -93,7 +93,7 @@ class FlatSpans(NamedTuple):
     type: Ints
 
     def among(self, others: FlatSpans) -> Flags:
-        """For each span, whether it is one of the others too. No two spans of a side end at the same word."""
+        """(k,) whether each span is among the others too. No two spans of a side end at the same word."""
         if not len(self.end) or not len(others.end):
             return np.zeros(len(self.end), dtype=bool)
         last = max(int(self.end[-1]), int(others.end[-1])) + 1
