@@ -400,7 +400,7 @@ class _Rows(dict[bytes, int]):
         return np.flatnonzero(equal).tolist()
 
     def begun_by_comments(self, words: _Words) -> list[int]:
-        """The sentences that begin with a comment: a row whose further fields occur in no other row."""
+        """The sentences that begin with a comment. Its further fields occur in no other row."""
         if not self.maybe_comments:
             return []
         firsts = {

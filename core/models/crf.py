@@ -162,7 +162,7 @@ def _opened(labels: Sequence[str], scheme: str) -> Tensor:
 
 
 class _Chains(NamedTuple):
-    """The indices of n words in B sentences, while L steps read all sentences at once. Empty ones are left out.
+    """The indices of n words in B sentences, none empty, while L steps read all sentences at once.
 
     grid (L, 2, B)   the word read at each step, forwards and backwards; past a sentence's end the last word
                      again, whose messages are not used
