@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class MRNLabError(Exception):
-    """Base of every error whose message is shown to the researcher unchanged.
+    """The base of all errors with a message for the researcher.
 
     `data` are the values in the message that programs need; they are stored with a run that fails of it.
     """

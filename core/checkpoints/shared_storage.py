@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from core.checkpoints.sealed import MANIFEST, Damaged, beside, opened, verified
@@ -93,12 +93,6 @@ class Artefacts:
         with self._errors(f"{name} cannot be removed"):
             self._remove(target)
 
-    def keep(self, prefix: str, names: Collection[str]) -> None:
-        """Remove everything whose name begins with `prefix`, unless the rest of it is among `names`."""
-        for name in self.names(prefix):
-            if name.removeprefix(prefix) not in names:
-                self.remove(name)
-
     def names(self, prefix: str = "") -> list[str]:
         """The names that begin so and are whole, sorted."""
         folder = prefix.rpartition("/")[0]
@@ -153,8 +147,8 @@ def model_of(run: int | str) -> str:
 def forget_run(run_id: int) -> None:
     """Remove everything of a run from the shared place, if there is one. Raises ArtefactError."""
     if (shared := shared_artefacts()) is not None:
-        shared.keep(states_of(run_id), ())
-        shared.remove(model_of(run_id))
+        for name in (*shared.names(states_of(run_id)), model_of(run_id)):
+            shared.remove(name)
 
 
 def model_folder(folder: Path) -> Path:

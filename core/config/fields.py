@@ -14,7 +14,6 @@ from core.errors import ConfigError
 from core.registry import (
     COVARIANCES,
     FROZEN,
-    FULL,
     PREDICTED,
     PRIORS,
     WORD_ENCODERS,
@@ -110,9 +109,8 @@ def run_field(
 
     `default` may be a function of the run's other values where only some runs have the field (`when`).
     """
-    extra: dict[str, Any] = {"unit": unit} | ({"symbol": symbol} if symbol else {})
-    extra |= {"label": label} if label else {}
-    extra |= {"enum": list(choices)} if choices else {}
+    about: dict[str, Any] = {"unit": unit, "symbol": symbol, "label": label, "enum": list(choices)}
+    extra = {name: value for name, value in about.items() if value}
     info: Any = Field(None if when else default, json_schema_extra=extra, **limits)
     info.metadata.append(FieldRule(when or always, reason, default if when else None, legacy))
     return info
@@ -132,38 +130,17 @@ def learns(values: Values) -> bool:
     return is_mrn(values) and values["prior"] != PREDICTED
 
 
-def _is_frozen(values: Values) -> bool:
-    return bool(values["encoder_training"] == FROZEN)
+def prior_default(name: str, frozen_name: str) -> Callable[[Values], Any]:
+    """A default that a field of the prior's spec says; over a frozen encoder another one, where it is set."""
 
+    def default(values: Values) -> Any:
+        spec = prior_spec(str(values["prior"]))
+        if spec is None:
+            return None  # refused when the run is built
+        over_frozen = getattr(spec, frozen_name) if values["encoder_training"] == FROZEN else None
+        return over_frozen or getattr(spec, name)
 
-def _has_bilstm(values: Values) -> bool:
-    return has_bilstm(str(values["encoder"]))
-
-
-def _reads_words(values: Values) -> bool:
-    return reads_words(str(values["encoder"]))
-
-
-def shares(values: Values) -> bool:
-    return bool(values["paradigm"] != "stl")
-
-
-def default_layers(values: Values) -> int | None:
-    return None if values["encoder"] == "lstm-d" else 1  # None: one for each task
-
-
-def default_lambda(values: Values) -> float | None:
-    spec = prior_spec(str(values["prior"]))
-    if spec is None:
-        return None  # refused when the run is built
-    return (spec.frozen_lambda if _is_frozen(values) else None) or spec.lambda_
-
-
-def default_learn(values: Values) -> tuple[str, ...] | None:
-    spec = prior_spec(str(values["prior"]))
-    if spec is None:
-        return None
-    return (spec.frozen_learn if _is_frozen(values) else None) or spec.learn
+    return default
 
 
 def prior_lines() -> str:
@@ -193,23 +170,8 @@ def default_head_rate(values: Values) -> float:
     rate = values["lr_encoder"]
     if rate is not None:
         with suppress(TypeError, ValueError):  # refused when the run is built
-            return float(rate) * (1.0 if _reads_words(values) else _HEAD_RATE_FACTOR)
+            return float(rate) * (1.0 if reads_words(str(values["encoder"])) else _HEAD_RATE_FACTOR)
     return _FROZEN_HEAD_RATE
-
-
-def default_prior(values: Values) -> str:
-    return PREDICTED if values.get("added_to") else "relational"
-
-
-def default_bilstm_size(values: Values) -> int:
-    return (
-        256 if _reads_words(values) else 768
-    )  # per direction: the SC-LSTM paper's table 2, the dissertation
-
-
-def adds_task(values: Values) -> bool:
-    """Whether the run adds a task to a finished run."""
-    return is_mrn(values) and values["prior"] == PREDICTED
 
 
 def has_scales(values: Values) -> bool:
@@ -218,45 +180,18 @@ def has_scales(values: Values) -> bool:
     return learns(values) and (spec is None or spec.has_scales)
 
 
-def is_mtl(values: Values) -> bool:
-    return bool(values["paradigm"] == "mtl")
-
-
-def is_one_stack(values: Values) -> bool:
-    return bool(values["encoder"] == "bilstm")
-
-
-def trains_encoder(values: Values) -> bool:
-    return not _is_frozen(values)
-
-
-def has_task_layers(values: Values) -> bool:
-    """Whether each task reads a layer of its own."""
-    return bool(values["encoder"] == "lstm-d" and shares(values))
-
-
-def may_embed_tasks(values: Values) -> bool:
-    return shares(values) and values["encoder_training"] == FULL and not _has_bilstm(values)
-
-
-def shares_trained_layers(values: Values) -> bool:
-    """Whether tasks share layers below the heads that are trained."""
-    return shares(values) and (not _is_frozen(values) or _has_bilstm(values))
-
-
-ONLY_MRN = "only MRN has a prior; set the paradigm to mrn to use it"
-mrn_field = partial(run_field, when=is_mrn, reason=ONLY_MRN)
+mrn_field = partial(run_field, when=is_mrn, reason="only MRN has a prior; set the paradigm to mrn to use it")
 learning_field = partial(
     run_field, when=learns, reason="only MRN has a prior, and the prior predicted learns no covariance"
 )
 bilstm_field = partial(
     run_field,
-    when=_has_bilstm,
+    when=lambda run: has_bilstm(str(run["encoder"])),
     reason="only an encoder whose name ends in +bilstm, or that reads words, has a BiLSTM",
 )
 word_field = partial(
     run_field,
-    when=_reads_words,
+    when=lambda run: reads_words(str(run["encoder"])),
     reason=f"only an encoder that reads words has it: {', '.join(WORD_ENCODERS)}",
 )
 

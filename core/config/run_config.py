@@ -288,7 +288,7 @@ class RunConfig(_Fields):
 
     @property
     def learned(self) -> tuple[str, ...]:
-        """The modes whose covariance a run of MRN learns."""
+        """The modes with a learned covariance."""
         return self.learn or (("task",) if self.prior == PREDICTED else get_args(Mode))
 
     @property
@@ -299,7 +299,7 @@ class RunConfig(_Fields):
 
     @property
     def embeds_tasks(self) -> bool:
-        """Whether the encoder is told which task it computes, and reads a sentence once for each of them."""
+        """Whether the encoder gets task embeddings, and reads a sentence once for each task."""
         return self.task_embedding not in (None, "none")
 
     @property

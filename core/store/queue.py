@@ -51,7 +51,7 @@ _TAKE = (
 
 
 class Queue(Database):
-    """Claims, priorities, counts of runs, and what holds for the whole store: pauses, places of tasks."""
+    """Claims, priorities, counts of runs, and settings of the whole store."""
 
     @contextmanager
     def queueing_alone(self) -> Iterator[None]:
@@ -67,7 +67,6 @@ class Queue(Database):
     def claim(
         self,
         owner: Owner,
-        due_in: float,
         *,
         run_id: int | None = None,
         engine_job: str | None = None,
@@ -76,9 +75,9 @@ class Queue(Database):
         """Takes the queued run of the highest priority, the oldest of equals, for this worker.
 
         None where none waits, the queue is paused or this machine drained. With `run_id`, that run or none.
-        The claim is the first heartbeat: the next is promised in `due_in` seconds. `engine_job` is what the
-        scheduler that placed the worker calls it. With `cores`, the runs that this machine trains share so
-        many: None also where the first run does not fit beside them (`fitting`).
+        The claim is the first heartbeat. `engine_job` is what the scheduler that placed the worker calls it.
+        With `cores`, the runs that this machine trains share so many: None also where the first run does not
+        fit beside them (`fitting`).
         """
         first = select(runs.c.id, runs.c.threads, runs.c.attempt).where(_IS_QUEUED, ~_held_back(owner.host))
         first = first.order_by(*_CLAIM_ORDER).limit(1)
@@ -116,7 +115,6 @@ class Queue(Database):
                 "owner_boot": owner.boot_id,
                 "started_at": now,
                 "heartbeat_at": now,
-                "heartbeat_due": now + due_in,
                 "log": str(log_path(run_id)),
                 "waiting_for": None,
                 "engine_job": engine_job,
@@ -131,10 +129,9 @@ class Queue(Database):
 
     def set_priority(self, ids: Collection[int], priority: int) -> None:
         """How soon these runs are claimed: higher priorities first. Unknown ids are passed over."""
-        values = {"priority": priority, "revision": runs.c.revision + 1}
         with self.transaction() as connection:
             for chunk in self.locked_chunks(connection, ids):
-                connection.execute(update(runs).where(runs.c.id.in_(chunk)).values(**values))
+                self.update_runs(connection, chunk, {"priority": priority})
 
     def set_waiting_for(self, reasons: Mapping[int, str | None]) -> None:
         """Why queued runs do not start yet, in words; None where nothing holds them.
@@ -147,9 +144,8 @@ class Queue(Database):
                 for run_id in chunk:
                     by_reason.setdefault(reasons[run_id], []).append(run_id)
                 for reason, ids in by_reason.items():
-                    changed = update(runs).where(runs.c.id.in_(ids), _IS_QUEUED)
-                    changed = changed.where(runs.c.waiting_for.is_distinct_from(reason))
-                    connection.execute(changed.values(waiting_for=reason, revision=runs.c.revision + 1))
+                    is_news = _IS_QUEUED & runs.c.waiting_for.is_distinct_from(reason)
+                    self.update_runs(connection, ids, {"waiting_for": reason}, is_news)
 
     def next_queued(self, limit: int) -> list[int]:
         """The ids of the queued runs that are claimed next, in that order."""
@@ -158,7 +154,7 @@ class Queue(Database):
             return list(connection.scalars(statement))
 
     def ahead_of(self, run_id: int) -> int:
-        """Returns how many queued runs are claimed before that one; 0 if it is not queued."""
+        """Returns how many queued runs are claimed before this run; 0 if it is not queued."""
         priority = select(runs.c.priority).where(runs.c.id == run_id, _IS_QUEUED).scalar_subquery()
         sooner = or_(runs.c.priority > priority, (runs.c.priority == priority) & (runs.c.id < run_id))
         with self.transaction(write=False) as connection:
@@ -179,7 +175,7 @@ class Queue(Database):
             return self._fitting(connection, host, cores, connection.execute(first).all())
 
     def _fitting(self, connection: Connection, host: str, cores: int, waiting: Sequence[Any]) -> int:
-        """Returns how many waiting runs fit beside those in training, by their threads."""
+        """Returns how many waiting runs fit beside the runs in training, by their threads."""
         training = select(runs.c.threads).where(runs.c.state.in_(_TRAINED), runs.c.owner_host == host)
         chosen = self._chosen_slots(connection, host)
         threads = [_granted(row, cores, chosen) for row in waiting]
@@ -308,10 +304,10 @@ def share_of_cores(cores: int, slots: int) -> int:
 
 
 def fitting(waiting: Iterable[int], training: Iterable[int | None], cores: int, slots: int) -> int:
-    """How many of the first waiting runs may start beside those in training, each given by its threads.
+    """Returns how many waiting runs may start beside the runs in training.
 
-    The threads of all are never more than the cores, except of a run that trains alone. A run in training
-    without a number was placed by others, and takes none.
+    Each run is given by its threads. Their sum never exceeds the cores, except for a run that trains alone.
+    A run in training without a number was placed by a scheduler and takes none.
     """
     shared = [threads for threads in training if threads is not None]
     used, at_once = sum(shared), len(shared)

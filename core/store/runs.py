@@ -166,7 +166,7 @@ class Runs(Database):
             return self._read(connection, parts)
 
     def _read(self, connection: Connection, parts: Sequence[Any], limit: int | None = None) -> list[Run]:
-        """The runs whose (id, revision) these statements select. Only rows not read before are fetched."""
+        """The runs that these statements select by (id, revision). Only new or changed rows are fetched."""
         heads = sorted((tuple(row) for part in parts for row in connection.execute(part)), reverse=True)
         heads = heads[:limit]
         known = self._read_runs
@@ -315,20 +315,18 @@ class Runs(Database):
     def archive(self, ids: Collection[int]) -> None:
         """Leaves runs out of lists of all runs, all or none. Raises IllegalMove where one has not ended."""
         ended = [state.value for state in ENDED]
-        values = {"archived_at": self.now(), "revision": runs.c.revision + 1}
         with self.transaction() as connection:
             for chunk in self.locked_chunks(connection, ids):
-                shown = (runs.c.id.in_(chunk), runs.c.archived_at.is_(None))
-                connection.execute(update(runs).where(*shown, runs.c.state.in_(ended)).values(**values))
-                self._refuse_left(connection, "archive", *shown)
+                is_shown = runs.c.archived_at.is_(None)
+                values = {"archived_at": self.now()}
+                self.update_runs(connection, chunk, values, is_shown, runs.c.state.in_(ended))
+                self._refuse_left(connection, "archive", runs.c.id.in_(chunk), is_shown)
 
     def restore(self, ids: Collection[int]) -> None:
         """Takes archived runs back into the lists."""
-        values = {"archived_at": None, "revision": runs.c.revision + 1}
         with self.transaction() as connection:
             for chunk in self.locked_chunks(connection, ids):
-                archived = (runs.c.id.in_(chunk), runs.c.archived_at.is_not(None))
-                connection.execute(update(runs).where(*archived).values(**values))
+                self.update_runs(connection, chunk, {"archived_at": None}, runs.c.archived_at.is_not(None))
 
     def add_keywords(self, ids: Collection[int], keywords: Iterable[str]) -> None:
         """Gives these keywords to runs. Raises MRNLabError where `normal_keyword` does."""
