@@ -64,14 +64,6 @@ class NothingToLearn(ConfigError):
         self.data = {"tasks": names}
 
 
-class SettingError(MRNLabError):
-    """An environment variable (`core.settings`) with a value that cannot be: `accepted` says which can."""
-
-    def __init__(self, variable: str, value: str, accepted: str) -> None:
-        super().__init__(f"{variable} is '{value}'; set it to {accepted}.")
-        self.variable, self.value, self.accepted = variable, value, accepted
-
-
 class CorpusError(MRNLabError):
     """A corpus that cannot be found or read; the message has the file, the line and the expected content."""
 

@@ -1,4 +1,4 @@
-"""How a field of a run is described: conditions of fields that only some runs have, defaults by condition."""
+"""The description of a run's fields: conditions, defaults by condition, help texts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from core.registry import (
     recommended_learning_rate,
     top_layer_count,
 )
-from core.wording import any_of
+from core.wording import all_of, any_of
 
 LEARNABLE = COVARIANCES
 NOTHING = "none"
@@ -212,3 +212,47 @@ def public_name(attribute: str) -> str:
 def attribute_name(field: str) -> str:
     """The field's name in Python: `lambda_` for `lambda`."""
     return "lambda_" if field == "lambda" else field
+
+
+@dataclass(frozen=True)
+class FieldHelp:
+    """The description of a field, for the form, the command line and the docs."""
+
+    name: str
+    description: str
+    unit: str
+    range: str
+    accepted: str
+    """The range in words, as it follows "must be": `above 0 and at most 1`, `stl, mtl or mrn`."""
+    symbol: str | None
+    label: str
+    """The name of the field on the pages."""
+
+    @property
+    def sentence(self) -> str:
+        """Description, range and unit in one line."""
+        details = ", ".join(part for part in (self.range, self.unit) if part)
+        return f"{self.description} ({details})" if details else self.description
+
+
+_LIMITS = {
+    "exclusiveMinimum": (">", "above"),
+    "minimum": ("≥", "at least"),
+    "exclusiveMaximum": ("<", "below"),
+    "maximum": ("≤", "at most"),
+}
+
+
+def help_of(name: str, schema: Mapping[str, Any]) -> FieldHelp:
+    """The help of a field from its JSON schema; its range are the choices or the limits."""
+    range_ = accepted = ""
+    for option in (schema, *schema.get("anyOf", [])):
+        limits = [(sign, words, option[key]) for key, (sign, words) in _LIMITS.items() if key in option]
+        choices = [choice for choice in option.get("enum", ()) if choice is not None]
+        range_ = range_ or " | ".join(choices) or ", ".join(f"{sign} {value:g}" for sign, _, value in limits)
+        in_words = [f"{words} {value:,.10g}" for _, words, value in limits]
+        accepted = accepted or any_of(choices) or all_of(in_words)
+    description = " ".join(schema["description"].split())
+    unit, symbol = schema["unit"], schema.get("symbol")
+    label = schema.get("label", name.replace("_", " ").capitalize())
+    return FieldHelp(name, description, unit, range_, accepted, symbol, label)

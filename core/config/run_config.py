@@ -28,12 +28,13 @@ from pydantic_core import from_json
 from core.config.fields import (
     CONTEXT_FIELDS,
     MODEL_CONFIG,
+    FieldHelp,
     FieldRule,
     attribute_name,
     comma_list,
+    help_of,
     public_name,
 )
-from core.config.help import FieldHelp, help_of
 from core.config.parts import PARADIGMS as PARADIGMS
 from core.config.parts import (
     Data,
