@@ -169,7 +169,7 @@ class StoreUnreachable(StoreError):
 
 
 class ArtefactError(MRNLabError):
-    """The shared artefacts cannot be reached, read or written; the message says where they are looked for."""
+    """The shared artefacts cannot be reached, read or written; the message has their URL."""
 
 
 class StoreReplaced(StoreError):

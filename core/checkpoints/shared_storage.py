@@ -94,7 +94,7 @@ class Artefacts:
             self._remove(target)
 
     def names(self, prefix: str = "") -> list[str]:
-        """The names that begin so and are whole, sorted."""
+        """The names of whole folders with this prefix, sorted."""
         folder = prefix.rpartition("/")[0]
         with self._errors("its names cannot be listed"):
             self._files.invalidate_cache()  # another machine may have written since
@@ -132,7 +132,7 @@ def _check(name: str) -> None:
 
 
 def states_of(run: int | str) -> str:
-    """How the names of a run's training states and best models begin."""
+    """The prefix of the names of a run's training states and best models."""
     return f"states/{run}/"
 
 

@@ -131,7 +131,7 @@ def learns(values: Values) -> bool:
 
 
 def prior_default(name: str, frozen_name: str) -> Callable[[Values], Any]:
-    """A default that a field of the prior's spec says; over a frozen encoder another one, where it is set."""
+    """A default from the prior's spec; over a frozen encoder from `frozen_name`, where that is set."""
 
     def default(values: Values) -> Any:
         spec = prior_spec(str(values["prior"]))

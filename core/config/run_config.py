@@ -211,7 +211,7 @@ class RunConfig(_Fields):
 
     @classmethod
     def stored(cls, values: Mapping[str, Any]) -> RunConfig:
-        """The description that was stored as these values, perhaps before there were all fields.
+        """The description from stored values, which may lack later fields.
 
         Raises ConfigError with one sentence.
         """
@@ -313,7 +313,7 @@ class RunConfig(_Fields):
 
 
 def _changed_defaults() -> dict[str, Any]:
-    """The values of later fields in descriptions from before these fields, where the defaults are others."""
+    """The values of later fields in earlier descriptions, where they differ from the defaults."""
     # The other later fields are filled in as for any description: their defaults are the old values.
     return {
         name: rule.legacy

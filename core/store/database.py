@@ -167,7 +167,7 @@ class Database:
     def update_runs(
         connection: Connection, ids: Collection[int], values: Mapping[str, Any], *conditions: Any
     ) -> int:
-        """Changes the rows of these runs where the conditions hold; returns how many rows that were."""
+        """Changes the rows of runs where the conditions hold; returns the number of changed rows."""
         changed = update(runs).where(runs.c.id.in_(ids), *conditions)
         return connection.execute(changed.values(**values, revision=runs.c.revision + 1)).rowcount
 

@@ -51,7 +51,7 @@ _ENDINGS = {
 
 
 class Life(Database):
-    """How runs are kept alive, ended and started again. `Queue.claim` starts them."""
+    """The moves of a run: heartbeats, progress, ends, restarts. `Queue.claim` starts them."""
 
     def _move(
         self, connection: Connection, run_id: int, to: RunState, message: str, values: Mapping[str, Any]
@@ -89,7 +89,7 @@ class Life(Database):
     def set_progress(
         self, run_id: int, step: int, epoch: float, total_steps: int | None, owner: Owner | None = None
     ) -> RunState:
-        """How far training is (`epoch` with its fraction); returns the run's state.
+        """Records the progress of training (`epoch` with its fraction); returns the run's state.
 
         Raises RunNotFound, and NotOwner where `owner` is given and no longer trains it.
         """
@@ -99,11 +99,11 @@ class Life(Database):
         return self._record(run_id, owner, values)
 
     def set_saved_step(self, run_id: int, step: int, owner: Owner | None = None) -> None:
-        """The step of the newest training state on disk. Raises as `set_progress`."""
+        """Records the step of the newest training state on disk. Raises as `set_progress`."""
         self._record(run_id, owner, {"saved_step": step})
 
     def place_checkpoint(self, run_id: int, checkpoint: str) -> None:
-        """The folder of the checkpoint of a run that was imported. Raises RunNotFound."""
+        """Records the checkpoint folder of an imported run. Raises RunNotFound."""
         self._record(run_id, None, {"checkpoint": checkpoint})
 
     def set_facts(self, run_id: int, known: RunFacts, owner: Owner | None = None) -> None:

@@ -73,7 +73,7 @@ class Metrics(Database):
     def _ids_of(
         self, connection: Connection, keys: Collection[MetricKey], *, make: bool = False
     ) -> dict[MetricKey, int]:
-        """The ids of these keys; unknown keys are made or left out."""
+        """The ids of keys; unknown keys are added (`make`) or left out."""
         known = self._stored_ids(connection)
         # In one order, so that two writers who make the same keys do not wait for each other for ever.
         new = sorted(key for key in keys if key not in known)

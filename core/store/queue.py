@@ -128,13 +128,13 @@ class Queue(Database):
             return run_of(row)
 
     def set_priority(self, ids: Collection[int], priority: int) -> None:
-        """How soon these runs are claimed: higher priorities first. Unknown ids are passed over."""
+        """Sets the priority of runs: higher ones are claimed first. Unknown ids are passed over."""
         with self.transaction() as connection:
             for chunk in self.locked_chunks(connection, ids):
                 self.update_runs(connection, chunk, {"priority": priority})
 
     def set_waiting_for(self, reasons: Mapping[int, str | None]) -> None:
-        """Why queued runs do not start yet, in words; None where nothing holds them.
+        """Sets the texts that say why queued runs wait; None for no reason.
 
         Runs that are not queued (any more) are passed over.
         """
@@ -161,7 +161,7 @@ class Queue(Database):
             return connection.scalar(select(func.count()).where(_IS_QUEUED, sooner)) or 0
 
     def claimable(self, host: str, cores: int | None = None) -> int:
-        """How many queued runs workers on that machine might claim now: none where something holds it back.
+        """The number of queued runs that workers on that machine may claim now; 0 while it is held back.
 
         With `cores`, only those that fit beside the runs that it trains.
         """
@@ -210,7 +210,7 @@ class Queue(Database):
         self._unset(_PAUSED)
 
     def paused_since(self) -> datetime | None:
-        """Since when the queue has been paused; None where it is not."""
+        """The time when the queue was paused; None while it is not."""
         return self._times(_PAUSED).get("")
 
     def drain(self, host: str, *, now: bool = False) -> None:
@@ -239,7 +239,7 @@ class Queue(Database):
         self._set(_SCHEDULER + name, "here")
 
     def scheduler_seen(self, name: str) -> datetime | None:
-        """When that scheduler was last recorded; None where it never was."""
+        """The time when that scheduler was last recorded; None if never."""
         return self._times(_SCHEDULER).get(name)
 
     def _set(self, name: str, value: str = "") -> None:
@@ -291,7 +291,7 @@ class Queue(Database):
             ]
 
     def launched(self, name: str, states: Collection[RunState]) -> list[int]:
-        """The ids of the runs in these states that were launched together under that name, in order."""
+        """The ids of a launch's runs in these states, in order."""
         statement = select(runs.c.id).where(runs.c.sweep == name, runs.c.archived_at.is_(None), IS_KEPT)
         statement = statement.where(runs.c.state.in_([state.value for state in states])).order_by(runs.c.id)
         with self.transaction(write=False) as connection:
@@ -299,7 +299,7 @@ class Queue(Database):
 
 
 def share_of_cores(cores: int, slots: int) -> int:
-    """The threads of each of so many runs that share the cores."""
+    """The number of threads of a run where `slots` runs share the cores."""
     return max(1, cores // slots)
 
 
@@ -320,7 +320,7 @@ def fitting(waiting: Iterable[int], training: Iterable[int | None], cores: int, 
 
 
 def _granted(waiting: Any, cores: int, slots: int | None) -> int:
-    """The threads that a waiting run gets where so many slots were chosen; a resumed run keeps its number."""
+    """The number of threads for a waiting run with that choice of slots; a resumed run keeps its number."""
     threads: int = waiting.threads or cores
     return threads if slots is None or waiting.attempt > 1 else min(threads, share_of_cores(cores, slots))
 

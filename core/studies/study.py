@@ -43,7 +43,7 @@ class Method:
     candidates_for: Callable[[Mapping[str, Any]], Candidates] | None = field(default=None, compare=False)
 
     def among(self, base: Mapping[str, Any]) -> Method:
-        """This method with the candidates that it has in a setting of these fields."""
+        """This method with its candidates for the fields of a setting."""
         return (
             self
             if self.candidates_for is None
@@ -114,7 +114,7 @@ def frozen_setting(
 
 
 def beside_simulated(task: str, number: int) -> str:
-    """The names of a task and of so many simulated ones, with spaces."""
+    """The names of a task and of `number` simulated ones, separated by spaces."""
     return " ".join([task, *(f"sim-{index}" for index in range(1, number + 1))])
 
 
