@@ -105,7 +105,7 @@ class Queue(Database):
                 return None
             run_id, threads = taken.id, taken.threads
             if cores is not None:
-                threads = _granted(taken, cores, self._chosen_slots(connection, owner.host))
+                threads = _granted(taken, cores, self.chosen_slots(owner.host))
             now = self.now()
             values: dict[str, Any] = {
                 "state": RunState.RUNNING.value,
@@ -177,7 +177,7 @@ class Queue(Database):
     def _fitting(self, connection: Connection, host: str, cores: int, waiting: Sequence[Any]) -> int:
         """Returns how many waiting runs fit beside the runs in training, by their threads."""
         training = select(runs.c.threads).where(runs.c.state.in_(_TRAINED), runs.c.owner_host == host)
-        chosen = self._chosen_slots(connection, host)
+        chosen = self.chosen_slots(host)
         threads = [_granted(row, cores, chosen) for row in waiting]
         return fitting(threads, connection.scalars(training).all(), cores, chosen or cores)
 
@@ -193,12 +193,7 @@ class Queue(Database):
 
     def chosen_slots(self, host: str) -> int | None:
         """The number that `choose_slots` set for that machine; None where none is set."""
-        with self.transaction(write=False) as connection:
-            return self._chosen_slots(connection, host)
-
-    @staticmethod
-    def _chosen_slots(connection: Connection, host: str) -> int | None:
-        value = connection.scalar(select(settings.c.value).where(settings.c.name == _SLOTS + host))
+        value = self._value(_SLOTS + host)
         return None if value is None else int(value)
 
     def pause_queue(self) -> None:
@@ -230,9 +225,7 @@ class Queue(Database):
 
     def is_evicted(self, host: str) -> bool:
         """Whether workers on this machine must hand back even the runs that they train."""
-        statement = select(settings.c.value).where(settings.c.name == _DRAINED + host)
-        with self.transaction(write=False) as connection:
-            return connection.scalar(statement) == _NOW
+        return self._value(_DRAINED + host) == _NOW
 
     def note_scheduler(self, name: str) -> None:
         """Records that a scheduler that places runs on other machines looks after the queue now."""
@@ -248,28 +241,28 @@ class Queue(Database):
         with self.transaction() as connection:
             self.insert(connection, settings, [row], replace=bool(value))
 
+    def _value(self, name: str) -> str | None:
+        """The value of a setting; None where it is not set."""
+        with self.transaction(write=False) as connection:
+            return connection.scalar(select(settings.c.value).where(settings.c.name == name))
+
     def _unset(self, name: str) -> None:
         with self.transaction() as connection:
             connection.execute(delete(settings).where(settings.c.name == name))
 
     def _times(self, prefix: str) -> dict[str, datetime]:
         """Returns when each setting with this prefix was set, by the rest of its name."""
+        named = select(settings.c.name, settings.c.changed_at).where(settings.c.name.startswith(prefix))
         with self.transaction(write=False) as connection:
-            rows = connection.execute(select(settings.c.name, settings.c.changed_at)).all()
-        return {
-            name.removeprefix(prefix): datetime_of(changed_at)
-            for name, changed_at in rows
-            if name.startswith(prefix)
-        }
+            rows = connection.execute(named).all()
+        return {name.removeprefix(prefix): datetime_of(changed_at) for name, changed_at in rows}
 
     def task_places(self, corpora: Iterable[Sequence[str]]) -> dict[str, int]:
         """The place of each task in the order of colours; one that was given once is kept.
 
         A task of one of these corpora that has none takes the first that no task of its corpus has.
         """
-        with self.transaction(write=False) as connection:
-            kept = connection.scalar(select(settings.c.value).where(settings.c.name == _PLACES))
-        places: dict[str, int] = json.loads(kept or "{}")
+        places: dict[str, int] = json.loads(self._value(_PLACES) or "{}")
         count = len(places)
         for tasks in corpora:
             taken = {places[task] for task in tasks if task in places}
