@@ -87,7 +87,7 @@ class Life(Database):
         return self._record(run_id, owner, {"heartbeat_at": now, **progress})
 
     def set_progress(
-        self, run_id: int, step: int, epoch: float, total_steps: int | None, owner: Owner | None = None
+        self, run_id: int, step: int, epoch: float, total_steps: int | None = None, owner: Owner | None = None
     ) -> RunState:
         """Records the progress of training (`epoch` with its fraction); returns the run's state.
 
