@@ -153,7 +153,7 @@ def launch(
     the exit code is 1 where a run did not succeed.
     """
     configs = described(ctx.params)
-    from jobs.queue.submit import submit, submit_missing
+    from jobs.queue.submit import submit
 
     notes = _tasks_taken(configs) if tasks is None and task_groups is None else []
 
@@ -176,13 +176,9 @@ def launch(
             else:
                 print_text(f"{plural(len(price.runs), 'run')}{about}: {price.basis}.")
             return
-        if reuse:
-            ids, used = submit_missing(
-                store, configs, sweep, priority=priority, retries=retries, show_notes=show_check
-            )
-        else:
-            ids = submit(store, configs, sweep, priority=priority, retries=retries, show_notes=show_check)
-            used = []
+        ids, used = submit(
+            store, configs, sweep, reuse=reuse, priority=priority, retries=retries, show_notes=show_check
+        )
         queued = [run_id for run_id in ids if run_id not in set(used)]
         if used:
             log(f"Uses {which_runs(used)}, already in the store.")
