@@ -17,7 +17,7 @@ from core.recording.resolve import with_absolute_paths
 from core.store import ENDED, Run, RunState, Store
 from core.tasks.scores import score_text
 from core.wording import all_of, duration, plural, which_runs
-from jobs.cli.app import JSON_OPTION, app, one_of, opened_store, whole
+from jobs.cli.app import JSON_OPTION, app, number_option, one_of, opened_store
 from jobs.cli.corpus import log_readings
 from jobs.cli.output import log, print_json, print_table, print_text, run_document
 from jobs.queue.control import MOST_RETRIES, PRIORITIES
@@ -28,6 +28,7 @@ from jobs.reports.table import undefined_notes
 
 _POLL_S = 0.5
 _MOST_NOTES = 20
+_RETRIES_HELP = "How often a run is resumed automatically when its worker dies."
 
 
 def wait_for_runs(store: Store, ids: Sequence[int], sleep: Callable[[float], object] = time.sleep) -> None:
@@ -123,19 +124,9 @@ def launch(
     ] = None,
     sweep: Annotated[str | None, typer.Option(help="A name for this launch.")] = None,
     priority: Annotated[
-        int,
-        typer.Option(
-            help="Higher ones start first (default: 0).", metavar="N", parser=whole("--priority", *PRIORITIES)
-        ),
+        int, number_option("--priority", "Higher ones start first (default: 0).", *PRIORITIES)
     ] = 0,
-    retries: Annotated[
-        int,
-        typer.Option(
-            help="How often a run is resumed automatically when its worker dies.",
-            metavar="N",
-            parser=whole("--retries", 0, MOST_RETRIES),
-        ),
-    ] = 0,
+    retries: Annotated[int, number_option("--retries", _RETRIES_HELP, 0, MOST_RETRIES)] = 0,
     reuse: Annotated[
         bool,
         typer.Option("--reuse", help="Use runs of the store that are the same; queue only the others."),
