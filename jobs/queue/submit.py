@@ -105,7 +105,7 @@ def submit(
     engine: Engine | None = None,
     show_notes: Callable[[Sequence[str]], object] = lambda notes: None,
 ) -> tuple[list[int], list[int]]:
-    """Checks and queues the runs, starts workers, and returns the ids in order, and those of reused runs.
+    """Checks and queues the runs, starts workers, and returns all ids in order, and the reused ids.
 
     With `reuse` only runs that `same_runs` does not find are queued, each once; of two processes that queue
     the same runs at once, one queues them, and the other finds them. Higher priorities start first; `retries`
