@@ -132,7 +132,7 @@ def reap(
 
 
 def trained_runs(store: Store, job_prefix: str = "") -> list[Run]:
-    """Returns the running runs whose `engine_job` begins with this prefix; all by default."""
+    """Returns the running runs by the prefix of their `engine_job`; all by default."""
     runs = store.runs(states=_TRAINED, archived=None, with_facts=False)
     return [run for run in runs if (run.engine_job or "").startswith(job_prefix)]
 

@@ -9,7 +9,6 @@ import pytest
 
 from core.errors import NotOwner
 from core.store import Owner, RunState, SnapshotKey, Store
-from jobs.queue.doctor import store_findings
 from tests.making import OWNER, Clock, claimed, config, step_metrics, stopped_halfway
 
 ELSEWHERE = Owner(host="there", pid=7, process_started=5.0, boot_id="boot-2")
@@ -216,19 +215,3 @@ def test_what_goes_before_a_run(store: Store) -> None:
     assert [store.ahead_of(run) for run in ids] == [3, 1, 0, 2]
     assert store.claim(OWNER)
     assert store.ahead_of(ids[2]) == 0
-
-
-def test_the_doctor_finds_runs_whose_worker_is_gone(store: Store, clock: Clock) -> None:
-    assert all(finding.message.startswith("SQLite ") for finding in store_findings(store))
-    running = claimed(store)
-    failed = claimed(store, RunState.FAILED)
-    clock.now += 4 * 3600
-    (gone,) = [finding for finding in store_findings(store) if finding.about == "queue"]
-    assert gone.message.endswith(f"that they train run {running}.")
-    assert gone.fix is not None
-    gone.fix.apply()
-    assert store.state(running) is RunState.LOST
-    assert store.state(failed) is RunState.FAILED
-    rows = store.rows()
-    assert (rows["runs"], rows["metrics"]) == (2, 0)
-    assert rows["events"] >= 4

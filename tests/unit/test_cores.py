@@ -91,19 +91,19 @@ def test_threads_are_decided_when_runs_are_queued(
 
 
 @pytest.mark.parametrize(
-    ("slots", "cores", "configs", "threads"),
+    ("slots", "configs", "threads"),
     [
-        (2, 16, [_NEW], [8]),  # also alone
-        (2, 16, [_NEW, _OLD], [8, 4]),
-        (8, 16, [_OLD, _OLD], [2, 2]),
-        (1, 16, [_OLD], [4]),
-        (16, 16, [_OLD] * 20, [1] * 20),
+        (2, [_NEW], [8]),  # also alone
+        (2, [_NEW, _OLD], [8, 4]),
+        (8, [_OLD, _OLD], [2, 2]),
+        (1, [_OLD], [4]),
+        (16, [_OLD] * 20, [1] * 20),
     ],
 )
 def test_no_run_takes_more_than_its_share_of_chosen_slots(
-    slots: int, cores: int, configs: list[RunConfig], threads: list[int]
+    slots: int, configs: list[RunConfig], threads: list[int]
 ) -> None:
-    sharing = Sharing(slots, cores, True, {_OLD.configuration_id: 4}, is_chosen=True)
+    sharing = Sharing(slots, 16, True, {_OLD.configuration_id: 4}, is_chosen=True)
     assert (sharing.threads(configs), sharing.held_back(threads)) == (threads, "")
 
 
