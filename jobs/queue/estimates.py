@@ -152,7 +152,10 @@ def costs(store: Store, lots: Sequence[Sequence[RunConfig]], *, warm: int = 0) -
                 start = known.first_start * max(0, min(at_once, same) - warm) / same
             seconds.append(start + known.per_pass * config.fraction * config.epochs)
         used = set(kinds) & past.keys()
-        evidence = sum(len(past[kind][:_ENOUGH]) for kind in used)
+        behind = [
+            [run for run in past[kind] if run.state is RunState.SUCCEEDED] or past[kind] for kind in used
+        ]
+        evidence = sum(len(runs[:_ENOUGH]) for runs in behind)
         estimates.append(Cost(tuple(seconds), at_once, evidence, held_back))
     return estimates
 
