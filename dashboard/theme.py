@@ -87,7 +87,7 @@ def colours(tasks: Iterable[str], given: Mapping[str, str] | None = None) -> dic
 
 
 def ramp(index: int) -> str:
-    """The colour of the index-th configuration in a chart whose lines belong to no task."""
+    """The colour of the index-th configuration in a chart without tasks."""
     return RAMP[index % len(RAMP)]
 
 

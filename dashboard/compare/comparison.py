@@ -168,7 +168,7 @@ def _sharing_notes(steps: Sequence[Step]) -> None:
 
 
 def _forest_chart(view: Forest, table: ResultTable, key: str) -> None:
-    """Draws differences in the colours of the tasks, or where a row is a task in those of configurations."""
+    """Draws differences in the colours of the tasks, or of configurations if each row is a task."""
     of_tasks = set(view.targets) <= set(table.tasks)
     colours = task_colours() if of_tasks else {name: ramp(place) for place, name in enumerate(view.targets)}
     chart(

@@ -125,7 +125,7 @@ _mount_matrix_feed = component("mrnlab_matrix_feed", js=_MATRIX_SCRIPT)
 
 @dataclass(frozen=True)
 class Click:
-    """Where the reader clicked: the point's coordinates (numbers in all our charts) and its trace's index."""
+    """A click: the coordinates of the point (numbers in all our charts) and the index of its trace."""
 
     x: float
     y: float
@@ -245,8 +245,10 @@ def curve_legend(
 def matrix_player(
     frame: Mapping[str, Any], numbers: bytes, *, key: str, on: Mapping[str, Callable[[Event], None]]
 ) -> None:
-    """Matrices over training, played in the browser (docs/adr/0009-matrix-player.md). `frame` and `numbers`
-    are `player_frame` and `player_numbers` of `dashboard.relations.charts`, with the same id.
+    """Draws the player of matrices over training (docs/adr/0009-matrix-player.md).
+
+    `frame` and `numbers` are `player_frame` and `player_numbers` of `dashboard.relations.charts`, with the
+    same id.
 
     Called back, before the part runs again: `step` with the step looked at (None follows the newest), `cell`
     with the row and column of a clicked cell, `zoom` with the corner of the part to show (or `whole`), both

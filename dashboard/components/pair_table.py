@@ -40,7 +40,7 @@ class PairRow:
 
 @dataclass(frozen=True)
 class PairTable:
-    """A table of pairs, whose rows and columns are the same tasks.
+    """A table of pairs with the same tasks as rows and columns.
     `cells` (T, T) has None for unknown pairs. `low` and `high` name the ends of the scale, `grey` the meaning
     of grey; empty if nothing is grey.
     """

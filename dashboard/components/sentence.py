@@ -139,7 +139,7 @@ def _mark(mark: Mark) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Said:
-    """An answer on a text: `value` by `who` on a task of that colour; `differs` from the gold answer."""
+    """An answer on a text: the value, its author, the colour of its task, and whether it is wrong."""
 
     who: str
     value: str

@@ -42,7 +42,7 @@ class Said:
 
 @dataclass(frozen=True)
 class TaskAnswers:
-    """A task with an answer for each column, None for those without it; `of` names its input.
+    """A task with the answer of each column, None where there is none; `of` names its input.
 
     `labels` are those drawn, `more` how many are not. `ends` are those of a number's scale, else empty.
     `gold` is what is right, as text, and of a number its place on the scale.

@@ -193,8 +193,9 @@ def _first_runs(runs: Sequence[Run]) -> set[int]:
 
 
 class _Times(NamedTuple):
-    """The seconds of a kind of runs apart from training, of a worker's first run and of later ones, and of a
-    pass over the data. `start` is None where only first runs are known.
+    """The seconds that runs of a kind take: their start and end, and a pass over the data.
+
+    `first_start` is that of a worker's first run, `start` of later ones, None if only first runs are known.
     """
 
     first_start: float
