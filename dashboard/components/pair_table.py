@@ -6,14 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 from core.wording import without_shared
-from dashboard.components.charts import Event, component, read_asset, script
+from dashboard.components.charts import Event, component
 
-_mount = component(
-    "mrnlab_pair_table",
-    html='<div id="root"></div>',
-    css=read_asset("pair_table.css"),
-    js=script("pair_table.js"),
-)
+_mount = component("pair_table")
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from core.wording import without_shared
-from dashboard.components.charts import component, read_asset, script
+from dashboard.components.charts import component
 
-_mount = component(
-    "mrnlab_text_answers",
-    html='<div id="root"></div>',
-    css=read_asset("text_answers.css"),
-    js=script("text_answers.js"),
-)
+_mount = component("text_answers")
 
 
 @dataclass(frozen=True)

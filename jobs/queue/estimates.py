@@ -13,6 +13,7 @@ from __future__ import annotations
 import shutil
 import socket
 import statistics
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -141,6 +142,7 @@ def costs(store: Store, lots: Sequence[Sequence[RunConfig]], *, warm: int = 0) -
     for configs, numbers in zip(lots, threads, strict=True):
         at_once, held_back = sharing.at_once(numbers), sharing.held_back(numbers)
         kinds = list(map(_kind, configs))
+        counts = Counter(kinds)
         seconds: list[float | None] = []
         for config, kind, number in zip(configs, kinds, numbers, strict=True):
             if (known := times.get((kind, number))) is None:
@@ -148,10 +150,10 @@ def costs(store: Store, lots: Sequence[Sequence[RunConfig]], *, warm: int = 0) -
                 continue
             start = known.start
             if start is None:  # of first runs alone: spread over the runs that share it
-                same = kinds.count(kind)
+                same = counts[kind]
                 start = known.first_start * max(0, min(at_once, same) - warm) / same
             seconds.append(start + known.per_pass * config.fraction * config.epochs)
-        used = set(kinds) & past.keys()
+        used = counts.keys() & past.keys()
         behind = [
             [run for run in past[kind] if run.state is RunState.SUCCEEDED] or past[kind] for kind in used
         ]
