@@ -148,6 +148,11 @@ def test_many_labels_alike_are_explained() -> None:
         == "100%"
     )
     assert "depends on λ" in read_size("task", matrix(3, _01=0.99, _12=-1.0)[None], possible[:3, :3], None)
+    # Of several runs each matrix counts, not their mean.
+    beside = np.stack([matrix(2, _01=0.999), matrix(2, _01=0.97)])
+    alone = read_size("task", beside[:1], possible[:2, :2], None)
+    assert alone.startswith("100% of the learned correlations are at ±0.98 or beyond")
+    assert "100%" not in read_size("task", beside, possible[:2, :2], None)
 
 
 def test_features_are_read_by_their_effective_rank() -> None:

@@ -98,7 +98,8 @@ def test_times_in_words() -> None:
 
 
 def test_numbers_in_words() -> None:
-    assert (number(2e-4), number(0.01), number(16), number(None)) == ("2e-4", "0.01", "16", "–")
+    numbers = (2e-4, 0.01, 16, -1.5e5, None, math.inf)
+    assert list(map(number, numbers)) == ["2e-4", "0.01", "16", "-1.5e5", "–", "inf"]
     assert (percent(0.91666), percent(None), percent(float("nan"))) == ("91.67", "–", "–")
     assert (signed_points(0.0031), signed_points(-0.0031)) == ("+0.31", "−0.31")
     assert (plural(1, "run"), plural(1200, "run")) == ("1 run", "1,200 runs")
