@@ -366,6 +366,9 @@ def test_relations_say_when_the_penalty_has_vanished(open_page: Open, finished: 
         assert any("The penalty has vanished" in warning for warning in warnings) == has_vanished
 
 
+# Task embeddings: cosines over training, of MTL as of MRN
+
+
 STEPS = (4, 8, 12)
 
 

@@ -263,6 +263,9 @@ def test_the_address_says_what_is_shown(open_page: Open, trained: Path) -> None:
     assert "text" not in app.query_params
 
 
+# Tasks on whole texts and on pairs
+
+
 @pytest.fixture
 def text_taggers(shared_folder: Path, laboratory: Path, patient: None) -> Path:
     """This test's laboratory with the runs of `copy_text_taggers`."""

@@ -126,6 +126,9 @@ def test_metrics_of_a_snapshot() -> None:
     assert (TOTAL, "objective") not in relation_metrics(7, 0.5, 1.25, relations).values
 
 
+# Snapshots: no correlation of any mode changes by more than 1e-3, whatever was learned
+
+
 @st.composite
 def covariances(draw: st.DrawFn) -> Relations:
     """Of any rank and scale, rows of one matrix differing by up to 1e12, some of them zero."""

@@ -122,6 +122,9 @@ def test_uploads_stay_among_uploads(name: str) -> None:
     assert not [path for path in home().rglob("*") if ".." in path.name]
 
 
+# A laboratory may read in named folders only
+
+
 def _written(path: Path, text: str) -> Path:
     path.write_text(text)
     return path
