@@ -271,19 +271,6 @@ def test_no_verb_commands_the_terminal(hostile_store: Filled) -> None:
     assert r"\x1b]0;owned\x07\x9b2J" in printed
 
 
-def test_tables_to_paste_hold_no_markup() -> None:
-    sheet = Sheet((MARKUP, "pos"), (Block(MARKUP, ((MARKUP, (Entry(MARKUP),)),)),), MARKUP)
-    table = markdown(sheet)
-    assert re.search(r"(?<!\\)[<\[$]", table) is None
-    written = latex(
-        Sheet(("\\input{/etc/passwd}", "^^5cinput"), (Block("", (("%$#_&~{}\\", (None,)),)),), "\\write18{x}")
-    )
-    assert "\\input" not in written
-    assert "\\write" not in written
-    assert "^^" not in written
-    assert r"\%\$\#\_\&\textasciitilde{}\{\}\textbackslash{}" in written
-
-
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
