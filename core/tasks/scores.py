@@ -140,7 +140,7 @@ def label_score(
         precision, recall, figures["seqeval_f1"] = _seqeval(gold, predicted)
         if plain_score == "seqeval_f1":
             figures |= {"precision": precision, "recall": recall}
-    report = _label_report(gold, predicted) if details else {}
+    report = counted_report(gold.names, _label_counts(gold, predicted)) if details else {}
     return TaskScore(task, plain_score, figures[plain_score], len(predicted), figures, report)
 
 
@@ -181,31 +181,19 @@ def _span_report(gold: Packed, predicted: Ints) -> Report:
     }
 
 
-def counted_report(types: Sequence[str], counts: Ints) -> Report:
-    """The report of `_span_report`, made from `span_counts`."""
+def counted_report(names: Sequence[str], counts: Ints) -> Report:
+    """A row per name that is annotated or predicted, by name. `counts` (C, 3) are as in `span_counts`."""
     return {
-        type_: dict(zip(REPORT_NUMBERS, (*f1_of(gold, predicted, both), gold), strict=True))
-        for type_, (gold, predicted, both) in zip(types, counts.tolist(), strict=True)
+        name: dict(zip(REPORT_NUMBERS, (*f1_of(gold, predicted, both), gold), strict=True))
+        for name, (gold, predicted, both) in sorted(zip(names, counts.tolist(), strict=True))
         if gold or predicted
     }
 
 
-def _label_report(gold: Packed, predicted: Ints) -> Report:
-    """A row per label that is annotated or predicted, in the order of their names."""
-    true, labels = gold.numbers, len(gold.names)
-    hits = np.bincount(true[true == predicted], minlength=labels)
-    support = np.bincount(true, minlength=labels)
-    guesses = np.bincount(predicted, minlength=labels)
-    # A count of 0 divides a 0, so 1 in its place gives 0.
-    precision = hits / np.maximum(guesses, 1)
-    recall = hits / np.maximum(support, 1)
-    f1 = 2 * hits / np.maximum(guesses + support, 1)
-    columns = (precision.tolist(), recall.tolist(), f1.tolist(), support.tolist())
-    return {
-        label: {number: column[index] for number, column in zip(REPORT_NUMBERS, columns, strict=True)}
-        for label, index in sorted(zip(gold.names, range(labels), strict=True))
-        if support[index] or guesses[index]
-    }
+def _label_counts(gold: Packed, predicted: Ints) -> Ints:
+    """(labels, 3): how many words have each label annotated, predicted, and both."""
+    columns = (gold.numbers, predicted, predicted[gold.numbers == predicted])
+    return np.stack([np.bincount(numbers, minlength=len(gold.names)) for numbers in columns], axis=1)
 
 
 def _seqeval(gold: Packed, predicted: Ints) -> tuple[float, float, float]:
