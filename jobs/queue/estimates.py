@@ -170,7 +170,7 @@ def _timed_runs(store: Store, state: RunState) -> list[Run]:
 
 def _pace(store: Store, runs: Sequence[Run]) -> tuple[float, float] | None:
     """Returns medians over these runs: seconds apart from training, and seconds per pass over the data."""
-    trained = store.latest_times([run.id for run in runs], _TRAINING_LOSS)
+    trained = store.last_points([run.id for run in runs], _TRAINING_LOSS)
     starts, per_pass = [], []
     for run in runs:
         if run.id in trained and run.total_steps:
@@ -191,10 +191,10 @@ def eta(store: Store, runs: Sequence[Run]) -> dict[int, float]:
     The pace is that of training alone, without the start of the run (corpus, encoder, features).
     """
     totals = {run.id: run.total_steps for run in runs if run.state is RunState.RUNNING and run.total_steps}
-    times = store.latest_times(totals, _TRAINING_LOSS)
+    points = store.last_points(totals, _TRAINING_LOSS)
     return {
         run_id: max(0.0, seconds / step * (totals[run_id] - step))
-        for run_id, (step, seconds) in times.items()
+        for run_id, (step, seconds, _) in points.items()
         if step
     }
 

@@ -62,7 +62,7 @@ class TestControl:
     def test_a_whole_sweep_is_stopped(self, lab: Laboratory) -> None:
         ids = lab.store.add_runs([config(seed=seed) for seed in range(3)], "seeds")
         (other,) = lab.store.add_runs([config(seed=9)], "others")
-        lab.store.claim(OWNER, due_in=15)
+        lab.store.claim(OWNER)
         assert "stopped: 2. Runs that stop at their next step: 1." in lab.answer("stop", "--sweep", "seeds")
         states = [lab.store.state(run_id) for run_id in (*ids, other)]
         assert states == [RunState.CANCELLING, *[RunState.CANCELLED] * 2, RunState.QUEUED]
