@@ -52,7 +52,7 @@ def without_shared(names: Sequence[str]) -> dict[str, str]:
 
 
 def _shared(parts: Sequence[Sequence[str]]) -> int:
-    """How many first words all have in common; at least one word is left of each."""
+    """The number of first words that all share; at least one word of each is left."""
     alike = (len(set(words)) == 1 for words in zip(*(words[:-1] for words in parts), strict=False))
     return len(list(itertools.takewhile(bool, alike)))
 

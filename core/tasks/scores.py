@@ -2,8 +2,8 @@
 
 Two F1 for spans, under two names. `f1_conll` is that of the conlleval script, comparable with published
 tables: an I- that continues nothing opens a span. `f1_strict` counts only spans that IOB2 allows.
-They are counted from label numbers after every epoch, and equal seqeval's in default and strict mode. The
-report by span type of a finished run is seqeval's own. `seqeval_f1` is what seqeval makes of POS tags (it
+They are counted from label numbers after every epoch, and equal seqeval's in default and strict mode, as does
+the report by span type of a finished run. `seqeval_f1` is what seqeval makes of POS tags (it
 reads NNP as prefix N and type NP), as the dissertation's POS tables have it.
 
 A score that is 0/0 is undefined: NaN, and never 0. That of spans is undefined where no span is annotated,
@@ -17,19 +17,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.tasks.packed import Packed
 from core.tasks.spans import (
     FlatSpans,
-    Gold,
     Ints,
     Labels,
     f1_of,
-    labels_by_sentence,
     numbered,
     seqeval_spans,
     span_counts,
@@ -63,8 +61,6 @@ PlainScore = Literal["accuracy", "seqeval_f1"]
 Report = dict[str, dict[str, float]]
 Floats = NDArray[np.float64]
 REPORT_NUMBERS = ("precision", "recall", "f1", "support")
-_SEQEVAL = ("precision", "recall", "f1-score", "support")
-_AVERAGES = ("micro avg", "macro avg", "weighted avg")
 
 
 @dataclass(frozen=True)
@@ -105,7 +101,7 @@ class TaskScore:
         return f"{where} has no span of this task"
 
 
-def span_score(task: str, gold: Gold, predicted: Ints, *, details: bool) -> TaskScore:
+def span_score(task: str, gold: Packed, predicted: Ints, *, details: bool) -> TaskScore:
     """The span F1 of labels predicted for the words of `gold`, (N,) numbers of its names.
 
     All shares are in [0, 1], or undefined. Without `details` only the headline, accuracy and what comes with
@@ -124,15 +120,12 @@ def span_score(task: str, gold: Gold, predicted: Ints, *, details: bool) -> Task
     if details:
         strict = span_counts(*span_pair(gold, predicted, strict=True))
         figures["f1_strict"] = _defined_f1(*strict.sum(axis=0).tolist())[2]
-        if find_spec("seqeval") is None:  # a bare GPU machine: the same figures
-            report = counted_report(types, counts)
-        elif counts.any():
-            report = _span_report(gold, predicted)
+        report = _span_report(types, counts)
     return TaskScore(task, "f1_conll", f1_conll, len(predicted), figures, report)
 
 
 def label_score(
-    task: str, gold: Gold, predicted: Ints, *, plain_score: PlainScore = "accuracy", details: bool
+    task: str, gold: Packed, predicted: Ints, *, plain_score: PlainScore = "accuracy", details: bool
 ) -> TaskScore:
     """The accuracy of labels, or seqeval's F1 where `plain_score` asks for it. See `span_score`."""
     figures = {"accuracy": _accuracy(gold, predicted)}
@@ -158,7 +151,7 @@ def _defined_f1(gold: int, predicted: int, both: int) -> tuple[float, float, flo
     return f1_of(gold, predicted, both) if gold else (math.nan,) * 3
 
 
-def _accuracy(gold: Gold, predicted: Ints) -> float:
+def _accuracy(gold: Packed, predicted: Ints) -> float:
     return float(np.mean(gold.numbers == predicted)) if predicted.size else math.nan
 
 
@@ -168,21 +161,8 @@ def _ranks(values: Floats) -> Floats:
     return (np.cumsum(sizes) - (sizes + 1) / 2)[group]
 
 
-def _span_report(gold: Gold, predicted: Ints) -> Report:
-    """A row per span type that is annotated or predicted, in the order of their names, by seqeval."""
-    from seqeval.metrics import classification_report  # it imports scikit-learn, which takes a second
-
-    labels = (labels_by_sentence(gold, numbers) for numbers in (gold.numbers, predicted))
-    rows = classification_report(*labels, output_dict=True, zero_division=0)
-    return {
-        type_: {number: row[name].item() for number, name in zip(REPORT_NUMBERS, _SEQEVAL, strict=True)}
-        for type_, row in rows.items()
-        if type_ not in _AVERAGES
-    }
-
-
-def counted_report(types: Sequence[str], counts: Ints) -> Report:
-    """The report of `_span_report`, made from `span_counts`."""
+def _span_report(types: Sequence[str], counts: Ints) -> Report:
+    """A row per span type that is annotated or predicted, in the order of their names, from `span_counts`."""
     return {
         type_: dict(zip(REPORT_NUMBERS, (*f1_of(gold, predicted, both), gold), strict=True))
         for type_, (gold, predicted, both) in zip(types, counts.tolist(), strict=True)
@@ -190,7 +170,7 @@ def counted_report(types: Sequence[str], counts: Ints) -> Report:
     }
 
 
-def _label_report(gold: Gold, predicted: Ints) -> Report:
+def _label_report(gold: Packed, predicted: Ints) -> Report:
     """A row per label that is annotated or predicted, in the order of their names."""
     true, labels = gold.numbers, len(gold.names)
     hits = np.bincount(true[true == predicted], minlength=labels)
@@ -208,7 +188,7 @@ def _label_report(gold: Gold, predicted: Ints) -> Report:
     }
 
 
-def _seqeval(gold: Gold, predicted: Ints) -> tuple[float, float, float]:
+def _seqeval(gold: Packed, predicted: Ints) -> tuple[float, float, float]:
     """Micro-averaged precision, recall and F1 of spans as seqeval reads them, in default mode."""
     true, guess = seqeval_spans(gold, gold.numbers), seqeval_spans(gold, predicted)
     return _defined_f1(len(true.end), len(guess.end), int(guess.among(true).sum()))
@@ -242,7 +222,7 @@ def sentence_counts(score_name: str, gold: Labels, predicted: Labels) -> Counts:
 
 
 def _products(gold: Floats, predicted: Floats) -> Floats:
-    """(N, 6): of N pairs of numbers 1, x, y, x², y² and xy, whose sums give Pearson's correlation."""
+    """(N, 6): 1, x, y, x², y² and xy of N pairs of numbers. Their sums give Pearson's correlation."""
     return np.stack([np.ones_like(gold), gold, predicted, gold**2, predicted**2, gold * predicted], axis=1)
 
 

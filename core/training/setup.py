@@ -31,7 +31,7 @@ from core.models.encoders.frozen import FeatureTables, FrozenFeatures
 from core.models.tagger import HeadTask, MultiTaskTagger, make_tagger
 from core.models.trained_heads import TrainedHeads, trained_heads
 from core.mrn.alignments import LabelCounts, align, alignment_facts
-from core.mrn.priors import NoPrior, Prior, PriorSettings, make_prior
+from core.mrn.priors import PRIOR_CLASSES, NoPrior, Prior, PriorSettings
 from core.records import Note, RunFacts, SelectBy, Sink, TaskFacts
 from core.training.added import added
 from core.training.data import SplitData, encode_corpus, task_facts
@@ -351,7 +351,7 @@ def _prior(
     facts = alignment_facts(alignment, counts) | {"related": tuple(names) if left_out else ()}
     if config.label_scale == "counts":
         alignment = alignment.scaled_by_counts(counts)
-    return make_prior(config.prior, alignment, settings, device), facts, (*notes, *alignment.notes)
+    return PRIOR_CLASSES[config.prior](alignment, settings, device), facts, (*notes, *alignment.notes)
 
 
 @cache

@@ -143,7 +143,7 @@ class _Cluster:
 
 
 class Dispatcher:
-    """The actor, whose thread looks at the store until the actor ends."""
+    """The actor; its thread reads the store until the actor ends."""
 
     def __init__(self, url: str, settings: TaskSettings) -> None:
         set_up_logging()

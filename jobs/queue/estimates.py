@@ -221,7 +221,7 @@ def _times(
     store: Store, runs: Mapping[tuple[_Kind, int | None], Sequence[Run]], first: Collection[int]
 ) -> dict[tuple[_Kind, int | None], _Times]:
     """Returns the times of each kind, as medians over its runs."""
-    trained = store.latest_times({run.id for group in runs.values() for run in group}, _TRAINING_LOSS)
+    trained = store.last_points({run.id for group in runs.values() for run in group}, _TRAINING_LOSS)
     starts: dict[tuple[_Kind, int | None], dict[int, float]] = {}
     later: dict[_Kind, list[float]] = {}
     for key, group in runs.items():
@@ -243,7 +243,7 @@ def _times(
             start = min([statistics.median_low(of_model), *own])
         timed = [run for run in group if run.id in starts[key]]
         ended = [run for run in timed if run.state is RunState.SUCCEEDED]
-        paces = [_seconds_per_pass(run, *trained[run.id]) for run in ended or timed]
+        paces = [_seconds_per_pass(run, *trained[run.id][:2]) for run in ended or timed]
         first_start = statistics.median_low(starts[key].values())
         times[key] = _Times(first_start, start, statistics.median(paces))
     return times
@@ -262,10 +262,10 @@ def eta(store: Store, runs: Sequence[Run]) -> dict[int, float]:
     The pace is that of training alone, without the start of the run (corpus, encoder, features).
     """
     totals = {run.id: run.total_steps for run in runs if run.state is RunState.RUNNING and run.total_steps}
-    times = store.latest_times(totals, _TRAINING_LOSS)
+    points = store.last_points(totals, _TRAINING_LOSS)
     return {
         run_id: max(0.0, seconds / step * (totals[run_id] - step))
-        for run_id, (step, seconds) in times.items()
+        for run_id, (step, seconds, _) in points.items()
         if step
     }
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from core.errors import LossCause, NotOwner, RunNotFound, StoreBusy, WorkerLost
 from core.paths import checkpoint_dir
-from core.recording.heartbeat import DUE_IN_S
+from core.recording.heartbeat import BEAT_S
 from core.settings import seconds
 from core.store import Owner, Run, RunState, Store
 from jobs.worker.process import ProcessStatus, describe_exit, kill, process_status
@@ -24,8 +24,8 @@ from jobs.worker.standstill import LONGEST_GAP_S, ProgressFile
 GRACE_S = 40.0
 """Seconds that a run may take to stop, and save its state, before its worker is killed."""
 
-# A worker on another machine: the time to its next promised heartbeat, and what a slow network may take.
-_SILENCE_ELSEWHERE_S = DUE_IN_S + 30.0
+# A worker on another machine: two missed heartbeats, and what a slow network may take.
+_SILENCE_ELSEWHERE_S = 3 * BEAT_S + 30.0
 # An observer that looks only once has to trust the clocks of both machines, so it waits much longer.
 _SILENCE_BY_WALL_CLOCK_S = 3 * 3600.0
 _GRACE_BY_WALL_CLOCK_S = 180.0
@@ -132,7 +132,7 @@ def reap(
 
 
 def trained_runs(store: Store, job_prefix: str = "") -> list[Run]:
-    """Returns the running runs whose `engine_job` begins with this prefix; all by default."""
+    """Returns the running runs by the prefix of their `engine_job`; all by default."""
     runs = store.runs(states=_TRAINED, archived=None, with_facts=False)
     return [run for run in runs if (run.engine_job or "").startswith(job_prefix)]
 

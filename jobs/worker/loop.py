@@ -24,7 +24,7 @@ from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.errors import ConfigError, MRNLabError, NotOwner, RunNotFound
 from core.paths import checkpoint_dir, own_log, set_umask
-from core.recording.heartbeat import BEAT_S, DUE_IN_S, Heartbeat, StopReason, StopSignal
+from core.recording.heartbeat import BEAT_S, Heartbeat, StopReason, StopSignal
 from core.recording.owner import hostname, this_process
 from core.recording.resolve import resolve_base_run
 from core.recording.sink import StoreSink
@@ -119,9 +119,7 @@ class Worker:
 
         Raises StoreError only.
         """
-        run = self._store.claim(
-            self._owner, DUE_IN_S, run_id=run_id, engine_job=self._engine_job, cores=self._cores
-        )
+        run = self._store.claim(self._owner, run_id=run_id, engine_job=self._engine_job, cores=self._cores)
         if run is None:
             return False
         with self._log_to(str(own_log(run.log) or os.devnull)):

@@ -152,7 +152,7 @@ def _started(store: Store, clock: Clock, config: RunConfig) -> tuple[int, int]:
     """A claimed run and its number of steps."""
     (run_id,) = store.add_runs([config], launch="filled")
     clock.now += 2
-    claimed = store.claim(this_process(), due_in=3600, run_id=run_id)
+    claimed = store.claim(this_process(), run_id=run_id)
     assert claimed is not None
     assert claimed.id == run_id
     store.set_facts(run_id, _facts(config))

@@ -155,7 +155,7 @@ def test_what_happened_comes_with_the_next_step(open_page: Open, store: Store, q
     app = open_page("run", id=str(queue.saved_and_failed))
     assert press(app, "Clone with batch_size 8").text_input(key="launch_batch_size").value == "8"
     (run,) = store.add_runs([config()])
-    assert store.claim(OWNER, due_in=15, run_id=run, engine_job="slurm 4711_3") is not None
+    assert store.claim(OWNER, run_id=run, engine_job="slurm 4711_3") is not None
     assert "slurm 4711_3" in words(open_page("run", id=str(run)))
 
 

@@ -77,12 +77,12 @@ def test_the_newest_launch_leads_to_its_answer(open_page: Open) -> None:
     configs = [config(paradigm="mtl"), config(paradigm="stl", tasks=("pos",)), config()]
     ids = store.add_runs(configs, launch="Try it, 2026-11-22 15:00:00")
     for run_id in ids[:2]:
-        store.claim(OWNER, due_in=9, run_id=run_id)
+        store.claim(OWNER, run_id=run_id)
         store.finish(run_id, RunState.SUCCEEDED, owner=OWNER)
     app = open_page("runs")
     assert "Newest launch (Try it): **2 of 3 done**" in words(app)
     assert not [label for label in labels(app, "page_link") if "sharing" in label]
-    store.claim(OWNER, due_in=9, run_id=ids[2])
+    store.claim(OWNER, run_id=ids[2])
     store.finish(ids[2], RunState.FAILED, error=ErrorInfo("TrainingError", "It failed.", ""))
     app = open_page("runs")
     assert "**2 of 3 done, 1 failed**" in words(app)

@@ -139,7 +139,7 @@ def seeds(trained: Path) -> Iterator[Store]:
 
         def seed(model: int, number: int, checkpoint: Path | None = None, **values: str) -> None:
             (run_id,) = store.add_runs([store.run(model).config.with_(seed=number, **values)])
-            store.claim(OWNER, due_in=60)
+            store.claim(OWNER)
             store.finish(
                 run_id, RunState.SUCCEEDED, checkpoint=str(checkpoint or store.run(model).checkpoint)
             )
@@ -238,7 +238,7 @@ def test_damaged_missing_and_unfinished(open_page: Open, trained: Path) -> None:
     shutil.copytree(weights.parent, damaged)
     (damaged / "weights.safetensors").write_bytes(b"no weights")
     (broken,) = store.add_runs([toy_config(trained)])
-    store.claim(OWNER, due_in=60)
+    store.claim(OWNER)
     store.finish(broken, RunState.SUCCEEDED, checkpoint=str(damaged))
     app = open_page("tag", run=f"1,{running},{broken}", text=SENTENCE)
     assert f"(run {running})" in words(app)

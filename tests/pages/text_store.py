@@ -48,7 +48,7 @@ def text_run(config: RunConfig, share: float) -> int:
     """A run that ended well, with about this share of labels right and numbers that are as near."""
     store, corpus = Store.open(), load(config.corpus)
     (run_id,) = store.add_runs([config])
-    assert store.claim(OWNER, due_in=60, run_id=run_id)
+    assert store.claim(OWNER, run_id=run_id)
     facts = tuple(
         TaskFacts(
             task,

@@ -119,7 +119,7 @@ def scores_of(run: RunConfig, scores: Scores) -> dict[str, float]:
 
 def store_finished(store: Store, run: RunConfig, scored: Mapping[str, float]) -> None:
     (run_id,) = store.add_runs([run])
-    store.claim(OWNER, due_in=15, run_id=run_id)
+    store.claim(OWNER, run_id=run_id)
     for split in ("dev", "test"):
         of_tasks = tuple(task_score(task, score) for task, score in scored.items())
         store.add_result(run_id, SplitResult(split, 1, of_tasks, {}, {}))

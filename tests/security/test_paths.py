@@ -45,7 +45,7 @@ def outside(tmp_path: Path) -> Path:
 def _hostile_run(store: Store, outside: Path) -> int:
     """A finished run of a store that names a checkpoint and a log elsewhere."""
     (run_id,) = store.add_runs([config()])
-    store.claim(OWNER, due_in=60)
+    store.claim(OWNER)
     store.finish(run_id, RunState.SUCCEEDED, checkpoint=str(outside))
     with store.transaction() as connection:
         connection.exec_driver_sql("UPDATE runs SET log = ?", (str(outside / "secret.txt"),))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 
 import pytest
 from hypothesis import given
@@ -18,10 +17,9 @@ from core.paths import log_path
 from core.plain_text import shortened, spreadsheet_cell, terminal_text, unguarded_cell
 from core.tagging import TextAnswer, tab_separated, text_table
 from jobs.cli.app import app
-from jobs.reports.parts import Block, Entry, Sheet
-from jobs.reports.render import csv_text, latex, markdown
+from jobs.reports.render import csv_text
 from tests.pages.filled_store import Filled
-from tests.security.hostile import COMMANDS, FORMULAS, MARKUP
+from tests.security.hostile import COMMANDS, FORMULAS
 
 LABELS = [
     *("-LRB-", "O", "B-PER", "=A", "-1.5", "1e-05", "-1e+05"),
@@ -91,19 +89,6 @@ def test_no_verb_commands_the_terminal(hostile_store: Filled) -> None:
         assert not [mark for mark in done.output if _commands(mark)]
         printed += done.output
     assert r"\x1b]0;owned\x07\x9b2J" in printed
-
-
-def test_tables_to_paste_hold_no_markup() -> None:
-    sheet = Sheet((MARKUP, "pos"), (Block(MARKUP, ((MARKUP, (Entry(MARKUP),)),)),), MARKUP)
-    table = markdown(sheet)
-    assert re.search(r"(?<!\\)[<\[$]", table) is None
-    written = latex(
-        Sheet(("\\input{/etc/passwd}", "^^5cinput"), (Block("", (("%$#_&~{}\\", (None,)),)),), "\\write18{x}")
-    )
-    assert "\\input" not in written
-    assert "\\write" not in written
-    assert "^^" not in written
-    assert r"\%\$\#\_\&\textasciitilde{}\{\}\textbackslash{}" in written
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def ended(
     """
     here = dataclasses.replace(OWNER, host=socket.gethostname(), pid=worker)
     (run_id,) = store.add_runs([config])
-    assert store.claim(here, 15) is not None
+    assert store.claim(here) is not None
     words = _WORDS * config.fraction
     facts = tuple(
         TaskFacts(task, "plain", ("X",), "accuracy", train_sentences=int(words / 2), train_tokens=int(words))
@@ -215,7 +215,7 @@ def test_a_run_without_a_batch_has_all_its_time_left(store: Store, corpus: Path,
     for seed in (1, 2):
         ended(store, clock, conll_config(corpus, batch_size=4, seed=seed), start=1, per_word=0.1)
     (begun,) = store.add_runs([conll_config(corpus, batch_size=4, seed=3)])
-    assert store.claim(dataclasses.replace(OWNER, host=socket.gethostname()), 15) is not None
+    assert store.claim(dataclasses.replace(OWNER, host=socket.gethostname())) is not None
     assert queue_left(store, [begun]) == pytest.approx(1 + 0.1 * 40 * 5)
 
 
@@ -232,7 +232,7 @@ def test_disk_is_what_past_runs_have_left(store: Store, corpus: Path) -> None:
     assert (unknown.needed, unknown.is_short) == (0, False)
     assert unknown.free > 0
     run_id = store.add_runs([conll_config(corpus, seed=9)])[0]
-    assert store.claim(OWNER, 15) is not None
+    assert store.claim(OWNER) is not None
     folder = checkpoint_dir(run_id)
     (folder / "encoder").mkdir(parents=True)
     (folder / "encoder" / "weights").write_bytes(b"x" * 1000)
