@@ -33,7 +33,7 @@ from core.tasks.confusion import (
 )
 from core.tasks.schemes import read_column, violations
 from core.tasks.scores import averages
-from core.tasks.spans import Span, spans
+from core.tasks.spans import Span, numbered, span_counts, span_pair, spans
 
 pytest.importorskip("seqeval.metrics", reason="the package seqeval is not installed here")
 
