@@ -33,7 +33,7 @@ from core.wording import (
 from dashboard.components.sentence import marks
 from dashboard.shared import resources, run_views
 from dashboard.shared.downloads import written
-from dashboard.text import escape, option
+from dashboard.text import coloured, escape, option
 from dashboard.theme import TASK_COLOURS
 from jobs.reports.naming import confounds, corpus_name, field_texts, shortest_names
 from jobs.reports.parts import SIGNED, Entry, mean_entry
@@ -82,6 +82,21 @@ def test_escape_breaks_what_streamlit_makes_of_plain_text(text: str) -> None:
 def test_escape_changes_nothing_one_can_see(text: str) -> None:
     plain = seen(text)
     assert seen(escape(plain)) == " ".join(plain.split())
+
+
+def _table_of_tasks() -> None:
+    from dashboard.shared.downloads import show_table
+    from jobs.reports.parts import Sheet
+
+    show_table(Sheet.of(("Task", "pos-b (accuracy)"), [("pos-a", "higher-or-not")], ""), alt="Scores")
+
+
+def test_names_in_tables_and_chips_do_not_break_at_hyphens() -> None:
+    frame = AppTest.from_function(_table_of_tasks).run().table[0].value
+    texts = [*frame.index, *frame.columns, *frame.to_numpy().ravel(), coloured("pos-a", "#0072B2")]
+    for text in texts:
+        assert "-" in text
+        assert all(after == "\u2060" for after in re.findall("-(.)", text)), text
 
 
 def test_plotly_text_holds_no_tag_and_no_template() -> None:
