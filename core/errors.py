@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class MRNLabError(Exception):
-    """Base of every error whose message is shown to the researcher unchanged.
+    """The base of all errors with a message for the researcher.
 
     `data` are the values in the message that programs need; they are stored with a run that fails of it.
     """
@@ -62,14 +62,6 @@ class NothingToLearn(ConfigError):
             "encoder_training to full, or pair_encoding to together.",
         )
         self.data = {"tasks": names}
-
-
-class SettingError(MRNLabError):
-    """An environment variable (`core.settings`) with a value that cannot be: `accepted` says which can."""
-
-    def __init__(self, variable: str, value: str, accepted: str) -> None:
-        super().__init__(f"{variable} is '{value}'; set it to {accepted}.")
-        self.variable, self.value, self.accepted = variable, value, accepted
 
 
 class CorpusError(MRNLabError):
@@ -177,7 +169,7 @@ class StoreUnreachable(StoreError):
 
 
 class ArtefactError(MRNLabError):
-    """The shared artefacts cannot be reached, read or written; the message says where they are looked for."""
+    """The shared artefacts cannot be reached, read or written; the message has their URL."""
 
 
 class StoreReplaced(StoreError):

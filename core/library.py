@@ -178,7 +178,7 @@ class Laboratory:
         return pd.concat(frames, ignore_index=True)[_METRICS] if frames else pd.DataFrame(columns=_METRICS)
 
     def plot_differences(self, run_ids: Collection[int], baseline: int, split: str = "test") -> Figure:
-        """A figure of the differences of these runs' configurations from the run `baseline`'s, as in Compare.
+        """A figure of differences between configurations of runs and that of the run `baseline`.
 
         They are paired by seed, task by task, with 95% intervals and verdicts.
         """

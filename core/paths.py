@@ -154,7 +154,7 @@ def log_path(run_id: int) -> Path:
 
 
 def own_checkpoint(path: str) -> Path:
-    """The checkpoint folder that a store names by its path, as it lies in this laboratory.
+    """The path in this laboratory of a checkpoint folder that a store names.
 
     Of the path only the last name is used: a store that came from elsewhere leads to no other folder, and a
     laboratory that was moved keeps its models.
@@ -163,7 +163,7 @@ def own_checkpoint(path: str) -> Path:
 
 
 def own_log(path: str | None) -> Path | None:
-    """The log file that a store names by its path, as it lies in this laboratory; None for no path."""
+    """The path in this laboratory of a log file that a store names; None for no path."""
     return None if path is None else home() / "logs" / _last_name(path)
 
 

@@ -17,11 +17,10 @@ _HARMLESS = re.compile(r"[+\-]?[\d.,]+(e[+\-]?\d+)?%?|[=+\-@]?[\w.$%\-]*|[=+\-@]
 
 
 def spreadsheet_cell(value: object) -> object:
-    """Returns the value such that a spreadsheet that opens the CSV file runs no formula.
+    """Returns the value with an apostrophe where a spreadsheet would run it as a formula.
 
-    Text that would be read as a formula gets an apostrophe before the mark, as OWASP advises; numbers, and
-    labels that cannot do anything as formulas, stay as they are. A carriage return, which Python's csv leaves
-    unquoted, becomes a space.
+    OWASP advises that apostrophe. Numbers, and labels that cannot do anything as formulas, stay as they are.
+    A carriage return, which Python's csv leaves unquoted, becomes a space.
     """
     if not isinstance(value, str) or _HARMLESS.fullmatch(value):
         return value

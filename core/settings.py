@@ -10,7 +10,7 @@ import math
 import os
 from dataclasses import dataclass
 
-from core.errors import SettingError
+from core.errors import MRNLabError
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,13 @@ SETTINGS: dict[str, Number | None] = {
 
 
 def count(variable: str) -> int | None:
-    """A whole number, else the default. Raises SettingError."""
+    """A whole number, else the default. Raises MRNLabError."""
     value = _number(variable)
     return None if value is None else int(value)
 
 
 def seconds(variable: str) -> float:
-    """A number of seconds, else the default. Raises SettingError."""
+    """A number of seconds, else the default. Raises MRNLabError."""
     value = _number(variable)
     assert value is not None, f"{variable} has no default"
     return float(value)
@@ -77,5 +77,5 @@ def _number(variable: str) -> float | None:
     except ValueError:
         value = math.nan
     if not setting.least <= value < math.inf:
-        raise SettingError(variable, chosen, setting.accepts)
+        raise MRNLabError(f"{variable} is '{chosen}'; set it to {setting.accepts}.")
     return value

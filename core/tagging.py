@@ -38,7 +38,7 @@ def load_tagger(checkpoint: str | Path) -> Tagger:
 
 
 def joined(answers: Sequence[TaggedSentence]) -> TaggedSentence:
-    """One sentence with the tasks of all these, as of the STL runs of one launch."""
+    """One sentence with the tasks of all answers, for example of the STL runs of a launch."""
     return TaggedSentence(
         answers[0].tokens,
         {task: tags for answer in answers for task, tags in answer.tags.items()},

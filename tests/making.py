@@ -176,7 +176,7 @@ def claimed(store: Store, state: RunState = RunState.RUNNING, **values: Any) -> 
     (run_id,) = store.add_runs([config(**values)])
     if state is RunState.QUEUED:
         return run_id
-    while (run := store.claim(OWNER, due_in=15)) is not None and run.id != run_id:
+    while (run := store.claim(OWNER)) is not None and run.id != run_id:
         pass
     if state is RunState.CANCELLING:
         store.request_stop(run_id)
@@ -200,7 +200,7 @@ def finished(
 ) -> int:
     """A run that has succeeded, with these events of its training."""
     (run_id,) = store.add_runs([run], launch)
-    assert store.claim(owner, due_in=15, run_id=run_id) is not None
+    assert store.claim(owner, run_id=run_id) is not None
     sink = StoreSink(store, run_id, owner, StopSignal())
     for event in events:
         sink(event)
@@ -241,14 +241,14 @@ def fully_recorded(store: Store, **values: Any) -> int:
     )
     store.add_event(run_id, "warning", "The penalty has vanished.")
     with store.transaction() as connection:  # as an older version wrote it
-        store.update_run(connection, run_id, {"note": "λ was too high."})
+        store.update_runs(connection, [run_id], {"note": "λ was too high."})
     store.add_keywords([run_id], ["paper"])
     return run_id
 
 
 def assert_same(left: RunRecord, right: RunRecord) -> None:
     """All that was recorded, bit for bit; not numbers, workers and paths."""
-    elsewhere: dict[str, Any] = dict.fromkeys(("owner", "heartbeat_at", "heartbeat_due", "checkpoint", "log"))
+    elsewhere: dict[str, Any] = dict.fromkeys(("owner", "heartbeat_at", "checkpoint", "log"))
     left_run, right_run = (dataclasses.replace(record.run, id=0, **elsewhere) for record in (left, right))
     assert left_run == right_run
     assert [curve.key for curve in left.curves] == [curve.key for curve in right.curves]

@@ -216,7 +216,7 @@ class Checkpoint:
     def _seal(
         self, name: str, about: Mapping[str, object], needs: int, write: Callable[[Path], object]
     ) -> Sealed:
-        """Seal a folder of this attempt; it is put in place only once all events so far are on record."""
+        """Seal a folder of this attempt once all events so far are on record."""
 
         def write_settled(new: Path) -> None:
             write(new)
@@ -272,7 +272,7 @@ class Checkpoint:
             self._share_failed = True
 
     def _keep_shared(self, names: Collection[str]) -> None:
-        """Remove the states that this attempt and earlier ones have shared, but for these names."""
+        """Remove the shared states of this attempt and of earlier ones, except these names."""
         if self._shared is None:
             return
         try:

@@ -25,7 +25,7 @@ _FORMAT = 1
 
 
 class Damaged(Exception):
-    """A folder differs from its seal; the message says in which file, as the end of a sentence."""
+    """A folder differs from its seal; the message names the file, as the end of a sentence."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Sealed:
 
 
 def seal(folder: Path, about: Mapping[str, Any], needs: int, write: Callable[[Path], object]) -> Sealed:
-    """Let `write` fill a new folder, and put it in place once all of it is on the disk.
+    """Fill a new folder with `write`, then move it to `folder` once it is wholly on the disk.
 
     `needs`: about how many bytes. Raises NoRoom where the disk has fewer; nothing is left then.
     """

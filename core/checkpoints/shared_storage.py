@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from core.checkpoints.sealed import MANIFEST, Damaged, beside, opened, verified
@@ -93,14 +93,8 @@ class Artefacts:
         with self._errors(f"{name} cannot be removed"):
             self._remove(target)
 
-    def keep(self, prefix: str, names: Collection[str]) -> None:
-        """Remove everything whose name begins with `prefix`, unless the rest of it is among `names`."""
-        for name in self.names(prefix):
-            if name.removeprefix(prefix) not in names:
-                self.remove(name)
-
     def names(self, prefix: str = "") -> list[str]:
-        """The names that begin so and are whole, sorted."""
+        """The names of whole folders with this prefix, sorted."""
         folder = prefix.rpartition("/")[0]
         with self._errors("its names cannot be listed"):
             self._files.invalidate_cache()  # another machine may have written since
@@ -138,7 +132,7 @@ def _check(name: str) -> None:
 
 
 def states_of(run: int | str) -> str:
-    """How the names of a run's training states and best models begin."""
+    """The prefix of the names of a run's training states and best models."""
     return f"states/{run}/"
 
 
@@ -153,8 +147,8 @@ def model_of(run: int | str) -> str:
 def forget_run(run_id: int) -> None:
     """Remove everything of a run from the shared place, if there is one. Raises ArtefactError."""
     if (shared := shared_artefacts()) is not None:
-        shared.keep(states_of(run_id), ())
-        shared.remove(model_of(run_id))
+        for name in (*shared.names(states_of(run_id)), model_of(run_id)):
+            shared.remove(name)
 
 
 def model_folder(folder: Path) -> Path:

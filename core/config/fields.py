@@ -1,4 +1,4 @@
-"""How a field of a run is described: conditions of fields that only some runs have, defaults by condition."""
+"""The description of a run's fields: conditions, defaults by condition, help texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from core.errors import ConfigError
 from core.registry import (
     COVARIANCES,
     FROZEN,
-    FULL,
     PREDICTED,
     PRIORS,
     WORD_ENCODERS,
@@ -24,7 +23,7 @@ from core.registry import (
     recommended_learning_rate,
     top_layer_count,
 )
-from core.wording import any_of
+from core.wording import all_of, any_of
 
 LEARNABLE = COVARIANCES
 NOTHING = "none"
@@ -110,9 +109,8 @@ def run_field(
 
     `default` may be a function of the run's other values where only some runs have the field (`when`).
     """
-    extra: dict[str, Any] = {"unit": unit} | ({"symbol": symbol} if symbol else {})
-    extra |= {"label": label} if label else {}
-    extra |= {"enum": list(choices)} if choices else {}
+    about: dict[str, Any] = {"unit": unit, "symbol": symbol, "label": label, "enum": list(choices)}
+    extra = {name: value for name, value in about.items() if value}
     info: Any = Field(None if when else default, json_schema_extra=extra, **limits)
     info.metadata.append(FieldRule(when or always, reason, default if when else None, legacy))
     return info
@@ -132,38 +130,17 @@ def learns(values: Values) -> bool:
     return is_mrn(values) and values["prior"] != PREDICTED
 
 
-def _is_frozen(values: Values) -> bool:
-    return bool(values["encoder_training"] == FROZEN)
+def prior_default(name: str, frozen_name: str) -> Callable[[Values], Any]:
+    """A default from the prior's spec; over a frozen encoder from `frozen_name`, where that is set."""
 
+    def default(values: Values) -> Any:
+        spec = prior_spec(str(values["prior"]))
+        if spec is None:
+            return None  # refused when the run is built
+        over_frozen = getattr(spec, frozen_name) if values["encoder_training"] == FROZEN else None
+        return over_frozen or getattr(spec, name)
 
-def _has_bilstm(values: Values) -> bool:
-    return has_bilstm(str(values["encoder"]))
-
-
-def _reads_words(values: Values) -> bool:
-    return reads_words(str(values["encoder"]))
-
-
-def shares(values: Values) -> bool:
-    return bool(values["paradigm"] != "stl")
-
-
-def default_layers(values: Values) -> int | None:
-    return None if values["encoder"] == "lstm-d" else 1  # None: one for each task
-
-
-def default_lambda(values: Values) -> float | None:
-    spec = prior_spec(str(values["prior"]))
-    if spec is None:
-        return None  # refused when the run is built
-    return (spec.frozen_lambda if _is_frozen(values) else None) or spec.lambda_
-
-
-def default_learn(values: Values) -> tuple[str, ...] | None:
-    spec = prior_spec(str(values["prior"]))
-    if spec is None:
-        return None
-    return (spec.frozen_learn if _is_frozen(values) else None) or spec.learn
+    return default
 
 
 def prior_lines() -> str:
@@ -193,23 +170,8 @@ def default_head_rate(values: Values) -> float:
     rate = values["lr_encoder"]
     if rate is not None:
         with suppress(TypeError, ValueError):  # refused when the run is built
-            return float(rate) * (1.0 if _reads_words(values) else _HEAD_RATE_FACTOR)
+            return float(rate) * (1.0 if reads_words(str(values["encoder"])) else _HEAD_RATE_FACTOR)
     return _FROZEN_HEAD_RATE
-
-
-def default_prior(values: Values) -> str:
-    return PREDICTED if values.get("added_to") else "relational"
-
-
-def default_bilstm_size(values: Values) -> int:
-    return (
-        256 if _reads_words(values) else 768
-    )  # per direction: the SC-LSTM paper's table 2, the dissertation
-
-
-def adds_task(values: Values) -> bool:
-    """Whether the run adds a task to a finished run."""
-    return is_mrn(values) and values["prior"] == PREDICTED
 
 
 def has_scales(values: Values) -> bool:
@@ -218,45 +180,18 @@ def has_scales(values: Values) -> bool:
     return learns(values) and (spec is None or spec.has_scales)
 
 
-def is_mtl(values: Values) -> bool:
-    return bool(values["paradigm"] == "mtl")
-
-
-def is_one_stack(values: Values) -> bool:
-    return bool(values["encoder"] == "bilstm")
-
-
-def trains_encoder(values: Values) -> bool:
-    return not _is_frozen(values)
-
-
-def has_task_layers(values: Values) -> bool:
-    """Whether each task reads a layer of its own."""
-    return bool(values["encoder"] == "lstm-d" and shares(values))
-
-
-def may_embed_tasks(values: Values) -> bool:
-    return shares(values) and values["encoder_training"] == FULL and not _has_bilstm(values)
-
-
-def shares_trained_layers(values: Values) -> bool:
-    """Whether tasks share layers below the heads that are trained."""
-    return shares(values) and (not _is_frozen(values) or _has_bilstm(values))
-
-
-ONLY_MRN = "only MRN has a prior; set the paradigm to mrn to use it"
-mrn_field = partial(run_field, when=is_mrn, reason=ONLY_MRN)
+mrn_field = partial(run_field, when=is_mrn, reason="only MRN has a prior; set the paradigm to mrn to use it")
 learning_field = partial(
     run_field, when=learns, reason="only MRN has a prior, and the prior predicted learns no covariance"
 )
 bilstm_field = partial(
     run_field,
-    when=_has_bilstm,
+    when=lambda run: has_bilstm(str(run["encoder"])),
     reason="only an encoder whose name ends in +bilstm, or that reads words, has a BiLSTM",
 )
 word_field = partial(
     run_field,
-    when=_reads_words,
+    when=lambda run: reads_words(str(run["encoder"])),
     reason=f"only an encoder that reads words has it: {', '.join(WORD_ENCODERS)}",
 )
 
@@ -277,3 +212,47 @@ def public_name(attribute: str) -> str:
 def attribute_name(field: str) -> str:
     """The field's name in Python: `lambda_` for `lambda`."""
     return "lambda_" if field == "lambda" else field
+
+
+@dataclass(frozen=True)
+class FieldHelp:
+    """The description of a field, for the form, the command line and the docs."""
+
+    name: str
+    description: str
+    unit: str
+    range: str
+    accepted: str
+    """The range in words, as it follows "must be": `above 0 and at most 1`, `stl, mtl or mrn`."""
+    symbol: str | None
+    label: str
+    """The name of the field on the pages."""
+
+    @property
+    def sentence(self) -> str:
+        """Description, range and unit in one line."""
+        details = ", ".join(part for part in (self.range, self.unit) if part)
+        return f"{self.description} ({details})" if details else self.description
+
+
+_LIMITS = {
+    "exclusiveMinimum": (">", "above"),
+    "minimum": ("≥", "at least"),
+    "exclusiveMaximum": ("<", "below"),
+    "maximum": ("≤", "at most"),
+}
+
+
+def help_of(name: str, schema: Mapping[str, Any]) -> FieldHelp:
+    """The help of a field from its JSON schema; its range are the choices or the limits."""
+    range_ = accepted = ""
+    for option in (schema, *schema.get("anyOf", [])):
+        limits = [(sign, words, option[key]) for key, (sign, words) in _LIMITS.items() if key in option]
+        choices = [choice for choice in option.get("enum", ()) if choice is not None]
+        range_ = range_ or " | ".join(choices) or ", ".join(f"{sign} {value:g}" for sign, _, value in limits)
+        in_words = [f"{words} {value:,.10g}" for _, words, value in limits]
+        accepted = accepted or any_of(choices) or all_of(in_words)
+    description = " ".join(schema["description"].split())
+    unit, symbol = schema["unit"], schema.get("symbol")
+    label = schema.get("label", name.replace("_", " ").capitalize())
+    return FieldHelp(name, description, unit, range_, accepted, symbol, label)

@@ -1,7 +1,8 @@
-"""The parts of a run's description. Each field is described once, here: what it is, its label, unit, default,
-the condition under which a run has it, and what runs of before it were trained with.
+"""The parts of a run's description.
 
-A new field is one entry of a part. The form, the command line, links, clones and the docs read it from here.
+A field is one entry of a part: its meaning, label, unit and default, the condition under which a run has it,
+and the value of runs from before the field existed. The form, the command line, links, clones and the docs
+read it from here.
 """
 
 from __future__ import annotations
@@ -12,34 +13,21 @@ from pydantic import BaseModel
 
 from core.config.fields import (
     MODEL_CONFIG,
-    ONLY_MRN,
-    adds_task,
     always,
     bilstm_field,
-    default_bilstm_size,
     default_encoder_rate,
     default_head_rate,
-    default_lambda,
-    default_layers,
-    default_learn,
-    default_prior,
-    has_task_layers,
     is_mrn,
-    is_mtl,
-    is_one_stack,
     lambda_defaults,
     learning_field,
-    may_embed_tasks,
     mrn_field,
+    prior_default,
     prior_lines,
     run_field,
     scaled_prior_field,
-    shares,
-    shares_trained_layers,
-    trains_encoder,
     word_field,
 )
-from core.registry import PREDICTED
+from core.registry import FROZEN, FULL, ONE_STACK, PREDICTED, has_bilstm, reads_words
 
 Paradigm = Literal["stl", "mtl", "mrn"]
 Mode = Literal["task", "label", "feature", "none"]
@@ -53,7 +41,7 @@ class Part(BaseModel):
 
 
 class Data(Part):
-    """What a run learns from: corpus, tasks, the share of the sentences, the labels."""
+    """The data of a run: corpus, tasks, the share of the sentences, the labels."""
 
     corpus: str = run_field(..., "name or folder", min_length=1)
     """The annotated sentences: a name of the catalogue, a folder of annotated words or texts, a dataset of
@@ -110,11 +98,9 @@ class Sharing(Part):
     """STL trains one task alone, MTL shares the encoder among tasks, MRN also learns how tasks, labels and
     features relate.
     """
-    prior: str | None = run_field(
-        default_prior,
+    prior: str | None = mrn_field(
+        lambda run: PREDICTED if run.get("added_to") else "relational",
         "choice",
-        when=is_mrn,
-        reason=ONLY_MRN,
         description=f"The regulariser of MRN. {prior_lines()}; '{PREDICTED}': adds one task to a finished "
         "run.",
     )
@@ -123,7 +109,7 @@ class Sharing(Part):
         "number or folder",
         min_length=1,
         label="Added to run",
-        when=adds_task,
+        when=lambda run: is_mrn(run) and run["prior"] == PREDICTED,
         reason="only a run with the prior predicted adds a task to another run",
         legacy=None,
     )
@@ -137,7 +123,7 @@ class Sharing(Part):
     'auto' chooses.
     """
     lambda_: float | None = mrn_field(
-        default_lambda,
+        prior_default("lambda_", "frozen_lambda"),
         "factor",
         symbol="λ",
         alias="lambda",
@@ -147,7 +133,10 @@ class Sharing(Part):
         description=f"The strength of the MRN prior (unset: {lambda_defaults()}).",
     )
     learn: tuple[Mode, ...] | None = learning_field(
-        default_learn, "task, label, feature", min_length=1, label="Covariances to learn"
+        prior_default("learn", "frozen_learn"),
+        "task, label, feature",
+        min_length=1,
+        label="Covariances to learn",
     )
     """Which covariances MRN learns, or 'none'; the others stay as they begin (unset: relational over a
     frozen encoder learns task alone, else all three).
@@ -217,7 +206,7 @@ class Schedule(Part):
         gt=0,
         le=1,
         label="Learning rate, encoder",
-        when=trains_encoder,
+        when=lambda run: run["encoder_training"] != FROZEN,
         reason="a frozen encoder is not trained; set encoder_training to full to use it",
     )
     """Learning rate of the encoder (unset: the encoder's own, 10 / K times that for top:K)."""
@@ -235,11 +224,21 @@ class Layers(Part):
     """The BiLSTM, the layers of encoders over words, task embeddings."""
 
     bilstm_hidden: int | None = bilstm_field(
-        default_bilstm_size, "features", ge=1, le=4096, label="BiLSTM size"
+        # Per direction: the SC-LSTM paper's table 2, the dissertation.
+        lambda run: 256 if reads_words(str(run["encoder"])) else 768,
+        "features",
+        ge=1,
+        le=4096,
+        label="BiLSTM size",
     )
     """Size of the BiLSTM in each direction."""
     lstm_layers: int | None = word_field(
-        default_layers, "layers", ge=1, le=8, label="LSTM layers", legacy=None
+        lambda run: None if run["encoder"] == "lstm-d" else 1,
+        "layers",
+        ge=1,
+        le=8,
+        label="LSTM layers",
+        legacy=None,
     )
     """How many LSTM layers stand one on the other; of sc-lstm the top one has the cells of the tasks
     (unset: 1, or of lstm-d one for each task).
@@ -247,7 +246,7 @@ class Layers(Part):
     task_order: tuple[str, ...] | None = run_field(
         None,
         "names",
-        when=has_task_layers,
+        when=lambda run: run["encoder"] == "lstm-d" and run["paradigm"] != "stl",
         reason="only lstm-d has a layer for each task, and STL has one task",
         legacy=None,
     )
@@ -274,7 +273,7 @@ class Layers(Part):
         ge=3,
         le=99,
         label="Words around each word",
-        when=is_one_stack,
+        when=lambda run: run["encoder"] == ONE_STACK,
         reason="only the encoder bilstm reads windows of words",
         legacy=None,
     )
@@ -296,7 +295,11 @@ class Layers(Part):
             "none",
             "choice",
             label="Task embeddings",
-            when=may_embed_tasks,
+            when=lambda run: (
+                run["paradigm"] != "stl"
+                and run["encoder_training"] == FULL
+                and not has_bilstm(str(run["encoder"]))
+            ),
             reason="task embeddings need several tasks and a transformer that is fine-tuned in full, "
             "directly below the heads",
             legacy="none",
@@ -313,13 +316,13 @@ class Layers(Part):
 
 
 class Heads(Part):
-    """The output layers of the tasks, and what they read of whole texts and pairs."""
+    """The output layers of the tasks, and their inputs from whole texts and pairs."""
 
     heads: Literal["own", "shared"] | None = run_field(
         "own",
         "choice",
         label="Rows of heads",
-        when=is_mtl,
+        when=lambda run: run["paradigm"] == "mtl",
         reason="only MTL can share rows of heads among tasks; the prior of MRN relates rows that each task "
         "has, and STL has one task",
         legacy="own",
@@ -382,7 +385,7 @@ class Optimisation(Part):
         None,
         "factors",
         label="Weights of tasks",
-        when=shares,
+        when=lambda run: run["paradigm"] != "stl",
         reason="STL has one task; set the paradigm to mtl or mrn",
         legacy=None,
     )
@@ -393,7 +396,10 @@ class Optimisation(Part):
         ge=1,
         le=100_000,
         label="Measure gradients every",
-        when=shares_trained_layers,
+        when=lambda run: (
+            run["paradigm"] != "stl"
+            and (run["encoder_training"] != FROZEN or has_bilstm(str(run["encoder"])))
+        ),
         reason="it compares what tasks do to layers that they share and train; STL has one task, and a "
         "frozen encoder without a BiLSTM trains no layer but the heads",
         legacy=None,

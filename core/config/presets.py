@@ -3,93 +3,19 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from core.config.run_config import RunConfig
 from core.registry import FROZEN
 
-PRESETS: dict[str, dict[str, Any]] = {
-    # The values of the dissertation's section 6.1 and of the program in its appendix A.3 to A.5, which
-    # docs/mathematics.md lists one by one. Fields that a run does not have (the BiLSTM's) are left out.
-    "dissertation": {
-        "encoder": "bert-base-cased",
-        "encoder_training": "full",
-        "truecase": True,
-        "dev_sentences": 0,
-        "label_inventory": "corpus",
-        "epochs": 5,
-        "batch_size": 16,
-        "batching": "shuffled",
-        "max_length": 256,
-        "lr_encoder": 5e-5,
-        "lr_heads": 5e-5,
-        "lr_bilstm": 5e-5,
-        "bilstm_hidden": 768,
-        "dropout": 0.1,
-        "dropout_on": "logits",
-        "weight_decay": 1e-2,
-        "head_init": "default",
-        "select_by": "loss",
-        "pos_score": "seqeval_f1",
-        "precision": "fp32",
-        "prior": "paper",
-        "alignment": "disjoint",
-        "lambda": 0.05,
-        "update_every": 10,
-        "update_timing": "epoch_start",
-    },
-    # The model of Table 3 in Lu, Bai and Langlais (2019), value by value in docs/mathematics.md.
-    "sc-lstm": {
-        "encoder": "sc-lstm",
-        "paradigm": "mtl",
-        "dev_sentences": 1000,
-        "epochs": 30,
-        "batch_size": 10,
-        "batching": "shuffled",
-        "vectors": "glove",
-        "vectors_training": "tuned",
-        "capitals": True,
-        "characters": "none",
-        "bilstm_hidden": 300,
-        "lstm_layers": 3,
-        "input_dropout": 0.5,
-        "dropout": 0.5,
-        "head": "linear",
-        "head_init": "default",
-        "optimiser": "adam",
-        "lr_schedule": "constant",
-        "lr_encoder": 1e-3,
-        "lr_heads": 1e-3,
-        "lr_bilstm": 1e-3,
-        "weight_decay": 0.0,
-        "clip_norm": 5.0,
-        "draw_tasks": "uniform",
-        "precision": "fp32",
-    },
-    # The best model of Mou, Xu and Yao (TEA-BERT), value by value in docs/mathematics.md.
-    "tea": {
-        "encoder": "google-bert/bert-base-uncased",
-        "encoder_training": "full",
-        "paradigm": "mtl",
-        "dev_sentences": 0,
-        "epochs": 10,
-        "batch_size": 16,
-        "lr_encoder": 1e-5,
-        "lr_heads": 1e-5,
-        "lr_schedule": "constant",
-        "optimiser": "adamw",
-        "weight_decay": 0.0,
-        "task_embedding": "input",
-        "pooling": "cls",
-        "pair_encoding": "apart",
-        "pair_heads": "own",
-        "head": "linear",
-        "head_init": "default",
-        "precision": "fp32",
-    },
-}
-"""Values for `RunConfig.build`, by name."""
+PRESETS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+"""Values for `RunConfig.build`, by name.
 
+`dissertation`: section 6.1 of the dissertation, and the program in its appendix A.3 to A.5. `sc-lstm`: the
+model of Table 3 in Lu, Bai and Langlais (2019). `tea`: the best model of Mou, Xu and Yao (TEA-BERT).
+docs/mathematics.md lists them value by value. Fields that a run does not have (the BiLSTM's) are left out.
+"""
 
 ADDED_EPOCHS = 60
 """Epochs for a task that is added to a run: its sentences are few, and so are the steps of an epoch."""

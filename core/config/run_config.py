@@ -28,12 +28,13 @@ from pydantic_core import from_json
 from core.config.fields import (
     CONTEXT_FIELDS,
     MODEL_CONFIG,
+    FieldHelp,
     FieldRule,
     attribute_name,
     comma_list,
+    help_of,
     public_name,
 )
-from core.config.help import FieldHelp, help_of
 from core.config.parts import PARADIGMS as PARADIGMS
 from core.config.parts import (
     Data,
@@ -210,7 +211,7 @@ class RunConfig(_Fields):
 
     @classmethod
     def stored(cls, values: Mapping[str, Any]) -> RunConfig:
-        """The description that was stored as these values, perhaps before there were all fields.
+        """The description from stored values, which may lack later fields.
 
         Raises ConfigError with one sentence.
         """
@@ -288,7 +289,7 @@ class RunConfig(_Fields):
 
     @property
     def learned(self) -> tuple[str, ...]:
-        """The modes whose covariance a run of MRN learns."""
+        """The modes with a learned covariance."""
         return self.learn or (("task",) if self.prior == PREDICTED else get_args(Mode))
 
     @property
@@ -299,7 +300,7 @@ class RunConfig(_Fields):
 
     @property
     def embeds_tasks(self) -> bool:
-        """Whether the encoder is told which task it computes, and reads a sentence once for each of them."""
+        """Whether the encoder gets task embeddings, and reads a sentence once for each task."""
         return self.task_embedding not in (None, "none")
 
     @property
@@ -312,7 +313,7 @@ class RunConfig(_Fields):
 
 
 def _changed_defaults() -> dict[str, Any]:
-    """The values of later fields in descriptions from before these fields, where the defaults are others."""
+    """The values of later fields in earlier descriptions, where they differ from the defaults."""
     # The other later fields are filled in as for any description: their defaults are the old values.
     return {
         name: rule.legacy

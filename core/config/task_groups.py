@@ -29,7 +29,7 @@ TASK_GROUPS = "task_groups"
 def task_groups(
     text: str, tasks: Sequence[str], auxiliary: Collection[str] = (), elsewhere: Collection[str] = ()
 ) -> list[tuple[str, ...]]:
-    """The groups of these tasks that `text` names, each once, their members in the order of `tasks`.
+    """The groups of tasks that `text` names, each once, with members in the order of `tasks`.
 
     `text` has names of GROUPINGS and groups of tasks, separated by semicolons: `each; ner,pos; ner,chunk`.
     A group of `auxiliary` tasks alone cannot be scored and is only made where it is written out. `elsewhere`

@@ -24,12 +24,12 @@ def values_of(field: str, text: str) -> list[Any]:
 
 
 def text_of(field: str, values: Iterable[Any]) -> str:
-    """The list with which one types these values of a field: `values_of` reads it."""
+    """The text of a list of a field's values; `values_of` reads it."""
     return seeds_typed(values) if field == "seed" else ", ".join(map(value_text, values))
 
 
 def value_text(value: Any) -> str:
-    """One value as it is typed or offered: `yes`, `0.01`, `minilm`."""
+    """The text of one value: `yes`, `0.01`, `minilm`."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return value if isinstance(value, str) else number_typed(value)

@@ -56,7 +56,7 @@ def _split_in(text: str) -> Split | None:
 
 
 def _unread(folder: Path, files: Mapping[Split, Path]) -> list[str]:
-    """Notes on files whose names tell a split that no file is read for, and whose ending is not read."""
+    """Notes on files named as a missing split, with an ending that is not read."""
     read = {split_of(path.name) for path in files.values()}
     unread = [
         (path, split)

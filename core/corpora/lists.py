@@ -1,4 +1,4 @@
-"""The reader of files of records: JSON, JSONL, Parquet, Arrow and CSV whose rows are sentences.
+"""The reader of JSON, JSONL, Parquet, Arrow and CSV files with a sentence a row.
 
 A row has its words in `tokens` or `words`, and in a column for each task a list of labels, as long as that of
 the words, or one label of the whole sentence. Labels are strings, or numbers where the file has their names.
@@ -174,7 +174,7 @@ def _holds_labels(column: str, labels: Packed, scheme: Scheme | None) -> bool:
 
 
 def _read(source: Source, training: _Columns | None) -> _Rows:
-    """The sentences of a file, whose columns must equal the training file's."""
+    """Reads the sentences of a file. Its columns must equal the training file's."""
     counts: Counter[Counted] = Counter()
     records = _records(source, counts)
     columns: _Columns | None = None

@@ -133,7 +133,7 @@ def values_shown(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def read_spans(name: str, written: Mapping[Split, Packed], column: SpanColumn[Split]) -> ColumnReading:
-    """The reading of a column of spans. `written` has its labels by split, as they stand in the files."""
+    """The reading of a column of spans, from its labels in the files (`written`) and in IOB2."""
     counts = all_counts(written.values())
     notes = []
     by_scheme: dict[str, list[Split]] = {}

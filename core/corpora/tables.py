@@ -137,7 +137,7 @@ def left_out_notes(tables: Mapping[str, Table], tasks: Collection[str] = ()) -> 
 def named(
     table: Table, columns: Sequence[str], source: Source, sentence_comments: Sequence[str] = ()
 ) -> Sentences:
-    """The sentences of a table whose columns have these names.
+    """The sentences of a table, with a name for each of its columns.
 
     Comments of the names `sentence_comments` label them as a whole.
 
@@ -249,7 +249,7 @@ class _Words:
         return int(self.rows[self.offsets[sentence]])
 
     def without_first(self, sentences: Sequence[int]) -> _Words:
-        """Without the first word of these sentences, and without those where no other is left."""
+        """The words without the first of each of these sentences; empty sentences go."""
         kept = np.ones(len(self.rows), dtype=bool)
         kept[self.offsets[sentences]] = False
         lengths, starts = np.diff(self.offsets), self.starts.copy()
@@ -328,7 +328,7 @@ class _Rows(dict[bytes, int]):
         return row
 
     def _decide(self, raw: bytes, number: int, *, is_start: bool) -> int:
-        """The row of a line whose place decides; _ENDS where it is no word."""
+        """The row of a line that is a word or not by its place; _ENDS where it is none."""
         text = self._lines.text(raw, number)
         line = self._stripped(text)
         if not line.strip(BLANKS) or is_document_mark(line):
@@ -400,7 +400,7 @@ class _Rows(dict[bytes, int]):
         return np.flatnonzero(equal).tolist()
 
     def begun_by_comments(self, words: _Words) -> list[int]:
-        """The sentences whose first row is a comment: what it has beside the word stands in no other row."""
+        """The sentences that begin with a comment. Its further fields occur in no other row."""
         if not self.maybe_comments:
             return []
         firsts = {

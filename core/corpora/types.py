@@ -61,7 +61,7 @@ class Column:
     rows: Packed
 
     def take(self, which: NDArray[np.int64], sentences: int) -> Column:
-        """The rows of `which` (n,) of so many sentences; those that have one."""
+        """The column of the sentences `which` (n,), from that of `sentences` many."""
         row_of = np.full(sentences, -1)
         row_of[self.at] = np.arange(len(self.at))
         taken = row_of[which]
@@ -229,7 +229,7 @@ class Sentences(Sequence[Sentence]):
         )
 
     def only(self, tasks: Iterable[str]) -> Sentences:
-        """The sentences with labels of these tasks alone, those that have some."""
+        """The sentences that are annotated for these tasks, without the labels of others."""
         labels = {task: self.labels[task] for task in tasks if task in self.labels}
         return replace(self, labels=labels).where(self.annotated(labels))
 
@@ -242,10 +242,7 @@ class Sentences(Sequence[Sentence]):
         return self.where(self.by_frame(lambda frame: frame.part in parts).astype(bool))
 
     def as_part(self, part: str, names: Mapping[str, str]) -> Sentences:
-        """The sentences as those of this corpus in a joined one, with labels of the tasks that `names` maps.
-
-        It has, by a task's new name, its name here.
-        """
+        """The sentences as a part of a joined corpus; `names` maps each new task to its name here."""
         frames = tuple(
             frame._replace(
                 part=part,

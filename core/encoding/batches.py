@@ -327,7 +327,7 @@ class _Units:
         return (np.cumsum(self._leads) - 1)[windows]
 
     def borders(self, order: NDArray[np.int64], tokens: int) -> list[int]:
-        """Where batches of at most so many padded subwords begin and end among units of ascending lengths."""
+        """The borders between batches of at most `tokens` padded subwords, of units of ascending lengths."""
         borders, windows = [0], 0
         for index, (length, size) in enumerate(
             zip(self.lengths[order].tolist(), self.sizes[order].tolist(), strict=True)

@@ -129,8 +129,9 @@ def build_encoder(
 def _frozen_layers(
     config: RunConfig, tokenizers: Tokenizers, half: bool, device: torch.device
 ) -> tuple[LazyTransformer | None, FeatureTables | None, FrozenFeatures | None]:
-    """The transformer where not all of its weights are trained, the states that it computes once, and the
-    module that looks them up, unless batches carry them.
+    """The transformer, its cached states, and the module that looks these up unless batches carry them.
+
+    All are None where every weight is trained.
     """
     trains_all = config.context_encoder is None and config.encoder_training == FULL
     if config.transformer is None or trains_all:

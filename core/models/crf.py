@@ -162,7 +162,7 @@ def _opened(labels: Sequence[str], scheme: str) -> Tensor:
 
 
 class _Chains(NamedTuple):
-    """Where n words in B sentences stand, empty ones left out, while L steps read all sentences at once.
+    """The indices of n words in B sentences, none empty, while L steps read all sentences at once.
 
     grid (L, 2, B)   the word read at each step, forwards and backwards; past a sentence's end the last word
                      again, whose messages are not used
@@ -202,7 +202,7 @@ def _chains(lengths: Tensor, device: torch.device) -> _Chains:
 
 
 def _path_score(emissions: Tensor, labels: Tensor, scores: _Scores, chains: _Chains) -> Tensor:
-    """Summed scores of the gold paths of sentences whose words are all labelled."""
+    """Summed scores of the gold paths of sentences. Every word has a label."""
     transitions, start, end = scores
     moves = transitions[labels[chains.moves], labels[chains.moves + 1]].sum()
     borders = start[labels[chains.first]].sum() + end[labels[chains.last]].sum()

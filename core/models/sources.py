@@ -1,4 +1,4 @@
-"""Where an encoder's files are: with a Python package, in a local folder, or on the Hugging Face Hub.
+"""The files of an encoder: with a Python package, in a local folder, or on the Hugging Face Hub.
 
 Needs neither torch nor transformers, so that a name can be checked before a run is queued. Of files that
 others made, JSON and safetensors are read, never Python code and never a pickle: Transformers itself asks at
@@ -217,8 +217,7 @@ def longest_input(encoder: str) -> int | None:
 
     None where it sets no limit, and for a Hub id that was not downloaded yet.
     """
-    file = _file(locate(encoder), "config.json")
-    config = {} if file is None else _read_json(file, encoder)
+    config = _config(encoder) or {}
     limit = config.get("max_position_embeddings")
     if limit is None and "relative_attention_num_buckets" not in config:  # GPT-2's name for it
         limit = config.get("n_positions")
@@ -227,6 +226,12 @@ def longest_input(encoder: str) -> int | None:
     if config.get("model_type") in _NUMBERED_FROM_PADDING:
         limit -= int(config.get("pad_token_id", 1)) + 1
     return limit
+
+
+def _config(encoder: str) -> dict[str, Any] | None:
+    """The config.json of an encoder; None for a Hub id that was not downloaded yet. Raises EncoderError."""
+    file = _file(locate(encoder), "config.json")
+    return None if file is None else _read_json(file, encoder)
 
 
 def _read_json(file: Path, name: str) -> dict[str, Any]:
@@ -274,8 +279,7 @@ def is_left_to_right(encoder: str) -> bool:
     """
     if reads_words(encoder):
         return False
-    file = _file(locate(encoder), "config.json")
-    values = {} if file is None else _read_json(file, encoder)
+    values = _config(encoder) or {}
     return values.get("model_type") in _LEFT_TO_RIGHT and not values.get("use_bidirectional_attention")
 
 
@@ -286,9 +290,7 @@ def check_training(config: RunConfig) -> None:
     """
     if not config.top_layer_count:
         return
-    file = _file(locate(config.encoder), "config.json")
-    if file is not None:
-        values = _read_json(file, config.encoder)
+    if (values := _config(config.encoder)) is not None:
         layers = values.get("num_hidden_layers", 0) if is_laid_out_as_bert(values) else 0
         check_top(config.top_layer_count, str(values.get("model_type")), layers)
 

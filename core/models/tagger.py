@@ -111,7 +111,7 @@ class MultiTaskTagger(nn.Module):
 
     @property
     def stacked(self) -> list[int]:
-        """The numbers of the tasks whose heads are in the stack, in its order."""
+        """The numbers of the tasks with heads in the stack, in its order."""
         return [task for task, index in enumerate(self._places) if index < len(self.heads.slices)]
 
     @property
@@ -165,7 +165,7 @@ class MultiTaskTagger(nn.Module):
         return torch.stack(answers, dim=1)
 
     def probabilities(self, logits: Tensor, batch: Batch) -> list[Tensor]:
-        """For each task the probabilities (n, C_t) of each word's labels; of numbers these themselves."""
+        """For each task the probabilities (n, C_t) of each word's labels, or its numbers (n, 1)."""
         return [
             output.probabilities(task_logits, batch)
             for output, task_logits in zip(self._outputs, self._split(logits), strict=True)

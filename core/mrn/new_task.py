@@ -51,7 +51,7 @@ _SETTLED = 1e-10
 def soft_counts(
     names: Sequence[str], labels: Sequence[Sequence[str]], together: Sequence[Matrix], seen: Matrix
 ) -> LabelCounts:
-    """How often the new labels occur where trained heads predict theirs.
+    """Counts of new labels on words where the trained heads predict theirs.
 
     `together` (C, C_t) sums their probabilities on the words of each new label, `seen` (C,) counts these
     words. The new task is the last.

@@ -11,7 +11,7 @@ from core.config import RunConfig
 from core.corpora import prepare
 from core.errors import NotOwner, RunNotFound, TrainingError
 from core.paths import checkpoint_dir
-from core.recording.heartbeat import DUE_IN_S, Heartbeat, StopSignal
+from core.recording.heartbeat import Heartbeat, StopSignal
 from core.recording.owner import this_process
 from core.recording.resolve import resolve_base_run, with_absolute_paths
 from core.recording.sink import StoreSink
@@ -76,7 +76,7 @@ def _claimed(store: Store, config: RunConfig, owner: Owner) -> int:
     """Add the run and claim it at once, so that no worker takes it in between; its number."""
     with store.transaction():
         (run_id,) = store.add_runs([config])
-        if store.claim(owner, DUE_IN_S, run_id=run_id) is None:
+        if store.claim(owner, run_id=run_id) is None:
             raise TrainingError(
                 f"The queue is paused or {owner.host} drained, so no run may start here; `mrnlab queue` says "
                 "which, `mrnlab queue resume` and `mrnlab queue undrain` end it."

@@ -11,8 +11,6 @@ from core.errors import NotOwner, RunNotFound, StoreError
 from core.store import Owner, RunState, Store
 
 BEAT_S = 5.0
-DUE_IN_S = 15.0
-"""Each beat promises the next within this time: two may be missed before a worker counts as silent."""
 
 _log = logging.getLogger(__name__)
 
@@ -78,9 +76,7 @@ class Heartbeat:
         while not self._ended.wait(self._beat_s):
             calls = self._stop.calls
             try:
-                state = self._store.heartbeat(
-                    self._run_id, self._owner, DUE_IN_S, moved=calls != calls_before
-                )
+                state = self._store.heartbeat(self._run_id, self._owner, moved=calls != calls_before)
                 calls_before = calls
                 is_evicted = self._store.is_evicted(self._owner.host)
             except (NotOwner, RunNotFound) as error:

@@ -50,7 +50,6 @@ class StoreSink:
         self._has_steps = False
         self._sleep, self._clock = sleep, clock
         self._failure: Exception | None = None
-        self._total_steps: int | None = None
         self._facts: RunFacts | None = None
         self._thread = threading.Thread(target=self._work, name=f"sink-{run_id}", daemon=True)
 
@@ -122,7 +121,7 @@ class StoreSink:
                     case StepMetrics() | EpochMetrics():
                         metrics.append(event)
                     case RunFacts():
-                        self._total_steps, self._facts = event.total_steps, event
+                        self._facts = event
                         store.set_facts(run_id, event, owner)
                     case Usage() if self._facts is not None:
                         store.set_facts(run_id, replace(self._facts, usage=event), owner)
@@ -138,7 +137,7 @@ class StoreSink:
                 return state
             store.add_metrics(run_id, metrics, owner)
             last = metrics[-1]
-            return store.set_progress(run_id, last.step, float(last.epoch), self._total_steps, owner)
+            return store.set_progress(run_id, last.step, float(last.epoch), owner=owner)
 
     def _is_recorded(self, note: Note) -> bool:
         """Whether the attempt that is resumed has recorded this note."""

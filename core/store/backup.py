@@ -25,7 +25,7 @@ class Backup:
 
 
 def back_up(store: Store, target: str, *, replace: bool = False) -> Backup:
-    """Copies the store as it is at this moment to a file, which gets its name once it is checked.
+    """Copies the store at this moment to a file, which gets its name after a check.
 
     An existing file is kept unless `replace`. Raises StoreError, also for a store on a server.
     """

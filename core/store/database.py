@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, repeat
 from pathlib import Path
@@ -163,11 +163,12 @@ class Database:
                 connection.execute(rows.with_for_update())
             yield chunk
 
-    def update_run(
-        self, connection: Connection, run_id: int, values: Mapping[str, Any], *conditions: Any
+    @staticmethod
+    def update_runs(
+        connection: Connection, ids: Collection[int], values: Mapping[str, Any], *conditions: Any
     ) -> int:
-        """Changes a run's row where the conditions hold; returns how many rows that were (0 or 1)."""
-        changed = update(runs).where(runs.c.id == run_id, *conditions)
+        """Changes the rows of runs where the conditions hold; returns the number of changed rows."""
+        changed = update(runs).where(runs.c.id.in_(ids), *conditions)
         return connection.execute(changed.values(**values, revision=runs.c.revision + 1)).rowcount
 
     def insert_event(
@@ -188,7 +189,7 @@ class Database:
         replace: bool = False,
         keys: Sequence[str] = (),
     ) -> None:
-        """Inserts rows. A row whose keys (default: the primary key) exist is replaced, or left as it is."""
+        """Inserts rows. Existing rows with the same keys (default: the primary key) stay, or are replaced."""
         if not rows:
             return
         server = connection.dialect.name == "postgresql"

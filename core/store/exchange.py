@@ -41,7 +41,7 @@ class RunRecord:
 
 
 class Exchange(Runs, Metrics, Results):
-    """Runs that leave a store and come into one."""
+    """Export of whole runs from a store, and their import."""
 
     def record(self, run_id: int) -> RunRecord:
         """The run with all that it has recorded, at one moment. Raises RunNotFound."""

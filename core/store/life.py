@@ -20,7 +20,7 @@ from core.store.schema import events, facts, figures, metrics, predictions, runs
 _RESTARTED: dict[str, Any] = {
     **dict.fromkeys(
         (
-            *("started_at", "finished_at", "heartbeat_at", "heartbeat_due", "stop_requested_at"),
+            *("started_at", "finished_at", "heartbeat_at", "stop_requested_at"),
             *("owner_host", "owner_pid", "owner_started", "owner_boot"),
             *("error_type", "error_message", "error_traceback", "error_exit_code"),
             *("progress_at", "checkpoint", "archived_at", "waiting_for", "engine_job"),
@@ -51,7 +51,7 @@ _ENDINGS = {
 
 
 class Life(Database):
-    """How runs are kept alive, ended and started again. `Queue.claim` starts them."""
+    """The moves of a run: heartbeats, progress, ends, restarts. `Queue.claim` starts them."""
 
     def _move(
         self, connection: Connection, run_id: int, to: RunState, message: str, values: Mapping[str, Any]
@@ -62,7 +62,7 @@ class Life(Database):
         """
         sources = [state.value for state, moves in MOVES.items() if to in moves]
         values = {"state": to.value, **values}
-        if not self.update_run(connection, run_id, values, runs.c.state.in_(sources)):
+        if not self.update_runs(connection, [run_id], values, runs.c.state.in_(sources)):
             state = connection.scalar(select(runs.c.state).where(runs.c.id == run_id))
             if state is None:
                 raise RunNotFound(run_id)
@@ -73,23 +73,23 @@ class Life(Database):
         """Sets columns of a run; its state. Raises RunNotFound, and NotOwner as `guard` does."""
         with self.transaction() as connection:
             state = self.guard(connection, run_id, owner)
-            self.update_run(connection, run_id, values)
+            self.update_runs(connection, [run_id], values)
             return state
 
-    def heartbeat(self, run_id: int, owner: Owner, due_in: float, *, moved: bool = False) -> RunState:
-        """Promises another sign of life within `due_in` seconds; returns the run's state.
+    def heartbeat(self, run_id: int, owner: Owner, *, moved: bool = False) -> RunState:
+        """Records a sign of life; returns the run's state.
 
         `moved`: training has progressed since the last heartbeat, even where it has no step to show for it
         (it reads its corpus, say). Raises NotOwner where the run is no longer this worker's.
         """
         now = self.now()
         progress = {"progress_at": now} if moved else {}
-        return self._record(run_id, owner, {"heartbeat_at": now, "heartbeat_due": now + due_in, **progress})
+        return self._record(run_id, owner, {"heartbeat_at": now, **progress})
 
     def set_progress(
-        self, run_id: int, step: int, epoch: float, total_steps: int | None, owner: Owner | None = None
+        self, run_id: int, step: int, epoch: float, total_steps: int | None = None, owner: Owner | None = None
     ) -> RunState:
-        """How far training is (`epoch` with its fraction); returns the run's state.
+        """Records the progress of training (`epoch` with its fraction); returns the run's state.
 
         Raises RunNotFound, and NotOwner where `owner` is given and no longer trains it.
         """
@@ -99,11 +99,11 @@ class Life(Database):
         return self._record(run_id, owner, values)
 
     def set_saved_step(self, run_id: int, step: int, owner: Owner | None = None) -> None:
-        """The step of the newest training state on disk. Raises as `set_progress`."""
+        """Records the step of the newest training state on disk. Raises as `set_progress`."""
         self._record(run_id, owner, {"saved_step": step})
 
     def place_checkpoint(self, run_id: int, checkpoint: str) -> None:
-        """The folder of the checkpoint of a run that was imported. Raises RunNotFound."""
+        """Records the checkpoint folder of an imported run. Raises RunNotFound."""
         self._record(run_id, None, {"checkpoint": checkpoint})
 
     def set_facts(self, run_id: int, known: RunFacts, owner: Owner | None = None) -> None:
@@ -177,8 +177,7 @@ class Life(Database):
                     values: dict[str, Any] = {"state": after.value, "stop_requested_at": now}
                     if after in ENDED:
                         values["finished_at"] = now
-                    changed = update(runs).where(runs.c.id.in_(stopped))
-                    connection.execute(changed.values(**values, revision=runs.c.revision + 1))
+                    self.update_runs(connection, stopped, values)
                     line = {"time": now, "kind": after.value, "message": message}
                     connection.execute(events.insert(), [{"run_id": run_id, **line} for run_id in stopped])
                     new_states |= dict.fromkeys(stopped, after)
@@ -224,7 +223,9 @@ class Life(Database):
             self._move(connection, run_id, RunState.LOST, message, values)
             # A run that was being stopped stays lost: nobody wants it back.
             spent = {"retries": runs.c.retries - 1}
-            if state is RunState.RUNNING and self.update_run(connection, run_id, spent, runs.c.retries > 0):
+            if state is RunState.RUNNING and self.update_runs(
+                connection, [run_id], spent, runs.c.retries > 0
+            ):
                 self.requeue(run_id, resume=True)
 
 

@@ -73,7 +73,7 @@ class Metrics(Database):
     def _ids_of(
         self, connection: Connection, keys: Collection[MetricKey], *, make: bool = False
     ) -> dict[MetricKey, int]:
-        """The ids of these keys; unknown keys are made or left out."""
+        """The ids of keys; unknown keys are added (`make`) or left out."""
         known = self._stored_ids(connection)
         # In one order, so that two writers who make the same keys do not wait for each other for ever.
         new = sorted(key for key in keys if key not in known)
@@ -143,20 +143,13 @@ class Metrics(Database):
                         last[run_id] = step
         return last
 
-    def latest_metrics(self, run_ids: Collection[int], key: MetricKey) -> dict[int, float]:
-        """The last value of that curve of each run that has one."""
-        return {row.run_id: _SPECIAL.get(row.kind, row.value) for row in self._last_rows(run_ids, key)}
-
-    def latest_times(self, run_ids: Collection[int], key: MetricKey) -> dict[int, tuple[int, float]]:
-        """The last step of that curve of each run that has one, and the seconds of training until then."""
-        return {row.run_id: (row.step, row.seconds) for row in self._last_rows(run_ids, key)}
-
-    def _last_rows(self, run_ids: Collection[int], key: MetricKey) -> list[Any]:
-        """The last row of that curve of each run; a seek per run."""
-        last_rows: list[Any] = []
+    def last_points(self, run_ids: Collection[int], key: MetricKey) -> dict[int, tuple[int, float, float]]:
+        """The last step of that curve of each run that has one, the seconds until then, the value."""
+        points: dict[int, tuple[int, float, float]] = {}
         with self.transaction(write=False) as connection:
             ids = self._ids_of(connection, [key])
             for chunk in in_chunks(run_ids) if ids else ():
+                # A seek per run.
                 inner = metrics.alias()
                 step = select(func.max(inner.c.step))
                 step = step.where(inner.c.run_id == runs.c.id, inner.c.key_id == ids[key])
@@ -167,8 +160,9 @@ class Metrics(Database):
                 )
                 same = (metrics.c.run_id == last.c.id) & (metrics.c.step == last.c.step)
                 rows = select(*_COLUMNS).join_from(last, metrics, same & (metrics.c.key_id == ids[key]))
-                last_rows += connection.execute(rows).all()
-        return last_rows
+                for row in connection.execute(rows):
+                    points[row.run_id] = row.step, row.seconds, _SPECIAL.get(row.kind, row.value)
+        return points
 
     def best_metrics(self, run_ids: Collection[int], key: MetricKey) -> dict[int, float]:
         """Returns the highest finite value of a curve, by run."""

@@ -51,7 +51,7 @@ _TAKE = (
 
 
 class Queue(Database):
-    """Claims, priorities, counts of runs, and what holds for the whole store: pauses, places of tasks."""
+    """Claims, priorities, counts of runs, and settings of the whole store."""
 
     @contextmanager
     def queueing_alone(self) -> Iterator[None]:
@@ -67,7 +67,6 @@ class Queue(Database):
     def claim(
         self,
         owner: Owner,
-        due_in: float,
         *,
         run_id: int | None = None,
         engine_job: str | None = None,
@@ -76,9 +75,9 @@ class Queue(Database):
         """Takes the queued run of the highest priority, the oldest of equals, for this worker.
 
         None where none waits, the queue is paused or this machine drained. With `run_id`, that run or none.
-        The claim is the first heartbeat: the next is promised in `due_in` seconds. `engine_job` is what the
-        scheduler that placed the worker calls it. With `cores`, the runs that this machine trains share so
-        many: None also where the first run does not fit beside them (`fitting`).
+        The claim is the first heartbeat. `engine_job` is what the scheduler that placed the worker calls it.
+        With `cores`, the runs that this machine trains share so many: None also where the first run does not
+        fit beside them (`fitting`).
         """
         first = select(runs.c.id, runs.c.threads, runs.c.attempt).where(_IS_QUEUED, ~_held_back(owner.host))
         first = first.order_by(*_CLAIM_ORDER).limit(1)
@@ -106,7 +105,7 @@ class Queue(Database):
                 return None
             run_id, threads = taken.id, taken.threads
             if cores is not None:
-                threads = _granted(taken, cores, self._chosen_slots(connection, owner.host))
+                threads = _granted(taken, cores, self.chosen_slots(owner.host))
             now = self.now()
             values: dict[str, Any] = {
                 "state": RunState.RUNNING.value,
@@ -116,7 +115,6 @@ class Queue(Database):
                 "owner_boot": owner.boot_id,
                 "started_at": now,
                 "heartbeat_at": now,
-                "heartbeat_due": now + due_in,
                 "log": str(log_path(run_id)),
                 "waiting_for": None,
                 "engine_job": engine_job,
@@ -130,14 +128,13 @@ class Queue(Database):
             return run_of(row)
 
     def set_priority(self, ids: Collection[int], priority: int) -> None:
-        """How soon these runs are claimed: higher priorities first. Unknown ids are passed over."""
-        values = {"priority": priority, "revision": runs.c.revision + 1}
+        """Sets the priority of runs: higher ones are claimed first. Unknown ids are passed over."""
         with self.transaction() as connection:
             for chunk in self.locked_chunks(connection, ids):
-                connection.execute(update(runs).where(runs.c.id.in_(chunk)).values(**values))
+                self.update_runs(connection, chunk, {"priority": priority})
 
     def set_waiting_for(self, reasons: Mapping[int, str | None]) -> None:
-        """Why queued runs do not start yet, in words; None where nothing holds them.
+        """Sets the texts that say why queued runs wait; None for no reason.
 
         Runs that are not queued (any more) are passed over.
         """
@@ -147,9 +144,8 @@ class Queue(Database):
                 for run_id in chunk:
                     by_reason.setdefault(reasons[run_id], []).append(run_id)
                 for reason, ids in by_reason.items():
-                    changed = update(runs).where(runs.c.id.in_(ids), _IS_QUEUED)
-                    changed = changed.where(runs.c.waiting_for.is_distinct_from(reason))
-                    connection.execute(changed.values(waiting_for=reason, revision=runs.c.revision + 1))
+                    is_news = _IS_QUEUED & runs.c.waiting_for.is_distinct_from(reason)
+                    self.update_runs(connection, ids, {"waiting_for": reason}, is_news)
 
     def next_queued(self, limit: int) -> list[int]:
         """The ids of the queued runs that are claimed next, in that order."""
@@ -158,14 +154,14 @@ class Queue(Database):
             return list(connection.scalars(statement))
 
     def ahead_of(self, run_id: int) -> int:
-        """Returns how many queued runs are claimed before that one; 0 if it is not queued."""
+        """Returns how many queued runs are claimed before this run; 0 if it is not queued."""
         priority = select(runs.c.priority).where(runs.c.id == run_id, _IS_QUEUED).scalar_subquery()
         sooner = or_(runs.c.priority > priority, (runs.c.priority == priority) & (runs.c.id < run_id))
         with self.transaction(write=False) as connection:
             return connection.scalar(select(func.count()).where(_IS_QUEUED, sooner)) or 0
 
     def claimable(self, host: str, cores: int | None = None) -> int:
-        """How many queued runs workers on that machine might claim now: none where something holds it back.
+        """The number of queued runs that workers on that machine may claim now; 0 while it is held back.
 
         With `cores`, only those that fit beside the runs that it trains.
         """
@@ -179,9 +175,9 @@ class Queue(Database):
             return self._fitting(connection, host, cores, connection.execute(first).all())
 
     def _fitting(self, connection: Connection, host: str, cores: int, waiting: Sequence[Any]) -> int:
-        """Returns how many waiting runs fit beside those in training, by their threads."""
+        """Returns how many waiting runs fit beside the runs in training, by their threads."""
         training = select(runs.c.threads).where(runs.c.state.in_(_TRAINED), runs.c.owner_host == host)
-        chosen = self._chosen_slots(connection, host)
+        chosen = self.chosen_slots(host)
         threads = [_granted(row, cores, chosen) for row in waiting]
         return fitting(threads, connection.scalars(training).all(), cores, chosen or cores)
 
@@ -197,12 +193,7 @@ class Queue(Database):
 
     def chosen_slots(self, host: str) -> int | None:
         """The number that `choose_slots` set for that machine; None where none is set."""
-        with self.transaction(write=False) as connection:
-            return self._chosen_slots(connection, host)
-
-    @staticmethod
-    def _chosen_slots(connection: Connection, host: str) -> int | None:
-        value = connection.scalar(select(settings.c.value).where(settings.c.name == _SLOTS + host))
+        value = self._value(_SLOTS + host)
         return None if value is None else int(value)
 
     def pause_queue(self) -> None:
@@ -214,7 +205,7 @@ class Queue(Database):
         self._unset(_PAUSED)
 
     def paused_since(self) -> datetime | None:
-        """Since when the queue has been paused; None where it is not."""
+        """The time when the queue was paused; None while it is not."""
         return self._times(_PAUSED).get("")
 
     def drain(self, host: str, *, now: bool = False) -> None:
@@ -234,16 +225,14 @@ class Queue(Database):
 
     def is_evicted(self, host: str) -> bool:
         """Whether workers on this machine must hand back even the runs that they train."""
-        statement = select(settings.c.value).where(settings.c.name == _DRAINED + host)
-        with self.transaction(write=False) as connection:
-            return connection.scalar(statement) == _NOW
+        return self._value(_DRAINED + host) == _NOW
 
     def note_scheduler(self, name: str) -> None:
         """Records that a scheduler that places runs on other machines looks after the queue now."""
         self._set(_SCHEDULER + name, "here")
 
     def scheduler_seen(self, name: str) -> datetime | None:
-        """When that scheduler was last recorded; None where it never was."""
+        """The time when that scheduler was last recorded; None if never."""
         return self._times(_SCHEDULER).get(name)
 
     def _set(self, name: str, value: str = "") -> None:
@@ -252,28 +241,28 @@ class Queue(Database):
         with self.transaction() as connection:
             self.insert(connection, settings, [row], replace=bool(value))
 
+    def _value(self, name: str) -> str | None:
+        """The value of a setting; None where it is not set."""
+        with self.transaction(write=False) as connection:
+            return connection.scalar(select(settings.c.value).where(settings.c.name == name))
+
     def _unset(self, name: str) -> None:
         with self.transaction() as connection:
             connection.execute(delete(settings).where(settings.c.name == name))
 
     def _times(self, prefix: str) -> dict[str, datetime]:
         """Returns when each setting with this prefix was set, by the rest of its name."""
+        named = select(settings.c.name, settings.c.changed_at).where(settings.c.name.startswith(prefix))
         with self.transaction(write=False) as connection:
-            rows = connection.execute(select(settings.c.name, settings.c.changed_at)).all()
-        return {
-            name.removeprefix(prefix): datetime_of(changed_at)
-            for name, changed_at in rows
-            if name.startswith(prefix)
-        }
+            rows = connection.execute(named).all()
+        return {name.removeprefix(prefix): datetime_of(changed_at) for name, changed_at in rows}
 
     def task_places(self, corpora: Iterable[Sequence[str]]) -> dict[str, int]:
         """The place of each task in the order of colours; one that was given once is kept.
 
         A task of one of these corpora that has none takes the first that no task of its corpus has.
         """
-        with self.transaction(write=False) as connection:
-            kept = connection.scalar(select(settings.c.value).where(settings.c.name == _PLACES))
-        places: dict[str, int] = json.loads(kept or "{}")
+        places: dict[str, int] = json.loads(self._value(_PLACES) or "{}")
         count = len(places)
         for tasks in corpora:
             taken = {places[task] for task in tasks if task in places}
@@ -295,7 +284,7 @@ class Queue(Database):
             ]
 
     def launched(self, name: str, states: Collection[RunState]) -> list[int]:
-        """The ids of the runs in these states that were launched together under that name, in order."""
+        """The ids of a launch's runs in these states, in order."""
         statement = select(runs.c.id).where(runs.c.sweep == name, runs.c.archived_at.is_(None), IS_KEPT)
         statement = statement.where(runs.c.state.in_([state.value for state in states])).order_by(runs.c.id)
         with self.transaction(write=False) as connection:
@@ -303,15 +292,15 @@ class Queue(Database):
 
 
 def share_of_cores(cores: int, slots: int) -> int:
-    """The threads of each of so many runs that share the cores."""
+    """The number of threads of a run where `slots` runs share the cores."""
     return max(1, cores // slots)
 
 
 def fitting(waiting: Iterable[int], training: Iterable[int | None], cores: int, slots: int) -> int:
-    """How many of the first waiting runs may start beside those in training, each given by its threads.
+    """Returns how many waiting runs may start beside the runs in training.
 
-    The threads of all are never more than the cores, except of a run that trains alone. A run in training
-    without a number was placed by others, and takes none.
+    Each run is given by its threads. Their sum never exceeds the cores, except for a run that trains alone.
+    A run in training without a number was placed by a scheduler and takes none.
     """
     shared = [threads for threads in training if threads is not None]
     used, at_once = sum(shared), len(shared)
@@ -324,7 +313,7 @@ def fitting(waiting: Iterable[int], training: Iterable[int | None], cores: int, 
 
 
 def _granted(waiting: Any, cores: int, slots: int | None) -> int:
-    """The threads that a waiting run gets where so many slots were chosen; a resumed run keeps its number."""
+    """The number of threads for a waiting run with that choice of slots; a resumed run keeps its number."""
     threads: int = waiting.threads or cores
     return threads if slots is None or waiting.attempt > 1 else min(threads, share_of_cores(cores, slots))
 

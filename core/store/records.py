@@ -121,7 +121,6 @@ class Run:
     finished_at: datetime | None
     owner: Owner | None
     heartbeat_at: datetime | None
-    heartbeat_due: datetime | None
     step: int
     total_steps: int | None
     epoch: float

@@ -166,7 +166,7 @@ class Runs(Database):
             return self._read(connection, parts)
 
     def _read(self, connection: Connection, parts: Sequence[Any], limit: int | None = None) -> list[Run]:
-        """The runs whose (id, revision) these statements select. Only rows not read before are fetched."""
+        """The runs that these statements select by (id, revision). Only new or changed rows are fetched."""
         heads = sorted((tuple(row) for part in parts for row in connection.execute(part)), reverse=True)
         heads = heads[:limit]
         known = self._read_runs
@@ -228,14 +228,14 @@ class Runs(Database):
             return self.guard(connection, run_id, owner)
 
     def counts(self) -> dict[RunState, int]:
-        """How many runs are in each state, archived ones too; every state is a key."""
+        """The number of runs in each state, with archived ones; every state is a key."""
         with self.transaction(write=False) as connection:
             counted = select(runs.c.state, func.count()).where(IS_KEPT).group_by(runs.c.state)
             rows = connection.execute(counted)
             return dict.fromkeys(RunState, 0) | {RunState(state): count for state, count in rows}
 
     def mark_deleted(self, ids: Collection[int]) -> None:
-        """Lets no query find these runs, all or none, until `undelete`; `delete_runs` removes their rows.
+        """Hides runs from all queries, all or none, until `undelete`; `delete_runs` removes their rows.
 
         Raises IllegalMove where one is being trained.
         """
@@ -247,7 +247,7 @@ class Runs(Database):
                 self.insert(connection, settings, rows)
 
     def undelete(self, ids: Collection[int]) -> set[int]:
-        """Lets queries find runs again that were marked as deleted; returns their ids."""
+        """Restores runs that were marked as deleted; returns their ids."""
         back: set[int] = set()
         with self.transaction() as connection:
             for chunk in in_chunks(ids):
@@ -315,27 +315,25 @@ class Runs(Database):
     def archive(self, ids: Collection[int]) -> None:
         """Leaves runs out of lists of all runs, all or none. Raises IllegalMove where one has not ended."""
         ended = [state.value for state in ENDED]
-        values = {"archived_at": self.now(), "revision": runs.c.revision + 1}
         with self.transaction() as connection:
             for chunk in self.locked_chunks(connection, ids):
-                shown = (runs.c.id.in_(chunk), runs.c.archived_at.is_(None))
-                connection.execute(update(runs).where(*shown, runs.c.state.in_(ended)).values(**values))
-                self._refuse_left(connection, "archive", *shown)
+                is_shown = runs.c.archived_at.is_(None)
+                values = {"archived_at": self.now()}
+                self.update_runs(connection, chunk, values, is_shown, runs.c.state.in_(ended))
+                self._refuse_left(connection, "archive", runs.c.id.in_(chunk), is_shown)
 
     def restore(self, ids: Collection[int]) -> None:
         """Takes archived runs back into the lists."""
-        values = {"archived_at": None, "revision": runs.c.revision + 1}
         with self.transaction() as connection:
             for chunk in self.locked_chunks(connection, ids):
-                archived = (runs.c.id.in_(chunk), runs.c.archived_at.is_not(None))
-                connection.execute(update(runs).where(*archived).values(**values))
+                self.update_runs(connection, chunk, {"archived_at": None}, runs.c.archived_at.is_not(None))
 
     def add_keywords(self, ids: Collection[int], keywords: Iterable[str]) -> None:
-        """Gives these keywords to runs. Raises MRNLabError where `normal_keyword` does."""
+        """Adds keywords to runs. Raises MRNLabError where `normal_keyword` does."""
         self._change_keywords(ids, added=set(map(normal_keyword, keywords)), removed=set())
 
     def remove_keywords(self, ids: Collection[int], keywords: Iterable[str]) -> None:
-        """Takes these keywords from runs. Raises MRNLabError where `normal_keyword` does."""
+        """Removes keywords from runs. Raises MRNLabError where `normal_keyword` does."""
         self._change_keywords(ids, added=set(), removed=set(map(normal_keyword, keywords)))
 
     def _change_keywords(self, ids: Collection[int], *, added: set[str], removed: set[str]) -> None:

@@ -78,6 +78,7 @@ runs = Table(
     # Counts the changes of this row, so that readers fetch only rows they have not seen.
     Column("revision", Integer, nullable=False, server_default="1"),
     Column("created_at", Double, nullable=False),
+    # No version writes `heartbeat_due` any more.
     *_columns(Double, "started_at", "finished_at", "heartbeat_at", "heartbeat_due", "stop_requested_at"),
     Column("owner_host", String(255)),
     Column("owner_pid", Integer),

@@ -56,7 +56,7 @@ def decode(row: Mapping[str, Any]) -> Relations:
 
 
 def check(row: Mapping[str, Any]) -> None:
-    """Raises ValueError where these columns, written by somebody else, hold no covariances."""
+    """Raises ValueError where imported columns of a snapshot hold no covariances."""
     tasks, labels, features, rank = (row[name] for name in ("tasks", "labels", "features", "rank"))
     if min(tasks, labels, features, rank) < 0 or max(tasks, labels, features * max(rank, 1)) > _MOST_NUMBERS:
         raise ValueError(f"covariances of {tasks} tasks, {labels} labels, {features} features, rank {rank}")

@@ -76,7 +76,7 @@ class Store(Queue, Life, Exchange):
         return store
 
     def rows(self) -> dict[str, int]:
-        """How many rows each table has."""
+        """The number of rows of each table."""
         with self.transaction(write=False) as connection:
             return {
                 table.name: connection.execute(select(func.count()).select_from(table)).scalar_one()

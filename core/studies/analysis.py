@@ -144,7 +144,7 @@ def analyse(
 def with_differences(
     study: Study, setting: Setting, outcomes: dict[str, Outcome], done: int, planned: int
 ) -> Result:
-    """The result of a setting with these outcomes of its methods, to which the differences are added."""
+    """The result of a setting; adds the differences to the outcomes of its methods."""
     reference = study.reference
     least = 1 if done == planned else 2
     bases = {name: outcome.method.base for name, outcome in outcomes.items() if outcome.method.base}
@@ -272,7 +272,7 @@ class TableView:
 
     @property
     def summary(self) -> str:
-        """How many figures agree with the published ones, in a sentence; empty where none is compared."""
+        """A sentence with the number of figures that agree with published ones; empty without any."""
         if not self.paper.is_compared:
             return ""
         counts = Counter(outcome.verdict(task) for outcome in self.rows.values() for task in self.tasks)

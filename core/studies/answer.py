@@ -45,7 +45,7 @@ def _answer(result: Result) -> str:
 
 
 def verdict_counts(result: Result) -> str:
-    """How many methods have each verdict in the mean over tasks: `Against MTL: 5 higher, 1 undecided.`"""
+    """The number of methods by verdict in the mean over tasks: `Against MTL: 5 higher, 1 undecided.`"""
     differences = [outcome.differences[MEAN] for outcome in result.outcomes if MEAN in outcome.differences]
     reference = result.outcome(result.reference).method.title
     if not differences:

@@ -200,7 +200,7 @@ def _mixture(name: str, others: str, alpha: str, methods: tuple[str, ...], optio
 
 
 def _real(name: str, title: str, corpora: str, words: Mapping[str, int], targets: str) -> Setting:
-    """Tasks of several corpora, so many training words each."""
+    """Tasks of several corpora, each with its number of training words."""
     budgets, tasks = ",".join(map(str, words.values())), ",".join(words)
     corpus = f"apart:{corpora}?tokens={budgets}&tasks={tasks}&dev=250&test=1000"
     # With equal budgets words are alike already.

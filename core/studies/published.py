@@ -62,26 +62,15 @@ class Reported:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A published table; Table 3 is one for each fraction.
-
-    `rows` are (encoder, paradigm) → `mean±SD` for each task, in the order of `tasks`.
-    """
+    """A published table; Table 3 is one for each fraction. `cells` go row by row."""
 
     number: int
     corpus: str
     tasks: tuple[str, ...]
     alignment: str
     fraction: float
-    rows: Mapping[tuple[str, str], str]
-    reported: tuple[Reported, ...] = ()
-
-    def cells(self) -> tuple[Published, ...]:
-        """All cells, row by row."""
-        return tuple(
-            Published(self.number, self.fraction, encoder, paradigm, task, *map(float, cell.split("±")))
-            for (encoder, paradigm), text in self.rows.items()
-            for task, cell in zip(self.tasks, text.split(), strict=True)
-        )
+    cells: tuple[Published, ...]
+    reported: tuple[Reported, ...]
 
 
 _FIGURES: Mapping[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
@@ -91,12 +80,19 @@ def _reported(rows: list[Any]) -> tuple[Reported, ...]:
     return tuple(Reported(*row) for row in rows)
 
 
-def _table(number: int, tasks: list[str], rows: list[Any], reported: list[Any], **fields: Any) -> PaperTable:
-    cells = {(encoder, paradigm): text for encoder, paradigm, text in rows}
-    return PaperTable(number, tasks=tuple(tasks), rows=cells, reported=_reported(reported), **fields)
+def _table(fields: dict[str, Any]) -> PaperTable:
+    """The table of these values; a row is its encoder, its paradigm and `mean±SD` for each task."""
+    number, fraction, tasks = fields["number"], fields["fraction"], tuple(fields["tasks"])
+    cells = tuple(
+        Published(number, fraction, encoder, paradigm, task, *map(float, cell.split("±")))
+        for encoder, paradigm, text in fields["rows"]
+        for task, cell in zip(tasks, text.split(), strict=True)
+    )
+    reported = _reported(fields["reported"])
+    return PaperTable(number, fields["corpus"], tasks, fields["alignment"], fraction, cells, reported)
 
 
-TABLES = tuple(_table(**fields) for fields in _FIGURES["dissertation"])
+TABLES = tuple(map(_table, _FIGURES["dissertation"]))
 
 
 def matching(config: RunConfig) -> dict[str, Published]:
@@ -113,7 +109,7 @@ def matching(config: RunConfig) -> dict[str, Published]:
         if (table.corpus, table.fraction) == (_catalogue_name(config.corpus), config.fraction)
         and (config.paradigm != "mrn" or config.alignment == table.alignment)
         and (config.paradigm == "stl" or set(config.tasks) == set(table.tasks))
-        for cell in table.cells()
+        for cell in table.cells
         if (cell.encoder, cell.paradigm) == (config.encoder, config.paradigm)
         and (not cell.task.startswith("pos") or config.pos_score == "seqeval_f1")
     }

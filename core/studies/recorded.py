@@ -119,7 +119,7 @@ def records_of(study: str) -> list[Record]:
 
 
 def results_document(runs: int, results: Iterable[Result]) -> dict[str, Any]:
-    """The results of so many runs as `Record` reads them, without settings that have no scores."""
+    """The JSON document of results that `Record` reads, without settings that have no scores."""
     known = [result for result in results if any(outcome.scores for outcome in result.outcomes)]
     return {
         "runs": runs,

@@ -48,7 +48,7 @@ PARTS = (*KINDS, "1000 sentences")
 
 
 def _corpora(sentences: int) -> dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]]:
-    """Corpus, tasks and targets of the alike and of the mixed tasks, with so many sentences a task."""
+    """Corpus, tasks and targets of the alike and of the mixed tasks, for a number of sentences a task."""
     words = sentences * _WORDS_PER_SENTENCE
     both = ("pos-2003", "pos-2000")
     simulated = "simulated:conll2003?task=ner&tasks=3&alpha=0.95,0.7,0.3"

@@ -7,13 +7,13 @@ data` has the size, the batches and the sentences of the paper, `grid search` it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, permutations, product
 from typing import Any
 
 from core.studies.published import LU_CITATION, LU_TABLE_3, LU_TABLES_4_TO_6, Reported
-from core.studies.study import Candidates, Method, Paper, Setting, Study, one_rate
+from core.studies.study import Candidates, Method, Paper, Setting, Study, mrn_candidates, one_rate
 
 POS, CHUNKS, NER = "upos", "chunk@conll2000", "ner"
 _TASKS = {POS: "POS", CHUNKS: "chunks", NER: "NER"}
@@ -81,20 +81,19 @@ def _different(tasks: Sequence[str], layers: int) -> Iterator[tuple[str, ...]]:
             yield order
 
 
-def _mrn(prior: str, lambdas: Iterable[float]) -> Candidates:
-    """MRN over the heads of LSTM-s, a candidate for each λ."""
-    return tuple(
-        {"paradigm": "mrn", "encoder": "bilstm", "prior": prior, "lambda": value} for value in lambdas
-    )
-
-
 _METHODS = (
     Method("stl", "STL", ({"paradigm": "stl", "encoder": "bilstm"},)),
     Method("lstm-s", "LSTM-s", ({"paradigm": "mtl", "encoder": "bilstm"},)),
     Method("lstm-d", "LSTM-d", base="lstm-s", candidates_for=_orders),
     Method("sc-lstm", "SC-LSTM", ({"paradigm": "mtl", "encoder": "sc-lstm"},), base="lstm-s"),
-    Method("relational", "MRN relational", _mrn("relational", (1e-3, 1e-2)), base="lstm-s"),
-    Method("paper", "MRN paper", _mrn("paper", (5e-3, 5e-2)), base="lstm-s"),
+    # MRN over the heads of LSTM-s.
+    Method(
+        "relational",
+        "MRN relational",
+        mrn_candidates((1e-3, 1e-2), "relational", encoder="bilstm"),
+        base="lstm-s",
+    ),
+    Method("paper", "MRN paper", mrn_candidates((5e-3, 5e-2), "paper", encoder="bilstm"), base="lstm-s"),
     Method(
         "sc-lstm-cnn",
         "SC-LSTM-CNN",

@@ -43,7 +43,7 @@ class Method:
     candidates_for: Callable[[Mapping[str, Any]], Candidates] | None = field(default=None, compare=False)
 
     def among(self, base: Mapping[str, Any]) -> Method:
-        """This method with the candidates that it has in a setting of these fields."""
+        """This method with its candidates for the fields of a setting."""
         return (
             self
             if self.candidates_for is None
@@ -70,13 +70,13 @@ class Method:
 
 @dataclass(frozen=True)
 class Setting:
-    """One comparison: the fields common to all of its runs, the tasks whose scores count, the methods.
+    """One comparison of methods on target tasks.
 
-    A field in `base` that only some runs have (the alignment, λ) is dropped for the others. `part` groups
-    settings. `search` are the fields in which the runs that choose a candidate differ from those whose scores
-    count: a dev split, where the latter have none. `model` is the encoder's name in a published table.
-    `added_to` are the fields in which the base run differs, which learns the tasks that are no targets:
-    candidates with the prior `predicted` add the target to it, seed by seed.
+    `base` are the fields common to all of its runs; one that only some runs have (the alignment, λ) is
+    dropped for the others. `part` groups settings. The runs that choose a candidate have the fields `search`
+    too: a dev split, where the others have none. `model` is the encoder's name in a published table.
+    `added_to` are the fields of the base run, which learns the tasks that are no targets: candidates with the
+    prior `predicted` add the target to it, seed by seed.
     """
 
     name: str
@@ -101,7 +101,7 @@ def frozen_setting(
     targets: str = "",
     **fields: Any,
 ) -> Setting:
-    """A setting over a frozen encoder, whose heads learn fast. Tasks and targets are separated by spaces."""
+    """A setting over a frozen encoder. Tasks and targets are separated by spaces."""
     base = {
         "corpus": corpus,
         "tasks": tuple(tasks.split()),
@@ -114,13 +114,13 @@ def frozen_setting(
 
 
 def beside_simulated(task: str, number: int) -> str:
-    """The names of a task and of so many simulated ones, with spaces."""
+    """The names of a task and of `number` simulated ones, separated by spaces."""
     return " ".join([task, *(f"sim-{index}" for index in range(1, number + 1))])
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A published table that a part of a study repeats, and rows from the literature that stand in it.
+    """A published table that a part of a study repeats, with its rows from the literature.
 
     `note` says what a reader must know to read our figures beside them. `is_compared` says whether published
     figures have a spread, by which ours are told to lie within, above or below.

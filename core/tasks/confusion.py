@@ -112,7 +112,7 @@ class Mistake:
 
 
 def label_mistakes(gold: Sequence[str], predicted: Sequence[str]) -> list[Mistake]:
-    """Returns the words whose predicted label is not the gold one. Raises ValueError if lengths differ."""
+    """Returns the words with a wrong predicted label. Raises ValueError if lengths differ."""
     _check_lengths(gold, predicted)
     pairs = enumerate(zip(gold, predicted, strict=True))
     return [Mistake(LABEL, at, at + 1, guess, true) for at, (true, guess) in pairs if true != guess]

@@ -30,7 +30,7 @@ from core.tasks.scores import (
     number_score,
     span_score,
 )
-from core.tasks.spans import Gold, Ints, Labels, by_sentence, labels_by_sentence, numbered
+from core.tasks.spans import Ints, Labels, labels_by_sentence, numbered
 
 Reads = Literal["words", "sentence", "text", "pair"]
 Predictions = NDArray[Any]
@@ -94,7 +94,7 @@ class TaskKind(ABC):
 
     @abstractmethod
     def score(
-        self, task: str, gold: Gold, predicted: Predictions, plain_score: PlainScore, *, details: bool
+        self, task: str, gold: Packed, predicted: Predictions, plain_score: PlainScore, *, details: bool
     ) -> TaskScore:
         """The scores of predictions (N,) for the N items of `gold`. Without `details` only the headline."""
 
@@ -102,14 +102,14 @@ class TaskKind(ABC):
         """The scores that are shown beside the headline, by title."""
         return {FIGURES[name].title: score.figure(name) for name in self.secondary}
 
-    def read(self, gold: Labels, predicted: Labels) -> tuple[Gold, Predictions]:
+    def read(self, gold: Labels, predicted: Labels) -> tuple[Packed, Predictions]:
         """Labels of sentences, gold and predicted, in the form of `score`'s arguments.
 
         Raises ValueError for lengths that differ.
         """
         return numbered(gold, predicted)
 
-    def written(self, gold: Gold, predicted: Predictions) -> list[list[str]]:
+    def written(self, gold: Packed, predicted: Predictions) -> list[list[str]]:
         """Predictions (N,) as text, sentence by sentence."""
         return labels_by_sentence(gold, predicted)
 
@@ -138,7 +138,7 @@ class Spans(TaskKind):
         return violations(column)
 
     def score(
-        self, task: str, gold: Gold, predicted: Ints, plain_score: PlainScore, *, details: bool
+        self, task: str, gold: Packed, predicted: Ints, plain_score: PlainScore, *, details: bool
     ) -> TaskScore:
         return span_score(task, gold, predicted, details=details)
 
@@ -158,7 +158,7 @@ class WordLabels(TaskKind):
         return plain_score
 
     def score(
-        self, task: str, gold: Gold, predicted: Ints, plain_score: PlainScore, *, details: bool
+        self, task: str, gold: Packed, predicted: Ints, plain_score: PlainScore, *, details: bool
     ) -> TaskScore:
         return label_score(task, gold, predicted, plain_score=plain_score, details=details)
 
@@ -167,7 +167,7 @@ class _TextTask(TaskKind):
     """Labels of whole texts."""
 
     def score(
-        self, task: str, gold: Gold, predicted: Ints, plain_score: PlainScore, *, details: bool
+        self, task: str, gold: Packed, predicted: Ints, plain_score: PlainScore, *, details: bool
     ) -> TaskScore:
         return label_score(task, gold, predicted, details=details)
 
@@ -176,7 +176,7 @@ class _TextTask(TaskKind):
 
 
 class SentenceLabels(_TextTask):
-    """Labels of sentences whose words may have labels too, as the intent of a request beside its slots."""
+    """Labels of sentences of words, as the intent of a request beside its slots."""
 
     scheme = "sentence"
     title = "Label of a sentence"
@@ -216,16 +216,16 @@ class PairScores(TaskKind):
         return (min(numbers), max(numbers)) if numbers else None
 
     def score(
-        self, task: str, gold: Gold, predicted: Floats, plain_score: PlainScore, *, details: bool
+        self, task: str, gold: Packed, predicted: Floats, plain_score: PlainScore, *, details: bool
     ) -> TaskScore:
         return number_score(task, np.array(list(map(float, gold.names)))[gold.numbers], predicted)
 
-    def read(self, gold: Labels, predicted: Labels) -> tuple[Gold, Predictions]:
+    def read(self, gold: Labels, predicted: Labels) -> tuple[Packed, Predictions]:
         known, _ = numbered(gold, predicted)
         return known, np.array([float(text) for row in predicted for text in row])
 
-    def written(self, gold: Gold, predicted: Predictions) -> list[list[str]]:
-        return by_sentence([f"{value:.9g}" for value in predicted.tolist()], gold.lengths)
+    def written(self, gold: Packed, predicted: Predictions) -> list[list[str]]:
+        return [[f"{value:.9g}"] for value in predicted.tolist()]
 
     def confusion(self, gold: Labels, predicted: Labels) -> None:
         return None
@@ -250,7 +250,7 @@ def kind_of(facts: Mapping[str, Any], task: str, score_name: str) -> TaskKind:
 
 
 def reading(schemes: Mapping[str, str], *reads: Reads) -> dict[str, str]:
-    """The tasks, each with its stored kind, whose kind reads one of `reads`."""
+    """The tasks that read one of `reads`, each with its stored kind."""
     return {task: scheme for task, scheme in schemes.items() if KINDS[scheme].reads in reads}
 
 

@@ -169,7 +169,7 @@ class SpanColumn(Generic[Split]):
 
 
 class OddLabel(ValueError):
-    """A label that is none of spans in a column whose other labels are.
+    """A label of no span in a column of spans.
 
     split, sentence, word   where it stands, counted from 0
     label                   as it is written
@@ -280,7 +280,7 @@ def _converted(columns: Mapping[Split, Packed], found: Notation) -> SpanColumn[S
 
 
 class _Parts:
-    """The prefixes and types of labels `P-TYPE` or `O`, (N,) each, with those of the words before.
+    """The prefixes and types (N,) of labels `P-TYPE` or `O`, and of the words before them.
 
     Outside a sentence is an `O`, whose type is empty.
     """

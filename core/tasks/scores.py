@@ -23,9 +23,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from core.tasks.packed import Packed
 from core.tasks.spans import (
     FlatSpans,
-    Gold,
     Ints,
     Labels,
     f1_of,
@@ -105,7 +105,7 @@ class TaskScore:
         return f"{where} has no span of this task"
 
 
-def span_score(task: str, gold: Gold, predicted: Ints, *, details: bool) -> TaskScore:
+def span_score(task: str, gold: Packed, predicted: Ints, *, details: bool) -> TaskScore:
     """The span F1 of labels predicted for the words of `gold`, (N,) numbers of its names.
 
     All shares are in [0, 1], or undefined. Without `details` only the headline, accuracy and what comes with
@@ -132,7 +132,7 @@ def span_score(task: str, gold: Gold, predicted: Ints, *, details: bool) -> Task
 
 
 def label_score(
-    task: str, gold: Gold, predicted: Ints, *, plain_score: PlainScore = "accuracy", details: bool
+    task: str, gold: Packed, predicted: Ints, *, plain_score: PlainScore = "accuracy", details: bool
 ) -> TaskScore:
     """The accuracy of labels, or seqeval's F1 where `plain_score` asks for it. See `span_score`."""
     figures = {"accuracy": _accuracy(gold, predicted)}
@@ -140,7 +140,7 @@ def label_score(
         precision, recall, figures["seqeval_f1"] = _seqeval(gold, predicted)
         if plain_score == "seqeval_f1":
             figures |= {"precision": precision, "recall": recall}
-    report = _label_report(gold, predicted) if details else {}
+    report = counted_report(gold.names, _label_counts(gold, predicted)) if details else {}
     return TaskScore(task, plain_score, figures[plain_score], len(predicted), figures, report)
 
 
@@ -158,7 +158,7 @@ def _defined_f1(gold: int, predicted: int, both: int) -> tuple[float, float, flo
     return f1_of(gold, predicted, both) if gold else (math.nan,) * 3
 
 
-def _accuracy(gold: Gold, predicted: Ints) -> float:
+def _accuracy(gold: Packed, predicted: Ints) -> float:
     return float(np.mean(gold.numbers == predicted)) if predicted.size else math.nan
 
 
@@ -168,7 +168,7 @@ def _ranks(values: Floats) -> Floats:
     return (np.cumsum(sizes) - (sizes + 1) / 2)[group]
 
 
-def _span_report(gold: Gold, predicted: Ints) -> Report:
+def _span_report(gold: Packed, predicted: Ints) -> Report:
     """A row per span type that is annotated or predicted, in the order of their names, by seqeval."""
     from seqeval.metrics import classification_report  # it imports scikit-learn, which takes a second
 
@@ -181,34 +181,22 @@ def _span_report(gold: Gold, predicted: Ints) -> Report:
     }
 
 
-def counted_report(types: Sequence[str], counts: Ints) -> Report:
-    """The report of `_span_report`, made from `span_counts`."""
+def counted_report(names: Sequence[str], counts: Ints) -> Report:
+    """A row per name that is annotated or predicted, by name. `counts` (C, 3) are as in `span_counts`."""
     return {
-        type_: dict(zip(REPORT_NUMBERS, (*f1_of(gold, predicted, both), gold), strict=True))
-        for type_, (gold, predicted, both) in zip(types, counts.tolist(), strict=True)
+        name: dict(zip(REPORT_NUMBERS, (*f1_of(gold, predicted, both), gold), strict=True))
+        for name, (gold, predicted, both) in sorted(zip(names, counts.tolist(), strict=True))
         if gold or predicted
     }
 
 
-def _label_report(gold: Gold, predicted: Ints) -> Report:
-    """A row per label that is annotated or predicted, in the order of their names."""
-    true, labels = gold.numbers, len(gold.names)
-    hits = np.bincount(true[true == predicted], minlength=labels)
-    support = np.bincount(true, minlength=labels)
-    guesses = np.bincount(predicted, minlength=labels)
-    # A count of 0 divides a 0, so 1 in its place gives 0.
-    precision = hits / np.maximum(guesses, 1)
-    recall = hits / np.maximum(support, 1)
-    f1 = 2 * hits / np.maximum(guesses + support, 1)
-    columns = (precision.tolist(), recall.tolist(), f1.tolist(), support.tolist())
-    return {
-        label: {number: column[index] for number, column in zip(REPORT_NUMBERS, columns, strict=True)}
-        for label, index in sorted(zip(gold.names, range(labels), strict=True))
-        if support[index] or guesses[index]
-    }
+def _label_counts(gold: Packed, predicted: Ints) -> Ints:
+    """(labels, 3): how many words have each label annotated, predicted, and both."""
+    columns = (gold.numbers, predicted, predicted[gold.numbers == predicted])
+    return np.stack([np.bincount(numbers, minlength=len(gold.names)) for numbers in columns], axis=1)
 
 
-def _seqeval(gold: Gold, predicted: Ints) -> tuple[float, float, float]:
+def _seqeval(gold: Packed, predicted: Ints) -> tuple[float, float, float]:
     """Micro-averaged precision, recall and F1 of spans as seqeval reads them, in default mode."""
     true, guess = seqeval_spans(gold, gold.numbers), seqeval_spans(gold, predicted)
     return _defined_f1(len(true.end), len(guess.end), int(guess.among(true).sum()))
@@ -242,7 +230,7 @@ def sentence_counts(score_name: str, gold: Labels, predicted: Labels) -> Counts:
 
 
 def _products(gold: Floats, predicted: Floats) -> Floats:
-    """(N, 6): of N pairs of numbers 1, x, y, x², y² and xy, whose sums give Pearson's correlation."""
+    """(N, 6): 1, x, y, x², y² and xy of N pairs of numbers. Their sums give Pearson's correlation."""
     return np.stack([np.ones_like(gold), gold, predicted, gold**2, predicted**2, gold * predicted], axis=1)
 
 

@@ -6,14 +6,14 @@ long for CoNLL-2003's as a small training does. Property tests hold both to seqe
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from core.tasks.packed import Numbers, Packed, packed
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -49,27 +49,8 @@ Labels = Sequence[Sequence[str]]
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class Gold:
-    """The gold labels of sentences: `numbers` (N,), the index of each word's label in `names`.
-
-    Sentence follows sentence; `lengths` (s,) counts their words. `names` may hold labels that no word has.
-    """
-
-    names: tuple[str, ...]
-    numbers: Ints
-    lengths: Ints
-
-    @cached_property
-    def first(self) -> NDArray[np.bool_]:
-        """(N,): where a sentence begins."""
-        flags = np.zeros(len(self.numbers), dtype=bool)
-        flags[(np.cumsum(self.lengths) - self.lengths)[self.lengths > 0]] = True
-        return flags
-
-
-def numbered(gold: Labels, predicted: Labels) -> tuple[Gold, Ints]:
-    """Gold labels, and predicted ones, as numbers (N,) of the same names.
+def numbered(gold: Labels, predicted: Labels) -> tuple[Packed, Ints]:
+    """Gold labels, and predicted ones, as numbers (N,) of the same names, int64 both.
 
     Raises ValueError where they have not the same lengths.
     """
@@ -78,22 +59,15 @@ def numbered(gold: Labels, predicted: Labels) -> tuple[Gold, Ints]:
     for number, (true, guess) in enumerate(zip(gold, predicted, strict=True), start=1):
         if len(true) != len(guess):
             raise ValueError(f"sentence {number}: {len(true)} gold labels and {len(guess)} predicted ones")
-    flat = [label for column in (gold, predicted) for labels in column for label in labels]
-    index = {label: number for number, label in enumerate(dict.fromkeys(flat))}
-    codes = np.fromiter(map(index.__getitem__, flat), dtype=np.int64, count=len(flat))
-    lengths = np.array([len(labels) for labels in gold], dtype=np.int64)
-    words = int(lengths.sum())
-    return Gold(tuple(index), codes[:words], lengths), codes[words:]
+    both = packed([*gold, *predicted])
+    numbers, borders = both.numbers.astype(np.int64), both.offsets[: len(gold) + 1]
+    words = int(borders[-1])
+    return Packed(both.names, numbers[:words], borders), numbers[words:]
 
 
-def labels_by_sentence(gold: Gold, numbers: Ints) -> list[list[str]]:
+def labels_by_sentence(gold: Packed, numbers: Numbers) -> list[list[str]]:
     """The labels with these numbers (N,), sentence by sentence."""
-    return by_sentence(np.asarray(gold.names, dtype=object)[numbers].tolist(), gold.lengths)
-
-
-def by_sentence(flat: list[str], lengths: Ints) -> list[list[str]]:
-    """The labels of each sentence, from the labels of all words."""
-    return [flat[start:end] for start, end in itertools.pairwise([0, *np.cumsum(lengths).tolist()])]
+    return list(map(list, replace(gold, numbers=numbers)))
 
 
 Flags = NDArray[np.bool_]
@@ -119,7 +93,7 @@ class FlatSpans(NamedTuple):
     type: Ints
 
     def among(self, others: FlatSpans) -> Flags:
-        """For each span, whether it is one of the others too. No two spans of a side end at the same word."""
+        """(k,) whether each span is among the others too. No two spans of a side end at the same word."""
         if not len(self.end) or not len(others.end):
             return np.zeros(len(self.end), dtype=bool)
         last = max(int(self.end[-1]), int(others.end[-1])) + 1
@@ -145,7 +119,7 @@ def _notation(names: Sequence[str]) -> tuple[tuple[str, ...], Flags, Ints]:
 
 
 def span_pair(
-    gold: Gold, predicted: Ints, *, strict: bool = False
+    gold: Packed, predicted: Ints, *, strict: bool = False
 ) -> tuple[tuple[str, ...], FlatSpans, FlatSpans]:
     """The types' names, the annotated spans and the predicted ones.
 
@@ -155,11 +129,10 @@ def span_pair(
     """
     types, is_begin, type_of = _notation(gold.names)
 
-    def find(numbers: Ints) -> FlatSpans:
+    def find(numbers: Numbers) -> FlatSpans:
         kind, begins = type_of[numbers], is_begin[numbers]
         inside = kind >= 0
-        before = np.concatenate([[-1], kind[:-1]])
-        opens = inside & (begins | gold.first | (before != kind))
+        opens = inside & (begins | (gold.before(kind, -1) != kind))
         starts = np.flatnonzero(opens)
         goes_on = np.append((inside & ~opens)[1:], False)
         ends = np.flatnonzero(inside & ~goes_on) + 1
@@ -175,7 +148,7 @@ def span_counts(types: Sequence[str], true: FlatSpans, guess: FlatSpans) -> Ints
     return np.stack([np.bincount(numbers, minlength=len(types)) for numbers in kinds], axis=1)
 
 
-def seqeval_spans(gold: Gold, numbers: Ints) -> FlatSpans:
+def seqeval_spans(gold: Packed, numbers: Numbers) -> FlatSpans:
     """The spans that seqeval 1.2.2 in default mode finds in labels that are no IOB labels, as POS tags.
 
     `numbers` (N,) are of the gold labels' names and sentences. A label's first character is its prefix, what

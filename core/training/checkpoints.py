@@ -44,7 +44,7 @@ _MOST_IN_MEMORY = 64_000_000
 
 @dataclass
 class Progress:
-    """How far a training is: between two steps, every epoch that has ended evaluated.
+    """The progress of a training, between two steps and with every ended epoch evaluated.
 
     `history` has the dev metrics of those epochs; `seconds` is the time so far. `learns_relations` until it
     was noted that the penalty has vanished.

@@ -117,7 +117,7 @@ def encode_corpus(
 def _epoch_order(
     config: RunConfig, sentences: Sentences, text: EncodedText, labels: NDArray[np.int64]
 ) -> EpochOrder:
-    """How the training sentences make an epoch."""
+    """The order in which training sentences make an epoch."""
     if config.draw_tasks != "together":
         window_of_word = np.repeat(np.arange(text.windows), np.diff(text.words))
         annotated = [np.unique(window_of_word[column != IGNORED]) for column in labels.T]

@@ -17,8 +17,9 @@ from core.models.encoders.transformer import in_float32
 from core.models.tagger import MultiTaskTagger
 from core.records import SplitResult, TaskFacts, TaskScore
 from core.tasks import KINDS, TaskKind
+from core.tasks.packed import Packed
 from core.tasks.scores import PlainScore
-from core.tasks.spans import Gold, labels_by_sentence
+from core.tasks.spans import labels_by_sentence
 from core.training.data import SplitData, labelled_items
 
 
@@ -72,7 +73,7 @@ class _Column:
     task: TaskFacts
     index: int
     words: NDArray[np.int64]
-    gold: Gold
+    gold: Packed
 
     @property
     def kind(self) -> TaskKind:
@@ -161,4 +162,4 @@ def _column(split: SplitData, index: int, task: TaskFacts) -> _Column:
         unknown = [labels.names[number] for number in labels.numbers[unseen].tolist()]
         names = (*names, *dict.fromkeys(unknown))
         numbers[unseen] = list(map(names.index, unknown))
-    return _Column(task, index, words, Gold(names, numbers, labels.lengths))
+    return _Column(task, index, words, Packed(names, numbers, labels.offsets))

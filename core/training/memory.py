@@ -105,7 +105,7 @@ class StepMemory:
         self._unit, self._field = ("subwords", "batch_tokens") if in_subwords else ("sentences", "batch_size")
 
     def usage(self, seconds: float) -> Usage:
-        """The cost of the training, which took these seconds."""
+        """The cost of the training, given its seconds."""
         if self._gauge is None:
             return Usage(seconds, process_peak(), "process")
         return Usage(seconds, self._gauge.most(), "gpu")
@@ -171,7 +171,7 @@ def fitting(batch_size: int, now: Memory, before: int, constant: int, requested:
 
 
 def _requested(torch_message: str) -> int:
-    """The bytes that torch says it tried to allocate; 0 where it does not say."""
+    """The bytes that torch tried to allocate, from its message; 0 if it has no number."""
     match = _REQUESTED.search(torch_message)
     return 0 if match is None else int(float(match[1]) * _UNITS.get(match[2], 1))
 

@@ -45,7 +45,7 @@ def _cosines(run: TrainingRun, now: Moment) -> Iterator[Event]:
 
 
 class Probes:
-    """The measurements of one training, whose `updates` are the steps that update covariances."""
+    """The measurements of one training. `updates` are the steps that update covariances."""
 
     def __init__(self, run: TrainingRun, updates: Sequence[int], sink: Sink, log: StepLog) -> None:
         snapshots, every, last = run.config.snapshots, run.config.affinity_every, updates[-1]

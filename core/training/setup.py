@@ -18,7 +18,6 @@ from core import __version__
 from core.config import RunConfig, config_warnings, trains_heads_alone
 from core.corpora.assembly import undefined_note
 from core.corpora.loading import overlaps
-from core.corpora.sampling import words_of
 from core.corpora.types import Corpus
 from core.encoding.batches import Batch, Context
 from core.encoding.tokenizer import Tokenizer
@@ -31,7 +30,7 @@ from core.models.encoders.frozen import FeatureTables, FrozenFeatures
 from core.models.tagger import HeadTask, MultiTaskTagger, make_tagger
 from core.models.trained_heads import TrainedHeads, trained_heads
 from core.mrn.alignments import LabelCounts, align, alignment_facts
-from core.mrn.priors import NoPrior, Prior, PriorSettings, make_prior
+from core.mrn.priors import PRIOR_CLASSES, NoPrior, Prior, PriorSettings
 from core.records import Note, RunFacts, SelectBy, Sink, TaskFacts
 from core.training.added import added
 from core.training.data import SplitData, encode_corpus, task_facts
@@ -249,7 +248,9 @@ def _corpus_facts(config: RunConfig, corpus: Corpus, splits: Mapping[str, SplitD
         "planted": corpus.planted and corpus.planted(config.tasks),
         "text_hash": corpus.text_hash,
         "feats_sentences": "all",
-        "sizes": {name: (len(split.sentences), words_of(split.sentences)) for name, split in splits.items()},
+        "sizes": {
+            name: (len(split.sentences), int(split.sentences.words.sum())) for name, split in splits.items()
+        },
         "readings": corpus.readings,
     }
 
@@ -351,7 +352,7 @@ def _prior(
     facts = alignment_facts(alignment, counts) | {"related": tuple(names) if left_out else ()}
     if config.label_scale == "counts":
         alignment = alignment.scaled_by_counts(counts)
-    return make_prior(config.prior, alignment, settings, device), facts, (*notes, *alignment.notes)
+    return PRIOR_CLASSES[config.prior](alignment, settings, device), facts, (*notes, *alignment.notes)
 
 
 @cache

@@ -31,7 +31,7 @@ _VANISHED = 1e-6
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a training ended: stopped on request or run to its end, its best epoch, the steps it made."""
+    """The end of a training: whether it was stopped on request, its best epoch, its number of steps."""
 
     stopped: bool
     best_epoch: int | None

@@ -269,7 +269,7 @@ def _front(formulas: list[Formula], kept: int) -> list[Formula]:
 
 
 def nodes(expression: Any) -> int:
-    """Operators, functions, factors and constants of an expression as it is written."""
+    """The number of operators, functions, factors and constants in a written expression."""
     written = ast.walk(ast.parse(str(expression), mode="eval"))
     return sum(isinstance(node, ast.BinOp | ast.Name | ast.Constant) for node in written)
 

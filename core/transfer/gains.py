@@ -55,7 +55,7 @@ class Gain(Comparison):
 
     @property
     def word(self) -> str:
-        """The verdict as it is said of a task: GAINS and LOSES for HIGHER and LOWER."""
+        """The verdict as a verb: GAINS and LOSES for HIGHER and LOWER."""
         return {HIGHER: GAINS, LOWER: LOSES}.get(self.verdict, self.verdict)
 
 

@@ -71,7 +71,7 @@ class Pairs:
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """All tasks, in the order in which they come."""
+        """All tasks, in order of first appearance."""
         return tuple(dict.fromkeys(task for pair in self.names for task in pair))
 
     def counts(self, draws: int) -> NDArray[np.int64]:
@@ -256,7 +256,7 @@ class Judgement:
 def judge(
     pairs: Pairs, predictor: Predictor, scheme: Scheme, *, repeats: int = REPEATS, draws: int = DRAWS
 ) -> Judgement:
-    """How well the predictor does in that scheme; NaN for fewer than 5 pairs, or than 4 tasks in LEFT_OUT."""
+    """The quality of a predictor in that scheme; NaN for fewer than 5 pairs, or 4 tasks in LEFT_OUT."""
     judged, values = _judged(pairs, predictor)
     if scheme == CROSS_VALIDATION:
         measures = _cross_validated(judged, values, predictor.always, repeats)

@@ -102,7 +102,7 @@ class Table:
     is_readable: bool = True
 
     def split(self, wanted: str) -> str:
-        """Returns the split whose scores are shown: the chosen one if this corpus has it."""
+        """Returns the split of the scores shown: the chosen one if this corpus has it."""
         scored = {split for line in self.lines for split, _ in (*line.by_seed, *line.undefined)}
         return wanted if wanted in scored or not scored else min(scored)
 
@@ -240,8 +240,8 @@ def _scores(
         names[score.run_id][score.task] = score.score_name
     unscored = [run for run in runs if run.id not in by_run] if with_latest else []
     for task in {task for run in unscored for task in run.config.tasks}:
-        latest = store.latest_metrics([run.id for run in unscored], MetricKey(task, "dev", "score"))
-        for run_id, value in latest.items():
+        latest = store.last_points([run.id for run in unscored], MetricKey(task, "dev", "score"))
+        for run_id, (_, _, value) in latest.items():
             by_run[run_id]["dev", task] = value
     return by_run, names
 

@@ -18,7 +18,7 @@ from dashboard.shared.selection import choose, chosen
 from dashboard.text import escape
 from jobs.queue import control
 from jobs.queue.control import Answer
-from jobs.queue.submit import submit, submit_missing
+from jobs.queue.submit import submit
 
 _REPORT = "last_report"
 _UNDO = "last_undo"
@@ -45,11 +45,7 @@ def launch(
     reused. The label ends with the time, which keeps launches apart.
     """
     label = f"{name}, {datetime.now(UTC):%Y-%m-%d %H:%M:%S}"
-    reused: list[int] = []
-    if reuse:
-        runs, reused = submit_missing(resources.store(), configs, label, priority=priority, retries=retries)
-    else:
-        runs = submit(resources.store(), configs, label, priority=priority, retries=retries)
+    runs, reused = submit(resources.store(), configs, label, reuse=reuse, priority=priority, retries=retries)
     choose(runs)
     return runs, reused
 
@@ -60,7 +56,7 @@ def perform(act: Callable[..., list[Answer]], *args: Any, **options: Any) -> Non
 
 
 def _perform(act: Callable[..., list[Answer]], *args: Any, **options: Any) -> list[int]:
-    """As `perform`; returns the runs for which it was done."""
+    """Returns the runs for which `perform` did the action."""
     try:
         answers = act(resources.store(), *args, **options)
     except MRNLabError as error:  # nothing was done for any run

@@ -112,6 +112,11 @@ def whole(name: str, least: int, most: int = 2**31 - 1) -> Callable[[str | int],
     return read
 
 
+def number_option(name: str, about: str, least: int, most: int = 2**31 - 1) -> Any:
+    """Returns the option `name` of a whole number from `least` to `most`."""
+    return typer.Option(name, metavar="N", help=about, parser=whole(name, least, most))
+
+
 def one_of(name: str, choices: Iterable[_Choice]) -> Callable[[str], _Choice]:
     """Returns a parser of the option `name`, which raises MRNLabError for a value not in `choices`."""
     known = {str(choice): choice for choice in choices}
@@ -164,9 +169,8 @@ def _choose(
 ) -> None:
     """Keeps the global options for the verb."""
     if engine is not None:
-        os.environ["MRNLAB_ENGINE"] = one_of("--engine", ENGINES)(
-            engine
-        )  # what this command starts uses it too
+        # What this command starts uses it too.
+        os.environ["MRNLAB_ENGINE"] = one_of("--engine", ENGINES)(engine)
     ctx.obj = db
 
 

@@ -15,7 +15,7 @@ from core.errors import MRNLabError
 from core.recording.owner import hostname
 from core.store import ACTIVE, Run, RunState, Store
 from core.wording import plural
-from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, opened_store, whole
+from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, number_option, opened_store, whole
 from jobs.cli.output import log, print_json, print_table, print_text
 from jobs.queue import control
 from jobs.queue.control import PRIORITIES, Answer
@@ -132,6 +132,7 @@ def delete(
         _print_answers(control.delete(store, run, now=now))
 
 
+_SLOTS_HELP = "Train up to N runs at once on this machine; 0: as many as its cores and memory bear."
 _HOST = typer.Option("--host", metavar="H", help="The machine's name (default: this one).")
 _queue = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
 app.add_typer(_queue, name="queue")
@@ -140,18 +141,8 @@ app.add_typer(_queue, name="queue")
 @_queue.callback()
 def queue(
     ctx: typer.Context,
-    limit: Annotated[
-        int,
-        typer.Option(metavar="N", help="Show at most N queued runs.", parser=whole("--limit", 1)),
-    ] = 20,
-    slots: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Train up to N runs at once on this machine; 0: as many as its cores and memory bear.",
-            parser=whole("--slots", 0),
-        ),
-    ] = None,
+    limit: Annotated[int, number_option("--limit", "Show at most N queued runs.", 1)] = 20,
+    slots: Annotated[int | None, number_option("--slots", _SLOTS_HELP, 0)] = None,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Show the runs in progress and the queue; pause and resume the queue, drain machines."""

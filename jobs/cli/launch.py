@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from core.config import FIELD_HELP, PRESETS, RunConfig
-from core.config.fields import comma_list
+from core.config.fields import attribute_name, comma_list
 from core.config.task_groups import GROUPINGS
 from core.config.typed import values_of
 from core.errors import ConfigError
@@ -17,17 +17,18 @@ from core.recording.resolve import with_absolute_paths
 from core.store import ENDED, Run, RunState, Store
 from core.tasks.scores import score_text
 from core.wording import all_of, duration, plural, which_runs
-from jobs.cli.app import JSON_OPTION, app, one_of, opened_store, whole
+from jobs.cli.app import JSON_OPTION, app, number_option, one_of, opened_store
 from jobs.cli.corpus import log_readings
 from jobs.cli.output import log, print_json, print_table, print_text, run_document
 from jobs.queue.control import MOST_RETRIES, PRIORITIES
 from jobs.queue.estimates import Cost, cost, eta
 from jobs.queue.maintenance import QueueMaintenance
-from jobs.queue.sweeps import Sweep
+from jobs.queue.sweeps import NAMED, Sweep
 from jobs.reports.table import undefined_notes
 
 _POLL_S = 0.5
 _MOST_NOTES = 20
+_RETRIES_HELP = "How often a run is resumed automatically when its worker dies."
 
 
 def wait_for_runs(store: Store, ids: Sequence[int], sleep: Callable[[float], object] = time.sleep) -> None:
@@ -123,19 +124,9 @@ def launch(
     ] = None,
     sweep: Annotated[str | None, typer.Option(help="A name for this launch.")] = None,
     priority: Annotated[
-        int,
-        typer.Option(
-            help="Higher ones start first (default: 0).", metavar="N", parser=whole("--priority", *PRIORITIES)
-        ),
+        int, number_option("--priority", "Higher ones start first (default: 0).", *PRIORITIES)
     ] = 0,
-    retries: Annotated[
-        int,
-        typer.Option(
-            help="How often a run is resumed automatically when its worker dies.",
-            metavar="N",
-            parser=whole("--retries", 0, MOST_RETRIES),
-        ),
-    ] = 0,
+    retries: Annotated[int, number_option("--retries", _RETRIES_HELP, 0, MOST_RETRIES)] = 0,
     reuse: Annotated[
         bool,
         typer.Option("--reuse", help="Use runs of the store that are the same; queue only the others."),
@@ -153,7 +144,7 @@ def launch(
     the exit code is 1 where a run did not succeed.
     """
     configs = described(ctx.params)
-    from jobs.queue.submit import submit, submit_missing
+    from jobs.queue.submit import submit
 
     notes = _tasks_taken(configs) if tasks is None and task_groups is None else []
 
@@ -176,13 +167,9 @@ def launch(
             else:
                 print_text(f"{plural(len(price.runs), 'run')}{about}: {price.basis}.")
             return
-        if reuse:
-            ids, used = submit_missing(
-                store, configs, sweep, priority=priority, retries=retries, show_notes=show_check
-            )
-        else:
-            ids = submit(store, configs, sweep, priority=priority, retries=retries, show_notes=show_check)
-            used = []
+        ids, used = submit(
+            store, configs, sweep, reuse=reuse, priority=priority, retries=retries, show_notes=show_check
+        )
         queued = [run_id for run_id in ids if run_id not in set(used)]
         if used:
             log(f"Uses {which_runs(used)}, already in the store.")
@@ -213,21 +200,15 @@ def _cost(store: Store, configs: Sequence[RunConfig], *, reuse: bool) -> Cost:
     return cost(store, missing)
 
 
-_LISTS = ("encoder", "encoder_training", "paradigm", "prior", "added_to", "alignment", "epochs", "fraction")
-
-
 def described(options: Mapping[str, Any]) -> list[RunConfig]:
     """Returns the runs that `mrnlab launch` makes from these options, by parameter name.
 
     Raises ConfigError naming the field that is wrong, and CorpusError.
     """
     given: dict[str, Any] = _settings(options["setting"] or [])
-    named = {name: options[name] for name in ("corpus", "columns", "tasks", *_LISTS)}
+    named = {name: options[attribute_name(name)] for name in NAMED}
     given |= {name: value for name, value in named.items() if value is not None}
-    if options["lambda_"] is not None:
-        given["lambda"] = options["lambda_"]
-    names = dict.fromkeys((*_LISTS, "lambda", *given))
-    lists = {name: given[name] for name in names if name in given}
+    lists = {name: given[name] for name in dict.fromkeys((*NAMED, *given)) if name in given}
     if options["seeds"] is not None:
         lists["seed"] = _seeds(options["seeds"])
     data = {name: tuple(comma_list(lists.pop(name))) for name in ("columns", "tasks") if name in lists}

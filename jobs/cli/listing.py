@@ -15,7 +15,7 @@ from core.store import MetricKey, Run, RunState, StoredScore
 from core.tasks import kind_of
 from core.tasks.scores import score_text
 from core.wording import duration, percent
-from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store, whole
+from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, number_option, opened_store
 from jobs.cli.output import log, print_json, print_rows, print_table, print_text, run_document
 from jobs.queue.maintenance import resume_lost
 from jobs.reports.filter import parse_filter
@@ -40,9 +40,7 @@ def runs(
         typer.Option("--filter", help="Words and fields: 'paradigm:mrn lambda<0.1 -keyword:old created<2d'."),
     ] = None,
     archived: Annotated[bool, typer.Option("--archived", help="The archived runs instead.")] = False,
-    limit: Annotated[
-        int, typer.Option(metavar="N", help="List at most the N newest runs.", parser=whole("--limit", 1))
-    ] = 50,
+    limit: Annotated[int, number_option("--limit", "List at most the N newest runs.", 1)] = 50,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """List runs, newest first."""
@@ -119,10 +117,7 @@ def _described(run: Run) -> tuple[object, ...]:
 def show(
     ctx: typer.Context,
     run: Annotated[int, RUN_ARGUMENT],
-    log: Annotated[
-        int,
-        typer.Option(metavar="N", help="Also print the last N lines of its log.", parser=whole("--log", 0)),
-    ] = 0,
+    log: Annotated[int, number_option("--log", "Also print the last N lines of its log.", 0)] = 0,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Show one run: its description, state, scores and history."""

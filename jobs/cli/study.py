@@ -20,7 +20,7 @@ from core.store import Run, Store
 from core.studies import STUDIES, Study
 from core.studies.study import SettingRuns, StudyRun
 from core.wording import duration, plural
-from jobs.cli.app import JSON_OPTION, app, one_of, opened_store, whole
+from jobs.cli.app import JSON_OPTION, app, number_option, one_of, opened_store
 from jobs.cli.output import WIDTH, log, print_json, print_report, print_table, print_text, write_document
 from jobs.reports.naming import shortest_names
 from jobs.reports.parts import Part
@@ -156,12 +156,7 @@ def study(
         str | None, typer.Option(metavar="NAME,...", help="Only these settings, in this order.")
     ] = None,
     seeds: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="How many seeds (default: the study's own).",
-            parser=whole("--seeds", 1, _MOST_SEEDS),
-        ),
+        int | None, number_option("--seeds", "How many seeds (default: the study's own).", 1, _MOST_SEEDS)
     ] = None,
     encoder: Annotated[
         str | None,

@@ -104,7 +104,7 @@ def export_run(store: Store, run_id: int, folder: Path, tasks: Sequence[str] | N
 
 
 def export_zip(store: Store, run_id: int) -> bytes:
-    """Returns what `export_run` writes as a zip file. Raises MRNLabError."""
+    """Returns the folder of `export_run` as a zip file. Raises MRNLabError."""
     with tempfile.TemporaryDirectory() as aside:
         folder = Path(aside) / f"mrnlab-run-{run_id}"
         export_run(store, run_id, folder)

@@ -148,7 +148,7 @@ class RunFile(BaseModel):
             "launch": self.sweep,
         }
         # These belong to one laboratory.
-        values |= dict.fromkeys(("owner", "heartbeat_at", "heartbeat_due", "checkpoint", "log", "error"))
+        values |= dict.fromkeys(("owner", "heartbeat_at", "checkpoint", "log", "error"))
         run = Run(id=self.run, config=config, state=RunState.SUCCEEDED, facts=self.facts, **values)
         history = [RunEvent(0, self.run, line.time, line.kind, line.message) for line in self.history]
         record = RunRecord(run=run, history=history, **tables)

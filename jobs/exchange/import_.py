@@ -136,7 +136,7 @@ def _imported(store: Store, folder: Path, name: str, *, again: bool) -> Imported
 
 
 def _import_record(store: Store, record: RunRecord, note: str, checkpoint: Path) -> int:
-    """Adds the rows in one transaction, at whose end the checkpoint's folder is moved in."""
+    """Adds the rows and moves the checkpoint's folder in, in one transaction."""
     target: Path | None = None
     try:
         with store.transaction():
@@ -183,7 +183,7 @@ def _check_room(size: int, folder: Path) -> None:
 
 
 def _check_kind(name: str, size: int) -> None:
-    """Raises _Refused where no export holds such a file, or none as large."""
+    """Raises _Refused for a file whose kind or size no export has."""
     most = _MOST.get(PurePosixPath(name).suffix.lower())
     if most is None:
         raise _Refused(f"{name} is a kind of file that no export holds")

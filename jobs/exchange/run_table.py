@@ -142,7 +142,7 @@ class RunTable:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Locks the file against other writers; every user who may write in the folder can lock it."""
+        """Locks the file against other writers; writers of its folder can lock it too."""
         folder = self._file.parent
         try:
             self._exists()

@@ -214,7 +214,7 @@ def _check_restartable(run_id: int, state: RunState) -> None:
 
 
 def _removed(paths: Iterable[Path]) -> list[str]:
-    """Removes files and folders as far as possible, and returns a text for each that stays."""
+    """Removes files and folders as far as possible, and returns a text for each remaining one."""
     stays = []
     for path in paths:
         try:

@@ -99,23 +99,45 @@ def submit(
     configs: Sequence[RunConfig],
     launch: str | None = None,
     *,
+    reuse: bool = False,
     priority: int = 0,
     retries: int = 0,
     engine: Engine | None = None,
     show_notes: Callable[[Sequence[str]], object] = lambda notes: None,
-) -> list[int]:
-    """Checks the runs, queues them all, starts workers, and returns the ids in order.
+) -> tuple[list[int], list[int]]:
+    """Checks and queues the runs, starts workers, and returns all ids in order, and the reused ids.
 
-    Higher priorities start first; `retries` is how often each is resumed automatically when its worker dies.
-    `show_notes` is called with the notes of the check, before any run is queued.
+    With `reuse` only runs that `same_runs` does not find are queued, each once; of two processes that queue
+    the same runs at once, one queues them, and the other finds them. Higher priorities start first; `retries`
+    is how often each is resumed automatically when its worker dies. `show_notes` is called with the notes of
+    the check, before any run is queued.
     Raises MRNLabError where a run cannot work; none is queued then.
     """
-    _expect_run(store, engine)
-    runs = [with_absolute_paths(config) for config in configs]
-    show_notes(_checked(store, runs, engine))
-    ids = queue_runs(store, runs, launch, priority=priority, retries=retries, engine=engine)
+    wanted = [with_absolute_paths(config) for config in configs]
+    each = list(dict.fromkeys(wanted)) if reuse else wanted
+    checked: set[RunConfig] = set()
+
+    def found() -> dict[RunConfig, Run]:
+        return same_runs(store, each) if reuse else {}
+
+    while True:
+        # Corpora are read before the store is locked.
+        present = found()
+        if new := [run for run in each if run not in present and run not in checked]:
+            _expect_run(store, engine)
+            show_notes(_checked(store, new, engine))
+            checked.update(new)
+        with store.queueing_alone():
+            present = found()
+            missing = [run for run in each if run not in present]
+            if checked.issuperset(missing):  # else a run has failed meanwhile that was there before
+                ids = queue_runs(store, missing, launch, priority=priority, retries=retries, engine=engine)
+                break
     (engine or default_engine()).ensure_workers(store)
-    return ids
+    if not reuse:
+        return ids, []
+    numbers = {run: known.id for run, known in present.items()} | dict(zip(missing, ids, strict=True))
+    return [numbers[run] for run in wanted], [present[run].id for run in wanted if run in present]
 
 
 def queue_runs(
@@ -284,37 +306,3 @@ def _precisions_now(store: Store) -> dict[str, str]:
         for device, run in newest.items()
         if run.id in known and (precision := known[run.id].precision) is not None
     }
-
-
-def submit_missing(
-    store: Store,
-    configs: Sequence[RunConfig],
-    launch: str | None = None,
-    *,
-    priority: int = 0,
-    retries: int = 0,
-    engine: Engine | None = None,
-    show_notes: Callable[[Sequence[str]], object] = lambda notes: None,
-) -> tuple[list[int], list[int]]:
-    """Checks and queues the runs that `same_runs` does not find, each once; else as `submit`.
-
-    Of two processes that queue the same runs at once, one queues them, and the other finds them. Returns the
-    numbers of all runs in the order of `configs`, and of the runs among them that were in the store.
-    """
-    wanted = [with_absolute_paths(config) for config in configs]
-    checked: set[RunConfig] = set()
-    while True:
-        # Corpora are read before the store is locked.
-        if new := dict.fromkeys(wanted).keys() - same_runs(store, wanted).keys() - checked:
-            _expect_run(store, engine)
-            show_notes(_checked(store, [run for run in dict.fromkeys(wanted) if run in new], engine))
-            checked |= new
-        with store.queueing_alone():
-            present = same_runs(store, wanted)
-            missing = [config for config in dict.fromkeys(wanted) if config not in present]
-            if checked.issuperset(missing):  # else a run has failed meanwhile that was there before
-                queued = queue_runs(store, missing, launch, priority=priority, retries=retries, engine=engine)
-                break
-    (engine or default_engine()).ensure_workers(store)
-    numbers = {config: run.id for config, run in present.items()} | dict(zip(missing, queued, strict=True))
-    return [numbers[config] for config in wanted], [numbers[config] for config in wanted if config in present]

@@ -171,7 +171,7 @@ def _label(field: str) -> str:
 
 
 def shortest_names(configs: Sequence[RunConfig]) -> list[str]:
-    """Returns the shortest names that tell configurations apart: `MTL`, `MRN 0.01`, `MRN 0.1 · exact`.
+    """Returns the shortest distinct names of configurations: `MTL`, `MRN 0.01`, `MRN 0.1 · exact`.
 
     A name has the paradigm, MRN's λ, the share of the data where shares differ, and only those other values
     without which it would also fit another configuration of its paradigm. Configurations of one row of a

@@ -325,7 +325,7 @@ def tabulate(
 def condition_texts(
     runs: Sequence[Run], conditions: Mapping[int, Conditions], of: Mapping[str, _Of] = RESOLVED
 ) -> dict[int, str]:
-    """Returns the conditions that tell runs of one description apart, by run; empty where all are the same.
+    """Returns by run the conditions in which runs of one description differ; empty without a difference.
 
     The conditions are by default the choices for `auto`.
     """
@@ -340,7 +340,7 @@ def condition_texts(
 
 
 def by_conditions(runs: Sequence[Run], conditions: Mapping[int, Conditions]) -> dict[str, list[Run]]:
-    """Returns the runs of one configuration by the conditions that tell them apart, in their order.
+    """Returns the runs of one configuration, grouped by the conditions in which they differ, in order.
 
     A run that has not succeeded, of which nothing is recorded yet, belongs to the newest that has.
     """

@@ -143,7 +143,7 @@ def _words_of(vectors: str) -> Mapping[str, int]:
 
 
 def _label_amis(group: PairGroup) -> Numbers:
-    """Returns the AMI of pairs whose tasks label the same words of the corpus."""
+    """Returns the AMI of each pair of tasks on the words that both label."""
     began = time.perf_counter()
     try:
         corpus = read(group.config.corpus, group.config.columns)

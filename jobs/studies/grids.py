@@ -271,7 +271,7 @@ def architectures_sheet(table: pd.DataFrame) -> Sheet:
 
 
 def judged(table: pd.DataFrame, part: str) -> list[tuple[Published, float]]:
-    """Returns the published formulas whose factors this part has, with their mean squared errors.
+    """Returns the published formulas for the factors of this part, with their mean squared errors.
 
     The errors are in percent², on the cells with artificial tasks; without such cells there are no formulas.
     """

@@ -118,7 +118,7 @@ def shared_cores() -> int | None:
 
 
 def slots_reason() -> str:
-    """Returns what fixes how many runs train at once, as the end of a sentence; empty where it is chosen."""
+    """Returns the reason for the number of slots, as the end of a sentence; empty if it was chosen."""
     if os.environ.get("MRNLAB_SLOTS"):
         return ": MRNLAB_SLOTS is set, and goes before `mrnlab queue --slots`"
     if gpu_count():
@@ -153,7 +153,7 @@ def _run_bytes(store: Store) -> int:
 
 
 def _usable_bytes(workers: Iterable[int]) -> int:
-    """Returns the memory that is free for workers, with what these hold already; a container has its own."""
+    """Returns the bytes free for workers, plus the bytes that they hold, within the container's limit."""
     free = psutil.virtual_memory().available
     with contextlib.suppress(OSError, ValueError):  # no container, or one without a limit
         used = int((_CGROUP / "memory.current").read_text())

@@ -93,7 +93,7 @@ def _physical_cores() -> int | None:
 
 @cache
 def _granted_cores() -> int | None:
-    """Returns the cores whose time this container may use, at least 1; None without such a limit."""
+    """Returns the container's limit of processor time in cores, at least 1; None without a limit."""
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
         return max(1, int(quota) // int(period))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from core.errors import LossCause, NotOwner, RunNotFound, StoreBusy, WorkerLost
 from core.paths import checkpoint_dir
-from core.recording.heartbeat import DUE_IN_S
+from core.recording.heartbeat import BEAT_S
 from core.settings import seconds
 from core.store import Owner, Run, RunState, Store
 from jobs.worker.process import ProcessStatus, describe_exit, kill, process_status
@@ -24,8 +24,8 @@ from jobs.worker.standstill import LONGEST_GAP_S, ProgressFile
 GRACE_S = 40.0
 """Seconds that a run may take to stop, and save its state, before its worker is killed."""
 
-# A worker on another machine: the time to its next promised heartbeat, and what a slow network may take.
-_SILENCE_ELSEWHERE_S = DUE_IN_S + 30.0
+# A worker on another machine: two missed heartbeats, and what a slow network may take.
+_SILENCE_ELSEWHERE_S = 3 * BEAT_S + 30.0
 # An observer that looks only once has to trust the clocks of both machines, so it waits much longer.
 _SILENCE_BY_WALL_CLOCK_S = 3 * 3600.0
 _GRACE_BY_WALL_CLOCK_S = 180.0
@@ -33,14 +33,6 @@ _GRACE_BY_WALL_CLOCK_S = 180.0
 _TRAINED = frozenset({RunState.RUNNING, RunState.CANCELLING})
 
 _log = logging.getLogger(__name__)
-
-
-def hang_limit() -> float:
-    """Returns `MRNLAB_HANG_S`: seconds without progress after which a living worker is hung (default 900).
-
-    Raises MRNLabError where the setting is not a number of seconds.
-    """
-    return seconds("MRNLAB_HANG_S")
 
 
 @dataclass(frozen=True)
@@ -104,7 +96,7 @@ def reap(
     """Marks runs as lost if their worker is gone, silent or stuck, and returns their ids.
 
     On this machine a worker is gone when its process is, or the machine was restarted. A worker elsewhere is
-    given up after a silence. A worker here without progress is killed after `hang_limit()`; a worker that
+    given up after a silence. A worker here without progress is killed after MRNLAB_HANG_S; a worker that
     does not stop within `GRACE_S` is killed too, and its run cancelled. Lost runs with retries wait again.
 
     A long-lived observer passes its `tracker` and calls this every few seconds. Without it, only what is
@@ -112,7 +104,7 @@ def reap(
     """
     runs = store.runs(states=_TRAINED, with_facts=False)
     observed = tracker.observe(runs) if tracker is not None else None
-    hang_s = hang_limit()
+    hang_s = seconds("MRNLAB_HANG_S")
     lost = []
     for run in runs:
         seen = _observed_once(store, run) if observed is None else observed[run.id]
@@ -132,7 +124,7 @@ def reap(
 
 
 def trained_runs(store: Store, job_prefix: str = "") -> list[Run]:
-    """Returns the running runs whose `engine_job` begins with this prefix; all by default."""
+    """Returns the running runs by the prefix of their `engine_job`; all by default."""
     runs = store.runs(states=_TRAINED, archived=None, with_facts=False)
     return [run for run in runs if (run.engine_job or "").startswith(job_prefix)]
 

@@ -24,15 +24,16 @@ from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.errors import ConfigError, MRNLabError, NotOwner, RunNotFound
 from core.paths import checkpoint_dir, own_log, set_umask
-from core.recording.heartbeat import BEAT_S, DUE_IN_S, Heartbeat, StopReason, StopSignal
+from core.recording.heartbeat import BEAT_S, Heartbeat, StopReason, StopSignal
 from core.recording.owner import hostname, this_process
 from core.recording.resolve import resolve_base_run
 from core.recording.sink import StoreSink
 from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Saved, Sink, SplitResult
+from core.settings import seconds
 from core.store import ErrorInfo, Owner, Run, RunState, Store
 from core.tasks.scores import score_text
 from jobs.worker.cores import shared_cores, train_at_once
-from jobs.worker.idle import linger_seconds, preload, release_memory, starts_ahead
+from jobs.worker.idle import preload, release_memory, starts_ahead
 from jobs.worker.logs import set_up_logging, to_log_file
 from jobs.worker.slots import Slot, free_slot
 from jobs.worker.standstill import ProgressFile
@@ -98,7 +99,7 @@ class Worker:
         `linger_s` is that of MRNLAB_LINGER_S by default. Returns the number of runs it took. Raises
         StoreError, and MRNLabError where the setting is invalid.
         """
-        linger_s = linger_seconds() if linger_s is None else linger_s
+        linger_s = seconds("MRNLAB_LINGER_S") if linger_s is None else linger_s
         runs = 0
         idle_since = time.monotonic()
         self._progress = ProgressFile(self._store.url, self._owner)
@@ -119,9 +120,7 @@ class Worker:
 
         Raises StoreError only.
         """
-        run = self._store.claim(
-            self._owner, DUE_IN_S, run_id=run_id, engine_job=self._engine_job, cores=self._cores
-        )
+        run = self._store.claim(self._owner, run_id=run_id, engine_job=self._engine_job, cores=self._cores)
         if run is None:
             return False
         with self._log_to(str(own_log(run.log) or os.devnull)):

@@ -92,7 +92,6 @@ def adopt_running(store: Store) -> None:
         "owner_pid": owner.pid,
         "owner_started": owner.process_started,
         "owner_boot": owner.boot_id,
-        "heartbeat_due": store.now() + _DAY_S,
     }
     with store.transaction() as connection:
         connection.execute(update(runs).where(runs.c.state == "running").values(values))
@@ -131,7 +130,7 @@ def _live(store: Store, number: int, points: int) -> int:
     paradigm = "mrn" if prior else "mtl"
     config = RunConfig.build(corpus="demo", tasks=TASKS, seed=number // 4 + 1, paradigm=paradigm, **prior)
     (run_id,) = store.add_runs([config], launch="live")
-    store.claim(this_process(), due_in=_DAY_S, run_id=run_id)
+    store.claim(this_process(), run_id=run_id)
     noise = np.random.default_rng(number).random((points, len(TASKS)))
     rows = []
     for step, losses in enumerate(np.exp(-np.arange(1, points + 1) / 800)[:, None] + 0.1 * noise, start=1):
@@ -148,7 +147,7 @@ def _relations(store: Store, like: int, number: int, features: int) -> int:
     """A run like that one, with so many snapshots of relations over so many features."""
     model = store.run(like)
     (run_id,) = store.add_runs([model.config.with_(seed=77)])
-    store.claim(this_process(), due_in=_DAY_S, run_id=run_id)
+    store.claim(this_process(), run_id=run_id)
     store.set_facts(run_id, RunFacts(**{**model.facts, "features": features}))
     learned = relations(7, len(TASKS), sum(map(len, LABELS.values())), features, rank=20)
     for step in range(1, number + 1):

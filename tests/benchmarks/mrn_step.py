@@ -25,7 +25,7 @@ from core.corpora.types import Corpus, Task
 from core.encoding.batches import Batch
 from core.models.device import choose_device, make_deterministic
 from core.models.encoders.transformer import Transformer
-from core.mrn.priors import NoPrior, PriorSettings, make_prior
+from core.mrn.priors import PRIOR_CLASSES, NoPrior, PriorSettings
 from core.mrn.relations import MODES
 from core.registry import PRIORS
 from core.training.setup import TrainingRun, set_up
@@ -55,7 +55,7 @@ def assert_same_algebra() -> None:
     """Compare penalties, gradients and precisions of the `paper` prior and the published algebra."""
     for kind, labels, features in (("disjoint", (4, 3, 2), 12), ("exact", (5, 4), 7)):
         alignment = align_tasks(kind, labels)
-        prior = make_prior("paper", alignment, PriorSettings(features, 0.05, 1.0), torch.device("cpu"))
+        prior = PRIOR_CLASSES["paper"](alignment, PriorSettings(features, 0.05, 1.0), torch.device("cpu"))
         published = Algebra(alignment, features, 0.05)
         torch.manual_seed(1)
         for scale in (0.05, 0.3, 3.0):
@@ -182,7 +182,7 @@ def main() -> None:
         published = costs(Algebra(alignment, features, LAMBDA, device), heads, seconds)
         print_json({"size": size, "alignment": kind, "published_ms": published})
         for name in PRIORS:
-            prior = make_prior(name, alignment, PriorSettings(features, LAMBDA, TOKENS), device)
+            prior = PRIOR_CLASSES[name](alignment, PriorSettings(features, LAMBDA, TOKENS), device)
             ours = costs(prior, heads, seconds)
             over = {part: round(published[part] / ours[part], 2) for part in ours}
             print_json({"size": size, "prior": name, "ms": ours, "published_over": over})

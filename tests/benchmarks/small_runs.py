@@ -64,7 +64,7 @@ def train(configs: Sequence[RunConfig], slots: int | None, worker: str) -> list[
         os.environ["MRNLAB_SLOTS"] = str(slots)
     with supervised(worker) as (store, engine):
         store.unpause_queue()  # `supervised` leaves it paused
-        ids = submit(store, configs, engine=engine)
+        ids, _ = submit(store, configs, engine=engine)
         while any(run.state not in ENDED for run in store.runs(ids, with_facts=False)):
             time.sleep(_POLL_S)
         runs = store.runs(ids)

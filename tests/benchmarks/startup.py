@@ -69,7 +69,7 @@ def first_loss(store: Store, config: RunConfig, engine: LocalEngine) -> tuple[fl
     summarise(config.corpus, config.columns)
     check([config])
     began = time.perf_counter()
-    (run_id,) = submit(store, [config], "startup", engine=engine)
+    (run_id,), _ = submit(store, [config], "startup", engine=engine)
     while not store.last_metric_steps([run_id]).get(run_id):
         assert time.perf_counter() - began < _PATIENCE_S, "no loss yet"
         assert store.state(run_id) not in ENDED, store.run(run_id).error

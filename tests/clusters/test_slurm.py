@@ -132,7 +132,7 @@ def test_what_waits(store: Store, engine: SlurmEngine, slurm: SlurmServer, labor
     assert reason.endswith(": BeginTime.")
     assert engine.live_workers(store) == 1
     other = store.add_runs([config(seed=2)])[0]
-    store.claim(this_process(), due_in=600, run_id=other, engine_job=JOB + "0")  # something is trained still
+    store.claim(this_process(), run_id=other, engine_job=JOB + "0")  # something is trained still
     store.request_stop(run_id)
     until(store, engine, lambda: engine.live_workers(store) == 0)
 

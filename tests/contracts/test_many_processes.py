@@ -28,7 +28,7 @@ def _claim_all(url: str, number: int, taken: multiprocessing.Queue[tuple[int, li
     store = Store.open(url)
     owner = Owner("here", number, 0.0, "boot")
     mine = []
-    while (run := store.claim(owner, due_in=15)) is not None:
+    while (run := store.claim(owner)) is not None:
         mine.append(run.id)
     store.close()
     taken.put((number, mine))

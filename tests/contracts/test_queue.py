@@ -9,7 +9,6 @@ import pytest
 
 from core.errors import NotOwner
 from core.store import Owner, RunState, SnapshotKey, Store
-from jobs.queue.doctor import store_findings
 from tests.making import OWNER, Clock, claimed, config, step_metrics, stopped_halfway
 
 ELSEWHERE = Owner(host="there", pid=7, process_started=5.0, boot_id="boot-2")
@@ -17,7 +16,7 @@ ELSEWHERE = Owner(host="there", pid=7, process_started=5.0, boot_id="boot-2")
 
 def claim_all(store: Store) -> list[int]:
     """All queued runs in the order in which they are claimed."""
-    return [run.id for run in iter(lambda: store.claim(OWNER, due_in=15), None) if run is not None]
+    return [run.id for run in iter(lambda: store.claim(OWNER), None) if run is not None]
 
 
 class TestOrder:
@@ -45,7 +44,7 @@ class TestCores:
         here, there = dataclasses.replace(ELSEWHERE, host="here"), ELSEWHERE
 
         def taken(owner: Owner) -> int | None:
-            run = store.claim(owner, due_in=15, cores=4)
+            run = store.claim(owner, cores=4)
             return None if run is None else ids.index(run.id)
 
         assert store.claimable("here", 4) == 3
@@ -79,7 +78,7 @@ class TestCores:
         store.add_runs([config(seed=seed) for seed in (2, 3, 4)], threads=[4, None, 1])
         store.choose_slots("here", 2)
         claims = []
-        while store.claimable("here", 4) and (run := store.claim(OWNER, due_in=15, cores=4)):
+        while store.claimable("here", 4) and (run := store.claim(OWNER, cores=4)):
             claims.append(run.threads)
             store.finish(run.id, RunState.SUCCEEDED)
         assert claims == [4, 2, 2, 1]  # a run that is resumed keeps its number
@@ -94,8 +93,8 @@ class TestHeldBack:
         clock.now += 5
         store.pause_queue()
         assert store.paused_since() == paused
-        assert store.claim(OWNER, due_in=15) is None
-        assert store.claim(OWNER, due_in=15, run_id=run_id) is None
+        assert store.claim(OWNER) is None
+        assert store.claim(OWNER, run_id=run_id) is None
         store.unpause_queue()
         store.unpause_queue()
         assert store.paused_since() is None
@@ -105,15 +104,15 @@ class TestHeldBack:
         store.add_runs([config()])
         store.drain("here")
         store.drain("nowhere")
-        assert store.claim(OWNER, due_in=15) is None
+        assert store.claim(OWNER) is None
         moment = datetime.fromtimestamp(clock.now, UTC)
         assert store.drained() == {"here": moment, "nowhere": moment}
         assert store.paused_since() is None
-        assert store.claim(ELSEWHERE, due_in=15) is not None
+        assert store.claim(ELSEWHERE) is not None
         store.undrain("here")
         assert set(store.drained()) == {"nowhere"}
         store.add_runs([config(seed=2)])
-        assert store.claim(OWNER, due_in=15) is not None
+        assert store.claim(OWNER) is not None
 
 
 class TestElsewhere:
@@ -123,7 +122,7 @@ class TestElsewhere:
         assert [store.run(run).waiting_for for run in (first, second)] == ["No GPU is free."] * 2
         store.set_waiting_for({second: None})
         assert store.run(second).waiting_for is None
-        assert store.claim(OWNER, due_in=15, run_id=first, engine_job="slurm 4711") is not None
+        assert store.claim(OWNER, run_id=first, engine_job="slurm 4711") is not None
         assert store.run(first).waiting_for is None
         assert [store.run(run).engine_job for run in (first, second)] == ["slurm 4711", None]
         store.set_waiting_for({first: "Too late.", third: "Its turn comes."})
@@ -137,7 +136,7 @@ class TestElsewhere:
 class TestAgain:
     def test_a_lost_run_with_retries_is_resumed_by_itself(self, store: Store) -> None:
         (run_id,) = store.add_runs([config()], priority=4, retries=1)
-        assert store.claim(OWNER, due_in=15) is not None
+        assert store.claim(OWNER) is not None
         store.add_metrics(run_id, [step_metrics(1)], OWNER)
         store.mark_lost(run_id, "Its machine went away.")
         run = store.run(run_id)
@@ -155,7 +154,7 @@ class TestAgain:
 
     def test_nobody_wants_back_what_was_being_stopped(self, store: Store) -> None:
         (run_id,) = store.add_runs([config()], retries=3)
-        store.claim(OWNER, due_in=15)
+        store.claim(OWNER)
         store.request_stop(run_id)
         store.mark_lost(run_id, "Gone.")
         assert store.state(run_id) is RunState.LOST
@@ -187,9 +186,9 @@ def test_machines_that_train(store: Store, clock: Clock) -> None:
     store.request_stop(second)
     clock.now += 5
     store.add_runs([config(seed=5)])
-    assert store.claim(ELSEWHERE, due_in=15)
+    assert store.claim(ELSEWHERE)
     clock.now += 5
-    store.heartbeat(second, OWNER, due_in=15)
+    store.heartbeat(second, OWNER)
     here, there = store.machines()
     assert (here.host, here.training, there.host, there.training) == ("here", 2, "there", 1)
     assert (here.since, here.heard) == tuple(datetime.fromtimestamp(began + after, UTC) for after in (0, 70))
@@ -201,7 +200,7 @@ def test_runs_of_a_launch_by_state(store: Store) -> None:
     store.add_runs([config()], "old")
     new = store.add_runs([config(seed=seed) for seed in range(3)], "new")
     for run in new[:2]:
-        assert store.claim(OWNER, due_in=15, run_id=run)
+        assert store.claim(OWNER, run_id=run)
     store.mark_lost(new[0], "It went away.")
     assert store.launched("new", {RunState.LOST, RunState.RUNNING}) == new[:2]
 
@@ -214,21 +213,5 @@ def test_what_goes_before_a_run(store: Store) -> None:
     assert store.next_queued(2) == [ids[2], ids[0]]
     store.set_priority([ids[0]], -1)
     assert [store.ahead_of(run) for run in ids] == [3, 1, 0, 2]
-    assert store.claim(OWNER, due_in=15)
+    assert store.claim(OWNER)
     assert store.ahead_of(ids[2]) == 0
-
-
-def test_the_doctor_finds_runs_whose_worker_is_gone(store: Store, clock: Clock) -> None:
-    assert all(finding.message.startswith("SQLite ") for finding in store_findings(store))
-    running = claimed(store)
-    failed = claimed(store, RunState.FAILED)
-    clock.now += 4 * 3600
-    (gone,) = [finding for finding in store_findings(store) if finding.about == "queue"]
-    assert gone.message.endswith(f"that they train run {running}.")
-    assert gone.fix is not None
-    gone.fix.apply()
-    assert store.state(running) is RunState.LOST
-    assert store.state(failed) is RunState.FAILED
-    rows = store.rows()
-    assert (rows["runs"], rows["metrics"]) == (2, 0)
-    assert rows["events"] >= 4

@@ -74,7 +74,7 @@ def test_an_older_store_becomes_a_new_one(url: str, revision: str) -> None:
     store.close()
     store = Store.open(url)
     assert tables(store) == new
-    run = store.claim(OWNER, due_in=15)
+    run = store.claim(OWNER)
     assert run is not None
     assert (run.id, run.config, run.priority, run.retries, run.saved_step, run.note, run.keywords) == (
         *(run_id, config(), 0, 0, None, "", ()),

@@ -111,7 +111,7 @@ class TestRuns:
         mrn, other, mtl = store.add_runs([config(seed=1), config(seed=2), config(paradigm="mtl")])
         wanted = config().configuration_id
         assert [run.id for run in store.runs_of([wanted])] == [other, mrn]
-        assert store.claim(OWNER, 15) is not None
+        assert store.claim(OWNER) is not None
         assert [run.id for run in store.runs_of([wanted], {RunState.RUNNING})] == [mrn]
         both = store.runs_of([wanted, config(paradigm="mtl").configuration_id])
         assert [run.id for run in both] == [mtl, other, mrn]
@@ -135,7 +135,7 @@ class TestRuns:
             lambda: store.state(12),
             lambda: store.request_stop(12),
             lambda: store.requeue(12),
-            lambda: store.heartbeat(12, OWNER, 15),
+            lambda: store.heartbeat(12, OWNER),
             lambda: store.finish(12, RunState.LOST),
             lambda: store.add_metrics(12, [step_metrics(1)]),
             lambda: store.add_snapshot(12, snapshot(1)),
@@ -183,7 +183,7 @@ class TestRuns:
             == []
         )
         assert store.counts()[RunState.QUEUED] == store.claimable(OTHER.host) == 0
-        assert store.claim(OTHER, due_in=9) is None
+        assert store.claim(OTHER) is None
         assert not store.configuration_scores("dev", "pos")
         with pytest.raises(RunNotFound):
             store.state(ended)
@@ -247,7 +247,7 @@ class TestLife:
             run_id = claimed(store, source)
             moves: dict[RunState, Callable[[int], object]] = {
                 RunState.QUEUED: lambda run_id: store.requeue(run_id),
-                RunState.RUNNING: lambda run_id: store.claim(OWNER, 15, run_id=run_id),
+                RunState.RUNNING: lambda run_id: store.claim(OWNER, run_id=run_id),
                 RunState.CANCELLING: lambda run_id: store.request_stop(run_id),
             }
             move = moves.get(target, partial(store.finish, state=target))
@@ -269,19 +269,18 @@ class TestLife:
 
     def test_a_claim_takes_the_oldest(self, store: Store, clock: Clock) -> None:
         first, second = store.add_runs([config(), config(seed=2)])
-        run = store.claim(OWNER, due_in=15)
+        run = store.claim(OWNER)
         assert run is not None
         assert run.id == first
         assert run.owner == OWNER
         assert run.started_at == datetime.fromtimestamp(clock.now, UTC)
-        assert run.heartbeat_due == datetime.fromtimestamp(clock.now + 15, UTC)
         assert run.log is not None
         assert run.log.endswith(f"run-{first}.log")
         assert run == store.runs(ids=[first])[0]
-        other = store.claim(OTHER, due_in=15)
+        other = store.claim(OTHER)
         assert other is not None
         assert other.id == second
-        assert store.claim(OTHER, due_in=15) is None
+        assert store.claim(OTHER) is None
 
     def test_a_scheduler_is_seen(self, store: Store, clock: Clock) -> None:
         assert store.scheduler_seen("ray") is None
@@ -292,24 +291,23 @@ class TestLife:
         assert store.scheduler_seen("slurm") is None
         assert store.drained() == {}
 
-    def test_a_heartbeat_promises_the_next(self, store: Store, clock: Clock) -> None:
+    def test_a_heartbeat_is_recorded(self, store: Store, clock: Clock) -> None:
         run_id = claimed(store)
         clock.now += 5
-        assert store.heartbeat(run_id, OWNER, due_in=15) is RunState.RUNNING
+        assert store.heartbeat(run_id, OWNER) is RunState.RUNNING
         run = store.run(run_id)
         assert run.heartbeat_at == datetime.fromtimestamp(clock.now, UTC)
-        assert run.heartbeat_due == datetime.fromtimestamp(clock.now + 15, UTC)
         assert (run.seconds, run.progress_at) == (5, None)  # also before its first step
-        store.heartbeat(run_id, OWNER, due_in=15, moved=True)
+        store.heartbeat(run_id, OWNER, moved=True)
         assert store.run(run_id).progress_at == datetime.fromtimestamp(clock.now, UTC)
         store.request_stop(run_id)
-        assert store.heartbeat(run_id, OWNER, due_in=15) is RunState.CANCELLING
+        assert store.heartbeat(run_id, OWNER) is RunState.CANCELLING
 
     def test_a_stranger_changes_nothing(self, store: Store) -> None:
         run_id = claimed(store)
         before = store.run(run_id)
         for call in (
-            lambda: store.heartbeat(run_id, OTHER, 60),
+            lambda: store.heartbeat(run_id, OTHER),
             lambda: store.set_progress(run_id, 5, 0.5, 20, owner=OTHER),
             lambda: store.set_saved_step(run_id, 5, owner=OTHER),
             lambda: store.set_facts(run_id, run_facts(), owner=OTHER),

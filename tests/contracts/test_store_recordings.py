@@ -56,7 +56,7 @@ class TestMetrics:
         (since,) = store.metrics_since({(run_id, LOSS): -1})
         np.testing.assert_array_equal(since.value, values)
         store.add_metrics(run_id, [step_metrics(9, math.nan)])
-        assert math.isnan(store.latest_metrics([run_id], LOSS)[run_id])
+        assert math.isnan(store.last_points([run_id], LOSS)[run_id][2])
         assert store.best_metrics([run_id], LOSS) == {run_id: 2.0}
 
     def test_a_batch_written_twice_counts_once(self, store: Store) -> None:
@@ -101,11 +101,9 @@ class TestMetrics:
         store.add_metrics(second, [epoch_metrics(10, 1, 0.5)])
         ids, score = [first, second, third], MetricKey("", "dev", "score")
         assert store.last_metric_steps(ids) == {first: 27, second: 10}
-        assert store.latest_metrics(ids, score) == pytest.approx({first: 0.7, second: 0.5})
+        assert store.last_points(ids, score) == {first: (20, 10.0, 0.7), second: (10, 5.0, 0.5)}
+        assert store.last_points(ids, MetricKey("", "dev", "height")) == {}
         assert store.best_metrics(ids, score) == pytest.approx({first: 0.8, second: 0.5})
-        assert store.latest_metrics(ids, MetricKey("", "dev", "height")) == {}
-        assert store.latest_times(ids, score) == {first: (20, 10.0), second: (10, 5.0)}
-        assert store.latest_times(ids, MetricKey("", "dev", "height")) == {}
 
     def test_orphans_are_refused(self, store: Store) -> None:
         with pytest.raises(IntegrityError, match=r"(?i)foreign key"), store.transaction() as connection:

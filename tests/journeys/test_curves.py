@@ -71,7 +71,7 @@ def live(filled_laboratory: Laboratory, store: Store) -> Iterator[Live]:
     ended = store.runs(states={RunState.SUCCEEDED})
     mtl = [run.id for run in ended if run.config.paradigm == "mtl"]
     (run_id,) = store.add_runs([store.run(mtl[0]).config.with_(seed=4)])
-    assert store.claim(this_process(), due_in=3600)
+    assert store.claim(this_process())
     yield Live(filled_laboratory.address, store, mtl, run_id)
     if store.state(run_id) is RunState.RUNNING:
         store.request_stop(run_id)

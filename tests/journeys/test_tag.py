@@ -103,7 +103,7 @@ def test_runs_beside_each_other(tagging_laboratory: Laboratory, page: Page) -> N
 def test_the_seeds_of_a_lane_are_opened(tagging_laboratory: Laboratory, page: Page) -> None:
     with contextlib.closing(Store.open(tagging_laboratory.url)) as store:
         (second,) = store.add_runs([store.run(1).config.with_(seed=2)])
-        store.claim(OWNER, due_in=60)
+        store.claim(OWNER)
         store.finish(second, RunState.SUCCEEDED, checkpoint=str(store.run(2).checkpoint))
     page.goto(tagging_laboratory.link("tag", run=f"1,{second}", text="German lamb rejects EU ."))
     seeds = page.locator(".who").get_by_role("button", name="2 seeds")

@@ -45,7 +45,7 @@ def fill_queue(store: Store) -> Queue:
     ids = store.add_runs(configs, LAUNCH, retries=2)
     elsewhere, here, lost, failed, stopped = ids[:5]
     for run, owner in ((elsewhere, ELSEWHERE), *((run, this_process()) for run in ids[1:5])):
-        assert store.claim(owner, due_in=3600, run_id=run)
+        assert store.claim(owner, run_id=run)
         store.set_facts(run, run_facts(total_steps=200))
         store.add_metrics(run, [step_metrics(step) for step in range(1, 131)])
         store.set_progress(run, 130, 1.3, 200)
@@ -54,7 +54,7 @@ def fill_queue(store: Store) -> Queue:
     for _ in range(3):
         store.mark_lost(lost, f"The worker of run {lost} stopped answering 70 s ago.")
         if store.state(lost) is RunState.QUEUED:
-            assert store.claim(this_process(), due_in=3600, run_id=lost)
+            assert store.claim(this_process(), run_id=lost)
     store.request_stop(stopped)
     message = "Its worker was told to end. It can be resumed from step 120."
     store.finish(stopped, RunState.CANCELLED, error=ErrorInfo("WorkerTerminated", message, ""))
@@ -83,5 +83,5 @@ if __name__ == "__main__":
     with contextlib.suppress(KeyboardInterrupt):
         while True:
             for run, owner in ((made.elsewhere, ELSEWHERE), (made.here, this_process())):
-                opened.heartbeat(run, owner, due_in=60, moved=True)
+                opened.heartbeat(run, owner, moved=True)
             time.sleep(_BEAT_S)

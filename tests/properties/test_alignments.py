@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from core.mrn.alignments import Alignment, LabelCounts, align
 from core.mrn.alignments.rules import SMOOTHING
-from core.mrn.priors import PriorSettings, make_prior
+from core.mrn.priors import PRIOR_CLASSES, PriorSettings
 from core.mrn.relations import task_groups
 
 NAMES = ("disjoint", "exact", "cooccurrence", "mapping")
@@ -159,7 +159,7 @@ def test_relations_arise_within_groups_of_tasks_and_only_there(
     alignment = aligned(name, case, file)
     rank = alignment.matrix.shape[2]
     heads = torch.randn(rank, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-    prior = make_prior("relational", alignment, PriorSettings(8, 1.0, 10.0), torch.device("cpu"))
+    prior = PRIOR_CLASSES["relational"](alignment, PriorSettings(8, 1.0, 10.0), torch.device("cpu"))
     for _ in range(4):
         prior.update(heads)
     relations = prior.relations()

@@ -20,7 +20,7 @@ from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 from core.mrn.alignments import LabelCounts, align
 from core.mrn.alignments.base import Alignment
 from core.mrn.lowrank import LowRankCovariance, semidefinite_factor
-from core.mrn.priors import PRIOR_CLASSES, Prior, PriorSettings, make_prior
+from core.mrn.priors import PRIOR_CLASSES, Prior, PriorSettings
 from core.mrn.priors.paper import EPSILON
 from core.mrn.priors.tensor_normal import TensorNormal
 from core.mrn.relations import MODES, correlation
@@ -52,7 +52,7 @@ def make(
     name: str, alignment: Alignment, features: int, learn: tuple[str, ...] = MODES, related: float = 0.0
 ) -> Prior:
     settings = PriorSettings(features, STRENGTH, WORDS, learn, SHRINKAGE, related)
-    return make_prior(name, alignment, settings, CPU)
+    return PRIOR_CLASSES[name](alignment, settings, CPU)
 
 
 def first_values(sizes: tuple[int, ...], related: float) -> dict[str, Tensor]:
@@ -301,7 +301,7 @@ def test_a_planted_task_correlation_is_recovered(planted: float, name: str, seed
     labels = [[f"L{index}" for index in range(47)]] * 2
     words = np.tile(np.arange(47)[:, None], (1, 2))
     alignment = align("exact", LabelCounts.from_words(["a", "b"], labels, words))
-    prior = make_prior(name, alignment, PriorSettings(128, 1.0, 1.0), CPU)
+    prior = PRIOR_CLASSES[name](alignment, PriorSettings(128, 1.0, 1.0), CPU)
     heads = torch.from_numpy(np.concatenate([first, second]))
     for _ in range(20):
         prior.update(heads)
@@ -421,7 +421,7 @@ def test_paper_update_follows_the_published_program() -> None:
     alignment, heads = problem(8, (2, 2), 3, "disjoint")
     weights = torch.from_numpy(alignment.matrix) @ heads
     heads = heads.float()
-    prior = make_prior("paper", alignment, PriorSettings(3, 0.05, 1.0), CPU)
+    prior = PRIOR_CLASSES["paper"](alignment, PriorSettings(3, 0.05, 1.0), CPU)
     squares = weights.square().sum()
     torch.testing.assert_close(prior.penalty(heads).double(), 0.05 * squares, rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(prior.objective(heads), squares, rtol=1e-5, atol=1e-6)
@@ -455,7 +455,7 @@ def test_paper_update_goes_on_where_the_svd_in_float32_does_not_converge(
     penalties = []
     for decompose in (svd, diverging):
         monkeypatch.setattr(torch.linalg, "svd", decompose)
-        prior = make_prior("paper", alignment, PriorSettings(8, 1.0, 1.0), CPU)
+        prior = PRIOR_CLASSES["paper"](alignment, PriorSettings(8, 1.0, 1.0), CPU)
         prior.update(heads)
         penalties.append(prior.penalty(heads))
     torch.testing.assert_close(*penalties, rtol=1e-4, atol=1e-6)

@@ -15,7 +15,7 @@ from tests.making import config
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 _BASE = Run(
     id=1, config=config(), configuration_id="", launch=None, state=RunState.QUEUED, created_at=NOW,
-    started_at=None, finished_at=None, owner=None, heartbeat_at=None, heartbeat_due=None, step=0,
+    started_at=None, finished_at=None, owner=None, heartbeat_at=None, step=0,
     total_steps=None, epoch=0.0, progress_at=None, best_epoch=None, checkpoint=None, log=None, error=None,
     facts={}, attempt=1,
 )  # fmt: skip

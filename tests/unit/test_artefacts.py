@@ -53,7 +53,7 @@ def test_there_and_back(kind: str, tmp_path: Path) -> None:
     assert shared.names("states/12") == ["states/12/1200", "states/12/600", "states/120/5"]
     for _ in range(2):
         shared.remove("states/12/600")
-    shared.keep("states/12", ["0/5"])
+    shared.remove("states/12/1200")
     assert shared.names() == ["models/12-1", "states/120/5"]
     assert not shared.pull("states/12/600", tmp_path / "none")
     assert not (tmp_path / "none").exists()

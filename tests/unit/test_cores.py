@@ -91,19 +91,19 @@ def test_threads_are_decided_when_runs_are_queued(
 
 
 @pytest.mark.parametrize(
-    ("slots", "cores", "configs", "threads"),
+    ("slots", "configs", "threads"),
     [
-        (2, 16, [_NEW], [8]),  # also alone
-        (2, 16, [_NEW, _OLD], [8, 4]),
-        (8, 16, [_OLD, _OLD], [2, 2]),
-        (1, 16, [_OLD], [4]),
-        (16, 16, [_OLD] * 20, [1] * 20),
+        (2, [_NEW], [8]),  # also alone
+        (2, [_NEW, _OLD], [8, 4]),
+        (8, [_OLD, _OLD], [2, 2]),
+        (1, [_OLD], [4]),
+        (16, [_OLD] * 20, [1] * 20),
     ],
 )
 def test_no_run_takes_more_than_its_share_of_chosen_slots(
-    slots: int, cores: int, configs: list[RunConfig], threads: list[int]
+    slots: int, configs: list[RunConfig], threads: list[int]
 ) -> None:
-    sharing = Sharing(slots, cores, True, {_OLD.configuration_id: 4}, is_chosen=True)
+    sharing = Sharing(slots, 16, True, {_OLD.configuration_id: 4}, is_chosen=True)
     assert (sharing.threads(configs), sharing.held_back(threads)) == (threads, "")
 
 
@@ -129,7 +129,7 @@ class TestQueued:
         assert queued(config(seed=2), _OLD) == [8, 1]
         assert queue_runs(store, [_NEW], engine=NoWorkers()) == [4]
         assert store.run(4).threads is None
-        while (run := store.claim(owner, 15, cores=8)) is not None:
+        while (run := store.claim(owner, cores=8)) is not None:
             # Resumed, it keeps them.
             store.finish(run.id, RunState.FAILED)
             store.requeue(run.id, resume=True)
@@ -139,7 +139,7 @@ class TestQueued:
         # A run of an older version has recorded what it took; one of a larger machine counts for nothing.
         for lambda_, recorded in ((0.03, 2), (0.04, 64)):
             (earlier,) = store.add_runs([config(lambda_=lambda_)], priority=1)
-            assert store.claim(owner, 15) is not None
+            assert store.claim(owner) is not None
             store.set_facts(earlier, run_facts(threads=recorded))
             store.finish(earlier, RunState.SUCCEEDED)
             expected = recorded if recorded <= 8 else 1
@@ -157,13 +157,13 @@ class TestQueued:
             "All seeds of a configuration compute with the same number of threads, and its earlier runs took "
             "8: only 1 run at once. `mrnlab queue --slots 8` trains 8 at once, with 1 thread each.",
         )
-        assert store.claim(owner, 15, cores=8) is not None
-        assert store.claim(owner, 15, cores=8) is None
+        assert store.claim(owner, cores=8) is not None
+        assert store.claim(owner, cores=8) is None
         store.finish(first, RunState.SUCCEEDED)
         control.choose_slots(store, 4, NoWorkers())
         assert (cost(store, seeds[1:]).at_once, cost(store, seeds[1:]).held_back) == (4, "")
         assert store.claimable(owner.host, 8) == 4
-        claims = [store.claim(owner, 15, cores=8) for _ in range(4)]
+        claims = [store.claim(owner, cores=8) for _ in range(4)]
         assert [run and run.threads for run in claims] == [2] * 4
 
     def test_the_number_at_once_is_that_of_memory_of_the_choice_or_of_the_environment(
@@ -197,7 +197,7 @@ class TestQueued:
         dead, _ = store.add_runs([config(seed=1), config(seed=2)], threads=[8, 8])
         gone = this_process()
         claimed_run = store.claim(
-            type(gone)(gone.host, gone.pid, gone.process_started - 100, gone.boot_id), 15, cores=8
+            type(gone)(gone.host, gone.pid, gone.process_started - 100, gone.boot_id), cores=8
         )
         assert claimed_run is not None
         assert store.claimable(gone.host, 8) == 0
@@ -207,7 +207,7 @@ class TestQueued:
     def test_memory_is_what_the_newest_runs_of_this_machine_took(self, store: Store) -> None:
         for owner, peak in ((OWNER, 9), (this_process(), 3), (this_process(), 2), (this_process(), None)):
             (run_id,) = store.add_runs([config()])
-            assert store.claim(owner, 15) is not None
+            assert store.claim(owner) is not None
             usage = Usage(1.0, peak and peak * LEAST_BYTES, "process")
             store.set_facts(run_id, run_facts(usage=usage))
             store.finish(run_id, RunState.SUCCEEDED)

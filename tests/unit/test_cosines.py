@@ -211,7 +211,7 @@ def test_embedding_cosines_of_a_short_run_are_those_of_its_vectors_at_every_step
 @pytest.mark.parametrize(
     ("changes", "share"),
     [
-        ({"batch_size": 1}, 1 / 50),
+        ({"batch_size": 1, "epochs": 2}, 1 / 50),
         ({"paradigm": "mrn", "update_every": 2, "snapshots": 3}, 1 / 3),
         ({"epochs": 60, "patience": 1, "lr_encoder": 1e-12, "lr_heads": 1e-12}, None),
     ],

@@ -19,7 +19,7 @@ from jobs.reports.render import markdown
 from jobs.studies.report import report
 from tests.studying import PRINTED, result
 
-PUBLISHED = [cell for table in TABLES for cell in table.cells()]
+PUBLISHED = [cell for table in TABLES for cell in table.cells]
 BY_NAME = {(cell.table, cell.encoder, cell.paradigm, cell.task, cell.fraction): cell for cell in PUBLISHED}
 _PAPER = Path(__file__).resolve().parents[3] / "shared" / "spec" / "published-results.md"
 
@@ -43,7 +43,7 @@ def cell(table: int, encoder: str, paradigm: str, task: str, fraction: float = 1
 
 
 def test_the_tables_are_complete() -> None:
-    assert [len(table.cells()) for table in TABLES] == [8 * 3, 8 * 2, 4, 4]
+    assert [len(table.cells) for table in TABLES] == [8 * 3, 8 * 2, 4, 4]
     assert cell(1, "bert-base-cased", "mrn", "ner") == (90.82, 0.11)
     assert cell(2, "roberta-base", "mrn", "chunk") == (96.85, 0.04)
     assert cell(3, "bert-base-cased", "mrn", "pos-2000", 0.1) == (96.57, 0.08)
@@ -137,7 +137,7 @@ class TestPlan:
             {
                 (cell, strength): 10 if cell.table == 3 else 5  # both readings of Table 3
                 for table in TABLES
-                for cell in table.cells()
+                for cell in table.cells
                 for strength in (lambdas[cell.table] if cell.paradigm == "mrn" else (None,))
             }
         )

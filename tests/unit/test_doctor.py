@@ -293,7 +293,7 @@ class TestQueue:
         self, store: Store, dead: Owner
     ) -> None:
         store.add_runs([config()])
-        run = store.claim(dead, due_in=15)
+        run = store.claim(dead)
         assert run is not None
         ProgressFile(store.url, dead).give_up(7)
         assert apply_fixes("workers") == ["Removed 0 files."]
@@ -310,7 +310,7 @@ def call(*arguments: str) -> Result:
 class TestVerb:
     def test_fix(self, store: Store, dead: Owner) -> None:
         (run_id,) = store.add_runs([config()])
-        store.claim(dead, 15)
+        store.claim(dead)
         before = call()
         assert before.exit_code == 1
         assert "(mrnlab doctor --fix)" in before.stdout

@@ -16,9 +16,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-import torch
 from huggingface_hub import ModelCard
-from transformers import AutoModelForTokenClassification, AutoTokenizer
+from transformers import AutoModelForTokenClassification
 
 from core.errors import MRNLabError, RunNotFound
 from core.paths import checkpoint_dir
@@ -127,23 +126,6 @@ def test_there_and_back(kind: str, trained: Trained, source: Store, target: Stor
     assert (checkpoint_dir(taken.run_id) / "weights.safetensors").read_bytes() == weights.read_bytes()
     # Nothing else stayed behind in the laboratory.
     assert [path.name for path in checkpoint_dir(1).parent.iterdir()] == [str(taken.run_id)]
-
-
-@pytest.mark.parametrize("kind", ["mrn", "frozen", "top"])
-def test_a_task_folder_labels_words_as_the_run_does(
-    kind: str, trained: Trained, source: Store, tmp_path: Path
-) -> None:
-    """In every regime of training, with nothing but Transformers."""
-    folder = export(trained, kind, tmp_path / "out", tasks=["ner"]).folder / "ner"
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    inputs = tokenizer(_SENTENCE, is_split_into_words=True, return_tensors="pt")
-    theirs = AutoModelForTokenClassification.from_pretrained(folder).eval()
-    with torch.inference_mode():
-        rows = theirs(**inputs).logits[0].softmax(dim=1)[[*map(inputs.word_ids().index, range(5))]]
-    (sentence,) = tagged(source.run(trained[1][kind]).checkpoint)
-    for word, row in zip(sentence.tags["ner"], rows, strict=True):
-        assert word.label == theirs.config.id2label[int(row.argmax())]
-        assert word.confidence == pytest.approx(float(row.max()), abs=1e-5)
 
 
 def test_a_packaged_encoder_does_not_travel(trained: Trained, target: Store, tmp_path: Path) -> None:

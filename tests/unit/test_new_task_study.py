@@ -134,7 +134,7 @@ def test_a_run_is_refused_whose_base_has_no_weights_here(laboratory: Path, store
         submit(store, [run], engine=NoWorkers())
     (base,) = train_runs(store, [setting_runs.bases[1]])
     assert resolve_base_run(store, run).added_to == store.run(base).checkpoint
-    assert submit(store, [run], engine=NoWorkers()) == [base + 1]
+    assert submit(store, [run], engine=NoWorkers()) == ([base + 1], [])
 
 
 def test_pooled_has_the_same_new_sentences_and_those_of_the_base() -> None:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from core.mrn.alignments import LabelCounts, align
-from core.mrn.priors import Prior, PriorSettings, make_prior
+from core.mrn.priors import PRIOR_CLASSES, Prior, PriorSettings
 from core.registry import PRIORS
 from core.training.setup import set_up
 from core.training.trainer import train_step
@@ -28,7 +28,7 @@ def learned(name: str) -> tuple[Prior, Tensor]:
     labels = [[f"L{index}" for index in range(size)] for size in (3, 4)]
     alignment = align("cooccurrence", LabelCounts.from_words(["a", "b"], labels, words))
     settings = PriorSettings(FEATURES, lambda_=0.1, tokens=100.0)
-    prior = make_prior(name, alignment, settings, torch.device("cpu"))
+    prior = PRIOR_CLASSES[name](alignment, settings, torch.device("cpu"))
     heads = torch.from_numpy(rng.standard_normal((7, FEATURES)).astype(np.float32))
     for _ in range(2):
         prior.update(heads)

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Connection
 
-from core.errors import LossCause, MRNLabError, StoreBusy
+from core.errors import LossCause, StoreBusy
 from core.recording.owner import this_process
 from core.store import ENDED, Owner, Run, RunState, Store
-from jobs.worker.liveness import GRACE_S, LivenessTracker, hang_limit, reap
+from jobs.worker.liveness import GRACE_S, LivenessTracker, reap
 from jobs.worker.process import ProcessStatus
 from tests.making import OTHER, OWNER, Clock, claimed, config
 from tests.unit.conftest import error_of
@@ -70,7 +70,7 @@ class TestDead:
         self, store: Store, retries: int, after: RunState
     ) -> None:
         (run_id,) = store.add_runs([config()], retries=retries)
-        assert store.claim(OWNER, due_in=15) is not None
+        assert store.claim(OWNER) is not None
         assert look(store, ProcessStatus.ALIVE) == []
         assert look(store, ProcessStatus.GONE) == [run_id]
         assert store.state(run_id) is after
@@ -83,7 +83,7 @@ class TestDead:
         mine = this_process()
         _boot, _, places = mine.boot_id.partition("/")
         store.add_runs([config()])
-        run = store.claim(dataclasses.replace(mine, boot_id=f"the boot before/{places}"), due_in=15)
+        run = store.claim(dataclasses.replace(mine, boot_id=f"the boot before/{places}"))
         assert run is not None
         assert reap(store) == [run.id]
         error = error_of(store, run.id)
@@ -98,12 +98,12 @@ class TestDead:
 
     def test_one_that_another_worker_has_taken_up_meanwhile_is_theirs(self, store: Store) -> None:
         (run_id,) = store.add_runs([config()], retries=1)
-        assert store.claim(OWNER, due_in=15) is not None
+        assert store.claim(OWNER) is not None
 
         def found_by_another_first(owner: Owner) -> ProcessStatus:
             if owner == OWNER:
                 store.mark_lost(run_id, "It went away.")
-                store.claim(OTHER, due_in=15)
+                store.claim(OTHER)
             return ProcessStatus.GONE
 
         assert reap(store, status=found_by_another_first, end=never) == []
@@ -118,7 +118,7 @@ class TestElsewhere:
 
         def beat() -> None:
             clock.now += 5
-            store.heartbeat(run_id, OWNER, 15)
+            store.heartbeat(run_id, OWNER)
 
         assert observer.watches(30, beat) is None
         clock.now += jump
@@ -144,7 +144,7 @@ class TestElsewhere:
 
         def speaks_at_last(_owner: Owner) -> ProcessStatus:
             clock.now += 1
-            store.heartbeat(run_id, OWNER, 15)
+            store.heartbeat(run_id, OWNER)
             return ProcessStatus.ELSEWHERE
 
         watch = LivenessTracker(lambda: observer.now)
@@ -180,7 +180,7 @@ class TestHung:
         end = Ending()
         observer = Observer(store, ProcessStatus.ALIVE, end)
         # It speaks, but does not move.
-        seconds = observer.watches(200, lambda: store.heartbeat(run_id, OWNER, 15))
+        seconds = observer.watches(200, lambda: store.heartbeat(run_id, OWNER))
         assert seconds is not None
         assert 120 <= seconds <= 130
         assert end.owners == [OWNER]
@@ -220,7 +220,7 @@ class TestHung:
         def move() -> None:
             clock.now += 5
             if moves == "beats":
-                store.heartbeat(run_id, OWNER, 15, moved=True)
+                store.heartbeat(run_id, OWNER, moved=True)
             else:
                 store.set_progress(run_id, int(clock.now), 1.0, None, OWNER)
 
@@ -233,13 +233,6 @@ class TestHung:
         run_id = claimed(store)
         assert Observer(store, ProcessStatus.ALIVE, lambda _: False).watches(100) is None
         assert store.state(run_id) is RunState.RUNNING
-
-    def test_the_limit_is_a_number_of_seconds(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert hang_limit() == 900
-        for wrong in ("0", "-5", "soon", "nan", "inf", "0.1"):
-            monkeypatch.setenv("MRNLAB_HANG_S", wrong)
-            with pytest.raises(MRNLabError, match=f"MRNLAB_HANG_S is '{wrong}'"):
-                hang_limit()
 
 
 class TestStopping:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import math
-import re
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from core.evaluation.comparison import HIGHER, LOWER
 from jobs.reports.parts import SIGNED, Block, Entry, Sheet
@@ -42,49 +39,6 @@ def test_latex_is_a_booktabs_table() -> None:
         r"\end{tabular}",
         r"\end{table}",
     ]
-
-
-@pytest.mark.parametrize("name", ["[1ex]", "*", "[", "*[2cm]"])
-def test_no_row_is_an_option_of_the_line_before(name: str) -> None:
-    r"""After `\\`, `\midrule` and the like TeX reads `*` and `[1ex]` as options, also on the next line."""
-    named = Sheet((name, "ner"), (Block("", ((name, (None,)),)),), name)
-    rows = [line.strip() for line in latex(named).splitlines() if line.endswith(r"\\")]
-    assert rows == [rf"{{}}{name} & ner \\", rf"{{}}{name} & -- \\"]
-
-
-@settings(max_examples=40)
-@given(st.text(st.characters(codec="latin-1", exclude_categories=["Cc"])))
-def test_no_name_breaks_the_latex(name: str) -> None:
-    """Braces balance, rows have their two separators, nothing is left that TeX would read as a command."""
-    for line in latex(sheet(name)).splitlines()[1:]:
-        bare = re.sub(r"\\[&%$#_{}]", "", line)
-        bare = bare.replace(r"\\", "")
-        assert bare.count("{") == bare.count("}")
-        assert bare.count("$") % 2 == 0
-        assert not set(bare) & set("%#~^_")
-        if line.endswith(r"\\") and "multicolumn" not in line:
-            assert bare.count("&") == 2
-        commands = set(re.findall(r"\\[a-z]+", line))
-        assert commands <= {
-            r"\begin", r"\end", r"\caption", r"\centering", r"\textbf", r"\multicolumn", r"\emph", r"\pm",
-            r"\textbackslash", r"\textasciitilde", r"\textasciicircum", r"\textless", r"\textgreater",
-            r"\textbar", r"\toprule", r"\midrule", r"\bottomrule", r"\cdot", r"\times",
-        }  # fmt: skip
-
-
-def test_markdown_keeps_its_columns_whatever_the_names() -> None:
-    lines = markdown(sheet()).splitlines()
-    rows = [line for line in lines if line.startswith("|")]
-    assert len(rows) == 5
-    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {4}
-    assert "**91.20** ± 0.10" in rows[2]
-    assert not re.search(r"(?<!\\)[*`<\[](?!\*|91|50)", rows[2].replace("**91.20**", ""))
-
-
-@pytest.mark.parametrize("bold", [True, False])
-def test_only_what_holds_is_bold(bold: bool) -> None:
-    assert ("**91.20**" in markdown(sheet(bold=bold))) is bold
-    assert (r"\textbf{91.20}" in latex(sheet(bold=bold))) is bold
 
 
 def test_csv_reads_back() -> None:

@@ -20,6 +20,7 @@ from core.config import RunConfig
 from core.errors import MRNLabError, TrainingError
 from core.store import RunState, Store
 from core.studies import STUDIES, Setting
+from core.studies.study import DevScores, next_runs
 from jobs.queue import maintenance
 from jobs.queue.submit import check
 from jobs.studies.follow import follow, start_study
@@ -36,10 +37,15 @@ from tests.studying import Workers, finished, scored, setting, study, train
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_a_study_names_the_corpora_of_its_runs_as_the_store_does(name: str) -> None:
-    """So a store that has no run on them has no run of the study, which is then not built."""
-    runs = {run for setting_runs in StudyOptions(name).settings() for run in setting_runs.runs()}
-    assert {run.corpus for run in runs} <= STUDIES[name].corpora
+def test_every_registered_study_makes_runs_on_the_corpora_that_it_names(name: str) -> None:
+    """So a store that has no run on these has no run of the study, which is then not built."""
+    made = STUDIES[name]
+    assert made.name == name
+    for setting_runs in StudyOptions(name).settings():
+        assert next_runs(setting_runs, DevScores({}), ())
+        runs = setting_runs.runs()
+        assert {run.corpus for run in runs} <= made.corpora
+        assert set(setting_runs.setting.targets) <= {task for run in runs for task in run.tasks}
 
 
 ALL = 3 + 6 + 6 + 1

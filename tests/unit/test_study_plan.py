@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from core.config import RunConfig
 from core.errors import ConfigError
-from core.studies import STUDIES, Method, Setting, load_study
+from core.studies import Method, Setting, load_study
 from core.studies.study import (
     DevScores,
     SettingRuns,
@@ -162,17 +162,6 @@ class TestEveryPlan:
 
 
 class TestStudy:
-    @pytest.mark.parametrize("name", STUDIES)
-    def test_every_registered_study_makes_runs(self, name: str) -> None:
-        made = load_study(name)
-        assert made.name == name
-        assert made.parts()
-        for each in made.settings:
-            laid = with_runs(made, each)
-            assert next_runs(laid, NOTHING, ())
-            tasks = {task for run in laid.runs() for task in run.tasks}
-            assert set(each.targets) <= tasks
-
     def test_what_pooling_is_told_of_tasks_and_words(self) -> None:
         """Weights follow what is planted, or the words of each task; their mean is 1. Seeds are new ones."""
         made = load_study("priors")

@@ -19,7 +19,7 @@ from core.store import RunState, Store
 from jobs.engines import ENGINES, _engine, default_engine, sqlite_problem
 from jobs.queue import submit as submission
 from jobs.queue.estimates import eta
-from jobs.queue.submit import check, same_runs, submit, submit_missing
+from jobs.queue.submit import check, same_runs, submit
 from jobs.worker.devices import gpu_count
 from tests.making import (
     Clock,
@@ -119,7 +119,7 @@ def test_what_is_queued(store: Store, corpus: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(corpus.parent)
     engine, notes = NoWorkers(), list[str]()
     configs = [conll_config(Path("corpus")), conll_config(corpus, fraction=0.5)]
-    ids = submit(store, configs, "two", engine=engine, show_notes=notes.extend)
+    ids, _ = submit(store, configs, "two", engine=engine, show_notes=notes.extend)
     assert [store.run(run_id).config.corpus for run_id in ids] == [str(corpus)] * 2
     assert {run.launch for run in store.runs()} == {"two"}
     assert engine.asked == 1
@@ -135,7 +135,7 @@ def test_a_mapping_is_kept_as_it_was(
     notes: list[str] = []
 
     def submitted(config: RunConfig) -> RunConfig:
-        (run_id,) = submit(store, [config], engine=NoWorkers(), show_notes=notes.extend)
+        (run_id,), _ = submit(store, [config], engine=NoWorkers(), show_notes=notes.extend)
         return store.run(run_id).config
 
     run = submitted(conll_config(corpus, alignment="mapping:labels.csv"))
@@ -227,12 +227,12 @@ def test_only_what_is_missing_is_queued_in_the_order_asked_for(store: Store) -> 
     second = claimed(store, RunState.SUCCEEDED, seed=2)
     waiting = claimed(store, RunState.QUEUED, seed=4)
     wanted = [config(seed=seed) for seed in (1, 2, 3, 4)]
-    ids, used = submit_missing(store, wanted, "again", engine=NoWorkers())
+    ids, used = submit(store, wanted, "again", reuse=True, engine=NoWorkers())
     assert set(used) == {second, waiting}
     assert [store.run(run_id).config.seed for run_id in ids] == [1, 2, 3, 4]
     assert (ids[1], ids[3]) == (second, waiting)
     assert len(store.runs()) == 4
-    assert submit_missing(store, wanted, engine=NoWorkers()) == (ids, ids)
+    assert submit(store, wanted, reuse=True, engine=NoWorkers()) == (ids, ids)
     assert len(store.runs()) == 4
 
 
@@ -243,11 +243,11 @@ def test_a_launch_at_the_same_time_is_found(store: Store, monkeypatch: pytest.Mo
 
     def check_meanwhile(runs: Sequence[RunConfig]) -> tuple[str, ...]:
         monkeypatch.setattr(submission, "check", check)
-        others.extend(submit_missing(store, wanted[:2], engine=NoWorkers())[0])
+        others.extend(submit(store, wanted[:2], reuse=True, engine=NoWorkers())[0])
         return check(runs)
 
     monkeypatch.setattr(submission, "check", check_meanwhile)
-    ids, used = submit_missing(store, wanted, engine=NoWorkers())
+    ids, used = submit(store, wanted, reuse=True, engine=NoWorkers())
     assert (ids[:2], used) == (others, others)
     assert len(store.runs()) == 3
 
@@ -265,7 +265,7 @@ def test_a_run_that_fails_meanwhile_is_checked_and_queued_anew(
         return check(runs)
 
     monkeypatch.setattr(submission, "check", check_meanwhile)
-    assert submit_missing(store, wanted, engine=NoWorkers())[1] == []
+    assert submit(store, wanted, reuse=True, engine=NoWorkers())[1] == []
     assert lots == [[2], [1]]
     assert len(store.runs()) == 3
 
@@ -283,7 +283,7 @@ def test_a_run_on_other_text_is_not_used(store: Store, tmp_path: Path) -> None:
     train = folder / "train.conll"
     train.write_text(train.read_text().replace("B-ORG", "B-LOC", 1))
     assert reused(store, wanted) == [None]
-    ids, used = submit_missing(store, [wanted], engine=NoWorkers())
+    ids, used = submit(store, [wanted], reuse=True, engine=NoWorkers())
     assert (used, len(store.runs())) == ([], 2)
     assert ids != [run_id]
 
@@ -322,5 +322,5 @@ def test_a_run_whose_alignment_auto_would_choose_otherwise_now_is_not_used(store
 def test_where_one_cannot_be_trained_none_is_queued(store: Store) -> None:
     claimed(store, RunState.SUCCEEDED)
     with pytest.raises(CorpusError):
-        submit_missing(store, [config(), config(tasks=("pos", "height"))], engine=NoWorkers())
+        submit(store, [config(), config(tasks=("pos", "height"))], reuse=True, engine=NoWorkers())
     assert len(store.runs()) == 1

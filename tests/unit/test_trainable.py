@@ -108,7 +108,7 @@ def test_a_task_with_one_label_trains_and_a_note_says_what_its_score_is(
         "agree has one label (yes): there is nothing to tell apart, and its accuracy is 100% by construction."
     )
     assert note in check([run])
-    assert submit(store, [run], engine=NoWorkers()) == [1]
+    assert submit(store, [run], engine=NoWorkers()) == ([1], [])
     Worker(store, OWNER, log_to=lambda _path: contextlib.nullcontext()).train_next()
     trained = store.run(1)
     assert (trained.error, trained.state) == (None, RunState.SUCCEEDED)

@@ -100,13 +100,13 @@ def test_cross_validation_is_that_of_scikit_learn() -> None:
     values = _numbers().random((132, 6))
     gains = values @ [1, -1, 0.5, 0, 0, 0] + 0.3 * _numbers(1).normal(size=132) - 0.3
     accuracies = []
-    for repeat in range(40):
+    for repeat in range(20):
         predicted = np.zeros(132)
         for train, test in KFold(5, shuffle=True, random_state=repeat).split(values):
             model = make_pipeline(MinMaxScaler(clip=True), LogisticRegression())
             predicted[test] = model.fit(values[train], gains[train] > 0).predict(values[test])
         accuracies.append((predicted == (gains > 0)).mean())
-    judged = judge(Pairs(NAMES, gains), Predictor("six", values), CROSS_VALIDATION)
+    judged = judge(Pairs(NAMES, gains), Predictor("six", values), CROSS_VALIDATION, repeats=40)
     assert judged.accuracy.value == pytest.approx(np.mean(accuracies), abs=0.01)
     assert judged.accuracy.sd == pytest.approx(np.std(accuracies, ddof=1), rel=0.5)
 
@@ -114,7 +114,7 @@ def test_cross_validation_is_that_of_scikit_learn() -> None:
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_random_features_tell_nothing(scheme: Scheme) -> None:
     figures = []
-    for seed in range(20):
+    for seed in range(10):
         pairs = Pairs(NAMES, _numbers(seed).normal(size=132))
         values = _numbers(100 + seed).normal(size=(132, 10))
         judged = judge(pairs, Predictor("random", values), scheme, repeats=5, draws=2)
@@ -125,7 +125,7 @@ def test_random_features_tell_nothing(scheme: Scheme) -> None:
 def test_leaving_tasks_out_exposes_a_predictor_that_remembers_tasks() -> None:
     """Some main tasks gain by every other; the features only tell which task the main task is."""
     in_folds, left_out = [], []
-    for seed in range(8):
+    for seed in range(4):
         effect, features = _numbers(seed).normal(size=12), _numbers(50 + seed).normal(size=(12, 14))
         pairs = Pairs(NAMES, _of_tasks(effect, 0) + 0.3 * _numbers(seed).normal(size=132))
         remembers = Predictor("remembers", np.array([_of_tasks(column, 0) for column in features.T]).T)

@@ -215,7 +215,7 @@ class TestWorker:
                 if isinstance(event, StepMetrics) and event.step == 5:
                     store.mark_lost(run_id, "It stopped answering.")
                     store.requeue(run_id)
-                    store.claim(OTHER, 15)
+                    store.claim(OTHER)
                 sink(event)
 
             return train(*args, sink=lose, step_s=0.001, **options)

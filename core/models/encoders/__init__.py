@@ -10,7 +10,7 @@ from core.encoding.batches import Batch
 
 
 class Encoder(Protocol):
-    """A module whose call gives the states of a batch's subwords: (B, L, D), D = `features`, float32.
+    """A module that computes the states (B, L, D) of a batch's subwords, D = `features`, float32.
 
     States of padding have no meaning.
     `words` gives those of each word's first subword, (n, D), which is all that heads read: an encoder that

@@ -90,7 +90,7 @@ class LayeredBiLSTM(StackedBiLSTM):
 
 
 def _tasks(batch: Batch) -> slice:
-    """The tasks whose states a batch needs."""
+    """A slice of the tasks that a batch needs states for."""
     return slice(None) if batch.task is None else slice(batch.task, batch.task + 1)
 
 

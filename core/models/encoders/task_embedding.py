@@ -1,4 +1,4 @@
-"""Task embeddings: a shared transformer that is told which task it computes (TEA-BERT, section 4.1).
+"""Task embeddings: a shared transformer with an input for the task (TEA-BERT, section 4.1).
 
 Every injection adds a vector of the task to states of the model, through hooks on the modules of Transformers
 that compute them. The packed path of `fast_bert` calls the same modules, so that there is no second model.
@@ -115,7 +115,7 @@ class TaskEmbeddedTransformer(nn.Module):
 
     @torch.no_grad()
     def folded_state(self, task: int) -> dict[str, Tensor]:
-        """For one that `folds`: the state of a Transformers model that computes the same for that task."""
+        """The state of a Transformers model that computes the same for that task. Needs `folds`."""
         state: dict[str, Tensor] = dict(self.transformer.inner.state_dict())
         for index, bias in enumerate(self._biases):
             state[bias] = state[bias] + self._vectors(index)[task]

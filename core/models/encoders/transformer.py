@@ -45,7 +45,7 @@ class HalfPrecision(nn.Module):
 
 @contextmanager
 def in_float32(model: nn.Module) -> Iterator[None]:
-    """Compute in float32 whatever precision the model trains in.
+    """A context in which the model computes in float32, also one that trains in bfloat16.
 
     A saved model tags so; a run's scores are then those of its saved model.
     """

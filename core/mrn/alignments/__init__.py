@@ -27,7 +27,7 @@ _ACCIDENT = 0.01
 
 
 def align(text: str, counts: LabelCounts, overlaps: Sequence[Overlap] = ()) -> Alignment:
-    """The alignment that a run names so, over these tasks; `auto` chooses one by the overlaps of the tasks.
+    """The alignment of that name over these tasks; `auto` chooses one by the overlaps of the tasks.
 
     Raises ConfigError for a name that is not in the registry, or a mapping's file that cannot be used.
     """

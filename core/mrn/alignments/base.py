@@ -1,4 +1,4 @@
-"""The alignment of tasks whose label sets differ (dissertation, section 5.3).
+"""The alignment of tasks with different label sets (dissertation, section 5.3).
 
 | symbol | shape     | meaning                                                        |
 |--------|-----------|----------------------------------------------------------------|
@@ -131,7 +131,7 @@ class Alignment:
 
     @property
     def impossible(self) -> tuple[str, ...]:
-        """The modes whose correlations between tasks are all forced to zero, whatever is learned."""
+        """The modes in which the alignment forces every correlation between tasks to zero."""
         apart = not self.shares_rows[~np.eye(len(self.task_names), dtype=bool)].any()
         return ("task", "label") if apart else ()
 

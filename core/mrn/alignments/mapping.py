@@ -1,4 +1,4 @@
-"""Labels correspond as the researcher says, many to many: A_t[general, label] is a weight from a CSV file.
+"""Many-to-many correspondence of labels: A_t[general, label] is a weight from the researcher's CSV file.
 
     task,label,general,weight
     chunk,B-NP,NP,0.5

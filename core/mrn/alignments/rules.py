@@ -63,7 +63,7 @@ def align_cooccurrence(counts: LabelCounts, reason: str) -> Alignment:
 
 
 def _own_rows(name: str, reason: str, counts: LabelCounts, blocks: Sequence[Matrix]) -> Alignment:
-    """An alignment whose general rows are the rows of the stacked heads."""
+    """An alignment with the rows of the stacked heads as general rows."""
     return Alignment(name, reason, counts.names, counts.row_names, counts.row_owners, stack_blocks(blocks))
 
 

@@ -11,7 +11,7 @@ from core.mrn.priors.base import NoPrior, Prior, PriorSettings
 from core.mrn.priors.paper import PaperPrior
 from core.mrn.priors.tensor_normal import MapPrior, RelationalPrior
 
-__all__ = ["PRIOR_CLASSES", "NoPrior", "Prior", "PriorSettings", "make_prior"]
+__all__ = ["PRIOR_CLASSES", "NoPrior", "Prior", "PriorSettings"]
 
 PRIOR_CLASSES: dict[str, Callable[[Alignment, PriorSettings, torch.device], Prior]] = {
     "relational": RelationalPrior,
@@ -19,10 +19,3 @@ PRIOR_CLASSES: dict[str, Callable[[Alignment, PriorSettings, torch.device], Prio
     "paper": PaperPrior,
 }
 """By name, as `core.registry.PRIORS`, which pages read without torch."""
-
-
-def make_prior(name: str, alignment: Alignment, settings: PriorSettings, device: torch.device) -> Prior:
-    """The prior of that name. Raises ValueError for a name that is not in the registry."""
-    if name not in PRIOR_CLASSES:
-        raise ValueError(f"prior must be one of {', '.join(PRIOR_CLASSES)}, not {name!r}")
-    return PRIOR_CLASSES[name](alignment, settings, device)

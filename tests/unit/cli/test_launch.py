@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import time
 from collections import Counter
@@ -55,16 +54,6 @@ class TestLaunch:
             for paradigm, groups in (("stl", [("pos",), ("chunk",), ("ner",)]), ("mtl", pairs))
             for group in groups
         }
-        for wrong, sentence in (
-            (
-                {"--corpus": "demo?train={100|200"},
-                "corpus: 'demo?train={100|200' has braces that are no list",
-            ),
-            ({"--corpus": "demo?words={1|2}"}, "demo?words=1: A corpus without a kind has no option 'words'"),
-            ({"--task-groups": "pos,srl"}, "task_groups: 'srl' is not one of the tasks pos, chunk, ner"),
-        ):
-            given = {"--corpus": "demo", "--task-groups": "all", **wrong}
-            assert sentence in lab.refusal(*arguments, *itertools.chain(*given.items()))
 
     def test_without_tasks_all_of_the_corpus_are_taken_and_named(self, lab: Laboratory, corpus: Path) -> None:
         """On standard error: standard output is the ids, or one JSON document."""
@@ -100,16 +89,6 @@ class TestLaunch:
         stacks, shared = sorted((run.config for run in lab.store.runs()), key=lambda config: config.encoder)
         assert (stacks.encoder, stacks.lstm_layers, stacks.paradigm) == ("bilstm", 3, "mtl")
         assert shared == stacks.with_(encoder="sc-lstm")
-
-    def test_a_mapping_beside_another_alignment(self, lab: Laboratory, corpus: Path) -> None:
-        file = corpus / "labels.csv"
-        file.write_text("task,label,general\nner,B-ORG,thing\ntoy,X,thing\nsrl,A0,thing\n")
-        result = lab.call(*launch_arguments(corpus, "--alignment", f"exact,mapping:{file}", "--json"))
-        (note,) = [note for note in json.loads(result.stdout)["notes"] if "also has rows of srl" in note]
-        assert note in result.stderr
-        mapped, exact = lab.store.runs()
-        assert exact.config.alignment == "exact"
-        assert Path(str(mapped.config.alignment).removeprefix("mapping:")).read_bytes() == file.read_bytes()
 
     def test_reuse_queues_only_what_is_missing(self, lab: Laboratory, corpus: Path) -> None:
         lab.answer(*launch_arguments(corpus, "--seeds", "1,2"))

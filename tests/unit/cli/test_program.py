@@ -15,8 +15,7 @@ from core.recording.owner import this_process
 from core.store import RunState, Store
 from jobs.engines import default_engine
 from jobs.engines.local import LocalEngine
-from jobs.queue import control
-from tests.making import OWNER, Clock, claimed, config, step_metrics
+from tests.making import OWNER, claimed, config, step_metrics
 from tests.patience import PATIENCE_S
 from tests.supervised import wait_for
 from tests.unit.cli.conftest import Laboratory
@@ -63,7 +62,7 @@ class TestControl:
     def test_a_whole_sweep_is_stopped(self, lab: Laboratory) -> None:
         ids = lab.store.add_runs([config(seed=seed) for seed in range(3)], "seeds")
         (other,) = lab.store.add_runs([config(seed=9)], "others")
-        lab.store.claim(OWNER, due_in=15)
+        lab.store.claim(OWNER)
         assert "stopped: 2. Runs that stop at their next step: 1." in lab.answer("stop", "--sweep", "seeds")
         states = [lab.store.state(run_id) for run_id in (*ids, other)]
         assert states == [RunState.CANCELLING, *[RunState.CANCELLED] * 2, RunState.QUEUED]
@@ -115,20 +114,6 @@ class TestControl:
         assert not folder.exists()
         assert not log_path(run_id).exists()
         assert "no run" in lab.refusal("delete", str(run_id))
-
-    def test_a_deleted_run_is_removed_after_ten_minutes(self, lab: Laboratory) -> None:
-        clock = Clock()
-        with contextlib.closing(Store.open(clock=clock)) as store:
-            run_id = claimed(store, RunState.SUCCEEDED)
-            checkpoint_dir(run_id).mkdir(parents=True)
-            control.delete(store, [run_id])
-            clock.now += control.KEPT_S - 1
-            control.remove_deleted(store)
-            assert checkpoint_dir(run_id).exists()
-            clock.now += 1
-            control.remove_deleted(store)
-            assert not checkpoint_dir(run_id).exists()
-            assert [answer.done for answer in control.restore(store, [run_id])] == [False]
 
     def test_a_checkpoint_that_stays_is_told(self, lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
         """A delete names it, and a run that would find the old states does not start again."""

@@ -32,11 +32,6 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verb, "follow", partial(follow, engine=Workers(), sleep=lambda _: None))
 
 
-def test_the_list(lab: Laboratory) -> None:
-    assert "toy" in lab.answer("study")
-    assert {"name": "toy", "question": "Does it work?"} in lab.json("study")
-
-
 class TestDryRun:
     def test_counts_and_queues_nothing(self, lab: Laboratory) -> None:
         head, *lines, hint = lab.answer("study", "toy", "--dry-run").splitlines()
@@ -55,11 +50,6 @@ class TestDryRun:
         (only,) = document["settings"]
         assert (only["setting"], only["search"], only["final"]) == ("half", 6, 6)
         assert document["seconds"] is None
-
-    def test_runs_are_listed_on_request(self, lab: Laboratory) -> None:
-        lines = lab.answer("study", "toy", "--dry-run", "--runs").splitlines()
-        assert sum(line.endswith("to run") and line.startswith(("MTL", "STL", "MRN")) for line in lines) == 32
-        assert "--runs goes with --dry-run" in lab.call("study", "toy", "--runs").stderr
 
     @pytest.mark.parametrize("name", [name for name in STUDIES if name != "toy"])
     def test_it_reads_no_corpus_and_fits_a_terminal(
@@ -175,6 +165,7 @@ class TestRefusals:
             (("toy", "--encoder", "minilm"), ["toy", "--encoder"]),
             (("dissertation", "--encoder", "minilm+bilstm"), ["name minilm without +bilstm"]),
             (("toy", "--setting", "whole,third"), ["third", "whole, half"]),
+            (("toy", "--runs"), ["--runs goes with --dry-run"]),
         ],
     )
     def test_in_one_sentence(self, lab: Laboratory, arguments: tuple[str, ...], words: list[str]) -> None:
