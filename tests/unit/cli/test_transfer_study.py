@@ -16,7 +16,7 @@ from core.studies import STUDIES
 from core.studies.study import with_runs
 from core.studies.transfer import STUDY, TASKS
 from core.transfer.features import FEATURES
-from core.transfer.predictors import AMI, CORRELATION, COSINE, judge
+from core.transfer.predictors import AMI, CORRELATION, COSINE, coefficients, judge
 from jobs.studies import evidence
 from tests.unit.cli.conftest import Laboratory
 
@@ -30,6 +30,7 @@ def test_the_small_version_from_end_to_end(lab: Laboratory, monkeypatch: pytest.
     few = tuple(replace(setting, base={**setting.base, "epochs": 3}) for setting in settings)
     monkeypatch.setitem(STUDIES, "transfer", replace(STUDY, settings=few))
     monkeypatch.setattr(evidence, "judge", partial(judge, repeats=2))
+    monkeypatch.setattr(evidence, "coefficients", partial(coefficients, draws=50))
     call = ("study", "transfer", "--part", "demo", "--seeds", "2")
     # Of each seed every task alone, every pair, the joint run and that of MRN.
     assert lab.json(*call, "--dry-run")["final"] == 2 * (3 + 3 + 2)
