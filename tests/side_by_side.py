@@ -21,18 +21,17 @@ _FIRST_BROWSER = (
 )
 _SECOND_BROWSER = ("tests/journeys/", "tests/security/test_markup.py")
 _APART = (
-    "tests/unit/test_killed_workers.py",
-    "tests/unit/test_benchmarks.py",
     "tests/unit/test_formulas.py",
-    "tests/unit/test_encoder_types.py",
+    "tests/unit/test_benchmarks.py",
     "tests/unit/test_recorded_studies.py",
+    "tests/unit/test_encoder_types.py",
 )
 _FIRST = (
     *_FIRST_BROWSER,
     *_SECOND_BROWSER,
-    *_APART[:-2],
+    "tests/unit/test_killed_workers.py",
     "tests/clusters/",
-    *_APART[-2:],
+    *_APART,
     "tests/unit/cli/test_",
     "tests/unit/test_processes.py",
     "tests/unit/test_text_tasks.py",
@@ -62,10 +61,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """As many as there are cores. One more for slow tests: many wait for processes, and others can use that
-    time.
+    """As many as there are cores. Two more for slow tests: two browsers, workers and clusters leave the cores
+    idle half of the time.
     """
-    return (os.cpu_count() or 1) + only_slow(config)
+    return (os.cpu_count() or 1) + 2 * only_slow(config)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling | None:
