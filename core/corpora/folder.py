@@ -56,7 +56,7 @@ def _split_in(text: str) -> Split | None:
 
 
 def _unread(folder: Path, files: Mapping[Split, Path]) -> list[str]:
-    """Notes on files that are not read for their ending, though their names tell a missing split."""
+    """Notes on files named as a missing split, with an ending that is not read."""
     read = {split_of(path.name) for path in files.values()}
     unread = [
         (path, split)

@@ -174,7 +174,7 @@ def _holds_labels(column: str, labels: Packed, scheme: Scheme | None) -> bool:
 
 
 def _read(source: Source, training: _Columns | None) -> _Rows:
-    """Reads the sentences of a file. Its columns must equal those of the training file."""
+    """Reads the sentences of a file. Its columns must equal the training file's."""
     counts: Counter[Counted] = Counter()
     records = _records(source, counts)
     columns: _Columns | None = None

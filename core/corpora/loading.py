@@ -5,11 +5,15 @@ All three are read anew only when the corpus's files change.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +24,12 @@ from core.corpora.assembly import SPLITS, describe, findings, text_hash
 from core.corpora.catalogue import CATALOGUE, find_folder, fingerprint, is_local, join_all, locate
 from core.corpora.columns import ColumnProposal
 from core.corpora.derived import Derivation, derivation, is_derived
-from core.corpora.described import keep_text_hash, kept_text_hash
 from core.corpora.folder import detect_columns, read_folder
 from core.corpora.reading import Reading
 from core.corpora.sampling import parts
 from core.corpora.types import Corpus, Overlap, Sentence, Sentences, Split, Task
-from core.errors import CorpusError
+from core.errors import CorpusError, NoRoom
+from core.paths import cache_dir, written_whole
 
 _PREVIEW_SEED = 1
 _KEPT = 4
@@ -98,7 +102,10 @@ def read(name: str, columns: Sequence[str] | None = None) -> Corpus:
     """
     key = bases_of(name), _key(columns), files_of(name)
     corpus = _read(*key)
-    keep_text_hash(corpus, *key)
+    with contextlib.suppress(OSError, NoRoom):  # a disk that is full or read-only keeps nobody from reading
+        if not (kept := _kept_hash(*key)).exists():
+            with written_whole(kept, len(corpus.text_hash), f"The hash of {corpus.name}") as beside:
+                beside.write_text(corpus.text_hash)
     return corpus
 
 
@@ -107,7 +114,17 @@ def text_known(name: str, columns: Sequence[str] | None = None) -> str | None:
 
     None where its files have changed since. Raises CorpusError where there is no corpus of this name.
     """
-    return kept_text_hash(bases_of(name), _key(columns), files_of(name))
+    kept = _kept_hash(bases_of(name), _key(columns), files_of(name))
+    try:
+        text = kept.read_text()
+    except (OSError, ValueError):
+        return None
+    return text if re.fullmatch("[0-9a-f]{16}", text) else None
+
+
+def _kept_hash(*key: object) -> Path:
+    """The file of the cache that has the text hash of a corpus, by its names, columns and files."""
+    return cache_dir("corpora") / f"{hashlib.sha256(repr(key).encode()).hexdigest()[:24]}.txt"
 
 
 def proposed_columns(path: str) -> ColumnProposal | None:

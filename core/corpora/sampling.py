@@ -7,12 +7,11 @@ so no draw changes another.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpora.types import Sentence, Sentences
+from core.corpora.types import Sentences
 
 
 def stream(seed: int, purpose: str, part: str) -> np.random.Generator:
@@ -40,8 +39,3 @@ def until(words: NDArray[np.int64], budget: int) -> int:
     """How many sentences of so many words each reach the budget, from the first on; all where none does."""
     reached = int(np.searchsorted(np.cumsum(words), budget)) + 1
     return min(reached, len(words))
-
-
-def words_of(sentences: Iterable[Sentence]) -> int:
-    """How many words the sentences have."""
-    return int(Sentences.of(sentences).words.sum())

@@ -18,7 +18,6 @@ from core import __version__
 from core.config import RunConfig, config_warnings, trains_heads_alone
 from core.corpora.assembly import undefined_note
 from core.corpora.loading import overlaps
-from core.corpora.sampling import words_of
 from core.corpora.types import Corpus
 from core.encoding.batches import Batch, Context
 from core.encoding.tokenizer import Tokenizer
@@ -249,7 +248,9 @@ def _corpus_facts(config: RunConfig, corpus: Corpus, splits: Mapping[str, SplitD
         "planted": corpus.planted and corpus.planted(config.tasks),
         "text_hash": corpus.text_hash,
         "feats_sentences": "all",
-        "sizes": {name: (len(split.sentences), words_of(split.sentences)) for name, split in splits.items()},
+        "sizes": {
+            name: (len(split.sentences), int(split.sentences.words.sum())) for name, split in splits.items()
+        },
         "readings": corpus.readings,
     }
 
