@@ -183,7 +183,7 @@ def _check_room(size: int, folder: Path) -> None:
 
 
 def _check_kind(name: str, size: int) -> None:
-    """Raises _Refused for a file whose kind or size no export has."""
+    """Raises _Refused for a file of another kind, or larger, than an export has."""
     most = _MOST.get(PurePosixPath(name).suffix.lower())
     if most is None:
         raise _Refused(f"{name} is a kind of file that no export holds")

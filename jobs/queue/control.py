@@ -214,7 +214,7 @@ def _check_restartable(run_id: int, state: RunState) -> None:
 
 
 def _removed(paths: Iterable[Path]) -> list[str]:
-    """Removes files and folders as far as possible, and returns a text for each remaining one."""
+    """Removes files and folders as far as possible, and returns the remaining ones as texts."""
     stays = []
     for path in paths:
         try:

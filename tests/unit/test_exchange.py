@@ -37,8 +37,8 @@ Trained = tuple[Path, dict[str, int]]
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    """A laboratory with runs of seven kinds: MRN, over a frozen encoder (one task's name is hostile), with a
-    BiLSTM, over word vectors and contextual ones, with a CRF over word vectors and a transformer, and with
+    """A laboratory with runs of six kinds: MRN, over a frozen encoder (one task's name is hostile), with a
+    BiLSTM, over word vectors and contextual ones, with a CRF over word vectors, and with
     the last layer trained.
     """
     home = tmp_path_factory.mktemp("from")
@@ -55,13 +55,12 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
             toy_config(home, encoder=f"{home / 'encoder'}+bilstm", bilstm_hidden=4, **few),
             toy_config(home, encoder="bilstm", context_encoder=str(home / "encoder"), **few),
             toy_config(home, encoder="sc-lstm", head="crf", vectors=str(vectors), bilstm_hidden=4, **few),
-            toy_config(home, head="crf", **few),
             toy_config(home, encoder_training="top:1", **few),
         ]
         with contextlib.closing(Store.open()) as store:
             ids = train_runs(store, configs)
             store.add_keywords([ids[0]], ["paper"])
-    kinds = ("mrn", "frozen", "bilstm", "context", "words", "crf", "top")
+    kinds = ("mrn", "frozen", "bilstm", "context", "words", "top")
     return home, dict(zip(kinds, ids, strict=True))
 
 
@@ -226,7 +225,7 @@ def test_which_tasks(source: Store, trained: Trained, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "lacks"),
-    [("bilstm", "a BiLSTM on top"), ("words", "an encoder that reads words"), ("crf", "a CRF")],
+    [("bilstm", "a BiLSTM on top"), ("words", "an encoder that reads words")],
 )
 def test_what_transformers_cannot_load_has_no_folders(
     kind: str, lacks: str, trained: Trained, tmp_path: Path
