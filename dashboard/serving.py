@@ -78,7 +78,7 @@ def _get_ready() -> None:
 
 
 def first_page(request: Request) -> RedirectResponse:
-    """Redirects `/launch` to the first page, whose address has no name in Streamlit, with the same query.
+    """Redirects `/launch` with its query to the first page, which has no name in Streamlit.
 
     A second page that switched to the first left a blank page where a fragment of the former reran late.
     """

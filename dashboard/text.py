@@ -32,9 +32,14 @@ def escape(text: object) -> str:
     return _PUNCTUATION.sub(r"\\\1", one_line)
 
 
+def unbroken(text: object) -> str:
+    """User text as by `escape`, in which no line breaks at a hyphen: a name in a table or a chip."""
+    return escape(text).replace("-", f"-{_JOINER}")
+
+
 def coloured(task: str, colour: str) -> str:
     """The task's name after a dot of its colour, as Markdown."""
-    return f':color[●]{{foreground="{colour}"}} {escape(task)}'
+    return f':color[●]{{foreground="{colour}"}} {unbroken(task)}'
 
 
 def option(text: object) -> str:

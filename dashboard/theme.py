@@ -71,9 +71,9 @@ STATES: Mapping[RunState, StateLook] = {
 }
 
 # For configurations. Each has a contrast of 3 to 1 with white and with near-black, and the first six are told
-# apart by colour-blind readers too.
+# apart by colour-blind readers too. The first, mostly that of STL, also carries a dotted line on near-black.
 RAMP = (
-    *("#71808C", "#DB7814", "#5067EB", "#4DA36C", "#AD46C0"),
+    *("#8A939B", "#DB7814", "#5067EB", "#4DA36C", "#AD46C0"),
     *("#985555", "#D64409", "#2B6E95", "#BD79C2", "#937EFD"),
 )
 
@@ -87,7 +87,7 @@ def colours(tasks: Iterable[str], given: Mapping[str, str] | None = None) -> dic
 
 
 def ramp(index: int) -> str:
-    """The colour of the index-th configuration in a chart whose lines belong to no task."""
+    """The colour of the index-th configuration in a chart without tasks."""
     return RAMP[index % len(RAMP)]
 
 

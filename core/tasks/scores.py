@@ -2,8 +2,8 @@
 
 Two F1 for spans, under two names. `f1_conll` is that of the conlleval script, comparable with published
 tables: an I- that continues nothing opens a span. `f1_strict` counts only spans that IOB2 allows.
-They are counted from label numbers after every epoch, and equal seqeval's in default and strict mode, as does
-the report by span type of a finished run. `seqeval_f1` is what seqeval makes of POS tags (it
+They are counted from label numbers after every epoch, and equal seqeval's in default and strict mode. The
+report by span type of a finished run is seqeval's own. `seqeval_f1` is what seqeval makes of POS tags (it
 reads NNP as prefix N and type NP), as the dissertation's POS tables have it.
 
 A score that is 0/0 is undefined: NaN, and never 0. That of spans is undefined where no span is annotated,
@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any, Literal
 
 import numpy as np
@@ -28,6 +29,7 @@ from core.tasks.spans import (
     Ints,
     Labels,
     f1_of,
+    labels_by_sentence,
     numbered,
     seqeval_spans,
     span_counts,
@@ -61,6 +63,8 @@ PlainScore = Literal["accuracy", "seqeval_f1"]
 Report = dict[str, dict[str, float]]
 Floats = NDArray[np.float64]
 REPORT_NUMBERS = ("precision", "recall", "f1", "support")
+_SEQEVAL = ("precision", "recall", "f1-score", "support")
+_AVERAGES = ("micro avg", "macro avg", "weighted avg")
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,10 @@ def span_score(task: str, gold: Packed, predicted: Ints, *, details: bool) -> Ta
     if details:
         strict = span_counts(*span_pair(gold, predicted, strict=True))
         figures["f1_strict"] = _defined_f1(*strict.sum(axis=0).tolist())[2]
-        report = _report(types, counts)
+        if find_spec("seqeval") is None:  # a bare GPU machine: the same figures
+            report = counted_report(types, counts)
+        elif counts.any():
+            report = _span_report(gold, predicted)
     return TaskScore(task, "f1_conll", f1_conll, len(predicted), figures, report)
 
 
@@ -133,7 +140,7 @@ def label_score(
         precision, recall, figures["seqeval_f1"] = _seqeval(gold, predicted)
         if plain_score == "seqeval_f1":
             figures |= {"precision": precision, "recall": recall}
-    report = _report(gold.names, _label_counts(gold, predicted)) if details else {}
+    report = counted_report(gold.names, _label_counts(gold, predicted)) if details else {}
     return TaskScore(task, plain_score, figures[plain_score], len(predicted), figures, report)
 
 
@@ -161,7 +168,20 @@ def _ranks(values: Floats) -> Floats:
     return (np.cumsum(sizes) - (sizes + 1) / 2)[group]
 
 
-def _report(names: Sequence[str], counts: Ints) -> Report:
+def _span_report(gold: Packed, predicted: Ints) -> Report:
+    """A row per span type that is annotated or predicted, in the order of their names, by seqeval."""
+    from seqeval.metrics import classification_report  # it imports scikit-learn, which takes a second
+
+    labels = (labels_by_sentence(gold, numbers) for numbers in (gold.numbers, predicted))
+    rows = classification_report(*labels, output_dict=True, zero_division=0)
+    return {
+        type_: {number: row[name].item() for number, name in zip(REPORT_NUMBERS, _SEQEVAL, strict=True)}
+        for type_, row in rows.items()
+        if type_ not in _AVERAGES
+    }
+
+
+def counted_report(names: Sequence[str], counts: Ints) -> Report:
     """A row per name that is annotated or predicted, by name. `counts` (C, 3) are as in `span_counts`."""
     return {
         name: dict(zip(REPORT_NUMBERS, (*f1_of(gold, predicted, both), gold), strict=True))

@@ -27,7 +27,7 @@ from dashboard.shared.live import rerun_when
 from dashboard.shared.resources import task_colour, task_colours
 from dashboard.shared.selection import choice, choose, chosen, link_to_runs, segments, switch
 from dashboard.shared.states import problem
-from dashboard.text import coloured, escape
+from dashboard.text import coloured, escape, unbroken
 from dashboard.theme import ramp
 from jobs.queue.estimates import cost
 from jobs.queue.submit import same_runs
@@ -123,7 +123,7 @@ def _pick_pair(table: ResultTable, first: str, second: str) -> tuple[str, str]:
 def _sentences(row_a: ResultRow, row_b: ResultRow, shown: Sequence[Difference], *, several: bool) -> None:
     over = f"Over {escape(row_a.block)}: " if row_a.block == row_b.block and several else ""
     names = (row_a.label, row_b.label) if row_a.block == row_b.block else (row_a.name, row_b.name)
-    st.markdown(f"**{over}{headline(*names, shown, escape)}**")
+    st.markdown(f"**{over}{headline(*names, shown, unbroken)}**")
     with st.container(gap="xsmall"):
         _difference_lines(shown)
     if others := _labels(confounds(row_a.config, row_b.config)):
@@ -151,7 +151,7 @@ def _what_sharing_did(table: ResultTable, steps: Sequence[Step], row: ResultRow,
         for step in steps:
             is_of_the_row = (step.a.block, step.a.config.encoder) == (row.block, row.config.encoder)
             if is_of_the_row and {step.a.key, step.b.key} != {row.key, baseline.key}:
-                st.markdown(headline(step.a.label, step.b.label, step.deltas, escape))
+                st.markdown(headline(step.a.label, step.b.label, step.deltas, unbroken))
     _forest_chart(views.sharing_forest(steps, table.tasks), table, "sharing")
     confounded = ((step.title, _labels(step.confounds)) for step in steps)
     if notes := [f"{title} also differs in {others}." for title, others in confounded if others]:
@@ -168,7 +168,7 @@ def _sharing_notes(steps: Sequence[Step]) -> None:
 
 
 def _forest_chart(view: Forest, table: ResultTable, key: str) -> None:
-    """Draws differences in the colours of the tasks, or where a row is a task in those of configurations."""
+    """Draws differences in the colours of the tasks, or of configurations if each row is a task."""
     of_tasks = set(view.targets) <= set(table.tasks)
     colours = task_colours() if of_tasks else {name: ramp(place) for place, name in enumerate(view.targets)}
     chart(
@@ -184,7 +184,7 @@ def _transformer(step: Step) -> None:
     """Whether a transformer is worth it: the best row over one against the best over words."""
     st.markdown("**Do I need a transformer?**")
     with st.container(gap="xsmall"):
-        st.markdown(headline(step.a.name, step.b.name, step.deltas, escape))
+        st.markdown(headline(step.a.name, step.b.name, step.deltas, unbroken))
         _difference_lines(step.deltas)
     others = f" They also differ in {_labels(step.confounds)}." if step.confounds else ""
     st.caption(

@@ -226,7 +226,7 @@ def listed_seeds(seeds: Iterable[int]) -> str:
 
 @dataclass(frozen=True)
 class Step:
-    """Two rows that one question compares, and their difference on each task.
+    """Two rows that a question compares, and their difference on each task.
     A step goes from one paradigm to the next, from one stack for all tasks to another encoder over the same
     words, or from words to a transformer.
     """
@@ -260,7 +260,7 @@ class Step:
 
 
 def sharing(table: ResultTable) -> list[Step]:
-    """For each encoder the steps from STL to MTL to MRN, between its most similar rows.
+    """Returns the steps from STL to MTL to MRN of each encoder, between its most similar rows.
     The last step is the transformer against word vectors, if there are both.
     """
     pairs = [*((pair, False) for pair in _steps(table)), (_transformer_pair(table), True)]

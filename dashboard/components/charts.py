@@ -55,9 +55,20 @@ def component_key(key: str) -> str:
     return re.sub("%|(?<![^_])_|_(?![^_])", lambda found: f"%{ord(found[0]):X}", key)
 
 
-def component(name: str, *, html: str | None = None, css: str | None = None, js: str, **look: Any) -> Mount:
-    """Declares a component; the result is called at each place where a page draws it."""
-    mount: Any = st.components.v2.component(name, html=html, css=css, js=js, **look)
+def component(
+    name: str,
+    *helpers: str,
+    html: str | None = '<div id="root"></div>',
+    style: str = "",
+    key: str = "",
+    **look: Any,
+) -> Mount:
+    """Declares the component of NAME.js, after these helping scripts, and of NAME.css or another style.
+
+    The result is called at each place where a page draws it. `key` tells components of one script apart.
+    """
+    css, js = read_asset(f"{style or name}.css"), script(*helpers, f"{name}.js")
+    mount: Any = st.components.v2.component(f"mrnlab_{key or name}", html=html, css=css, js=js, **look)
 
     def draw(
         *, key: str, data: Any, on: Mapping[str, Callable[[Any], None]] = _NO_EVENTS, **look: Any
@@ -109,23 +120,16 @@ _MATRIX = f"""
   <div class="unseen" aria-live="polite"></div>
 </div>
 """
-_mount_chart = component(
-    "mrnlab_chart", css=read_asset("chart.css"), js=script("chart.js"), isolate_styles=False
-)
-_mount_legend = component(
-    "mrnlab_curve_legend",
-    html='<div id="root" class="legend" tabindex="-1"></div>',
-    css=read_asset("curves.css"),
-    js=script("curve_legend.js"),
-)
-_MATRIX_SCRIPT = script("picture.js", "matrix_picture.js", "matrix.js")
-_mount_matrix = component("mrnlab_matrix", html=_MATRIX, css=read_asset("matrix.css"), js=_MATRIX_SCRIPT)
-_mount_matrix_feed = component("mrnlab_matrix_feed", js=_MATRIX_SCRIPT)
+_mount_chart = component("chart", html=None, isolate_styles=False)
+_mount_legend = component("curve_legend", html='<div id="root" class="legend" tabindex="-1"></div>')
+_MATRIX_HELPERS = ("picture.js", "matrix_picture.js")
+_mount_matrix = component("matrix", *_MATRIX_HELPERS, html=_MATRIX)
+_mount_matrix_feed = component("matrix", *_MATRIX_HELPERS, html=None, key="matrix_feed")
 
 
 @dataclass(frozen=True)
 class Click:
-    """Where the reader clicked: the point's coordinates (numbers in all our charts) and its trace's index."""
+    """A click: the coordinates of the point (numbers in all our charts) and the index of its trace."""
 
     x: float
     y: float
@@ -245,8 +249,10 @@ def curve_legend(
 def matrix_player(
     frame: Mapping[str, Any], numbers: bytes, *, key: str, on: Mapping[str, Callable[[Event], None]]
 ) -> None:
-    """Matrices over training, played in the browser (docs/adr/0009-matrix-player.md). `frame` and `numbers`
-    are `player_frame` and `player_numbers` of `dashboard.relations.charts`, with the same id.
+    """Draws the player of matrices over training (docs/adr/0009-matrix-player.md).
+
+    `frame` and `numbers` are `player_frame` and `player_numbers` of `dashboard.relations.charts`, with the
+    same id.
 
     Called back, before the part runs again: `step` with the step looked at (None follows the newest), `cell`
     with the row and column of a clicked cell, `zoom` with the corner of the part to show (or `whole`), both

@@ -6,14 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 from core.wording import without_shared
-from dashboard.components.charts import Event, component, read_asset, script
+from dashboard.components.charts import Event, component
 
-_mount = component(
-    "mrnlab_pair_table",
-    html='<div id="root"></div>',
-    css=read_asset("pair_table.css"),
-    js=script("pair_table.js"),
-)
+_mount = component("pair_table")
 
 
 @dataclass(frozen=True)
@@ -40,7 +35,7 @@ class PairRow:
 
 @dataclass(frozen=True)
 class PairTable:
-    """A table of pairs, whose rows and columns are the same tasks.
+    """A table of pairs with the same tasks as rows and columns.
     `cells` (T, T) has None for unknown pairs. `low` and `high` name the ends of the scale, `grey` the meaning
     of grey; empty if nothing is grey.
     """

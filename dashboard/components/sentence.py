@@ -14,19 +14,14 @@ import streamlit as st
 from core.tasks import KINDS
 from core.tasks.spans import spans
 from core.wording import plural, without_shared
-from dashboard.components.charts import component, read_asset, script
+from dashboard.components.charts import component
 from dashboard.text import coloured, escape
 
 MOST_WORDS = 600
 """The words of one sentence that are drawn: a browser needs seconds for thousands."""
 _MOST_OF_A_TEXT = 120
 
-_mount = component(
-    "mrnlab_sentence",
-    html='<div id="root"></div>',
-    css=read_asset("sentence.css"),
-    js=script("picture.js", "sentence.js"),
-)
+_mount = component("sentence", "picture.js")
 
 
 @dataclass(frozen=True)
@@ -139,7 +134,7 @@ def _mark(mark: Mark) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Said:
-    """An answer on a text: `value` by `who` on a task of that colour; `differs` from the gold answer."""
+    """An answer on a text: the value, its author, the colour of its task, and whether it is wrong."""
 
     who: str
     value: str

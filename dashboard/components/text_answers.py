@@ -6,14 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from core.wording import without_shared
-from dashboard.components.charts import component, read_asset, script
+from dashboard.components.charts import component
 
-_mount = component(
-    "mrnlab_text_answers",
-    html='<div id="root"></div>',
-    css=read_asset("text_answers.css"),
-    js=script("text_answers.js"),
-)
+_mount = component("text_answers")
 
 
 @dataclass(frozen=True)
@@ -42,7 +37,7 @@ class Said:
 
 @dataclass(frozen=True)
 class TaskAnswers:
-    """A task with an answer for each column, None for those without it; `of` names its input.
+    """A task with the answer of each column, None where there is none; `of` names its input.
 
     `labels` are those drawn, `more` how many are not. `ends` are those of a number's scale, else empty.
     `gold` is what is right, as text, and of a number its place on the scale.

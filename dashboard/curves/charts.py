@@ -151,14 +151,15 @@ def _typed(x: Floats) -> NDArray[Any]:
 
 def _line(line: Line, colour: str) -> dict[str, Any]:
     meta: dict[str, Any] = {"name": line.name}
+    dash = DASHES[line.configuration.paradigm]
     trace: dict[str, Any] = {
         "x": _typed(line.x),
         "y": line.y.astype(np.float32),
         "meta": meta,
         "line": {
             "color": colour,
-            "width": 2.6 if line.n is not None else 1.1 if line.thin else 1.7,
-            "dash": DASHES[line.configuration.paradigm],
+            "width": 2.6 if line.n is not None else _thin(dash) if line.thin else 1.7,
+            "dash": dash,
         },
     }
     if len(line.x) <= _FEW_POINTS:
@@ -171,6 +172,11 @@ def _line(line: Line, colour: str) -> dict[str, Any]:
         starts = np.flatnonzero(np.diff(line.n, prepend=-1))
         meta["seeds"] = [[float(line.x[start]), int(line.n[start])] for start in starts]
     return trace
+
+
+def _thin(dash: str) -> float:
+    """The width of a seed's line; dots of one pixel would be half as strong as their colour."""
+    return 1.7 if dash == "dot" else 1.1
 
 
 def _band(

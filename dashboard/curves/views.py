@@ -267,7 +267,7 @@ def _lines(reading: Reading, group: Group) -> list[Line]:
 
 
 def _kept_point(curve: Curve) -> Point | None:
-    """The last point of the epoch whose weights were kept."""
+    """The last point of the epoch of the kept checkpoint."""
     best_epoch = curve.runs[0].best_epoch
     if best_epoch is None or curve.epoch is None:
         return None

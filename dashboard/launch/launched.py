@@ -65,7 +65,7 @@ def _card(runs: Sequence[Run]) -> None:
 
 
 def headline(states: Mapping[RunState, int], left: float | None) -> str:
-    """Returns what these runs do, `8 runs queued, about 2 min`, with the seconds `left` if they are known."""
+    """Returns the progress of these runs, `8 runs queued, about 2 min`; `left` seconds if known."""
     done, every = states.get(RunState.SUCCEEDED, 0), sum(states.values())
     about = "" if left is None else f", about {duration(left)}"
     if states.get(RunState.QUEUED, 0) == every:

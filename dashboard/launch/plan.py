@@ -21,7 +21,7 @@ from dashboard.launch.launched import launched_runs
 from dashboard.shared import actions, resources
 from dashboard.shared.newcomers import fold
 from dashboard.shared.states import problem
-from dashboard.text import escape
+from dashboard.text import escape, unbroken
 from jobs.queue.estimates import Cost, Disk, cost, disk, queue_left
 from jobs.queue.submit import check, same_runs
 from jobs.reports.naming import shortest_names
@@ -260,7 +260,7 @@ def _plan_again() -> None:
 
 
 def _table(rows: Sequence[Mapping[str, str]]) -> None:
-    shown = [{name: escape(text) for name, text in row.items()} for row in rows[:_MOST_LISTED]]
+    shown = [{name: unbroken(text) for name, text in row.items()} for row in rows[:_MOST_LISTED]]
     st.table(
         shown,
         border="horizontal",

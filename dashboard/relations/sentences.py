@@ -74,7 +74,7 @@ def read_scores(scores: Mapping[str, Sequence[float]]) -> str:
 
 
 def read_unlearned(scores: Mapping[str, Sequence[float]], majority: Mapping[str, float]) -> str:
-    """A warning of tasks whose dev score is so low that their relations mean nothing; empty without one.
+    """A warning of tasks with dev scores too low for meaningful relations; empty without one.
 
     `majority` is the share of the most frequent label of each task, where it is known.
     """

@@ -37,7 +37,7 @@ _OTHERWISE = {
 
 
 def explain_waiting(runs: Sequence[Run], *, alone: bool) -> None:
-    """Draws why runs have no snapshot and what to do; `alone` if the page has nothing else."""
+    """Draws the reason for missing snapshots and the next step; `alone` if the page has nothing else."""
     for run in runs:
         text = (
             "The first snapshot comes when training begins."

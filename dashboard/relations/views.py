@@ -36,7 +36,7 @@ _BEST_ORDER_UP_TO = 256
 
 @dataclass(frozen=True)
 class AlignedSteps:
-    """For each run the snapshot shown at each position of the slider. The first run sets the positions.
+    """The snapshot of each run at each position of the slider. The first run sets the positions.
 
     `exact`: all runs have snapshots at the same steps; otherwise snapshots nearest in their share of training
     are shown together. `cut`: the first run has later snapshots, which another run has not reached.
@@ -196,7 +196,7 @@ def shared_matrices(learned: Sequence[Relations], mode: str, shared: SharedRows)
 
 
 def impossible_pairs(runs: Sequence[Run], mode: str, rows: Rows) -> Bools:
-    """A mask (runs, n, n) of the pairs whose relation each run's alignment fixes."""
+    """A mask (runs, n, n) of the pairs that each run's alignment fixes."""
     fixed = np.zeros((len(runs), len(rows), len(rows)), dtype=bool)
     for of_run, run in zip(fixed, runs, strict=True):
         for block in impossible_blocks(run.facts, mode, rows.owners):
@@ -238,7 +238,7 @@ def dev_scores(curves: Iterable[MetricSeries], steps: Mapping[int, int]) -> dict
 
 
 def majority_shares(scores: Iterable[StoredScore]) -> dict[str, float]:
-    """The share of the most frequent label by task, of tasks whose headline is the accuracy.
+    """The share of the most frequent label by task, of tasks scored by accuracy.
 
     It is the score of a model that always predicts this label. A task without a stored report has none.
     """
@@ -308,12 +308,11 @@ def strongest(
     gold: Floats | None = None,
     top: int = 12,
 ) -> pd.DataFrame:
-    """The strongest pairs that any of the runs can learn, `among` all rows, `within` a task or `between`
-    tasks; of two runs side by side those that differ most. Columns First and Second, then the values of the
-    view.
+    """The strongest pairs that any of the runs can learn; of two runs side by side the most different ones.
 
-    `values` (runs, n, n) and `gold` (n, n) are of the shared rows; `gold` adds the gold correlation and the
-    difference to it.
+    They are `among` all rows, `within` a task or `between` tasks. Columns First and Second, then the values
+    of the view. `values` (runs, n, n) and `gold` (n, n) are of the shared rows; `gold` adds the gold
+    correlation and the difference to it.
     """
     mean = values.mean(axis=0)
     columns, sizes = {"Correlation": mean}, np.abs(mean)

@@ -144,7 +144,7 @@ def _priority(queued: Sequence[Run]) -> None:
 
 
 def _keywords(runs: Sequence[Run]) -> None:
-    """Draws the keywords that all runs have, for editing, and names those of some runs only."""
+    """Draws the keywords that all runs have, for editing, and lists the keywords of some runs only."""
     everywhere = sorted(set.intersection(*(set(run.keywords) for run in runs)))
     somewhere = sorted({word for run in runs for word in run.keywords} - set(everywhere))
     key = f"keywords_{hash(tuple(run.id for run in runs))}"

@@ -1,4 +1,4 @@
-"""A run's training loss while it trains, and its dev scores by epoch beside those of its seeds."""
+"""A run's training loss while it trains, and its dev scores by epoch beside its seeds' scores."""
 
 from __future__ import annotations
 

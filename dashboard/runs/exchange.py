@@ -1,4 +1,4 @@
-"""*Export* of a run as a zip file, and *Import* of such files."""
+"""*Export* of a run as a zip file, and *Import* of exported files."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def draw() -> None:
     follow()
     actions.show()
     runs = store.runs(ids, with_facts=False)
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
         way_back()
         if len(runs) == 1:
             siblings = [run.id for run in store.runs_of([runs[0].configuration_id])]

@@ -209,7 +209,7 @@ def _draw(table: Table, columns: Mapping[str, _Column], key: str, ticked: list[i
 
 
 def _key(table: Table, ticked: list[int]) -> str:
-    """The table's key, a new one if the ticks in the browser differ from those to show.
+    """The table's key, a new one if the ticks in the browser differ from the chosen runs.
     Written into an existing table, ticks come back from the browser as if the reader had set them, often
     too late.
     """
@@ -233,13 +233,13 @@ def _selected(key: str) -> None:
 
 
 def _pressed(key: str) -> None:
-    """Keeps the runs of the line whose eye was pressed; a callback cannot change the page."""
+    """Keeps the runs of the line with the pressed eye; a callback cannot change the page."""
     lines, _ = st.session_state[_SHOWN][key]
     st.session_state[_PRESSED] = lines[st.session_state[f"{key}_eye"]["row"]].run_ids
 
 
 def follow() -> None:
-    """Opens the page of the runs whose eye was pressed."""
+    """Opens the page of the runs of the pressed eye."""
     if ids := st.session_state.pop(_PRESSED, None):
         st.switch_page(_RUN_PAGE, query_params=_address(ids))
 

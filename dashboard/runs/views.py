@@ -102,7 +102,7 @@ class Table:
     is_readable: bool = True
 
     def split(self, wanted: str) -> str:
-        """Returns the split whose scores are shown: the chosen one if this corpus has it."""
+        """Returns the split of the scores shown: the chosen one if this corpus has it."""
         scored = {split for line in self.lines for split, _ in (*line.by_seed, *line.undefined)}
         return wanted if wanted in scored or not scored else min(scored)
 

@@ -56,7 +56,7 @@ def perform(act: Callable[..., list[Answer]], *args: Any, **options: Any) -> Non
 
 
 def _perform(act: Callable[..., list[Answer]], *args: Any, **options: Any) -> list[int]:
-    """As `perform`; returns the runs for which it was done."""
+    """Returns the runs for which `perform` did the action."""
     try:
         answers = act(resources.store(), *args, **options)
     except MRNLabError as error:  # nothing was done for any run

@@ -12,8 +12,8 @@ import streamlit as st
 
 from core.evaluation.comparison import HIGHER, LOWER, UNDECIDED
 from core.plain_text import spreadsheet_cell
-from dashboard.components.charts import component, read_asset, script
-from dashboard.text import escape
+from dashboard.components.charts import component
+from dashboard.text import unbroken
 from jobs.reports.parts import Form, Sheet, number_text
 from jobs.reports.render import Markup, cell_texts, csv_text, latex, markdown
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _NO_FORMS: Mapping[str, Form] = {}
 _FIXED = "\u00a0"  # a space that does not break, so that a cell stays on one line
 _MARKUP = Markup(
-    escape,
+    unbroken,
     "**{}**",
     "",
     {HIGHER: ":red[**{}**]", LOWER: ":blue[**{}**]", UNDECIDED: ":gray[{}]"},
@@ -39,15 +39,15 @@ def show_table(sheet: Sheet, *, alt: str, turned: str = "") -> None:
     lines: list[list[str]] = []
     for block in sheet.blocks:
         if block.title:
-            lines.append([f"**{escape(block.title)}**", *("" for _ in sheet.head[1:])])
+            lines.append([f"**{unbroken(block.title)}**", *("" for _ in sheet.head[1:])])
         texts = cell_texts(replace(sheet, hides_n=False), block, _MARKUP)
         for (_, entries), (name, *cells) in zip(block.rows, texts, strict=True):
             is_quoted = {entry.is_quoted for entry in entries if entry} == {True}
             lines.append([f":gray[{name}]" if is_quoted else name, *cells])
     frame = pd.DataFrame(
         [[cell.replace(" ", _FIXED) for cell in cells] for _, *cells in lines],
-        index=pd.Index([name for name, *_ in lines], name=escape(sheet.head[0])),
-        columns=list(map(escape, sheet.head[1:])),
+        index=pd.Index([name for name, *_ in lines], name=unbroken(sheet.head[0])),
+        columns=list(map(unbroken, sheet.head[1:])),
     )
     if turned:
         frame = frame[(frame != "").any(axis=1)].T.rename_axis(turned)
@@ -100,7 +100,8 @@ _SHEETS = _ICON.format("M15 3H3v14h2V5h10zm6 4H7v14h14zm-2 12H9V9h10z")
 _ARROW = _ICON.format("M7 10l5 5 5-5z")
 # Streamlit's own copy button is that of a block of code.
 _mount_copy = component(
-    "mrnlab_copy",
+    "copy",
+    "picture.js",
     html=f"""
 <div class="copy">
   <button type="button" class="main">{_SHEETS}<span class="said" aria-live="polite">Copy</span></button>
@@ -108,8 +109,6 @@ _mount_copy = component(
   <div class="menu" popover role="menu"></div>
 </div>
 """,
-    css=read_asset("copy.css"),
-    js=script("picture.js", "copy.js"),
 )
 
 
@@ -118,14 +117,14 @@ _CHAIN = _ICON.format(
     "m9-6h-4v1.9h4a3.1 3.1 0 0 1 0 6.2h-4V17h4a5 5 0 0 0 0-10z"
 )
 _mount_link = component(
-    "mrnlab_link",
+    "link",
+    "picture.js",
+    style="copy",
     html=f"""
 <div class="copy">
   <button type="button" class="alone">{_CHAIN}<span class="said" aria-live="polite">Copy link</span></button>
 </div>
 """,
-    css=read_asset("copy.css"),
-    js=script("picture.js", "link.js"),
 )
 
 

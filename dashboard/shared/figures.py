@@ -32,6 +32,6 @@ def band(x: NDArray[Any], low: NDArray[Any], high: NDArray[Any], colour: str) ->
 
 
 def kept_mark(x: float, y: float, colour: str, size: int) -> dict[str, Any]:
-    """The diamond at the epoch whose weights were kept."""
+    """The diamond at the epoch of the kept checkpoint."""
     marker = {"symbol": "diamond", "size": size, "color": colour, "line": {"color": BACKGROUND, "width": 1.5}}
     return {"x": [x], "y": [y], "mode": "markers", "marker": marker, "hoverinfo": "skip"}

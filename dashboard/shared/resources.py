@@ -248,7 +248,7 @@ def _study_encoders(url: str, name: str, newest: int, count: int) -> list[tuple[
 
 
 def confusions(runs: Iterable[Run], split: str, task: str, kind: TaskKind) -> list[Confusion]:
-    """The confusions of the runs whose predictions are stored."""
+    """The confusions of the runs with stored predictions."""
     parts = (_confusion(run, split, task, kind.scheme) for run in runs)
     return [part for part in parts if part is not None]
 

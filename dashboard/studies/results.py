@@ -59,7 +59,7 @@ def studies() -> None:
 
 
 def _table() -> None:
-    """A row for each study: question, published answer, what this store has, one button."""
+    """A row for each study: question, published answer, results of this store, one button."""
     for name, now in resources.studies_by_now().items():
         study = STUDIES[name]
         with st.container(key=f"study_row_{name}"):

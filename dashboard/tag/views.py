@@ -187,7 +187,7 @@ def _agree(cells: list[Mark], columns: Sequence[Sequence[str]], scheme: str) -> 
 def _outline(
     cells: list[Mark], right: Sequence[str], labels: Sequence[str], scheme: str, who: str = ""
 ) -> None:
-    """Returns the outlines of labels that differ from the reference, `who`'s or the gold labels.
+    """Outlines the labels that differ from the reference: the labels of `who`, else the gold labels.
     Against gold labels the kind of a span's mistake is written after its label.
     """
     for mistake in KINDS[scheme].mistakes(right, labels):

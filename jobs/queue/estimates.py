@@ -1,23 +1,27 @@
 """Estimates the time and disk of runs from runs of their kind on the same data on this machine.
 
-A run costs its start and its end (libraries, corpus, features, the last scores), and seconds per pass over
-the data. Both are medians over runs that have ended, or else over those that train now, from their first
-batches on. Without either there is no estimate: a guess from constants was off by more than a factor of two.
+A run costs its start and its end (corpus, features, the last scores), and seconds per pass over the data.
+They are medians over runs that have ended, or else over those that train now, from their first batches on.
+Without either there is no estimate: a guess from constants was off by more than a factor of two.
+
+The first run of a worker also loads the libraries and often computes the features of all others, so its start
+says nothing of later ones. Where it is all that is known, each worker pays it once.
 """
 
 from __future__ import annotations
 
-import math
 import shutil
 import socket
 import statistics
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from core.config import RunConfig
 from core.paths import checkpoint_dir, home
 from core.records import TOTAL
-from core.store import MetricKey, Run, RunState, Store
+from core.store import MetricKey, Owner, Run, RunState, Store
 from core.wording import plural
 from jobs.worker.cores import Sharing
 
@@ -104,42 +108,56 @@ def _kind(config: RunConfig) -> _Kind:
     return *_model(config), *data, config.batch_size, config.batch_tokens, *training
 
 
-def cost(store: Store, configs: Sequence[RunConfig]) -> Cost:
-    """Returns the cost of these runs on this machine, one after another in each of its slots."""
-    return costs(store, [configs])[0]
+def cost(store: Store, configs: Sequence[RunConfig], *, warm: int = 0) -> Cost:
+    """Returns the cost of these runs on this machine, one after another in each of its slots.
+
+    `warm` workers train already, and have their first start behind them.
+    """
+    return costs(store, [configs], warm=warm)[0]
 
 
-def costs(store: Store, lots: Sequence[Sequence[RunConfig]]) -> list[Cost]:
+def costs(store: Store, lots: Sequence[Sequence[RunConfig]], *, warm: int = 0) -> list[Cost]:
     """Returns the cost of several lots of runs, from one query of the runs that have ended or train."""
     sharing = Sharing.of(store, [config for configs in lots for config in configs])
-    past: dict[_Kind, list[Run]] = {}
-    for state in (RunState.RUNNING, RunState.SUCCEEDED):
-        # Runs that have ended take the place of runs that train.
-        past |= _by_kind(_timed_runs(store, state))
+    ended = _timed_runs(store, RunState.SUCCEEDED)
+    training = _timed_runs(store, RunState.RUNNING)
+    past = _by_kind([*ended, *training])
     threads = [sharing.threads(configs) for configs in lots]
     planned = {
         (_kind(config), number)
         for configs, numbers in zip(lots, threads, strict=True)
         for config, number in zip(configs, numbers, strict=True)
     }
-    paces = {
-        # Runs with the same number of threads, if there are any.
-        (kind, number): _pace(
-            store, ([run for run in past[kind] if run.threads == number] or past[kind])[:_ENOUGH]
-        )
-        for kind, number in planned
-        if kind in past
-    }
+    times = _times(
+        store,
+        {
+            # Runs with the same number of threads, if there are any.
+            (kind, number): ([run for run in past[kind] if run.threads == number] or past[kind])[:_ENOUGH]
+            for kind, number in planned
+            if kind in past
+        },
+        _first_runs([*ended, *training]),
+    )
     estimates = []
     for configs, numbers in zip(lots, threads, strict=True):
-        seconds = []
-        for config, number in zip(configs, numbers, strict=True):
-            start, per_pass = paces.get((_kind(config), number)) or (math.nan, math.nan)
-            each = start + per_pass * config.fraction * config.epochs
-            seconds.append(None if math.isnan(each) else each)
-        used = {_kind(config) for config in configs} & past.keys()
-        evidence = sum(len(past[kind][:_ENOUGH]) for kind in used)
         at_once, held_back = sharing.at_once(numbers), sharing.held_back(numbers)
+        kinds = list(map(_kind, configs))
+        counts = Counter(kinds)
+        seconds: list[float | None] = []
+        for config, kind, number in zip(configs, kinds, numbers, strict=True):
+            if (known := times.get((kind, number))) is None:
+                seconds.append(None)
+                continue
+            start = known.start
+            if start is None:  # of first runs alone: spread over the runs that share it
+                same = counts[kind]
+                start = known.first_start * max(0, min(at_once, same) - warm) / same
+            seconds.append(start + known.per_pass * config.fraction * config.epochs)
+        used = counts.keys() & past.keys()
+        behind = [
+            [run for run in past[kind] if run.state is RunState.SUCCEEDED] or past[kind] for kind in used
+        ]
+        evidence = sum(len(runs[:_ENOUGH]) for runs in behind)
         estimates.append(Cost(tuple(seconds), at_once, evidence, held_back))
     return estimates
 
@@ -168,21 +186,62 @@ def _timed_runs(store: Store, state: RunState) -> list[Run]:
     ]
 
 
-def _pace(store: Store, runs: Sequence[Run]) -> tuple[float, float] | None:
-    """Returns medians over these runs: seconds apart from training, and seconds per pass over the data."""
-    trained = store.last_points([run.id for run in runs], _TRAINING_LOSS)
-    starts, per_pass = [], []
-    for run in runs:
-        if run.id in trained and run.total_steps:
-            seconds = run.seconds or 0.0
-            training = min(trained[run.id][1], seconds)
-            starts.append(seconds - training)
-            # Training with patience may have ended early.
-            step = min(run.step, trained[run.id][0]) if run.state is RunState.RUNNING else run.step
-            passes = run.config.fraction * run.config.epochs * step / run.total_steps
-            per_pass.append(training / passes)
-    # Of two starts the lower: the first run of a worker loads libraries and computes features for the others.
-    return (statistics.median_low(starts), statistics.median(per_pass)) if starts else None
+def _first_runs(runs: Sequence[Run]) -> set[int]:
+    """Returns the ids of the runs that were the first of their worker."""
+    first: dict[Owner | None, int] = {}
+    for run in sorted(runs, key=lambda run: run.id):
+        first.setdefault(run.owner, run.id)
+    return set(first.values())
+
+
+class _Times(NamedTuple):
+    """The seconds that runs of a kind take: their start and end, and a pass over the data.
+
+    `first_start` is that of a worker's first run, `start` of later ones, None if only first runs are known.
+    """
+
+    first_start: float
+    start: float | None
+    per_pass: float
+
+
+def _times(
+    store: Store, runs: Mapping[tuple[_Kind, int | None], Sequence[Run]], first: Collection[int]
+) -> dict[tuple[_Kind, int | None], _Times]:
+    """Returns the times of each kind, as medians over its runs."""
+    trained = store.last_points({run.id for group in runs.values() for run in group}, _TRAINING_LOSS)
+    starts: dict[tuple[_Kind, int | None], dict[int, float]] = {}
+    later: dict[_Kind, list[float]] = {}
+    for key, group in runs.items():
+        starts[key] = {
+            run.id: max(0.0, (run.seconds or 0.0) - trained[run.id][1]) for run in group if run.id in trained
+        }
+        of_model = later.setdefault(_model(group[0].config), [])
+        of_model += [start for run_id, start in starts[key].items() if run_id not in first]
+    times = {}
+    for key, group in runs.items():
+        if not starts[key]:
+            continue
+        own = [start for run_id, start in starts[key].items() if run_id not in first]
+        of_model = later[_model(group[0].config)]
+        start = None
+        if len(own) > 1:
+            start = statistics.median_low(own)
+        elif of_model:  # the only run of its kind may have computed its features
+            start = min([statistics.median_low(of_model), *own])
+        timed = [run for run in group if run.id in starts[key]]
+        ended = [run for run in timed if run.state is RunState.SUCCEEDED]
+        paces = [_seconds_per_pass(run, *trained[run.id][:2]) for run in ended or timed]
+        first_start = statistics.median_low(starts[key].values())
+        times[key] = _Times(first_start, start, statistics.median(paces))
+    return times
+
+
+def _seconds_per_pass(run: Run, trained_step: int, trained_seconds: float) -> float:
+    # Training with patience may have ended early.
+    step = min(run.step, trained_step) if run.state is RunState.RUNNING else run.step
+    passes = run.config.fraction * run.config.epochs * step / (run.total_steps or 1)
+    return min(trained_seconds, run.seconds or 0.0) / passes
 
 
 def eta(store: Store, runs: Sequence[Run]) -> dict[int, float]:
@@ -217,7 +276,7 @@ def queue_left(store: Store, ids: Collection[int] | None = None) -> float | None
     waiting = [run.config for run in queued if not run.config_problem]
     known = [run for run in training if not run.config_problem]
     configs = [*waiting, *(run.config for run in known)]
-    expected = cost(store, configs)
+    expected = cost(store, configs, warm=len(training))
     for run, seconds in zip(known, expected.runs[len(waiting) :], strict=True):
         if run.id in left and seconds is not None:
             left[run.id] = min(left[run.id], seconds)  # the pace of its first batches is too slow

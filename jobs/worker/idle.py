@@ -49,6 +49,7 @@ def preload(is_needed: Callable[[], bool] = lambda: False) -> None:
     for load in (
         lambda: importlib.import_module("core.training.trainer"),
         read_encoder,
+        lambda: importlib.import_module("seqeval.metrics"),
     ):
         if is_needed():
             return

@@ -206,7 +206,7 @@ def test_encoders_stand_in_blocks_with_published_figures_beside(open_page: Open)
             finished_run(mtl(seed, **values), 0.9)
     finished_run(mtl(1, **bert | {"encoder_training": "frozen"}), 0.9)
     app = open_page("compare", published="true")
-    assert [row.replace("\\", "") for row in app.table[0].value.index] == [
+    assert [row.replace("\\", "").replace("\u2060", "") for row in app.table[0].value.index] == [
         "**bert-base-cased, fine-tuned**",
         "MTL",
         "MRN 0.05",

@@ -306,7 +306,7 @@ def plain_table(app: AppTest, number: int = 0) -> Any:
     """A table of the page without Markdown's escapes and with plain spaces."""
 
     def plain(text: object) -> str:
-        return str(text).replace("\\", "").replace("\u00a0", " ")
+        return str(text).replace("\\", "").replace("\u00a0", " ").replace("\u2060", "")
 
     return app.table[number].value.map(plain).rename(index=plain, columns=plain)
 

@@ -8,13 +8,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
 
 from core.config import RunConfig
 from core.evaluation.statistics import summary
 from core.figures import plotly_text
 from core.wording import ago, all_of, duration, number, percent, plural, points, signed_points, unsigned_zero
 from dashboard.components.sentence import marks
-from dashboard.text import escape, option
+from dashboard.text import coloured, escape, option
 from jobs.reports.naming import corpus_name
 from jobs.reports.parts import SIGNED, Entry, mean_entry
 
@@ -59,6 +60,21 @@ def test_escape_breaks_what_streamlit_makes_of_plain_text(text: str) -> None:
 def test_escape_changes_nothing_one_can_see(text: str) -> None:
     plain = seen(text)
     assert seen(escape(plain)) == " ".join(plain.split())
+
+
+def _table_of_tasks() -> None:
+    from dashboard.shared.downloads import show_table
+    from jobs.reports.parts import Sheet
+
+    show_table(Sheet.of(("Task", "pos-b (accuracy)"), [("pos-a", "higher-or-not")], ""), alt="Scores")
+
+
+def test_names_in_tables_and_chips_do_not_break_at_hyphens() -> None:
+    frame = AppTest.from_function(_table_of_tasks).run().table[0].value
+    texts = [*frame.index, *frame.columns, *frame.to_numpy().ravel(), coloured("pos-a", "#0072B2")]
+    for text in texts:
+        assert "-" in text
+        assert all(after == "\u2060" for after in re.findall("-(.)", text)), text
 
 
 def test_plotly_text_holds_no_tag_and_no_template() -> None:

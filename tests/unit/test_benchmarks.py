@@ -171,7 +171,7 @@ class TestOnGpu:
         ranges = {(known := Requirement(text)).name: known.specifier for text in project["dependencies"]}
         lines = Path(on_gpu.__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()
         versions = dict(line.split("==") for line in lines if not line.startswith("#"))
-        assert {"pydantic", "sqlalchemy", "datasets"} <= set(versions) & set(ranges)
+        assert {"pydantic", "sqlalchemy", "datasets", "seqeval"} <= set(versions) & set(ranges)
         assert [
             name for name, version in versions.items() if name in ranges and version not in ranges[name]
         ] == []

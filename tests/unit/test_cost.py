@@ -77,7 +77,7 @@ def test_without_a_past_run_there_is_no_estimate(store: Store, corpus: Path, clo
 def test_start_and_pace_are_told_apart(store: Store, corpus: Path, clock: Clock) -> None:
     for seed, epochs in enumerate((2, 4, 8)):
         config = conll_config(corpus, seed=seed, epochs=epochs, batch_size=4)
-        ended(store, clock, config, start=30, per_word=0.1, worker=seed)
+        ended(store, clock, config, start=30, per_word=0.1)
     estimate = cost(
         store, [conll_config(corpus, epochs=20, batch_size=4), conll_config(corpus, epochs=1, batch_size=4)]
     )
@@ -120,7 +120,7 @@ def test_slots_train_at_once(
 ) -> None:
     for seed in range(3):
         config = conll_config(corpus, seed=seed, batch_size=4)
-        ended(store, clock, config, start=10, per_word=0.1, worker=seed)
+        ended(store, clock, config, start=10, per_word=0.1)
     configs = [conll_config(corpus, seed=seed, batch_size=4) for seed in range(4)]
     run_s = 10 + 0.1 * 40 * 5
     for slots in (1, 2):
@@ -143,12 +143,12 @@ def test_the_first_run_of_a_kind_is_measured_while_it_trains(
     )
     assert queue_left(store) == pytest.approx(120)
     launch = [first, *queue(2, 3)]
-    assert queue_left(store, launch) == pytest.approx(120 + 2 * 210)
+    assert queue_left(store, launch) == pytest.approx(120 + 2 * 200)
     behind = queue(4)  # which this launch does not wait for
-    assert queue_left(store, launch) == pytest.approx(540)
-    assert queue_left(store, behind) == queue_left(store) == pytest.approx(750)
+    assert queue_left(store, launch) == pytest.approx(520)
+    assert queue_left(store, behind) == queue_left(store) == pytest.approx(720)
     # Of another paradigm as of its model; of another model nothing is known.
-    assert queue_left(store, queue(5, paradigm="mtl")) == pytest.approx(960)
+    assert queue_left(store, queue(5, paradigm="mtl")) == pytest.approx(920)
     queue(6, encoder_training="frozen")
     assert queue_left(store) is None
     assert queue_left(store, [first]) == pytest.approx(120)
@@ -164,7 +164,38 @@ def test_neither_the_first_start_nor_the_first_batches_price_a_launch(
     another = config.with_(seed=3)
     assert cost(store, [another]).seconds == pytest.approx(2 + 0.1 * 40 * 5)
     ended(store, clock, another, start=2, per_word=1, worker=3, done=0.1, trains=True)
-    assert queue_left(store) == pytest.approx(2 + 0.1 * 40 * 5)
+    assert queue_left(store) == pytest.approx(0.1 * 40 * 5)
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+def test_each_worker_pays_its_first_start_once(
+    store: Store, corpus: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, slots: int
+) -> None:
+    """The card of 20 short runs said five times the time that they took, until the second run had ended."""
+    monkeypatch.setenv("MRNLAB_SLOTS", str(slots))
+    configs = [conll_config(corpus, batch_size=4, seed=seed) for seed in range(20)]
+    runs = [
+        ended(store, clock, config, start=27, per_word=0.02, worker=worker, done=0.5, trains=True)
+        for worker, config in enumerate(configs[:slots])
+    ]
+    runs += store.add_runs(configs[slots:])
+    run_s = 0.02 * 40 * 5
+    clock.now += 1
+    left = queue_left(store, runs)
+    assert left == pytest.approx((20 * run_s - slots * run_s / 2) / slots, rel=0.05)
+    # Before a launch its workers' starts are still to come.
+    planned = cost(store, [config.with_(seed=99 + config.seed) for config in configs])
+    assert planned.seconds == pytest.approx(27 + 20 * run_s / slots, rel=0.1)
+
+
+def test_a_later_start_is_that_of_runs_of_the_model_in_a_warm_worker(
+    store: Store, corpus: Path, clock: Clock
+) -> None:
+    mrn, mtl = (conll_config(corpus, batch_size=4, paradigm=paradigm) for paradigm in ("mrn", "mtl"))
+    ended(store, clock, mrn, start=27, per_word=0.1)
+    ended(store, clock, mtl, start=1, per_word=0.1)
+    more = [config.with_(seed=seed) for config in (mrn, mtl) for seed in (2, 3)]
+    assert cost(store, more).seconds == pytest.approx(4 * (1 + 0.1 * 40 * 5))
 
 
 def test_runs_of_other_machines_say_nothing_of_this_one(store: Store, corpus: Path) -> None:

@@ -125,6 +125,13 @@ def test_lines_of_every_configuration_can_be_seen(mode: str) -> None:
         assert _contrast(_rgb(colour), _rgb(THEMES[mode]["backgroundColor"])) >= SHAPE
 
 
+def test_the_dotted_line_of_stl_can_be_seen_in_the_dark() -> None:
+    """Half of a dotted line is page, so that on near-black it is half as bright as its colour."""
+    page = _rgb(THEMES["dark"]["backgroundColor"])
+    bright, dark = (float(_TO_XYZ[1] @ _linear(colour)) for colour in (_rgb(RAMP[0]), page))
+    assert ((bright + dark) / 2 + 0.05) / (dark + 0.05) >= SHAPE
+
+
 @pytest.mark.parametrize("sight", SIGHTS)
 def test_tasks_are_told_apart(sight: str) -> None:
     seen = {colour: _lab(SIGHTS[sight] @ _linear(_rgb(colour))) for colour in TASK_COLOURS}
