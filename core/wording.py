@@ -69,7 +69,7 @@ def number(value: float | None) -> str:
     """A setting as a researcher writes it: 0.01, 2e-4, 16; a dash for None."""
     if value is None:
         return "–"
-    if value != 0 and (abs(value) < 1e-3 or abs(value) >= 1e5):
+    if value != 0 and math.isfinite(value) and not 1e-3 <= abs(value) < 1e5:
         mantissa, exponent = f"{value:.4e}".split("e")
         return f"{float(mantissa):g}e{int(exponent)}"
     return f"{value:g}"

@@ -25,12 +25,14 @@ _APART = (
     "tests/unit/test_benchmarks.py",
     "tests/unit/test_formulas.py",
     "tests/unit/test_encoder_types.py",
+    "tests/unit/test_recorded_studies.py",
 )
 _FIRST = (
     *_FIRST_BROWSER,
     *_SECOND_BROWSER,
-    *_APART,
+    *_APART[:-2],
     "tests/clusters/",
+    *_APART[-2:],
     "tests/unit/cli/test_",
     "tests/unit/test_processes.py",
     "tests/unit/test_text_tasks.py",

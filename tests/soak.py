@@ -316,7 +316,8 @@ def main() -> int:
     torch.set_num_threads(1)  # as in the workers
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory())).resolve()
-        configs = [toy_config(folder, **(BASE | run)) for run in RUNS[: 2 if options.quick else None]]
+        few, shorter = (2, {"epochs": 6}) if options.quick else (None, {})
+        configs = [toy_config(folder, **(BASE | run | shorter)) for run in RUNS[:few]]
         with laboratory(folder / "twin", **settings), closing(Store.open()) as twin:
             ids = train_runs(twin, configs)
             expected = {config: recorded(twin, run_id) for config, run_id in zip(configs, ids, strict=True)}

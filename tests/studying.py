@@ -66,15 +66,7 @@ def finished(
     )
 
 
-def train(
-    config: RunConfig,
-    corpus: Corpus,
-    *,
-    sink: Sink,
-    should_stop: Callable[[], bool],
-    checkpoint: Checkpoint,
-    threads: int | None = None,
-) -> Ended:
+def train(config: RunConfig, corpus: Corpus, *, sink: Sink, checkpoint: Checkpoint, **_options: Any) -> Ended:
     """Scores, and nothing else."""
     facts = run_facts()
     sink(replace(facts, tasks=tuple(task for task in facts.tasks if task.name in config.tasks)))

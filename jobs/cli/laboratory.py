@@ -14,12 +14,12 @@ from core.config.fields import comma_list
 from core.errors import MRNLabError
 from core.paths import database_url
 from core.plain_text import without_passwords
+from core.settings import seconds
 from core.store import back_up
 from core.store.engine import check_shared, parse_url
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
 from jobs.cli.output import log, print_json, print_text
 from jobs.queue.doctor import Examination, Finding, Fix, Severity, examine
-from jobs.worker.liveness import hang_limit
 
 
 @app.command()
@@ -107,7 +107,7 @@ def worker(ctx: typer.Context) -> None:
     from jobs.worker.supervisor import main as work
 
     check_shared(parse_url(ctx.obj or database_url()))
-    hang_limit()  # the supervisor would end at once where it is wrong
+    seconds("MRNLAB_HANG_S")  # the supervisor would end at once where it is wrong
     os.environ.setdefault("MRNLAB_LINGER_S", "2")  # so that the command ends soon
     raise typer.Exit(work([], ctx.obj))
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from core.config import FIELD_HELP, PRESETS, RunConfig
-from core.config.fields import comma_list
+from core.config.fields import attribute_name, comma_list
 from core.config.task_groups import GROUPINGS
 from core.config.typed import values_of
 from core.errors import ConfigError
@@ -23,7 +23,7 @@ from jobs.cli.output import log, print_json, print_table, print_text, run_docume
 from jobs.queue.control import MOST_RETRIES, PRIORITIES
 from jobs.queue.estimates import Cost, cost, eta
 from jobs.queue.maintenance import QueueMaintenance
-from jobs.queue.sweeps import Sweep
+from jobs.queue.sweeps import NAMED, Sweep
 from jobs.reports.table import undefined_notes
 
 _POLL_S = 0.5
@@ -200,21 +200,15 @@ def _cost(store: Store, configs: Sequence[RunConfig], *, reuse: bool) -> Cost:
     return cost(store, missing)
 
 
-_LISTS = ("encoder", "encoder_training", "paradigm", "prior", "added_to", "alignment", "epochs", "fraction")
-
-
 def described(options: Mapping[str, Any]) -> list[RunConfig]:
     """Returns the runs that `mrnlab launch` makes from these options, by parameter name.
 
     Raises ConfigError naming the field that is wrong, and CorpusError.
     """
     given: dict[str, Any] = _settings(options["setting"] or [])
-    named = {name: options[name] for name in ("corpus", "columns", "tasks", *_LISTS)}
+    named = {name: options[attribute_name(name)] for name in NAMED}
     given |= {name: value for name, value in named.items() if value is not None}
-    if options["lambda_"] is not None:
-        given["lambda"] = options["lambda_"]
-    names = dict.fromkeys((*_LISTS, "lambda", *given))
-    lists = {name: given[name] for name in names if name in given}
+    lists = {name: given[name] for name in dict.fromkeys((*NAMED, *given)) if name in given}
     if options["seeds"] is not None:
         lists["seed"] = _seeds(options["seeds"])
     data = {name: tuple(comma_list(lists.pop(name))) for name in ("columns", "tasks") if name in lists}

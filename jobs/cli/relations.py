@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -52,20 +53,16 @@ def _mode(run: Run, learned: Relations, logged: dict[str, float], mode: str) -> 
     matrix = learned.correlation(mode)
     names, owners = row_names(run.facts, run.config.tasks, mode, len(matrix))
     pairs = strongest_pairs(matrix, _PAIRS, impossible_blocks(run.facts, mode, owners))
-    statistics = statistics_at(logged, mode, learned)
     return {
         "size": len(matrix),
         "learned": mode in run.config.learned,
-        "effective_rank": statistics.effective_rank,
-        "trace": statistics.trace,
-        "condition": statistics.condition,
-        "strongest": statistics.strongest,
+        **dataclasses.asdict(statistics_at(logged, mode, learned)),
         "pairs": [{"first": names[i], "second": names[j], "correlation": value} for i, j, value in pairs],
     }
 
 
-_HEADERS = ("mode", "rows", "learned", "effective rank", "trace", "condition", "strongest")
 _STATISTICS = ("effective_rank", "trace", "condition", "strongest")
+_HEADERS = ("mode", "rows", "learned", *(name.replace("_", " ") for name in _STATISTICS))
 
 
 def print_numbers(document: dict[str, Any], *, csv: bool) -> None:

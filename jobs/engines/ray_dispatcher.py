@@ -20,11 +20,11 @@ import ray
 from ray.exceptions import NodeDiedError, RayError, RayTaskError, TaskCancelledError
 
 from core.errors import LossCause, RunNotFound, WorkerLost
-from core.settings import count
+from core.settings import count, seconds
 from core.store import Run, RunState, Store
 from jobs.engines import make_worker, sqlite_problem, worker_environment
 from jobs.engines.ray import JOB, SCHEDULER
-from jobs.worker.liveness import GRACE_S, LivenessTracker, hang_limit, reap, record_loss, trained_runs
+from jobs.worker.liveness import GRACE_S, LivenessTracker, reap, record_loss, trained_runs
 from jobs.worker.logs import set_up_logging
 
 # How long the dispatcher waits between two looks at the store.
@@ -261,7 +261,7 @@ class Dispatcher:
     def _end_stuck(self) -> None:
         """Kills tasks that do not stop when asked, or hang; on other machines only Ray can."""
         trained = trained_runs(self._store)
-        observed, hang_s = self._tracker.observe(trained), hang_limit()
+        observed, hang_s = self._tracker.observe(trained), seconds("MRNLAB_HANG_S")
         for run in trained:
             task = self._tasks.get(run.id)
             if task is None or task.given_up:

@@ -30,7 +30,7 @@ from core.errors import MRNLabError
 from core.models.sources import verify_packaged_weights
 from core.paths import checkpoint_dir, data_dir, home, models_dir
 from core.recording.owner import hostname
-from core.settings import SETTINGS
+from core.settings import SETTINGS, seconds
 from core.store import RunState, Store
 from core.store.engine import wal_is_safe
 from core.store.migrations import HEAD
@@ -39,8 +39,7 @@ from jobs.engines import default_engine
 from jobs.queue.maintenance import resume_lost
 from jobs.worker.cores import train_at_once
 from jobs.worker.devices import fixed_slots, gpu_count
-from jobs.worker.idle import linger_seconds
-from jobs.worker.liveness import abandoned, hang_limit, trained_runs
+from jobs.worker.liveness import abandoned, trained_runs
 from jobs.worker.process import is_alive
 from jobs.worker.slots import IdleHolder, end_hung, standing_still, taken_slots
 from jobs.worker.standstill import progress_files_left
@@ -170,7 +169,9 @@ def check_settings() -> Iterator[Finding]:
             near = difflib.get_close_matches(name, SETTINGS, n=1)
             meant = f" Did you mean {near[0]}?" if near else ""
             yield Finding("settings", f"{name} is set, which MRN Lab does not know.{meant}")
-    reads = (fixed_slots, hang_limit, linger_seconds, checkpoint_seconds, default_engine, shared_artefacts)
+    reads: list[Callable[[], object]] = [fixed_slots]
+    reads += [partial(seconds, name) for name in ("MRNLAB_HANG_S", "MRNLAB_LINGER_S")]
+    reads += [checkpoint_seconds, default_engine, shared_artefacts]
     for read in reads:
         try:
             read()

@@ -4,8 +4,8 @@ A run costs its start and its end (corpus, features, the last scores), and secon
 They are medians over runs that have ended, or else over those that train now, from their first batches on.
 Without either there is no estimate: a guess from constants was off by more than a factor of two.
 
-The first run of a worker also loads the libraries and often computes the features of all others, so its start
-says nothing of later ones. Where it is all that is known, each worker pays it once.
+The first run of a worker also loads the libraries, and the first run on its data computes the features of all
+others, so their starts say nothing of later ones. Where they are all that is known, each worker pays once.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ import statistics
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple
 
 from core.config import RunConfig
 from core.paths import checkpoint_dir, home
 from core.records import TOTAL
-from core.store import MetricKey, Owner, Run, RunState, Store
+from core.store import MetricKey, Run, RunState, Store
 from core.wording import plural
 from jobs.worker.cores import Sharing
 
@@ -101,11 +102,15 @@ def _model(config: RunConfig) -> _Kind:
     return config.encoder, config.encoder_training, *inputs, *sizes
 
 
+def _features(config: RunConfig) -> _Kind:
+    """Returns the fields of runs that share the features of their data."""
+    return *_model(config), config.corpus, config.columns, config.tasks
+
+
 def _kind(config: RunConfig) -> _Kind:
     """Returns the fields that decide how long a run takes for a pass over its data."""
-    data = config.corpus, config.columns, config.tasks
     training = config.paradigm, config.head, config.draw_tasks, config.affinity_every
-    return *_model(config), *data, config.batch_size, config.batch_tokens, *training
+    return *_features(config), config.batch_size, config.batch_tokens, *training
 
 
 def cost(store: Store, configs: Sequence[RunConfig], *, warm: int = 0) -> Cost:
@@ -136,7 +141,7 @@ def costs(store: Store, lots: Sequence[Sequence[RunConfig]], *, warm: int = 0) -
             for kind, number in planned
             if kind in past
         },
-        _first_runs([*ended, *training]),
+        _first_runs(ended, training),
     )
     estimates = []
     for configs, numbers in zip(lots, threads, strict=True):
@@ -186,12 +191,19 @@ def _timed_runs(store: Store, state: RunState) -> list[Run]:
     ]
 
 
-def _first_runs(runs: Sequence[Run]) -> set[int]:
-    """Returns the ids of the runs that were the first of their worker."""
-    first: dict[Owner | None, int] = {}
-    for run in sorted(runs, key=lambda run: run.id):
-        first.setdefault(run.owner, run.id)
-    return set(first.values())
+def _first_runs(ended: Sequence[Run], training: Sequence[Run]) -> set[int]:
+    """Returns the ids of the runs that began before any run of their worker, or on their data, had ended."""
+    first_end: dict[object, datetime] = {}
+    for run in ended:
+        for shared in (run.owner, _features(run.config)):
+            if run.finished_at is not None:
+                first_end[shared] = min(first_end.get(shared, run.finished_at), run.finished_at)
+    return {
+        run.id
+        for run in (*ended, *training)
+        for end in (first_end.get(run.owner), first_end.get(_features(run.config)))
+        if end is None or run.started_at is None or run.started_at < end
+    }
 
 
 class _Times(NamedTuple):
@@ -278,8 +290,9 @@ def queue_left(store: Store, ids: Collection[int] | None = None) -> float | None
     configs = [*waiting, *(run.config for run in known)]
     expected = cost(store, configs, warm=len(training))
     for run, seconds in zip(known, expected.runs[len(waiting) :], strict=True):
-        if run.id in left and seconds is not None:
-            left[run.id] = min(left[run.id], seconds)  # the pace of its first batches is too slow
+        if seconds is not None:
+            # Without a batch all is left; the pace of the first batches is too slow.
+            left[run.id] = min(left.get(run.id, seconds), seconds)
     if not waiting:
         return max(left.values()) if training and len(left) == len(training) else None
     of_model: dict[_Kind, list[float]] = {}

@@ -24,11 +24,11 @@ WHOLE: tuple[str, ...] = tuple(
     name for name in FIELD_HELP if name not in (*LISTED, "corpus", "columns", "tasks")
 )
 """The fields with one value for all runs of a sweep, since the value is a list."""
-_NAMED = (
+NAMED = (
     *("corpus", "columns", "tasks", "encoder", "encoder_training", "paradigm", "prior", "added_to"),
-    *("alignment", "lambda", "epochs", "fraction"),
+    *("alignment", "epochs", "fraction", "lambda"),
 )
-"""The fields that are options of `mrnlab launch`; the others are values of `--set`."""
+"""The fields that are options of `mrnlab launch`, the first varies slowest; others are values of `--set`."""
 _ALWAYS_NAMED = ("prior", "alignment")
 """The conditional fields that a sweep made from runs has even at their default."""
 
@@ -142,7 +142,7 @@ class Sweep:
             text = text_of(name, values).replace(", ", ",")
             if name == "seed" and values != [0]:
                 options.append(("--seeds", text))
-            elif name in fields or name in _NAMED:
+            elif name in fields or name in NAMED:
                 options += [(f"--{name.replace('_', '-')}", text)] if values or name not in fields else []
             else:
                 options.append(("--set", f"{name}={text}"))

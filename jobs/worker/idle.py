@@ -22,17 +22,9 @@ _LEAST_AHEAD_S = 30.0
 _log = logging.getLogger(__name__)
 
 
-def linger_seconds() -> float:
-    """Returns `MRNLAB_LINGER_S`: how long a worker waits for another run before it ends (300 s).
-
-    Raises MRNLabError where the setting is not a number of seconds.
-    """
-    return seconds("MRNLAB_LINGER_S")
-
-
 def starts_ahead() -> bool:
-    """Whether a worker is worth starting before there is a run. Raises MRNLabError as `linger_seconds`."""
-    return linger_seconds() >= _LEAST_AHEAD_S
+    """Whether a worker is worth starting before there is a run. Raises SettingError."""
+    return seconds("MRNLAB_LINGER_S") >= _LEAST_AHEAD_S
 
 
 def preload(is_needed: Callable[[], bool] = lambda: False) -> None:

@@ -35,14 +35,6 @@ _TRAINED = frozenset({RunState.RUNNING, RunState.CANCELLING})
 _log = logging.getLogger(__name__)
 
 
-def hang_limit() -> float:
-    """Returns `MRNLAB_HANG_S`: seconds without progress after which a living worker is hung (default 900).
-
-    Raises MRNLabError where the setting is not a number of seconds.
-    """
-    return seconds("MRNLAB_HANG_S")
-
-
 @dataclass(frozen=True)
 class Observation:
     """Seconds for which a run's worker has sent no heartbeat, made no progress, not obeyed a stop."""
@@ -104,7 +96,7 @@ def reap(
     """Marks runs as lost if their worker is gone, silent or stuck, and returns their ids.
 
     On this machine a worker is gone when its process is, or the machine was restarted. A worker elsewhere is
-    given up after a silence. A worker here without progress is killed after `hang_limit()`; a worker that
+    given up after a silence. A worker here without progress is killed after MRNLAB_HANG_S; a worker that
     does not stop within `GRACE_S` is killed too, and its run cancelled. Lost runs with retries wait again.
 
     A long-lived observer passes its `tracker` and calls this every few seconds. Without it, only what is
@@ -112,7 +104,7 @@ def reap(
     """
     runs = store.runs(states=_TRAINED, with_facts=False)
     observed = tracker.observe(runs) if tracker is not None else None
-    hang_s = hang_limit()
+    hang_s = seconds("MRNLAB_HANG_S")
     lost = []
     for run in runs:
         seen = _observed_once(store, run) if observed is None else observed[run.id]

@@ -29,10 +29,11 @@ from core.recording.owner import hostname, this_process
 from core.recording.resolve import resolve_base_run
 from core.recording.sink import StoreSink
 from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Saved, Sink, SplitResult
+from core.settings import seconds
 from core.store import ErrorInfo, Owner, Run, RunState, Store
 from core.tasks.scores import score_text
 from jobs.worker.cores import shared_cores, train_at_once
-from jobs.worker.idle import linger_seconds, preload, release_memory, starts_ahead
+from jobs.worker.idle import preload, release_memory, starts_ahead
 from jobs.worker.logs import set_up_logging, to_log_file
 from jobs.worker.slots import Slot, free_slot
 from jobs.worker.standstill import ProgressFile
@@ -98,7 +99,7 @@ class Worker:
         `linger_s` is that of MRNLAB_LINGER_S by default. Returns the number of runs it took. Raises
         StoreError, and MRNLabError where the setting is invalid.
         """
-        linger_s = linger_seconds() if linger_s is None else linger_s
+        linger_s = seconds("MRNLAB_LINGER_S") if linger_s is None else linger_s
         runs = 0
         idle_since = time.monotonic()
         self._progress = ProgressFile(self._store.url, self._owner)

@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 import psutil
 
 from core.recording.owner import hostname
+from core.settings import seconds
 from core.store import Owner, Store
 from jobs.worker.cores import shared_cores, train_at_once
-from jobs.worker.idle import linger_seconds, starts_ahead
-from jobs.worker.liveness import hang_limit, reap, trained_runs
+from jobs.worker.idle import starts_ahead
+from jobs.worker.liveness import reap, trained_runs
 from jobs.worker.slots import end_hung, taken_slots
 from jobs.worker.standstill import START_S, ProgressFile, Standstill
 from jobs.worker.start import SUPERVISOR, start
@@ -42,7 +43,8 @@ class WorkerPool:
         Raises MRNLabError where no process can be started or a setting is wrong; the runs stay queued then.
         """
         with self._lock:
-            hang_limit(), linger_seconds()  # a worker would end at once where one is wrong
+            for setting in ("MRNLAB_HANG_S", "MRNLAB_LINGER_S"):
+                seconds(setting)  # a worker would end at once where one is wrong
             holders = taken_slots(store.url).values()
             # Read before the queue: a run that is claimed in between is counted nowhere.
             busy = {run.owner for run in trained_runs(store)} if holders else set()
@@ -83,7 +85,7 @@ class WorkerPool:
             owner: self._standstills.get(owner) or Standstill(ProgressFile(store.url, owner), self._clock)
             for owner in idle
         }
-        hang_s = hang_limit()
+        hang_s = seconds("MRNLAB_HANG_S")
         for owner, standstill in self._standstills.items():
             if standstill.is_hung(hang_s):
                 end_hung(store, owner, hang_s)

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from filelock import FileLock, Timeout
 
 from core.recording.owner import this_process
+from core.settings import seconds
 from core.store import Owner, Store
 from jobs.worker.devices import core_count, fixed_slots, slot_device
-from jobs.worker.liveness import hang_limit, trained_runs
+from jobs.worker.liveness import trained_runs
 from jobs.worker.process import is_alive, kill
 from jobs.worker.standstill import ProgressFile, workers_folder
 
@@ -95,9 +96,10 @@ class IdleHolder:
     still_s: float
 
     def __str__(self) -> str:
+        limit_s = seconds("MRNLAB_HANG_S")
         return (
             f"The worker in slot {self.slot} (process {self.owner.pid}) has no run and has not moved for "
-            f"{self.still_s:,.0f} s. A worker is ended after {hang_limit():,.0f} s without progress "
+            f"{self.still_s:,.0f} s. A worker is ended after {limit_s:,.0f} s without progress "
             "(MRNLAB_HANG_S)."
         )
 

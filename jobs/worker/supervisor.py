@@ -100,18 +100,19 @@ def _supervise(worker: psutil.Process, module: str, url: str | None, signals: _S
     from core.errors import StoreBusy
     from core.paths import database_url
     from core.recording.owner import hostname, process
+    from core.settings import seconds
     from core.store import Store
     from core.store.database import retried
     from core.store.engine import parse_url
     from jobs.worker.cores import shared_cores
-    from jobs.worker.liveness import LivenessTracker, hang_limit, reap, record_worker_exit
+    from jobs.worker.liveness import LivenessTracker, reap, record_worker_exit
     from jobs.worker.pool import WorkerPool
     from jobs.worker.process import is_alive
     from jobs.worker.standstill import ProgressFile, ended_if_hung
 
     pool = WorkerPool((*SUPERVISOR, module))
     tracker = LivenessTracker()
-    hang_s = hang_limit()
+    hang_s = seconds("MRNLAB_HANG_S")
     look_s = min(_LOOK_S, hang_s / 4)
     failed_starts, last_problem = 0, ""
 

@@ -129,13 +129,14 @@ def templates(shared_folder: Path) -> Callable[..., tuple[Path, Filled]]:
         made = home / "filled.pickle"
         with FileLock(home.with_suffix(".lock")):
             if not made.exists():
-                home.mkdir()
                 with pytest.MonkeyPatch.context() as patch:
                     patch.setenv("MRNLAB_HOME", str(home))
-                    filled = fill(seeds=seeds, active=going_on, broken=going_on)
                     if with_pairs:
+                        shutil.copytree(template(seeds, going_on)[0], home)
                         fill_pairs(seeds=seeds)
-                    made.write_bytes(pickle.dumps(filled))
+                    else:
+                        home.mkdir()
+                        made.write_bytes(pickle.dumps(fill(seeds=seeds, active=going_on, broken=going_on)))
         return home, pickle.loads(made.read_bytes())
 
     return template

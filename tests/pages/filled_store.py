@@ -9,13 +9,15 @@ from __future__ import annotations
 import contextlib
 import itertools
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from unittest.mock import patch
 
 import numpy as np
 
 from core.config import RunConfig
+from core.corpora import load
 from core.corpora.types import Split
 from core.mrn.relations import MODES, Relations, correlation
 from core.paths import log_path
@@ -25,6 +27,7 @@ from core.records import (
     EpochMetrics,
     RunFacts,
     Snapshot,
+    SplitResult,
     StepMetrics,
     TaskFacts,
     TaskScore,
@@ -33,8 +36,8 @@ from core.records import (
 from core.store import ErrorInfo, RunState, Store
 from core.tasks import score_task, scores
 from core.tasks.confusion import label_confusion
+from core.tasks.spans import spans
 from tests.making import Clock
-from tests.pages import mistakes
 
 TASKS = ("pos", "chunk", "ner")
 _POS = [
@@ -306,7 +309,7 @@ def _finished(store: Store, clock: Clock, config: RunConfig, *, vanished: bool =
     drops: dict[Split, float] = {"dev": 0.0, "test": 0.012}
     for split, drop in drops.items():
         shares = {task: levels[task] - drop for task in config.tasks}
-        store.add_result(run_id, mistakes.result(split, config.epochs - 1, shares, _score, _entropy(config)))
+        store.add_result(run_id, _result(split, config.epochs - 1, shares, _score, _entropy(config)))
     clock.now += 1
     # A folder that is no checkpoint: opening it must give a sentence, not a trace.
     checkpoint = str(log_path(run_id).parent / f"no-checkpoint-{run_id}")
@@ -338,6 +341,89 @@ def _score(task: str, gold: Sequence[Sequence[str]], predicted: Sequence[Sequenc
         for place, label in enumerate(confusion.gold)
     }
     return replace(score, figures={**score.figures, "seqeval_f1": score.score - 0.01}, report=report)
+
+
+# Predictions with as many mistakes as a score asks for; hard words are hard for every run, as for real ones
+
+
+Labels = list[list[str]]
+
+_TAKEN_FOR = {
+    "NN": ("JJ", "NNP", "VB"), "NNP": ("NN", "JJ", "NNS"), "JJ": ("NN", "VBN", "RB"), "NNS": ("VBZ", "NN"),
+    "VBD": ("VBN", "VB"), "VBN": ("VBD", "JJ"), "VB": ("VBP", "NN"), "VBP": ("VB",), "VBZ": ("NNS",),
+    "IN": ("RP", "RB", "TO"), "RP": ("IN", "RB"), "RB": ("JJ", "IN"), "CD": ("NN", "JJ"), "DT": ("IN", "PRP"),
+    "LOC": ("ORG", "PER"), "ORG": ("LOC", "PER", "MISC"), "PER": ("ORG", "LOC"), "MISC": ("ORG", "LOC"),
+    "NP": ("VP", "ADJP"), "VP": ("NP",), "PP": ("SBAR", "PRT"), "SBAR": ("PP",), "PRT": ("ADVP", "PP"),
+    "ADVP": ("ADJP", "NP", "PRT"), "ADJP": ("NP", "ADVP"),
+}  # fmt: skip
+_TRICKY = {"JJ": 1.5, "VBN": 2.0, "RP": 2.5, "MISC": 1.2, "ORG": 0.6, "ADJP": 2.0, "PRT": 2.0, "ADVP": 1.0}
+
+
+@cache
+def _annotated(split: Split, task: str) -> Labels:
+    return [list(sentence.labels[task]) for sentence in load("demo").split(split)]
+
+
+def _result(
+    split: Split,
+    epoch: int,
+    shares: dict[str, float],
+    score: Callable[[str, Labels, Labels], TaskScore],
+    seed: Sequence[int],
+) -> SplitResult:
+    """The result of a split with that share of each task's words or spans right, scored by `score`."""
+    gold = {task: _annotated(split, task) for task in shares}
+    random = np.random.default_rng([*seed, len(split)])
+    predicted = {
+        task: (_plain if task == "pos" else _spans)(gold[task], share, random)
+        for task, share in shares.items()
+    }
+    scores = tuple(score(task, gold[task], predicted[task]) for task in shares)
+    return SplitResult(split, epoch, scores, predicted, gold)
+
+
+def _hardest(names: Sequence[str], share: float, random: np.random.Generator) -> list[int]:
+    """The places of the mistakes: most of them the same in every run."""
+    always = np.random.default_rng(len(names)).gumbel(size=len(names))
+    hardness = always + 0.8 * random.gumbel(size=len(names)) + [_TRICKY.get(name, 0.0) for name in names]
+    hardest: list[int] = np.argsort(-hardness)[: round((1 - share) * len(names))].tolist()
+    return hardest
+
+
+def _other(name: str, random: np.random.Generator) -> str:
+    return str(random.choice(_TAKEN_FOR.get(name, ("NN", "NNP"))))
+
+
+def _plain(gold: Labels, share: float, random: np.random.Generator) -> Labels:
+    predicted = [list(labels) for labels in gold]
+    places = [(row, word) for row, labels in enumerate(gold) for word in range(len(labels))]
+    for wrong in _hardest([gold[row][word] for row, word in places], share, random):
+        row, word = places[wrong]
+        predicted[row][word] = _other(gold[row][word], random)
+    return predicted
+
+
+def _spans(gold: Labels, share: float, random: np.random.Generator) -> Labels:
+    """As many spans predicted as annotated, so that the share found is the F1."""
+    predicted = [list(labels) for labels in gold]
+    places = [(row, span) for row, labels in enumerate(gold) for span in spans(labels)]
+    free = [
+        (row, word) for row, labels in enumerate(gold) for word, label in enumerate(labels) if label == "O"
+    ]
+    random.shuffle(free)
+    for wrong in _hardest([span.type for _, span in places], share, random):
+        row, span = places[wrong]
+        labels, kind = predicted[row], random.random()
+        if kind < 0.3 and free:
+            labels[span.start : span.end] = ["O"] * (span.end - span.start)
+            instead, word = free.pop()
+            predicted[instead][word] = f"B-{_other(span.type, random)}"
+        elif kind < 0.5 and span.end - span.start > 1:
+            labels[span.end - 1] = "O"
+        else:
+            other = _other(span.type, random)
+            labels[span.start : span.end] = [f"B-{other}", *[f"I-{other}"] * (span.end - span.start - 1)]
+    return predicted
 
 
 def _failed(store: Store, clock: Clock) -> int:

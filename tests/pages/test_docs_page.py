@@ -1,17 +1,21 @@
-"""The docs as a page: each page links to its section, and no link of the docs leads nowhere."""
+"""The docs as a page, and the lists of pages: no link leads nowhere, and no page is missing."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from urllib.parse import parse_qs
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.serving import modules_of_pages
 from dashboard.shared import docs
 from tests.pages.conftest import Open, page_names, words
+from tests.pages.filled_store import Filled
 from tests.patience import PATIENCE_S
 
+ROOT = Path(__file__).resolve().parents[2]
 _LINK = re.compile(r"\]\(docs\?([^)]*)\)")
 
 
@@ -28,20 +32,31 @@ def opened(**query: str) -> str:
     return words(app.run())
 
 
-@pytest.mark.parametrize("page", [*page_names(), "run"])
-def test_each_page_links_to_its_section(page: str, open_page: Open) -> None:
-    links = [query for text in open_page(page).caption for query in _LINK.findall(text.value)]
-    ((file,), (anchor,)) = parse_qs(links[0]).values()
-    assert docs.section(file, anchor).startswith(f"## {'Runs' if page == 'run' else page.capitalize()}\n")
+@pytest.mark.parametrize("page", page_names())
+def test_each_page_has_a_section(page: str) -> None:
+    """tests/pins holds that the link stands below the title of each page."""
+    ((file,), (anchor,)) = parse_qs(_LINK.findall(docs.docs_link(page.capitalize()))[0]).values()
+    assert docs.section(file, anchor).startswith(f"## {page.capitalize()}\n")
 
 
-@pytest.mark.parametrize("file", docs.files())
-def test_every_link_of_the_docs_leads_to_a_part_that_is_there(file: str) -> None:
-    text = docs.files()[file].read_text(encoding="utf-8")
-    drawn = docs.with_links(text, file)
-    assert not re.search(r"\]\((?!https?:|docs\?)", drawn)
-    for target in map(parse_qs, _LINK.findall(drawn)):
-        assert "section" not in target or docs.section(target["file"][0], target["section"][0]), target
+def test_every_list_of_pages_is_that_of_the_navigation() -> None:
+    folders = {script.parent.name for script in (ROOT / "dashboard").glob("*/page.py")}
+    assert folders == set(page_names())
+    table = re.findall(
+        r"^\| (\w+) \| [^|]+\?", (ROOT / "docs/pages.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert table == [name.capitalize() for name in page_names()]
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert folders <= set(re.findall(r"`dashboard/(\w+)`", contributing))
+    modules = modules_of_pages()
+    assert {module.split(".")[1] for module in modules} == folders
+    assert not [module for module in modules if module.endswith("page")]
+
+
+def test_every_link_of_the_docs_stays_on_the_page() -> None:
+    """tests/unit/test_docs.py holds that its target is there."""
+    for file, path in docs.files().items():
+        assert not re.search(r"\]\((?!https?:|docs\?)", docs.with_links(path.read_text("utf-8"), file)), file
 
 
 def test_a_file_or_a_section_is_shown_and_nothing_beside_the_docs() -> None:
@@ -57,3 +72,22 @@ def test_a_file_or_a_section_is_shown_and_nothing_beside_the_docs() -> None:
 def test_without_a_clone_no_page_has_a_link(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(docs, "files", dict)
     assert not [text for text in open_page("runs").caption if "Docs" in text.value]
+
+
+@pytest.mark.parametrize(
+    ("page", "metric", "equation"),
+    [
+        ("launch", "", r"\lambda"),
+        ("curves", "MRN penalty", r"\Omega^{-1}"),
+        ("curves", "Objective", r"J("),
+        ("relations", "", r"R_{ij}"),
+    ],
+)
+def test_a_number_of_mrn_has_its_equation(
+    page: str, metric: str, equation: str, open_page: Open, finished: Filled
+) -> None:
+    """In a fold, which is drawn once it is opened."""
+    app = open_page(page, run=str(finished.mrn[0]), **({"metric": metric} if metric else {}))
+    assert not app.latex
+    app.session_state["how_to_read" if page == "relations" else "what_is_this"] = True
+    assert equation in "".join(shown.value for shown in app.run().latex)

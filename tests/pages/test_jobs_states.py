@@ -16,7 +16,7 @@ from core.store import RunState, Store
 from dashboard.shared import resources
 from dashboard.shared.run_views import why_it_waits
 from tests.making import OWNER, config
-from tests.pages.conftest import Open, press, table
+from tests.pages.conftest import Open, page_names, press, table
 from tests.pages.conftest import words as prose
 from tests.pages.filled_queue import DRAINED, ELSEWHERE, REASON, Queue, fill_queue
 from tests.pages.filled_store import Filled
@@ -189,15 +189,24 @@ def test_an_action_in_a_locked_store_is_a_sentence(
     assert store.paused_since() is None
 
 
+@pytest.mark.parametrize("page", page_names())
+def test_a_file_that_is_no_store_is_a_sentence(page: str, open_page: Open, laboratory: Path) -> None:
+    (laboratory / "runs.db").write_bytes(b"something else " * 300)
+    text = words(open_page(page))
+    assert "is not a store of MRN Lab; name another file, or move this one away." in text
+    assert "Traceback" not in text
+
+
 def test_a_laboratory_that_is_not_there_is_made_and_one_that_goes_is_a_sentence(
     open_page: Open, filled: Filled, laboratory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = open_page("runs", order="Each run")
-    away = (laboratory / "runs.db").rename(laboratory / "away.db")
+    (laboratory / "runs.db").write_bytes(b"something else " * 30_000)
+    assert "is not a store of MRN Lab" in words(app.run())
+    (laboratory / "runs.db").unlink()
     app.run()
     assert "was deleted or replaced while the store was open" in words(app)
     assert not (laboratory / "runs.db").exists()
-    away.rename(laboratory / "runs.db")
     monkeypatch.setenv("MRNLAB_HOME", str(laboratory / "new" / "one"))
     assert "cannot be opened" not in words(open_page("runs"))
     assert (laboratory / "new" / "one" / "runs.db").is_file()

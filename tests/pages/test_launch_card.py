@@ -146,8 +146,12 @@ def test_try_it_queues_its_runs_and_a_second_time_shows_them(open_page: Open, wo
     assert app.title[0].value == "Runs"
 
 
-def test_settings_of_published_tables_fill_the_form(open_page: Open) -> None:
-    app = open_page("launch")
+def test_cards_of_pairs_and_of_published_tables_fill_the_form(open_page: Open) -> None:
+    app = open_page("launch", tasks="pos,chunk,ner")
+    app.button(key="fill_in_pairs").click().run()
+    assert planned(app) == 30
+    assert query(app)["task_groups"] == "pairs"
+    app.button(key="launch_fresh").click().run()
     app.button(key="fill_Table 3").click().run()
     assert app.selectbox(key="launch_corpus").value == "both-pos"
     assert app.pills(key="launch_alignment").value == ["exact"]
@@ -160,13 +164,6 @@ def test_settings_of_published_tables_fill_the_form(open_page: Open) -> None:
         assert app.text_input(key=f"launch_{field}").value == value_text(preset[field])
     for field in ("characters", "optimiser", "draw_tasks", "paradigm"):
         assert app.pills(key=f"launch_{field}").value == [preset[field]]
-
-
-def test_the_card_of_pairs_prices_every_pair(open_page: Open) -> None:
-    app = open_page("launch", tasks="pos,chunk,ner")
-    app.button(key="fill_in_pairs").click().run()
-    assert planned(app) == 30
-    assert query(app)["task_groups"] == "pairs"
 
 
 def test_long_names_of_tasks_lose_what_all_share(open_page: Open, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""Runs that are not like the others: each costs a sentence, never a page or a list.
+"""Odd runs, names and addresses: each costs a sentence, never a page or a list.
 
-Runs that add a task, and names that mean something elsewhere.
+Runs that add a task, names that mean something elsewhere, and addresses that no page of ours writes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from core.store import Store
 from dashboard.components.charts import component_key
 from jobs.cli import app as program
 from tests.making import corpus_folder
-from tests.pages.conftest import Open, figures, page_names, problems, sent
+from tests.pages.conftest import Open, figures, page_names, problems, sent, words
 from tests.pages.filled_store import TASKS, Filled, fill_added
 
 
@@ -28,20 +28,6 @@ def answer(*arguments: str) -> str:
     result = CliRunner().invoke(program, list(arguments), catch_exceptions=False)
     assert result.exit_code == 0, result.stderr
     return result.stdout
-
-
-@pytest.mark.parametrize("page", [*page_names(), "run"])
-def test_runs_that_add_a_task_are_on_every_page(page: str, open_page: Open, finished: Filled) -> None:
-    added = fill_added()
-    chosen = ",".join(map(str, (*added, *finished.mrn[:2])))
-    app = open_page(page, **({"id": str(added[0])} if page == "run" else {"run": chosen}))
-    assert problems(app) == []
-    names = {
-        "compare": [option for box in app.selectbox for option in box.options],
-        "curves": [row["name"] for row in sent(app, "runsDrawn").get("rows", ())],
-    }
-    for end in (" · added to 1", " · added to 2"):
-        assert page not in names or any(name.endswith(end) for name in names[page])
 
 
 def test_runs_that_add_a_task_are_in_reports(finished: Filled) -> None:
@@ -93,19 +79,33 @@ _LOOKS: Mapping[str, Sequence[Mapping[str, str]]] = {
     "run": ({}, {"run_part": "By label"}),
 }
 """The looks at a page that show names of tasks, as its address has them."""
-_CHARTS = {"curves": "curve_small_", "run": "dev_"}
-"""The keys of charts of which each task has one."""
+_CHARTS = {"curves": ("curve_small_", len(TASKS) - 1), "run": ("dev_", len(TASKS))}
+"""The keys of charts of which each task has one, and their number; on Curves one task has the large chart."""
 
 
 @pytest.mark.parametrize("page", [*page_names(), "run"])
-def test_any_name_of_a_task_is_on_every_page(page: str, open_page: Open, pairs: Filled) -> None:
+def test_any_name_of_a_task_and_runs_that_add_one_are_on_every_page(
+    page: str, open_page: Open, pairs: Filled
+) -> None:
+    added = fill_added()
     rename(["a__b", *hostile_names(page, 2)])
-    chosen = {"id": str(pairs.mrn[0])} if page == "run" else {"run": ",".join(map(str, pairs.finished[:6]))}
+    several = ",".join(map(str, (*pairs.finished[:6], *added)))
     for look in _LOOKS.get(page, ({},)):
-        app = open_page(page, **chosen, **look)
+        app = open_page(page, **({"id": str(pairs.mrn[0])} if page == "run" else {"run": several}), **look)
         assert problems(app) == []
         if page in _CHARTS and look != {"run_part": "By label"}:
-            assert len(figures(app, _CHARTS[page])) == len(TASKS)
+            key, count = _CHARTS[page]
+            assert len(figures(app, key)) == count
+        names = {
+            "compare": [option for box in app.selectbox for option in box.options],
+            "curves": [row["name"] for row in sent(app, "runsDrawn").get("rows", ())],
+        }
+        for end in (" · added to 1", " · added to 2"):
+            assert page not in names or any(name.endswith(end) for name in names[page])
+
+
+def test_a_run_that_adds_a_task_has_a_page(open_page: Open, finished: Filled) -> None:
+    assert problems(open_page("run", id=str(fill_added()[0]))) == []
 
 
 def test_any_name_of_a_column_is_on_launch(open_page: Open, tmp_path: Path) -> None:
@@ -132,3 +132,58 @@ def test_a_key_of_a_component_can_be_told_from_what_streamlit_adds(key: str, oth
 @pytest.mark.parametrize("key", ["chart", "curve_small_ner", "dev_pos"])
 def test_a_plain_key_stays_as_it_is(key: str) -> None:
     assert component_key(key) == key
+
+
+# Addresses that no page of ours writes
+
+
+_DIGITS = "9" * 5000
+_BEYOND = str(2**64)
+_LONG = "a" * 5000
+_MANY_SEEDS = ",".join(f"{first}-{first + 9999}" for first in range(1, 120_001, 10_000))
+
+
+@pytest.mark.parametrize("page", ["runs", "curves", "compare", "relations", "tag"])
+def test_runs_that_cannot_be(page: str, open_page: Open, finished: Filled) -> None:
+    app = open_page(page, run=f"{_BEYOND},{_DIGITS},\u0661,1_0")
+    assert app.title[0].value.lower() == page
+
+
+_LINKS: tuple[tuple[dict[str, str], str], ...] = (
+    ({"clone": _BEYOND}, "There is no run"),
+    ({"clone": _DIGITS}, "There is no run"),
+    ({"clone": "1_0"}, "There is no run 1_0"),
+    ({"seed": _DIGITS}, "is not a seed"),
+    ({"seed": _MANY_SEEDS}, "more than 10,000 seeds"),
+    ({"seed": "1-10000", "epochs": "1,2"}, "more than 10,000 runs"),
+    ({"epochs": _DIGITS}, "is not a whole number"),
+    ({"lambda": "1_0", "paradigm": "mrn"}, "is not a number"),
+    ({"corpus": _LONG}, "There is no folder"),
+    ({"corpus": "a\0b"}, "There is no folder"),
+    ({"corpus": "~nobody-here/x"}, "There is no folder"),
+    ({"encoder": _LONG}, "encoder"),
+    ({"encoder": "a\0b"}, "encoder"),
+    ({"encoder": "~nobody-here"}, "encoder"),
+)
+
+
+def test_links_to_the_form(open_page: Open) -> None:
+    app = open_page("launch")
+    for query, sentence in _LINKS:
+        app.query_params.clear()
+        app.query_params |= query
+        app.run()
+        assert sentence in words(app), str(query)[:40]
+
+
+def test_filters(open_page: Open, finished: Filled) -> None:
+    app = open_page("runs")
+    for text in (_DIGITS, f"-{_DIGITS}", "created<99999999999999999d", f"run:{_BEYOND}"):
+        app.query_params["table_page"] = _DIGITS
+        app.text_input(key="filter").set_value(text).run()
+        assert app.title[0].value == "Runs"
+
+
+def test_parts_of_a_matrix(open_page: Open, finished: Filled) -> None:
+    run = str(finished.mrn[0])
+    open_page("relations", run=run, step=_DIGITS, zoom=f"{_DIGITS},\u0661", a=_DIGITS, pair="nothing")

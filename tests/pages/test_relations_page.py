@@ -14,7 +14,7 @@ from core.corpora.types import Planted
 from core.mrn.relations import Relations
 from core.records import EpochMetrics, RunFacts, Snapshot, SplitResult, StepMetrics
 from core.store import RunState, Store
-from core.transfer.cosines import gradient_curve
+from core.transfer.cosines import embedding_curve, gradient_curve
 from dashboard.relations import controls
 from dashboard.relations.views import planted, rows_of
 from tests.making import claimed, relations, run_facts, task_score
@@ -125,15 +125,13 @@ def test_measured_gradients_beside(open_page: Open) -> None:
 
 def test_a_head_that_has_learned_nothing_is_warned_of(open_page: Open) -> None:
     run = learned_run(of_tasks(np.array([[1, 0.97], [0.97, 1]])))
-    assert not open_page("relations", run=str(run)).warning
     store = Store.open()
     store.add_metrics(run, [EpochMetrics(10, 1, 1.0, {("pos", "score"): 0.9, ("ner", "score"): 0.0})])
     other = learned_run(of_tasks(np.eye(2)), seed=2)
-    for query in ({"run": str(run)}, {"run": f"{run},{other}", "view": "Side by side"}):
-        app = open_page("relations", **query)
-        assert len(app.warning) == 1
-        # While it trains, its labels are not counted.
-        assert "pos are stored (they come when a run ends)" in words(app)
+    app = open_page("relations", run=f"{run},{other}", view="Side by side")
+    assert len(app.warning) == 1
+    # While it trains, its labels are not counted.
+    assert "pos are stored (they come when a run ends)" in words(app)
     # A run that has ended tells how frequent each label is.
     report = {label: {"precision": 0.9, "recall": 0.9, "f1": 0.9, "support": 5} for label in ("NN", "VB")}
     for value, warnings in ((0.9, 0), (0.5, 1)):
@@ -337,16 +335,6 @@ def test_before_anything_is_related(open_page: Open) -> None:
     assert np.isnan(table(features, "Effective rank").loc[0, "Effective rank"])
 
 
-def test_saturated_relations_are_explained(open_page: Open) -> None:
-    run_id = learned_run(of_tasks(np.array([[1, 0.999], [0.999, 1]])))
-    words_of_size = "100% of the learned correlations are at ±0.98 or beyond"
-    assert words_of_size in words(open_page("relations", run=str(run_id)))
-    # Of runs side by side each matrix counts, not their mean: 0.999 and 0.97 are not both beyond 0.98.
-    other = learned_run(of_tasks(np.array([[1, 0.97], [0.97, 1]])), seed=2)
-    beside = open_page("relations", run=f"{run_id},{other}", view="Side by side")
-    assert words_of_size not in words(beside)
-
-
 def test_planted_beside_learned(open_page: Open) -> None:
     run_id, _ = simulated((0.7, 0.3, -0.1))
     app = open_page("relations", run=str(run_id))
@@ -376,3 +364,87 @@ def test_relations_say_when_the_penalty_has_vanished(open_page: Open, finished: 
     for run_id, has_vanished in ((finished.vanished[0], True), (finished.mrn[0], False)):
         warnings = [warning.value for warning in open_page("relations", run=str(run_id)).warning]
         assert any("The penalty has vanished" in warning for warning in warnings) == has_vanished
+
+
+# Task embeddings: cosines over training, of MTL as of MRN
+
+
+STEPS = (4, 8, 12)
+
+
+def measured_run(*cosines: float, **values: Any) -> int:
+    """A running MTL run of pos and ner with these cosines at the first of STEPS."""
+    store = Store.open()
+    run_id = claimed(store, **{"paradigm": "mtl", "task_embedding": "input"} | values)
+    store.set_facts(run_id, run_facts(total_steps=STEPS[-1], meet=((True, False), (False, True))))
+    store.add_metrics(
+        run_id,
+        [
+            StepMetrics(step, step / 10, 1.0, {embedding_curve("ner", "pos"): value})
+            for step, value in zip(STEPS, cosines, strict=False)
+        ],
+    )
+    store.close()
+    return run_id
+
+
+def test_an_mtl_run_shows_its_cosines_at_every_step(open_page: Open) -> None:
+    """Nothing of priors: no bars, no hatching, no covariances in numbers."""
+    run = measured_run(0.0, 0.25, 0.03)
+    app = open_page("relations", run=str(run))
+    seen = shown(app)
+    (panel,), (values,) = seen.frame["panels"], seen.panels
+    assert seen.frame["steps"] == list(STEPS)
+    np.testing.assert_allclose(values[:, 0, 1], (0.0, 0.25, 0.03), atol=1e-4)
+    np.testing.assert_allclose(values[:, [0, 1], [0, 1]], 1, atol=1e-4)
+    assert (panel["title"], panel["scale"], panel["impossible"]) == ("", "cosine", [])
+    assert not panel["variances"]
+    assert "**pos** and **ner** embeddings are nearly orthogonal (0.03)." in words(app)
+    assert "Task embeddings: input." in words(app)
+    assert "**pos** and **ner** over training: 0.030" in words(app)
+    assert not any("Effective rank" in frame.value.columns for frame in app.dataframe)
+    earlier = open_page("relations", run=str(run), step="8")
+    assert "At step 8: Task embeddings: **pos** and **ner** weakly alike (0.25)." in words(earlier)
+    app.session_state["how_to_read"] = True
+    (equation,) = app.run().latex
+    assert r"e_i^\top e_j" in equation.value
+
+
+def test_mrn_with_embeddings_has_them_beside_its_relations(open_page: Open) -> None:
+    run = measured_run(0.5, paradigm="mrn")
+    store = Store.open()
+    store.add_snapshot(run, Snapshot(10, 1.0, relations()))
+    store.close()
+    assert shown(open_page("relations", run=str(run))).frame["steps"] == [10]
+    app = open_page("relations", run=str(run), mode="Embeddings")
+    assert shown(app).frame["steps"] == [4]
+    assert "strongly alike (0.50)" in words(app)
+
+
+def test_runs_beside_each_other_and_their_mean(open_page: Open) -> None:
+    first, second = (measured_run(0.0, 0.1, value, seed=seed) for seed, value in ((1, 0.2), (2, 0.4)))
+    runs = f"{first},{second}"
+    beside = shown(open_page("relations", run=runs, view="Side by side"))
+    assert beside.titles == [f"A: {first} · input · seed 1", f"B: {second} · input · seed 2", "A − B"]
+    assert beside.panels[2][-1, 0, 1] == pytest.approx(-0.2, abs=1e-3)
+    app = open_page("relations", run=runs, view="Mean over seeds")
+    assert len(shown(app).panels) == 1
+    assert "moderately alike (0.30). The sign holds in each of the 2 seeds." in words(app)
+
+
+def test_a_run_without_them_is_left_out_and_mtl_has_no_other_mode(open_page: Open) -> None:
+    plain = measured_run(paradigm="mrn", task_embedding="none")
+    measured = measured_run(0.7)
+    app = open_page("relations", run=f"{plain},{measured}", mode="Embeddings", view="Side by side")
+    assert len(shown(app).panels) == 1
+    assert "One run is chosen" in words(app)
+    (modes,) = (group for group in app.get("button_group") if "Embeddings" in str(group.proto))
+    assert "Labels" in str(modes.proto)
+    alone = open_page("relations", run=str(measured))
+    (modes,) = (group for group in alone.get("button_group") if "Embeddings" in str(group.proto))
+    assert "Labels" not in str(modes.proto)
+
+
+def test_before_the_first_step_it_says_so(open_page: Open) -> None:
+    app = open_page("relations", run=str(measured_run()))
+    assert "The first snapshot comes when training begins." in words(app)

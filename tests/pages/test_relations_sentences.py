@@ -13,6 +13,7 @@ from core.mrn.relations import effective_rank
 from core.registry import feature_parts
 from dashboard.relations.sentences import (
     read_difference,
+    read_embeddings,
     read_features,
     read_labels,
     read_parts,
@@ -147,6 +148,11 @@ def test_many_labels_alike_are_explained() -> None:
         == "100%"
     )
     assert "depends on λ" in read_size("task", matrix(3, _01=0.99, _12=-1.0)[None], possible[:3, :3], None)
+    # Of several runs each matrix counts, not their mean.
+    beside = np.stack([matrix(2, _01=0.999), matrix(2, _01=0.97)])
+    alone = read_size("task", beside[:1], possible[:2, :2], None)
+    assert alone.startswith("100% of the learned correlations are at ±0.98 or beyond")
+    assert "100%" not in read_size("task", beside, possible[:2, :2], None)
 
 
 def test_features_are_read_by_their_effective_rank() -> None:
@@ -224,3 +230,28 @@ def test_what_lowers_the_effective_rank_is_told(covariance: np.ndarray, cause: s
     )
     words = read_rank(np.diagonal(covariance), np.nan, has_bars=True)
     assert words == "Bars: prior variance of each row, relative to the mean."
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        (matrix(2, _01=0.03), "a and b embeddings are nearly orthogonal (0.03)."),
+        (matrix(2, _01=-0.6), "Task embeddings: a and b strongly opposed (−0.60)."),
+        (
+            matrix(3, _01=0.02, _12=-0.05),
+            "All task embeddings are nearly orthogonal: b and c come nearest to each other (−0.05).",
+        ),
+        (
+            matrix(3, _01=0.4, _12=-0.15),
+            "Task embeddings: a and b moderately alike (0.40) and b and c weakly opposed (−0.15). All others "
+            "are nearly orthogonal.",
+        ),
+        (
+            matrix(4, _01=0.9, _02=0.8, _03=0.7, _12=0.2, _13=0.3),
+            "Task embeddings: a and b almost fully alike (0.90), a and c strongly alike (0.80) and a and d "
+            "strongly alike (0.70). 2 more pairs are weaker.",
+        ),
+    ],
+)
+def test_what_the_cosines_say(values: np.ndarray, sentence: str) -> None:
+    assert read_embeddings("abcd"[: len(values)], values[None]).replace("**", "") == sentence

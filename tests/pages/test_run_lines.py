@@ -19,6 +19,7 @@ from dashboard.runs.views import PAGE, Line, Page, difference_sentence, differen
 from jobs.reports.naming import group_names, run_names
 from jobs.reports.table import by_configuration
 from tests.making import claimed, config, run_facts, split_result
+from tests.making import finished as finished_run
 from tests.pages.filled_store import TASKS, Filled
 
 
@@ -250,14 +251,10 @@ class TestDifferences:
         }
 
 
-def scored(seed: int, score: float, **facts: Any) -> int:
+def scored(seed: int, score: float, **facts: Any) -> None:
     """A run that succeeded with these dev and test scores."""
-    run_id = claimed(Store.open(), RunState.SUCCEEDED, seed=seed)
-    store = Store.open()
-    store.set_facts(run_id, run_facts(**facts))
-    for split in ("dev", "test"):
-        store.add_result(run_id, split_result(split, score))
-    return run_id
+    results = [split_result(split, score) for split in ("dev", "test")]
+    finished_run(Store.open(), config(seed=seed), run_facts(**facts), *results)
 
 
 @pytest.mark.usefixtures("laboratory")

@@ -223,21 +223,6 @@ def test_deleting_says_what_goes_and_links_to_it_say_so(open_page: Open, finishe
         assert [warning.value for warning in open_page(page, run="1").warning] == ["Run 1 was deleted."]
 
 
-def test_each_failure_has_its_advice(open_page: Open) -> None:
-    store = Store.open()
-    run_id = claimed(store, batch_size=32)
-    error = ErrorInfo(
-        "OutOfMemoryError", "CUDA out of memory. Tried to <b>allocate</b>.", "Traceback\n  x", 1
-    )
-    store.finish(run_id, RunState.FAILED, error=error)
-    app = open_page("run", id=str(run_id))
-    (warning,) = app.warning
-    assert "Failed: out of memory." in warning.value
-    assert "batch_size 16 (now 32)" in warning.value.replace("\\", "")
-    assert "<b>" not in warning.value
-    assert any("Traceback" in code.value for code in app.code)
-
-
 def test_names_and_scores_come_first_and_the_reader_chooses_the_rest(open_page: Open, filled: Filled) -> None:
     app = open_page("runs")
     scores = ["pos, test", "chunk, test", "ner, test"]

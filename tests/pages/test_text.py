@@ -1,10 +1,14 @@
-"""User text on a page is text: no Markdown, no HTML, no shortcodes. Numbers and times in words."""
+"""What pages share: user text that stays text, names of configurations, and the runs chosen as chips."""
 
 from __future__ import annotations
 
+import math
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,11 +17,29 @@ from streamlit.testing.v1 import AppTest
 from core.config import RunConfig
 from core.evaluation.statistics import summary
 from core.figures import plotly_text
-from core.wording import ago, all_of, duration, number, percent, plural, points, signed_points, unsigned_zero
+from core.store import RunState, Store
+from core.wording import (
+    ago,
+    all_of,
+    duration,
+    number,
+    percent,
+    plural,
+    points,
+    signed_points,
+    unsigned_zero,
+    without_shared,
+)
 from dashboard.components.sentence import marks
+from dashboard.shared import resources, run_views
+from dashboard.shared.downloads import written
 from dashboard.text import coloured, escape, option
-from jobs.reports.naming import corpus_name
+from dashboard.theme import TASK_COLOURS
+from jobs.reports.naming import confounds, corpus_name, field_texts, shortest_names
 from jobs.reports.parts import SIGNED, Entry, mean_entry
+from tests.pages.conftest import words
+from tests.pages.filled_store import TASKS, Filled
+from tests.patience import PATIENCE_S
 
 MEANT = re.compile(r"(?<!\\)[*_`~\[\]<>#|$!]")
 
@@ -91,7 +113,8 @@ def test_times_in_words() -> None:
 
 
 def test_numbers_in_words() -> None:
-    assert (number(2e-4), number(0.01), number(16), number(None)) == ("2e-4", "0.01", "16", "–")
+    numbers = (2e-4, 0.01, 16, -1.5e5, None, math.inf)
+    assert list(map(number, numbers)) == ["2e-4", "0.01", "16", "-1.5e5", "–", "inf"]
     assert (percent(0.91666), percent(None), percent(float("nan"))) == ("91.67", "–", "–")
     assert (signed_points(0.0031), signed_points(-0.0031)) == ("+0.31", "−0.31")
     assert (plural(1, "run"), plural(1200, "run")) == ("1 run", "1,200 runs")
@@ -139,3 +162,201 @@ def test_nothing_prints_a_negative_zero() -> None:
 )
 def test_a_corpus_is_named_without_the_paths_of_its_folders(corpus: str, name: str) -> None:
     assert corpus_name(RunConfig.build(corpus=corpus, tasks="ner", paradigm="stl")) == name
+
+
+X, Y = "morphological_feature", "universal_dependencies"
+
+
+def config(paradigm: str = "mrn", seed: int = 1, **more: object) -> RunConfig:
+    tasks = more.pop("tasks", ("pos",) if paradigm == "stl" else TASKS)
+    return RunConfig.build(corpus="demo", paradigm=paradigm, seed=seed, tasks=tasks, **more)
+
+
+# Names
+
+
+def test_names_have_what_differs_and_nothing_else() -> None:
+    weak, strong = config("mrn", lambda_=0.01), config("mrn", lambda_=0.1)
+    assert shortest_names([weak, config("mtl")]) == ["MRN 0.01", "MTL"]
+    assert shortest_names([weak, strong]) == ["MRN 0.01", "MRN 0.1"]
+    shares = shortest_names([config("mtl"), config("mtl", fraction=0.05)])
+    assert shares == ["MTL · 100% of the data", "MTL · 5% of the data"]
+    plain, budget = config("mtl"), config("mtl", batch_tokens=512)
+    assert shortest_names([plain, budget]) == ["MTL", "MTL · batch tokens 512"]
+    assert confounds(config("mrn"), budget) == confounds(budget, config("mrn")) == ("batch_tokens",)
+    assert confounds(config("mrn"), plain) == ()
+    stack = config("mtl", encoder="lstm-d")
+    ordered = stack.with_(task_order=("ner", "chunk", "pos"))
+    assert shortest_names([stack, ordered]) == ["MTL", "MTL · task order ner, chunk, pos"]
+    vectors = [stack.with_(vectors=f"/a/{folder}/vectors.txt") for folder in ("one", "two")]
+    assert shortest_names(vectors) == ["MTL · vectors one/vectors.txt", "MTL · vectors two/vectors.txt"]
+    long = stack.with_(vectors=f"/{'folder/' * 30}glove.txt")
+    assert shortest_names([stack, long]) == ["MTL", "MTL · vectors glove.txt"]
+    for other in (ordered, *vectors, stack.with_(head="crf"), stack.with_(capitals=False)):
+        assert len(confounds(stack, other)) == 1
+
+
+@pytest.mark.parametrize(
+    ("lists", "names"),
+    [
+        (["pos,ner", "ner,pos", "ner"], ["pos, ner", "ner, pos", "ner"]),
+        (["a,b,c,d", "a,b,c,d,e"], ["all but e", "5 tasks"]),
+        (["a,b,c,d", "a,b,c,e"], ["all but e", "all but d"]),
+        (["a,b,c,d", "b,a,c,d"], ["a, b, c, d", "b, a, c, d"]),
+        ([f"{X}-case-{Y},{X}-mood-{Y}", f"{X}-case-{Y}"], ["case, mood", "case"]),
+    ],
+)
+def test_lists_of_tasks_have_short_texts(lists: list[str], names: list[str]) -> None:
+    assert field_texts("tasks", [tasks.split(",") for tasks in lists]) == names
+
+
+@pytest.mark.parametrize(
+    ("names", "short"),
+    [
+        (["pos", "pos-en"], ["pos", "pos-en"]),
+        ([f"{X}-case-{Y}", f"{X}-mood-{Y}"], ["case", "mood"]),
+        ([X, f"{X}-case"], ["feature", "feature-case"]),
+        (["morphologicalfeature1", "morphologicalfeature2"], ["1", "2"]),
+        (["a" * 30, "b" * 30], ["a" * 30, "b" * 30]),
+        ([X], [X]),
+        ([], []),
+    ],
+)
+def test_long_names_lose_what_all_share(names: list[str], short: list[str]) -> None:
+    assert without_shared(names) == dict(zip(names, short, strict=True))
+
+
+def test_what_follows_from_the_encoder_is_no_difference_of_its_own() -> None:
+    """Each encoder has its learning rate; one that is set to something else is named."""
+    words, transformer = config("mtl", encoder="sc-lstm"), config("mtl", encoder="minilm")
+    assert confounds(words, transformer) == ("encoder",)
+    assert confounds(words, transformer, ("paradigm", "encoder")) == ()
+    faster = transformer.with_(lr_encoder=1e-3)
+    assert confounds(words, faster, ("paradigm", "encoder")) == ("lr_encoder",)
+
+
+@pytest.mark.usefixtures("laboratory")
+def test_colours_of_a_corpus_depend_on_no_other_corpus_and_outlive_its_runs() -> None:
+    store = Store.open()
+    store.add_runs([config("mtl").with_(corpus="other", tasks=("a", "ner", "b"))])
+    given = resources.task_colours(TASKS)
+    assert [given[task] for task in ("pos", "ner", "chunk")] == list(TASK_COLOURS[:3])
+    ids = store.add_runs([config("mtl", tasks=TASKS[::-1])])
+    store.delete_runs(ids)
+    assert resources.task_colours() == given
+
+
+# Runs
+
+
+def test_what_patience_ended(filled: Filled) -> None:
+    run = replace(
+        Store.open().run(filled.live[0]), state=RunState.SUCCEEDED, step=120, total_steps=400, epoch=12.0
+    )
+    assert run_views.ended_early(run) == "epoch 12 of 8"
+    assert run_views.ended_early(replace(run, step=400)) == ""
+    assert run_views.ended_early(replace(run, state=RunState.CANCELLED)) == ""
+    assert run_views.fraction_done(run) == 1.0
+
+
+def test_progress(filled: Filled) -> None:
+    store = Store.open()
+    live, waiting = store.run(filled.live[0]), store.run(filled.queued[1])
+    # 340 steps at 0.035 s
+    assert run_views.progress_text(store, live) == "Step 260 of 600, epoch 4 of 8, 12 s left"
+    store.pause_queue()
+    paused = "The queue is paused: it starts when the queue is resumed."
+    assert run_views.progress_text(store, waiting) == paused
+
+
+def test_tasks_keep_their_colour_as_runs_are_added(finished: Filled) -> None:
+    store = Store.open()
+    before = run_views.tasks_in_order(store.runs())
+    store.add_runs([config("stl", tasks=("upos",)), config("mtl", tasks=("ner", "upos"))])
+    after = run_views.tasks_in_order(store.runs())
+    assert before == list(TASKS)
+    assert after[: len(before)] == before
+
+
+def test_log_tail_is_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("".join(f"line {i}\n" for i in range(5000)), encoding="utf-8")
+    tail = run_views.log_tail(str(path))
+    assert tail.endswith("line 4999\n")
+    assert tail.startswith("line ")
+    assert len(tail) <= 16_384
+    assert run_views.log_tail(None) == run_views.log_tail(str(tmp_path / "none")) == ""
+
+
+# The runs chosen, as chips
+
+
+def _page() -> None:
+    import streamlit as st
+
+    from dashboard.shared.run_picker import pick_runs
+
+    picked = pick_runs(key="x", suitable=lambda run: run.config.paradigm == "mrn")
+    st.markdown("nothing" if picked is None else f"picked {[run.id for run in picked]}")
+
+
+def _open(**query: str) -> AppTest:
+    app = AppTest.from_function(_page, default_timeout=PATIENCE_S)
+    app.query_params.update(query)
+    return app.run()
+
+
+def test_without_a_suitable_run_nothing_is_drawn(laboratory: Path) -> None:
+    app = _open()
+    assert words(app) == "nothing"
+    assert not app.multiselect
+
+
+def test_the_links_runs_are_picked_and_unsuitable_ones_left_out(finished: Filled) -> None:
+    stl = next(run for run in finished.finished if run not in finished.mrn)
+    first, second = finished.mrn[:2]
+    app = _open(run=f"{second},{stl},{first}")
+    assert words(app) == f"picked {[second, first]}"
+
+
+def test_a_link_to_runs_that_are_gone_says_so_and_shows_no_others(finished: Filled) -> None:
+    first, second = finished.mrn[:2]
+    Store.open().delete_runs([first])
+    app = _open(run=str(first))
+    assert [warning.value for warning in app.warning] == [f"Run {first} was deleted."]
+    assert "picked []" in words(app)
+    app = _open(run=f"{first},99999,{second}")
+    assert [warning.value for warning in app.warning] == [
+        f"Run {first} was deleted. There is no run 99999 in this store."
+    ]
+    assert f"picked [{second}]" in words(app)
+    app.multiselect(key="x").set_value([str(finished.mrn[2])]).run()
+    assert not app.warning
+
+
+def test_a_chip_stands_for_the_chosen_seeds_of_a_configuration(finished: Filled) -> None:
+    store = Store.open()
+    configuration = store.run(finished.mrn[0]).config
+    first, second, third = store.add_runs([configuration.with_(epochs=77, seed=seed) for seed in (1, 2, 3)])
+    (other,) = store.add_runs([configuration.with_(epochs=78)])
+    app = _open(run=f"{second},{other},{first}")
+    (chips,) = app.multiselect
+    assert chips.value == [f"{second},{first}", str(other)]
+    assert chips.options[:2] == ["MRN 0.01 · epochs 77 · 2 seeds", "MRN 0.01 · epochs 78 · seed 1"]
+    app.multiselect(key="x").set_value([str(other), f"{third},{second},{first}"]).run()
+    assert words(app) == f"picked {[other, third, second, first]}"
+    assert app.query_params["run"] == f"{other},{third},{second},{first}"
+
+
+def test_an_archived_run_is_offered_to_nobody_but_a_link_to_it_is_good(finished: Filled) -> None:
+    run = finished.mrn[0]
+    Store.open().archive([run])
+    (chips,) = _open(run=str(finished.mrn[1])).multiselect
+    assert not any(str(run) in option.split(",") for option in chips.value)
+    assert words(_open(run=str(run))) == f"picked {[run]}"
+
+
+def test_numbers_of_a_table_have_a_real_minus_and_no_sign_on_zero() -> None:
+    frame = pd.DataFrame({"Label": ["a", "b", "c"], "Difference": [-1.234, -0.001, math.nan]})
+    lines = written(frame, {"Difference": SIGNED, "p": SIGNED}).hide().to_string().splitlines()
+    assert [line.split()[1] for line in lines[1:]] == ["−1.23", "0.00", "–"]

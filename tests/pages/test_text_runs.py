@@ -81,7 +81,7 @@ class TestLaunch:
         app.pills(key="launch_paradigm").set_value(["stl"]).run()
         assert shown(app) == {"pooling"}
 
-    def test_mrn_of_pairs_read_apart_is_refused_before_it_is_launched(
+    def test_what_texts_cannot_train_is_refused_before_it_is_launched(
         self, open_page: Open, corpus: str
     ) -> None:
         app = open_page("launch", corpus=corpus, paradigm="mrn", encoder_training="full", seed="1")
@@ -89,11 +89,9 @@ class TestLaunch:
         assert app.button(key="launch").disabled
         app.pills(key="launch_pair_encoding").set_value(["together"]).run()
         assert not app.button(key="launch").disabled
-
-    def test_a_similarity_that_a_frozen_encoder_cannot_learn_is_not_launched(
-        self, open_page: Open, corpus: str
-    ) -> None:
-        app = open_page("launch", corpus=corpus, paradigm="stl", encoder_training="frozen", seed="1")
+        app.pills(key="launch_pair_encoding").set_value(["apart"])
+        app.pills(key="launch_paradigm").set_value(["stl"])
+        app.multiselect(key="launch_encoder_training").set_value(["frozen"]).run()
         assert "Training: a run of alike has nothing to learn over a frozen encoder." in words(app)
         assert app.button(key="launch").disabled
         app.pills(key=f"launch_tasks_{corpus}").set_value(["mood", "same"]).run()

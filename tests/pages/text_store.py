@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,9 @@ import numpy as np
 from core.config import RunConfig
 from core.corpora import load
 from core.records import SplitResult, TaskFacts
-from core.store import RunState, Store
+from core.store import Store
 from core.tasks import KINDS, score_task
-from tests.making import OWNER, run_facts
+from tests.making import finished, run_facts
 
 TASKS = ("mood", "same", "alike")
 SCHEMES = {"mood": "text", "same": "pair", "alike": "score"}
@@ -46,9 +47,7 @@ def text_config(corpus: str, **values: Any) -> RunConfig:
 
 def text_run(config: RunConfig, share: float) -> int:
     """A run that ended well, with about this share of labels right and numbers that are as near."""
-    store, corpus = Store.open(), load(config.corpus)
-    (run_id,) = store.add_runs([config])
-    assert store.claim(OWNER, run_id=run_id)
+    corpus = load(config.corpus)
     facts = tuple(
         TaskFacts(
             task,
@@ -61,7 +60,6 @@ def text_run(config: RunConfig, share: float) -> int:
         )
         for task in config.tasks
     )
-    store.set_facts(run_id, run_facts(tasks=facts, total_steps=30, label_names=(), label_owners=()))
     random = np.random.default_rng([config.seed, len(config.paradigm), int(1000 * share)])
     gold = {
         task: [list(sentence.labels[task]) for sentence in corpus.test if task in sentence.labels]
@@ -72,10 +70,9 @@ def text_run(config: RunConfig, share: float) -> int:
         for task, of_task in gold.items()
     }
     scores = tuple(score_task(task, SCHEMES[task], gold[task], predicted[task]) for task in config.tasks)
-    store.add_result(run_id, SplitResult("test", 1, scores, predicted, gold))
-    store.finish(run_id, RunState.SUCCEEDED, best_epoch=1)
-    store.close()
-    return run_id
+    recorded = run_facts(tasks=facts, total_steps=30, label_names=(), label_owners=())
+    with contextlib.closing(Store.open()) as store:
+        return finished(store, config, recorded, SplitResult("test", 1, scores, predicted, gold))
 
 
 def _guess(scheme: str, label: str, share: float, random: np.random.Generator) -> str:

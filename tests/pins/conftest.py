@@ -33,24 +33,16 @@ _TRAINED: dict[str, dict[str, Any]] = {
 RUNS = {name: number for number, name in enumerate(_TRAINED, start=1)}
 
 
-def _of_its_own(home: Path, make: Callable[[], object]) -> Path:
-    home.mkdir()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MRNLAB_HOME", str(home))
-        patch.delenv("MRNLAB_DB", raising=False)
-        make()
-    return home
-
-
 @pytest.fixture(scope="session")
 def trained_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A laboratory with the runs of `RUNS`, each of 20 steps in five epochs."""
     from tests.trained import toy_config, train_runs  # torch takes seconds, and few files need it
 
-    home = tmp_path_factory.mktemp("pins") / "trained"
-
-    def make() -> None:
-        common = {"epochs": 5, "batch_size": 16, "update_every": 4, "device": "cpu", "precision": "fp32"}
+    home = tmp_path_factory.mktemp("pins")
+    common = {"epochs": 5, "batch_size": 16, "update_every": 4, "device": "cpu", "precision": "fp32"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MRNLAB_HOME", str(home))
+        patch.delenv("MRNLAB_DB", raising=False)
         configs = []
         for values in _TRAINED.values():
             chosen = common | values
@@ -59,8 +51,7 @@ def trained_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
             configs.append(toy_config(home, **chosen))
         with contextlib.closing(Store.open()) as store:
             assert train_runs(store, configs) == list(RUNS.values())
-
-    return _of_its_own(home, make)
+    return home
 
 
 @pytest.fixture(scope="session")

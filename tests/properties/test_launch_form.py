@@ -29,62 +29,40 @@ from jobs.reports.naming import field_text, fields_apart, shortest_names
 _PROGRAM = typer.main.get_command(app)
 assert isinstance(_PROGRAM, TyperGroup)
 _LAUNCH = _PROGRAM.commands["launch"]
-_RATES = st.floats(1e-6, 1, exclude_min=True)
-_FACTORS = st.floats(1e-6, 1e6)
-_COUNTS = st.integers(1, 1000)
+
+
+def _drawn_by(schema: dict[str, Any]) -> st.SearchStrategy[Any] | None:
+    """Values of a field with choices or limits; None for any other."""
+    (kind,) = (each for each in schema.get("anyOf", [schema]) if each["type"] != "null")
+    if "enum" in kind:
+        return st.sampled_from(kind["enum"])
+    if kind["type"] == "boolean":
+        return st.booleans()
+    if kind["type"] == "integer":
+        return st.integers(kind["minimum"], kind["maximum"])
+    if kind["type"] == "number":
+        low = kind.get("minimum", 1e-6)
+        is_open = "exclusiveMaximum" in kind
+        return st.floats(low, kind["exclusiveMaximum" if is_open else "maximum"], exclude_max=is_open)
+    return None
+
+
 _OF_FIELD: dict[str, st.SearchStrategy[Any]] = {
+    field: drawn
+    for field, schema in RunConfig.model_json_schema()["properties"].items()
+    if (drawn := _drawn_by(schema)) is not None
+} | {
     "encoder": st.sampled_from(
         [name + end for name in ENCODERS for end in ("", "+bilstm")] + ["own/encoder", *WORD_ENCODERS]
     ),
     "encoder_training": st.sampled_from(["full", "frozen", "top:1", "top:3"]),
-    "paradigm": st.sampled_from(["stl", "mtl", "mrn"]),
     "prior": st.sampled_from(sorted(PRIORS)),
     "alignment": st.sampled_from(["auto", "exact", "disjoint", "cooccurrence", "mapping:/kept/labels.csv"]),
-    "lambda": _FACTORS,
-    "fraction": st.floats(1e-3, 1),
-    "truecase": st.booleans(),
-    "shrinkage": _FACTORS,
-    "label_scale": st.sampled_from(["equal", "counts"]),
-    "task_correlation": st.floats(0, 1, exclude_max=True),
-    "update_every": _COUNTS,
-    "snapshots": _COUNTS,
     "seed": st.integers(0, 2**31 - 1) | st.integers(0, 9),
-    "epochs": _COUNTS,
-    "batch_size": _COUNTS,
-    "max_length": st.integers(8, 8192),
-    "lr_encoder": _RATES,
-    "lr_heads": _RATES,
-    "lr_bilstm": _RATES,
-    "bilstm_hidden": _COUNTS,
-    "lstm_layers": st.integers(1, 8),
     "window": st.sampled_from([3, 5]),
-    "shared_dense": st.integers(1, 8),
-    "task_dense": st.integers(1, 8),
-    "pooling": st.sampled_from(["auto", "cls", "mean"]),
-    "pair_encoding": st.sampled_from(["apart", "together"]),
-    "pair_heads": st.sampled_from(["own", "shared"]),
     "vectors": st.sampled_from(["glove", "/some where/vectors.txt.gz"]),
-    "vectors_training": st.sampled_from(["tuned", "fixed"]),
-    "capitals": st.booleans(),
-    "characters": st.sampled_from(["none", "cnn"]),
     "context_encoder": st.sampled_from(["minilm", "own/encoder"]),
-    "task_embedding": st.sampled_from(["none", "input", "attention", "projected", "elu", "tanh", "selu"]),
-    "input_dropout": st.floats(0, 1, exclude_max=True),
-    "heads": st.sampled_from(["own", "shared"]),
-    "head": st.sampled_from(["linear", "crf", "crf_legal"]),
-    "optimiser": st.sampled_from(["adamw", "adam", "sgd", "adadelta"]),
-    "lr_schedule": st.sampled_from(["linear", "constant"]),
-    "clip_norm": _FACTORS,
-    "draw_tasks": st.sampled_from(["together", "uniform", "by_size"]),
-    "patience": _COUNTS,
-    "affinity_every": _COUNTS,
-    "dropout": st.floats(0, 1, exclude_max=True),
-    "head_init": st.sampled_from(["zeros", "default"]),
-    "weight_decay": st.floats(0, 10),
-    "select_by": st.sampled_from(["score", "loss"]),
-    "pos_score": st.sampled_from(["accuracy", "seqeval_f1"]),
     "device": st.sampled_from(["auto", "cpu", "cuda", "cuda:1"]),
-    "precision": st.sampled_from(["auto", "fp32", "bf16"]),
 }
 _PRIORITY = st.just(0) | st.integers(-1000, 1000)
 _RETRIES = st.just(0) | st.integers(0, 100)
@@ -111,7 +89,9 @@ def sweeps(draw: st.DrawFn, most: int = 2) -> tuple[RunConfig, ...]:
         some = st.sets(st.sampled_from(LEARNABLE), min_size=1).map(tuple)
         base["learn"] = draw(st.none() | st.just((NOTHING,)) | some)
     if {"mtl", "mrn"} & {*lists["paradigm"]}:
-        weights = st.lists(_FACTORS, min_size=len(base["tasks"]), max_size=len(base["tasks"])).map(tuple)
+        weights = st.lists(
+            st.floats(1e-6, 1e6), min_size=len(base["tasks"]), max_size=len(base["tasks"])
+        ).map(tuple)
         base["task_weights"] = draw(st.none() | weights)
         if "lstm-d" in lists["encoder"]:
             base["task_order"] = draw(st.none() | st.permutations(base["tasks"]).map(tuple))

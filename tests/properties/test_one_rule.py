@@ -17,7 +17,7 @@ from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED
 from core.figures import forest_chart
 from core.library import Laboratory
 from core.records import SplitResult
-from core.store import RunState, Store
+from core.store import Store
 from core.studies import Method
 from core.studies.analysis import FinalScores, analyse
 from core.studies.study import DevScores, with_runs
@@ -36,7 +36,7 @@ from dashboard.runs.views import page_of
 from dashboard.transfer.views import gains_table
 from jobs.reports.render import csv_text, score_records, score_sheet
 from jobs.reports.table import ResultTable, tabulate
-from tests.making import OWNER, task_score
+from tests.making import finished, task_score
 from tests.studying import METHODS, study
 
 TASKS = ("pos", "ner")
@@ -118,12 +118,8 @@ def scores_of(run: RunConfig, scores: Scores) -> dict[str, float]:
 
 
 def store_finished(store: Store, run: RunConfig, scored: Mapping[str, float]) -> None:
-    (run_id,) = store.add_runs([run])
-    store.claim(OWNER, run_id=run_id)
-    for split in ("dev", "test"):
-        of_tasks = tuple(task_score(task, score) for task, score in scored.items())
-        store.add_result(run_id, SplitResult(split, 1, of_tasks, {}, {}))
-    store.finish(run_id, RunState.SUCCEEDED, best_epoch=1)
+    of_tasks = tuple(task_score(task, score) for task, score in scored.items())
+    finished(store, run, *(SplitResult(split, 1, of_tasks, {}, {}) for split in ("dev", "test")))
 
 
 def check_tables(store: Store, table: ResultTable, highest: set[tuple[str, str]]) -> None:

@@ -7,7 +7,6 @@ import contextlib
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -22,7 +21,7 @@ from jobs.engines.local import LocalEngine
 from jobs.reports.filter import parse_filter
 from tests.making import config
 from tests.patience import PATIENCE_S
-from tests.supervised import command_lines
+from tests.supervised import command_lines, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -101,34 +100,26 @@ def test_a_password_is_in_no_command_line() -> None:
     store.add_runs([config(corpus="/no/such/folder", columns="tokens,pos", tasks="pos", paradigm="stl")])
     engine = LocalEngine()
     assert engine.ensure_workers(store) == 1
-    deadline = time.monotonic() + 60
-    started = None
-    while (
-        started is None and time.monotonic() < deadline
-    ):  # a new process has its parent's command line first
-        started = next(
-            (
-                child
-                for child, words in command_lines().items()
-                if any(part.startswith("jobs.") for part in words)
-            ),
-            None,
-        )
-    assert started is not None
+
+    def started() -> list[psutil.Process]:
+        """The supervisor; a new process has its parent's command line first."""
+        children = command_lines().items()
+        return [child for child, words in children if any(part.startswith("jobs.") for part in words)]
+
+    def trains(process: psutil.Process) -> bool:
+        return "jobs.worker.loop" in process.cmdline()
+
+    wait_for(lambda: bool(started()))
+    (supervisor,) = started()
     try:
-        seen: list[psutil.Process] = []
-        while (
-            not any("jobs.worker.loop" in process.cmdline() for process in seen)
-            and time.monotonic() < deadline
-        ):
-            seen = [started, *started.children(recursive=True)]
-            time.sleep(0.05)
+        wait_for(lambda: any(map(trains, supervisor.children(recursive=True))))
+        seen = [supervisor, *supervisor.children(recursive=True)]
         for process in seen:
             assert store.url not in " ".join(process.cmdline())
             assert process.environ()["MRNLAB_DB"] == store.url
             assert stat.S_IMODE(Path(f"/proc/{process.pid}/environ").stat().st_mode) == 0o400
     finally:
-        for process in [*started.children(recursive=True), started]:
+        for process in [*supervisor.children(recursive=True), supervisor]:
             process.kill()
             process.wait(timeout=PATIENCE_S)
         assert engine.live_workers(store) == 0

@@ -222,7 +222,7 @@ def test_truecase_restores_the_same_in_each_process() -> None:
             stdout=subprocess.PIPE,
             text=True,
         )
-        for seed in range(1, 5)
+        for seed in (1, 2)
     ]
     restored = {process.communicate()[0] for process in processes}
     assert len(restored) == 1

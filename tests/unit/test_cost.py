@@ -198,6 +198,27 @@ def test_a_later_start_is_that_of_runs_of_the_model_in_a_warm_worker(
     assert cost(store, more).seconds == pytest.approx(4 * (1 + 0.1 * 40 * 5))
 
 
+def test_the_first_run_on_its_data_says_nothing_of_later_starts(
+    store: Store, corpus: Path, clock: Clock
+) -> None:
+    """It computes the features of all others, also in a worker that has trained other runs."""
+    other = conll_config(conll_folder(corpus.parent / "other"), batch_size=4)
+    for seed in (1, 2):
+        ended(store, clock, other.with_(seed=seed), start=1, per_word=0.1)
+    ended(store, clock, conll_config(corpus, batch_size=4), start=27, per_word=0.1)
+    more = [conll_config(corpus, batch_size=4, seed=seed) for seed in range(2, 12)]
+    assert cost(store, more).seconds == pytest.approx(27 + 10 * 0.1 * 40 * 5)
+    assert cost(store, [*more, other.with_(seed=3)]).seconds == pytest.approx(11 * (1 + 0.1 * 40 * 5))
+
+
+def test_a_run_without_a_batch_has_all_its_time_left(store: Store, corpus: Path, clock: Clock) -> None:
+    for seed in (1, 2):
+        ended(store, clock, conll_config(corpus, batch_size=4, seed=seed), start=1, per_word=0.1)
+    (begun,) = store.add_runs([conll_config(corpus, batch_size=4, seed=3)])
+    assert store.claim(dataclasses.replace(OWNER, host=socket.gethostname())) is not None
+    assert queue_left(store, [begun]) == pytest.approx(1 + 0.1 * 40 * 5)
+
+
 def test_runs_of_other_machines_say_nothing_of_this_one(store: Store, corpus: Path) -> None:
     run_id = claimed(store)
     store.set_facts(run_id, run_facts())

@@ -18,6 +18,7 @@ from core.config import FIELD_HELP, FIELD_RULES, PRESETS, RunConfig
 from core.config.fields import attribute_name, public_name
 from core.registry import ADDED, ALIGNMENTS, ENCODERS, PREDICTED, PRIORS, WORD_ENCODERS
 from core.settings import SETTINGS
+from dashboard.shared.docs import anchor_of
 from jobs.cli import app
 from jobs.reports.filter import FIELDS
 
@@ -167,9 +168,9 @@ def test_the_map_of_folders_names_every_package() -> None:
 
 
 def _anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as GitHub makes them."""
+    """The anchors of a page's headings."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+    return set(map(anchor_of, headings))
 
 
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: str(page.relative_to(_ROOT)))

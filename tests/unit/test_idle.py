@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from core.errors import MRNLabError
+from core.settings import seconds
 from core.store import ENDED, RunState, Store
-from jobs.worker.idle import linger_seconds, preload, release_memory, starts_ahead
+from jobs.worker.idle import preload, release_memory, starts_ahead
 from jobs.worker.process import is_alive
 from jobs.worker.slots import taken_slots
 from tests.making import config
@@ -26,17 +27,18 @@ from tests.supervised import FOREVER, freeze, owner_of, supervised, wait_for
 LONG = 600.0
 
 
-def test_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("MRNLAB_LINGER_S", raising=False)
-    assert linger_seconds() == 300
+def test_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MRNLAB_LINGER_S", "MRNLAB_HANG_S"):
+        monkeypatch.delenv(name, raising=False)
+    assert (seconds("MRNLAB_HANG_S"), seconds("MRNLAB_LINGER_S")) == (900, 300)
     assert starts_ahead()
     monkeypatch.setenv("MRNLAB_LINGER_S", "0")
-    assert linger_seconds() == 0
     assert not starts_ahead()
-    for wrong in ("soon", "-1", "inf", "nan"):
-        monkeypatch.setenv("MRNLAB_LINGER_S", wrong)
-        with pytest.raises(MRNLabError, match=f"MRNLAB_LINGER_S is '{wrong}'; set it to the seconds"):
-            linger_seconds()
+    for name, more in (("MRNLAB_LINGER_S", ()), ("MRNLAB_HANG_S", ("0", "0.1"))):
+        for wrong in ("soon", "-1", "inf", "nan", *more):
+            monkeypatch.setenv(name, wrong)
+            with pytest.raises(MRNLabError, match=f"{name} is '{wrong}'; set it to the seconds"):
+                seconds(name)
 
 
 def test_a_worker_that_finds_no_run_imports_what_one_needs(caplog: pytest.LogCaptureFixture) -> None:
