@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, get_args
 
 from core.config import FIELD_HELP, RunConfig
 from core.config.fields import attribute_name, comma_list
@@ -66,12 +66,18 @@ def _share(text: str) -> float | None:
 
 def is_whole(field: str) -> bool:
     """Whether the field holds a whole number."""
-    return "int" in str(RunConfig.model_fields[attribute_name(field)].annotation)
+    return int in _types(RunConfig.model_fields[attribute_name(field)].annotation)
 
 
 def is_number(field: str) -> bool:
     """Whether the field holds a number, whole or not."""
-    return is_whole(field) or "float" in str(RunConfig.model_fields[attribute_name(field)].annotation)
+    return is_whole(field) or float in _types(RunConfig.model_fields[attribute_name(field)].annotation)
+
+
+def _types(annotation: Any) -> set[Any]:
+    """The types within an annotation, and the values of a `Literal`."""
+    parts = get_args(annotation)
+    return {annotation} if not parts else set[Any]().union(*map(_types, parts))
 
 
 def numbers(text: str, field: str) -> list[float]:

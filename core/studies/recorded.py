@@ -101,6 +101,7 @@ RECORDS: Sequence[Record] = (
     Record("dissertation", "minilm"),
     Record("dissertation", "minilm", FROZEN),
     Record("dissertation", f"/models/{BASE_SIZE}", encoder_name="mpnet"),
+    Record("dissertation", f"/models/{BASE_SIZE}", FROZEN, encoder_name="mpnet"),
     Record("sc-lstm"),
     Record("transfer"),
     Record("simulator"),

@@ -17,6 +17,7 @@ from core.config import (
     config_warnings,
     default_value,
 )
+from core.config.typed import text_of, values_of
 from core.errors import _WRONG, ConfigError, first_problem
 from core.mrn import alignments, priors
 from core.mrn.relations import MODES
@@ -285,3 +286,20 @@ def test_what_is_wrong_is_said_in_our_words() -> None:
         with pytest.raises(ValidationError) as refused:
             Data.model_validate(values)
         assert first_problem(refused.value).startswith(sentence)
+
+
+def test_each_choice_of_a_field_is_read_as_it_is_typed() -> None:
+    """A choice may have the name of a type within it, as `interval` has."""
+    choices = {
+        name: [
+            value
+            for part in get_args(field.annotation)
+            for value in get_args(part) or [part]
+            if isinstance(value, str)
+        ]
+        for name, field in RunConfig.model_fields.items()
+    }
+    assert choices["update_timing"] == ["interval", "epoch_start"]
+    for field, values in choices.items():
+        if values:
+            assert values_of(field, text_of(field, values)) == values, field
