@@ -61,10 +61,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """As many as there are cores. Two more for slow tests: two browsers, workers and clusters leave the cores
+    """As many as there are cores. One more for slow tests: two browsers, workers and clusters leave the cores
     idle half of the time.
     """
-    return (os.cpu_count() or 1) + 2 * only_slow(config)
+    return (os.cpu_count() or 1) + only_slow(config)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling | None:
