@@ -293,9 +293,12 @@ def _embeddings(inner: Any, batch: Batch) -> Tensor:
         positions = (counted.cumsum(dim=1) * counted + padding).flatten()[batch.real]
     ids = batch.ids.flatten()[batch.real]
     types = None if batch.types is None else batch.types.flatten()[batch.real][None]
-    states: Tensor = inner.embeddings(
-        input_ids=ids[None], position_ids=positions[None], token_type_ids=types
-    )[0]
+    return embed(inner, input_ids=ids[None], position_ids=positions[None], token_type_ids=types)[0]
+
+
+def embed(inner: Any, **inputs: Tensor | None) -> Tensor:
+    """The embeddings (B, L, D) that the layers of a Transformers model of BERT's family read."""
+    states: Tensor = inner.embeddings(**inputs)
     if hasattr(inner, "embeddings_project"):  # ELECTRA's small models
         states = inner.embeddings_project(states)
     return states

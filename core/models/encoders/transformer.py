@@ -19,7 +19,7 @@ from core.encoding.batches import Batch
 from core.errors import EncoderError
 from core.models.encoders import at_words
 from core.models.encoders.cuda_graphs import RecordedLayers, square
-from core.models.encoders.fast_bert import Places, packs, real_states, use_quick_dropout, weight_count
+from core.models.encoders.fast_bert import Places, embed, packs, real_states, use_quick_dropout, weight_count
 from core.models.sources import (
     INDEX,
     check_description,
@@ -93,7 +93,7 @@ class Transformer(HalfPrecision):
             types = {"token_type_ids": batch.types} if self._reads_types and batch.types is not None else {}
             if self.records_steps and self.training:
                 self._recorded = self._recorded or RecordedLayers(self.inner.encoder)
-                return self._recorded(self._embeddings(batch, types), batch.mask).float()
+                return self._recorded(embed(self.inner, input_ids=batch.ids, **types), batch.mask).float()
             mask = batch.mask
             if self._packs:  # on a GPU, which would be asked whether a mask (B, L) has padding
                 mask = square(mask)
@@ -103,12 +103,6 @@ class Transformer(HalfPrecision):
     def record_steps(self) -> None:
         """Train with recorded layers (core.models.encoders.cuda_graphs) where these are BERT's, on a GPU."""
         self.records_steps = self._packs and next(self.parameters()).is_cuda
-
-    def _embeddings(self, batch: Batch, types: dict[str, Tensor]) -> Tensor:
-        states: Tensor = self.inner.embeddings(input_ids=batch.ids, **types)
-        if hasattr(self.inner, "embeddings_project"):  # ELECTRA's small models
-            states = self.inner.embeddings_project(states)
-        return states
 
     def words(self, batch: Batch) -> Tensor:
         if not self.computes_packed(batch):
