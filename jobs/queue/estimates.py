@@ -143,28 +143,50 @@ def costs(store: Store, lots: Sequence[Sequence[RunConfig]], *, warm: int = 0) -
         },
         _first_runs(ended, training),
     )
-    estimates = []
-    for configs, numbers in zip(lots, threads, strict=True):
-        at_once, held_back = sharing.at_once(numbers), sharing.held_back(numbers)
-        kinds = list(map(_kind, configs))
-        counts = Counter(kinds)
-        seconds: list[float | None] = []
-        for config, kind, number in zip(configs, kinds, numbers, strict=True):
-            if (known := times.get((kind, number))) is None:
-                seconds.append(None)
-                continue
-            start = known.start
-            if start is None:  # of first runs alone: spread over the runs that share it
-                same = counts[kind]
-                start = known.first_start * max(0, min(at_once, same) - warm) / same
-            seconds.append(start + known.per_pass * config.fraction * config.epochs)
-        used = counts.keys() & past.keys()
-        behind = [
-            [run for run in past[kind] if run.state is RunState.SUCCEEDED] or past[kind] for kind in used
-        ]
-        evidence = sum(len(runs[:_ENOUGH]) for runs in behind)
-        estimates.append(Cost(tuple(seconds), at_once, evidence, held_back))
-    return estimates
+    return [
+        Cost(
+            runs=_run_seconds(configs, numbers, times, at_once=sharing.at_once(numbers), warm=warm),
+            slots=sharing.at_once(numbers),
+            past=_evidence(past, set(map(_kind, configs))),
+            held_back=sharing.held_back(numbers),
+        )
+        for configs, numbers in zip(lots, threads, strict=True)
+    ]
+
+
+def _run_seconds(
+    configs: Sequence[RunConfig],
+    threads: Sequence[int | None],
+    times: Mapping[tuple[_Kind, int | None], _Times],
+    *,
+    at_once: int,
+    warm: int,
+) -> tuple[float | None, ...]:
+    """Returns the seconds of each run, None for a kind without times.
+
+    Where only the starts of first runs are known, those of each kind are spread over its runs.
+    """
+    counts = Counter(map(_kind, configs))
+    seconds: list[float | None] = []
+    for config, number in zip(configs, threads, strict=True):
+        kind = _kind(config)
+        known = times.get((kind, number))
+        if known is None:
+            seconds.append(None)
+            continue
+        start = known.start
+        if start is None:
+            first_starts = max(0, min(at_once, counts[kind]) - warm)
+            start = known.first_start * first_starts / counts[kind]
+        seconds.append(start + known.per_pass * config.fraction * config.epochs)
+    return tuple(seconds)
+
+
+def _evidence(past: Mapping[_Kind, Sequence[Run]], kinds: Collection[_Kind]) -> int:
+    """Returns the number of runs behind the estimates of these kinds: ended ones, else those that train."""
+    groups = [past[kind] for kind in kinds if kind in past]
+    ended = [[run for run in runs if run.state is RunState.SUCCEEDED] for runs in groups]
+    return sum(len((of_kind or runs)[:_ENOUGH]) for of_kind, runs in zip(ended, groups, strict=True))
 
 
 def _by_kind(runs: Sequence[Run]) -> dict[_Kind, list[Run]]:
@@ -222,31 +244,34 @@ def _times(
 ) -> dict[tuple[_Kind, int | None], _Times]:
     """Returns the times of each kind, as medians over its runs."""
     trained = store.last_points({run.id for group in runs.values() for run in group}, _TRAINING_LOSS)
-    starts: dict[tuple[_Kind, int | None], dict[int, float]] = {}
-    later: dict[_Kind, list[float]] = {}
-    for key, group in runs.items():
-        starts[key] = {
-            run.id: max(0.0, (run.seconds or 0.0) - trained[run.id][1]) for run in group if run.id in trained
-        }
-        of_model = later.setdefault(_model(group[0].config), [])
-        of_model += [start for run_id, start in starts[key].items() if run_id not in first]
+    timed = {key: [run for run in group if run.id in trained] for key, group in runs.items()}
+    starts = {run.id: _start(run, trained[run.id][1]) for group in timed.values() for run in group}
+    later_starts: dict[_Kind, list[float]] = {}  # of a model
+    for group in timed.values():
+        for run in group:
+            if run.id not in first:
+                later_starts.setdefault(_model(run.config), []).append(starts[run.id])
     times = {}
-    for key, group in runs.items():
-        if not starts[key]:
+    for key, group in timed.items():
+        if not group:
             continue
-        own = [start for run_id, start in starts[key].items() if run_id not in first]
-        of_model = later[_model(group[0].config)]
+        own = [starts[run.id] for run in group if run.id not in first]
+        of_model = later_starts.get(_model(group[0].config))
         start = None
         if len(own) > 1:
             start = statistics.median_low(own)
         elif of_model:  # the only run of its kind may have computed its features
             start = min([statistics.median_low(of_model), *own])
-        timed = [run for run in group if run.id in starts[key]]
-        ended = [run for run in timed if run.state is RunState.SUCCEEDED]
-        paces = [_seconds_per_pass(run, *trained[run.id][:2]) for run in ended or timed]
-        first_start = statistics.median_low(starts[key].values())
+        ended = [run for run in group if run.state is RunState.SUCCEEDED]
+        paces = [_seconds_per_pass(run, *trained[run.id][:2]) for run in ended or group]
+        first_start = statistics.median_low([starts[run.id] for run in group])
         times[key] = _Times(first_start, start, statistics.median(paces))
     return times
+
+
+def _start(run: Run, trained_seconds: float) -> float:
+    """Returns the seconds of a run outside its training."""
+    return max(0.0, (run.seconds or 0.0) - trained_seconds)
 
 
 def _seconds_per_pass(run: Run, trained_step: int, trained_seconds: float) -> float:

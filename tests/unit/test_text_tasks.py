@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from core.corpora.types import Sentence
 from core.encoding.texts import encode_sentences
 from core.encoding.tokenizer import load_tokenizer
 from core.errors import ConfigError
-from core.models.encoders.transformer import load_transformer, text_pooling
+from core.models.encoders.transformer import Transformer, load_transformer, text_pooling
 from core.records import EpochMetrics, Note, SplitResult
 from core.tagging import load_tagger
 from core.tasks import KINDS, score_task
@@ -70,13 +71,11 @@ def test_texts_are_read_as_transformers_reads_them(family: str, encoder: str, ro
     assert apart.texts.follows.tolist() == [False, True] * len(PAIRS)
 
 
-def _alone(encoder: str, text: tuple[str, ...], by: str) -> torch.Tensor:
+def _text_vector(encoder: Transformer, tokenizer: Any, text: tuple[str, ...], by: str) -> torch.Tensor:
     """The vector of one text, from Transformers' own model."""
-    inner = load_transformer(encoder, half=False).inner.eval()
-    tokenizer = load_tokenizer(encoder).inner
     with torch.no_grad():
         read = tokenizer(" ".join(text), return_tensors="pt")
-        states: torch.Tensor = inner(**read).last_hidden_state[0]
+        states: torch.Tensor = encoder.inner(**read).last_hidden_state[0]
     return states[0] if by == "cls" else states.mean(dim=0)
 
 
@@ -87,6 +86,9 @@ def test_heads_read_the_vectors_of_texts(encoder: str, by: str) -> None:
     model = run.model.eval()
     assert model.pairs is not None
     split = run.splits["test"]
+    vector = partial(
+        _text_vector, load_transformer(encoder, half=False).eval(), load_tokenizer(encoder).inner
+    )
     logits: dict[int, torch.Tensor] = {}
     with torch.no_grad():
         for batch in split.batches.by_length():
@@ -98,14 +100,14 @@ def test_heads_read_the_vectors_of_texts(encoder: str, by: str) -> None:
     columns = dict(zip(run.config.tasks, np.cumsum([0, *sizes]), strict=False))
     for place, sentence in enumerate(split.sentences):
         answers = logits[int(starts[place])]
-        u = _alone(encoder, sentence.tokens, by)
+        u = vector(sentence.tokens, by)
         if "mood" in sentence.labels:
             rows = model.heads.slices[model.stacked.index(1)]
             expected = model.heads.weight[rows] @ u + model.heads.bias[rows]
             torch.testing.assert_close(answers[columns["mood"] :][:2], expected)
         if sentence.second is None:
             continue
-        v = _alone(encoder, sentence.second, by)
+        v = vector(sentence.second, by)
         if "same" in sentence.labels:
             z = model.pairs.layers[0](torch.cat([u, v, (u - v).abs(), u * v]))
             torch.testing.assert_close(answers[columns["same"] :][:2], torch.cat([torch.zeros(1), z]))
