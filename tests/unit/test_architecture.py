@@ -220,7 +220,10 @@ def test_pages_import_nothing_heavy() -> None:
 def test_supervisors_and_waiting_workers_are_light() -> None:
     """A supervisor stays as long as its worker, and a worker imports torch with its first run."""
     heavy = (*HEAVY, "streamlit", "plotly", "ray", "submitit", "psycopg", "typer")
-    modules = ("jobs.worker.supervisor", "jobs.queue.maintenance", "jobs.worker.loop")
+    modules = (
+        *("jobs.worker.supervisor", "jobs.worker.supervision"),
+        *("jobs.queue.maintenance", "jobs.worker.loop"),
+    )
     assert _imported_with(modules, heavy) == []
     # The worker is to start before its supervisor imports the store.
     assert _imported_with(modules[:1], ("core.store",)) == []
