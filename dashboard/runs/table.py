@@ -18,16 +18,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.config.typed import whole_number
-from core.evaluation.statistics import MeanSD
-from core.wording import ago, duration, number, percent, plural, spread_text, without_shared
-from dashboard.runs.views import SPLITS, Line, Page, Table, sorts
+from core.wording import plural
+from dashboard.runs.columns import Column, columns_of
+from dashboard.runs.views import SPLITS, Page, Table, sorts
 from dashboard.shared.downloads import data_table
 from dashboard.shared.selection import choice, choose, chosen, segments
-from dashboard.shared.states import state_text
 from dashboard.text import escape
-from dashboard.theme import STATES
 from jobs.reports.filter import FIELDS
-from jobs.reports.naming import encoder_title, field_text
 
 _PAGE = "table_page"
 _FILTER = "filter"
@@ -45,15 +42,8 @@ EXAMPLES = {
     "archived:yes": "archived runs, which other filters leave out",
 }
 
-_MEANS = (
-    "Mean ± SD over seeds in percent, with the number of seeds in brackets. "
-    "Bold: higher than each other line on the same share of the data, as Compare tests it."
-)
-_IN_RUN = "In percent; on dev, a run in progress has the score of its last epoch"
-
 _FIXED = ("", "Name")
 """The columns that every table has: the eye and the line's name, frozen at the left."""
-_WIDEST_NAME = 240
 _CHOSEN_COLUMNS = "columns"
 _KEYS = "runs_table_numbers"
 _SHOWN = "runs_tables_shown"
@@ -169,7 +159,9 @@ def run_tables(page: Page, split: str, menu: DeltaGenerator | None = None) -> No
         ticked = [place for place, line in enumerate(table.lines) if picked.issuperset(line.run_ids)]
         key = _key(table, ticked)
         st.session_state[_SHOWN][key] = (table.lines, ticked)
-        drawn.append((table, key, ticked, _columns(table, table.split(split), picked, key)))
+        drawn.append(
+            (table, key, ticked, columns_of(table, table.split(split), picked, key, partial(_pressed, key)))
+        )
     every = {name: column for *_, columns in drawn for name, column in columns.items()}
     shown: Collection[str] = [name for name, column in every.items() if column.is_usual]
     if menu is not None:
@@ -194,7 +186,7 @@ def _chosen_columns(names: Iterable[str], usual: Collection[str]) -> Collection[
     return names or usual
 
 
-def _draw(table: Table, columns: Mapping[str, _Column], key: str, ticked: list[int]) -> None:
+def _draw(table: Table, columns: Mapping[str, Column], key: str, ticked: list[int]) -> None:
     grouped = table.lines[0].run is None
     data_table(
         _styled(columns),
@@ -259,108 +251,7 @@ def _address(ids: Sequence[int]) -> dict[str, str]:
     return {RUNS_SHOWN: ",".join(map(str, sorted(ids)))}
 
 
-@dataclass(frozen=True)
-class _Column:
-    """The values to sort by, Streamlit's configuration, other texts to show, and the places that are bold.
-
-    `is_usual`: whether it is shown where the reader chose no columns.
-    """
-
-    values: Sequence[Any]
-    look: Any
-    texts: Sequence[str] | None = None
-    bold: Collection[int] = ()
-    is_usual: bool = False
-
-
-def _columns(table: Table, split: str, picked: set[int], key: str) -> dict[str, _Column]:
-    """The columns of a table by their names. `picked` runs are chosen; `key` is the table's."""
-    config, lines = st.column_config, table.lines
-    grouped = lines[0].run is None
-    eye = config.ButtonColumn(
-        "Open", type="tertiary", width=52, pinned=True, key=f"{key}_eye", on_click=partial(_pressed, key),
-        help="Show the runs of a configuration, or one run in full",
-    )  # fmt: skip
-    columns = {"": _Column([":material/visibility:"] * len(lines), eye)}
-    names = [line.name for line in lines]
-    look = config.TextColumn(width=min(_WIDEST_NAME, _width(names)), pinned=True)
-    columns["Name"] = _Column(names, look, None, range(len(lines)))
-    short = without_shared(table.tasks)
-    for task in table.tasks:
-        scores = [line.scores.get((split, task)) for line in lines]
-        label = f"{short[task]}, {split} {table.measures.get(task, '')}".rstrip()
-        full = f"{escape(task)}. " if short[task] != task else ""
-        texts = [
-            _score_text(score, undefined=(split, task) in line.undefined)
-            for score, line in zip(scores, lines, strict=True)
-        ]
-        columns[f"{task}, {split}"] = _Column(
-            [None if score is None else 100 * score.mean for score in scores],
-            config.Column(
-                label,
-                help=full + (_MEANS if grouped else _IN_RUN),
-                width=_width([label, *texts]),
-                alignment="left",
-            ),
-            texts,
-            table.best(split, task),
-            is_usual=True,
-        )
-    if not table.is_readable:
-        problems = [line.problem for line in lines]
-        look = config.TextColumn(width=260, help="Why the run cannot be read, and is left out of comparisons")
-        columns["Problem"] = _Column(problems, look, is_usual=True)
-    states = [[state_text(state, count * grouped) for state, count in line.states] for line in lines]
-    shown_states = dict.fromkeys(pair for line in lines for pair in line.states)
-    look = config.MultiselectColumn(
-        options=[state_text(state, count * grouped) for state, count in shown_states],
-        color=[STATES[state].colour for state, _ in shown_states],
-        width=_width("".join(texts) + 3 * " " * len(texts) for texts in states),
-    )
-    columns["State"] = _Column(states, look, is_usual=True)
-    if any(line.is_active for line in lines):
-        bar = config.ProgressColumn(min_value=0, max_value=100, format="%.0f%%", width=84, color="blue")
-        columns["Done"] = _Column([100 * line.done if line.is_active else None for line in lines], bar)
-    if grouped:
-        texts = [_seeds(line, picked) for line in lines]
-        help_ = "In brackets: the runs where a seed was repeated, or the chosen runs"
-        columns["Seeds"] = _Column([line.seeds for line in lines], config.Column(width=84, help=help_), texts)
-    else:
-        columns["Run"] = _Column([line.run for line in lines], config.NumberColumn(width=60))
-        columns["Seed"] = _Column([line.config.seed for line in lines], config.NumberColumn(width=60))
-    columns["λ"] = _Column(
-        [line.config.lambda_ for line in lines],
-        config.Column(width=64, help="The strength of the MRN prior"),
-        ["" if line.config.lambda_ is None else number(line.config.lambda_) for line in lines],
-    )
-    look = config.Column(width=64, help="The share of the training sentences used")
-    shares = [line.config.fraction for line in lines]
-    texts = [f"{100 * share:g}%" for share in shares]
-    columns["Share"] = _Column(shares, look, texts, is_usual=len(set(shares)) > 1)
-    pairs = [(line.config.encoder, line.config.encoder_training) for line in lines]
-    texts = [encoder_title(field_text("encoder", encoder), training) for encoder, training in pairs]
-    look = config.TextColumn(width=_width(texts))
-    columns["Encoder"] = _Column(texts, look, is_usual=len(set(pairs)) > 1)
-    if any(line.priority for line in lines):
-        look = config.NumberColumn(width=72, help="Of queued runs: higher priorities start first")
-        columns["Priority"] = _Column([line.priority for line in lines], look)
-    times = [None if line.seconds is None else round(line.seconds, 1) for line in lines]
-    texts = [duration(line.seconds) for line in lines]
-    look = config.Column(width=_width(texts), help="Wall-clock time of training, the mean over seeds")
-    columns["Time"] = _Column(times, look, texts)
-    texts = [ago(line.newest) for line in lines]
-    columns["Queued"] = _Column([line.newest for line in lines], config.Column(width=_width(texts)), texts)
-    if keywords := sorted({word for line in lines for word in line.keywords}):
-        look = config.MultiselectColumn(options=keywords, color="gray", width=130)
-        columns["Keywords"] = _Column([list(line.keywords) for line in lines], look)
-    return columns
-
-
-def _width(texts: Iterable[str]) -> int:
-    return 24 + 7 * max(map(len, texts))
-
-
-def _styled(columns: Mapping[str, _Column]) -> Any:
+def _styled(columns: Mapping[str, Column]) -> Any:
     styler = pd.DataFrame({name: column.values for name, column in columns.items()}).style
     styler.format({name: _in_turn(column.texts) for name, column in columns.items() if column.texts})
     for name, column in columns.items():
@@ -373,20 +264,3 @@ def _in_turn(texts: Iterable[str]) -> Callable[[object], str]:
     """A formatter that gives these texts: pandas formats each column once, from top to bottom."""
     turn = itertools.cycle(texts)
     return lambda _: next(turn)
-
-
-def _score_text(score: MeanSD | None, *, undefined: bool) -> str:
-    """Mean ± SD in percent, the number of seeds beside a spread. A dash where all are undefined."""
-    if score is None:
-        return "–" * undefined
-    if score.sd is None:
-        return percent(score.mean)
-    return f"{percent(score.mean)} {spread_text(100 * score.sd)} ({score.n})"
-
-
-def _seeds(line: Line, picked: set[int]) -> str:
-    """The number of seeds, and how many of the runs are chosen where only some are."""
-    runs, chosen_runs = len(line.run_ids), len(picked.intersection(line.run_ids))
-    if 0 < chosen_runs < runs:
-        return f"{line.seeds} ({chosen_runs} chosen)"
-    return str(line.seeds) + (f" ({plural(runs, 'run')})" if line.counted < runs else "")

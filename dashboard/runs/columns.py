@@ -1,0 +1,211 @@
+"""The columns of a table of runs: the values that sort them, their texts and their looks.
+
+A new column is an entry of `columns_of`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from core.evaluation.statistics import MeanSD
+from core.wording import ago, duration, number, percent, plural, spread_text, without_shared
+from dashboard.runs.views import Line, Table
+from dashboard.shared.states import state_text
+from dashboard.text import escape
+from dashboard.theme import STATES
+from jobs.reports.naming import encoder_title, field_text
+
+_MEANS = (
+    "Mean ± SD over seeds in percent, with the number of seeds in brackets. "
+    "Bold: higher than each other line on the same share of the data, as Compare tests it."
+)
+_IN_RUN = "In percent; on dev, a run in progress has the score of its last epoch"
+_WIDEST_NAME = 240
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its values, which sort it, its look, the texts to show for the values, and the lines in bold.
+
+    `is_usual`: whether it is shown where the reader chose no columns.
+    """
+
+    values: Sequence[Any]
+    look: Any
+    texts: Sequence[str] | None = None
+    bold: Collection[int] = ()
+    is_usual: bool = False
+
+
+def columns_of(
+    table: Table, split: str, picked: Collection[int], key: str, on_open: Callable[[], None]
+) -> dict[str, Column]:
+    """Returns the columns of a table by their names.
+
+    `picked` runs are chosen; `key` is the table's; `on_open` is called when the eye of a line is pressed.
+    """
+    lines = table.lines
+    grouped = lines[0].run is None
+    columns = {
+        "": _eye(lines, key, on_open),
+        "Name": _names(lines),
+        **_scores(table, split, grouped=grouped),
+        "Problem": None if table.is_readable else _problems(lines),
+        "State": _states(lines, grouped=grouped),
+        "Done": _shares_done(lines) if any(line.is_active for line in lines) else None,
+        "Seeds": _seeds(lines, picked) if grouped else None,
+        "Run": None if grouped else _numbers([line.run for line in lines], 60),
+        "Seed": None if grouped else _numbers([line.config.seed for line in lines], 60),
+        "λ": _lambdas(lines),
+        "Share": _shares_of_data(lines),
+        "Encoder": _encoders(lines),
+        "Priority": _priorities(lines) if any(line.priority for line in lines) else None,
+        "Time": _times(lines),
+        "Queued": _ages(lines),
+        "Keywords": _keywords(lines) if any(line.keywords for line in lines) else None,
+    }
+    return {name: column for name, column in columns.items() if column is not None}
+
+
+def _eye(lines: Sequence[Line], key: str, on_open: Callable[[], None]) -> Column:
+    look = st.column_config.ButtonColumn(
+        "Open", type="tertiary", width=52, pinned=True, key=f"{key}_eye", on_click=on_open,
+        help="Show the runs of a configuration, or one run in full",
+    )  # fmt: skip
+    return Column([":material/visibility:"] * len(lines), look)
+
+
+def _names(lines: Sequence[Line]) -> Column:
+    names = [line.name for line in lines]
+    look = st.column_config.TextColumn(width=min(_WIDEST_NAME, _width(names)), pinned=True)
+    return Column(names, look, None, range(len(lines)))
+
+
+def _scores(table: Table, split: str, *, grouped: bool) -> dict[str, Column]:
+    """The scores of each task on this split."""
+    short = without_shared(table.tasks)
+    columns = {}
+    for task in table.tasks:
+        scores = [line.scores.get((split, task)) for line in table.lines]
+        label = f"{short[task]}, {split} {table.measures.get(task, '')}".rstrip()
+        full = f"{escape(task)}. " if short[task] != task else ""
+        texts = [
+            _score_text(score, undefined=(split, task) in line.undefined)
+            for score, line in zip(scores, table.lines, strict=True)
+        ]
+        columns[f"{task}, {split}"] = Column(
+            [None if score is None else 100 * score.mean for score in scores],
+            st.column_config.Column(
+                label,
+                help=full + (_MEANS if grouped else _IN_RUN),
+                width=_width([label, *texts]),
+                alignment="left",
+            ),
+            texts,
+            table.best(split, task),
+            is_usual=True,
+        )
+    return columns
+
+
+def _score_text(score: MeanSD | None, *, undefined: bool) -> str:
+    """Mean ± SD in percent, the number of seeds beside a spread. A dash where all are undefined."""
+    if score is None:
+        return "–" * undefined
+    if score.sd is None:
+        return percent(score.mean)
+    return f"{percent(score.mean)} {spread_text(100 * score.sd)} ({score.n})"
+
+
+def _problems(lines: Sequence[Line]) -> Column:
+    look = st.column_config.TextColumn(
+        width=260, help="Why the run cannot be read, and is left out of comparisons"
+    )
+    return Column([line.problem for line in lines], look, is_usual=True)
+
+
+def _states(lines: Sequence[Line], *, grouped: bool) -> Column:
+    states = [[state_text(state, count * grouped) for state, count in line.states] for line in lines]
+    shown = dict.fromkeys(pair for line in lines for pair in line.states)
+    look = st.column_config.MultiselectColumn(
+        options=[state_text(state, count * grouped) for state, count in shown],
+        color=[STATES[state].colour for state, _ in shown],
+        width=_width("".join(texts) + 3 * " " * len(texts) for texts in states),
+    )
+    return Column(states, look, is_usual=True)
+
+
+def _shares_done(lines: Sequence[Line]) -> Column:
+    look = st.column_config.ProgressColumn(
+        min_value=0, max_value=100, format="%.0f%%", width=84, color="blue"
+    )
+    return Column([100 * line.done if line.is_active else None for line in lines], look)
+
+
+def _seeds(lines: Sequence[Line], picked: Collection[int]) -> Column:
+    help_ = "In brackets: the runs where a seed was repeated, or the chosen runs"
+    texts = [_seeds_text(line, picked) for line in lines]
+    return Column([line.seeds for line in lines], st.column_config.Column(width=84, help=help_), texts)
+
+
+def _seeds_text(line: Line, picked: Collection[int]) -> str:
+    """The number of seeds, and how many of the runs are chosen where only some are."""
+    runs, chosen_runs = len(line.run_ids), len(set(picked).intersection(line.run_ids))
+    if 0 < chosen_runs < runs:
+        return f"{line.seeds} ({chosen_runs} chosen)"
+    return str(line.seeds) + (f" ({plural(runs, 'run')})" if line.counted < runs else "")
+
+
+def _numbers(values: Sequence[int | None], width: int, help_: str | None = None) -> Column:
+    return Column(values, st.column_config.NumberColumn(width=width, help=help_))
+
+
+def _lambdas(lines: Sequence[Line]) -> Column:
+    values = [line.config.lambda_ for line in lines]
+    look = st.column_config.Column(width=64, help="The strength of the MRN prior")
+    return Column(values, look, ["" if value is None else number(value) for value in values])
+
+
+def _shares_of_data(lines: Sequence[Line]) -> Column:
+    shares = [line.config.fraction for line in lines]
+    look = st.column_config.Column(width=64, help="The share of the training sentences used")
+    return Column(shares, look, [f"{100 * share:g}%" for share in shares], is_usual=len(set(shares)) > 1)
+
+
+def _encoders(lines: Sequence[Line]) -> Column:
+    pairs = [(line.config.encoder, line.config.encoder_training) for line in lines]
+    texts = [encoder_title(field_text("encoder", encoder), training) for encoder, training in pairs]
+    look = st.column_config.TextColumn(width=_width(texts))
+    return Column(texts, look, is_usual=len(set(pairs)) > 1)
+
+
+def _priorities(lines: Sequence[Line]) -> Column:
+    return _numbers([line.priority for line in lines], 72, "Of queued runs: higher priorities start first")
+
+
+def _times(lines: Sequence[Line]) -> Column:
+    seconds = [None if line.seconds is None else round(line.seconds, 1) for line in lines]
+    texts = [duration(line.seconds) for line in lines]
+    look = st.column_config.Column(
+        width=_width(texts), help="Wall-clock time of training, the mean over seeds"
+    )
+    return Column(seconds, look, texts)
+
+
+def _ages(lines: Sequence[Line]) -> Column:
+    texts = [ago(line.newest) for line in lines]
+    return Column([line.newest for line in lines], st.column_config.Column(width=_width(texts)), texts)
+
+
+def _keywords(lines: Sequence[Line]) -> Column:
+    keywords = sorted({word for line in lines for word in line.keywords})
+    look = st.column_config.MultiselectColumn(options=keywords, color="gray", width=130)
+    return Column([list(line.keywords) for line in lines], look)
+
+
+def _width(texts: Iterable[str]) -> int:
+    return 24 + 7 * max(map(len, texts))
