@@ -24,7 +24,7 @@ from core.corpora.types import Column, Sentences
 from core.errors import CorpusError
 from core.paths import opened
 from core.plain_text import shortened
-from core.tasks.packed import Packer
+from core.tasks.packed import Packed, Packer
 from core.wording import plural
 
 MOST_BYTES = 2_000_000_000
@@ -182,51 +182,7 @@ def read_conllu(source: Source, features: Sequence[str] | None = None) -> tuple[
     `features` are the tasks to make of FEATS; None: all that the file has. Raises CorpusError with file, line
     and what was expected.
     """
-    packers = {index: Packer() for index in (_FORM, *CONLLU_TASKS.values(), _FEATS)}
-    rows: list[list[str]] = []
-    left_out = no_values = 0
-    first_without = 0, ""
-    for number, line in enumerate(chain(Lines(source), [""]), start=1):
-        is_blank = not line.strip(BLANKS)
-        if is_blank and rows:
-            for index, packer in packers.items():
-                packer.add([row[index] for row in rows])
-            rows = []
-        if is_blank or line.startswith("#"):
-            continue
-        fields = [field.strip(" ") for field in line.split("\t")]
-        problem = row_problem(line, fields, CONLLU_WIDTH, "of CoNLL-U", "\t")
-        if problem is None and "" in fields:
-            problem = f"column {fields.index('') + 1} is empty."
-        is_word = not _NOT_A_WORD.fullmatch(fields[0])
-        if problem is None and is_word and fields[0] != str(len(rows) + 1):
-            problem = (
-                f"expected word number {len(rows) + 1} in the first column, but found '{fields[0]}'; "
-                "sentences end with an empty line."
-            )
-        if problem is not None:
-            raise CorpusError(f"{source}, line {number}: {problem}")
-        if is_word:
-            rows.append(fields)
-            if unread := [
-                pair for pair in fields[_FEATS].split("|") if "=" not in pair and pair != _NO_LABEL
-            ]:
-                first_without = first_without if no_values else (number, unread[0])
-                no_values += 1
-        left_out += not is_word
-    columns = {index: packer.packed() for index, packer in packers.items()}
-    if not len(columns[_FORM]):
-        raise CorpusError(f"{source} holds no sentence; it must hold at least one.")
-    notes = []
-    if left_out:
-        rows_left_out = plural(left_out, "row")
-        notes.append(f"{source.name}: {rows_left_out} of multiword ranges and empty nodes left out.")
-    if no_values:
-        number, text = first_without
-        notes.append(
-            f"{source.name}: the FEATS of {plural(no_values, 'word')} have a feature without a value, "
-            f"which is left out (the first on line {number}: '{shortened(text, 40)}'); write Name=Value."
-        )
+    columns, notes = _conllu_columns(source)
     labels = {}
     for task, index in CONLLU_TASKS.items():
         is_labelled = columns[index].has(columns[index].flags(lambda label: label != _NO_LABEL))
@@ -240,7 +196,62 @@ def read_conllu(source: Source, features: Sequence[str] | None = None) -> tuple[
         labels[task] = Column(np.arange(len(column)), column)
     # In the order in which they first occur.
     in_order = dict(sorted(labels.items(), key=lambda item: int(item[1].at[0])))
-    return Sentences.of_columns(columns[_FORM], in_order), tuple(notes)
+    return Sentences.of_columns(columns[_FORM], in_order), notes
+
+
+def _conllu_columns(source: Source) -> tuple[dict[int, Packed], tuple[str, ...]]:
+    """The columns of words and labels by their index, and notes on what was left out."""
+    packers = {index: Packer() for index in (_FORM, *CONLLU_TASKS.values(), _FEATS)}
+    rows: list[list[str]] = []
+    left_out = no_values = 0
+    first_without = 0, ""
+    for number, line in enumerate(chain(Lines(source), [""]), start=1):
+        is_blank = not line.strip(BLANKS)
+        if is_blank and rows:
+            for index, packer in packers.items():
+                packer.add([row[index] for row in rows])
+            rows = []
+        if is_blank or line.startswith("#"):
+            continue
+        fields = [field.strip(" ") for field in line.split("\t")]
+        is_word = not _NOT_A_WORD.fullmatch(fields[0])
+        if problem := _conllu_problem(line, fields, len(rows) + 1 if is_word else None):
+            raise CorpusError(f"{source}, line {number}: {problem}")
+        if not is_word:
+            left_out += 1
+            continue
+        rows.append(fields)
+        if unread := [pair for pair in fields[_FEATS].split("|") if "=" not in pair and pair != _NO_LABEL]:
+            first_without = first_without if no_values else (number, unread[0])
+            no_values += 1
+    columns = {index: packer.packed() for index, packer in packers.items()}
+    if not len(columns[_FORM]):
+        raise CorpusError(f"{source} holds no sentence; it must hold at least one.")
+    notes = []
+    if left_out:
+        rows_left_out = plural(left_out, "row")
+        notes.append(f"{source.name}: {rows_left_out} of multiword ranges and empty nodes left out.")
+    if no_values:
+        number, text = first_without
+        notes.append(
+            f"{source.name}: the FEATS of {plural(no_values, 'word')} have a feature without a value, "
+            f"which is left out (the first on line {number}: '{shortened(text, 40)}'); write Name=Value."
+        )
+    return columns, tuple(notes)
+
+
+def _conllu_problem(line: str, fields: Sequence[str], word_number: int | None) -> str | None:
+    """What is wrong with a row, None where nothing is. `word_number` is the one expected of a word."""
+    if problem := row_problem(line, fields, CONLLU_WIDTH, "of CoNLL-U", "\t"):
+        return problem
+    if "" in fields:
+        return f"column {fields.index('') + 1} is empty."
+    if word_number is not None and fields[0] != str(word_number):
+        return (
+            f"expected word number {word_number} in the first column, but found '{fields[0]}'; "
+            "sentences end with an empty line."
+        )
+    return None
 
 
 def _features(text: str) -> dict[str, str]:
