@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 from typing import Any
@@ -37,6 +37,8 @@ _SHARE_FIELDS = ("corpus", "columns", "fraction", "fraction_draw", "dev_sentence
 """The fields that, with the tasks and the seed, determine the sentences and labels of a run."""
 _Share = tuple[Any, ...]
 """The values of `_SHARE_FIELDS`."""
+_Labels = dict[_Share, dict[str, tuple[str, ...]]]
+"""The labels of each task of a share."""
 
 
 def check(configs: Sequence[RunConfig]) -> tuple[str, ...]:
@@ -47,6 +49,22 @@ def check(configs: Sequence[RunConfig]) -> tuple[str, ...]:
     read once. Raises MRNLabError at the first problem.
     """
     _check_devices(configs)
+    _check_encoders(configs)
+    encoders = dict.fromkeys(config.encoder for config in configs)
+    notes = dict.fromkeys(map(left_to_right_note, filter(is_left_to_right, encoders)))
+    labels, corpus_notes = _check_corpora(configs)
+    notes |= dict.fromkeys(corpus_notes)
+    for config in configs:
+        notes |= dict.fromkeys(config_warnings(config))
+    for config in configs:
+        if config.added_to_configuration is None:  # else the run that it names may not exist yet
+            trained_heads(config)
+    notes |= dict.fromkeys(_mapping_notes(configs, labels))
+    return (*dict.fromkeys(_alignment_notes(configs)), *notes)
+
+
+def _check_encoders(configs: Sequence[RunConfig]) -> None:
+    """Checks each encoder, each file of vectors, and each length of windows once."""
     for config in {config.transformer: config for config in configs}.values():
         _check_transformer(config)
     for vectors in dict.fromkeys(config.vectors for config in configs if config.vectors is not None):
@@ -55,25 +73,28 @@ def check(configs: Sequence[RunConfig]) -> tuple[str, ...]:
         check_max_length(config)
     for config in {(config.encoder, config.encoder_training): config for config in configs}.values():
         check_training(config)
-    encoders = dict.fromkeys(config.encoder for config in configs)
-    notes = dict.fromkeys(map(left_to_right_note, filter(is_left_to_right, encoders)))
-    labels: dict[_Share, dict[str, tuple[str, ...]]] = {}
+
+
+def _check_corpora(configs: Sequence[RunConfig]) -> tuple[_Labels, list[str]]:
+    """Reads each share of each corpus once, and returns the labels of its tasks, and the corpora's notes."""
+    labels: _Labels = {}
+    notes: list[str] = []
     by_share: dict[_Share, list[RunConfig]] = defaultdict(list)
     for config in configs:
         by_share[_share(config)].append(config)
     for share, group in by_share.items():
         corpus = _prepared(_selection(share, group), files_of(group[0].corpus))
-        notes |= dict.fromkeys(corpus.notes)
+        notes += corpus.notes
         labels[share] = {task.name: task.labels for task in corpus.tasks}
         for tasks in dict.fromkeys(config.tasks for config in group):
             check_scored(corpus, tasks)
         for config in group:
             check_trainable(config, [corpus.task(name) for name in config.tasks])
-    for config in configs:
-        notes |= dict.fromkeys(config_warnings(config))
-    for config in configs:
-        if config.added_to_configuration is None:  # else the run that it names may not exist yet
-            trained_heads(config)
+    return labels, notes
+
+
+def _mapping_notes(configs: Sequence[RunConfig], labels: _Labels) -> Iterator[str]:
+    """Fits each file of a mapping to the labels of its tasks, and yields what was left out."""
     mappings = [
         (_share(config), file, config.tasks)
         for config in configs
@@ -82,16 +103,17 @@ def check(configs: Sequence[RunConfig]) -> tuple[str, ...]:
         and (file := parse_alignment(config.alignment)[1])
     ]
     for share, file, tasks in dict.fromkeys(mappings):
-        fitted = fit(read_mapping(file), tasks, [labels[share][task] for task in tasks])
-        notes |= dict.fromkeys(fitted.notes)
+        yield from fit(read_mapping(file), tasks, [labels[share][task] for task in tasks]).notes
+
+
+def _alignment_notes(configs: Sequence[RunConfig]) -> Iterator[str]:
+    """Yields the alignment that `auto` chooses for the tasks of each corpus, with its evidence."""
     automatic = [config for config in configs if config.alignment == "auto" and config.added_to is None]
-    data = dict.fromkeys((config.corpus, config.columns, config.tasks) for config in automatic)
-    chosen = {names: choose(corpus_overlaps(*names)) for names in data}
-    alignments = [
-        f"The alignment of {', '.join(tasks)} is {alignment}: {evidence}."
-        for (_, _, tasks), (alignment, evidence) in chosen.items()
-    ]
-    return (*dict.fromkeys(alignments), *notes)
+    for corpus, columns, tasks in dict.fromkeys(
+        (config.corpus, config.columns, config.tasks) for config in automatic
+    ):
+        alignment, evidence = choose(corpus_overlaps(corpus, columns, tasks))
+        yield f"The alignment of {', '.join(tasks)} is {alignment}: {evidence}."
 
 
 def submit(
