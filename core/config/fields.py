@@ -170,7 +170,8 @@ def default_head_rate(values: Values) -> float:
     rate = values["lr_encoder"]
     if rate is not None:
         with suppress(TypeError, ValueError):  # refused when the run is built
-            return float(rate) * (1.0 if reads_words(str(values["encoder"])) else _HEAD_RATE_FACTOR)
+            factor = 1.0 if reads_words(str(values["encoder"])) else _HEAD_RATE_FACTOR
+            return min(1.0, float(rate) * factor)
     return _FROZEN_HEAD_RATE
 
 

@@ -6,6 +6,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any, get_args
 
 from core.config import FIELD_HELP, RunConfig
@@ -61,7 +62,8 @@ def real_number(text: str) -> float | None:
 def _share(text: str) -> float | None:
     """The number of a share, `0.05` or `5%`; None where it is none."""
     number = real_number(text.removesuffix("%").rstrip())
-    return number / 100 if number is not None and text.endswith("%") else number
+    # In decimals: 1.1% is 0.011, and not the float next to it.
+    return float(Decimal(str(number)) / 100) if number is not None and text.endswith("%") else number
 
 
 def is_whole(field: str) -> bool:

@@ -193,15 +193,17 @@ def _text_reading(
     """
     if not known:
         return "cls", ()
-    by, whose = text_pooling(config.encoder), "as the encoder's own files say"
+    by: PooledBy
     if reads_words(config.encoder):
-        by, whose = "mean", "for the encoder has no [CLS]"
+        by, reason = "mean", "for the encoder has no [CLS]"
     elif config.pooling != "auto":
-        by, whose = config.pooling, "as asked for"
-    elif by == "cls" and not has_first:
-        by, whose = "mean", "for the encoder has no first subword that reads all of it"
+        by, reason = config.pooling, "as asked for"
+    else:
+        by, reason = text_pooling(config.encoder), "as the encoder's own files say"
+        if by == "cls" and not has_first:
+            by, reason = "mean", "for the encoder has no first subword that reads all of it"
     vector = {"cls": "the state of its first subword", "mean": "the mean over its subwords"}[by]
-    notes = [f"A text is represented by {vector}, {whose}."]
+    notes = [f"A text is represented by {vector}, {reason}."]
     if shortened := sum(int(texts.shortened.sum()) for texts in known):
         notes.append(
             f"{plural(shortened, 'text')} longer than {config.max_length} subwords lost the end; set "

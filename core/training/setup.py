@@ -113,6 +113,11 @@ class TrainingRun:
     base_heads: TrainedHeads | None = None
 
     @property
+    def patience(self) -> int | None:
+        """The epochs without a better one after which training ends; None where none can be better."""
+        return None if self.facts.selected_by == "last" else self.config.patience
+
+    @property
     def heads_lr(self) -> float:
         """The heads' learning rate of this step: their group is the last."""
         return float(self.optimiser.param_groups[-1]["lr"])
@@ -278,6 +283,8 @@ def _epoch_choice(config: RunConfig, scorers: Mapping[str, Scorer]) -> tuple[Sel
     ]
     dev = scorers.get("dev")
     if dev is None or not dev.has_labels:
+        if config.patience is not None:
+            notes.append("patience has no effect: no development sentence is labelled.")
         return "last", tuple(notes)
     if config.select_by != "score" or not dev.undefined:
         return config.select_by, tuple(notes)
@@ -345,7 +352,7 @@ def _prior(
         features=model.heads.weight.shape[1],
         lambda_=config.lambda_,
         tokens=sum(task.train_tokens for task in tasks),
-        learn=config.learn,
+        learn=tuple(mode for mode in config.learn if mode != "none"),
         shrinkage=config.shrinkage or 1.0,
         task_correlation=config.task_correlation or 0.0,
     )

@@ -72,8 +72,9 @@ def train(
 
     for epoch in range(len(progress.history) + 1, config.epochs + 1):
         # Before an epoch and not after one, so that a run that was stopped here ends when it is resumed.
-        if config.patience is not None and epoch - 1 - (chosen(progress.history) or 0) >= config.patience:
-            message = f"No better epoch for {plural(config.patience, 'epoch')}: the training ends."
+        epochs_since_best = epoch - 1 - (chosen(progress.history) or 0)
+        if run.patience is not None and epochs_since_best >= run.patience:
+            message = f"No better epoch for {plural(run.patience, 'epoch')}: the training ends."
             sink(Note(message, progress.step))
             probes.finish_early(progress.step)
             break

@@ -277,7 +277,7 @@ def test_zero_heads_leave_the_identity() -> None:
         torch.testing.assert_close(covariance, torch.eye(len(covariance), dtype=torch.float64))
 
 
-@pytest.mark.parametrize("learn", [("task",), ("label",), ("feature",), ("task", "feature")])
+@pytest.mark.parametrize("learn", [(), ("task",), ("label",), ("feature",), ("task", "feature")])
 @pytest.mark.parametrize("name", RELATING)
 def test_what_is_not_learned_stays_as_it_was(name: str, learn: tuple[str, ...]) -> None:
     alignment, heads = problem(4, (3, 3), 4)

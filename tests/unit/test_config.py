@@ -47,6 +47,8 @@ def test_defaults_are_the_dissertations_but_where_measured_otherwise() -> None:
     assert (bert.lr_encoder, bert.lr_heads) == pytest.approx((5e-5, 5e-4))
     frozen = bert.with_(encoder_training="frozen", lr_heads=None)
     assert (frozen.lr_encoder, frozen.lr_heads) == (None, 2e-2)
+    adadelta = RunConfig.build(**BASE, optimiser="adadelta", lr_encoder=1.0)
+    assert adadelta.lr_heads == 1.0
 
 
 @pytest.mark.parametrize(

@@ -186,6 +186,9 @@ def test_a_run_without_dev_sentences_keeps_its_last_epoch(encoder: str, tmp_path
         assert [result.split for result in run.of(SplitResult)] == ["test"]
         assert not run.of(EpochMetrics)
         assert not [note for note in run.of(Note) if "scored" in note.message]
+    patient = train_toy(toy_config(encoder, dev_sentences=0, patience=1), data, tmp_path / "patient")
+    assert patient.outcome.best_epoch == 3
+    assert "patience has no effect: no development sentence is labelled." in patient.facts.notes
 
 
 def test_a_batch_of_one_corpus_weighs_its_own_losses_alone(encoder: str) -> None:

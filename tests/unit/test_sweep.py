@@ -101,6 +101,8 @@ def test_lists_are_read_and_written_as_one_types_them() -> None:
     assert numbers("0.01, 1e-1,0.01", "lambda") == [0.01, 0.1]
     assert numbers("5, 10,5", "epochs") == [5, 10]
     assert numbers("5%, 0.05, 150 %", "fraction") == [0.05, 1.5]
+    for tenths in range(1, 1000):
+        assert numbers(f"{tenths // 10}.{tenths % 10}%", "fraction") == [float(f"0.{tenths:03d}")]
     with pytest.raises(ConfigError, match=r"'2\.5' is not a whole number"):
         numbers("2.5", "batch_size")
 

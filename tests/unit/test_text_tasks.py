@@ -22,6 +22,7 @@ from core.corpora.types import Sentence
 from core.encoding.texts import encode_sentences
 from core.encoding.tokenizer import load_tokenizer
 from core.errors import ConfigError
+from core.models import build
 from core.models.encoders.transformer import Transformer, load_transformer, text_pooling
 from core.records import EpochMetrics, Note, SplitResult
 from core.tagging import load_tagger
@@ -270,6 +271,12 @@ def test_the_encoder_says_what_stands_for_a_text(encoder: str, tmp_path: Path) -
     run = set_up(config(str(folder)), text_corpus())
     assert run.model.pooled_by == "mean"
     assert set_up(config(str(folder), pooling="cls"), text_corpus()).model.pooled_by == "cls"
+
+
+def test_an_encoder_of_word_vectors_is_looked_up_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "text_pooling", lambda encoder: pytest.fail(f"{encoder} is looked up"))
+    run = set_up(config("bilstm", bilstm_hidden=4), text_corpus())
+    assert run.model.pooled_by == "mean"
 
 
 def test_frozen_features_give_the_same_vectors(encoder: str) -> None:

@@ -225,6 +225,20 @@ def test_every_prior_trains_to_the_end(encoder: str, tmp_path: Path, prior: str)
     assert all(math.isfinite(value) for (_, name), value in numbers if name in ("loss", "penalty"))
 
 
+@pytest.mark.parametrize("prior", PRIORS)
+def test_a_prior_that_learns_nothing_keeps_its_first_covariances(
+    encoder: str, tmp_path: Path, prior: str
+) -> None:
+    config = _config(encoder, prior=prior, learn=("none",), encoder_training="frozen")
+    run = train_toy(config, toy_corpus(), tmp_path / "run")
+    assert run.outcome.best_epoch is not None
+    for snapshot in run.of(Snapshot)[1:]:
+        first = run.of(Snapshot)[0].relations
+        assert all(
+            np.array_equal(snapshot.relations.correlation(mode), first.correlation(mode)) for mode in MODES
+        )
+
+
 def test_a_vanished_penalty_is_noted_once(encoder: str, tmp_path: Path) -> None:
     config = _config(encoder, prior="paper", lr_heads=1e-4, **{"lambda": 0.05}, epochs=4)
     (note,) = train_toy(config, toy_corpus(), tmp_path / "run").of(Note)
