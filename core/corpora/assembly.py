@@ -114,6 +114,12 @@ def findings(corpus: Corpus) -> tuple[str, ...]:
             where = all_of([f"{first_of(labels)} in {split}" for split, labels in task.unseen.items()])
             notes.append(f"{task.name}: training never shows {where}. The model cannot predict them.")
         notes += [undefined_note(task.name, split, why) for split, why in _undefined(corpus, task).items()]
+        notes += [
+            f"{task.name}: no sentence of the {split} split is annotated for it; leave the task out or add "
+            "such sentences."
+            for split in SPLITS[1:]
+            if _lacks_labels(corpus, task, split)
+        ]
         counts = {split: number for split, number in task.illegal.items() if number}
         if counts:
             where = ", ".join(f"{number:,} in {split}" for split, number in counts.items())
@@ -136,6 +142,16 @@ def _undefined(corpus: Corpus, task: Task) -> dict[Split, str]:
             if not score.is_defined:
                 reasons[split] = score.undefined_because(f"the {split} split")
     return reasons
+
+
+def _lacks_labels(corpus: Corpus, task: Task, split: Split) -> bool:
+    """Whether a split that the task is scored on has no label of it, so that a run is refused."""
+    train, scored = corpus.split("train"), corpus.split(split)
+    if task.auxiliary or len(scored.column(task.name).at):
+        return False
+    wanted, here = train.by_frame(lambda frame: frame.part), scored.by_frame(lambda frame: frame.part)
+    # Of a part without a dev split, training sentences are held out.
+    return set(wanted[train.annotated([task.name])]) <= set(here)
 
 
 def _described(corpus: Corpus, task: Task) -> Task:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Literal
 
+from core.config.typed import real_number
 from core.plain_text import shortened
 from core.tasks.packed import Packed, all_counts
 from core.tasks.schemes import NOT_ANNOTATED, SpanColumn, Split
@@ -30,6 +31,12 @@ TAKEN: dict[Taken, str] = {
 """The possible roles of a column, in the words of pages and terminal."""
 
 _EXAMPLES = 3
+_NO_LABEL = frozenset(["-", "_", "?", "n/a", "nan", "null"])
+"""What stands in the place of a label that nobody gave, in lower case."""
+MANY = 20
+"""More different values than this in a column of labels may be too many: titles, dates."""
+_FEW = 5
+"""Fewer texts than this for each of many labels are too few."""
 _LONGEST_EXAMPLE = 40
 
 
@@ -181,8 +188,31 @@ def read_labels(name: str, taken: Taken, written: Mapping[Split, Packed]) -> Col
             "more than half of its labels are O, and the others are not read as spans: it is scored by "
             "accuracy. Write B- or I- and a type where spans are meant."
         )
+    if taken in ("text label", "pair label"):
+        doubts += _text_doubts(counts, of_pairs=taken == "pair label")
     labels = None if taken == "number" else len(counts)
     return ColumnReading(name, taken, labels=labels, examples=_most_frequent(counts), doubts=tuple(doubts))
+
+
+def _text_doubts(counts: Counter[str], *, of_pairs: bool) -> Iterator[str]:
+    """Sentences on labels of texts that may be numbers, mean that there is no label, or are too many."""
+    texts = counts.total()
+    numbers = [real_number(label) for label in counts]
+    if None not in numbers and any(number % 1 for number in numbers if number is not None):
+        remedy = (
+            "to learn numbers, name the column score"
+            if of_pairs
+            else "numbers are learned of pairs of texts alone"
+        )
+        yield f"its labels are decimal numbers, each of which is learned as a class; {remedy}."
+    elif len(counts) > MANY and len(counts) * _FEW > texts:
+        yield (
+            f"has {len(counts):,} labels for {texts:,} texts, too few of each to learn; leave the task out."
+        )
+    for label in counts:
+        if label.lower() in _NO_LABEL and "+" not in counts and len(counts) > 1:
+            labelled = plural(counts[label], "text")
+            yield f"{label} is the label of {labelled}; where it stands for no label, delete these rows."
 
 
 def guessed(reading: Reading) -> Reading:

@@ -11,14 +11,8 @@ from collections.abc import Sequence
 
 from core.corpora.readers import IGNORED
 from core.corpora.tables import Table
-from core.corpora.text_files import is_left_out, is_text_column
+from core.corpora.text_files import LABEL_NAMES, is_left_out, is_text_column
 
-_SURELY = frozenset(
-    [
-        "intent", "label", "labels", "target", "class", "category", "domain", "topic", "sentiment", "emotion",
-        "act", "dialog_act",
-    ]
-)  # fmt: skip
 _MOST_LABELS = 200
 _SENTENCES_PER_LABEL = 2
 _LONGEST_LABEL = 100
@@ -32,7 +26,7 @@ def are_labels(name: str, kinds: Counter[str]) -> bool:
     if not all(kind.isprintable() and len(kind) <= _LONGEST_LABEL for kind in kinds):
         return False
     repeats = 1 < len(kinds) <= kinds.total() / _SENTENCES_PER_LABEL
-    return len(kinds) <= _MOST_LABELS and (name.lower() in _SURELY or repeats)
+    return len(kinds) <= _MOST_LABELS and (name.lower() in LABEL_NAMES or repeats)
 
 
 def labels_of_comments(table: Table, columns: Sequence[str]) -> tuple[str, ...]:

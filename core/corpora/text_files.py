@@ -1,9 +1,9 @@
 """The strict reader of texts and pairs of texts: TSV, CSV and JSONL files with named columns.
 
 `text` is a text; `text1` and `text2` are those of a pair. Every other column is a task, but for those left
-out: `id`, `idx`, a name that begins with `_`, a column without a name. `score`, or a name that ends with
-`_score`, is a column of numbers; all others hold labels. A task of the column `label` or `score` is named as
-the corpus.
+out: `id`, `idx`, a name that begins with `_`, a column without a name, one of several whose values hardly
+repeat. `score`, or a name that ends with `_score`, is a column of numbers; all others hold labels. A task of
+the column `label` or `score` is named as the corpus.
 
 The first line of TSV and CSV names the columns; each line of JSONL is an object with the same keys. TSV knows
 no quotes; in CSV a quoted field may hold line ends. Errors name the line, of a CSV row the one it begins on.
@@ -17,13 +17,14 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
 from core.config.typed import real_number
 from core.corpora.readers import IGNORED, MOST_CHARACTERS, GivenFile, Source, read_lines
+from core.corpora.reading import MANY
 from core.corpora.types import Scheme, Sentence, Sentences
 from core.errors import CorpusError
 from core.paths import opened
@@ -48,11 +49,26 @@ _ALL_TEXTS = frozenset([*_TEXTS, *chain.from_iterable(_PAIRS)])
 CSV, TSV = ".csv", ".tsv"
 """The endings of text files; a TSV file's first line decides between texts and CoNLL columns."""
 
-_LEFT_OUT = re.compile(r"|(.*[\W_])?(id|idx|index)|(q|pair|prompt|gu|u)id\d?|.*_parse", re.IGNORECASE)
+_LEFT_OUT = re.compile(
+    r"|(.*[\W_])?(id|idx|index)|(q|pair|prompt|gu|u)id\d?|(?-i:.*[a-z]I[Dd])|.*_parse|filename"
+    r"|unnamed: [\d.]+",
+    re.IGNORECASE,
+)
+LABEL_NAMES = frozenset(
+    [
+        "intent", "label", "labels", "target", "class", "category", "domain", "topic", "sentiment", "emotion",
+        "act", "dialog_act",
+    ]
+)  # fmt: skip
+"""The names of columns that surely hold labels."""
+_OF_ANNOTATORS = re.compile(r"label\d+|annotator_labels")
+"""The names of the columns of single annotators, beside `gold_label`."""
 WORD_NAMES = frozenset(["token", "tokens", "word", "words", "form"])
 """The names that tell a column of words, whose file holds no texts."""
 _MOST_SEEN = 65_536
-_LABEL, _SCORE = "label", "score"
+_LABEL, _SCORE, _ANSWER = "label", "score", "answer"
+_ANSWERS = ("accept", "reject", "ignore")
+"""What annotators answer to the labels that Prodigy shows them."""
 # What separates names on the command line and in the form, and control characters.
 _NOT_IN_NAMES = re.compile("[,;\x00-\x1f]")
 _LONGEST_SHOWN = 80
@@ -71,16 +87,19 @@ class Columns:
     names     all, from left to right
     texts     the column of a text, or the two of a pair
     schemes   the kind of task that each column of labels or numbers is
+    reasons   by column that is no task for what it or another one holds, why; may be empty
     """
 
     names: tuple[str, ...]
     texts: tuple[str, ...]
     schemes: Mapping[str, Scheme]
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def left_out(self) -> list[str]:
-        """The names of the columns that are neither texts nor tasks."""
-        return [name for name in self.names if name not in (*self.texts, *self.schemes)]
+        """The columns that are neither texts nor tasks, each with the reason where there is one."""
+        names = [name for name in self.names if name not in (*self.texts, *self.schemes)]
+        return [f"{name} ({reason})" if (reason := self.reasons.get(name)) else name for name in names]
 
     def tasks(self, corpus: str) -> dict[str, str]:
         """The task of each column, in a corpus of that name."""
@@ -123,8 +142,9 @@ def is_text_column(name: str) -> bool:
     return name.lower() in _ALL_TEXTS
 
 
-def is_score(name: str) -> bool:
-    """Whether a column of that name holds numbers of pairs."""
+def is_score(name: str, *, of_pairs: bool = False) -> bool:
+    """Whether a column of that name holds numbers of pairs, in any case where there are pairs."""
+    name = name.lower() if of_pairs else name  # `Score` of one text is stars, as a rule
     return name == _SCORE or name.endswith(f"_{_SCORE}")
 
 
@@ -156,9 +176,39 @@ def read_texts(source: Source, corpus: str, training: Columns | None = None) -> 
     what was expected.
     """
     names, rows = read_rows(source)
+    has_answers, rows = _has_answers(names, rows)
     with _line(source, 1):
-        columns = _columns(tuple(names), training)
-    return _sentences(source, rows, columns, columns.tasks(corpus)), columns
+        columns = _columns(tuple(names), training, has_answers=has_answers)
+    tasks = columns.tasks(corpus)
+    sentences, unaccepted = _sentences(source, rows, columns, tasks)
+    reasons = dict(columns.reasons)
+    if _ANSWER in reasons:
+        reasons[_ANSWER] = f"with {plural(unaccepted, 'row')} of {source.name} that are not accepted"
+    rare = _rare(sentences, columns, corpus) if training is None else []
+    reasons |= dict.fromkeys(rare, "its values hardly repeat")
+    schemes = {column: scheme for column, scheme in columns.schemes.items() if column not in rare}
+    kept = sentences.without([tasks[column] for column in rare])
+    return kept, replace(columns, schemes=schemes, reasons=reasons)
+
+
+def _has_answers(names: Sequence[str], rows: Iterator[Row]) -> tuple[bool, Iterator[Row]]:
+    """Whether the first row says if an annotator accepts its label, as Prodigy writes it; and all rows."""
+    if _ANSWER not in names or _LABEL not in names or (first := next(rows, None)) is None:
+        return False, rows
+    return first[1][names.index(_ANSWER)] in _ANSWERS, chain([first], rows)
+
+
+def _rare(sentences: Sentences, columns: Columns, corpus: str) -> list[str]:
+    """The columns of labels whose values hardly repeat, as titles do; none where all are like that."""
+    rare = []
+    tasks = columns.tasks(corpus)
+    for column, task in tasks.items():
+        is_named = "label" in column.lower() or column.lower() in LABEL_NAMES
+        is_named |= column == _NOT_IN_NAMES.sub("-", corpus)
+        kinds = len(sentences.column(task).rows.counts())
+        if kinds > max(MANY, len(sentences) / 2) and not (is_named or columns.schemes[column] == "score"):
+            rare.append(column)
+    return rare if len(rare) < len(tasks) else []
 
 
 @dataclass(frozen=True)
@@ -188,16 +238,18 @@ def read_asked(source: Source, schemes: Mapping[str, str]) -> AskedTexts:
         texts = text_columns(names)
     reads = ("text", "sentence") if len(texts) == 1 else ("pair",)
     known = {task: KINDS[scheme] for task, scheme in schemes.items() if KINDS[scheme].reads in reads}
+    has_answers, rows = _has_answers(names, rows)
     tasks = {name: name for name in names if name in known}
     for name in (_LABEL, _SCORE):
         fitting = [task for task, kind in known.items() if kind.is_number == (name == _SCORE)]
         if name in names and name not in tasks and len(fitting) == 1 and fitting[0] not in tasks:
             tasks[name] = fitting[0]
     given: dict[str, Scheme] = {name: known[task].scheme for name, task in tasks.items()}
-    columns = Columns(tuple(names), texts, given)
+    is_answer = has_answers and _ANSWER not in given
+    columns = Columns(tuple(names), texts, given, {_ANSWER: ""} if is_answer else {})
     with _line(source, 1):
         check_names(names, (*texts, *given))
-    sentences = _sentences(source, rows, columns, tasks, unlabelled=True)
+    sentences, _ = _sentences(source, rows, columns, tasks, unlabelled=True)
     return AskedTexts(sentences, tuple(filter(None, columns.left_out)))
 
 
@@ -218,19 +270,32 @@ def _sentences(
     tasks: Mapping[str, str],
     *,
     unlabelled: bool = False,
-) -> Sentences:
-    """The rows as texts. With `unlabelled` a label may be empty."""
+) -> tuple[Sentences, int]:
+    """The rows as texts, and how many have a label that is not accepted; they are left out.
+
+    With `unlabelled` a label may be empty, and a text whose label is not accepted has none.
+    """
+    answer = columns.names.index(_ANSWER) if _ANSWER in columns.reasons else None
+    unaccepted = 0
 
     def sentences() -> Iterator[Sentence]:
+        nonlocal unaccepted
         for number, values in rows:
             with _line(source, number):
+                accepted = answer is None or _is_accepted(values[answer])
                 sentence = text_sentence(values, columns, tasks, unlabelled=unlabelled)
-            yield sentence
+            unaccepted += not accepted
+            if accepted or unlabelled:
+                yield sentence if accepted else replace(sentence, labels={})
 
     read = Sentences.of(sentences())
+    if not read and unaccepted:
+        raise CorpusError(
+            f"{source}: none of {plural(unaccepted, 'row')} has the {_ANSWER} {_ANSWERS[0]}; accept some."
+        )
     if not read:
         _refuse(source, 1, "names the columns, and no text follows; expected a text on each further line.")
-    return read
+    return read, unaccepted
 
 
 def _refuse(source: Source, line: int, problem: str) -> NoReturn:
@@ -346,17 +411,32 @@ ENDINGS = tuple(_ROWS)
 # What is wrong with a line is a ValueError from here on: `_line` adds the file and the line.
 
 
-def _columns(names: tuple[str, ...], training: Columns | None) -> Columns:
+def _is_accepted(answer: Any) -> bool:
+    if answer not in _ANSWERS:
+        raise ValueError(
+            f"{_ANSWER} is '{_short(str(answer))}'; expected accept, reject or ignore, as in the first row."
+        )
+    return bool(answer == _ANSWERS[0])
+
+
+def _columns(names: tuple[str, ...], training: Columns | None, *, has_answers: bool) -> Columns:
     texts = text_columns(names)
+    reasons = {_ANSWER: ""} if has_answers else {}
+    if "gold_label" in names:
+        reasons |= dict.fromkeys(filter(_OF_ANNOTATORS.fullmatch, names), "")
+    if training is not None:
+        reasons = {name: reason for name, reason in training.reasons.items() if name in names}
     tasks = [
-        name for name in names if name not in texts and not is_left_out(name) and not name.startswith(IGNORED)
+        name
+        for name in names
+        if not (name in texts or name in reasons or is_left_out(name) or name.startswith(IGNORED))
     ]
     check_names(names, (*texts, *tasks))
     if unfit := [name for name in tasks if _NOT_IN_NAMES.search(name)]:
         raise ValueError(f"the name '{_short(unfit[0])}' of a column has a comma or the like; change it.")
     if not tasks:
         raise ValueError(f"expected a column of labels beside {all_of(texts)}, such as label; found none.")
-    numbers = list(filter(is_score, tasks))
+    numbers = [name for name in tasks if is_score(name, of_pairs=len(texts) > 1)]
     if numbers and len(texts) == 1:
         raise ValueError(
             f"the column {numbers[0]} would hold numbers of pairs, and there is one text; expected text1 and "
@@ -364,7 +444,7 @@ def _columns(names: tuple[str, ...], training: Columns | None) -> Columns:
         )
     labels: Scheme = "text" if len(texts) == 1 else "pair"
     schemes: dict[str, Scheme] = {name: "score" if name in numbers else labels for name in tasks}
-    columns = Columns(names, texts, schemes)
+    columns = Columns(names, texts, schemes, reasons)
     if training is not None:
         _check_like(columns, training)
     return columns

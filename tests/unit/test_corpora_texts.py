@@ -13,10 +13,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from core.corpora import load
 from core.corpora.readers import GivenFile
 from core.corpora.text_files import AskedTexts, holds_texts, read_asked, read_texts
 from core.corpora.types import Sentence
 from core.errors import CorpusError
+from tests.making import corpus_folder
 
 TEXTS = "text\tlabel\nA warm , funny film .\t3\nDull\t0\n"
 PAIRS = "text1\ttext2\tscore\nA dog runs .\tA dog\t4.2\nA cat\tTwo men talk\t0\n"
@@ -282,3 +284,111 @@ def test_asked_texts_have_gold_of_tasks_of_their_name_or_of_the_only_one_that_fi
 def test_asked_texts_that_cannot_be_read_are_refused(content: str, problem: str) -> None:
     with pytest.raises(CorpusError, match=problem):
         asked(content)
+
+
+def _table(header: str, row: str, count: int = 30) -> str:
+    """A CSV file of that many rows; `{}` is the number of the row, `{:?}` of its class, 0 or 1."""
+    rows = (row.replace("{}", str(number)).replace("{:?}", str(number % 2)) for number in range(count))
+    return "\n".join((header, *rows)) + "\n"
+
+
+def _prodigy(*answers: str) -> str:
+    rows = ({"text": "Ada ran", "label": f"l{len(answer) % 2}", "answer": answer} for answer in answers)
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+_DECIMALS = "its labels are decimal numbers, each of which is learned as a class"
+_RARE = "(its values hardly repeat)"
+# Each case: the files, the kind of each task, and the part of a note; "" where no note is expected.
+OUTSIDE: dict[str, tuple[str, str, dict[str, str], str]] = {
+    "Score": (
+        "csv", _table("sentence1,sentence2,Score", "a {},b,{}.5"), {"Score": "score"}, "",
+    ),
+    "like_SCORE": (
+        "csv", _table("sentence1,sentence2,like_SCORE", "a {},b,{}.5"), {"like_SCORE": "score"}, "",
+    ),
+    "stars of one text in Score": (
+        "csv", _table("Text,Score", "a {},{:?}"), {"Score": "text"}, "",
+    ),
+    "decimals of pairs": (
+        "csv", _table("sentence1,sentence2,similarity", "a {},b,{:?}.5"), {"similarity": "pair"},
+        f"similarity: {_DECIMALS}; to learn numbers, name the column score.",
+    ),
+    "decimals of texts": (
+        "csv", _table("text,label", "a {},{:?}.5"), {"mine": "text"},
+        f"mine: {_DECIMALS}; numbers are learned of pairs of texts alone.",
+    ),
+    "classes written as 1.0": (
+        "csv", _table("text,label", "a {},{:?}.0"), {"mine": "text"}, "",
+    ),
+    "pandas' index": (
+        "csv", _table("Unnamed: 0,Unnamed: 0.1,text,label", "{},{},a {},{:?}"), {"mine": "text"},
+        "Columns left out: Unnamed: 0, Unnamed: 0.1.",
+    ),
+    "identifiers in camel case": (
+        "csv", _table("captionID,userId,text,label", "{},{},a {},{:?}"), {"mine": "text"},
+        "Columns left out: captionID, userId.",
+    ),
+    "titles and dates": (
+        "csv", _table("title,text,label,author,date", "T {},a {},{:?},Ann {:?},2020-01-{}"),
+        {"mine": "text", "author": "text"},
+        f"Columns left out: title {_RARE}, date {_RARE}.",
+    ),
+    "a column of labels is kept": (
+        "csv", _table("text,intent,domain", "a {},i{},d{:?}"), {"intent": "text", "domain": "text"},
+        "intent: has 30 labels for 60 texts, too few of each to learn; leave the task out.",
+    ),
+    "a lone column is kept": (
+        "csv", _table("text,kind", "a {},i{}"), {"kind": "text"},
+        "kind: has 30 labels for 60 texts, too few of each to learn",
+    ),
+    "SNLI": (
+        "tsv", "gold_label\tsentence1\tsentence2\tlabel1\tlabel2\n"
+        "neutral\ta b\tc\tneutral\t\n-\ta b\tc\tneutral\tyes\nyes\ta b\tc\tyes\t\n",
+        {"gold_label": "pair"},
+        "gold_label: - is the label of 2 texts; where it stands for no label, delete these rows.",
+    ),
+    "the labels + and -": (
+        "tsv", "text\tlabel\na b\t+\nc\t-\nd\t0\n", {"mine": "text"}, "",
+    ),
+    "Prodigy's answers": (
+        "jsonl", _prodigy("accept", "reject", "accept", "ignore"), {"mine": "text"},
+        "Columns left out: answer (with 2 rows of train.jsonl that are not accepted), "
+        "answer (with 2 rows of test.jsonl that are not accepted).",
+    ),
+    "answers to questions": (
+        "jsonl", _prodigy("yes", "no"), {"mine": "text", "answer": "text"}, "",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OUTSIDE)
+def test_columns_that_others_write(case: str, tmp_path: Path) -> None:
+    ending, content, schemes, note = OUTSIDE[case]
+    files = {f"{split}.{ending}": content for split in ("train", "test")}
+    corpus = load(corpus_folder(tmp_path / "mine", files))
+    assert {task.name: task.scheme for task in corpus.tasks} == schemes
+    assert any(shown.startswith(note) for shown in corpus.notes) if note else corpus.notes == ()
+
+
+def test_rows_that_are_not_accepted_give_no_label(tmp_path: Path) -> None:
+    content = _prodigy("accept", "reject", "accept", "ignore")
+    sentences, columns = read_texts(given_file(content, "train.jsonl"), "mine")
+    assert (len(sentences), list(columns.schemes)) == (2, ["label"])
+    assert [list(text.labels) for text in asked(content, "a.jsonl").texts] == [["mood"], [], ["mood"], []]
+    with pytest.raises(CorpusError, match=r"train\.jsonl: none of 2 rows has the answer accept"):
+        read_texts(given_file(_prodigy("reject", "ignore"), "train.jsonl"), "mine")
+    with pytest.raises(CorpusError, match="line 2: answer is 'no'; expected accept, reject or ignore"):
+        read_texts(given_file(_prodigy("accept", "no"), "train.jsonl"), "mine")
+
+
+def test_a_split_without_labels_of_a_task_is_noted(tmp_path: Path) -> None:
+    lists = {
+        "train.jsonl": '{"tokens": ["Ada"], "ner_tags": ["B-PER"], "kind_tags": ["x"]}\n',
+        "test.jsonl": '{"tokens": ["Bo"], "ner_tags": ["B-PER"], "kind_tags": null}\n',
+    }
+    notes = load(corpus_folder(tmp_path / "mine", lists)).notes
+    wanted = (
+        "kind: no sentence of the test split is annotated for it; leave the task out or add such sentences."
+    )
+    assert [note for note in notes if "annotated" in note] == [wanted]
