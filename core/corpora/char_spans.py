@@ -58,6 +58,19 @@ def tool_of(record: Mapping[str, Any]) -> str | None:
     return "Label Studio JSON-MIN" if is_of_label_studio else "doccano"
 
 
+def tool_of_rows(rows: Sequence[Mapping[str, Any]]) -> str | None:
+    """The tool that writes rows like these: the first row that holds spans tells.
+
+    None where no row holds spans, or an earlier row may be a text with its label.
+    """
+    for row in rows:
+        if (tool := tool_of(row)) is not None:
+            return tool
+        if isinstance(row.get("label"), str):
+            return None
+    return None
+
+
 def _are_spans(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, (list, dict)) for item in value)
 

@@ -264,6 +264,50 @@ def test_columns_beside_the_labels_are_skipped_and_told(tmp_path: Path) -> None:
     assert "train.jsonl: 1 row without words left out." in corpus.notes
 
 
+_NULL_FIRST: Rows = [{"tokens": ["Li", "sat"], "ner_tags": None}, *NAMED]
+_LATE_NUMBERS: Rows = [{"tokens": ["Li", "sat"], "ner_tags": None}, *NUMBERED]
+_LATE_INTENT: Rows = [NAMED[0], *(row | {"intent": kind} for kind in "abab" for row in NAMED)]
+_NOT_LABELLED = [{"text": "Li sat", "id": 1}, {"text": "Ada ran", "label": [{"start": 0, "end": 3}]}]
+_NOT_LABELLED[1]["label"][0]["labels"] = ["PER"]  # type: ignore[index]
+_NO_SPANS: Rows = [{"text": "Li sat", "answer": "accept"}]
+_NO_SPANS += [{"text": "Ada ran", "spans": [{"start": 0, "end": 3, "label": "PER"}], "answer": "accept"}]
+
+# Each case: ending, content, and the labels of its last task in the first two sentences.
+LATE: dict[str, tuple[str, bytes, list[list[str] | None]]] = {
+    "labels": (".jsonl", lines(_NULL_FIRST), [None, ["B-PER", "O"]]),
+    "labels in Parquet": (".parquet", parquet(_NULL_FIRST), [None, ["B-PER", "O"]]),
+    "numbers in Parquet": (".parquet", parquet(_LATE_NUMBERS, {"ner_tags": FEATURE}), [None, ["B-PER", "O"]]),
+    "labels beside others": (
+        ".jsonl", lines([row | {"pos": ["X"] * len(row["tokens"])} for row in _NULL_FIRST]),
+        [None, ["B-PER", "O"]],
+    ),
+    "labels of sentences": (
+        ".jsonl", lines([_LATE_INTENT[0] | {"intent": None}, *_LATE_INTENT[1:]]), [None, ["a"]],
+    ),
+    "a key of sentences": (".jsonl", lines(_LATE_INTENT), [None, ["a"]]),
+    "words": (".jsonl", lines([{"tokens": [], "ner_tags": []}, *NAMED]), [["B-PER", "O"], ["B-PER"]]),
+    "spans of JSON-MIN": (".json", json.dumps(_NOT_LABELLED).encode(), [["O", "O"], ["B-PER", "O"]]),
+    "spans of Prodigy": (".jsonl", lines(_NO_SPANS), [["O", "O"], ["B-PER", "O"]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LATE)
+def test_a_later_row_tells_what_the_first_lacks(case: str, tmp_path: Path) -> None:
+    ending, content, expected = LATE[case]
+    corpus = loaded(tmp_path / "mine", ending, content)
+    task = "intent" if "sentences" in case else "ner"
+    labels = [sentence.labels.get(task) for sentence in corpus.train[:2]]
+    assert [row and list(row) for row in labels] == expected
+    assert not any(note.startswith("Columns left out") for note in corpus.notes)
+
+
+def test_names_beside_the_files_are_of_later_numbers_too(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "labels.json").write_text(json.dumps(NAMES))
+    corpus = loaded(tmp_path / "mine", ".jsonl", lines(_LATE_NUMBERS))
+    assert [sentence.labels.get("ner") for sentence in corpus.train] == [None, ("B-PER", "O"), ("B-PER",)]
+
+
 def test_names_in_the_training_file_are_those_of_the_others_too(tmp_path: Path) -> None:
     first = [NUMBERED[0] | {"ner_tags_names": NAMES}, NUMBERED[1]]
     corpus = loaded(tmp_path / "mine", ".json", json.dumps(first).encode(), json.dumps(NUMBERED).encode())
@@ -281,6 +325,8 @@ _ROW = {"tokens": ["Ada", "ran"], "ner_tags": ["B-PER", "O"]}
         (".jsonl", lines([{"tokens": ["Bo"], "ner_tags": []}]), "line 1: ner_tags has 0 labels"),
         (".parquet", parquet([_ROW, {"tokens": ["Bo"], "ner_tags": []}]), "row 2: ner_tags has 0 labels"),
         (".jsonl", lines([_ROW, {"tokens": ["Bo"]}]), "line 2: has no ner_tags; write null"),
+        (".jsonl", lines([_ROW | {"x": ["X"]}, *[_ROW | {"x": ["X", "Y"]}] * 3]), "line 1: x has 1 label"),
+        (".jsonl", lines([_ROW | {"ner_tags": None}] * 2), "the columns are tokens, ner_tags (null)."),
         (".jsonl", lines([_ROW, _ROW | {"pos": ["X", "Y"]}]), "line 2: has also pos; every row"),
         (".json", json.dumps([_ROW, {"tokens": "Bo", "ner_tags": []}]).encode(), "row 2: tokens must be"),
         (".json", json.dumps([_ROW, 3]).encode(), "row 2: expected an object such as"),
