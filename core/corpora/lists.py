@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 from core.corpora.assembly import assemble
-from core.corpora.char_spans import Counted, sentences_of, span_notes, tool_of, tool_of_rows
+from core.corpora.char_spans import Counted, fields_beside, sentences_of, span_notes, tool_of, tool_of_rows
 from core.corpora.columns import TASK_SUFFIX, is_named_other, is_skipped, tasks_of
 from core.corpora.readers import IGNORED, TOKENS, Source
 from core.corpora.reading import ColumnReading, values_shown
@@ -86,7 +86,7 @@ class _Columns:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The sentences of a file, with their places."""
+    """The sentences of a file, with their places. `beside` has the fields beside spans, with an example."""
 
     layout: str
     columns: _Columns
@@ -94,6 +94,7 @@ class _Rows:
     places: Sequence[str]
     wordless: int
     counts: Counter[Counted]
+    beside: Mapping[str, Any]
 
 
 def holds_lists(source: Source) -> bool:
@@ -139,7 +140,9 @@ def read_lists(
         for column, task in tasks.items()
         if not _holds_labels(column, train.column(task).rows, schemes.get(task))
     }
-    left_out = {column: values_shown([example]) for column, example in training.left_out.items()} | skipped
+    beside = {column: _shown(value) for column, value in read["train"].beside.items()}
+    examples = {**training.left_out, **beside}
+    left_out = {column: values_shown([example]) for column, example in examples.items()} | skipped
     if left_out:
         notes.append(f"Columns left out: {', '.join(column or 'one without a name' for column in left_out)}.")
     splits = {split: rows.sentences.without(skipped) for split, rows in read.items()}
@@ -178,7 +181,8 @@ def _holds_labels(column: str, labels: Packed, scheme: Scheme | None) -> bool:
 def _read(source: Source, training: _Columns | None) -> _Rows:
     """Reads the sentences of a file. Its columns must equal the training file's."""
     counts: Counter[Counted] = Counter()
-    records = _records(source, counts)
+    beside: dict[str, Any] = {}
+    records = _records(source, counts, beside)
     columns: _Columns | None = None
     places: list[str] = []
     wordless = 0
@@ -204,13 +208,13 @@ def _read(source: Source, training: _Columns | None) -> _Rows:
     read = Sentences.of(sentences())
     if columns is None or not read:
         raise CorpusError(f"{source} holds no sentence; it must hold at least one.")
-    return _Rows(records.layout, columns, read, places, wordless, counts)
+    return _Rows(records.layout, columns, read, places, wordless, counts, beside)
 
 
-def _records(source: Source, counts: Counter[Counted]) -> Records:
+def _records(source: Source, counts: Counter[Counted], beside: dict[str, Any]) -> Records:
     """The rows of a file, where rows with spans of characters become rows of words.
 
-    The changes to spans are added to `counts` as the rows are read.
+    The changes to spans are added to `counts` as the rows are read, and to `beside` the fields beside them.
     """
     records = read_records(source)
     first = list(islice(records.rows, ROWS_SEEN))
@@ -224,6 +228,7 @@ def _records(source: Source, counts: Counter[Counted]) -> Records:
         for location, record in rows:
             with at(source, location):
                 found = list(sentences_of(record, counts))
+            beside.update({**fields_beside(record), **beside})
             yield from ((location, sentence) for sentence in found)
 
     return Records(f"{tool}{_SPANS}", sentences())
@@ -294,7 +299,7 @@ def _columns(
         ):
             sentence_columns[column] = names.get(column) or sentence_columns.get(column, ())
         else:
-            left_out[column] = json.dumps(value, ensure_ascii=False, default=str)
+            left_out[column] = _shown(value)
     if not labels and not sentence_columns:
         raise ValueError(
             f"expected a list of labels beside {words}, such as ner_tags, but the columns are {shown}."
@@ -307,6 +312,11 @@ def _columns(
             "it."
         )
     return _Columns(words, labels, sentence_columns, left_out)
+
+
+def _shown(value: Any) -> str:
+    """A value of a column that is left out, as JSON writes it."""
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _may_label_sentences(column: str, value: Any, names: Mapping[str, Sequence[str]]) -> bool:

@@ -218,6 +218,12 @@ _TOKENS = [{"text": "don't", "start": 0, "end": 5}, {"text": " ", "start": 5, "e
         (_doccano("Ada  ran", [4, 5, "X"], [3, 3, "X"]), "Ada ran", "O O", "that hold no word: 2 in train"),
         (_doccano("a b c", [0, 3, "X"], [2, 5, "Y"]), "a b c", "B-X I-X O", "lie in it: 1 in train"),
         (_doccano("a b c", [0, 3, "X"], [0, 3, "X"]), "a b c", "B-X I-X O", ""),
+        (_doccano("Paris-London", [0, 5, "X"], [6, 12, "X"]), "Paris-London", "B-X", "lie in it: 1 in train"),
+        (_doccano("\u6211\u5728\u5317\u4eac", [0, 4, "X"]), "\u6211\u5728\u5317\u4eac", "B-X", ""),
+        (
+            [*_doccano("a b", [0, 1, "X"]), {"text": "c", "label": None}],
+            "a b", "B-X O", "train.jsonl: 1 row that nobody annotated or accepted left out.",
+        ),
         (_doccano("Go. Up. On.", [0, 7, "X"]), "Go . Up .|On .", "B-X I-X I-X I-X|O O", ""),
         (_doccano("so\u00adft x", [0, 5, "First name"]), "soft x", "B-First name O", ""),
         (_doccano("Ada's", [0, 3, "X"]), "Ada 's", "B-X O", ""),
@@ -246,6 +252,30 @@ def test_spans_that_do_not_fit_are_converted_and_counted(
     assert "|".join(" ".join(sentence.labels["ner"]) for sentence in corpus.train) == labels
     told = [text for text in corpus.notes if "spans that" in text or "spans whose" in text or "row" in text]
     assert note in " ".join(told) if note else not told
+
+
+_BESIDE = [{"_n": 1, "id": 1, "text": TEXT, "intent": "go", "cats": {"a": 1}, "note": "", "label": _SPANS}]
+
+
+@pytest.mark.parametrize(
+    ("rows", "notes"),
+    [
+        (_BESIDE, {"Columns left out: intent, cats."}),
+        ([_TASK | {"data": {"text": TEXT, "intent": "go"}}], {"Columns left out: intent."}),
+        (
+            [_TASK],
+            {
+                "ner: results of annotations that are no spans, such as choices: 2 in train, 2 in test; left out."
+            },
+        ),
+    ],
+)
+def test_fields_beside_spans_are_told(rows: Rows, notes: set[str], tmp_path: Path) -> None:
+    corpus = loaded(tmp_path / "mine", ".json", json.dumps(rows).encode())
+    assert [task.name for task in corpus.tasks] == ["ner"]
+    assert notes <= set(corpus.notes)
+    skipped = [column.name for column in corpus.readings[0].columns if column.taken == "skipped"]
+    assert all(", ".join(skipped) in note for note in notes)
 
 
 def test_columns_beside_the_labels_are_skipped_and_told(tmp_path: Path) -> None:
@@ -346,6 +376,10 @@ _ROW = {"tokens": ["Ada", "ran"], "ner_tags": ["B-PER", "O"]}
         (".jsonl", lines(_doccano("a") + _doccano("a", [0, 1])), "line 2: expected a span with start"),
         (".jsonl", lines(_doccano("a") + _doccano("a", ["0", 1, "X"])), "line 2: expected a span with start"),
         (".jsonl", lines(_doccano("a") + _doccano("a", [0, 1, " "])), "line 2: the span from 0 to 1 has no"),
+        (
+            ".jsonl", lines(_doccano("\u6211\u5728\u5317\u4eac\u5de5\u4f5c", [2, 4, "LOC"])),
+            "line 1: the span from 2 to 4 is inside '\u6211\u5728\u5317\u4eac\u5de5\u4f5c', whose script",
+        ),
         (".jsonl", lines([*_doccano("a"), {"label": []}]), "line 2: expected the text in text"),
         (".jsonl", lines([*_doccano("a"), {"text": "a", "label": "X"}]), "line 2: label must be"),
         (".json", json.dumps([_TASK, {"data": {}, "annotations": [{}]}]).encode(), "row 2: expected the"),
