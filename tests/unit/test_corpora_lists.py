@@ -258,24 +258,19 @@ _BESIDE = [{"_n": 1, "id": 1, "text": TEXT, "intent": "go", "cats": {"a": 1}, "n
 
 
 @pytest.mark.parametrize(
-    ("rows", "notes"),
+    ("rows", "note"),
     [
-        (_BESIDE, {"Columns left out: intent, cats."}),
-        ([_TASK | {"data": {"text": TEXT, "intent": "go"}}], {"Columns left out: intent."}),
-        (
-            [_TASK],
-            {
-                "ner: results of annotations that are no spans, such as choices: 2 in train, 2 in test; left out."
-            },
-        ),
+        (_BESIDE, "Columns left out: intent, cats."),
+        ([_TASK | {"data": {"text": TEXT, "intent": "go"}}], "Columns left out: intent."),
+        ([_TASK], "annotations that are no spans, such as choices: 2 in train, 2 in test; left out."),
     ],
 )
-def test_fields_beside_spans_are_told(rows: Rows, notes: set[str], tmp_path: Path) -> None:
+def test_fields_beside_spans_are_told(rows: Rows, note: str, tmp_path: Path) -> None:
     corpus = loaded(tmp_path / "mine", ".json", json.dumps(rows).encode())
     assert [task.name for task in corpus.tasks] == ["ner"]
-    assert notes <= set(corpus.notes)
+    assert any(note in told for told in corpus.notes)
     skipped = [column.name for column in corpus.readings[0].columns if column.taken == "skipped"]
-    assert all(", ".join(skipped) in note for note in notes)
+    assert ", ".join(skipped) in note
 
 
 def test_columns_beside_the_labels_are_skipped_and_told(tmp_path: Path) -> None:
