@@ -428,7 +428,7 @@ def _sentences(name: str, found: _Layout, title: str, table: Dataset) -> tuple[S
 
 
 def _word_row(found: _Layout, row: Mapping[str, Any], lacking: list[str]) -> Sentence | None:
-    """The sentence of a row. `lacking` gets the tasks of which some words have a label, and some have none."""
+    """The sentence of a row. `lacking` gets the tasks that some words have a label of, and some not."""
     words = row[found.words or ""]
     labels: dict[str, tuple[str, ...]] = {}
     for column, task in found.tasks.items():

@@ -262,6 +262,14 @@ def _merged(rows: Sequence[Record]) -> Record:
     return merged
 
 
+def _is_of_columns(record: Record) -> bool:
+    """Whether the only row of a file is the whole table: each value is a list, or has the numbers of rows."""
+    return not {*_WORDS, "text"}.isdisjoint(record) and all(
+        isinstance(value, list) or (isinstance(value, dict) and all(map(str.isdecimal, value)))
+        for value in record.values()
+    )
+
+
 def _labels_words(column: str, words: str, rows: Sequence[Record]) -> bool:
     """Whether the lists of a column are as long as those of the words, in the first or most of these rows."""
     pairs = [(record.get(column), record[words]) for record in rows if record.get(words)]
@@ -277,6 +285,11 @@ def _columns(
     words = _words_column(record)
     shown = shortened(", ".join(f"{column} (null)" * (record[column] is None) or column for column in record))
     if words is None:
+        if len(rows) == 1 and _is_of_columns(record):
+            raise ValueError(
+                "expected an object for each row, but found one of whole columns; write a list of rows, as "
+                'to_json(orient="records") of pandas does.'
+            )
         raise ValueError(f"expected a list of words in {' or '.join(_WORDS)}, but the columns are {shown}.")
     known = {} if training is None else training.labels
     labels: dict[str, Sequence[str]] = {}
