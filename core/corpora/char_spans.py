@@ -3,28 +3,35 @@
 doccano writes `text` and `label: [[start, end, type]]`, Prodigy `text` and `spans: [{start, end, label}]`,
 Label Studio `data.text` and `annotations[0].result[*].value`, in JSON-MIN `text` and
 `label: [{start, end, labels}]`. The text is split into words. A span that begins or ends inside a word is
-widened to it. Of spans that overlap or lie in each other the longest is kept.
+widened to it. Of spans that overlap or lie in each other the longest is kept. Fields beside the spans are
+not read. A span inside a word of a script without spaces (Chinese, Japanese, Thai) is an error: there, a word
+is a clause.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Any, Literal, NamedTuple
 
+from core.corpora.columns import is_named_other
 from core.corpora.readers import TOKENS
-from core.corpora.splitting import PlacedWord, placed_sentences
+from core.corpora.splitting import PlacedWord, has_unspaced_script, placed_sentences
 from core.corpora.types import Split
+from core.plain_text import shortened
 from core.wording import plural
 
 TASK = "ner"
 """The name of the task: a guess."""
 
 _KEYS = ("label", "labels", "entities")
+_is_named_other = lru_cache(is_named_other)  # of each row
+_NOTHING: tuple[Any, ...] = (None, "", [], {})
 Counted = Literal[
-    "widened", "overlapping", "without words", "in UTF-16", "further annotations", "not annotated"
+    "widened", "overlapping", "without words", "in UTF-16", "further annotations", "no spans", "not annotated"
 ]
 _NOTES: dict[Counted, str] = {
     "widened": "spans that begin or end inside a word: {}; widened to whole words.",
@@ -32,6 +39,7 @@ _NOTES: dict[Counted, str] = {
     "without words": "spans that hold no word: {}; left out.",
     "in UTF-16": "spans whose places count UTF-16 units: {}; converted to characters.",
     "further annotations": "further annotations: {}; the first of each text is read.",
+    "no spans": "results of annotations that are no spans, such as choices: {}; left out.",
 }
 
 
@@ -58,6 +66,19 @@ def tool_of(record: Mapping[str, Any]) -> str | None:
     return "Label Studio JSON-MIN" if is_of_label_studio else "doccano"
 
 
+def tool_of_rows(rows: Sequence[Mapping[str, Any]]) -> str | None:
+    """The tool that writes rows like these: the first row that holds spans tells.
+
+    None where no row holds spans, or an earlier row may be a text with its label.
+    """
+    for row in rows:
+        if (tool := tool_of(row)) is not None:
+            return tool
+        if isinstance(row.get("label"), str):
+            return None
+    return None
+
+
 def _are_spans(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, (list, dict)) for item in value)
 
@@ -76,11 +97,11 @@ def sentences_of(record: Mapping[str, Any], counts: Counter[Counted]) -> Iterato
     text = data.get("text")
     if not isinstance(text, str):
         raise ValueError("expected the text in text, and there is none.")
-    spans = [span for item in items for span in _spans(item, text, counts)]
+    spans = dict.fromkeys(span for item in items for span in _spans(item, text, counts))
     given = record.get(TOKENS)
     sentences = placed_sentences(text) if given is None else [_given_words(given)]
     words = list(chain.from_iterable(sentences))
-    ranges = _ranges(words, spans, counts)
+    ranges = _ranges(words, spans, counts, is_split=given is None)
     labels = ["O"] * len(words)
     inside = set()
     for first, end, type_ in ranges:
@@ -92,6 +113,17 @@ def sentences_of(record: Mapping[str, Any], counts: Counter[Counted]) -> Iterato
     borders = [0, *(end for end in ends[1:-1] if end not in inside), len(words)]
     for first, end in pairwise(borders):
         yield {TOKENS: [word.word for word in words[first:end]], TASK: labels[first:end]}
+
+
+def fields_beside(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a row that are not read: neither text nor spans. Numbers of rows are not among them."""
+    fields = record["data"] if isinstance(record.get("data"), dict) else record
+    read = ("text", TOKENS, "answer", _key(record))
+    return {
+        name: value
+        for name, value in fields.items()
+        if name not in read and value not in _NOTHING and not _is_named_other(name)
+    }
 
 
 def span_notes(counts: Mapping[Split, Counter[Counted]]) -> list[str]:
@@ -111,15 +143,23 @@ def _items(record: Mapping[str, Any], counts: Counter[Counted]) -> Sequence[Any]
             return None
         counts["further annotations"] += len(finished) - 1
         values = [result.get("value") for result in _dicts(finished[0].get("result"))]
-        return [value for value in values if isinstance(value, dict) and "labels" in value]
+        found = [value for value in values if isinstance(value, dict) and "labels" in value]
+        counts["no spans"] += len(values) - len(found)
+        return found
     if record.get("answer", "accept") != "accept":
         return None
-    key = next((key for key in ("spans", *_KEYS) if record.get(key) is not None), "")
-    items = record.get(key, [])
+    if not (key := _key(record)):
+        return None if any(key in record for key in ("spans", *_KEYS)) else []
+    items = record[key]
     if not _are_spans(items):
         raise ValueError(f"{key} must be a list of spans.")
     assert isinstance(items, list)
     return items
+
+
+def _key(record: Mapping[str, Any]) -> str:
+    """The field of a row that holds its spans; empty where there is none, or null in its place."""
+    return next((key for key in ("spans", *_KEYS) if record.get(key) is not None), "")
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:
@@ -163,9 +203,13 @@ def _given_words(tokens: Any) -> list[PlacedWord]:
 
 
 def _ranges(
-    words: Sequence[PlacedWord], spans: Sequence[_Span], counts: Counter[Counted]
+    words: Sequence[PlacedWord], spans: Iterable[_Span], counts: Counter[Counted], *, is_split: bool
 ) -> list[tuple[int, int, str]]:
-    """The words of each span that is kept, from the first up to, not including, the last, and its type."""
+    """The words of each span that is kept, from the first up to, not including, the last, and its type.
+
+    Raises ValueError where a span is cut by words that are none: those that a script without spaces was split
+    into here (`is_split`).
+    """
     starts, ends = [word.start for word in words], [word.end for word in words]
     lengths: dict[tuple[int, int, str], int] = {}
     for span in spans:
@@ -173,8 +217,18 @@ def _ranges(
         if first >= last:
             counts["without words"] += 1
             continue
-        counts["widened"] += starts[first] < span.start or ends[last - 1] > span.end
-        lengths.setdefault((first, last, span.type), span.end - span.start)
+        if starts[first] < span.start or ends[last - 1] > span.end:
+            counts["widened"] += 1
+            clauses = [each.word for each in words[first:last] if is_split and has_unspaced_script(each.word)]
+            if clauses:
+                raise ValueError(
+                    f"the span from {span.start} to {span.end} is inside '{shortened(clauses[0], 40)}', "
+                    f"whose script sets no spaces between words. Give the words in {TOKENS}, each with text, "
+                    "start and end as Prodigy writes them, or write lists of words with their labels."
+                )
+        key = (first, last, span.type)
+        counts["overlapping"] += key in lengths
+        lengths[key] = max(span.end - span.start, lengths.get(key, 0))
     taken = bytearray(len(words))
     kept = []
     for first, last, type_ in sorted(lengths, key=lambda each: (each[0] - each[1], -lengths[each], each)):

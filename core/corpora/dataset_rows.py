@@ -43,6 +43,7 @@ _BATCH = 1_000
 _WORDS = ("tokens", "words", "token", "word", "forms", "form")
 _NO_GOLD = (None, -1)
 """The label in place of one that the owners of a dataset keep to themselves."""
+_UNLABELLED = "with a word without a label left out"
 
 Content = Literal["names", "text", "whole", "real", "bool", "other"]
 
@@ -99,6 +100,10 @@ class _Layout:
         if column in self.named_by:
             value = self.named_by[column].get(value, value)
         elif feature.content == "names" and type(value) is int:
+            if not 0 <= value < len(feature.names):
+                raise ValueError(
+                    f"{column} has the number {value}, and {plural(len(feature.names), 'name')}."
+                )
             value = feature.names[value]
         elif feature.is_single:
             value = f"{value:.6g}"
@@ -141,7 +146,8 @@ def corpus_of(
 
     `columns` are those to read, all where empty; `COLUMN:NAME` gives a column the name by which files have
     it: `tokens`, `text`, `text1`, `score`, or that of a task. `layout` and `revision` say in the reading
-    what was read. Rows without words, and those without any label, are left out and counted. Where there is
+    what was read. Rows without words, and those without any label, are left out and counted. A row with a
+    word without a label is not annotated for that task, and counted too. Where there is
     no test split, or none of its rows has a label, dev is the test split.
 
     Raises CorpusError in one sentence: what is wrong, where, and what to do.
@@ -150,24 +156,28 @@ def corpus_of(
     found = _layout(name, tables["train"][1], is_chosen=bool(columns))
     notes = []
     sentences: dict[Split, Sentences] = {}
+    lacking: dict[Split, str] = {}
     for split, (title, table) in tables.items():
         if missing := [column for column in found.tasks if column not in table.column_names]:
             raise CorpusError(
                 f"{name}: the split {title} has no column {missing[0]}, which that of training has."
             )
-        kept, left_out = _sentences(name, found, title, table)
+        kept, counts = _sentences(name, found, title, table)
         if kept:
             sentences[split] = kept
-            notes += [f"{title}: {plural(count, 'row')} {what} left out." for what, count in left_out.items()]
+            notes += [f"{title}: {plural(count, 'row')} {what}." for what, count in counts.items()]
         else:
-            notes.append(f"{title}: none of {plural(len(table), 'row')} has a label; the split was left out.")
+            lacking[split] = "a label of each word" if _UNLABELLED in counts else "a label"
+            count = plural(len(table), "row")
+            notes.append(f"{title}: none of {count} has {lacking[split]}; the split was left out.")
     files: dict[str, str] = {split: tables[split][0] for split in sentences}
     if "test" not in sentences and "dev" in sentences:
         sentences["test"], files["test"] = sentences.pop("dev"), files.pop("dev")
         notes.append(f"There is no test split with labels: {files['test']} is the test split.")
     for needed in ("train", "test"):
         if needed not in sentences:
-            raise CorpusError(f"{name}: no row of its {needed} split has a label; choose other splits.")
+            what = lacking.get(needed, "a label")
+            raise CorpusError(f"{name}: no row of its {needed} split has {what}; choose other splits.")
     sentences = {split: sentences[split] for split in SPLITS if split in sentences}
     schemes = {found.tasks[column]: scheme for column, scheme in found.schemes.items() if scheme is not None}
     corpus = assemble(name, sentences, notes, _tag_lists(found), schemes)
@@ -333,7 +343,7 @@ def _text_layout(
             schemes[column] = "score" if is_number else "text" if len(texts) == 1 else "pair"
             del left_out[column]
         else:
-            left_out[column] = "it has too many different values for labels"
+            left_out[column] = _reason(seen[column])
     named_by = {}
     beside = [column for column in textual if column not in texts and not is_chosen]
     for column in [column for column in schemes if features[column].content == "whole"]:
@@ -344,6 +354,14 @@ def _text_layout(
                 left_out[other] = f"it names the numbers of {column}"
     tasks = Columns(tuple(features), texts, {c: s for c, s in schemes.items() if s is not None}).tasks(name)
     return _Layout(None, texts, schemes, tasks, features, named_by, left_out, guessed)
+
+
+def _reason(values: Sequence[Any]) -> str:
+    """Why the values of a column are not taken for labels."""
+    kinds = {value for value in values if value not in _NO_GOLD}
+    if not kinds:
+        return "no row has a label of it"
+    return "all its values are the same" if len(kinds) == 1 else "it has too many different values for labels"
 
 
 def _has_labels(column: str, seen: Mapping[str, Sequence[Any]]) -> bool:
@@ -380,31 +398,37 @@ def _rows(found: _Layout, table: Dataset) -> Iterator[Mapping[str, Any]]:
 
 
 def _sentences(name: str, found: _Layout, title: str, table: Dataset) -> tuple[Sentences, Counter[str]]:
-    """The sentences of a split, and how many rows were left out for which reason."""
-    left_out: Counter[str] = Counter()
-    make = _text_row if found.words is None else _word_row
+    """The sentences of a split, and how many rows were left out, or not annotated for a task, and why."""
+    counts: Counter[str] = Counter()
 
     def sentences() -> Iterator[Sentence]:
         for number, row in enumerate(_rows(found, table), start=1):
             has_words = (
                 row[found.words] if found.words else all((row[text] or "").split() for text in found.texts)
             )
+            sentence, lacking = None, list[str]()
             try:
-                sentence = make(found, row) if has_words else None
+                if has_words:
+                    sentence = _word_row(found, row, lacking) if found.words else _text_row(found, row)
             except ValueError as error:
                 raise CorpusError(f"{name}, {title}, row {number}: {error}") from None
             if sentence is not None:
+                for task in lacking:
+                    counts[f"with a word without a label not annotated for {task}"] += 1
                 yield sentence
+            elif lacking:
+                counts[_UNLABELLED] += 1
             else:
-                left_out["without labels" if has_words else "without words"] += 1
+                counts[f"without {'labels' if has_words else 'words'} left out"] += 1
 
-    return Sentences.of(sentences()), left_out
+    return Sentences.of(sentences()), counts
 
 
 # What is wrong with a row is a ValueError from here on. A row without labels is None.
 
 
-def _word_row(found: _Layout, row: Mapping[str, Any]) -> Sentence | None:
+def _word_row(found: _Layout, row: Mapping[str, Any], lacking: list[str]) -> Sentence | None:
+    """The sentence of a row. `lacking` gets the tasks that some words have a label of, and some not."""
     words = row[found.words or ""]
     labels: dict[str, tuple[str, ...]] = {}
     for column, task in found.tasks.items():
@@ -412,7 +436,10 @@ def _word_row(found: _Layout, row: Mapping[str, Any]) -> Sentence | None:
         if value is None:
             continue
         task_labels = [known[each] for each in ([value] if found.schemes[column] else value)]
-        if None in task_labels or all(label in NOT_ANNOTATED for label in task_labels):
+        if all(label is None or label in NOT_ANNOTATED for label in task_labels):
+            continue
+        if None in task_labels:
+            lacking.append(task)
             continue
         if not found.schemes[column] and len(task_labels) != len(words):
             raise ValueError(

@@ -12,13 +12,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from core.corpora.assembly import assemble
-from core.corpora.char_spans import Counted, sentences_of, span_notes, tool_of
+from core.corpora.char_spans import Counted, fields_beside, sentences_of, span_notes, tool_of, tool_of_rows
 from core.corpora.columns import TASK_SUFFIX, is_named_other, is_skipped, tasks_of
 from core.corpora.readers import IGNORED, TOKENS, Source
 from core.corpora.reading import ColumnReading, values_shown
@@ -26,6 +26,7 @@ from core.corpora.records import (
     ARROW,
     JSON,
     JSONL,
+    ROWS_SEEN,
     Record,
     Records,
     is_list_of,
@@ -53,7 +54,7 @@ ENDINGS = (JSON, *ARROW)
 _SPANS = " spans"
 _WORDS = (TOKENS, "words")
 _NAMES_SUFFIX = "_names"
-# The first row of JSONL must lie within so many bytes to tell what the file holds.
+# The first rows of JSONL within so many bytes tell what the file holds.
 _MOST_SEEN = 500_000
 
 
@@ -85,7 +86,7 @@ class _Columns:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The sentences of a file, with their places."""
+    """The sentences of a file, with their places. `beside` has the fields beside spans, with an example."""
 
     layout: str
     columns: _Columns
@@ -93,21 +94,23 @@ class _Rows:
     places: Sequence[str]
     wordless: int
     counts: Counter[Counted]
+    beside: Mapping[str, Any]
 
 
 def holds_lists(source: Source) -> bool:
-    """Whether a file holds lists of words: by its ending, or of CSV and JSONL by its first row."""
+    """Whether a file holds lists of words: by its ending, or of CSV and JSONL by its first rows."""
     ending = Path(source.name).suffix.lower()
     if ending == CSV:
         return numbers_sentences(source)
     if ending != JSONL:
         return ending in ENDINGS
-    first, _, _ = beginning(source, _MOST_SEEN).lstrip().partition("\n")
-    try:
-        row = json_object(first)
-    except ValueError:
-        return False  # the reader of texts says what is wrong
-    return _words_column(row) is not None or tool_of(row) is not None
+    rows: list[Record] = []
+    for line in beginning(source, _MOST_SEEN).lstrip().split("\n", ROWS_SEEN)[:ROWS_SEEN]:
+        try:
+            rows.append(json_object(line))
+        except ValueError:
+            break  # where it is the first line, the reader of texts says what is wrong
+    return _holds_words(rows) or tool_of_rows(rows) is not None
 
 
 def read_lists(
@@ -137,7 +140,9 @@ def read_lists(
         for column, task in tasks.items()
         if not _holds_labels(column, train.column(task).rows, schemes.get(task))
     }
-    left_out = {column: values_shown([example]) for column, example in training.left_out.items()} | skipped
+    beside = {column: _shown(value) for column, value in read["train"].beside.items()}
+    examples = {**training.left_out, **beside}
+    left_out = {column: values_shown([example]) for column, example in examples.items()} | skipped
     if left_out:
         notes.append(f"Columns left out: {', '.join(column or 'one without a name' for column in left_out)}.")
     splits = {split: rows.sentences.without(skipped) for split, rows in read.items()}
@@ -176,19 +181,23 @@ def _holds_labels(column: str, labels: Packed, scheme: Scheme | None) -> bool:
 def _read(source: Source, training: _Columns | None) -> _Rows:
     """Reads the sentences of a file. Its columns must equal the training file's."""
     counts: Counter[Counted] = Counter()
-    records = _records(source, counts)
+    beside: dict[str, Any] = {}
+    records = _records(source, counts, beside)
     columns: _Columns | None = None
     places: list[str] = []
     wordless = 0
 
     def sentences() -> Iterator[Sentence]:
         nonlocal columns, wordless
-        tasks: dict[str, str] = {}
-        for location, record in records.rows:
+        first = list(islice(records.rows, ROWS_SEEN))
+        for location, _ in first[:1]:
             with at(source, location):
-                if columns is None:
-                    columns = _columns(record, records.names, training)
-                    tasks = columns.tasks()
+                columns = _columns([record for _, record in first], records.names, training)
+        if columns is None:
+            return
+        tasks = columns.tasks()
+        for location, record in chain(first, records.rows):
+            with at(source, location):
                 sentence = _sentence(record, columns, tasks)
             if sentence is None:
                 wordless += 1
@@ -199,19 +208,19 @@ def _read(source: Source, training: _Columns | None) -> _Rows:
     read = Sentences.of(sentences())
     if columns is None or not read:
         raise CorpusError(f"{source} holds no sentence; it must hold at least one.")
-    return _Rows(records.layout, columns, read, places, wordless, counts)
+    return _Rows(records.layout, columns, read, places, wordless, counts, beside)
 
 
-def _records(source: Source, counts: Counter[Counted]) -> Records:
+def _records(source: Source, counts: Counter[Counted], beside: dict[str, Any]) -> Records:
     """The rows of a file, where rows with spans of characters become rows of words.
 
-    The changes to spans are added to `counts` as the rows are read.
+    The changes to spans are added to `counts` as the rows are read, and to `beside` the fields beside them.
     """
     records = read_records(source)
-    if (first := next(records.rows, None)) is None:
-        return records
-    rows = chain([first], records.rows)
-    tool = tool_of(first[1]) if _words_column(first[1]) is None else None
+    first = list(islice(records.rows, ROWS_SEEN))
+    rows = chain(first, records.rows)
+    seen = [record for _, record in first]
+    tool = None if _holds_words(seen) else tool_of_rows(seen)
     if tool is None:
         return replace(records, rows=rows)
 
@@ -219,6 +228,7 @@ def _records(source: Source, counts: Counter[Counted]) -> Records:
         for location, record in rows:
             with at(source, location):
                 found = list(sentences_of(record, counts))
+            beside.update({**fields_beside(record), **beside})
             yield from ((location, sentence) for sentence in found)
 
     return Records(f"{tool}{_SPANS}", sentences())
@@ -232,14 +242,55 @@ def _words_column(record: Record) -> str | None:
     return next((name for name in _WORDS if is_list_of(record.get(name), str)), None)
 
 
-def _columns(record: Record, names: Mapping[str, Sequence[str]], training: _Columns | None) -> _Columns:
-    """The roles of the columns by the first row of a file. Names of numbers may be in the training file."""
+def _holds_words(rows: Sequence[Record]) -> bool:
+    """Whether rows have a column of words: the first of them that has words or spans tells."""
+    told = next((row for row in rows if _words_column(row) is not None or tool_of(row) is not None), None)
+    return told is not None and _words_column(told) is not None
+
+
+def _merged(rows: Sequence[Record]) -> Record:
+    """The columns of these rows, each with its first value, in a row with words, that is not null.
+
+    A list that the first row has not is no column: it is an error where it stands.
+    """
+    merged: Record = dict.fromkeys(rows[0])
+    for record in [row for row in rows if any(map(row.get, _WORDS))] or rows:
+        for column, value in record.items():
+            is_column = column in merged or not isinstance(value, list) or _names_numbers(column, rows[0])
+            if is_column and merged.get(column) is None:
+                merged[column] = value
+    return merged
+
+
+def _is_of_columns(record: Record) -> bool:
+    """Whether the only row of a file is the whole table: each value is a list, or has the numbers of rows."""
+    return not {*_WORDS, "text"}.isdisjoint(record) and all(
+        isinstance(value, list) or (isinstance(value, dict) and all(map(str.isdecimal, value)))
+        for value in record.values()
+    )
+
+
+def _labels_words(column: str, words: str, rows: Sequence[Record]) -> bool:
+    """Whether the lists of a column are as long as those of the words, in the first or most of these rows."""
+    pairs = [(record.get(column), record[words]) for record in rows if record.get(words)]
+    fits = [len(values) == len(row) for values, row in pairs if isinstance(values, list)]
+    return all(fits[:1]) or 2 * sum(fits) >= len(fits)
+
+
+def _columns(
+    rows: Sequence[Record], names: Mapping[str, Sequence[str]], training: _Columns | None
+) -> _Columns:
+    """The roles of the columns by the first rows of a file. Names of numbers may be in the training file."""
+    record = _merged(rows)
     words = _words_column(record)
+    shown = shortened(", ".join(f"{column} (null)" * (record[column] is None) or column for column in record))
     if words is None:
-        raise ValueError(
-            f"expected a list of words in {' or '.join(_WORDS)}, but the columns are "
-            f"{shortened(', '.join(record))}."
-        )
+        if len(rows) == 1 and _is_of_columns(record):
+            raise ValueError(
+                "expected an object for each row, but found one of whole columns; write a list of rows, as "
+                'to_json(orient="records") of pandas does.'
+            )
+        raise ValueError(f"expected a list of words in {' or '.join(_WORDS)}, but the columns are {shown}.")
     known = {} if training is None else training.labels
     labels: dict[str, Sequence[str]] = {}
     sentence_columns = {} if training is None else dict(training.sentence_columns)
@@ -249,7 +300,7 @@ def _columns(record: Record, names: Mapping[str, Sequence[str]], training: _Colu
             continue
         # A list of another length is of something else, unless its name is surely that of labels.
         is_list = is_list_of(value, (str, int)) and (
-            len(value) == len(record[words]) or column.endswith(TASK_SUFFIX)
+            column.endswith(TASK_SUFFIX) or _labels_words(column, words, rows)
         )
         if column in known or (is_list and not is_named_other(column)):
             beside = record.get(f"{column}{_NAMES_SUFFIX}")
@@ -261,11 +312,10 @@ def _columns(record: Record, names: Mapping[str, Sequence[str]], training: _Colu
         ):
             sentence_columns[column] = names.get(column) or sentence_columns.get(column, ())
         else:
-            left_out[column] = json.dumps(value, ensure_ascii=False, default=str)
+            left_out[column] = _shown(value)
     if not labels and not sentence_columns:
         raise ValueError(
-            f"expected a list of labels beside {words}, such as ner_tags, but the columns are "
-            f"{shortened(', '.join(record))}."
+            f"expected a list of labels beside {words}, such as ner_tags, but the columns are {shown}."
         )
     if missing := [column for column in known if column not in labels]:
         raise ValueError(f"has no {missing[0]}, which the training file has.")
@@ -275,6 +325,11 @@ def _columns(record: Record, names: Mapping[str, Sequence[str]], training: _Colu
             "it."
         )
     return _Columns(words, labels, sentence_columns, left_out)
+
+
+def _shown(value: Any) -> str:
+    """A value of a column that is left out, as JSON writes it."""
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _may_label_sentences(column: str, value: Any, names: Mapping[str, Sequence[str]]) -> bool:

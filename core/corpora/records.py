@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain, count
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,9 @@ ARROW = {".parquet": "Parquet", ".arrow": "Arrow", ".feather": "Feather"}
 
 NAMES_FILES = ("labels.json", "dataset_info.json")
 """The files that may hold the names of numbers, beside the files of the splits."""
+
+ROWS_SEEN = 1000
+"""The first rows of a file, by which its columns are told: in some of them a column may be null."""
 
 Record = dict[str, Any]
 
@@ -74,11 +77,13 @@ def read_records(source: Source) -> Records:
 def _with_names_beside(folder: Path, records: Records) -> Records:
     """The rows with the names of numbers in a file beside theirs; names in the file itself win."""
     file = next((folder / name for name in NAMES_FILES if (folder / name).is_file()), None)
-    if file is None or (first := next(records.rows, None)) is None:
+    if file is None:
         return records
-    records = replace(records, rows=chain([first], records.rows))
+    first = list(islice(records.rows, ROWS_SEEN))
+    records = replace(records, rows=chain(first, records.rows))
+    values = chain.from_iterable(record.items() for _, record in first)
     numbers = [
-        column for column, value in first[1].items() if is_list_of(value, int) and column not in records.names
+        column for column, value in values if value and is_list_of(value, int) and column not in records.names
     ]
     return replace(records, names={**_names_in(file, numbers), **records.names}) if numbers else records
 

@@ -218,6 +218,12 @@ _TOKENS = [{"text": "don't", "start": 0, "end": 5}, {"text": " ", "start": 5, "e
         (_doccano("Ada  ran", [4, 5, "X"], [3, 3, "X"]), "Ada ran", "O O", "that hold no word: 2 in train"),
         (_doccano("a b c", [0, 3, "X"], [2, 5, "Y"]), "a b c", "B-X I-X O", "lie in it: 1 in train"),
         (_doccano("a b c", [0, 3, "X"], [0, 3, "X"]), "a b c", "B-X I-X O", ""),
+        (_doccano("Paris-London", [0, 5, "X"], [6, 12, "X"]), "Paris-London", "B-X", "lie in it: 1 in train"),
+        (_doccano("\u6211\u5728\u5317\u4eac", [0, 4, "X"]), "\u6211\u5728\u5317\u4eac", "B-X", ""),
+        (
+            [*_doccano("a b", [0, 1, "X"]), {"text": "c", "label": None}],
+            "a b", "B-X O", "train.jsonl: 1 row that nobody annotated or accepted left out.",
+        ),
         (_doccano("Go. Up. On.", [0, 7, "X"]), "Go . Up .|On .", "B-X I-X I-X I-X|O O", ""),
         (_doccano("so\u00adft x", [0, 5, "First name"]), "soft x", "B-First name O", ""),
         (_doccano("Ada's", [0, 3, "X"]), "Ada 's", "B-X O", ""),
@@ -248,6 +254,25 @@ def test_spans_that_do_not_fit_are_converted_and_counted(
     assert note in " ".join(told) if note else not told
 
 
+_BESIDE = [{"_n": 1, "id": 1, "text": TEXT, "intent": "go", "cats": {"a": 1}, "note": "", "label": _SPANS}]
+
+
+@pytest.mark.parametrize(
+    ("rows", "note"),
+    [
+        (_BESIDE, "Columns left out: intent, cats."),
+        ([_TASK | {"data": {"text": TEXT, "intent": "go"}}], "Columns left out: intent."),
+        ([_TASK], "annotations that are no spans, such as choices: 2 in train, 2 in test; left out."),
+    ],
+)
+def test_fields_beside_spans_are_told(rows: Rows, note: str, tmp_path: Path) -> None:
+    corpus = loaded(tmp_path / "mine", ".json", json.dumps(rows).encode())
+    assert [task.name for task in corpus.tasks] == ["ner"]
+    assert any(note in told for told in corpus.notes)
+    skipped = [column.name for column in corpus.readings[0].columns if column.taken == "skipped"]
+    assert ", ".join(skipped) in note
+
+
 def test_columns_beside_the_labels_are_skipped_and_told(tmp_path: Path) -> None:
     rows: Rows = [
         {"id": [0, 1], "n": ["1", "2"], "source": "go", "tokens": ["a", "b"], "pos": ["X", "Y"], "ner": None},
@@ -262,6 +287,50 @@ def test_columns_beside_the_labels_are_skipped_and_told(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert "Columns left out: id, ner, n, source." in corpus.notes
     assert "train.jsonl: 1 row without words left out." in corpus.notes
+
+
+_NULL_FIRST: Rows = [{"tokens": ["Li", "sat"], "ner_tags": None}, *NAMED]
+_LATE_NUMBERS: Rows = [{"tokens": ["Li", "sat"], "ner_tags": None}, *NUMBERED]
+_LATE_INTENT: Rows = [NAMED[0], *(row | {"intent": kind} for kind in "abab" for row in NAMED)]
+_NOT_LABELLED = [{"text": "Li sat", "id": 1}, {"text": "Ada ran", "label": [{"start": 0, "end": 3}]}]
+_NOT_LABELLED[1]["label"][0]["labels"] = ["PER"]  # type: ignore[index]
+_NO_SPANS: Rows = [{"text": "Li sat", "answer": "accept"}]
+_NO_SPANS += [{"text": "Ada ran", "spans": [{"start": 0, "end": 3, "label": "PER"}], "answer": "accept"}]
+
+# Each case: ending, content, and the labels of its last task in the first two sentences.
+LATE: dict[str, tuple[str, bytes, list[list[str] | None]]] = {
+    "labels": (".jsonl", lines(_NULL_FIRST), [None, ["B-PER", "O"]]),
+    "labels in Parquet": (".parquet", parquet(_NULL_FIRST), [None, ["B-PER", "O"]]),
+    "numbers in Parquet": (".parquet", parquet(_LATE_NUMBERS, {"ner_tags": FEATURE}), [None, ["B-PER", "O"]]),
+    "labels beside others": (
+        ".jsonl", lines([row | {"pos": ["X"] * len(row["tokens"])} for row in _NULL_FIRST]),
+        [None, ["B-PER", "O"]],
+    ),
+    "labels of sentences": (
+        ".jsonl", lines([_LATE_INTENT[0] | {"intent": None}, *_LATE_INTENT[1:]]), [None, ["a"]],
+    ),
+    "a key of sentences": (".jsonl", lines(_LATE_INTENT), [None, ["a"]]),
+    "words": (".jsonl", lines([{"tokens": [], "ner_tags": []}, *NAMED]), [["B-PER", "O"], ["B-PER"]]),
+    "spans of JSON-MIN": (".json", json.dumps(_NOT_LABELLED).encode(), [["O", "O"], ["B-PER", "O"]]),
+    "spans of Prodigy": (".jsonl", lines(_NO_SPANS), [["O", "O"], ["B-PER", "O"]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LATE)
+def test_a_later_row_tells_what_the_first_lacks(case: str, tmp_path: Path) -> None:
+    ending, content, expected = LATE[case]
+    corpus = loaded(tmp_path / "mine", ending, content)
+    task = "intent" if "sentences" in case else "ner"
+    labels = [sentence.labels.get(task) for sentence in corpus.train[:2]]
+    assert [row and list(row) for row in labels] == expected
+    assert not any(note.startswith("Columns left out") for note in corpus.notes)
+
+
+def test_names_beside_the_files_are_of_later_numbers_too(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "labels.json").write_text(json.dumps(NAMES))
+    corpus = loaded(tmp_path / "mine", ".jsonl", lines(_LATE_NUMBERS))
+    assert [sentence.labels.get("ner") for sentence in corpus.train] == [None, ("B-PER", "O"), ("B-PER",)]
 
 
 def test_names_in_the_training_file_are_those_of_the_others_too(tmp_path: Path) -> None:
@@ -281,6 +350,8 @@ _ROW = {"tokens": ["Ada", "ran"], "ner_tags": ["B-PER", "O"]}
         (".jsonl", lines([{"tokens": ["Bo"], "ner_tags": []}]), "line 1: ner_tags has 0 labels"),
         (".parquet", parquet([_ROW, {"tokens": ["Bo"], "ner_tags": []}]), "row 2: ner_tags has 0 labels"),
         (".jsonl", lines([_ROW, {"tokens": ["Bo"]}]), "line 2: has no ner_tags; write null"),
+        (".jsonl", lines([_ROW | {"x": ["X"]}, *[_ROW | {"x": ["X", "Y"]}] * 3]), "line 1: x has 1 label"),
+        (".jsonl", lines([_ROW | {"ner_tags": None}] * 2), "the columns are tokens, ner_tags (null)."),
         (".jsonl", lines([_ROW, _ROW | {"pos": ["X", "Y"]}]), "line 2: has also pos; every row"),
         (".json", json.dumps([_ROW, {"tokens": "Bo", "ner_tags": []}]).encode(), "row 2: tokens must be"),
         (".json", json.dumps([_ROW, 3]).encode(), "row 2: expected an object such as"),
@@ -288,6 +359,10 @@ _ROW = {"tokens": ["Ada", "ran"], "ner_tags": ["B-PER", "O"]}
         (".json", b"[" * 50_000, "train.json is no JSON"),
         (".json", b'"a"', "train.json: expected a list of objects"),
         (".json", b'["\xff"]', "train.json: byte 0xff at position 3 is not UTF-8"),
+        (".json", b'{"tokens": {"0": ["Bo"]}, "x": {"0": ["O"]}}', "row 1: expected an object for each row"),
+        (".json", b'{"tokens": [["Bo"]], "ner": [["O"]]}', "row 1: expected an object for each row"),
+        (".json", b'{"text": ["a", "b"], "label": ["c", "d"]}', "but found one of whole columns; write"),
+        (".json", b'{"text": {"0": "a"}, "label": {"0": "b"}}', "but found one of whole columns; write"),
         (".json", b"[]", "train.json holds no sentence"),
         (".json", b'[{"text": "a", "label": "b"}]', "row 1: expected a list of words in tokens"),
         (".jsonl", lines([_ROW, _ROW | {"ner_tags": ["B-PER", 3]}]), "line 2: ner_tags holds numbers"),
@@ -300,6 +375,10 @@ _ROW = {"tokens": ["Ada", "ran"], "ner_tags": ["B-PER", "O"]}
         (".jsonl", lines(_doccano("a") + _doccano("a", [0, 1])), "line 2: expected a span with start"),
         (".jsonl", lines(_doccano("a") + _doccano("a", ["0", 1, "X"])), "line 2: expected a span with start"),
         (".jsonl", lines(_doccano("a") + _doccano("a", [0, 1, " "])), "line 2: the span from 0 to 1 has no"),
+        (
+            ".jsonl", lines(_doccano("\u6211\u5728\u5317\u4eac\u5de5\u4f5c", [2, 4, "LOC"])),
+            "line 1: the span from 2 to 4 is inside '\u6211\u5728\u5317\u4eac\u5de5\u4f5c', whose script",
+        ),
         (".jsonl", lines([*_doccano("a"), {"label": []}]), "line 2: expected the text in text"),
         (".jsonl", lines([*_doccano("a"), {"text": "a", "label": "X"}]), "line 2: label must be"),
         (".json", json.dumps([_TASK, {"data": {}, "annotations": [{}]}]).encode(), "row 2: expected the"),

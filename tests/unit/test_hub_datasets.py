@@ -366,6 +366,44 @@ def test_a_dataset_without_labels_says_what_its_columns_are(
     assert "columns=" in str(raised.value)
 
 
+def test_a_word_without_a_label_is_told(tmp_path: Path) -> None:
+    features = {"tokens": STRINGS, "pos_tags": STRINGS, "ner_tags": listed("O", "B-PER")}
+    rows: list[tuple[Any, ...]] = [
+        (["Ada", "ran"], ["N", "V"], [1, 0]),
+        (["Bo", "sat"], ["N", "V"], [1, -1]),
+        (["Li", "hid"], ["N", None], [1, -1]),
+        (["Jo", "hid"], [None, None], [-1, -1]),
+    ]
+    corpus = load(f"hub:{as_saved(tmp_path / 'mine', {'': splits(features, *rows)})}")
+    assert [dict(sentence.labels) for sentence in corpus.train] == [
+        {"pos": ("N", "V"), "ner": ("B-PER", "O")},
+        {"pos": ("N", "V")},
+    ]
+    assert corpus.notes[:3] == (
+        "train: 1 row with a word without a label not annotated for ner.",
+        "train: 1 row with a word without a label left out.",
+        "train: 1 row without labels left out.",
+    )
+    unlabelled = splits(features, *rows, train=table(features, *rows[2:]))
+    with pytest.raises(CorpusError, match="no row of its train split has a label of each word; choose"):
+        load(f"hub:{as_saved(tmp_path / 'other', {'': unlabelled})}")
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        (["a"] * 4, "all its values are the same"),
+        ([None] * 4, "no row has a label of it"),
+        (list("abcd"), "it has too many different values for labels"),
+    ],
+)
+def test_a_column_without_labels_says_why(values: list[Any], reason: str, tmp_path: Path) -> None:
+    features = {"text": STRING, "label": names("x", "y"), "kind": STRING}
+    rows = [("a b", number % 2, value) for number, value in enumerate(values)]
+    corpus = load(f"hub:{as_saved(tmp_path / 'mine', {'': splits(features, *rows)})}")
+    assert f"kind: left out: {reason}." in corpus.notes
+
+
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
