@@ -336,7 +336,7 @@ def _text_layout(
         content = features[column].content
         if column in texts or content == "other" or (is_named_other(column) and not is_chosen):
             continue
-        is_number = content == "real" or (content == "whole" and is_score(column))
+        is_number = content == "real" or (content == "whole" and is_score(column, of_pairs=len(texts) == 2))
         if is_number and len(texts) == 1:
             left_out[column] = "it holds numbers, which are learned of pairs of texts alone"
         elif is_number or content in ("names", "bool") or is_chosen or _has_labels(column, seen):
