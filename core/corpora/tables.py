@@ -31,8 +31,11 @@ _DOCSTART = re.compile(r"[ \t]*(\d+[ \t]+)?-DOCSTART-([ \t]|$)", re.IGNORECASE)
 _MOST_COLUMNS = 200
 # A line that may be a comment, one that surely is, and one that also ends a sentence.
 _COMMENT = re.compile(r"#+(\s|$)|#\s*[\w.-]+\s*[=:]|#(begin|end)\b")
-_METADATA = re.compile(r"#\s+\S+\s*=|#\S+\s+=\s|#+\s*[\w.-]+:\s")
+_METADATA = re.compile(r"#\s+\S+\s*=|#\S+\s+=\s|#+\s+[\w.-]+:\s")
 _LABEL = re.compile(r"#+\s*([\w.-]+):\s+(\S.*)")
+# A first field that is a comment only by what follows it: `#`, `#Apple:`; and a label of a span.
+_MARK = re.compile(r"#+\s*([\w.-]+\s*[=:])?")
+_SPAN = re.compile(r"[A-Z]-\S+")
 _DOCUMENT = re.compile(r"#\s*(begin|end) document\b")
 _WORD_NAMES = frozenset(["token", "tokens", "word", "words", "form", "forms", "wordform", "text"])
 _LABEL_NAMES = re.compile(
@@ -354,8 +357,24 @@ class _Rows(dict[bytes, int]):
 
     def _is_comment(self, line: str, fields: Sequence[str]) -> bool:
         """Whether a line at the start of a sentence is a comment."""
-        is_none = len(fields) == self._width and not _METADATA.match(line)
-        return _COMMENT.match(line) is not None and not is_none
+        if _COMMENT.match(line) is None or len(fields) != self._width:
+            return _COMMENT.match(line) is not None
+        if self._separator == " ":
+            return _METADATA.match(line) is not None
+        # What only the tab makes one is a word and its label: `#Apple:\tB-ORG`.
+        return any(form.match(fields[0]) for form in (_METADATA, _LABEL))
+
+    def _may_be_comment(self, line: str, fields: Sequence[str]) -> bool:
+        """Whether a line with all columns may be a comment, by its form."""
+        if self._width == 1 or not may_be_comment(line):
+            return False
+        mark, *values = fields
+        if not _MARK.fullmatch(mark):
+            return True
+        if self._separator == "\t":
+            return any(" " in value for value in values)
+        has_text = any(map(str.isalnum, "".join(values)))
+        return has_text and (set(mark) == {"#"} or not any(map(_SPAN.fullmatch, values)))
 
     def _problem(self, line: str, fields: Sequence[str]) -> str | None:
         return row_problem(line, fields, self._width, self._expectation, self._separator)
@@ -364,7 +383,7 @@ class _Rows(dict[bytes, int]):
         row = len(self.codes[0])
         for names, values, field in zip(self.names, self.codes, fields, strict=True):
             values.append(names[field])
-        if self._width > 1 and may_be_comment(line):
+        if self._may_be_comment(line, fields):
             self.maybe_comments[row] = line
         return row
 

@@ -40,6 +40,30 @@ WORDS: dict[str, tuple[str, Rows, Rows, str]] = {
         "",
     ),
     "a hashtag": ("#fun\tO\nAda\tB-PER\n", [["#fun", "Ada"]], [["O", "B-PER"]], ""),
+    "hashtags with a colon": (
+        "#BREAKING:\tO\nAda\tB-PER\n\n#Elm:\tB-ORG\nInc\tI-ORG\n",
+        [["#BREAKING:", "Ada"], ["#Elm:", "Inc"]],
+        [["O", "B-PER"], ["B-ORG", "I-ORG"]],
+        "",
+    ),
+    "hashtags with a colon and spaces": (
+        "#BREAKING: O\nAda B-PER\nran O\n\n#Elm: B-ORG\nInc I-ORG\n",
+        [["#BREAKING:", "Ada", "ran"], ["#Elm:", "Inc"]],
+        [["O", "B-PER", "O"], ["B-ORG", "I-ORG"]],
+        "",
+    ),
+    "the word # with labels of its own": (
+        "#\tSYM=Num\tO\na5\tCD\tB-NUM\n\n#\t#\tO\na6\tCD\tB-NUM\na7\tCD\tO\n",
+        [["#", "a5"], ["#", "a6", "a7"]],
+        [["O", "B-NUM"], ["O", "B-NUM", "O"]],
+        "",
+    ),
+    "comments inside a field": (
+        "# id = 7\tO\nAda\tB-PER\n\n#id: 8\tO\nBo\tB-PER\n\n#\tnew page\nCy\tO\n",
+        [["Ada"], ["Bo"], ["Cy"]],
+        [["B-PER"], ["B-PER"], ["O"]],
+        "Left out, comments: 3 in train.conll (the first on line 1: '# id = 7\tO')",
+    ),
     "comment with a tab above spaces": (
         "# id 7\tdomain=news\nAda _ _ B-PER\nran _ _ O\n",
         [["Ada", "ran"]],
@@ -115,6 +139,15 @@ WORDS: dict[str, tuple[str, Rows, Rows, str]] = {
         "labels that continue no span or leave one open: 2 in train",
     ),
 }  # fmt: skip
+
+
+def test_a_hash_whose_only_label_is_a_sign_is_a_word(tmp_path: Path) -> None:
+    for apart in "\t", " ":
+        files = dict.fromkeys(
+            ("train.conll", "test.conll"), f"#{apart}=\nfive{apart}CD\n\nAda{apart}NN\nBo{apart}NN\n"
+        )
+        corpus = load(corpus_folder(tmp_path / f"of{ord(apart)}", files))
+        assert [sentence.tokens for sentence in corpus.train] == [("#", "five"), ("Ada", "Bo")]
 
 
 @pytest.mark.parametrize("case", WORDS)
