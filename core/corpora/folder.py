@@ -227,7 +227,7 @@ def _read_columns(
     notes += left_out_notes({files[split].name: table for split, table in tables.items()}, sentence_comments)
 
     def location(split: Split, sentence: int, word: int) -> str:
-        return f"{files[split]}, line {tables[split].starts[sentence] + word}"
+        return f"{files[split]}, line {tables[split].line(sentence, word)}"
 
     schemes: dict[str, Scheme] = dict.fromkeys(sentence_comments, "sentence")
     corpus = assemble(name, splits, notes, tag_lists, schemes, location)

@@ -173,7 +173,7 @@ ONLY_TASKS = (
 CONLLU_WIDTH = 10
 _FORM, _FEATS = 1, 5
 _NO_LABEL = "_"
-_NOT_A_WORD = re.compile(r"\d+-\d+|\d+\.\d+")
+NOT_A_WORD = re.compile(r"\d+-\d+|\d+\.\d+")
 
 
 def read_conllu(source: Source, features: Sequence[str] | None = None) -> tuple[Sentences, tuple[str, ...]]:
@@ -214,7 +214,7 @@ def _conllu_columns(source: Source) -> tuple[dict[int, Packed], tuple[str, ...]]
         if is_blank or line.startswith("#"):
             continue
         fields = [field.strip(" ") for field in line.split("\t")]
-        is_word = not _NOT_A_WORD.fullmatch(fields[0])
+        is_word = not NOT_A_WORD.fullmatch(fields[0])
         if problem := _conllu_problem(line, fields, len(rows) + 1 if is_word else None):
             raise CorpusError(f"{source}, line {number}: {problem}")
         if not is_word:

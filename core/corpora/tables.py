@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpora.readers import BLANKS, IGNORED, TOKENS, Lines, Source, row_problem
+from core.corpora.readers import BLANKS, CONLLU_WIDTH, IGNORED, NOT_A_WORD, TOKENS, Lines, Source, row_problem
 from core.corpora.types import Column, Sentences
 from core.errors import CorpusError
 from core.plain_text import shortened
@@ -43,6 +43,10 @@ _LABEL_NAMES = re.compile(
     r"|sent.*|doc.*|start|end|offset|gold|slots?|mwe|supersenses?|morph|srl"
 )
 _SURELY_LABELS = re.compile(r"(.*_)?(tag|label|pos|ner|chunk)s?")
+_UNNUMBERED = "rows of multiword ranges and empty nodes"
+_NAME_IT = " (end the name of a CoNLL-U file in .conllu)"
+_SHORT_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
+_NEARLY_ALL = 0.9
 # In so many rows, values of the first row that never occur again are likely to be names of columns.
 _ROWS_FOR_A_HEADER = 20
 
@@ -110,6 +114,15 @@ class Table:
         """(s,) the line of each sentence's first word."""
         return self.words.starts
 
+    def line(self, sentence: int, word: int) -> int:
+        """The line of a word of a sentence, both counted from 0."""
+        line = int(self.words.starts[sentence]) + word
+        for gap in self.words.gaps[np.searchsorted(self.words.gaps, self.words.starts[sentence]) :]:
+            if gap > line:
+                break
+            line += 1
+        return line
+
     def column(self, index: int) -> Packed:
         """One column, sentence by sentence."""
         return Packed(self.names[index], self.values[index][self.words.rows], self.words.offsets)
@@ -155,7 +168,7 @@ def named(
         texts = [value for value in values if " " in value]
         if not name.startswith(IGNORED) and 2 * len(texts) > len(values):
             raise CorpusError(
-                f"{source}, line {table.starts[0] + values.index(texts[0])}: '{shortened(texts[0], 40)}' is "
+                f"{source}, line {table.line(0, values.index(texts[0]))}: '{shortened(texts[0], 40)}' is "
                 "a text and no word, and no blank line ends a sentence. A file of words has a word a line; "
                 "the first line of a file of texts names its columns, such as text and label."
             )
@@ -216,14 +229,20 @@ def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
         comments += [
             (int(words.starts[n]), rows.maybe_comments[words.first_row(n)]) for n in comment_sentences
         ]
-        words = words.without_first(comment_sentences)
+        words = words.without(words.offsets[comment_sentences])
     header = None
     if len(words.starts):
         first_row = rows.fields(words.first_row(0))
         if (index := _header(first_row, rows)) is not None:
             header = tuple(TOKENS if place == index else name for place, name in enumerate(first_row))
             rows.leave_out(HEADERS, int(words.starts[0]), separator.join(first_row))
-            words = words.without_first([0])
+            words = words.without(words.offsets[:1])
+    if len(unnumbered := rows.unnumbered(words)):
+        what = _UNNUMBERED + _NAME_IT * (width == CONLLU_WIDTH)
+        example = separator.join(rows.fields(words.rows[unnumbered[0]]))
+        first_of_them = int(words.lines(unnumbered[:1])[0])
+        rows.left_out[what] = LeftOut(what, len(unnumbered), first_of_them, example)
+        words = words.without(unnumbered)
     if not len(words.starts):
         raise CorpusError(f"{source} holds no sentence; it must hold at least one.")
     numbered = [
@@ -241,24 +260,35 @@ class _Words:
     """The words of a file: the different row (N,) of each, and where sentences begin, as in `Packed`.
 
     starts (s,)  the line of each sentence's first word
+    gaps (g,)    lines that are left out, some between the words of a sentence, in order
     """
 
     rows: Numbers
     offsets: NDArray[np.int64]
     starts: NDArray[np.int64]
+    gaps: NDArray[np.int64]
 
     def first_row(self, sentence: int) -> int:
         """The row of the first word of a sentence."""
         return int(self.rows[self.offsets[sentence]])
 
-    def without_first(self, sentences: Sequence[int]) -> _Words:
-        """The words without the first of each of these sentences; empty sentences go."""
+    def lines(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The lines of the words at these places, where there is no gap in their sentences."""
+        sentences = self._sentences(places)
+        return self.starts[sentences] + places - self.offsets[sentences]
+
+    def without(self, places: NDArray[np.int64]) -> _Words:
+        """The words without those at these places; empty sentences go. Earlier gaps are before sentences."""
         kept = np.ones(len(self.rows), dtype=bool)
-        kept[self.offsets[sentences]] = False
-        lengths, starts = np.diff(self.offsets), self.starts.copy()
-        lengths[sentences] -= 1
-        starts[sentences] += 1
-        return _Words(self.rows[kept], offsets(lengths[lengths > 0]), starts[lengths > 0])
+        kept[places] = False
+        lengths = np.diff(self.offsets) - np.bincount(self._sentences(places), minlength=len(self.starts))
+        borders = offsets(lengths[lengths > 0])
+        starts = self.lines(np.flatnonzero(kept)[borders[:-1]])
+        gaps = np.sort(np.concatenate([self.gaps, self.lines(places)]))
+        return _Words(self.rows[kept], borders, starts, gaps)
+
+    def _sentences(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.searchsorted(self.offsets, places, side="right") - 1
 
 
 _ENDS, _DEPENDS = -1, -2
@@ -307,7 +337,8 @@ class _Rows(dict[bytes, int]):
         self.clear()
         first_words.append(len(numbers))
         rows = np.frombuffer(numbers, dtype=np.intc) if numbers else np.zeros(0, np.intc)
-        return _Words(rows, np.array(first_words, dtype=np.int64), np.array(starts, dtype=np.int64))
+        borders, first_lines = np.array(first_words, dtype=np.int64), np.array(starts, dtype=np.int64)
+        return _Words(rows, borders, first_lines, np.zeros(0, np.int64))
 
     def __missing__(self, raw: bytes) -> int:
         """The row of a line that was not met before, or one of _ENDS and _DEPENDS."""
@@ -434,6 +465,22 @@ class _Rows(dict[bytes, int]):
             for sentence, row in firsts.items()
             if all(value not in known for value, known in zip(self.fields(row)[1:], seen[1:], strict=True))
         ]
+
+    def unnumbered(self, words: _Words) -> NDArray[np.int64]:
+        """The places of ranges and empty nodes (1-2, 1.1) among words that their first column numbers."""
+        texts = self.texts[0] if self._width > 1 else ()
+        is_range = [NOT_A_WORD.fullmatch(text) is not None for text in texts]
+        if not any(is_range):
+            return np.zeros(0, np.int64)
+        numbers = [
+            0 if ranges else int(text) if _SHORT_NUMBER.fullmatch(text) else -1
+            for text, ranges in zip(texts, is_range, strict=True)
+        ]
+        of_words = np.array(numbers)[np.array(self.codes[0])][words.rows]
+        numbered = of_words[of_words != 0]
+        goes_on = (numbered == 1) | (numbered == np.concatenate([[0], numbered[:-1]]) + 1)
+        is_numbering = len(numbered) > 0 and numbered.min() > 0 and goes_on.mean() >= _NEARLY_ALL
+        return np.flatnonzero(of_words == 0) if is_numbering else np.zeros(0, np.int64)
 
 
 def is_document_mark(line: str) -> bool:

@@ -58,6 +58,18 @@ WORDS: dict[str, tuple[str, Rows, Rows, str]] = {
         [["O", "B-NUM"], ["O", "B-NUM", "O"]],
         "",
     ),
+    "ranges and empty nodes among numbered words": (
+        "# id = 1\n1-2\tIm\t_\n1\tIn\tO\n2\tdem\tO\n2.1\tx\t_\n3\tElm\tB-LOC\n\n1\tAda\tB-PER\n",
+        [["In", "dem", "Elm"], ["Ada"]],
+        [["O", "O", "B-LOC"], ["B-PER"]],
+        "Left out, rows of multiword ranges and empty nodes: 2 in train.conll (the first on line 2: '1-2",
+    ),
+    "decimals that number no words": (
+        "1.5\tkg\tB-M\n2\tlb\tO\n\n3\tmm\tB-M\n2\tcm\tO\n",
+        [["kg", "lb"], ["mm", "cm"]],
+        [["B-M", "O"], ["B-M", "O"]],
+        "",
+    ),
     "comments inside a field": (
         "# id = 7\tO\nAda\tB-PER\n\n#id: 8\tO\nBo\tB-PER\n\n#\tnew page\nCy\tO\n",
         [["Ada"], ["Bo"], ["Cy"]],
@@ -148,6 +160,21 @@ def test_a_hash_whose_only_label_is_a_sign_is_a_word(tmp_path: Path) -> None:
         )
         corpus = load(corpus_folder(tmp_path / f"of{ord(apart)}", files))
         assert [sentence.tokens for sentence in corpus.train] == [("#", "five"), ("Ada", "Bo")]
+
+
+def test_conllu_under_another_name_is_told_its_ending(tmp_path: Path) -> None:
+    rows = "1-2 Im _ _ _ _ _ _ _ _\n1 In in ADP _ _ 3 case _ _\n2 dem der DET _ _ 3 det _ _\n3 Haus x NOUN"
+    text = f"{rows} _ _ 0 root _ _\n".replace(" ", "\t")
+    corpus = load(corpus_folder(tmp_path / "mine", dict.fromkeys(("train.conll", "test.conll"), text)))
+    assert corpus.train[0].tokens == ("In", "dem", "Haus")
+    assert any("(end the name of a CoNLL-U file in .conllu): 1 in train.conll" in n for n in corpus.notes)
+
+
+def test_lines_are_right_below_rows_that_are_left_out(tmp_path: Path) -> None:
+    text = "1\tA\tO\n\n1-2\tIm\t_\n1\tIn\tO\n1.1\tx\t_\n2\tdem\tB-X\n2.1\ty\t_\n3\tElm\tb_Y\n"
+    folder = corpus_folder(tmp_path / "mine", dict.fromkeys(("train.conll", "test.conll"), text))
+    with pytest.raises(CorpusError, match="line 8: 'b_Y' among"):
+        load(folder)
 
 
 @pytest.mark.parametrize("case", WORDS)
