@@ -30,6 +30,7 @@ EXTENSIONS = (".conll", ".txt", ".tsv", ".iob", ".iob1", ".iob2", ".bio", ".col"
 READ_ENDINGS = (*EXTENSIONS, *text_files.ENDINGS, *lists.ENDINGS)
 """The endings of all files that are read."""
 
+_LONG_SENTENCE = 200
 _SPLIT_WORDS: dict[str, Split] = {
     **dict.fromkeys(("train", "training"), "train"),
     **dict.fromkeys(("dev", "devel", "development", "valid", "val", "validation", "testa"), "dev"),
@@ -197,8 +198,24 @@ def read_splits(
         corpus = _read_columns(files, name, columns, tag_lists, notes)
     (reading,) = corpus.readings
     layout = reading.layout or _FORMATS[format_]
-    reading = replace(reading, files={split: file.name for split, file in files.items()}, layout=layout)
-    return replace(corpus, readings=(reading,))
+    names: dict[str, str] = {split: file.name for split, file in files.items()}
+    columns_read = tuple(
+        replace(column, doubts=(*column.doubts, *_one_sentence(corpus, files)))
+        if column.taken == "words"
+        else column
+        for column in reading.columns
+    )
+    return replace(corpus, readings=(replace(reading, columns=columns_read, files=names, layout=layout),))
+
+
+def _one_sentence(corpus: Corpus, files: Mapping[Split, Source]) -> list[str]:
+    """A doubt for each file that has many words in one sentence."""
+    lengths = {split: [len(s.tokens) for s in corpus.split(split)[:2]] for split in files}
+    return [
+        f"the {words[0]:,} words of {files[split].name} are one sentence; check where its sentences end."
+        for split, words in lengths.items()
+        if len(words) == 1 and words[0] >= _LONG_SENTENCE
+    ]
 
 
 def _read_columns(

@@ -142,6 +142,20 @@ IGNORED = "_"
 
 BLANKS = " \t"
 
+_NUMBER_NAME = r"[ _.-]?(#|id|idx|index|no|nr|num|number)"
+_SENTENCE = re.compile(rf"sent(ence)?s?{_NUMBER_NAME}", re.IGNORECASE)
+_DOCUMENT = re.compile(rf"(doc(ument)?|article|file)s?{_NUMBER_NAME}", re.IGNORECASE)
+
+
+def is_sentence_number(name: str) -> bool:
+    """Whether a column of that name numbers the sentences: `sent_id`, `Sentence #`."""
+    return _SENTENCE.fullmatch(name) is not None
+
+
+def is_document_number(name: str) -> bool:
+    """Whether a column of that name numbers the documents: `doc_id`. In each, sentences may begin anew."""
+    return _DOCUMENT.fullmatch(name) is not None
+
 
 def row_problem(line: str, fields: Sequence[str], width: int, expectation: str, separator: str) -> str | None:
     """The problem of a line that holds a word; None where there is none."""

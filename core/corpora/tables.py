@@ -19,7 +19,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpora.readers import BLANKS, CONLLU_WIDTH, IGNORED, NOT_A_WORD, TOKENS, Lines, Source, row_problem
+from core.corpora.readers import (
+    BLANKS,
+    CONLLU_WIDTH,
+    IGNORED,
+    NOT_A_WORD,
+    TOKENS,
+    Lines,
+    Source,
+    is_document_number,
+    is_sentence_number,
+    row_problem,
+)
 from core.corpora.types import Column, Sentences
 from core.errors import CorpusError
 from core.plain_text import shortened
@@ -208,7 +219,8 @@ def _labels_of_comments(table: Table, source: Source, tasks: Sequence[str]) -> d
 def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
     """The columns of a file, without names. `columns`, where given, says how many fields each row must have.
 
-    Blank lines, `-DOCSTART-` lines and `#begin document` end a sentence. Comments before a sentence and a
+    Blank lines, `-DOCSTART-` lines and `#begin document` end a sentence, and so does the next number in a
+    column whose name says that it numbers the sentences. Comments before a sentence and a
     first line that names the columns are left out. A sentence may begin with the word `#`.
 
     Raises CorpusError with file, line and what was expected.
@@ -237,6 +249,7 @@ def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
             header = tuple(TOKENS if place == index else name for place, name in enumerate(first_row))
             rows.leave_out(HEADERS, int(words.starts[0]), separator.join(first_row))
             words = words.without(words.offsets[:1])
+    words = rows.cut(words, [header or (), columns or ()])
     if len(unnumbered := rows.unnumbered(words)):
         what = _UNNUMBERED + _NAME_IT * (width == CONLLU_WIDTH)
         example = separator.join(rows.fields(words.rows[unnumbered[0]]))
@@ -286,6 +299,11 @@ class _Words:
         starts = self.lines(np.flatnonzero(kept)[borders[:-1]])
         gaps = np.sort(np.concatenate([self.gaps, self.lines(places)]))
         return _Words(self.rows[kept], borders, starts, gaps)
+
+    def cut(self, changes: NDArray[np.bool_]) -> _Words:
+        """The words with a further sentence wherever something changes; there is no gap between words."""
+        borders = np.union1d(self.offsets, np.flatnonzero(changes))
+        return replace(self, offsets=borders, starts=self.lines(borders[:-1]))
 
     def _sentences(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.searchsorted(self.offsets, places, side="right") - 1
@@ -465,6 +483,19 @@ class _Rows(dict[bytes, int]):
             for sentence, row in firsts.items()
             if all(value not in known for value, known in zip(self.fields(row)[1:], seen[1:], strict=True))
         ]
+
+    def cut(self, words: _Words, names: Sequence[Sequence[str]]) -> _Words:
+        """The sentences as the columns number them that either has a name for; an empty field goes on."""
+        named = [(place, name.lstrip(IGNORED)) for each in names for place, name in enumerate(each)]
+        if not any(is_sentence_number(name) for _, name in named):
+            return words
+        changes = np.zeros(len(words.rows), dtype=bool)
+        for place in {place for place, name in named if is_sentence_number(name) or is_document_number(name)}:
+            values = np.array(self.codes[place])[words.rows]
+            given = values != self.names[place].get("", -1)
+            values = values[np.maximum.accumulate(np.where(given, np.arange(len(values)), 0))]
+            changes[1:] |= values[1:] != values[:-1]
+        return words.cut(changes)
 
     def unnumbered(self, words: _Words) -> NDArray[np.int64]:
         """The places of ranges and empty nodes (1-2, 1.1) among words that their first column numbers."""

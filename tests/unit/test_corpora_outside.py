@@ -70,6 +70,24 @@ WORDS: dict[str, tuple[str, Rows, Rows, str]] = {
         [["B-M", "O"], ["B-M", "O"]],
         "",
     ),
+    "numbers of sentences without blank lines": (
+        "sentence_id\tword\tner\n1\tAda\tB-PER\n1\tran\tO\n2\tBo\tB-PER\n",
+        [["Ada", "ran"], ["Bo"]],
+        [["B-PER", "O"], ["B-PER"]],
+        "Columns were named by the header of train.conll: _sentence_id, tokens, ner.",
+    ),
+    "numbers on the first word": (
+        "Sentence #\tWord\tner\nSentence: 1\tAda\tB-PER\n\tran\tO\nSentence: 2\tBo\tB-PER\n",
+        [["Ada", "ran"], ["Bo"]],
+        [["B-PER", "O"], ["B-PER"]],
+        "",
+    ),
+    "sentences numbered in each document": (
+        "doc_id sent_id word ner\nd1 1 Ada B-PER\nd1 1 ran O\nd2 1 Bo B-PER\nd2 2 Cy B-PER\n",
+        [["Ada", "ran"], ["Bo"], ["Cy"]],
+        [["B-PER", "O"], ["B-PER"], ["B-PER"]],
+        "",
+    ),
     "comments inside a field": (
         "# id = 7\tO\nAda\tB-PER\n\n#id: 8\tO\nBo\tB-PER\n\n#\tnew page\nCy\tO\n",
         [["Ada"], ["Bo"], ["Cy"]],
@@ -177,6 +195,14 @@ def test_lines_are_right_below_rows_that_are_left_out(tmp_path: Path) -> None:
         load(folder)
 
 
+def test_many_words_in_one_sentence_are_doubted(tmp_path: Path) -> None:
+    text = "Ada B-PER\nran O\n"
+    files = {"train.conll": text * 100, "test.conll": text}
+    (reading,) = load(corpus_folder(tmp_path / "mine", files)).readings
+    (words,) = (column for column in reading.columns if column.taken == "words")
+    assert words.doubts == ("the 200 words of train.conll are one sentence; check where its sentences end.",)
+
+
 @pytest.mark.parametrize("case", WORDS)
 def test_words_are_read_right(case: str, tmp_path: Path) -> None:
     text, words, labels, note = WORDS[case]
@@ -219,6 +245,10 @@ REFUSED = {
     "texts without names": (
         "s1\t1\t*\tThey walk it often .\ns1\t0\t*\tThey walk often it .\n",
         "is a text and no word",
+    ),
+    "numbers of sentences without a name": (
+        "1\tAda\tB-PER\n1\tran\tO\n2\tBo\tB-PER\n3\tCy\tB-PER\n",
+        "line 1: column 1 seems to number sentences, and no blank line ends one.",
     ),
     "no labels": ("1\tAda\n2\tran\n", "no column holds labels (_id, tokens)"),
 }  # fmt: skip
