@@ -37,6 +37,7 @@ More would fill the memory of the page or the worker that reads it, and end it w
 
 _BLOCK = 1 << 18
 """Bytes of a file that are split into lines at a time."""
+_PACKED = (b"\x1f\x8b", b"PK\x03\x04")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -84,6 +85,8 @@ class Lines:
         data = source.content if isinstance(source, GivenFile) else read_bytes(source)
         if data.startswith(_UTF16):
             raise CorpusError(f"{source}, line 1: is UTF-16, not UTF-8; save the file as UTF-8.")
+        if data.startswith(_PACKED):
+            raise CorpusError(f"{source} is compressed (gzip or ZIP); unpack it, or save the table as text.")
         self._source, self._carriage_returns = source, carriage_returns
         self._data = data.removeprefix(codecs.BOM_UTF8)
         self._end = b"\n" if b"\n" in self._data else b"\r"

@@ -303,6 +303,42 @@ def test_a_file_whose_ending_is_not_read_is_named(tmp_path: Path) -> None:
     assert notes[1] == "There is no test file: x.dev.conll is the test split."
 
 
+@pytest.mark.parametrize(
+    ("names", "text", "problem"),
+    [
+        (
+            ["train-00000-of-00002.parquet", "train-00001-of-00002.parquet", "test.parquet"], "",
+            "train-00001-of-00002.parquet are parts of the train split; name the folder hub:FOLDER",
+        ),
+        (["train.tsv", "train.csv"], "", "both train.csv and train.tsv could be the train split; keep one"),
+        (["train.conll.gz", "test.conll.gz"], "", "has no train file; unpack train.conll.gz."),
+        (["train.conll", "test.ZIP"], "a O\n", "has no test file; unpack test.ZIP."),
+        (["train.conll", "test.conllup"], "a O\n", "has no test file; expected test.conll"),
+        (["train.csv", "test.csv"], "text;label\nGut, ja;1\n", "line 1: has semicolons and no comma; save"),
+        (["train.csv", "test.csv"], "sep=;\ntext;label\nGut;1\n", "line 1: has semicolons and no comma"),
+        (["train.csv", "test.csv"], "text\tlabel\nGut\t1\n", "line 1: has tabs and no comma"),
+        (["train.conll", "test.conll"], "\x1f\x8b", "train.conll is compressed (gzip or ZIP); unpack it"),
+    ],
+)  # fmt: skip
+def test_the_advice_fits_the_file(names: list[str], text: str, problem: str, tmp_path: Path) -> None:
+    folder = Path(corpus_folder(tmp_path / "mine", {}))
+    folder.mkdir(exist_ok=True)
+    for name in names:
+        (folder / name).write_bytes(text.encode("latin-1"))
+    with pytest.raises(CorpusError) as raised:
+        load(str(folder))
+    assert problem in str(raised.value)
+
+
+def test_a_file_that_is_not_read_is_unpacked_or_written_anew(tmp_path: Path) -> None:
+    files = dict.fromkeys(("train.conll", "dev.conll", "test.conll.gz"), "Ada B-PER\nran O\n")
+    note = load(corpus_folder(tmp_path / "a", files)).notes[0]
+    assert note.endswith("'.gz' are not read. Unpack it, to have it as the test split.")
+    files = dict.fromkeys(("train.conll", "dev.conll", "test.conllup"), "Ada B-PER\nran O\n")
+    note = load(corpus_folder(tmp_path / "b", files)).notes[0]
+    assert "Write its columns of words and labels as test.conll, to have it" in note
+
+
 def test_spaces_and_features_without_a_value_of_conllu(tmp_path: Path) -> None:
     rows = (
         "1\tAda\t_\tVERB \t_\tNumberSing\t0\troot\t_\t_\n2\tran\t_\tVERB\t_\tTense=Past\t1\tobj\t_\t_\n \t\n"
