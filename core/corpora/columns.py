@@ -104,10 +104,10 @@ def name_columns(table: Table, source: Source) -> tuple[str, ...]:
 
 
 def _check_sentences(table: Table, words: int, source: Source) -> None:
-    """Raises CorpusError where no blank line ends a sentence, and a column seems to number sentences."""
-    for index in range(table.width if len(table.starts) == 1 else 0):
+    """Raises CorpusError where no blank line ends one, and a column before the words seems to number them."""
+    for index in range(words if len(table.starts) == 1 else 0):
         (values,) = table.column(index)
-        if index == words or len(set(values)) < _NUMBERED_SENTENCES or not all(map(_SHORT.fullmatch, values)):
+        if len(set(values)) < _NUMBERED_SENTENCES or not all(map(_SHORT.fullmatch, values)):
             continue
         numbers = list(map(int, values))
         if len(set(numbers)) < len(numbers) and numbers == sorted(numbers):
