@@ -8,7 +8,14 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
-from core.corpora.readers import IGNORED, OTHER_COLUMNS, TOKENS, Source
+from core.corpora.readers import (
+    IGNORED,
+    OTHER_COLUMNS,
+    TOKENS,
+    Source,
+    is_document_number,
+    is_sentence_number,
+)
 from core.corpora.tables import Table
 from core.corpora.text_files import is_left_out
 from core.errors import CorpusError
@@ -24,6 +31,9 @@ _NOTHING = frozenset([*NOT_ANNOTATED, "-", "*", "-X-"])
 _OUTSIDE = frozenset("Oo0-_*")
 _TREE = re.compile(r"[^*]*\*\)*")
 _DIGITS = re.compile(r"\d+")
+_SHORT = re.compile(r"[0-9]{1,9}")
+# So many different numbers that grow, each on some words, are no labels.
+_NUMBERED_SENTENCES = 3
 _NUMBER = re.compile(r"\d+([-:.,]\d+)*")
 # What separates names on the command line and in the form, and control characters.
 _NOT_IN_NAMES = re.compile("[,;\x00-\x20]+")
@@ -75,7 +85,9 @@ def name_columns(table: Table, source: Source) -> tuple[str, ...]:
     names = [_name(*column_values) for column_values in zip(columns, values, notations, strict=True)]
     words = _words(table.header, names, values, notations)
     names[words] = TOKENS
-    if table.header is not None:
+    if table.header is None:
+        _check_sentences(table, words, source)
+    else:
         names = [
             name if index == words else _header_name(header, name)
             for index, (header, name) in enumerate(zip(table.header, names, strict=True))
@@ -89,6 +101,21 @@ def name_columns(table: Table, source: Source) -> tuple[str, ...]:
             f"{source}: no column holds labels ({', '.join(names)}); name the columns from left to right."
         )
     return tuple(names)
+
+
+def _check_sentences(table: Table, words: int, source: Source) -> None:
+    """Raises CorpusError where no blank line ends one, and a column before the words seems to number them."""
+    for index in range(words if len(table.starts) == 1 else 0):
+        (values,) = table.column(index)
+        if len(set(values)) < _NUMBERED_SENTENCES or not all(map(_SHORT.fullmatch, values)):
+            continue
+        numbers = list(map(int, values))
+        if len(set(numbers)) < len(numbers) and numbers == sorted(numbers):
+            raise CorpusError(
+                f"{source}, line {table.starts[0]}: column {index + 1} seems to number sentences, and no "
+                "blank line ends one. Put a blank line after each sentence, or name the columns in the first "
+                "line, this one sentence_id."
+            )
 
 
 def _words(
@@ -153,8 +180,9 @@ def tasks_of(columns: Sequence[str]) -> dict[str, str]:
 
 
 def _header_name(header: str, name: str) -> str:
+    is_number = is_sentence_number(header) or is_document_number(header)
     header = cleaned(header)
-    return f"{IGNORED}{header}" if name.startswith(IGNORED) else header or name
+    return f"{IGNORED}{header}" if is_number or name.startswith(IGNORED) else header or name
 
 
 def is_numbering(column: Packed) -> bool:

@@ -30,6 +30,10 @@ EXTENSIONS = (".conll", ".txt", ".tsv", ".iob", ".iob1", ".iob2", ".bio", ".col"
 READ_ENDINGS = (*EXTENSIONS, *text_files.ENDINGS, *lists.ENDINGS)
 """The endings of all files that are read."""
 
+_LONG_SENTENCE = 200
+_PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst")
+"""The endings of compressed files."""
+_PART = re.compile(r"-\d+-of-\d+")
 _SPLIT_WORDS: dict[str, Split] = {
     **dict.fromkeys(("train", "training"), "train"),
     **dict.fromkeys(("dev", "devel", "development", "valid", "val", "validation", "testa"), "dev"),
@@ -65,10 +69,19 @@ def _unread(folder: Path, files: Mapping[Split, Path]) -> list[str]:
         if (split := _split_in(path.name.lower())) is not None and split not in read
     ]
     return [
-        f"{path.name} was left out: files that end in '{path.suffix}' are not read. Rename it to "
-        f"{split}.conll, or the like, to have it as the {split} split."
+        f"{path.name} was left out: files that end in '{path.suffix}' are not read. {_advice(path, split)}, "
+        f"to have it as the {split} split."
         for path, split in unread
     ]
+
+
+def _advice(path: Path, split: Split) -> str:
+    """What to do with a file whose ending is not read."""
+    if path.suffix.lower() in _PACKED:
+        return "Unpack it"
+    if path.suffix.lower() == ".conllup":
+        return f"Write its columns of words and labels as {split}.conll"
+    return f"Rename it to {split}.conll, or the like"
 
 
 def find_splits(folder: Path) -> dict[Split, Path]:
@@ -88,9 +101,17 @@ def splits_of(names: Iterable[str], location: str) -> dict[Split, str]:
     or both of these are missing, or two files claim one split.
     """
     files: dict[Split, str] = {}
+    others: list[str] = []
     for name in names:
         split = split_of(name)
+        if split is None:
+            others.append(name)
         if split is not None and split in files:
+            if _PART.search(name) and _PART.sub("", name) == _PART.sub("", files[split]):
+                raise CorpusError(
+                    f"{location}: {files[split]} and {name} are parts of the {split} split; name the folder "
+                    "hub:FOLDER, which reads all parts, or write them into one file."
+                )
             raise CorpusError(
                 f"{location}: both {files[split]} and {name} could be the {split} split; keep one of them."
             )
@@ -100,9 +121,13 @@ def splits_of(names: Iterable[str], location: str) -> dict[Split, str]:
         files["test"] = files.pop("dev")
     for needed in ("train", "test"):
         if needed not in files:
-            raise CorpusError(
-                f"{location} has no {needed} file; expected {needed}.conll, {needed}.conllu or a like name."
+            packed = [name for name in others if name.lower().endswith(_PACKED) and _split_in(name) == needed]
+            advice = (
+                f"unpack {packed[0]}"
+                if packed
+                else f"expected {needed}.conll, {needed}.conllu or a like name"
             )
+            raise CorpusError(f"{location} has no {needed} file; {advice}.")
     return {split: files[split] for split in SPLITS if split in files}
 
 
@@ -116,7 +141,10 @@ _FORMATS: dict[Format, str] = {
 
 
 def format_of(files: Iterable[Source], location: str) -> Format:
-    """The format of all these files. Raises CorpusError where they differ; `location` is their folder."""
+    """The format of all these files; `location` is their folder.
+
+    Raises CorpusError where they differ, or a CSV file has no commas.
+    """
     found = dict.fromkeys(map(_format, files))
     if len(found) > 1:
         raise CorpusError(
@@ -129,7 +157,17 @@ def format_of(files: Iterable[Source], location: str) -> Format:
 def _format(file: Source) -> Format:
     if is_conllu(file.name):
         return "conllu"
+    if file.name.lower().endswith(text_files.CSV):
+        _check_commas(file)
     return "lists" if holds_lists(file) else "texts" if holds_texts(file) else "columns"
+
+
+def _check_commas(file: Source) -> None:
+    """Raises CorpusError where semicolons or tabs separate the columns of a CSV file."""
+    line = next(iter(text_files.beginning(file).splitlines()), "")
+    for mark, name in ((";", "semicolons"), ("\t", "tabs")):
+        if mark in line and "," not in line:
+            raise CorpusError(f"{file}, line 1: has {name} and no comma; save the file with commas.")
 
 
 def detect_columns(path: str | Path) -> ColumnProposal | None:
@@ -197,8 +235,24 @@ def read_splits(
         corpus = _read_columns(files, name, columns, tag_lists, notes)
     (reading,) = corpus.readings
     layout = reading.layout or _FORMATS[format_]
-    reading = replace(reading, files={split: file.name for split, file in files.items()}, layout=layout)
-    return replace(corpus, readings=(reading,))
+    names: dict[str, str] = {split: file.name for split, file in files.items()}
+    columns_read = tuple(
+        replace(column, doubts=(*column.doubts, *_one_sentence(corpus, files)))
+        if column.taken == "words"
+        else column
+        for column in reading.columns
+    )
+    return replace(corpus, readings=(replace(reading, columns=columns_read, files=names, layout=layout),))
+
+
+def _one_sentence(corpus: Corpus, files: Mapping[Split, Source]) -> list[str]:
+    """A doubt for each file that has many words in one sentence."""
+    lengths = {split: [len(s.tokens) for s in corpus.split(split)[:2]] for split in files}
+    return [
+        f"the {words[0]:,} words of {files[split].name} are one sentence; check where its sentences end."
+        for split, words in lengths.items()
+        if len(words) == 1 and words[0] >= _LONG_SENTENCE
+    ]
 
 
 def _read_columns(
@@ -227,7 +281,7 @@ def _read_columns(
     notes += left_out_notes({files[split].name: table for split, table in tables.items()}, sentence_comments)
 
     def location(split: Split, sentence: int, word: int) -> str:
-        return f"{files[split]}, line {tables[split].starts[sentence] + word}"
+        return f"{files[split]}, line {tables[split].line(sentence, word)}"
 
     schemes: dict[str, Scheme] = dict.fromkeys(sentence_comments, "sentence")
     corpus = assemble(name, splits, notes, tag_lists, schemes, location)

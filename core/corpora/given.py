@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal
@@ -38,6 +38,8 @@ LAYOUTS: Mapping[Layout, str] = {
     "conllu": "CoNLL-U",
 }
 """How a file is laid out, in words."""
+Line = Callable[[int, int], int]
+"""The line of a word: the number of its sentence, and its number in that, both from 0."""
 
 _TEXT = ".txt"
 _MOST_LINES_SEEN = 5000
@@ -144,7 +146,7 @@ def read_given(
         check_names(columns, word_tasks)
     table = read_table(file, columns)
     names = tuple(columns or _names(table, file, word_tasks))
-    sentences = _in_iob2(named(table, names, file, sentence_tasks), schemes, name, table.starts.tolist())
+    sentences = _in_iob2(named(table, names, file, sentence_tasks), schemes, name, table.line)
     notes = tuple(left_out_notes({name: table}, sentence_tasks))
     return GivenText(sentences, notes, layout, names if layout == "columns" else ())
 
@@ -165,28 +167,28 @@ def _names(table: Table, file: GivenFile, tasks: Sequence[str]) -> tuple[str, ..
 
 
 def _in_iob2(
-    sentences: Sentences, schemes: Mapping[str, str], name: str, starts: Sequence[int] = ()
+    sentences: Sentences, schemes: Mapping[str, str], name: str, line: Line | None = None
 ) -> Sentences:
     """Only the labels of these tasks, spans as IOB2 however they were written.
 
-    `starts` has the line of each sentence's first word. A sentence with a word that has no label of a span
+    `line` returns the line of a word. A sentence with a word that has no label of a span
     task is not annotated for it.
     """
     labels = {}
     for task, scheme in schemes.items():
         column = sentences.column(task)
         if KINDS[scheme].has_spans:
-            column = _spans(task, column, name, starts)
+            column = _spans(task, column, name, line)
         labels[task] = column
     return replace(sentences, labels=labels)
 
 
-def _spans(task: str, column: Column, name: str, starts: Sequence[int]) -> Column:
+def _spans(task: str, column: Column, name: str, line: Line | None) -> Column:
     try:
         spans = read_column({"given": column.rows}, needs_spans=True)
     except OddLabel as odd:
         number = int(column.at[odd.sentence])
-        where = f"line {starts[number] + odd.word}" if len(starts) else f"sentence {number + 1}"
+        where = f"line {line(number, odd.word)}" if line else f"sentence {number + 1}"
         raise CorpusError(
             f"{name}, {where}: '{odd.label}' is no label of spans, which {task} has; {odd.advice}."
         ) from None

@@ -37,6 +37,7 @@ More would fill the memory of the page or the worker that reads it, and end it w
 
 _BLOCK = 1 << 18
 """Bytes of a file that are split into lines at a time."""
+_PACKED = (b"\x1f\x8b", b"PK\x03\x04")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -84,6 +85,8 @@ class Lines:
         data = source.content if isinstance(source, GivenFile) else read_bytes(source)
         if data.startswith(_UTF16):
             raise CorpusError(f"{source}, line 1: is UTF-16, not UTF-8; save the file as UTF-8.")
+        if data.startswith(_PACKED):
+            raise CorpusError(f"{source} is compressed (gzip or ZIP); unpack it, or save the table as text.")
         self._source, self._carriage_returns = source, carriage_returns
         self._data = data.removeprefix(codecs.BOM_UTF8)
         self._end = b"\n" if b"\n" in self._data else b"\r"
@@ -142,6 +145,20 @@ IGNORED = "_"
 
 BLANKS = " \t"
 
+_NUMBER_NAME = r"[ _.-]?(#|id|idx|index|no|nr|num|number)"
+_SENTENCE = re.compile(rf"sent(ence)?s?{_NUMBER_NAME}", re.IGNORECASE)
+_DOCUMENT = re.compile(rf"(doc(ument)?|article|file)s?{_NUMBER_NAME}", re.IGNORECASE)
+
+
+def is_sentence_number(name: str) -> bool:
+    """Whether a column of that name numbers the sentences: `sent_id`, `Sentence #`."""
+    return _SENTENCE.fullmatch(name) is not None
+
+
+def is_document_number(name: str) -> bool:
+    """Whether a column of that name numbers the documents: `doc_id`. In each, sentences may begin anew."""
+    return _DOCUMENT.fullmatch(name) is not None
+
 
 def row_problem(line: str, fields: Sequence[str], width: int, expectation: str, separator: str) -> str | None:
     """The problem of a line that holds a word; None where there is none."""
@@ -173,7 +190,7 @@ ONLY_TASKS = (
 CONLLU_WIDTH = 10
 _FORM, _FEATS = 1, 5
 _NO_LABEL = "_"
-_NOT_A_WORD = re.compile(r"\d+-\d+|\d+\.\d+")
+NOT_A_WORD = re.compile(r"\d+-\d+|\d+\.\d+")
 
 
 def read_conllu(source: Source, features: Sequence[str] | None = None) -> tuple[Sentences, tuple[str, ...]]:
@@ -214,7 +231,7 @@ def _conllu_columns(source: Source) -> tuple[dict[int, Packed], tuple[str, ...]]
         if is_blank or line.startswith("#"):
             continue
         fields = [field.strip(" ") for field in line.split("\t")]
-        is_word = not _NOT_A_WORD.fullmatch(fields[0])
+        is_word = not NOT_A_WORD.fullmatch(fields[0])
         if problem := _conllu_problem(line, fields, len(rows) + 1 if is_word else None):
             raise CorpusError(f"{source}, line {number}: {problem}")
         if not is_word:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 import csv
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,16 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
-from core.corpora.readers import IGNORED, TOKENS, GivenFile, Lines, Source, read_bytes
+from core.corpora.readers import (
+    IGNORED,
+    TOKENS,
+    GivenFile,
+    Lines,
+    Source,
+    is_document_number,
+    is_sentence_number,
+    read_bytes,
+)
 from core.corpora.text_files import (
     CSV,
     WORD_NAMES,
@@ -246,23 +254,22 @@ def _feature_names(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
     return names
 
 
-_SENTENCE = re.compile(r"sent(ence)?s?[ _.-]?(#|id|idx|index|no|nr|num|number)", re.IGNORECASE)
-
-
 def numbers_sentences(source: Source) -> bool:
     """Whether a CSV file has a word a line: its first line names columns of sentence numbers and of words."""
     header = [name.strip() for name in next(csv.reader(beginning(source).splitlines()), ())]
     has_words = not WORD_NAMES.isdisjoint(map(str.lower, header))
-    return has_words and any(map(_SENTENCE.fullmatch, header)) and not any(map(is_text_column, header))
+    return has_words and any(map(is_sentence_number, header)) and not any(map(is_text_column, header))
 
 
 def _csv(source: Source) -> Records:
     """The sentences of a CSV file with one word per line.
 
-    The number of a sentence is at its first word or at each word.
+    The number of a sentence is at its first word or at each word. In each document, where a column numbers
+    them, the numbers may begin anew.
     """
     names, lines = read_rows(source)
-    numbering = next(index for index, name in enumerate(names) if _SENTENCE.fullmatch(name))
+    numbering = next(index for index, name in enumerate(names) if is_sentence_number(name))
+    document = next((index for index, name in enumerate(names) if is_document_number(name)), None)
     words = next(index for index, name in enumerate(names) if name.lower() in WORD_NAMES)
     needed = [
         index for index, name in enumerate(names) if not (is_left_out(name) or name.startswith(IGNORED))
@@ -277,18 +284,22 @@ def _csv(source: Source) -> Records:
         return record | {TOKENS: record.pop(names[words]), names[numbering]: rows[0][numbering]}
 
     def sentences() -> Iterator[tuple[str, Record]]:
-        seen: set[str] = set()
-        current, start = "", 0
+        seen: set[tuple[str, str]] = set()
+        current, start = ("", ""), 0
         rows: list[Sequence[str]] = []
         for line, values in lines:
             with at(source, f"line {line}"):
-                number = values[numbering].strip() or current
-                if not number:
+                of_document = current[0] if document is None else values[document].strip() or current[0]
+                number = of_document, values[numbering].strip() or current[1]
+                if not number[1]:
                     raise ValueError(f"{names[numbering]} is empty; the first word of a sentence needs it.")
                 if number != current and number in seen:
-                    raise ValueError(f"{number} goes on after another sentence; put its words together.")
+                    raise ValueError(
+                        f"{number[1]} goes on after another sentence; put its words together, or, where "
+                        "numbers begin anew in each document, add a column doc_id."
+                    )
                 for index in needed:
-                    if index != numbering and not values[index].strip():
+                    if index not in (numbering, document) and not values[index].strip():
                         raise ValueError(f"{names[index]} is empty.")
             if number != current:
                 if rows:

@@ -19,7 +19,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpora.readers import BLANKS, IGNORED, TOKENS, Lines, Source, row_problem
+from core.corpora.readers import (
+    BLANKS,
+    CONLLU_WIDTH,
+    IGNORED,
+    NOT_A_WORD,
+    TOKENS,
+    Lines,
+    Source,
+    is_document_number,
+    is_sentence_number,
+    row_problem,
+)
 from core.corpora.types import Column, Sentences
 from core.errors import CorpusError
 from core.plain_text import shortened
@@ -31,8 +42,11 @@ _DOCSTART = re.compile(r"[ \t]*(\d+[ \t]+)?-DOCSTART-([ \t]|$)", re.IGNORECASE)
 _MOST_COLUMNS = 200
 # A line that may be a comment, one that surely is, and one that also ends a sentence.
 _COMMENT = re.compile(r"#+(\s|$)|#\s*[\w.-]+\s*[=:]|#(begin|end)\b")
-_METADATA = re.compile(r"#\s+\S+\s*=|#\S+\s+=\s|#+\s*[\w.-]+:\s")
+_METADATA = re.compile(r"#\s+\S+\s*=|#\S+\s+=\s|#+\s+[\w.-]+:\s")
 _LABEL = re.compile(r"#+\s*([\w.-]+):\s+(\S.*)")
+# A first field that is a comment only by what follows it: `#`, `#Apple:`; and a label of a span.
+_MARK = re.compile(r"#+\s*([\w.-]+\s*[=:])?")
+_SPAN = re.compile(r"[A-Z]-\S+")
 _DOCUMENT = re.compile(r"#\s*(begin|end) document\b")
 _WORD_NAMES = frozenset(["token", "tokens", "word", "words", "form", "forms", "wordform", "text"])
 _LABEL_NAMES = re.compile(
@@ -40,6 +54,10 @@ _LABEL_NAMES = re.compile(
     r"|sent.*|doc.*|start|end|offset|gold|slots?|mwe|supersenses?|morph|srl"
 )
 _SURELY_LABELS = re.compile(r"(.*_)?(tag|label|pos|ner|chunk)s?")
+_UNNUMBERED = "rows of multiword ranges and empty nodes"
+_NAME_IT = " (end the name of a CoNLL-U file in .conllu)"
+_SHORT_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
+_NEARLY_ALL = 0.9
 # In so many rows, values of the first row that never occur again are likely to be names of columns.
 _ROWS_FOR_A_HEADER = 20
 
@@ -107,6 +125,15 @@ class Table:
         """(s,) the line of each sentence's first word."""
         return self.words.starts
 
+    def line(self, sentence: int, word: int) -> int:
+        """The line of a word of a sentence, both counted from 0."""
+        line = int(self.words.starts[sentence]) + word
+        for gap in self.words.gaps[np.searchsorted(self.words.gaps, self.words.starts[sentence]) :]:
+            if gap > line:
+                break
+            line += 1
+        return line
+
     def column(self, index: int) -> Packed:
         """One column, sentence by sentence."""
         return Packed(self.names[index], self.values[index][self.words.rows], self.words.offsets)
@@ -152,7 +179,7 @@ def named(
         texts = [value for value in values if " " in value]
         if not name.startswith(IGNORED) and 2 * len(texts) > len(values):
             raise CorpusError(
-                f"{source}, line {table.starts[0] + values.index(texts[0])}: '{shortened(texts[0], 40)}' is "
+                f"{source}, line {table.line(0, values.index(texts[0]))}: '{shortened(texts[0], 40)}' is "
                 "a text and no word, and no blank line ends a sentence. A file of words has a word a line; "
                 "the first line of a file of texts names its columns, such as text and label."
             )
@@ -192,7 +219,8 @@ def _labels_of_comments(table: Table, source: Source, tasks: Sequence[str]) -> d
 def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
     """The columns of a file, without names. `columns`, where given, says how many fields each row must have.
 
-    Blank lines, `-DOCSTART-` lines and `#begin document` end a sentence. Comments before a sentence and a
+    Blank lines, `-DOCSTART-` lines and `#begin document` end a sentence, and so does the next number in a
+    column whose name says that it numbers the sentences. Comments before a sentence and a
     first line that names the columns are left out. A sentence may begin with the word `#`.
 
     Raises CorpusError with file, line and what was expected.
@@ -213,14 +241,21 @@ def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
         comments += [
             (int(words.starts[n]), rows.maybe_comments[words.first_row(n)]) for n in comment_sentences
         ]
-        words = words.without_first(comment_sentences)
+        words = words.without(words.offsets[comment_sentences])
     header = None
     if len(words.starts):
         first_row = rows.fields(words.first_row(0))
         if (index := _header(first_row, rows)) is not None:
             header = tuple(TOKENS if place == index else name for place, name in enumerate(first_row))
             rows.leave_out(HEADERS, int(words.starts[0]), separator.join(first_row))
-            words = words.without_first([0])
+            words = words.without(words.offsets[:1])
+    words = rows.cut(words, [header or (), columns or ()])
+    if len(unnumbered := rows.unnumbered(words)):
+        what = _UNNUMBERED + _NAME_IT * (width == CONLLU_WIDTH)
+        example = separator.join(rows.fields(words.rows[unnumbered[0]]))
+        first_of_them = int(words.lines(unnumbered[:1])[0])
+        rows.left_out[what] = LeftOut(what, len(unnumbered), first_of_them, example)
+        words = words.without(unnumbered)
     if not len(words.starts):
         raise CorpusError(f"{source} holds no sentence; it must hold at least one.")
     numbered = [
@@ -238,24 +273,40 @@ class _Words:
     """The words of a file: the different row (N,) of each, and where sentences begin, as in `Packed`.
 
     starts (s,)  the line of each sentence's first word
+    gaps (g,)    lines that are left out, some between the words of a sentence, in order
     """
 
     rows: Numbers
     offsets: NDArray[np.int64]
     starts: NDArray[np.int64]
+    gaps: NDArray[np.int64]
 
     def first_row(self, sentence: int) -> int:
         """The row of the first word of a sentence."""
         return int(self.rows[self.offsets[sentence]])
 
-    def without_first(self, sentences: Sequence[int]) -> _Words:
-        """The words without the first of each of these sentences; empty sentences go."""
+    def lines(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The lines of the words at these places, where there is no gap in their sentences."""
+        sentences = self._sentences(places)
+        return self.starts[sentences] + places - self.offsets[sentences]
+
+    def without(self, places: NDArray[np.int64]) -> _Words:
+        """The words without those at these places; empty sentences go. Earlier gaps are before sentences."""
         kept = np.ones(len(self.rows), dtype=bool)
-        kept[self.offsets[sentences]] = False
-        lengths, starts = np.diff(self.offsets), self.starts.copy()
-        lengths[sentences] -= 1
-        starts[sentences] += 1
-        return _Words(self.rows[kept], offsets(lengths[lengths > 0]), starts[lengths > 0])
+        kept[places] = False
+        lengths = np.diff(self.offsets) - np.bincount(self._sentences(places), minlength=len(self.starts))
+        borders = offsets(lengths[lengths > 0])
+        starts = self.lines(np.flatnonzero(kept)[borders[:-1]])
+        gaps = np.sort(np.concatenate([self.gaps, self.lines(places)]))
+        return _Words(self.rows[kept], borders, starts, gaps)
+
+    def cut(self, changes: NDArray[np.bool_]) -> _Words:
+        """The words with a further sentence wherever something changes; there is no gap between words."""
+        borders = np.union1d(self.offsets, np.flatnonzero(changes))
+        return replace(self, offsets=borders, starts=self.lines(borders[:-1]))
+
+    def _sentences(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.searchsorted(self.offsets, places, side="right") - 1
 
 
 _ENDS, _DEPENDS = -1, -2
@@ -304,7 +355,8 @@ class _Rows(dict[bytes, int]):
         self.clear()
         first_words.append(len(numbers))
         rows = np.frombuffer(numbers, dtype=np.intc) if numbers else np.zeros(0, np.intc)
-        return _Words(rows, np.array(first_words, dtype=np.int64), np.array(starts, dtype=np.int64))
+        borders, first_lines = np.array(first_words, dtype=np.int64), np.array(starts, dtype=np.int64)
+        return _Words(rows, borders, first_lines, np.zeros(0, np.int64))
 
     def __missing__(self, raw: bytes) -> int:
         """The row of a line that was not met before, or one of _ENDS and _DEPENDS."""
@@ -354,8 +406,24 @@ class _Rows(dict[bytes, int]):
 
     def _is_comment(self, line: str, fields: Sequence[str]) -> bool:
         """Whether a line at the start of a sentence is a comment."""
-        is_none = len(fields) == self._width and not _METADATA.match(line)
-        return _COMMENT.match(line) is not None and not is_none
+        if _COMMENT.match(line) is None or len(fields) != self._width:
+            return _COMMENT.match(line) is not None
+        if self._separator == " ":
+            return _METADATA.match(line) is not None
+        # What only the tab makes one is a word and its label: `#Apple:\tB-ORG`.
+        return any(form.match(fields[0]) for form in (_METADATA, _LABEL))
+
+    def _may_be_comment(self, line: str, fields: Sequence[str]) -> bool:
+        """Whether a line with all columns may be a comment, by its form."""
+        if self._width == 1 or not may_be_comment(line):
+            return False
+        mark, *values = fields
+        if not _MARK.fullmatch(mark):
+            return True
+        if self._separator == "\t":
+            return any(" " in value for value in values)
+        has_text = any(map(str.isalnum, "".join(values)))
+        return has_text and (set(mark) == {"#"} or not any(map(_SPAN.fullmatch, values)))
 
     def _problem(self, line: str, fields: Sequence[str]) -> str | None:
         return row_problem(line, fields, self._width, self._expectation, self._separator)
@@ -364,7 +432,7 @@ class _Rows(dict[bytes, int]):
         row = len(self.codes[0])
         for names, values, field in zip(self.names, self.codes, fields, strict=True):
             values.append(names[field])
-        if self._width > 1 and may_be_comment(line):
+        if self._may_be_comment(line, fields):
             self.maybe_comments[row] = line
         return row
 
@@ -415,6 +483,35 @@ class _Rows(dict[bytes, int]):
             for sentence, row in firsts.items()
             if all(value not in known for value, known in zip(self.fields(row)[1:], seen[1:], strict=True))
         ]
+
+    def cut(self, words: _Words, names: Sequence[Sequence[str]]) -> _Words:
+        """The sentences as the columns number them that either has a name for; an empty field goes on."""
+        named = [(place, name.lstrip(IGNORED)) for each in names for place, name in enumerate(each)]
+        if not any(is_sentence_number(name) for _, name in named):
+            return words
+        changes = np.zeros(len(words.rows), dtype=bool)
+        for place in {place for place, name in named if is_sentence_number(name) or is_document_number(name)}:
+            values = np.array(self.codes[place])[words.rows]
+            given = values != self.names[place].get("", -1)
+            values = values[np.maximum.accumulate(np.where(given, np.arange(len(values)), 0))]
+            changes[1:] |= values[1:] != values[:-1]
+        return words.cut(changes)
+
+    def unnumbered(self, words: _Words) -> NDArray[np.int64]:
+        """The places of ranges and empty nodes (1-2, 1.1) among words that their first column numbers."""
+        texts = self.texts[0] if self._width > 1 else ()
+        is_range = [NOT_A_WORD.fullmatch(text) is not None for text in texts]
+        if not any(is_range):
+            return np.zeros(0, np.int64)
+        numbers = [
+            0 if ranges else int(text) if _SHORT_NUMBER.fullmatch(text) else -1
+            for text, ranges in zip(texts, is_range, strict=True)
+        ]
+        of_words = np.array(numbers)[np.array(self.codes[0])][words.rows]
+        numbered = of_words[of_words != 0]
+        goes_on = (numbered == 1) | (numbered == np.concatenate([[0], numbered[:-1]]) + 1)
+        is_numbering = len(numbered) > 0 and numbered.min() > 0 and goes_on.mean() >= _NEARLY_ALL
+        return np.flatnonzero(of_words == 0) if is_numbering else np.zeros(0, np.int64)
 
 
 def is_document_mark(line: str) -> bool:

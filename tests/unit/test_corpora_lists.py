@@ -91,6 +91,10 @@ READ: dict[str, tuple[str, bytes, list[list[str]], list[list[str]], str]] = {
             ".csv", b",Word,sentence_id,_x,ner\r\n0,Ada,1,,B-PER\r\n1,ran,1,,O\r\n2,Bo,2,,B-PER\r\n",
             "CSV of a word a line",
         ),
+        "numbers anew in each document": (
+            ".csv", b"doc_id,sent_id,Word,ner\na,1,Ada,B-PER\na,1,ran,O\nb,1,Bo,B-PER\n",
+            "CSV of a word a line",
+        ),
         "parquet": (".parquet", parquet(NAMED), "Parquet lists"),
         "parquet of datasets": (".parquet", parquet(NUMBERED, {"ner_tags": FEATURE}), "Parquet lists"),
         "older datasets": (
@@ -384,6 +388,7 @@ _ROW = {"tokens": ["Ada", "ran"], "ner_tags": ["B-PER", "O"]}
         (".json", json.dumps([_TASK, {"data": {}, "annotations": [{}]}]).encode(), "row 2: expected the"),
         (".csv", b"sent_id,word,pos\n,a,X\n", "line 2: sent_id is empty; the first word"),
         (".csv", b"sent_id,word,pos\n1,a,X\n2,b,X\n1,c,X\n", "line 4: 1 goes on after another sentence"),
+        (".csv", b"sent_id,word,pos\n1,a,X\n2,b,X\n1,c,X\n", "in each document, add a column doc_id"),
         (".csv", b"sent_id,word,pos\n1,a,X\n,,X\n", "line 3: word is empty"),
         (".csv", b"sent_id,word,pos\n1,a,X\n,b,\n", "line 3: pos is empty"),
         (".csv", b"sent_id,word,pos,pos\n1,a,X,Y\n", "line 1: two columns are named 'pos'"),

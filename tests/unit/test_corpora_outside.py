@@ -40,6 +40,60 @@ WORDS: dict[str, tuple[str, Rows, Rows, str]] = {
         "",
     ),
     "a hashtag": ("#fun\tO\nAda\tB-PER\n", [["#fun", "Ada"]], [["O", "B-PER"]], ""),
+    "hashtags with a colon": (
+        "#BREAKING:\tO\nAda\tB-PER\n\n#Elm:\tB-ORG\nInc\tI-ORG\n",
+        [["#BREAKING:", "Ada"], ["#Elm:", "Inc"]],
+        [["O", "B-PER"], ["B-ORG", "I-ORG"]],
+        "",
+    ),
+    "hashtags with a colon and spaces": (
+        "#BREAKING: O\nAda B-PER\nran O\n\n#Elm: B-ORG\nInc I-ORG\n",
+        [["#BREAKING:", "Ada", "ran"], ["#Elm:", "Inc"]],
+        [["O", "B-PER", "O"], ["B-ORG", "I-ORG"]],
+        "",
+    ),
+    "the word # with labels of its own": (
+        "#\tSYM=Num\tO\na5\tCD\tB-NUM\n\n#\t#\tO\na6\tCD\tB-NUM\na7\tCD\tO\n",
+        [["#", "a5"], ["#", "a6", "a7"]],
+        [["O", "B-NUM"], ["O", "B-NUM", "O"]],
+        "",
+    ),
+    "ranges and empty nodes among numbered words": (
+        "# id = 1\n1-2\tIm\t_\n1\tIn\tO\n2\tdem\tO\n2.1\tx\t_\n3\tElm\tB-LOC\n\n1\tAda\tB-PER\n",
+        [["In", "dem", "Elm"], ["Ada"]],
+        [["O", "O", "B-LOC"], ["B-PER"]],
+        "Left out, rows of multiword ranges and empty nodes: 2 in train.conll (the first on line 2: '1-2",
+    ),
+    "decimals that number no words": (
+        "1.5\tkg\tB-M\n2\tlb\tO\n\n3\tmm\tB-M\n2\tcm\tO\n",
+        [["kg", "lb"], ["mm", "cm"]],
+        [["B-M", "O"], ["B-M", "O"]],
+        "",
+    ),
+    "numbers of sentences without blank lines": (
+        "sentence_id\tword\tner\n1\tAda\tB-PER\n1\tran\tO\n2\tBo\tB-PER\n",
+        [["Ada", "ran"], ["Bo"]],
+        [["B-PER", "O"], ["B-PER"]],
+        "Columns were named by the header of train.conll: _sentence_id, tokens, ner.",
+    ),
+    "numbers on the first word": (
+        "Sentence #\tWord\tner\nSentence: 1\tAda\tB-PER\n\tran\tO\nSentence: 2\tBo\tB-PER\n",
+        [["Ada", "ran"], ["Bo"]],
+        [["B-PER", "O"], ["B-PER"]],
+        "",
+    ),
+    "sentences numbered in each document": (
+        "doc_id sent_id word ner\nd1 1 Ada B-PER\nd1 1 ran O\nd2 1 Bo B-PER\nd2 2 Cy B-PER\n",
+        [["Ada", "ran"], ["Bo"], ["Cy"]],
+        [["B-PER", "O"], ["B-PER"], ["B-PER"]],
+        "",
+    ),
+    "comments inside a field": (
+        "# id = 7\tO\nAda\tB-PER\n\n#id: 8\tO\nBo\tB-PER\n\n#\tnew page\nCy\tO\n",
+        [["Ada"], ["Bo"], ["Cy"]],
+        [["B-PER"], ["B-PER"], ["O"]],
+        "Left out, comments: 3 in train.conll (the first on line 1: '# id = 7\tO')",
+    ),
     "comment with a tab above spaces": (
         "# id 7\tdomain=news\nAda _ _ B-PER\nran _ _ O\n",
         [["Ada", "ran"]],
@@ -117,6 +171,38 @@ WORDS: dict[str, tuple[str, Rows, Rows, str]] = {
 }  # fmt: skip
 
 
+def test_a_hash_whose_only_label_is_a_sign_is_a_word(tmp_path: Path) -> None:
+    for apart in "\t", " ":
+        files = dict.fromkeys(
+            ("train.conll", "test.conll"), f"#{apart}=\nfive{apart}CD\n\nAda{apart}NN\nBo{apart}NN\n"
+        )
+        corpus = load(corpus_folder(tmp_path / f"of{ord(apart)}", files))
+        assert [sentence.tokens for sentence in corpus.train] == [("#", "five"), ("Ada", "Bo")]
+
+
+def test_conllu_under_another_name_is_told_its_ending(tmp_path: Path) -> None:
+    rows = "1-2 Im _ _ _ _ _ _ _ _\n1 In in ADP _ _ 3 case _ _\n2 dem der DET _ _ 3 det _ _\n3 Haus x NOUN"
+    text = f"{rows} _ _ 0 root _ _\n".replace(" ", "\t")
+    corpus = load(corpus_folder(tmp_path / "mine", dict.fromkeys(("train.conll", "test.conll"), text)))
+    assert corpus.train[0].tokens == ("In", "dem", "Haus")
+    assert any("(end the name of a CoNLL-U file in .conllu): 1 in train.conll" in n for n in corpus.notes)
+
+
+def test_lines_are_right_below_rows_that_are_left_out(tmp_path: Path) -> None:
+    text = "1\tA\tO\n\n1-2\tIm\t_\n1\tIn\tO\n1.1\tx\t_\n2\tdem\tB-X\n2.1\ty\t_\n3\tElm\tb_Y\n"
+    folder = corpus_folder(tmp_path / "mine", dict.fromkeys(("train.conll", "test.conll"), text))
+    with pytest.raises(CorpusError, match="line 8: 'b_Y' among"):
+        load(folder)
+
+
+def test_many_words_in_one_sentence_are_doubted(tmp_path: Path) -> None:
+    text = "Ada B-PER\nran O\n"
+    files = {"train.conll": text * 100, "test.conll": text}
+    (reading,) = load(corpus_folder(tmp_path / "mine", files)).readings
+    (words,) = (column for column in reading.columns if column.taken == "words")
+    assert words.doubts == ("the 200 words of train.conll are one sentence; check where its sentences end.",)
+
+
 @pytest.mark.parametrize("case", WORDS)
 def test_words_are_read_right(case: str, tmp_path: Path) -> None:
     text, words, labels, note = WORDS[case]
@@ -159,6 +245,10 @@ REFUSED = {
     "texts without names": (
         "s1\t1\t*\tThey walk it often .\ns1\t0\t*\tThey walk often it .\n",
         "is a text and no word",
+    ),
+    "numbers of sentences without a name": (
+        "1\tAda\tB-PER\n1\tran\tO\n2\tBo\tB-PER\n3\tCy\tB-PER\n",
+        "line 1: column 1 seems to number sentences, and no blank line ends one.",
     ),
     "no labels": ("1\tAda\n2\tran\n", "no column holds labels (_id, tokens)"),
 }  # fmt: skip
@@ -211,6 +301,42 @@ def test_a_file_whose_ending_is_not_read_is_named(tmp_path: Path) -> None:
     notes = load(corpus_folder(tmp_path / "mine", files)).notes
     assert notes[0].startswith("x.test.annotated was left out: files that end in '.annotated' are not read.")
     assert notes[1] == "There is no test file: x.dev.conll is the test split."
+
+
+@pytest.mark.parametrize(
+    ("names", "text", "problem"),
+    [
+        (
+            ["train-00000-of-00002.parquet", "train-00001-of-00002.parquet", "test.parquet"], "",
+            "train-00001-of-00002.parquet are parts of the train split; name the folder hub:FOLDER",
+        ),
+        (["train.tsv", "train.csv"], "", "both train.csv and train.tsv could be the train split; keep one"),
+        (["train.conll.gz", "test.conll.gz"], "", "has no train file; unpack train.conll.gz."),
+        (["train.conll", "test.ZIP"], "a O\n", "has no test file; unpack test.ZIP."),
+        (["train.conll", "test.conllup"], "a O\n", "has no test file; expected test.conll"),
+        (["train.csv", "test.csv"], "text;label\nGut, ja;1\n", "line 1: has semicolons and no comma; save"),
+        (["train.csv", "test.csv"], "sep=;\ntext;label\nGut;1\n", "line 1: has semicolons and no comma"),
+        (["train.csv", "test.csv"], "text\tlabel\nGut\t1\n", "line 1: has tabs and no comma"),
+        (["train.conll", "test.conll"], "\x1f\x8b", "train.conll is compressed (gzip or ZIP); unpack it"),
+    ],
+)  # fmt: skip
+def test_the_advice_fits_the_file(names: list[str], text: str, problem: str, tmp_path: Path) -> None:
+    folder = Path(corpus_folder(tmp_path / "mine", {}))
+    folder.mkdir(exist_ok=True)
+    for name in names:
+        (folder / name).write_bytes(text.encode("latin-1"))
+    with pytest.raises(CorpusError) as raised:
+        load(str(folder))
+    assert problem in str(raised.value)
+
+
+def test_a_file_that_is_not_read_is_unpacked_or_written_anew(tmp_path: Path) -> None:
+    files = dict.fromkeys(("train.conll", "dev.conll", "test.conll.gz"), "Ada B-PER\nran O\n")
+    note = load(corpus_folder(tmp_path / "a", files)).notes[0]
+    assert note.endswith("'.gz' are not read. Unpack it, to have it as the test split.")
+    files = dict.fromkeys(("train.conll", "dev.conll", "test.conllup"), "Ada B-PER\nran O\n")
+    note = load(corpus_folder(tmp_path / "b", files)).notes[0]
+    assert "Write its columns of words and labels as test.conll, to have it" in note
 
 
 def test_spaces_and_features_without_a_value_of_conllu(tmp_path: Path) -> None:
