@@ -40,8 +40,11 @@ class Gain(Comparison):
 
     @property
     def relative(self) -> float:
-        """The gain in percent of STL's score, as Bingel and Søgaard (2017) have it; NaN where that is 0."""
-        return 100 * self.mean / self.alone if self.alone else math.nan
+        """The gain in percent of STL's score, as Bingel and Søgaard (2017) have it; NaN unless it is above 0.
+
+        A correlation may be negative: percent of it would turn a gain into a loss.
+        """
+        return 100 * self.mean / self.alone if self.alone > 0 else math.nan
 
     def amount(self, *, relative: bool) -> float:
         """The gain in points, or in percent of STL's score."""

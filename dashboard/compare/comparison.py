@@ -8,13 +8,14 @@ from dataclasses import replace
 import streamlit as st
 
 from core.config import RunConfig, field_label
+from core.corpora.loading import read
 from core.errors import MRNLabError
 from core.evaluation.against import scores_against
 from core.evaluation.costs import COST_NOTE
 from core.evaluation.statistics import NEGLIGIBLE_BELOW
 from core.figures import Forest, against_chart, forest_chart
 from core.registry import ONE_STACK
-from core.store.records import ACTIVE
+from core.store.records import ACTIVE, Run
 from core.studies.published import CITATION
 from core.wording import all_of, duration, plural, without_shared
 from dashboard.compare import compared_runs, views
@@ -30,7 +31,7 @@ from dashboard.shared.states import problem
 from dashboard.text import coloured, escape, unbroken
 from dashboard.theme import ramp
 from jobs.queue.estimates import cost
-from jobs.queue.submit import same_runs
+from jobs.queue.submit import same_runs, up_to_date
 from jobs.reports.naming import confounds
 from jobs.reports.render import BEST, COST_COLUMNS, SCORE_COLUMNS, score_records, score_sheet, with_published
 from jobs.reports.table import ResultRow, ResultTable
@@ -194,6 +195,10 @@ def _transformer(step: Step) -> None:
 
 
 _PROBLEM = "seeds_problem"
+_OLDER_TEXT = (
+    "Seeds are missing, but the corpus has another text now than these runs learned. New runs would be in "
+    "another table."
+)
 _MOST_RUNS = 60
 """Beyond so many missing runs only those of the two configurations compared are offered."""
 
@@ -206,8 +211,12 @@ def missing_seeds_button(table: ResultTable, compared: ComparedRuns, a: str, b: 
     if len(missing) > _MOST_RUNS:
         missing = views.missing_seeds([table.row(a), table.row(b)], configs)
     there = same_runs(store, missing) if missing else {}
+    listed = {run.id for run in compared.runs}
+    missing = [config for config in missing if config not in there or there[config].id not in listed]
     new = [config for config in missing if config not in there]
-    if new or any(run.state not in ACTIVE for run in there.values()):
+    if missing and _is_on_older_text(compared.runs):
+        st.caption(f":material/info: {_OLDER_TEXT}", width="content")
+    elif new or any(there[config].state not in ACTIVE for config in missing):
         label, text = ("Launch" if new else "Add"), plural(len(new or missing), "run")
         st.button(
             f"{label} the missing seeds",
@@ -215,7 +224,7 @@ def missing_seeds_button(table: ResultTable, compared: ComparedRuns, a: str, b: 
             icon=":material/play_arrow:",
             key="missing_seeds",
             on_click=_launch_seeds,
-            args=(missing, views.listed_seeds({config.seed for config in missing})),
+            args=(missing, views.listed_seeds({config.seed for config in missing}), compared.runs),
         )
         seconds = cost(store, new).seconds if new else None
         text += f", about {duration(seconds)}" if seconds else "" if new else ", trained already"
@@ -226,10 +235,23 @@ def missing_seeds_button(table: ResultTable, compared: ComparedRuns, a: str, b: 
         _on_their_way([run.id for run in active], views.listed_seeds({run.config.seed for run in active}))
 
 
-def _launch_seeds(missing: Sequence[RunConfig], name: str) -> None:
-    """Launches the missing seeds; a callback, so that no refresh comes between the click and the launch."""
+def _is_on_older_text(runs: Sequence[Run]) -> bool:
+    """Whether the corpus of these runs is known to have another text now; reads no corpus."""
+    return len(up_to_date(resources.store(), runs, any_precision=True, may_read=False)) < len(runs)
+
+
+def _launch_seeds(missing: Sequence[RunConfig], name: str, compared: Sequence[Run]) -> None:
+    """Launches the missing seeds; a callback, so that no refresh comes between the click and the launch.
+
+    Where they would learn another text than the runs compared, nothing is launched.
+    """
     before = chosen()
     try:
+        for corpus, columns in {(config.corpus, config.columns) for config in missing}:
+            read(corpus, columns)
+        if _is_on_older_text(compared):
+            st.session_state[_PROBLEM] = "Nothing was launched: the corpus has changed."
+            return
         runs, reused = actions.launch(missing, name, reuse=True)
     except MRNLabError as error:
         st.session_state[_PROBLEM] = str(error)

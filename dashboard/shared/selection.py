@@ -90,10 +90,11 @@ def segments(
     A value from before that is no longer among them gives way to the default.
     """
     drop_stale(key, options)
-    picked: str = st.segmented_control(
+    first = next(iter(options)) if default is None else default
+    picked: str | None = st.segmented_control(
         label,
         list(options),
-        default=next(iter(options)) if default is None else default,
+        default=first,
         required=True,
         key=key,
         bind="query-params",
@@ -102,7 +103,8 @@ def segments(
         help=help,
         on_change=on_change,
     )
-    return picked
+    # Streamlit gives None for an empty value in the address, although one option is required.
+    return first if picked is None else picked
 
 
 def choice(label: str, options: Iterable[str], *, key: str, default: str | None = None, **layout: Any) -> str:

@@ -71,7 +71,7 @@ def launch_or_stop(
             help=f"{plural(active, 'run')} queued or in progress" + "; the rest is queued later." * followed,
             on_click=actions.perform, args=(stop_study, study.name),
         )  # fmt: skip
-    if followed or (counts and counts.done == counts.total):
+    if followed or (counts and not _missing(counts)):
         return
     label = "Continue" if counts and counts.done else "Launch"
     opened = st.popover(label, icon=":material/play_arrow:", key=f"{key}_menu", on_change="rerun")
@@ -83,13 +83,17 @@ def launch_or_stop(
             _launch(words, options, key)
 
 
+def _missing(counts: RunCounts) -> int:
+    """The number of runs that a launch queues: failed ones are tried again on Runs alone."""
+    return counts.total - counts.done - counts.active - counts.failed
+
+
 def _launch(title: str, options: StudyOptions, key: str) -> None:
     """Draws a button that queues the missing runs of these options, with count, time and command.
     Draws nothing if no run is missing.
     """
     counts = resources.study_counts(options)
-    missing = counts.total - counts.done - counts.active - counts.failed
-    if not missing:
+    if not (missing := _missing(counts)):
         return
     settings = resources.study_counts_by_setting(options)
     times = [setting.seconds for setting in settings if setting.seconds is not None]

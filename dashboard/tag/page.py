@@ -17,7 +17,13 @@ from dashboard.tag.answers import show_answers
 from dashboard.tag.controls import FILE, TEXT, bounded, input_kind, nothing_yet, test_sentence, text
 from dashboard.tag.files import tag_file
 from dashboard.tag.models import MOST_BYTES, answers, models, pending, reads_of
-from dashboard.tag.seeds import MOST_CONFIGURATIONS, MOST_SEEDS, asked_systems, configurations
+from dashboard.tag.seeds import (
+    MOST_CONFIGURATIONS,
+    MOST_SEEDS,
+    asked_systems,
+    configurations,
+    repeats_sentence,
+)
 from dashboard.tag.views import first_choice, has_model, without_model
 
 _LOOK_S = 1.0
@@ -47,10 +53,12 @@ if picked is None:
     st.stop()
 for reason in without_model(resources.store().runs(chosen(), with_facts=False)):
     st.caption(f":material/info: {reason}")
-shown = configurations(picked)
+shown = configurations(picked, resources.store().conditions(picked))
 if not shown:
     st.caption("Choose at least one model.")
     st.stop()
+if repeats := repeats_sentence(picked, shown):
+    st.caption(f":material/info: {repeats}")
 if len(shown) > MOST_CONFIGURATIONS:
     st.caption(f"The first {MOST_CONFIGURATIONS} of {len(shown)} configurations are shown.")
     shown = shown[:MOST_CONFIGURATIONS]

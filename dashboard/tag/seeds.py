@@ -14,13 +14,14 @@ from typing import Any, TypeVar
 
 from core.config import RunConfig
 from core.records import TextAnswer
-from core.store.records import Run
+from core.store.records import Conditions, Run
 from core.tagging import Answered, TaggedSentence, WordTag, joined, labels_of
 from core.tasks import KINDS, reading
 from core.tasks.spans import Span, spans
+from core.wording import which_runs
 from dashboard.theme import PARADIGM_NAMES
 from jobs.reports.naming import shortest_names
-from jobs.reports.table import by_configuration
+from jobs.reports.table import by_configuration, one_per_seed
 
 Value = TypeVar("Value")
 
@@ -87,9 +88,17 @@ class Answer:
         return [seed for seed in self.seeds if task in seed.schemes]
 
 
-def configurations(runs: Sequence[Run]) -> list[Configuration]:
-    """The configurations of these runs: STL, MTL, MRN, of each the earlier one first."""
-    groups = [sorted(group, key=lambda run: run.id) for group in by_configuration(runs).values()]
+def configurations(
+    runs: Sequence[Run], conditions: Mapping[int, Conditions] | None = None
+) -> list[Configuration]:
+    """The configurations of these runs: STL, MTL, MRN, of each the earlier one first.
+
+    A repeated seed has one vote: of each configuration the runs answer that make its mean (`one_per_seed`).
+    """
+    groups = [
+        sorted(one_per_seed(group, conditions), key=lambda run: run.id)
+        for group in by_configuration(runs).values()
+    ]
     groups.sort(key=lambda group: (tuple(PARADIGM_NAMES).index(group[0].config.paradigm), group[0].id))
     names = shortest_names([group[0].config for group in groups])
     taken = Counter(names)
@@ -100,20 +109,22 @@ def configurations(runs: Sequence[Run]) -> list[Configuration]:
 
 
 def _systems(runs: Sequence[Run]) -> list[System]:
-    """The systems of one configuration, by seed; their names have a run's number where a seed has several."""
-    systems: list[list[Run]] = []
+    """The systems of one configuration, by seed."""
+    by_seed: dict[int, list[Run]] = {}
     for run in sorted(runs, key=lambda run: (run.config.seed, run.id)):
-        fitting = (of for of in systems if _belongs(run, of))
-        if (known := next(fitting, None)) is None:
-            systems.append([run])
-        else:
-            known.append(run)
-    taken = Counter(of[0].config.seed for of in systems)
-    return [
-        System(tuple(of), f"seed {seed}" if taken[seed] == 1 else f"seed {seed} · run {of[0].id}")
-        for of in systems
-        for seed in [of[0].config.seed]
-    ]
+        by_seed.setdefault(run.config.seed, []).append(run)
+    return [System(tuple(of_seed), f"seed {seed}") for seed, of_seed in by_seed.items()]
+
+
+def repeats_sentence(picked: Sequence[Run], shown: Sequence[Configuration]) -> str:
+    """Which of the runs are no vote in these configurations, and why; empty where all are."""
+    voting = {run.id for of in shown for system in of.seeds for run in system.runs}
+    if not (others := sorted(run.id for run in picked if run.id not in voting)):
+        return ""
+    return (
+        f"Left out: {which_runs(others)}. Of each seed the newest run answers, and all have the text, "
+        "precision and alignment of their configuration's newest. Choose an older run alone to ask it."
+    )
 
 
 def asked_systems(chosen: Sequence[Configuration]) -> dict[str, System]:
@@ -123,13 +134,6 @@ def asked_systems(chosen: Sequence[Configuration]) -> dict[str, System]:
         for of in chosen
         for system in of.asked
     }
-
-
-def _belongs(run: Run, system: Sequence[Run]) -> bool:
-    """Whether a run of the same configuration is the STL run of the same seed for another task."""
-    first = system[0].config
-    is_stl = run.config.paradigm == first.paradigm == "stl" and run.config.seed == first.seed
-    return is_stl and run.config.tasks[0] not in {other.config.tasks[0] for other in system}
 
 
 # What the seeds of a configuration answer

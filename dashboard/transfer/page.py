@@ -14,7 +14,7 @@ from dashboard.transfer.evidence import ask_for_evidence, evidence_of, finished_
 from dashboard.transfer.pair import choose_pair, features_table, pair_detail, pick_pair
 from dashboard.transfer.predictors import nothing_yet, predictors
 from dashboard.transfer.tables import GAIN, NUMBERS, all_pairs, shown_table
-from dashboard.transfer.views import best_pair, caution
+from dashboard.transfer.views import best_pair, caution, no_percent_sentence
 from jobs.studies.pairs import headline
 
 _UNITS = {"points": "Points", "relative": "Percent of STL"}
@@ -50,6 +50,8 @@ with matrix:
         )
     if shown == GAIN:
         st.caption(caution(gains))
+        if unit == "relative" and (without := no_percent_sentence(gains)):
+            st.caption(escape(without))
     with st.expander(f"All {plural(len(gains.pairs), 'pair')} as a table", icon=":material/table_rows:"):
         all_pairs(gains, known)
 

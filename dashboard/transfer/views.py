@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -43,14 +44,25 @@ def group_names(groups: Sequence[PairGroup]) -> list[str]:
         f"{re.sub(r'(?<=[?&])tasks=[^&]*&?', '', corpus_name(group.config)).rstrip('?&')}"
         for group in groups
     ]
-    apart = list(fields_apart([group.config for group in groups]))
+    taken = Counter(names)
+    apart = [
+        texts
+        for field, texts in fields_apart([group.config for group in groups])
+        if field not in ("tasks", "paradigm")
+    ]
     for index, name in enumerate(names):
-        if names.count(name) > 1:
-            more = [
-                texts[index] for field, texts in apart if texts[index] and field not in ("tasks", "paradigm")
-            ]
+        if taken[name] > 1:
+            more = [texts[index] for texts in apart if texts[index]]
             names[index] = " · ".join([name, *more, groups[index].key])
     return names
+
+
+def no_percent_sentence(gains: Gains) -> str:
+    """Says which pairs have no gain in percent of STL; empty where all have one."""
+    tasks = dict.fromkeys(gain.main for gain in gains.pairs.values() if math.isnan(gain.relative))
+    if not tasks:
+        return ""
+    return f"–: STL scores zero or less on {all_of(list(tasks))}, so there is no percentage."
 
 
 def caution(gains: Gains) -> str:
@@ -93,10 +105,11 @@ def gains_table(
     has_room = len(gains.tasks) <= _FEW_TASKS and not relative
     cells = {
         pair: PairCell(
-            signed_points(values[pair] / 100),
-            values[pair] / limit,
+            "–" if math.isnan(values[pair]) else signed_points(values[pair] / 100),
+            0.0 if math.isnan(values[pair]) else values[pair] / limit,
             f"{gain.main} beside {gain.aux}: {gain.word}, {gain.in_points} points, "
-            f"{signed_points(gain.relative / 100)}% of STL, {plural(gain.seeds, 'seed')}",
+            + ("" if math.isnan(gain.relative) else f"{signed_points(gain.relative / 100)}% of STL, ")
+            + plural(gain.seeds, "seed"),
             grey=not (gain.is_decided and can_transfer),
             note=gain.interval_in_points if has_room else "",
         )

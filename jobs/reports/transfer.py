@@ -71,7 +71,12 @@ def pair_groups(store: Store, order: Sequence[str] = ()) -> list[PairGroup]:
             scores[score.run_id][score.task] = score.score
     groups = []
     for key, runs in with_pairs.items():
-        counted = one_per_seed([run for run in runs if run.id in scores])
+        newest: dict[tuple[frozenset[str], bool, int], Run] = {}
+        # The newest comes first. The tasks of a pair may be in either order, which makes two configurations.
+        for run in one_per_seed([run for run in runs if run.id in scores]):
+            tasks, has_cosines = frozenset(run.config.tasks), run.config.affinity_every is not None
+            newest.setdefault((tasks, len(tasks) > 2 and has_cosines, run.config.seed), run)
+        counted = list(newest.values())
         gains = measured_gains([(run.config, scores[run.id]) for run in counted], order)
         by_tasks: dict[frozenset[str], dict[int, int]] = {}
         for run in counted:

@@ -129,7 +129,8 @@ def seeds_text(gains: Gains) -> str:
 
 
 def amount_text(gain: Gain, *, relative: bool) -> str:
-    """Formats a gain as `+1.20 points`, or as `+2.40%` of STL's score."""
+    """Formats a gain as `+1.20 points`, or as `+2.40%` of STL's score where that is above zero."""
+    relative = relative and not math.isnan(gain.relative)
     return f"{signed_points(gain.amount(relative=relative) / 100)}{'%' if relative else ' points'}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -11,13 +12,14 @@ from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
 from core.config import RunConfig
+from core.corpora.loading import read
 from core.records import SplitResult, Usage
 from core.store import Store
 from dashboard.compare import compared_runs, comparison
 from jobs.cli import app as command_line
 from jobs.queue.submit import REUSABLE
+from tests.making import conll_folder, run_facts, task_score
 from tests.making import finished as finished_as
-from tests.making import run_facts, task_score
 from tests.pages.conftest import Open, figures, labels, sent, table, words
 from tests.pages.filled_store import TASKS, Filled
 
@@ -97,6 +99,47 @@ def test_one_seed_is_not_enough_and_one_click_launches_the_others(
     assert not [button for button in app.button if button.key == "missing_seeds"]
     # What was compared still is, now with the second seeds.
     assert "2" in set(in_numbers(app)["Seeds"])
+
+
+def test_no_seed_is_launched_that_could_not_fill_the_table(
+    open_page: Open, laboratory: Path, workers: list[str]
+) -> None:
+    """Once the corpus has another text, a new run is in another table."""
+    folder, columns = conll_folder(laboratory / "news"), ("tokens", "ner", "pos")
+    store = Store.open()
+
+    def text_now() -> str:
+        return read(str(folder), columns).text_hash
+
+    def trained(seed: int, paradigm: str, text: str) -> None:
+        run = mtl(seed, corpus=str(folder), columns=columns, paradigm=paradigm)
+        store.set_facts(finished_run(run, 0.5 + seed / 100), run_facts(text_hash=text))
+
+    def keys(app: AppTest) -> list[str | None]:
+        return [button.key for button in app.button]
+
+    before = text_now()
+    for seed in (1, 2, 3):
+        trained(seed, "mtl", before)
+    trained(1, "mrn", before)
+    assert "missing_seeds" in keys(open_page("compare"))
+    for file in folder.iterdir():
+        file.write_text(file.read_text("utf-8").replace("EU", "UN"), "utf-8")
+    # The files have changed and were not read since: the click reads them.
+    app = open_page("compare")
+    app.button(key="missing_seeds").click().run()
+    assert "Nothing was launched: the corpus has changed." in words(app)
+    assert "the corpus has another text now" in words(app)
+    assert "missing_seeds" not in keys(app)
+    assert len(store.runs()) == 4
+    assert not workers
+    # Nor are runs offered that were trained on the text of now.
+    for seed in (2, 3):
+        trained(seed, "mrn", text_now())
+    app = open_page("compare", data=f"news, text {before[:6]}")
+    assert set(in_numbers(app)["Seeds"]) == {"1"}
+    assert "missing_seeds" not in keys(app)
+    store.close()
 
 
 def test_runs_that_cannot_be_compared_are_counted(open_page: Open, filled: Filled) -> None:

@@ -23,6 +23,29 @@ from tests.pages.conftest import Open, figures, page_names, problems, sent, word
 from tests.pages.filled_store import TASKS, Filled, fill_added
 
 
+@pytest.mark.parametrize(
+    ("page", "values"),
+    [
+        *(("curves", {key: ""}) for key in ("metric", "over", "seeds", "of", "smooth_others")),
+        ("curves", {"metric": "loss", "smooth": ""}),
+        *(("relations", {key: ""}) for key in ("mode", "view")),
+        *(("compare", {key: ""}) for key in ("on", "closer", "of", "to")),
+        *(("run", {"id": "1", "run_part": "By label", key: ""}) for key in ("report_task", "report_split")),
+        ("run", {"id": "1", "run_part": ""}),
+        *(("runs", {key: ""}) for key in ("order", "scores", "sort")),
+    ],
+    ids=str,
+)
+def test_an_empty_value_in_a_link_is_the_default(
+    open_page: Open, finished: Filled, page: str, values: dict[str, str]
+) -> None:
+    """Streamlit then picks nothing, even where one option is required."""
+    usual = open_page(page, **{key: value for key, value in values.items() if value})
+    app = open_page(page, **values)
+    assert words(app) == words(usual)
+    app.run()
+
+
 def answer(*arguments: str) -> str:
     """Standard output of a verb that must succeed."""
     result = CliRunner().invoke(program, list(arguments), catch_exceptions=False)

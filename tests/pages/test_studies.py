@@ -292,6 +292,23 @@ class TestPage:
         monkeypatch.setitem(STUDIES, "toy", replace(toy(TUNED), methods=(*METHODS, again)))
         assert list(page().table[0].value) == ["STL", "MRN"]
 
+    def test_where_only_failed_runs_are_left_no_menu_opens_with_nothing_in_it(
+        self, page: Open, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def menus(app: AppTest) -> list[str]:
+            return [block.proto.popover.label for block in app.get("popover")]
+
+        monkeypatch.setitem(STUDIES, "toy", toy())
+        store = Store.open()
+        (failed, *_) = (run for run in store.runs() if run.config.seed == 3)
+        store.delete_runs([failed.id])
+        assert "Continue" in menus(page())
+        claimed(store, RunState.FAILED, **failed.config.values())
+        app = page()
+        assert "1 run failed" in words(app)
+        assert "Continue" not in menus(app)
+        store.close()
+
     def test_a_link_opens_a_setting_and_other_parts_and_the_runs_are_one_click_away(self, page: Open) -> None:
         app = page(setting="half")
         assert app.multiselect(key="setting").value == ["half"]

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from core.config import RunConfig, comparison_key
+from core.config import RunConfig
 from core.corpora.types import Sentence
 from core.errors import CorpusError
-from core.store import RunState
+from core.store import Conditions, RunState
 from core.store.records import Run
 from core.tagging import TaggedSentence, TextAnswer, WordTag
 from dashboard.tag import views
 from dashboard.tag.files import ReadFile, answer_file
-from dashboard.tag.seeds import Answer, asked_systems, configurations, voted
+from dashboard.tag.seeds import Answer, asked_systems, configurations, repeats_sentence, voted
 from dashboard.theme import colours
 
 
@@ -26,7 +26,7 @@ def run(number: int, state: RunState = RunState.SUCCEEDED, launch: str | None = 
     known: dict[str, Any] = dict.fromkeys(Run.__dataclass_fields__)
     config = RunConfig.build(**values)
     known |= {"id": number, "config": config, "launch": launch, "state": state}
-    known |= {"configuration_id": comparison_key(config)}
+    known |= {"configuration_id": config.configuration_id}
     return Run(**(known | {"checkpoint": f"c{number}", "created_at": datetime.now(UTC), "facts": {}}))
 
 
@@ -52,16 +52,32 @@ def test_models_are_named_by_configuration_and_stl_runs_of_a_seed_are_one() -> N
         ("MRN 0.1", {"seed 1": [7]}),
         ("MRN 0.01", {"seed 1": [8]}),
     ]
-    # A number where the same was run again.
-    assert named(run(1), run(2, seed=2), run(9, seed=2)) == [
-        ("MTL", {"seed 1": [1], "seed 2 · run 2": [2], "seed 2 · run 9": [9]})
-    ]
-    assert named(stl(1, "pos"), stl(2, "pos")) == [("STL", {"seed 1 · run 1": [1], "seed 1 · run 2": [2]})]
     assert list(asked_systems(configurations([run(1), run(2, seed=2), weak]))) == [
         "MTL · seed 1",
         "MTL · seed 2",
         "MRN 0.01",
     ]
+
+
+def test_a_repeated_seed_has_one_vote() -> None:
+    def asked(
+        runs: Sequence[Run], conditions: Mapping[int, Conditions] | None = None
+    ) -> tuple[list[list[int]], str]:
+        shown = configurations(runs, conditions)
+        ids = [[member.id for member in seed.runs] for of in shown for seed in of.seeds]
+        return ids, repeats_sentence(runs, shown)
+
+    ids, said = asked([run(1), run(2, seed=2), run(9, seed=2)])
+    assert ids == [[1], [9]]
+    assert said.startswith("Left out: run 2. Of each seed the newest run answers")
+    assert asked([stl(1, "pos"), stl(2, "pos"), stl(3, "ner")])[0] == [[2, 3]]
+    assert asked([run(1), run(2, seed=2)]) == ([[1], [2]], "")
+    assert asked([run(1)]) == ([[1]], "")
+    # Models that learned another text are no seeds of one configuration.
+    texts = {number: Conditions(text) for number, text in ((1, "a"), (2, "b"), (3, "b"))}
+    ids, said = asked([run(1), run(2, seed=2), run(3, seed=3)], texts)
+    assert ids == [[2], [3]]
+    assert "run 1" in said
 
 
 def answer(*labels: str, task: str = "pos", scheme: str = "plain") -> Answer:

@@ -27,7 +27,7 @@ from core.transfer.predictors import LEFT_OUT, Judgement, Measure
 from dashboard.transfer import views
 from jobs.reports.transfer import pair_groups
 from jobs.studies.pairs import answer, headline
-from tests.making import claimed, config, finished, run_facts, split_result
+from tests.making import claimed, config, finished, run_facts, split_result, task_score
 from tests.pages.conftest import Open, figures, sent, words
 from tests.pages.filled_store import Filled
 from tests.patience import PATIENCE_S
@@ -159,6 +159,49 @@ def test_groups_are_runs_alike_in_all_but_tasks_and_seed(pairs: Filled) -> None:
     assert groups[0].alone.keys() == {"pos", "chunk", "ner"}
     assert all(by_seed.keys() == set(SEEDS) for by_seed in groups[0].beside)
     assert views.group_names(groups) == ["6 pairs of 3 tasks · minilm, frozen · demo"]
+
+
+def test_of_a_pair_trained_again_in_another_order_the_newest_counts(laboratory: Path) -> None:
+    store, facts, whole = Store.open(), run_facts(), split_result("test")
+
+    def trained(*tasks: str, score: float, **values: Any) -> int:
+        of_run = config(tasks=tasks, paradigm="mtl" if len(tasks) > 1 else "stl", **values)
+        kept = tuple(task for task in facts.tasks if task.name in tasks)
+        scores = tuple(task_score(task, score) for task in tasks)
+        predicted, gold = ({task: of[task] for task in tasks} for of in (whole.predictions, whole.gold))
+        result = SplitResult("test", 2, scores, predicted, gold)
+        return finished(store, of_run, dataclasses.replace(facts, tasks=kept), result)
+
+    for task in ("pos", "ner"):
+        trained(task, score=0.8)
+    trained("pos", "ner", score=0.9)
+    newest = trained("ner", "pos", score=0.7)
+    (group,) = pair_groups(store)
+    assert dict(group.of("pos", "ner")) == {1: newest}
+    assert [gain.mean for gain in group.gains.pairs.values()] == pytest.approx([-0.1, -0.1])
+    # Of groups that differ in one setting each name has it.
+    for epochs, tasks in itertools.product((3, 4), (("pos",), ("ner",), ("pos", "ner"))):
+        trained(*tasks, score=0.8, epochs=epochs)
+    groups = pair_groups(store)
+    for group, name in zip(groups, views.group_names(groups), strict=True):
+        assert name.endswith(f" · demo · epochs {group.config.epochs} · {group.key}")
+    store.close()
+
+
+def test_a_gain_over_a_negative_score_is_a_dash_in_percent() -> None:
+    scored = [
+        (run(paradigm, seed, *tasks), dict.fromkeys(tasks, score + seed / 1000))
+        for seed in SEEDS
+        for paradigm, tasks, score in (("stl", ("a",), -0.1), ("stl", ("b",), 0.5), ("mtl", ("a", "b"), 0.6))
+    ]
+    gains = measured_gains(scored, ("a", "b"))
+    table = views.gains_table(gains, "relative", {})
+    cells = {row.name: cell for row, of in zip(table.rows, table.cells, strict=True) for cell in of if cell}
+    assert (cells["a"].text, cells["a"].share) == ("–", 0.0)
+    assert "%" not in cells["a"].title
+    assert cells["b"].text == "+19.92"
+    assert views.no_percent_sentence(gains) == "–: STL scores zero or less on a, so there is no percentage."
+    assert views.no_percent_sentence(TestViews.gains) == ""
 
 
 def opened(open_page: Open, **query: str) -> tuple[AppTest, dict[str, Any]]:

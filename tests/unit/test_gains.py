@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from core.config import RunConfig
 from core.transfer.gains import group_key, measured_gains
+from jobs.studies.pairs import amount_text
 
 
 def run(tasks: str, seed: int = 1, **fields: Any) -> RunConfig:
@@ -43,6 +45,16 @@ def test_a_gain_is_mtl_less_stl_of_the_same_seeds() -> None:
     assert gains.tasks == ("pos", "ner")
     np.testing.assert_allclose(gains.matrix(), [[np.nan, 3.0], [-5.0, np.nan]])
     np.testing.assert_allclose(gains.matrix(relative=True), [[np.nan, 4.0], [-10.0, np.nan]])
+
+
+def test_a_gain_over_a_negative_score_has_no_percentage() -> None:
+    """Percent of a negative correlation would turn a gain into a loss."""
+    for alone in (-0.1, 0.0):
+        gains = measured_gains([(run("pos"), {"pos": alone}), (run("pos,ner"), {"pos": 0.3, "ner": 0.5})])
+        (gain,) = gains.pairs.values()
+        assert gain.mean > 0
+        assert math.isnan(gain.relative)
+        assert amount_text(gain, relative=True) == amount_text(gain, relative=False)
 
 
 def test_a_gain_needs_stl_of_the_main_task_alone() -> None:
