@@ -30,7 +30,7 @@ UNKNOWN = Conditions()
 
 _Of = Callable[[Conditions], str | None]
 
-_TEXT: _Of = attrgetter("text")
+TEXT: _Of = attrgetter("text")
 RESOLVED: Mapping[str, _Of] = {name: attrgetter(name) for name in ("precision", "alignment")}
 """By field, the value that was chosen for `auto` in a run."""
 
@@ -82,7 +82,7 @@ def one_per_seed(runs: Collection[Run], conditions: Mapping[int, Conditions] | N
     kept: set[int] = set()
     for same in configurations.values():
         newest = max(same, key=_rank)
-        for of in (_TEXT, *RESOLVED.values()):
+        for of in (TEXT, *RESOLVED.values()):
             same = next(group for group in alike(same, known, of).values() if newest in group)
         by_seed = {run.config.seed: run.id for run in sorted(same, key=_rank)}
         kept.update(by_seed.values())
@@ -251,7 +251,7 @@ def settings(
             parts.append(field_text("fraction", fraction))
         if ways[corpus, fraction] > 1:
             parts.append(f"POS by {SCORE_NAMES.get(pos_score, pos_score)}")
-        texts = alike(same, known, _TEXT)
+        texts = alike(same, known, TEXT)
         note = _text_note(texts, known)
         for text, text_runs in texts.items():
             name = ", ".join([*parts, *([_text_name(text)] if len(texts) > 1 else [])])
@@ -333,7 +333,7 @@ def condition_texts(
     for name, condition in of.items():
         groups = alike(runs, conditions, condition)
         for value, group in groups.items() if len(groups) > 1 else ():
-            text = _text_name(value) if condition is _TEXT else value or f"{name} not recorded"
+            text = _text_name(value) if condition is TEXT else value or f"{name} not recorded"
             for run in group:
                 texts[run.id].append(text)
     return {run_id: ", ".join(parts) for run_id, parts in texts.items()}
@@ -345,7 +345,7 @@ def by_conditions(runs: Sequence[Run], conditions: Mapping[int, Conditions]) -> 
     A run that has not succeeded, of which nothing is recorded yet, belongs to the newest that has.
     """
     decided = [run for run in runs if run.state is RunState.SUCCEEDED or run.id in conditions]
-    texts = condition_texts(decided, conditions, {"text": _TEXT, **RESOLVED})
+    texts = condition_texts(decided, conditions, {"text": TEXT, **RESOLVED})
     newest = texts[max(decided, key=_rank).id] if decided else ""
     groups: dict[str, list[Run]] = {}
     for run in runs:
@@ -376,7 +376,7 @@ def _row(
     }
     on_dev = [score for _, run_id in counted for score in dev.get(run_id, ())]
     known = [conditions[run_id] for _, run_id in counted if run_id in conditions]
-    shared = (next(filter(None, map(of, known)), None) for of in (_TEXT, *RESOLVED.values()))
+    shared = (next(filter(None, map(of, known)), None) for of in (TEXT, *RESOLVED.values()))
     return ResultRow(
         key,
         name="",
