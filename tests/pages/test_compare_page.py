@@ -271,7 +271,7 @@ def test_scores_against_a_number_are_shown_where_configurations_differ_in_it_alo
 def test_scores_against_a_number_are_those_on_the_tables_text(open_page: Open) -> None:
     """The corpus changed before the last was trained; the seed of the first was trained again then too."""
     made = ((0.001, 0.8, "a"), (0.01, 0.81, "a"), (0.1, 0.95, "b"), (0.001, 0.7, "b"))
-    ids = [finished_run(mtl(paradigm="mrn", **{"lambda": λ}), score, text=text) for λ, score, text in made]
+    ids = [finished_run(mtl(paradigm="mrn", lambda_=λ), score, text=text) for λ, score, text in made]
     app = open_page("compare", run=",".join(map(str, ids)))
     drawn = {}
     for data in ("demo, text a", "demo, text b"):

@@ -31,7 +31,7 @@ def against(*made: tuple[dict[str, Any], dict[str, dict[str, float]]]) -> list[S
 def on_texts(*made: tuple[float, str | None]) -> list[tuple[list[float], set[int]]]:
     """The values and runs of the series of runs with these λ, each on this text (None: not recorded)."""
     store = Store.open("sqlite://")
-    ids = store.add_runs([config(**{"lambda": value}) for value, _ in made])
+    ids = store.add_runs([config(lambda_=value) for value, _ in made])
     conditions = {run_id: Conditions(text) for run_id, (_, text) in zip(ids, made, strict=True)}
     found = number_series(store.runs(ids), conditions)
     return [(list(series.runs), set(series.run_ids)) for series in found]
