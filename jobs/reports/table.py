@@ -369,6 +369,8 @@ def by_conditions(
     The keys name the text, and the choices that differ. A run without a text belongs to the newest that has
     succeeded.
     """
+    if len(runs) == 1:
+        return {texts.get(runs[0].id, ""): list(runs)}
     decided = [run for run in runs if run.id in texts]
     resolved = condition_texts(decided, conditions)
     names = {run.id: ", ".join(filter(None, (texts[run.id], resolved[run.id]))) for run in decided}
