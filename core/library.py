@@ -215,7 +215,8 @@ class Laboratory:
 
         `setting` is a field (`lambda`, `fraction`, `lr_heads`) or an option of the corpus's name (`alpha`).
         Means over seeds with 95% intervals, of the tasks' mean, or with `of_tasks` of each task. Of several
-        sets of such configurations the one with the most values is drawn. Raises MRNLabError without one.
+        sets of such configurations the one with the most values is drawn; a text of the corpus is a set of
+        its own. Raises MRNLabError without one.
         """
         from core.evaluation.against import number_series, scores_against
         from core.figures import SERIES, against_chart
@@ -224,8 +225,8 @@ class Laboratory:
             known = [run for run in self.store.runs(states={RunState.SUCCEEDED}) if run.problem is None]
         else:
             known = self._comparable(run_ids)
-        name = public_name(setting)
-        series = next((series for series in number_series(known) if series.setting == name), None)
+        name, conditions = public_name(setting), self.store.conditions(known)
+        series = next((series for series in number_series(known, conditions) if series.setting == name), None)
         if series is None:
             raise MRNLabError(f"No two configurations of these runs differ in {name} alone.")
         view = scores_against(series, self.store.scores(series.run_ids, with_reports=False))

@@ -13,7 +13,7 @@ from typing import Any
 from core.config import FIELD_HELP, RunConfig, comparison_values, default_value, field_label
 from core.config.fields import attribute_name
 from core.evaluation.statistics import MeanSD, summary
-from core.store.records import Run, StoredScore
+from core.store.records import Conditions, Run, StoredScore
 from core.wording import number
 
 SPLITS = ("test", "dev")
@@ -77,18 +77,21 @@ class ScoresAgainst:
         return max(points, key=lambda value: points[value].mean, default=None)
 
 
-def number_series(runs: Iterable[Run]) -> list[Series]:
+def number_series(runs: Iterable[Run], conditions: Mapping[int, Conditions] | None = None) -> list[Series]:
     """The configurations of these runs that differ in one number alone, the series with most values first.
 
-    A field at its default does not count as different: the heads' learning rate follows the encoder's.
+    A field at its default does not count as different: the heads' learning rate follows the encoder's. Runs
+    on older text of a corpus (`conditions`, `Store.conditions`) are in no series with those on its newest.
     """
-    by_id: dict[str, list[Run]] = defaultdict(list)
+    runs = list(runs)
+    texts = _older_texts(runs, conditions or {})
+    by_id: dict[tuple[str, str], list[Run]] = defaultdict(list)
     for run in runs:
-        by_id[run.configuration_id].append(run)
+        by_id[run.configuration_id, texts.get(run.id, "")].append(run)
     settings = {key: _settings(alike[0].config) for key, alike in by_id.items()}
     names = dict.fromkeys(name for values in settings.values() for name in values)
     varying = [name for name in names if len({repr(values.get(name)) for values in settings.values()}) > 1]
-    texts = {
+    described = {
         (key, name): _text(by_id[key][0].config, name, values.get(name))
         for key, values in settings.items()
         for name in varying
@@ -98,8 +101,8 @@ def number_series(runs: Iterable[Run]) -> list[Series]:
         by_others: dict[tuple[str, ...], dict[float, list[Run]]] = defaultdict(lambda: defaultdict(list))
         for key, values in settings.items():
             if _is_number(values.get(setting)) and setting not in _SCORED_ON:
-                others = tuple(texts[key, name] for name in varying if name != setting)
-                by_others[others][values[setting]] += by_id[key]
+                others = tuple(described[key, name] for name in varying if name != setting)
+                by_others[*others, key[1]][values[setting]] += by_id[key]
         series += [
             Series(setting, dict(sorted(by_value.items())))
             for by_value in by_others.values()
@@ -136,6 +139,25 @@ def scores_against(series: Series, scores: Iterable[StoredScore]) -> ScoresAgain
         if points:
             lines.append(ScoreLine(name, split, points))
     return ScoresAgainst(series, tasks, tuple(lines))
+
+
+def _older_texts(runs: Sequence[Run], conditions: Mapping[int, Conditions]) -> dict[int, str]:
+    """The text of each run that is not on the newest text of its corpus.
+
+    An unknown text counts as another where the known ones of the corpus differ.
+    """
+    newest_first = sorted(runs, key=lambda run: -run.id)
+    texts = {run.id: conditions[run.id].text if run.id in conditions else None for run in newest_first}
+    known: dict[str, set[str | None]] = defaultdict(set)
+    newest: dict[str, str | None] = {}
+    for run in newest_first:
+        newest.setdefault(run.config.corpus, texts[run.id])
+        known[run.config.corpus] |= {texts[run.id]} - {None}
+    return {
+        run.id: texts[run.id] or "not recorded"
+        for run in runs
+        if len(known[run.config.corpus]) > 1 and texts[run.id] != newest[run.config.corpus]
+    }
 
 
 def _settings(config: RunConfig) -> dict[str, Any]:

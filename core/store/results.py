@@ -16,7 +16,7 @@ from core.mrn.relations import Relations
 from core.records import Snapshot, SplitResult, TaskScore
 from core.store.database import Database, in_chunks
 from core.store.records import Owner, SnapshotKey, StoredScore
-from core.store.schema import IS_KEPT, figures, predictions, runs, scores, snapshots
+from core.store.schema import figures, predictions, scores, snapshots
 from core.store.snapshot_codec import decode, encode
 
 Labels = Sequence[Sequence[str]]
@@ -105,18 +105,6 @@ class Results(Database):
         with self.transaction(write=False) as connection:
             rows = connection.execute(statement.group_by(scores.c.run_id))
             return {run_id: float(mean) for run_id, mean in rows if mean is not None}
-
-    def configuration_scores(self, split: str, task: str) -> dict[tuple[str, bool], float]:
-        """The mean score of each configuration's runs on this split of this task, by `configuration_id`.
-
-        Archived runs are apart.
-        """
-        key = (runs.c.configuration_id, runs.c.archived_at.is_not(None))
-        statement = select(*key, func.avg(scores.c.score)).join(runs, runs.c.id == scores.c.run_id)
-        statement = statement.where(scores.c.split == split, scores.c.task == task, IS_KEPT).group_by(*key)
-        with self.transaction(write=False) as connection:
-            rows = connection.execute(statement)
-            return {(key, bool(archived)): float(mean) for key, archived, mean in rows if mean is not None}
 
     def scored_tasks(self) -> list[str]:
         """All tasks that some run has scores of, by name."""

@@ -28,7 +28,16 @@ from dashboard.shared.newcomers import try_it
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import choice, choose, chosen, segments
 from dashboard.text import escape
-from jobs.reports.table import ResultTable, by_configuration, one_per_seed, readable, settings, tabulate
+from jobs.reports.table import (
+    TEXT,
+    ResultTable,
+    alike,
+    by_configuration,
+    one_per_seed,
+    readable,
+    settings,
+    tabulate,
+)
 
 _MOST_ROWS, _PAIR = 40, 2
 _NEWEST = 2000
@@ -131,11 +140,16 @@ def table_of(compared: ComparedRuns, split: str, *, cost: bool = False) -> Resul
 def series_of(compared: ComparedRuns) -> list[Series]:
     """The configurations of the chosen runs that differ in one number alone.
 
-    Without a choice, those with three values or more.
+    Without a choice, those with three values or more. Of the table's corpus only runs on its text count.
     """
     conditions = resources.store().conditions(compared.chosen)
+    tabled, corpus = {run.id for run in compared.runs}, compared.runs[0].config.corpus
+    on_corpus = [run for run in compared.chosen if run.config.corpus == corpus]
+    groups = alike(on_corpus, conditions, TEXT).values()
+    other_text = {run.id for of in groups if tabled.isdisjoint(run.id for run in of) for run in of}
+    counted = one_per_seed([run for run in compared.chosen if run.id not in other_text], conditions)
     least = _PAIR + (compared.chosen is compared.runs)
-    return [of for of in number_series(one_per_seed(compared.chosen, conditions)) if len(of.runs) >= least]
+    return [of for of in number_series(counted, conditions) if len(of.runs) >= least]
 
 
 def sentence_tests(

@@ -13,7 +13,7 @@ import streamlit as st
 
 from core.evaluation.statistics import MeanSD
 from core.wording import ago, duration, number, percent, plural, spread_text, without_shared
-from dashboard.runs.views import Line, Table
+from dashboard.runs.views import MOST_TESTED, Line, Table
 from dashboard.shared.states import state_text
 from dashboard.text import escape
 from dashboard.theme import STATES
@@ -21,7 +21,8 @@ from jobs.reports.naming import encoder_title, field_text
 
 _MEANS = (
     "Mean ± SD over seeds in percent, with the number of seeds in brackets. "
-    "Bold: higher than each other line on the same share of the data, as Compare tests it."
+    "Bold: higher than each other line on the same text and share of the data, as Compare tests it "
+    f"(up to {MOST_TESTED} lines)."
 )
 _IN_RUN = "In percent; on dev, a run in progress has the score of its last epoch"
 _WIDEST_NAME = 240

@@ -32,10 +32,20 @@ from jobs.reports.naming import (
     shortest_names,
     value_text,
 )
-from jobs.reports.table import SCORE_NAMES, by_conditions, by_configuration, one_per_seed, readable
+from jobs.reports.table import (
+    SCORE_NAMES,
+    by_conditions,
+    by_configuration,
+    one_per_seed,
+    readable,
+    sampled,
+    text_names,
+)
 
 PAGE = 25
 """Configurations on one page; twice as many runs."""
+MOST_TESTED = 50
+"""The most lines that are tested for the highest, page by page, on one text and share."""
 
 SPLITS: Mapping[str, str] = {"test": "Test", "dev": "Dev"}
 SORTS: Mapping[str, str] = {
@@ -54,8 +64,9 @@ class Line:
     Runs of a configuration under different conditions (`by_conditions`) make a line each. `name` is distinct
     in the table; `problem` is the reason why the runs cannot be read. `by_seed` has the scores in [0, 1] by
     split and task, of one run in progress those of its last epoch; `undefined` the undefined ones. `counted`
-    runs make the means (`one_per_seed`), of which `seeds` are of one task. `done` and `seconds` are means,
-    `priority` is the highest of the queued runs.
+    runs make the means (`one_per_seed`; of scores those that succeeded), of which `seeds` are of one task.
+    `scored_by` names the score of each task, `text` the text where the table has several. `done` and
+    `seconds` are means, `priority` is the highest of the queued runs.
     """
 
     run: int | None
@@ -72,12 +83,19 @@ class Line:
     newest: datetime
     keywords: tuple[str, ...]
     priority: int
+    scored_by: Mapping[str, str]
+    text: str = ""
     problem: str = ""
 
     @cached_property
     def scores(self) -> dict[tuple[str, str], MeanSD]:
         """Their mean and spread over seeds."""
         return {key: summary(scores.values()) for key, scores in self.by_seed.items()}
+
+    @property
+    def family(self) -> tuple[float, str, str]:
+        """The share, the score of POS and the text: only lines that agree in them are compared."""
+        return self.config.fraction, self.config.pos_score, self.text
 
     @property
     def is_active(self) -> bool:
@@ -89,7 +107,8 @@ class Line:
 class Table:
     """The lines of one corpus.
     `shared` is a text on their common settings, `tasks` are in the order of the store, `measures` names the
-    scores of each task.
+    scores of each task. `beyond` are lines on other pages of the families of these lines; families of more
+    than `MOST_TESTED` lines (`untested`) have none, and no best line.
 
     Runs that cannot be read (`jobs.reports.table.readable`) have a table of their own, without scores.
     """
@@ -100,6 +119,8 @@ class Table:
     lines: tuple[Line, ...]
     measures: Mapping[str, str]
     is_readable: bool = True
+    beyond: tuple[Line, ...] = ()
+    untested: frozenset[tuple[float, str, str]] = frozenset()
 
     def split(self, wanted: str) -> str:
         """Returns the split of the scores shown: the chosen one if this corpus has it."""
@@ -107,18 +128,18 @@ class Table:
         return wanted if wanted in scored or not scored else min(scored)
 
     def best(self, split: str, task: str) -> set[int]:
-        """The places of the lines that are higher than each other one with the same share and score."""
-        families: dict[tuple[float, str], dict[int, Mapping[int, float]]] = defaultdict(dict)
-        for index, line in enumerate(self.lines):
-            if line.run is None and (split, task) in line.by_seed:
-                families[line.config.fraction, line.config.pos_score][index] = line.by_seed[split, task]
+        """The places of the lines that are higher than each other one of their family, on any page."""
+        families: dict[Any, dict[int, Mapping[int, float]]] = defaultdict(dict)
+        for index, line in enumerate((*self.lines, *self.beyond)):
+            if line.run is None and (split, task) in line.by_seed and line.family not in self.untested:
+                families[line.family, line.scored_by[task]][index] = line.by_seed[split, task]
         highest = (highest_row(compare_rows(family)) for family in families.values())
-        return {index for index in highest if index is not None}
+        return {index for index in highest if index is not None and index < len(self.lines)}
 
 
 @dataclass(frozen=True)
 class Page:
-    """One page of runs. `configurations` and `runs` count all pages."""
+    """One page of runs. `configurations` and `runs` count all pages, which are of lines."""
 
     tables: tuple[Table, ...]
     pages: int
@@ -144,81 +165,132 @@ def page_of(
 
     `tasks` gives the order of the columns of scores.
     """
-    of_configurations = list(by_configuration(runs).values())
-    rows = of_configurations if grouped else [[run] for run in runs]
+    conditions = store.conditions(runs)
+    rows = _rows(runs, conditions, grouped=grouped)
     size = PAGE if grouped else 2 * PAGE
     pages = max(1, -(-len(rows) // size))
     page = min(max(1, page), pages)
-    shown = _sorted(store, rows, sort)[(page - 1) * size : page * size]
-    scores, names_of_scores = _scores(store, [run for row in shown for run in row], with_latest=not grouped)
-    conditions = store.conditions(run for row in shown for run in row)
-    by_corpus: dict[str, list[tuple[str, list[Run]]]] = defaultdict(list)
-    unreadable: list[list[Run]] = []
+    shown = _sorted(store, rows, conditions, sort, grouped=grouped)[(page - 1) * size : page * size]
+    beyond, untested = _families(rows, shown) if grouped else ([], frozenset())
+    read = [run for row in (*shown, *beyond) for run in row.runs]
+    scores, names = _scores(store, read, with_latest=not grouped)
+
+    def line(row: _Row, name: str = "") -> Line:
+        return _line(row, one_per_seed(row.runs, conditions), name, scores, names, is_run=not grouped)
+
+    by_corpus: dict[str, list[_Row]] = defaultdict(list)
     for row in shown:
-        kept, _ = readable(row, conditions)
-        for condition, alike in by_conditions(kept, conditions).items():
-            by_corpus[kept[0].config.corpus].append((condition, alike))
-        if others := [run for run in row if run not in kept]:
-            unreadable.append(others)
+        if row.is_readable:
+            by_corpus[row.config.corpus].append(row)
     tables = []
     titles = _distinct(list(by_corpus), lambda corpus: PurePath(corpus).name or corpus)
-    for title, of_corpus in zip(titles, by_corpus.values(), strict=True):
-        rows = [row for _, row in of_corpus]
-        every = {task for row in rows for run in row for task in run.config.tasks}
+    for title, (corpus, of_corpus) in zip(titles, by_corpus.items(), strict=True):
+        firsts = [row.runs[0] for row in of_corpus]
+        configs = [run.config for run in firsts]
+        every = {task for row in of_corpus for run in row.runs for task in run.config.tasks}
         columns = [*(task for task in tasks if task in every), *sorted(every.difference(tasks))]
-        line_names = (
-            shortest_names([row[0].config for row in rows])
-            if grouped
-            else run_names([row[0] for row in rows])
-        )
+        line_names = shortest_names(configs) if grouped else run_names(firsts)
         lines = tuple(
-            _line(
-                row,
-                one_per_seed(row, conditions),
-                " · ".join(filter(None, (name, condition))),
-                scores,
-                is_run=not grouped,
-            )
-            for (condition, row), name in zip(of_corpus, line_names, strict=True)
+            line(row, " · ".join(filter(None, (name, row.condition))))
+            for row, name in zip(of_corpus, line_names, strict=True)
         )
         scored_by: dict[str, dict[str, None]] = defaultdict(dict)
-        for run in (run for row in rows for run in row):
-            for task, score_name in names_of_scores.get(run.id, {}).items():
+        for run in (run for row in of_corpus for run in row.runs):
+            for task, score_name in names.get(run.id, {}).items():
                 scored_by[task][SCORE_NAMES.get(score_name, score_name)] = None
         measures = {task: " or ".join(of_task) for task, of_task in scored_by.items()}
-        shared = _shared_text([row[0].config for row in rows], columns)
-        tables.append(Table(title, shared, tuple(columns), lines, measures))
-    if unreadable:
+        others = tuple(line(row) for row in beyond if row.config.corpus == corpus)
+        no_best = frozenset(family[1:] for family in untested if family[0] == corpus)
+        shared = _shared_text(configs, columns)
+        tables.append(Table(title, shared, tuple(columns), lines, measures, beyond=others, untested=no_best))
+    if unreadable := [row.runs for row in shown if not row.is_readable]:
         lines = tuple(
             replace(
                 _line(
-                    row, row, capitalised(which_runs(sorted(run.id for run in row))), {}, is_run=not grouped
+                    _Row(row),
+                    row,
+                    capitalised(which_runs(sorted(run.id for run in row))),
+                    {},
+                    {},
+                    is_run=not grouped,
                 ),
                 problem=row[0].problem or conditions[row[0].id].problem or "",
             )
             for row in unreadable
         )
         tables.append(Table(capitalised(UNREADABLE), "", (), lines, {}, is_readable=False))
-    return Page(tuple(tables), pages, len(of_configurations), len(runs))
+    return Page(tuple(tables), pages, len(by_configuration(runs)), len(runs))
 
 
-def _sorted(store: Store, rows: list[list[Run]], sort: str) -> list[list[Run]]:
+_Family = tuple[str, float, str, str]
+
+
+@dataclass(frozen=True)
+class _Row:
+    """The runs of a line, newest first. `condition` is what its name has beside the configuration's."""
+
+    runs: Sequence[Run]
+    condition: str = ""
+    text: str = ""
+    is_readable: bool = True
+
+    @property
+    def config(self) -> RunConfig:
+        return self.runs[0].config
+
+    @property
+    def family(self) -> _Family:
+        """The corpus, and `Line.family`."""
+        return self.config.corpus, self.config.fraction, self.config.pos_score, self.text
+
+
+def _rows(runs: Sequence[Run], conditions: Mapping[int, Conditions], *, grouped: bool) -> list[_Row]:
+    """The lines of these runs, on all pages."""
+    known, _ = readable(runs, conditions)
+    texts, known_ids = text_names(known, conditions), {run.id for run in known}
+    rows = []
+    for of_one in by_configuration(runs).values() if grouped else [[run] for run in runs]:
+        kept = [run for run in of_one if run.id in known_ids]
+        for condition, alike in by_conditions(kept, conditions, texts).items():
+            text = next((texts[run.id] for run in alike if run.id in texts), "")
+            rows.append(_Row(alike, condition, text))
+        if others := [run for run in of_one if run.id not in known_ids]:
+            rows.append(_Row(others, is_readable=False))
+    return rows
+
+
+def _families(rows: Sequence[_Row], shown: Sequence[_Row]) -> tuple[list[_Row], frozenset[_Family]]:
+    """The rows to which those shown are compared on other pages, and the families that are too large."""
+    families: dict[_Family, list[_Row]] = defaultdict(list)
+    for row in rows:
+        if row.is_readable and any(run.state is RunState.SUCCEEDED for run in row.runs):
+            families[row.family].append(row)
+    here = {row.family for row in shown if row.is_readable}
+    untested = frozenset(family for family in here if len(families[family]) > MOST_TESTED)
+    on_page = {row.runs[0].id for row in shown}
+    tested = [row for family in here - untested for row in families[family]]
+    return [row for row in tested if row.runs[0].id not in on_page], untested
+
+
+def _sorted(
+    store: Store, rows: list[_Row], conditions: Mapping[int, Conditions], sort: str, *, grouped: bool
+) -> list[_Row]:
     """The rows by their mean, highest first; rows without a value last, in the order given."""
-    runs = [run for row in rows for run in row]
-    conditions: Mapping[int, Conditions] = {}
+    runs = [run for row in rows for run in row.runs]
     values: Mapping[int, float]
     split, _, task = sort.partition("-")
     if task:
-        values, conditions = store.mean_scores(split, task), store.conditions(runs)
+        values = store.mean_scores(split, task)
     elif sort == "lambda":
         values = {run.id: -run.config.lambda_ for run in runs if run.config.lambda_ is not None}
     elif sort == "time":
         values = {run.id: run.seconds for run in runs if run.seconds is not None}
     else:
         return rows[::-1] if sort == "old" else rows
+    counted = sampled if task and grouped else one_per_seed
 
-    def place(row: Sequence[Run]) -> tuple[bool, float]:
-        of_row = [values[run.id] for run in one_per_seed(row, conditions) if run.id in values]
+    def place(row: _Row) -> tuple[bool, float]:
+        of_row = [values[run.id] for run in counted(row.runs, conditions) if run.id in values]
         return not of_row, -fmean(of_row) if of_row else 0.0
 
     return sorted(rows, key=place)
@@ -246,12 +318,28 @@ def _scores(
     return by_run, names
 
 
-def _line(row: Sequence[Run], counted: Sequence[Run], name: str, scores: _Scores, *, is_run: bool) -> Line:
-    """The line of a configuration, with means over the runs `counted`, or of one run."""
+def _line(
+    of: _Row,
+    counted: Sequence[Run],
+    name: str,
+    scores: _Scores,
+    score_names: Mapping[int, Mapping[str, str]],
+    *,
+    is_run: bool,
+) -> Line:
+    """The line of a configuration, with means over the runs `counted`, or of one run.
+
+    A run that has not succeeded has scores on a line of its own only.
+    """
+    row = of.runs
     states = Counter(run.state for run in row)
+    scored_by: dict[str, str] = {}
     values: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
     undefined: set[tuple[str, str]] = set()
     for run in counted:
+        if not is_run and run.state is not RunState.SUCCEEDED:
+            continue
+        scored_by |= score_names.get(run.id, {})
         for key, value in scores.get(run.id, {}).items():
             if math.isfinite(value):
                 values[key][run.config.seed] = value
@@ -273,6 +361,8 @@ def _line(row: Sequence[Run], counted: Sequence[Run], name: str, scores: _Scores
         newest=max(run.created_at for run in row),
         keywords=tuple(sorted({word for run in row for word in run.keywords})),
         priority=max((run.priority for run in row if run.state is RunState.QUEUED), default=0),
+        scored_by=scored_by,
+        text=of.text,
     )
 
 
@@ -351,6 +441,7 @@ def _facts_text(run: Run) -> dict[str, str]:
         "Device used": str(facts["device"]),
         "Precision used": str(facts["precision"]),
         "Threads": str(facts["threads"]),
+        **({"Text": str(facts["text_hash"])[:6]} if facts.get("text_hash") else {}),
         **({"Alignment used": str(facts["alignment"])} if facts.get("alignment") else {}),
         **{f"Training words, {task['name']}": f"{task['train_tokens']:,}" for task in facts.get("tasks", ())},
         **{f"{name} version": str(version) for name, version in facts["versions"].items()},
@@ -358,7 +449,16 @@ def _facts_text(run: Run) -> dict[str, str]:
 
 
 def difference_sentence(runs: Sequence[Run]) -> str:
-    """The differences of these runs in plain text: the seed only, or the fields."""
+    """The differences of these runs in plain text: the seed only, or the fields; and their text."""
+    by_corpus: dict[str, set[str]] = defaultdict(set)
+    for run in runs:
+        by_corpus[run.config.corpus] |= {str(run.facts["text_hash"])} if run.facts.get("text_hash") else set()
+    changed = " The text of the corpus is not the same." * any(len(of) > 1 for of in by_corpus.values())
+    return _described_difference(runs) + changed
+
+
+def _described_difference(runs: Sequence[Run]) -> str:
+    """What their descriptions have apart."""
     these = f"These {plural(len(runs), 'run')}"
     rows = list(by_configuration(runs).values())
     seeds = [frozenset(run.config.seed for run in row) for row in rows]

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
-from core.config import FIELD_HELP, RunConfig, comparison_values, has_field
+from core.config import FIELD_HELP, comparison_values, has_field
 from core.config.typed import seeds_typed
 from core.errors import MRNLabError
-from core.store import Run, RunState, Store
+from core.store import Conditions, Run, RunState, Store
 from core.wording import all_of, duration, plural
 from jobs.queue.sweeps import launch_command
 from jobs.reports.naming import is_default, value_text
 from jobs.reports.parts import Code, Entry, Heading, Part, Sheet, cost_entries, score_entry
 from jobs.reports.table import (
     RESOLVED,
+    TEXT,
+    UNKNOWN,
     ResultRow,
     ResultTable,
     Setting,
+    alike,
+    one_per_seed,
     readable,
     settings,
     tabulate,
@@ -55,7 +59,7 @@ def appendix(store: Store, run_ids: Sequence[int]) -> list[Part]:
         for row in rows:
             parts += [
                 Heading(f"Hyperparameters: {row.name}"),
-                _fields(row, _tried(store, row.config)),
+                _fields(row, _tried(store, row)),
             ]
             parts.append(_commands([by_id[run_id] for run_id in row.run_ids]))
     return [*parts, Heading("Software"), _versions(runs)]
@@ -146,20 +150,31 @@ def _hardware(run: Run) -> str:
     return f"{run.facts['hardware']} ({device})" if run.facts.get("hardware") else device
 
 
-def _tried(store: Store, config: RunConfig) -> dict[str, dict[str, float]]:
+def _tried(store: Store, row: ResultRow) -> dict[str, dict[str, float]]:
     """Returns by field the values among which this one was chosen, with their mean dev scores.
 
-    They are the values of finished runs that differ from this configuration only in that field and the seed;
-    the mean is over tasks and seeds.
+    They are the values of finished runs on the same text that differ from this configuration only in that
+    field and the seed; the mean is over tasks and seeds (`one_per_seed`).
     """
-    chosen = comparison_values(config)
+    chosen = comparison_values(row.config)
     field_values: dict[int, tuple[str, str]] = {}  # by run the field in which it differs, and its value
-    for run in readable(store.runs())[0]:
+    near: list[Run] = []
+    for run in readable(store.runs(states={RunState.SUCCEEDED}))[0]:
         values = comparison_values(run.config)
         differ = [field for field in chosen if values.get(field) != chosen[field]]
-        if run.state is RunState.SUCCEEDED and len(differ) < 2:
+        if run.config.corpus == row.config.corpus and len(differ) < 2:
             field = differ[0] if differ else ""
             field_values[run.id] = field, value_text(values.get(field))
+            near.append(run)
+    conditions = store.conditions(near)
+    on_text = [
+        run
+        for of in alike(near, conditions, TEXT).values()
+        if any(run.id in row.run_ids for run in of)
+        for run in of
+        if field_values[run.id][0] or _resolved_alike(conditions.get(run.id, UNKNOWN), row.conditions)
+    ]
+    field_values = {run.id: field_values[run.id] for run in one_per_seed(on_text, conditions)}
     dev: dict[str, dict[str, list[float]]] = {}
     for score in store.scores(list(field_values), "dev", with_reports=False):
         field, value = field_values[score.run_id]
@@ -168,6 +183,11 @@ def _tried(store: Store, config: RunConfig) -> dict[str, dict[str, float]]:
     same = [score for scores in dev.pop("", {}).values() for score in scores]
     means = {field: {value: fmean(of) for value, of in values.items()} for field, values in dev.items()}
     return {field: {value_text(chosen[field]): fmean(same)} | of for field, of in means.items() if same}
+
+
+def _resolved_alike(a: Conditions, b: Conditions) -> bool:
+    """Returns whether `auto` chose the same in both, where it is known."""
+    return all(len({of(a), of(b)} - {None}) < 2 for of in RESOLVED.values())
 
 
 def _fields(row: ResultRow, tried: Mapping[str, Mapping[str, float]]) -> Sheet:

@@ -28,6 +28,7 @@ from core.config.typed import real_number, whole_number
 from core.errors import MRNLabError
 from core.plain_text import shortened
 from core.store import ACTIVE, ENDED, Run, RunState, Store
+from jobs.reports.table import means_by_run
 
 Test = Callable[[Any], bool]
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -84,6 +85,10 @@ class FilterField:
             return lambda known: any(matches(text) for text in _texts(known))
         if comparison == ":" and value == ("", True):
             return lambda known: known is not None
+        if value.is_prefix:
+            raise MRNLabError(
+                f"{self.name} takes no '*' after a value; {self.name}:* finds runs that have one."
+            )
         if self.kind == "time":
             return self._time_matcher(comparison, value.text, now)
         if self.kind == "flag":
@@ -255,11 +260,11 @@ def _parse_term(term: re.Match[str], now: datetime, store: Store | None) -> tupl
 
 
 def _score_field(name: str, store: Store | None) -> FilterField:
-    """Returns the field of a task's mean score over the runs of a configuration, in percent.
+    """Returns the field of a task's mean score over the runs of a line on Runs, in percent.
 
-    It is the mean, not the run's own score, so that a configuration is found with all its seeds or with none:
-    the mean of the seeds above a bound would be too high. Raises MRNLabError that names all fields and tasks
-    where there is no task of that name.
+    It is the mean (`means_by_run`), not the run's own score, so that a line is found with all its seeds or
+    with none: the mean of the seeds above a bound would be too high. Raises MRNLabError that names all fields
+    and tasks where there is no task of that name.
     """
     split, _, task = name.rpartition(".")
     tasks = store.scored_tasks() if store is not None else []
@@ -272,10 +277,15 @@ def _score_field(name: str, store: Store | None) -> FilterField:
             f"there is no field '{name}'.{hint}{scored} Fields are {fields}; put text with these signs in "
             "quotes."
         )
-    means = store.configuration_scores(split or "test", task) if store is not None else {}
+    means: dict[int, float] = {}
+    if store is not None:
+        scores = store.mean_scores(split or "test", task)
+        for archived in (False, True):  # archived runs are apart
+            runs = store.runs(archived=archived)
+            means |= means_by_run(runs, store.conditions(runs), scores)
 
     def read(run: Run) -> float | None:
-        mean = means.get((run.configuration_id, run.archived))
+        mean = means.get(run.id)
         return None if mean is None else 100 * mean
 
     return FilterField(name, "number", "", read)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
+from statistics import fmean
 
 from core.config import RunConfig, comparison_key
 from core.evaluation.comparison import Comparison, compare_rows, highest_row
@@ -30,7 +31,7 @@ UNKNOWN = Conditions()
 
 _Of = Callable[[Conditions], str | None]
 
-_TEXT: _Of = attrgetter("text")
+TEXT: _Of = attrgetter("text")
 RESOLVED: Mapping[str, _Of] = {name: attrgetter(name) for name in ("precision", "alignment")}
 """By field, the value that was chosen for `auto` in a run."""
 
@@ -82,7 +83,7 @@ def one_per_seed(runs: Collection[Run], conditions: Mapping[int, Conditions] | N
     kept: set[int] = set()
     for same in configurations.values():
         newest = max(same, key=_rank)
-        for of in (_TEXT, *RESOLVED.values()):
+        for of in (TEXT, *RESOLVED.values()):
             same = next(group for group in alike(same, known, of).values() if newest in group)
         by_seed = {run.config.seed: run.id for run in sorted(same, key=_rank)}
         kept.update(by_seed.values())
@@ -241,7 +242,7 @@ def settings(
     known = conditions or {}
     groups: dict[tuple[str, float, str], list[Run]] = defaultdict(list)
     for run in runs:
-        groups[run.config.corpus, run.config.fraction, run.config.pos_score].append(run)
+        groups[_data_key(run)].append(run)
     shares = Counter(corpus for corpus, _ in {key[:2] for key in groups})
     ways = Counter(key[:2] for key in groups)
     named: list[tuple[Setting, str, list[Run]]] = []
@@ -251,7 +252,7 @@ def settings(
             parts.append(field_text("fraction", fraction))
         if ways[corpus, fraction] > 1:
             parts.append(f"POS by {SCORE_NAMES.get(pos_score, pos_score)}")
-        texts = alike(same, known, _TEXT)
+        texts = alike(same, known, TEXT)
         note = _text_note(texts, known)
         for text, text_runs in texts.items():
             name = ", ".join([*parts, *([_text_name(text)] if len(texts) > 1 else [])])
@@ -264,6 +265,10 @@ def settings(
         else Setting(f"{setting.name} ({corpus})", setting.note): setting_runs
         for setting, corpus, setting_runs in named
     }
+
+
+def _data_key(run: Run) -> tuple[str, float, str]:
+    return run.config.corpus, run.config.fraction, run.config.pos_score
 
 
 def _text_name(text: str | None) -> str:
@@ -333,24 +338,67 @@ def condition_texts(
     for name, condition in of.items():
         groups = alike(runs, conditions, condition)
         for value, group in groups.items() if len(groups) > 1 else ():
-            text = _text_name(value) if condition is _TEXT else value or f"{name} not recorded"
+            text = _text_name(value) if condition is TEXT else value or f"{name} not recorded"
             for run in group:
                 texts[run.id].append(text)
     return {run_id: ", ".join(parts) for run_id, parts in texts.items()}
 
 
-def by_conditions(runs: Sequence[Run], conditions: Mapping[int, Conditions]) -> dict[str, list[Run]]:
-    """Returns the runs of one configuration, grouped by the conditions in which they differ, in order.
+def text_names(runs: Iterable[Run], conditions: Mapping[int, Conditions]) -> dict[int, str]:
+    """Returns the text of each run for which a text is decided; empty where its data has one (`settings`).
 
-    A run that has not succeeded, of which nothing is recorded yet, belongs to the newest that has.
+    A run that has not succeeded, of which nothing is recorded yet, has none.
     """
-    decided = [run for run in runs if run.state is RunState.SUCCEEDED or run.id in conditions]
-    texts = condition_texts(decided, conditions, {"text": _TEXT, **RESOLVED})
-    newest = texts[max(decided, key=_rank).id] if decided else ""
+    groups: dict[tuple[str, float, str], list[Run]] = defaultdict(list)
+    for run in runs:
+        if run.state is RunState.SUCCEEDED or run.id in conditions:
+            groups[_data_key(run)].append(run)
+    of = {"text": TEXT}
+    return {
+        run_id: text
+        for same in groups.values()
+        for run_id, text in condition_texts(same, conditions, of).items()
+    }
+
+
+def by_conditions(
+    runs: Sequence[Run], conditions: Mapping[int, Conditions], texts: Mapping[int, str]
+) -> dict[str, list[Run]]:
+    """Returns the runs of one configuration, grouped by their text (`text_names`) and the choices for `auto`.
+
+    The keys name the text, and the choices that differ. A run without a text belongs to the newest that has
+    succeeded.
+    """
+    if len(runs) == 1:
+        return {texts.get(runs[0].id, ""): list(runs)}
+    decided = [run for run in runs if run.id in texts]
+    resolved = condition_texts(decided, conditions)
+    names = {run.id: ", ".join(filter(None, (texts[run.id], resolved[run.id]))) for run in decided}
+    newest = names[max(decided, key=_rank).id] if decided else ""
     groups: dict[str, list[Run]] = {}
     for run in runs:
-        groups.setdefault(texts.get(run.id, newest), []).append(run)
+        groups.setdefault(names.get(run.id, newest), []).append(run)
     return groups
+
+
+def means_by_run(
+    runs: Iterable[Run], conditions: Mapping[int, Conditions], scores: Mapping[int, float]
+) -> dict[int, float]:
+    """Returns for each run the mean score of its row in the table of runs, where it has one."""
+    known, _ = readable(runs, conditions)
+    texts = text_names(known, conditions)
+    means: dict[int, float] = {}
+    for same in by_configuration(known).values():
+        for row in by_conditions(same, conditions, texts).values():
+            # STL's tasks share a row, but only one of them has the score.
+            if of := [scores[run.id] for run in sampled(row, conditions) if run.id in scores]:
+                means |= dict.fromkeys((run.id for run in row), fmean(of))
+    return means
+
+
+def sampled(runs: Collection[Run], conditions: Mapping[int, Conditions]) -> list[Run]:
+    """Returns the successful ones of the runs that make a mean (`one_per_seed`): their scores count."""
+    return [run for run in one_per_seed(runs, conditions) if run.state is RunState.SUCCEEDED]
 
 
 def _row(
@@ -376,7 +424,7 @@ def _row(
     }
     on_dev = [score for _, run_id in counted for score in dev.get(run_id, ())]
     known = [conditions[run_id] for _, run_id in counted if run_id in conditions]
-    shared = (next(filter(None, map(of, known)), None) for of in (_TEXT, *RESOLVED.values()))
+    shared = (next(filter(None, map(of, known)), None) for of in (TEXT, *RESOLVED.values()))
     return ResultRow(
         key,
         name="",

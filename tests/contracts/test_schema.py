@@ -161,7 +161,6 @@ def test_an_undefined_score_is_stored_as_such(url: str) -> None:
     ) == (False, None, None, 0.5)
     assert stored.undefined_because("the test split") == "the test split has no span of this task"
     assert not store.mean_scores("test")
-    assert not store.configuration_scores("test", "ner")
     store.close()
 
 

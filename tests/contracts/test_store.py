@@ -184,7 +184,6 @@ class TestRuns:
         )
         assert store.counts()[RunState.QUEUED] == store.claimable(OTHER.host) == 0
         assert store.claim(OTHER) is None
-        assert not store.configuration_scores("dev", "pos")
         with pytest.raises(RunNotFound):
             store.state(ended)
         assert store.remove_marked(clock.now - 1) == []

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from core.errors import StoreError
 from core.records import Snapshot, StepMetrics
-from core.store import ErrorInfo, MetricKey, RunState, SnapshotKey, Store
+from core.store import MetricKey, SnapshotKey, Store
 from tests.making import claimed, epoch_metrics, relations, snapshot, split_result, step_metrics
 
 LOSS, OF_NER = MetricKey("", "train", "loss"), MetricKey("ner", "train", "loss")
@@ -154,11 +154,6 @@ class TestArtefacts:
         assert store.mean_scores("test", "ner") == pytest.approx({first: 0.3})
         assert store.mean_scores("test", "chunk") == {}
         assert store.scored_tasks() == ["ner", "pos"]
-        key = store.run(first).configuration_id, False
-        assert store.configuration_scores("dev", "ner") == pytest.approx({key: 0.3})
-        store.finish(second, RunState.FAILED, error=ErrorInfo("Error", "It failed.", ""))
-        store.archive([second])
-        assert store.configuration_scores("dev", "ner") == pytest.approx({key: 0.4, (key[0], True): 0.2})
 
     def test_relations(self, store: Store) -> None:
         run_id = claimed(store)

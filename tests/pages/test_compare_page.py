@@ -24,11 +24,13 @@ from tests.pages.conftest import Open, figures, labels, sent, table, words
 from tests.pages.filled_store import TASKS, Filled
 
 
-def finished_run(config: RunConfig, value: float, labels: dict[str, Any] | None = None) -> int:
+def finished_run(
+    config: RunConfig, value: float, labels: dict[str, Any] | None = None, *, text: str = ""
+) -> int:
     """A run that ended well, with that score on all its tasks and these gold labels, predicted rightly."""
     scores = tuple(task_score(task, value) for task in config.tasks)
     results = (SplitResult(split, 1, scores, labels or {}, labels or {}) for split in ("dev", "test"))
-    return finished_as(Store.open(), config, *results)
+    return finished_as(Store.open(), config, *([run_facts(text_hash=text)] if text else []), *results)
 
 
 def mtl(seed: int = 1, **more: Any) -> RunConfig:
@@ -307,6 +309,20 @@ def test_scores_against_a_number_are_shown_where_configurations_differ_in_it_alo
     assert not figures(open_page("compare", run=",".join(map(str, of_one))), "compare_against")
     store.archive(of_one)
     assert not figures(open_page("compare"), "compare_against")
+
+
+def test_scores_against_a_number_are_those_on_the_tables_text(open_page: Open) -> None:
+    """The corpus changed before the last was trained; the seed of the first was trained again then too."""
+    made = ((0.001, 0.8, "a"), (0.01, 0.81, "a"), (0.1, 0.95, "b"), (0.001, 0.7, "b"))
+    ids = [finished_run(mtl(paradigm="mrn", lambda_=λ), score, text=text) for λ, score, text in made]
+    app = open_page("compare", run=",".join(map(str, ids)))
+    drawn = {}
+    for data in ("demo, text a", "demo, text b"):
+        app.selectbox(key="data").set_value(data).run()
+        (figure,) = figures(app, "compare_against")
+        drawn[data] = dict(zip(figure["data"][0]["x"], figure["data"][0]["y"], strict=True))
+    assert drawn["demo, text a"] == pytest.approx({0.001: 80, 0.01: 81})
+    assert drawn["demo, text b"] == pytest.approx({0.001: 70, 0.1: 95})
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from core.store import RunState, Store
 from dashboard.curves.numbers import configurations
 from dashboard.runs import views
 from dashboard.runs.views import PAGE, Line, Page, difference_sentence, differences, page_of, sorts
+from jobs.reports.filter import parse_filter
 from jobs.reports.naming import group_names, run_names
 from jobs.reports.table import by_configuration
 from tests.making import claimed, config, run_facts, split_result
@@ -250,11 +251,23 @@ class TestDifferences:
             "torch version": ("2.12.0, 2.13.0",),
         }
 
+    def test_the_text(self, memory: Store) -> None:
+        ids = [claimed(memory, seed=1), claimed(memory, seed=1)]
+        for run_id, text in zip(ids, ("aaaaaaaa", "bbbbbbbb"), strict=True):
+            memory.set_facts(run_id, run_facts(text_hash=text))
+        runs = memory.runs(ids)[::-1]
+        same = "These 2 runs have the same description and the same seed."
+        assert difference_sentence(runs) == f"{same} The text of the corpus is not the same."
+        assert list(differences(runs).loc["Text"]) == ["aaaaaa, bbbbbb"]
 
-def scored(seed: int, score: float, **facts: Any) -> None:
+
+def scored(
+    seed: int, score: float, *, paradigm: str = "mrn", lambda_: float | None = None, **facts: Any
+) -> None:
     """A run that succeeded with these dev and test scores."""
     results = [split_result(split, score) for split in ("dev", "test")]
-    finished_run(Store.open(), config(seed=seed), run_facts(**facts), *results)
+    run = config(seed=seed, paradigm=paradigm, **({} if lambda_ is None else {"lambda_": lambda_}))
+    finished_run(Store.open(), run, run_facts(**facts), *results)
 
 
 @pytest.mark.usefixtures("laboratory")
@@ -295,3 +308,69 @@ class TestSeeds:
         scored(3, 0.8)
         names = [line.name.partition(" · ")[2] for line in page(Store.open()).lines]
         assert names == ["text not recorded", "text b", "text a"]
+
+    def test_what_is_bold_is_compared_on_its_text(self) -> None:
+        """The corpus changed between the two configurations: they stand in one table, and do not compare."""
+        for seed, (mtl, mrn) in enumerate([(0.7, 0.9), (0.701, 0.902), (0.702, 0.903)]):
+            scored(seed, mtl, text_hash="a", paradigm="mtl")
+            scored(seed, mrn, text_hash="b")
+        (table,) = page(Store.open()).tables
+        assert [line.name for line in table.lines] == ["MRN 0.01 · text b", "MTL · text a"]
+        assert table.best("test", "pos") == set()
+        for seed in range(3):
+            scored(seed, 0.8 + seed / 1000, text_hash="b", paradigm="mtl")
+        (table,) = page(Store.open()).tables
+        assert {table.lines[place].name for place in table.best("test", "pos")} == {"MRN 0.01 · text b"}
+
+    def test_what_is_bold_is_higher_than_lines_on_other_pages(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(views, "PAGE", 2)
+        for place, value in enumerate((0.9, 0.7, 0.71, 0.8)):
+            for seed in range(3):
+                scored(seed, value * (1 + seed / 500), lambda_=(place + 1) / 10)
+        best = []
+        for number in (1, 2):
+            (table,) = page(Store.open(), number=number).tables
+            best.append([table.lines[place].config.lambda_ for place in table.best("test", "pos")])
+        assert best == [[], [0.1]]
+        monkeypatch.setattr(views, "MOST_TESTED", 3)
+        (table,) = page(Store.open(), number=2).tables
+        assert not table.best("test", "pos")  # too many to test on every look
+
+    def test_a_failed_run_counts_in_no_mean(self) -> None:
+        """Its scores were stored before it failed. Its own line has them."""
+        scored(1, 0.5)
+        store = Store.open()
+        failed = claimed(store, seed=2)
+        store.add_result(failed, split_result("test", 0.9))
+        store.finish(failed, RunState.FAILED)
+        (line,) = page(store).lines
+        assert line.scores["test", "pos"].n == 1
+        assert mean(line, "test", "pos") == pytest.approx(0.5)
+        own = page(store, grouped=False).lines
+        assert [mean(line, "test", "pos") for line in own] == pytest.approx([0.9, 0.5])
+        scored(1, 0.6, paradigm="mtl")
+        assert [mean(line, "test", "pos") for line in page(store, sort="test-pos").lines] == [0.6, 0.5]
+
+    def test_the_filter_and_the_order_have_the_means_of_the_table(self) -> None:
+        """A repeated seed, another text and a failed run: each line is found and placed by what it shows."""
+        for seed in (1, 2):
+            scored(seed, 0.4, text_hash="a")
+            scored(seed, 0.6, text_hash="a", paradigm="mtl")
+            scored(seed, 0.8, text_hash="b")
+        scored(2, 0.7, text_hash="b")
+        store = Store.open()
+        failed = claimed(store, seed=3)
+        store.set_facts(failed, run_facts(text_hash="b"))
+        store.add_result(failed, split_result("test", 0.1))
+        store.finish(failed, RunState.FAILED)
+        shown = [(line.name, mean(line, "test", "pos")) for line in page(store, sort="test-pos").lines]
+        expected = {"MRN 0.01 · text b": 0.75, "MTL · text a": 0.6, "MRN 0.01 · text a": 0.4}
+        assert dict(shown) == pytest.approx(expected)
+        assert [name for name, _ in shown] == list(expected)
+        for bound in (30, 45, 65, 74.9, 75.1):
+            wanted = parse_filter(f"pos>{bound}", store=store)
+            found = [run for run in store.runs() if wanted.matches(run)]
+            lines = page_of(store, found, grouped=True, sort="new", page=1).lines
+            runs = sorted(run_id for line in lines for run_id in line.run_ids)
+            above = [line for line in page(store).lines if 100 * (mean(line, "test", "pos") or 0) > bound]
+            assert runs == sorted(run_id for line in above for run_id in line.run_ids)

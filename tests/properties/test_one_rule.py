@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from core.config import RunConfig
 from core.evaluation import Comparison, compare
 from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED
+from core.evaluation.statistics import summary
 from core.figures import forest_chart
 from core.library import Laboratory
 from core.records import SplitResult
-from core.store import Store
+from core.store import RunState, Store
 from core.studies import Method
 from core.studies.analysis import FinalScores, analyse
 from core.studies.study import DevScores, with_runs
@@ -34,9 +35,11 @@ from dashboard.compare.views import (
 )
 from dashboard.runs.views import page_of
 from dashboard.transfer.views import gains_table
+from jobs.reports.filter import parse_filter
 from jobs.reports.render import csv_text, score_records, score_sheet
 from jobs.reports.table import ResultTable, tabulate
-from tests.making import finished, task_score
+from jobs.reports.table import settings as by_setting
+from tests.making import OWNER, finished, run_facts, task_score
 from tests.studying import METHODS, study
 
 TASKS = ("pos", "ner")
@@ -109,6 +112,58 @@ def test_six_surfaces_say_the_same(scores: Scores) -> None:
         check_library(lab, verdicts)
     check_study(by_run, verdicts)
     check_transfer(by_run, verdicts)
+
+
+def test_surfaces_agree_where_texts_seeds_and_failures_differ() -> None:
+    """The corpus changed, a seed was repeated, runs failed after their scores: Runs has Compare's means."""
+    with contextlib.closing(Store.open("sqlite://")) as store:
+        made: list[tuple[str, str, int, float, bool]] = [
+            (paradigm, text, seed, base * (1 + seed / 500), True)
+            for paradigm, text, base in (("mtl", "a", 0.6), ("mrn", "a", 0.7), ("mrn", "b", 0.9))
+            for seed in (1, 2, 3)
+        ]
+        made += [("mtl", "b", seed, 0.8 * (1 + seed / 300), True) for seed in (1, 2, 3)]
+        made += [("mtl", "a", 2, 0.61, True), ("mrn", "b", 4, 0.1, False), ("mtl", "a", 1, 0.99, False)]
+        for paradigm, text, seed, score, succeeds in made:
+            run = RunConfig.build(corpus="demo", tasks=TASKS, paradigm=paradigm, seed=seed)
+            run_id = claimed_as(store, run, text)
+            for split in ("dev", "test"):
+                store.add_result(run_id, SplitResult(split, 1, (task_score("pos", score),), {}, {}))
+            store.finish(run_id, RunState.SUCCEEDED if succeeds else RunState.FAILED)
+        runs = store.runs()
+        (runs_table,) = page_of(store, runs, grouped=True, sort="new", page=1, tasks=TASKS).tables
+        best = runs_table.best("test", "pos")
+        on_runs = {
+            (str(line.config.paradigm), line.text): (line.by_seed["test", "pos"], place in best)
+            for place, line in enumerate(runs_table.lines)
+        }
+        ended = [run for run in runs if run.state is RunState.SUCCEEDED]
+        conditions = store.conditions(ended)
+        on_compare = {}
+        for setting, of in by_setting(ended, conditions).items():
+            table = tabulate(of, store.scores([run.id for run in of]), "test", TASKS, conditions)
+            for row in table.rows:
+                text = setting.name.partition(", ")[2]
+                cell = row.cells["pos"].by_seed, (row.key, "pos") in table.bold
+                on_compare[str(row.config.paradigm), text] = cell
+        assert on_runs == on_compare
+        assert {key for key, (_, is_bold) in on_runs.items() if is_bold} == {
+            ("mrn", "text a"),
+            ("mrn", "text b"),
+        }
+        for (paradigm, text), (seeds, _) in on_runs.items():
+            mean = 100 * summary(seeds.values()).mean
+            above = parse_filter(f"pos>{mean - 0.001} pos<{mean + 0.001}", store=store)
+            found = {run.config.paradigm for run in runs if above.matches(run)}
+            assert found == {paradigm}, text
+
+
+def claimed_as(store: Store, run: RunConfig, text: str) -> int:
+    """A run that is trained, on that text."""
+    (run_id,) = store.add_runs([run])
+    assert store.claim(OWNER, run_id=run_id) is not None
+    store.set_facts(run_id, run_facts(text_hash=text))
+    return run_id
 
 
 def scores_of(run: RunConfig, scores: Scores) -> dict[str, float]:

@@ -22,7 +22,8 @@ from core.recording.foreground import train_here
 from core.records import Event, StepMetrics
 from core.store import RunState
 from jobs.worker.liveness import reap
-from tests.making import claimed, split_result
+from tests.making import claimed, finished, run_facts, split_result
+from tests.making import config as run_config
 from tests.trained import LEARNED, toy_config, train_runs
 from tests.unit.conftest import error_of
 
@@ -192,6 +193,16 @@ def test_scores_are_drawn_against_a_number(laboratory: Path) -> None:
     assert len(lab.plot_against("lambda", of_tasks=True).data) == 2
     with pytest.raises(core.MRNLabError, match="differ in epochs alone"):
         lab.plot_against("epochs")
+
+
+def test_scores_on_other_text_are_not_drawn_in_one_line(laboratory: Path) -> None:
+    lab = core.Laboratory()
+    for value, score, text in ((0.1, 0.8, "a"), (0.001, 0.7, "a"), (0.01, 0.9, "b")):
+        finished(lab.store, run_config(lambda_=value), run_facts(text_hash=text), split_result("test", score))
+    (mean,) = checked(lab.plot_against("lambda")).data
+    assert mean["x"] == (0.001, 0.1)
+    with pytest.raises(core.MRNLabError, match="differ in lambda alone"):
+        lab.plot_against("lambda", [1, 3])
 
 
 def test_a_run_in_a_laboratory_is_like_a_workers(

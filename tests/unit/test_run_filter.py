@@ -123,6 +123,8 @@ def test_finds_by_the_mean_score_of_a_configuration(text: str, ids: set[int], st
         ("mrn lamda<0.1", 4, "no field 'lamda'. Did you mean lambda? Fields are run, state, keyword, "),
         ("lambda < 0.1", 7, "cannot read '<': write a field without spaces"),
         ("lambda<much", 0, "lambda is a number, not 'much'"),
+        ("lambda:0.0*", 0, "lambda takes no '*' after a value; lambda:* finds runs that have one."),
+        ("created:2026-11-01*", 0, "created takes no '*' after a value"),
         ("seed:nan", 0, "seed is a number"),
         ("mrn status:broken", 4, "state is one of queued, running, stopping, succeeded, failed, stopped, "),
         ("paradigm:mnr", 0, "paradigm is one of stl, mtl, mrn, not 'mnr'"),

@@ -8,7 +8,7 @@ import pytest
 
 from core.evaluation.against import ScoresAgainst, number_series, scores_against
 from core.figures import against_chart
-from core.store import Store
+from core.store import Conditions, Store
 from tests.pages.compared import config, score
 
 
@@ -26,6 +26,24 @@ def against(*made: tuple[dict[str, Any], dict[str, dict[str, float]]]) -> list[S
         scores_against(series, [of for of in scores if of.run_id in series.run_ids])
         for series in number_series(runs)
     ]
+
+
+def on_texts(*made: tuple[float, str | None]) -> list[tuple[list[float], set[int]]]:
+    """The values and runs of the series of runs with these λ, each on this text (None: not recorded)."""
+    store = Store.open("sqlite://")
+    ids = store.add_runs([config(lambda_=value) for value, _ in made])
+    conditions = {run_id: Conditions(text) for run_id, (_, text) in zip(ids, made, strict=True)}
+    found = number_series(store.runs(ids), conditions)
+    return [(list(series.runs), set(series.run_ids)) for series in found]
+
+
+def test_scores_on_older_text_are_a_series_of_their_own() -> None:
+    """The first text has most values; a run that did not record its text may have seen either."""
+    assert on_texts((0.1, "a"), (0.2, "a"), (0.3, "b")) == [([0.1, 0.2], {1, 2})]
+    both_texts = [(0.1, "a"), (0.2, "a"), (0.3, "a"), (0.1, "b"), (0.3, "b")]
+    assert on_texts(*both_texts) == [([0.1, 0.2, 0.3], {1, 2, 3}), ([0.1, 0.3], {4, 5})]
+    assert on_texts((0.1, None), (0.2, "a"), (0.3, None)) == [([0.1, 0.2, 0.3], {1, 2, 3})]
+    assert on_texts((0.1, "a"), (0.2, None), (0.3, "b")) == []
 
 
 def both(test: float, dev: float) -> dict[str, dict[str, float]]:

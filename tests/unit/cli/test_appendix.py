@@ -16,12 +16,22 @@ _KNOWN: dict[str, Any] = {
 }
 
 
-def _finished(lab: Laboratory, dev: float, test: float, *, known: bool = True, **values: Any) -> int:
+def _finished(
+    lab: Laboratory,
+    dev: float,
+    test: float,
+    *,
+    known: bool = True,
+    facts: dict[str, Any] | None = None,
+    **values: Any,
+) -> int:
     results = [
         SplitResult(split, 1, (task_score("pos", score), task_score("ner", score / 2)), {}, {})
         for split, score in (("dev", dev), ("test", test))
     ]
-    return finished(lab.store, config(**values), run_facts(**(_KNOWN if known else {})), *results)
+    return finished(
+        lab.store, config(**values), run_facts(**(_KNOWN if known else {}), **(facts or {})), *results
+    )
 
 
 @pytest.mark.parametrize("format_", ["markdown", "latex"])
@@ -47,6 +57,25 @@ def test_all_that_a_reader_needs_to_repeat_it(lab: Laboratory, format_: str) -> 
         assert r"update\_every" in text
     else:
         assert "| update\\_every | 10 | default |" in text
+
+
+def test_values_tried_on_other_text_stand_beside_no_other(lab: Laboratory) -> None:
+    """The corpus changed; the scores on its two texts do not compare."""
+    old = [
+        _finished(lab, dev, 0.7, lambda_=λ, facts={"text_hash": "a"}) for λ, dev in ((0.1, 0.8), (0.2, 0.7))
+    ]
+    new = _finished(lab, 0.95, 0.7, lambda_=0.3, facts={"text_hash": "b"})
+    text = lab.answer("appendix", *map(str, (*old, new)), "--format", "markdown")
+    assert text.count("dev is highest for 0.1") == 2
+    assert "| lambda | 0.3 | set |" in text
+
+
+def test_a_repeated_seed_is_no_further_value_tried(lab: Laboratory) -> None:
+    for dev in (0.99, 0.6):  # the newest counts
+        _finished(lab, dev, 0.7, lambda_=0.1)
+    other = _finished(lab, 0.7, 0.7, lambda_=0.2)
+    text = lab.answer("appendix", "1", "2", str(other), "--format", "markdown")
+    assert text.count("dev is highest for 0.2") == 2
 
 
 def test_what_an_older_version_did_not_record_is_named(lab: Laboratory) -> None:
