@@ -258,17 +258,18 @@ def settings(
             name = ", ".join([*parts, *([_text_name(text)] if len(texts) > 1 else [])])
             named.append((Setting(name, note), corpus, text_runs))
     names = Counter(setting.name for setting, _, _ in named)
-    # Two folders of one name are distinguished by their whole paths.
-    return {
-        setting
-        if names[setting.name] == 1
-        else Setting(f"{setting.name} ({corpus})", setting.note): setting_runs
-        for setting, corpus, setting_runs in named
-    }
+    by_setting: dict[Setting, list[Run]] = defaultdict(list)
+    for setting, corpus, setting_runs in named:
+        # Two folders of one name are distinguished by their whole paths.
+        is_unique = names[setting.name] == 1
+        name = setting.name if is_unique else f"{setting.name} ({corpus})"
+        by_setting[Setting(name, setting.note)] += setting_runs
+    return dict(by_setting)
 
 
 def _data_key(run: Run) -> tuple[str, float, str]:
-    return run.config.corpus, run.config.fraction, run.config.pos_score
+    # Before shares in percent were read exactly, 1.1% was stored as the float next to 0.011.
+    return run.config.corpus, float(f"{run.config.fraction:.12g}"), run.config.pos_score
 
 
 def _text_name(text: str | None) -> str:

@@ -476,3 +476,13 @@ class TestMistakes:
         assert view.words[-1][0].endswith("50.00% of the annotated PER")
         assert view.shares[view.gold.index(NOTHING), view.predicted.index("PER")] == pytest.approx(50)
         assert math.isnan(view.right[-1])
+
+
+@pytest.mark.parametrize(
+    ("shares", "tables"), [((0.011, 1.1 / 100), [2]), ((0.1234567, 0.1234568), [2]), ((0.1, 0.2), [1, 1])]
+)
+def test_runs_on_shares_that_are_written_alike_are_all_in_a_table(
+    shares: tuple[float, float], tables: list[int]
+) -> None:
+    runs, _ = tabled({config("mtl", fraction=share): 0.5 for share in shares})
+    assert sorted(map(len, by_setting(runs).values())) == tables
