@@ -103,6 +103,19 @@ class TestResults:
         rows = list(csv.DictReader(io.StringIO(lab.answer("results", "--cost", "--format", "csv"))))
         assert {row["trained_parameters"] for row in rows} == {"44000000", ""}
 
+    def test_named_runs_that_do_not_exist_or_have_no_scores_are_told(self, lab: Laboratory) -> None:
+        done, stopped = str(lab.finished()), str(claimed(lab.store, RunState.CANCELLED, seed=5))
+        for verb in ("results", "appendix"):
+            assert "There is no run 99;" in lab.refusal(verb, done, "99")
+            result = lab.call(verb, done, stopped)
+            assert (result.exit_code, result.stdout) == (0, lab.answer(verb, done))
+            why = {"results": "without test scores", "appendix": "not finished"}[verb]
+            assert f"Left out, {why}: run {stopped} (stopped)." in result.stderr.splitlines()
+        assert f"None of these runs has test scores: run {stopped} (stopped)." in lab.refusal(
+            "results", stopped
+        )
+        assert f"run {stopped} (stopped)." in lab.call("results", done, stopped, "--json").stderr
+
     def test_by_label_needs_runs_with_scores(self, lab: Laboratory) -> None:
         assert "name them" in lab.refusal("results", "--by-label")
         waiting = claimed(lab.store, RunState.QUEUED, seed=5)
