@@ -230,6 +230,8 @@ def study(
         table = RunTable(record)
         if report_ is None and tables is None and not dry_run:
             table.check_writable()
+        else:
+            table.check_exists()
     with opened_store(ctx) as store:
         if table is not None and (restored := table.restore(store)):
             log(f"{plural(restored, 'run')} of {record} added to the store.")
