@@ -406,7 +406,7 @@ class StoredRun:
     def _tagger(self) -> Tagger:
         run = self.record
         if run.checkpoint is None:
-            raise MRNLabError(f"Run {self.id} is {run.state.word} and has no finished model to tag with.")
+            raise MRNLabError(run.lacks_model)
         return load_tagger(own_checkpoint(run.checkpoint) if self._models is None else run.checkpoint)
 
     def _check_recorded(self, records: Collection[object], what: str) -> None:

@@ -10,11 +10,12 @@ import typer
 from core.config import FIELD_HELP
 from core.errors import MRNLabError
 from core.paths import own_log
+from core.plain_text import shortened
 from core.registry import FULL
 from core.store import MetricKey, Run, RunState, StoredScore
 from core.tasks import kind_of
 from core.tasks.scores import score_text
-from core.wording import duration, percent
+from core.wording import duration, first_of, percent
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, number_option, opened_store
 from jobs.cli.output import log, print_json, print_rows, print_table, print_text, run_document
 from jobs.queue.maintenance import resume_lost
@@ -224,6 +225,10 @@ def metrics(
             and (task is None or (key.task or "total") == task)
             and (split is None or key.split == split)
         ]
+        if not chosen and (others := [key for key in keys if key.name == name]):
+            asked = (f" of {shortened(task)}" if task else "") + (f" ({shortened(split)})" if split else "")
+            has = first_of([f"{key.task or 'total'} ({key.split})" for key in others])
+            raise MRNLabError(f"Run {run} has no {name}{asked}; it has that of {has}.")
         if not chosen:
             has = ", ".join(dict.fromkeys(key.name for key in keys)) or "none yet"
             raise MRNLabError(f"Run {run} has no such metric '{name}'; it has {has}.")

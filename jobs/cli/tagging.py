@@ -69,7 +69,7 @@ def tag(
     with opened_store(ctx) as store:
         chosen = store.run(run)
     if chosen.checkpoint is None:
-        raise MRNLabError(f"Run {run} is {chosen.state.word} and has no finished model to tag with.")
+        raise MRNLabError(chosen.lacks_model)
     if file is None and not (sentence.strip() and (second.strip() or not second)):
         raise MRNLabError("The sentence has no words; give another, or --file FILE.")
     if file is None:

@@ -167,7 +167,28 @@ class TestResults:
         assert note in lab.call("results").stderr
 
 
+def test_a_run_without_its_model_says_so(lab: Laboratory) -> None:
+    """As one that was restored from a record of a study."""
+    run_id = str(lab.finished())
+    assert f"Run {run_id} has succeeded, but this store has no model" in lab.refusal("tag", run_id, "EU .")
+
+
+def test_a_curve_that_is_not_of_the_task_is_told(lab: Laboratory) -> None:
+    run_id = str(lab.finished())
+    call = ("metrics", run_id, "loss", "--task", "foo")
+    has = "it has that of total (train), ner (train), pos (train)."
+    assert lab.refusal(*call) == f"Run {run_id} has no loss of foo; {has}"
+    assert "has no loss of foo (dev);" in lab.refusal(*call, "--split", "dev")
+    assert "has no such metric 'los'" in lab.refusal("metrics", run_id, "los", "--task", "foo")
+
+
 class TestRelations:
+    def test_the_stored_steps_are_named(self, lab: Laboratory) -> None:
+        run_id = str(lab.finished())
+        refused = lab.refusal("relations", run_id, "--step", "9")
+        assert refused == f"Run {run_id} has no relations stored at step 9, but at 1, 2."
+        assert "MRN runs store them" in lab.refusal("relations", str(claimed(lab.store)), "--step", "9")
+
     def test_labels_that_cannot_be_related_are_named(self, lab: Laboratory) -> None:
         run_id = claimed(lab.store, alignment="disjoint")
         lab.store.set_facts(run_id, run_facts(alignment="disjoint", impossible=("task", "label")))
