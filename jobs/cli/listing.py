@@ -12,7 +12,7 @@ from core.errors import MRNLabError
 from core.paths import own_log
 from core.plain_text import shortened
 from core.registry import FULL
-from core.store import MetricKey, Run, RunState, StoredScore
+from core.store import ACTIVE, ENDED, MetricKey, Run, RunState, StoredScore
 from core.tasks import kind_of
 from core.tasks.scores import score_text
 from core.wording import duration, first_of, percent
@@ -23,6 +23,13 @@ from jobs.reports.filter import parse_filter
 from jobs.reports.naming import value_text
 from jobs.worker.logs import tail
 
+_WORDS: dict[str, frozenset[RunState]] = {
+    **{state.word: frozenset({state}) for state in RunState},
+    "active": ACTIVE,
+    "ended": ENDED,
+}
+_STATES = _WORDS | {state.value: frozenset({state}) for state in RunState}
+"""The states by word, as `--filter` knows them, and by the value that JSON and the store have."""
 _MEAN_DEV_SCORE = MetricKey("", "dev", "score")
 _HEADERS = (
     *("run", "state", "progress", "paradigm", "λ", "tasks", "encoder", "corpus", "seed", "time"),
@@ -34,7 +41,7 @@ _HEADERS = (
 def runs(
     ctx: typer.Context,
     state: Annotated[
-        str | None, typer.Option(help=f"Only runs in these states ({', '.join(RunState)}); a list.")
+        str | None, typer.Option(help=f"Only runs in these states ({', '.join(_WORDS)}); a list.")
     ] = None,
     filter_: Annotated[
         str | None,
@@ -89,9 +96,11 @@ def _states(text: str | None) -> set[RunState] | None:
     if text is None:
         return None
     try:
-        return {RunState(name.strip()) for name in text.split(",")}
-    except ValueError:
-        raise MRNLabError(f"--state: '{text}' names no state; states are {', '.join(RunState)}.") from None
+        return set().union(*(_STATES[name.strip().casefold()] for name in text.split(",")))
+    except KeyError:
+        raise MRNLabError(
+            f"--state: '{shortened(text)}' names no state; states are {', '.join(_WORDS)}."
+        ) from None
 
 
 def _cells(run: Run) -> tuple[object, ...]:

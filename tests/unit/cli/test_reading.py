@@ -37,6 +37,20 @@ def test_an_empty_store_says_what_to_do(lab: Laboratory) -> None:
     assert [run["seed"] for run in lab.json("runs", "--state", "queued,running")] == [5]
 
 
+def test_states_are_read_by_word_and_by_stored_value(lab: Laboratory) -> None:
+    stopped, queued = (claimed(lab.store, state) for state in (RunState.CANCELLED, RunState.QUEUED))
+    for states, ids in (
+        ("stopped", [stopped]),
+        ("cancelled", [stopped]),
+        ("Stopped, queued", [queued, stopped]),
+        ("active", [queued]),
+        ("ended", [stopped]),
+    ):
+        assert [run["id"] for run in lab.json("runs", "--state", states)] == ids
+    refused = lab.refusal("runs", "--state", "stoped")
+    assert "states are queued, running, stopping, succeeded, failed, stopped, lost, active, ended." in refused
+
+
 def test_a_run_with_a_value_that_is_no_longer_known_is_told(lab: Laboratory) -> None:
     """`lora:8` was once a way to train the encoder. The run keeps its scores, but is not compared."""
     run_id = lab.finished(seed=2)
