@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import typer
 
@@ -12,7 +12,7 @@ from core.errors import MRNLabError
 from core.paths import own_log
 from core.plain_text import shortened
 from core.registry import FULL
-from core.store import ACTIVE, ENDED, MetricKey, Run, RunState, StoredScore
+from core.store import ACTIVE, ENDED, MetricKey, Run, RunState, Store, StoredScore
 from core.tasks import kind_of
 from core.tasks.scores import score_text
 from core.wording import duration, first_of, percent
@@ -59,13 +59,7 @@ def runs(
         matching = [run for run in listed if wanted.matches(run)][:limit]
         best = store.best_metrics([run.id for run in matching], _MEAN_DEV_SCORE)
         if json_:
-            print_json(
-                [
-                    run_document(run, ())
-                    | {"best_dev_score": best.get(run.id), "config_problem": run.config_problem}
-                    for run in matching
-                ]
-            )
+            print_json(_documents(store, matching, best))
             return
         if not matching:
             log(_nothing_listed(state, filtered=archived or filter_ is not None))
@@ -78,6 +72,20 @@ def runs(
     for run in matching:
         if run.config_problem is not None:
             log(f"Run {run.id}: {run.config_problem}")
+
+
+def _documents(store: Store, listed: Sequence[Run], best: Mapping[int, float]) -> list[dict[str, Any]]:
+    """Returns these runs for `--json`, as `show` has them but for its description, facts and history."""
+    scores: dict[int, list[StoredScore]] = {run.id: [] for run in listed}
+    for score in store.scores(list(scores)):
+        scores[score.run_id].append(score)
+    conditions = store.conditions(listed)
+    return [
+        run_document(run, scores[run.id])
+        | {"alignment": conditions[run.id].alignment if run.id in conditions else None}
+        | {"best_dev_score": best.get(run.id), "config_problem": run.config_problem}
+        for run in listed
+    ]
 
 
 def _mean_text(run: Run, mean: float) -> str:

@@ -37,6 +37,17 @@ def test_an_empty_store_says_what_to_do(lab: Laboratory) -> None:
     assert [run["seed"] for run in lab.json("runs", "--state", "queued,running")] == [5]
 
 
+def test_the_list_of_runs_says_what_show_says(lab: Laboratory) -> None:
+    lab.finished(alignment="exact")
+    claimed(lab.store, RunState.QUEUED, seed=5)
+    both = lab.json("runs")
+    assert [sorted(run["test"]) for run in both] == [[], ["ner", "pos"]]
+    for listed in both:
+        shown = lab.json("show", str(listed["id"]))
+        del listed["best_dev_score"]
+        assert listed == {name: shown[name] for name in listed}
+
+
 def test_states_are_read_by_word_and_by_stored_value(lab: Laboratory) -> None:
     stopped, queued = (claimed(lab.store, state) for state in (RunState.CANCELLED, RunState.QUEUED))
     for states, ids in (
