@@ -384,10 +384,13 @@ class StoredRun:
         """Tag a text with every task of the run: a row for each word, a column for each task.
 
         `text` may be sentences that are split into words already. With `confidence` each task has a column
-        more, the probability of its label. Raises MRNLabError where the run has no finished model.
+        more, the probability of its label. Raises MRNLabError where the run has no finished model, and for a
+        list of texts: whether each is a sentence or a word cannot be told.
         """
         if not reading(self._tagger.schemes, "words"):
             raise MRNLabError(f"Run {self.id} has no task on words; answer() reads whole texts.")
+        if not isinstance(text, str) and any(isinstance(words, str) for words in text):
+            raise MRNLabError("tag() reads one text, or a list of sentences that are lists of words.")
         sentences = split_sentences(text) if isinstance(text, str) else text
         rows = []
         for number, tagged in enumerate(self._tagger.tag(sentences, top=1)):
@@ -404,7 +407,7 @@ class StoredRun:
     def _tagger(self) -> Tagger:
         run = self.record
         if run.checkpoint is None:
-            raise MRNLabError(f"Run {self.id} is {run.state.word} and has no finished model to tag with.")
+            raise MRNLabError(run.lacks_model)
         return load_tagger(own_checkpoint(run.checkpoint) if self._models is None else run.checkpoint)
 
     def _check_recorded(self, records: Collection[object], what: str) -> None:

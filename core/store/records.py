@@ -167,6 +167,13 @@ class Run:
         return self.config_problem or self.facts_problem
 
     @property
+    def lacks_model(self) -> str:
+        """Why the run has no model to tag with, for a run without one: a sentence."""
+        if self.state is RunState.SUCCEEDED:  # one that was restored from a record, say
+            return f"Run {self.id} has succeeded, but this store has no model of it to tag with."
+        return f"Run {self.id} is {self.state.word} and has no finished model to tag with."
+
+    @property
     def description(self) -> Mapping[str, Any]:
         """Every field of the run's description by its public name, as in JSON.
 

@@ -18,6 +18,7 @@ from core.store.database import Database, in_chunks
 from core.store.records import Owner, SnapshotKey, StoredScore
 from core.store.schema import figures, predictions, scores, snapshots
 from core.store.snapshot_codec import decode, encode
+from core.wording import first_of
 
 Labels = Sequence[Sequence[str]]
 
@@ -146,8 +147,10 @@ class Results(Database):
         with self.transaction(write=False) as connection:
             row = connection.execute(statement).one_or_none()
         if row is None:
-            at = "" if step is None else f" at step {step}"
-            raise StoreError(f"Run {run_id} has no relations stored{at}; only MRN runs that have begun do.")
+            if step is not None and (stored := self.snapshots(run_id)):
+                steps = first_of([str(key.step) for key in stored])
+                raise StoreError(f"Run {run_id} has no relations stored at step {step}, but at {steps}.")
+            raise StoreError(f"Run {run_id} has no relations stored; MRN runs store them while they train.")
         return SnapshotKey(row.step, row.epoch), decode(row._asdict())
 
 

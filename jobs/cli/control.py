@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from core.config.fields import comma_list
-from core.errors import MRNLabError
+from core.errors import MRNLabError, RunNotFound
 from core.recording.owner import hostname
 from core.store import ACTIVE, Run, RunState, Store
 from core.wording import plural
@@ -32,11 +32,30 @@ def _print_answers(answers: Sequence[Answer]) -> None:
         raise typer.Exit(2)
 
 
+def _existing(store: Store, run_ids: list[int]) -> list[int]:
+    """Returns these numbers. Raises RunNotFound where one is of no run, before any run is changed."""
+    known = {run.id for run in store.runs(run_ids, with_facts=False)}
+    for run_id in run_ids:
+        if run_id not in known:
+            raise RunNotFound(run_id)
+    return run_ids
+
+
 def _verb_on_runs(name: str, act: Callable[[Store, list[int]], list[Answer]], help_: str) -> None:
     @app.command(name, help=help_)
     def verb(ctx: typer.Context, run: Annotated[list[int], RUNS_ARGUMENT]) -> None:
         with opened_store(ctx) as store:
-            _print_answers(act(store, run))
+            _print_answers(act(store, run if act is _restore else _existing(store, run)))
+
+
+def _restore(store: Store, run_ids: list[int]) -> list[Answer]:
+    """Restores all these runs, deleted ones too, or none. Raises MRNLabError for a number of no run."""
+    with store.transaction():
+        answers = control.restore(store, run_ids)
+        for answer in answers:
+            if not answer.done:
+                raise MRNLabError(answer.message)
+    return answers
 
 
 _verb_on_runs(
@@ -50,7 +69,7 @@ _verb_on_runs(
     control.archive,
     "Hide runs that have ended. Nothing is deleted: `mrnlab runs --archived` lists them.",
 )
-_verb_on_runs("restore", control.restore, "Show archived runs in the lists again.")
+_verb_on_runs("restore", _restore, "Show archived runs in the lists again.")
 
 
 @app.command()
@@ -64,7 +83,7 @@ def stop(
         raise MRNLabError("Name the runs to stop, or one --sweep.")
     with opened_store(ctx) as store:
         if sweep is None:
-            _print_answers(control.stop(store, run or ()))
+            _print_answers(control.stop(store, _existing(store, run or [])))
             return
         with store.transaction():  # no run of it is claimed or queued again meanwhile
             requested = Counter(store.request_stops(store.launched(sweep, ACTIVE)).values())
@@ -89,7 +108,7 @@ def priority(
 ) -> None:
     """Give runs a priority. Put `--` before one below zero: `mrnlab priority -- -5 12`."""
     with opened_store(ctx) as store:
-        _print_answers(control.prioritise(store, run, priority))
+        _print_answers(control.prioritise(store, _existing(store, run), priority))
 
 
 @app.command()
@@ -104,7 +123,7 @@ def keyword(
     if not added and not removed:
         raise MRNLabError("Name the keywords: --add paper,best or --remove paper.")
     with opened_store(ctx) as store:
-        _print_answers(control.change_keywords(store, run, add=added, remove=removed))
+        _print_answers(control.change_keywords(store, _existing(store, run), add=added, remove=removed))
 
 
 @app.command()
@@ -120,6 +139,7 @@ def delete(
     """
     with opened_store(ctx) as store:
         control.remove_deleted(store)
+        _existing(store, run)
         if not yes and sys.stdin.isatty():
             goes = control.remains(store, run)
             megabytes = goes.checkpoint_bytes / 1e6

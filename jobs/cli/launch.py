@@ -10,9 +10,11 @@ import typer
 
 from core.config import FIELD_HELP, PRESETS, RunConfig
 from core.config.fields import attribute_name, comma_list
+from core.config.sweep import LISTED
 from core.config.task_groups import GROUPINGS
 from core.config.typed import values_of
-from core.errors import ConfigError
+from core.errors import FIELD, ConfigError
+from core.plain_text import shortened
 from core.recording.resolve import with_absolute_paths
 from core.store import ENDED, Run, RunState, Store
 from core.tasks.scores import score_text
@@ -205,10 +207,17 @@ def described(options: Mapping[str, Any]) -> list[RunConfig]:
 
     Raises ConfigError naming the field that is wrong, and CorpusError.
     """
-    given: dict[str, Any] = _settings(options["setting"] or [])
-    named = {name: options[attribute_name(name)] for name in NAMED}
-    given |= {name: value for name, value in named.items() if value is not None}
-    lists = {name: given[name] for name in dict.fromkeys((*NAMED, *given)) if name in given}
+    given = [(name, options[attribute_name(name)], f"--{name.replace('_', '-')} ") for name in NAMED]
+    given += [*_settings(options["setting"] or []), ("seed", options["seeds"], "--seeds ")]
+    typed: dict[str, Any] = {}
+    for name, text, option in given:
+        if text is None:
+            continue
+        if name in typed:
+            hint = f"write {option}{shortened(f'{typed[name]},{text}')}" if name in LISTED else "give it once"
+            raise ConfigError(name, f"{FIELD} is given twice; {hint}.")
+        typed[name] = text
+    lists = {name: typed[name] for name in dict.fromkeys((*NAMED, *typed)) if name in typed}
     if options["seeds"] is not None:
         lists["seed"] = _seeds(options["seeds"])
     data = {name: tuple(comma_list(lists.pop(name))) for name in ("columns", "tasks") if name in lists}
@@ -236,15 +245,17 @@ def _seeds(text: str) -> list[int]:
     return values_of("seed", text)
 
 
-def _settings(pairs: list[str]) -> dict[str, str]:
-    settings = {}
+def _settings(pairs: list[str]) -> list[tuple[str, str | None, str]]:
+    """Returns the field, the text and the option of each value of `--set`."""
+    settings: list[tuple[str, str | None, str]] = []
     for pair in pairs:
         field, equals, value = pair.partition("=")
         if not equals:
             raise ConfigError(
                 field, f"--set {pair}: write it as FIELD=VALUE; fields are {', '.join(FIELD_HELP)}."
             )
-        settings[field.strip().replace("-", "_")] = value.strip()
+        name = field.strip().replace("-", "_")
+        settings.append((name, value.strip(), f"--set {name}="))
     return settings
 
 

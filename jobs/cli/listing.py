@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import typer
 
 from core.config import FIELD_HELP
 from core.errors import MRNLabError
 from core.paths import own_log
+from core.plain_text import shortened
 from core.registry import FULL
-from core.store import MetricKey, Run, RunState, StoredScore
+from core.store import ACTIVE, ENDED, MetricKey, Run, RunState, Store, StoredScore
 from core.tasks import kind_of
 from core.tasks.scores import score_text
-from core.wording import duration, percent
+from core.wording import duration, first_of, percent
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, number_option, opened_store
 from jobs.cli.output import log, print_json, print_rows, print_table, print_text, run_document
 from jobs.queue.maintenance import resume_lost
@@ -22,6 +23,13 @@ from jobs.reports.filter import parse_filter
 from jobs.reports.naming import value_text
 from jobs.worker.logs import tail
 
+_WORDS: dict[str, frozenset[RunState]] = {
+    **{state.word: frozenset({state}) for state in RunState},
+    "active": ACTIVE,
+    "ended": ENDED,
+}
+_STATES = _WORDS | {state.value: frozenset({state}) for state in RunState}
+"""The states by word, as `--filter` knows them, and by the value that JSON and the store have."""
 _MEAN_DEV_SCORE = MetricKey("", "dev", "score")
 _HEADERS = (
     *("run", "state", "progress", "paradigm", "λ", "tasks", "encoder", "corpus", "seed", "time"),
@@ -33,7 +41,7 @@ _HEADERS = (
 def runs(
     ctx: typer.Context,
     state: Annotated[
-        str | None, typer.Option(help=f"Only runs in these states ({', '.join(RunState)}); a list.")
+        str | None, typer.Option(help=f"Only runs in these states ({', '.join(_WORDS)}); a list.")
     ] = None,
     filter_: Annotated[
         str | None,
@@ -51,13 +59,7 @@ def runs(
         matching = [run for run in listed if wanted.matches(run)][:limit]
         best = store.best_metrics([run.id for run in matching], _MEAN_DEV_SCORE)
         if json_:
-            print_json(
-                [
-                    run_document(run, ())
-                    | {"best_dev_score": best.get(run.id), "config_problem": run.config_problem}
-                    for run in matching
-                ]
-            )
+            print_json(_documents(store, matching, best))
             return
         if not matching:
             log(_nothing_listed(state, filtered=archived or filter_ is not None))
@@ -70,6 +72,20 @@ def runs(
     for run in matching:
         if run.config_problem is not None:
             log(f"Run {run.id}: {run.config_problem}")
+
+
+def _documents(store: Store, listed: Sequence[Run], best: Mapping[int, float]) -> list[dict[str, Any]]:
+    """Returns these runs for `--json`, as `show` has them but for its description, facts and history."""
+    scores: dict[int, list[StoredScore]] = {run.id: [] for run in listed}
+    for score in store.scores(list(scores)):
+        scores[score.run_id].append(score)
+    conditions = store.conditions(listed)
+    return [
+        run_document(run, scores[run.id])
+        | {"alignment": conditions[run.id].alignment if run.id in conditions else None}
+        | {"best_dev_score": best.get(run.id), "config_problem": run.config_problem}
+        for run in listed
+    ]
 
 
 def _mean_text(run: Run, mean: float) -> str:
@@ -88,9 +104,11 @@ def _states(text: str | None) -> set[RunState] | None:
     if text is None:
         return None
     try:
-        return {RunState(name.strip()) for name in text.split(",")}
-    except ValueError:
-        raise MRNLabError(f"--state: '{text}' names no state; states are {', '.join(RunState)}.") from None
+        return set().union(*(_STATES[name.strip().casefold()] for name in text.split(",")))
+    except KeyError:
+        raise MRNLabError(
+            f"--state: '{shortened(text)}' names no state; states are {', '.join(_WORDS)}."
+        ) from None
 
 
 def _cells(run: Run) -> tuple[object, ...]:
@@ -224,6 +242,10 @@ def metrics(
             and (task is None or (key.task or "total") == task)
             and (split is None or key.split == split)
         ]
+        if not chosen and (others := [key for key in keys if key.name == name]):
+            asked = (f" of {shortened(task)}" if task else "") + (f" ({shortened(split)})" if split else "")
+            has = first_of([f"{key.task or 'total'} ({key.split})" for key in others])
+            raise MRNLabError(f"Run {run} has no {name}{asked}; it has that of {has}.")
         if not chosen:
             has = ", ".join(dict.fromkeys(key.name for key in keys)) or "none yet"
             raise MRNLabError(f"Run {run} has no such metric '{name}'; it has {has}.")

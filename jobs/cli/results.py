@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from core.errors import MRNLabError
-from core.store import RunState, Store
-from core.wording import which_runs
+from core.store import Run, RunState, Store
+from core.wording import all_of, which_runs
 from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, one_of, opened_store, run_number
 from jobs.cli.output import log, print_json, print_report, write_document
 from jobs.reports.render import (
@@ -71,11 +71,18 @@ def results(
         _by_label(ctx, run or [], split, format_, json_=json_)
         return
     with opened_store(ctx) as store:
+        named = _named(store, run or ())
         tables = _tables(store, run or None, split, cost=cost)
         alignments = _alignments(store, tables.values())
     records = [record for table in tables.values() for record in score_records(table, cost=cost)]
+    reported = {run_id for table in tables.values() for row in table.rows for run_id in row.run_ids}
+    others = [run for run in named if run.id not in reported and not run.problem]
+    if others and not tables:
+        raise MRNLabError(f"None of these runs has {split} scores: {_with_states(others)}.")
     for note in _notes(tables):
         log(note)
+    if others:
+        log(f"Left out, without {split} scores: {_with_states(others)}.")
     if json_:
         print_json(records)
     elif format_ == "csv":
@@ -103,7 +110,20 @@ def print_appendix(
     from jobs.reports.appendix import appendix
 
     with opened_store(ctx) as store:
-        print_report(appendix(store, run), format_)
+        unfinished = [named for named in _named(store, run) if named.state is not RunState.SUCCEEDED]
+        parts = appendix(store, run)
+    print_report(parts, format_)
+    if unfinished:
+        log(f"Left out, not finished: {_with_states(unfinished)}.")
+
+
+def _named(store: Store, run_ids: Iterable[int]) -> list[Run]:
+    """Returns the runs with these numbers. Raises RunNotFound where there is no such run."""
+    return [store.run(run_id) for run_id in dict.fromkeys(run_ids)]
+
+
+def _with_states(runs: Iterable[Run]) -> str:
+    return all_of([f"run {run.id} ({run.state.word})" for run in runs])
 
 
 def _alignments(store: Store, tables: Iterable[ResultTable]) -> dict[tuple[str, str], list[int]]:

@@ -218,6 +218,12 @@ def study(
     chosen = options.definition()
     if report_ is _Report.CSV and not chosen.by_relatedness:
         raise ConfigError("report", f"The study '{name}' has no table of simulated tasks; leave out csv.")
+    if report_ is _Report.CURVES and chosen.pairs:
+        raise ConfigError("report", f"The study '{name}' has no curves; leave out curves.")
+    if report_ is not None and (dry_run or (json_ and report_ is not _Report.JSON)):
+        raise ConfigError(
+            "report", "--report goes without --dry-run and --json; --report json is the document."
+        )
     if runs and not dry_run:
         raise ConfigError("runs", "--runs goes with --dry-run; `mrnlab runs` lists the runs of the store.")
     if tables is not None and (dry_run or json_ or report_ is not None):
@@ -230,6 +236,8 @@ def study(
         table = RunTable(record)
         if report_ is None and tables is None and not dry_run:
             table.check_writable()
+        else:
+            table.check_exists()
     with opened_store(ctx) as store:
         if table is not None and (restored := table.restore(store)):
             log(f"{plural(restored, 'run')} of {record} added to the store.")

@@ -13,7 +13,7 @@ from core.corpora.readers import GivenFile
 from core.corpora.types import Sentence
 from core.errors import MRNLabError
 from core.paths import given_path, own_checkpoint
-from core.records import TextAnswer
+from core.records import TextAnswer, WordTag
 from core.store import Run
 from core.tagging import Tagger
 from core.tasks import KINDS, reading
@@ -69,20 +69,20 @@ def tag(
     with opened_store(ctx) as store:
         chosen = store.run(run)
     if chosen.checkpoint is None:
-        raise MRNLabError(f"Run {run} is {chosen.state.word} and has no finished model to tag with.")
+        raise MRNLabError(chosen.lacks_model)
     if file is None and not (sentence.strip() and (second.strip() or not second)):
         raise MRNLabError("The sentence has no words; give another, or --file FILE.")
     if file is None:
-        _sentence(chosen, sentence, second or None, json_)
+        _sentence(chosen, sentence, second or None, json_, confidence=confidence)
     else:
         names, layout = comma_list(columns), layout or ("split" if split else "")
         _file(chosen, file, names, layout, confidence, json_ or format_ == "json")
 
 
-def _sentence(run: Run, text: str, second: str | None, json_: bool) -> None:
+def _sentence(run: Run, text: str, second: str | None, json_: bool, *, confidence: bool) -> None:
     from core.corpora.splitting import split_words
     from core.corpora.types import whole_text
-    from core.tagging import check_texts, load_tagger, text_of
+    from core.tagging import check_texts, column_names, load_tagger, text_of
 
     assert run.checkpoint is not None
     tagger = load_tagger(own_checkpoint(run.checkpoint))
@@ -110,12 +110,17 @@ def _sentence(run: Run, text: str, second: str | None, json_: bool) -> None:
         return
     if words:
         rows = [
-            [word, *(tagged.tags[task][index].label for task in words)]
+            [word, *(cell for task in words for cell in _cells(tagged.tags[task][index], confidence))]
             for index, word in enumerate(tagged.tokens)
         ]
-        print_table(["word", *words], rows)
+        _, *names = column_names(list(words), (), confidence=confidence)
+        print_table(["word", *names], rows)
     if answers:
         print_table(["task", "answer", "probabilities"], [_row(*each) for each in answers.items()])
+
+
+def _cells(tag: WordTag, confidence: bool) -> list[str]:
+    return [tag.label, f"{tag.confidence:.4f}"][: 1 + confidence]
 
 
 def _row(task: str, answer: TextAnswer) -> list[str]:

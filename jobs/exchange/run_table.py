@@ -70,6 +70,11 @@ class RunTable:
             if not self._file.stat().st_mode & 0o222 or not os.access(self._file, os.W_OK):
                 raise MRNLabError(f"{self.path} is read-only; `chmod u+w` lets it be written.")
 
+    def check_exists(self) -> None:
+        """Raises MRNLabError where there is no such file, or it is no file."""
+        if not self._exists():
+            raise MRNLabError(f"There is no file {self.path}.")
+
     def restore(self, store: Store) -> int:
         """Adds the runs that the store lacks as finished runs, and returns how many.
 
@@ -228,6 +233,13 @@ def _record_of(row: dict[str, str]) -> RunRecord:
         raise ValueError("its configuration or seed is another one than its description's")
     if run.finished_at is None:
         raise ValueError("it did not finish")
+    if not scores:
+        raise ValueError("it has no scores")
+    for split in ("dev", "test"):
+        mean = _mean_percent(scores, split)
+        # Earlier versions rounded some means the other way.
+        if bool(mean) != bool(row[split]) or (mean and not abs(float(mean) - float(row[split])) < 0.015):
+            raise ValueError(f"its {split} is {row[split] or 'empty'} and its scores say {mean or 'nothing'}")
     return record
 
 

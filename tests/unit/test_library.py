@@ -122,6 +122,9 @@ def test_a_run_without_a_laboratory(laboratory: Path) -> None:
     assert list(tagged.columns) == ["sentence", "word", "pos", "pos confidence", "ner", "ner confidence"]
     assert list(tagged["sentence"]) == [0, 0, 0, 0, 1, 1, 1]
     assert run.tag([["EU", "call"]])["word"].tolist() == ["EU", "call"]
+    for texts in (["EU call .", "EU ."], ["EU", "call"]):
+        with pytest.raises(MRNLabError, match="a list of sentences that are lists of words"):
+            run.tag(texts)
     _check_relations(run)
 
     test = laboratory / "toy" / "test.conll"

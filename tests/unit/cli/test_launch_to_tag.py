@@ -61,6 +61,9 @@ def run(lab: Laboratory, laboratory: Path) -> str:
 def test_sentences_and_files(lab: Laboratory, run: str, tmp_path: Path) -> None:
     first = lab.answer("tag", run, "German lamb rejects EU.").splitlines()[1]
     assert first.split() == ["German", "J", "B-MISC"]
+    head, first, *_ = lab.answer("tag", run, "German lamb rejects EU.", "--confidence").splitlines()
+    assert head.split() == ["word", "pos", "pos_confidence", "ner", "ner_confidence"]
+    assert all(0.0 < float(first.split()[column]) <= 1.0 for column in (2, 4))
     text = tmp_path / "news.txt"
     text.write_text("German lamb rejects EU.\nBritish lamb can't call .\n")
     result = lab.call("tag", run, "--file", str(text))

@@ -93,10 +93,26 @@ class TestControl:
 
     def test_one_refusal_does_not_keep_the_others_back(self, lab: Laboratory) -> None:
         first, second = claimed(lab.store, RunState.SUCCEEDED), claimed(lab.store, RunState.QUEUED)
-        result = lab.call("stop", str(first), str(second), "99")
+        result = lab.call("stop", str(first), str(second))
         assert result.exit_code == 2
-        assert len(result.stderr.splitlines()) == 2
+        assert len(result.stderr.splitlines()) == 1
         assert lab.store.state(second) is RunState.CANCELLED
+
+    def test_a_number_of_no_run_keeps_all_back(self, lab: Laboratory) -> None:
+        done, queued = str(lab.finished()), str(claimed(lab.store, RunState.QUEUED))
+        calls = [
+            *(["archive", done], ["delete", done, "--yes"], ["delete", done, "--yes", "--now"]),
+            *(["keyword", done, "--add", "old"], ["priority", "5", queued], ["stop", queued]),
+            *(["retry", queued], ["resume", queued]),
+        ]
+        for call in calls:
+            assert lab.refusal(*call, "999").startswith("There is no run 999;")
+        lab.answer("archive", done)
+        deleted = str(lab.finished(seed=4))
+        lab.answer("delete", deleted)
+        assert lab.refusal("restore", done, deleted, "999").startswith("There is no run 999;")
+        assert [run["id"] for run in lab.json("runs", "--archived")] == [int(done)]
+        assert lab.answer("restore", done, deleted).count("\n") == 2
 
     def test_delete(self, lab: Laboratory) -> None:
         run_id, running = lab.finished(), claimed(lab.store)

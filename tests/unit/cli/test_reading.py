@@ -37,6 +37,31 @@ def test_an_empty_store_says_what_to_do(lab: Laboratory) -> None:
     assert [run["seed"] for run in lab.json("runs", "--state", "queued,running")] == [5]
 
 
+def test_the_list_of_runs_says_what_show_says(lab: Laboratory) -> None:
+    lab.finished(alignment="exact")
+    claimed(lab.store, RunState.QUEUED, seed=5)
+    both = lab.json("runs")
+    assert [sorted(run["test"]) for run in both] == [[], ["ner", "pos"]]
+    for listed in both:
+        shown = lab.json("show", str(listed["id"]))
+        del listed["best_dev_score"]
+        assert listed == {name: shown[name] for name in listed}
+
+
+def test_states_are_read_by_word_and_by_stored_value(lab: Laboratory) -> None:
+    stopped, queued = (claimed(lab.store, state) for state in (RunState.CANCELLED, RunState.QUEUED))
+    for states, ids in (
+        ("stopped", [stopped]),
+        ("cancelled", [stopped]),
+        ("Stopped, queued", [queued, stopped]),
+        ("active", [queued]),
+        ("ended", [stopped]),
+    ):
+        assert [run["id"] for run in lab.json("runs", "--state", states)] == ids
+    refused = lab.refusal("runs", "--state", "stoped")
+    assert "states are queued, running, stopping, succeeded, failed, stopped, lost, active, ended." in refused
+
+
 def test_a_run_with_a_value_that_is_no_longer_known_is_told(lab: Laboratory) -> None:
     """`lora:8` was once a way to train the encoder. The run keeps its scores, but is not compared."""
     run_id = lab.finished(seed=2)
@@ -103,6 +128,19 @@ class TestResults:
         rows = list(csv.DictReader(io.StringIO(lab.answer("results", "--cost", "--format", "csv"))))
         assert {row["trained_parameters"] for row in rows} == {"44000000", ""}
 
+    def test_named_runs_that_do_not_exist_or_have_no_scores_are_told(self, lab: Laboratory) -> None:
+        done, stopped = str(lab.finished()), str(claimed(lab.store, RunState.CANCELLED, seed=5))
+        for verb in ("results", "appendix"):
+            assert "There is no run 99;" in lab.refusal(verb, done, "99")
+            result = lab.call(verb, done, stopped)
+            assert (result.exit_code, result.stdout) == (0, lab.answer(verb, done))
+            why = {"results": "without test scores", "appendix": "not finished"}[verb]
+            assert f"Left out, {why}: run {stopped} (stopped)." in result.stderr.splitlines()
+        assert f"None of these runs has test scores: run {stopped} (stopped)." in lab.refusal(
+            "results", stopped
+        )
+        assert f"run {stopped} (stopped)." in lab.call("results", done, stopped, "--json").stderr
+
     def test_by_label_needs_runs_with_scores(self, lab: Laboratory) -> None:
         assert "name them" in lab.refusal("results", "--by-label")
         waiting = claimed(lab.store, RunState.QUEUED, seed=5)
@@ -154,7 +192,28 @@ class TestResults:
         assert note in lab.call("results").stderr
 
 
+def test_a_run_without_its_model_says_so(lab: Laboratory) -> None:
+    """As one that was restored from a record of a study."""
+    run_id = str(lab.finished())
+    assert f"Run {run_id} has succeeded, but this store has no model" in lab.refusal("tag", run_id, "EU .")
+
+
+def test_a_curve_that_is_not_of_the_task_is_told(lab: Laboratory) -> None:
+    run_id = str(lab.finished())
+    call = ("metrics", run_id, "loss", "--task", "foo")
+    has = "it has that of total (train), ner (train), pos (train)."
+    assert lab.refusal(*call) == f"Run {run_id} has no loss of foo; {has}"
+    assert "has no loss of foo (dev);" in lab.refusal(*call, "--split", "dev")
+    assert "has no such metric 'los'" in lab.refusal("metrics", run_id, "los", "--task", "foo")
+
+
 class TestRelations:
+    def test_the_stored_steps_are_named(self, lab: Laboratory) -> None:
+        run_id = str(lab.finished())
+        refused = lab.refusal("relations", run_id, "--step", "9")
+        assert refused == f"Run {run_id} has no relations stored at step 9, but at 1, 2."
+        assert "MRN runs store them" in lab.refusal("relations", str(claimed(lab.store)), "--step", "9")
+
     def test_labels_that_cannot_be_related_are_named(self, lab: Laboratory) -> None:
         run_id = claimed(lab.store, alignment="disjoint")
         lab.store.set_facts(run_id, run_facts(alignment="disjoint", impossible=("task", "label")))

@@ -246,6 +246,13 @@ def test_a_row_that_could_not_be_read_again_is_not_written(
     assert "characters and the most is 1,000" in refused.stderr
 
 
+def test_a_table_that_is_only_read_must_exist(lab: Laboratory, tmp_path: Path) -> None:
+    table = tmp_path / "toy.csv"
+    for more in (("--report", "table"), ("--tables", str(tmp_path / "tables")), ("--dry-run",)):
+        assert f"There is no file {table}." in lab.refusal("study", "toy", "--record", str(table), *more)
+    assert [path.name for path in tmp_path.iterdir()] == ["laboratory"]
+
+
 def test_a_table_that_never_ends_is_refused(lab: Laboratory, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.csv"
     os.mkfifo(pipe)
@@ -259,6 +266,13 @@ def test_a_table_that_cannot_be_read_is_refused_with_its_line(lab: Laboratory, t
     lab.answer("study", "toy", "--setting", "small", "--seeds", "1", "--record", str(table))
     head, first, *_ = table.read_text().splitlines()
     undescribed = re.sub(r'"{""corpus.*?}",', ",", first, count=1)
+    (values,) = csv.reader([first])
+
+    def changed(column: str, value: str) -> str:
+        text = io.StringIO(newline="")
+        csv.writer(text).writerow([*(dict(zip(COLUMNS, values, strict=True)) | {column: value}).values()])
+        return text.getvalue().strip()
+
     unknown_paradigm = first.replace('""paradigm"":""', '""paradigm"":""x')
     for text, problem in (
         ("run,score\n", f"{table}, line 1: the columns must be {', '.join(COLUMNS)}."),
@@ -266,6 +280,9 @@ def test_a_table_that_cannot_be_read_is_refused_with_its_line(lab: Laboratory, t
         (f"{head}\n{'0' * 12}{first[12:]}\n", "its configuration or seed is another one"),
         (f"{head}\n{first.replace(first[:12], '0' * 12)}\n", "its configuration or seed is another one"),
         (f"{head}\n{unknown_paradigm}\n", "paradigm must be"),
+        (f"{head}\n{changed('scores', '[]')}\n", "is no run (it has no scores)"),
+        (f"{head}\n{changed('test', '99.99')}\n", "its test is 99.99 and its scores say "),
+        (f"{head}\n{changed('dev', '')}\n", "its dev is empty and its scores say "),
         (f"{'a' * 140_000},{head}\n", "line 1: has 140,"),
         (f"{head}\n{'a' * 140_000},{first}\n", "line 2: has "),
         (f'{head}\n"{"a" * 80_000}\n{"a" * 80_000}",1\n', "is not CSV (field larger than field limit"),

@@ -165,6 +165,10 @@ class TestRefusals:
             (("toy", "--encoder", "minilm"), ["toy", "--encoder"]),
             (("dissertation", "--encoder", "minilm+bilstm"), ["name minilm without +bilstm"]),
             (("toy", "--setting", "whole,third"), ["third", "whole, half"]),
+            (("toy", "--report", "csv"), ["has no table of simulated tasks"]),
+            (("transfer", "--report", "curves"), ["The study 'transfer' has no curves"]),
+            (("toy", "--report", "table", "--json"), ["--report goes without --dry-run and --json"]),
+            (("toy", "--report", "json", "--dry-run"), ["--report goes without --dry-run and --json"]),
             (("toy", "--runs"), ["--runs goes with --dry-run"]),
         ],
     )
