@@ -269,7 +269,7 @@ def settings(
 
 def _data_key(run: Run) -> tuple[str, float, str]:
     # Before shares in percent were read exactly, 1.1% was stored as the float next to 0.011.
-    return run.config.corpus, float(f"{run.config.fraction:.12g}"), run.config.pos_score
+    return run.config.corpus, round(run.config.fraction, 12), run.config.pos_score
 
 
 def _text_name(text: str | None) -> str:
