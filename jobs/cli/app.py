@@ -17,10 +17,10 @@ from typer.core import TyperGroup
 
 from core import __version__
 from core.config.typed import whole_number
-from core.errors import MRNLabError
+from core.errors import MRNLabError, RunNotFound
 from core.paths import home
 from core.plain_text import message_text, shortened, without_passwords
-from core.store import Store
+from core.store import Run, Store
 from jobs.cli.output import log, print_text
 from jobs.engines import ENGINES
 
@@ -179,6 +179,16 @@ def opened_store(ctx: typer.Context) -> Iterator[Store]:
     """The chosen store, closed at the end of the block."""
     with contextlib.closing(Store.open(ctx.obj, shared=True)) as store:
         yield store
+
+
+def named_runs(store: Store, run_ids: Iterable[int], *, with_facts: bool = True) -> list[Run]:
+    """Returns the runs with these numbers, each once. Raises RunNotFound where there is no such run."""
+    wanted = list(dict.fromkeys(run_ids))
+    known = {run.id: run for run in store.runs(wanted, with_facts=with_facts)}
+    for run_id in wanted:
+        if run_id not in known:
+            raise RunNotFound(run_id)
+    return [known[run_id] for run_id in wanted]
 
 
 UNFORESEEN = 70

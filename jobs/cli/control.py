@@ -11,11 +11,11 @@ from typing import Annotated, Any
 import typer
 
 from core.config.fields import comma_list
-from core.errors import MRNLabError, RunNotFound
+from core.errors import MRNLabError
 from core.recording.owner import hostname
 from core.store import ACTIVE, Run, RunState, Store
 from core.wording import plural
-from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, number_option, opened_store, whole
+from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, named_runs, number_option, opened_store, whole
 from jobs.cli.output import log, print_json, print_table, print_text
 from jobs.queue import control
 from jobs.queue.control import PRIORITIES, Answer
@@ -34,10 +34,7 @@ def _print_answers(answers: Sequence[Answer]) -> None:
 
 def _existing(store: Store, run_ids: list[int]) -> list[int]:
     """Returns these numbers. Raises RunNotFound where one is of no run, before any run is changed."""
-    known = {run.id for run in store.runs(run_ids, with_facts=False)}
-    for run_id in run_ids:
-        if run_id not in known:
-            raise RunNotFound(run_id)
+    named_runs(store, run_ids, with_facts=False)
     return run_ids
 
 

@@ -10,7 +10,7 @@ import typer
 from core.errors import MRNLabError
 from core.store import Run, RunState, Store
 from core.wording import all_of, which_runs
-from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, one_of, opened_store, run_number
+from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, named_runs, one_of, opened_store, run_number
 from jobs.cli.output import log, print_json, print_report, write_document
 from jobs.reports.render import (
     COST_COLUMNS,
@@ -71,7 +71,7 @@ def results(
         _by_label(ctx, run or [], split, format_, json_=json_)
         return
     with opened_store(ctx) as store:
-        named = _named(store, run or ())
+        named = named_runs(store, run or ())
         tables = _tables(store, run or None, split, cost=cost)
         alignments = _alignments(store, tables.values())
     records = [record for table in tables.values() for record in score_records(table, cost=cost)]
@@ -110,16 +110,11 @@ def print_appendix(
     from jobs.reports.appendix import appendix
 
     with opened_store(ctx) as store:
-        unfinished = [named for named in _named(store, run) if named.state is not RunState.SUCCEEDED]
+        unfinished = [named for named in named_runs(store, run) if named.state is not RunState.SUCCEEDED]
         parts = appendix(store, run)
     print_report(parts, format_)
     if unfinished:
         log(f"Left out, not finished: {_with_states(unfinished)}.")
-
-
-def _named(store: Store, run_ids: Iterable[int]) -> list[Run]:
-    """Returns the runs with these numbers. Raises RunNotFound where there is no such run."""
-    return [store.run(run_id) for run_id in dict.fromkeys(run_ids)]
 
 
 def _with_states(runs: Iterable[Run]) -> str:
