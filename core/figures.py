@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.evaluation.against import SPLITS, ScoreLine, ScoresAgainst
 from core.evaluation.comparison import UNDECIDED, Comparison
+from core.results.series import SPLITS, ScoreLine, ScoresAgainst
 from core.wording import percent, plural, spread_text, without_shared
 
 Figure: TypeAlias = go.Figure

@@ -218,8 +218,8 @@ class Laboratory:
         sets of such configurations the one with the most values is drawn; a text of the corpus is a set of
         its own. Raises MRNLabError without one.
         """
-        from core.evaluation.against import number_series, scores_against
         from core.figures import SERIES, against_chart
+        from core.results.series import number_series, scores_against
 
         if run_ids is None:
             known = [run for run in self.store.runs(states={RunState.SUCCEEDED}) if run.problem is None]

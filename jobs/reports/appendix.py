@@ -8,12 +8,8 @@ from statistics import fmean
 from core.config import FIELD_HELP, comparison_values, has_field
 from core.config.typed import seeds_typed
 from core.errors import MRNLabError
-from core.store import Conditions, Run, RunState, Store
-from core.wording import all_of, duration, plural
-from jobs.queue.sweeps import launch_command
-from jobs.reports.naming import is_default, value_text
-from jobs.reports.parts import Code, Entry, Heading, Part, Sheet, cost_entries, score_entry
-from jobs.reports.table import (
+from core.results.naming import is_default, value_text
+from core.results.table import (
     RESOLVED,
     TEXT,
     UNKNOWN,
@@ -27,6 +23,10 @@ from jobs.reports.table import (
     tabulate,
     undefined_notes,
 )
+from core.store import Conditions, Run, RunState, Store
+from core.wording import all_of, duration, plural
+from jobs.queue.sweeps import launch_command
+from jobs.reports.parts import Code, Entry, Heading, Part, Sheet, cost_entries, score_entry
 
 NOT_RECORDED = "not recorded"
 """The text for a fact that the run's version did not store."""

@@ -14,10 +14,7 @@ from core.evaluation.comparison import Comparison, compare_rows, highest_row
 from core.evaluation.costs import Cost, cost_of, run_cost
 from core.evaluation.statistics import MeanSD, summary
 from core.registry import WORD_ENCODERS, family
-from core.store import Conditions, Run, RunState, StoredScore
-from core.tasks.scores import PEARSON
-from core.wording import which_runs
-from jobs.reports.naming import (
+from core.results.naming import (
     UNREADABLE,
     corpus_name,
     encoder_title,
@@ -25,6 +22,9 @@ from jobs.reports.naming import (
     field_texts,
     shortest_names,
 )
+from core.store import Conditions, Run, RunState, StoredScore
+from core.tasks.scores import PEARSON
+from core.wording import which_runs
 
 UNKNOWN = Conditions()
 """The conditions of a run that has not begun, or was trained before conditions were stored."""
