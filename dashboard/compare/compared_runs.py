@@ -17,17 +17,9 @@ from core.config import RunConfig
 from core.corpora import prepare
 from core.corpora.types import Sentence
 from core.evaluation.mistakes import Labels
+from core.results.samples import TEXT, alike, by_configuration, one_per_seed, readable, settings
 from core.results.series import Series, number_series
-from core.results.table import (
-    TEXT,
-    ResultTable,
-    alike,
-    by_configuration,
-    one_per_seed,
-    readable,
-    settings,
-    tabulate,
-)
+from core.results.table import ResultTable, tabulate
 from core.store.records import Run, RunState
 from core.tasks import TaskKind, kind_of
 from core.wording import all_of, plural

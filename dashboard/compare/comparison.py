@@ -12,8 +12,8 @@ from core.corpora.loading import read
 from core.errors import MRNLabError
 from core.evaluation.costs import COST_NOTE
 from core.evaluation.statistics import NEGLIGIBLE_BELOW
-from core.figures import Forest, against_chart, forest_chart
 from core.registry import ONE_STACK
+from core.results.figures import Forest, against_chart, forest_chart
 from core.results.naming import confounds
 from core.results.series import scores_against
 from core.results.table import ResultRow, ResultTable

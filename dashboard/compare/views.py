@@ -15,8 +15,8 @@ import pandas as pd
 from core.config import RunConfig, shares_nothing
 from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED, Comparison
 from core.evaluation.statistics import Randomised, holm
-from core.figures import Forest, Mark
 from core.registry import ONE_STACK, reads_words
+from core.results.figures import Forest, Mark
 from core.results.naming import confounds, fields_apart
 from core.results.series import Series
 from core.results.table import ResultRow, ResultTable

@@ -11,7 +11,7 @@ import streamlit as st
 
 from core.figures import MUTED, TEXT, Chart, Figure, axis
 from core.records import TOTAL
-from core.results.table import one_per_seed, readable
+from core.results.samples import one_per_seed, readable
 from core.store import Store
 from core.store.records import ACTIVE, MetricKey, MetricSeries, Run, RunState
 from core.wording import plural

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.results.table import by_configuration
+from core.results.samples import by_configuration
 from core.store import Store
 from core.store.records import ACTIVE, Run, RunState
 from dashboard.runs.table import run_link

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.results.filter import FilterError, parse_filter
 from core.results.naming import run_name
-from core.results.table import readable
+from core.results.samples import readable
 from core.store.records import RunState
 from core.wording import plural
 from dashboard.runs import table

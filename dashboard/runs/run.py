@@ -12,8 +12,8 @@ import streamlit as st
 from core.config import FIELD_HELP
 from core.corpora.reading import stored_readings
 from core.paths import own_log
-from core.results.naming import survival_text, value_text
-from core.results.table import SCORE_NAMES, undefined_notes
+from core.results.naming import SCORE_NAMES, survival_text, value_text
+from core.results.table import undefined_notes
 from core.store import Store
 from core.store.records import ACTIVE, Run, RunState, StoredScore
 from core.tasks import KINDS, kind_of

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core.results.naming import corpus_name, run_name, settings_text, short_name
-from core.results.table import readable
+from core.results.samples import readable
 from core.store import Run
 from core.wording import plural
 from dashboard.runs.controls import chosen_bar

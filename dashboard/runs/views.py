@@ -19,6 +19,7 @@ from core.config import FIELD_HELP, RunConfig, comparison_values, has_field
 from core.evaluation.comparison import compare_rows, highest_row
 from core.evaluation.statistics import MeanSD, summary
 from core.results.naming import (
+    SCORE_NAMES,
     UNREADABLE,
     encoder_title,
     field_text,
@@ -27,15 +28,7 @@ from core.results.naming import (
     shortest_names,
     value_text,
 )
-from core.results.table import (
-    SCORE_NAMES,
-    by_conditions,
-    by_configuration,
-    one_per_seed,
-    readable,
-    sampled,
-    text_names,
-)
+from core.results.samples import by_conditions, by_configuration, one_per_seed, readable, sampled, text_names
 from core.store import Conditions, Store
 from core.store.records import ACTIVE, MetricKey, Run, RunState
 from core.wording import all_of, capitalised, number, plural, which_runs
@@ -110,7 +103,7 @@ class Table:
     scores of each task. `beyond` are lines on other pages of the families of these lines; families of more
     than `MOST_TESTED` lines (`untested`) have none, and no best line.
 
-    Runs that cannot be read (`core.results.table.readable`) have a table of their own, without scores.
+    Runs that cannot be read (`core.results.samples.readable`) have a table of their own, without scores.
     """
 
     corpus: str

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import streamlit as st
 
 from core.results.naming import group_names, run_names
-from core.results.table import by_configuration, readable
+from core.results.samples import by_configuration, readable
 from core.store.records import Run
 from core.wording import all_of
 from dashboard.shared import resources

@@ -10,7 +10,7 @@ from core.config import RunConfig
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 from core.records import TaskScore
-from core.results.table import SCORE_NAMES
+from core.results.naming import SCORE_NAMES
 from core.store.records import ACTIVE, Run, RunState
 from core.tagging import given_scores, labels_of
 from core.tasks import KINDS, reading

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from core.errors import MRNLabError
-from core.results.table import ResultTable, Setting, readable, settings, tabulate
+from core.results.samples import Setting, readable, settings
+from core.results.table import ResultTable, tabulate
 from core.store import Run, RunState, Store
 from core.wording import all_of, which_runs
 from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, named_runs, one_of, opened_store, run_number

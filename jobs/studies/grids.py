@@ -11,7 +11,7 @@ import pandas as pd
 
 from core.config import RunConfig
 from core.evaluation.statistics import summary
-from core.results.table import readable
+from core.results.samples import readable
 from core.store import Run, Store
 from core.studies import Study
 from core.studies.simulator import ARCHITECTURES, DENSE_LAYERS, PLANTED, point_of

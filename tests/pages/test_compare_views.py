@@ -16,8 +16,8 @@ from core.config import RunConfig
 from core.evaluation import mistakes
 from core.evaluation.statistics import Randomised, holm, paired_difference
 from core.results.naming import confounds
+from core.results.samples import settings as by_setting
 from core.results.table import ResultTable, tabulate
-from core.results.table import settings as by_setting
 from core.store import Conditions
 from core.tasks import KINDS
 from core.tasks.confusion import NOTHING

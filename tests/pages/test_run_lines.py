@@ -14,7 +14,7 @@ from core.config import FIELD_HELP, RunConfig, applicable_fields, comparison_key
 from core.config.fields import attribute_name
 from core.results.filter import parse_filter
 from core.results.naming import group_names, run_names
-from core.results.table import by_configuration
+from core.results.samples import by_configuration
 from core.store import RunState, Store
 from dashboard.curves.numbers import configurations
 from dashboard.runs import views

@@ -11,7 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.mrn.relations import row_names, task_groups
-from core.results.table import settings, tabulate
+from core.results.samples import settings
+from core.results.table import tabulate
 from core.store import Store
 from core.tasks import KINDS
 from dashboard.compare.mistake_views import Guesses, furthest, guesses, misses

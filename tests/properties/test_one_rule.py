@@ -15,12 +15,12 @@ from core.config import RunConfig
 from core.evaluation import Comparison, compare
 from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED
 from core.evaluation.statistics import summary
-from core.figures import forest_chart
 from core.library import Laboratory
 from core.records import SplitResult
+from core.results.figures import forest_chart
 from core.results.filter import parse_filter
+from core.results.samples import settings as by_setting
 from core.results.table import ResultTable, tabulate
-from core.results.table import settings as by_setting
 from core.store import RunState, Store
 from core.studies import Method
 from core.studies.analysis import FinalScores, analyse

@@ -23,7 +23,8 @@ from core.mrn.alignments.mapping import parse_mapping, template
 from core.paths import log_path
 from core.plain_text import shortened, spreadsheet_cell, terminal_text, unguarded_cell
 from core.records import SplitResult
-from core.results.table import settings, tabulate
+from core.results.samples import settings
+from core.results.table import tabulate
 from core.store import Store
 from core.studies.dissertation import STUDY
 from core.tagging import TextAnswer, tab_separated, text_table
