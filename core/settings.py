@@ -68,7 +68,7 @@ def seconds(variable: str) -> float:
 
 
 def yes_or_no(variable: str) -> bool | None:
-    """Whether the variable is `yes`; None where it is not set. Raises MRNLabError where it is neither yes nor no."""
+    """Whether the variable is `yes`, and not `no`; None where it is not set. Raises MRNLabError."""
     chosen = os.environ.get(variable)
     if not chosen:
         return None
