@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED
-from core.studies import STUDIES, Study
 from tests.claims.recipes import Figure, Figures
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,15 +43,15 @@ _SETTINGS = (
 )
 """Beginnings of the titles of sections on settings: numbers in them are results only with a sign or an interval."""
 _RESULT = re.compile(
-    rf"(?<![\w.=/`(-])(?:(?:{_NUMBER}) ± (?:{_NUMBER})|(?:{_NUMBER}) \[(?:{_NUMBER}), (?:{_NUMBER})\]"
-    rf"|[+−](?:{_NUMBER.replace('[+−]?', '')})|\d[\d,]*\.\d+|(?<!\w)\.\d\d+\b|\d[\d,]*(?=%| points? )"
+    rf"(?<![\w.=/`(-])(?<!λ = )(?<!α = )(?:(?:{_NUMBER}) ± (?:{_NUMBER})|(?:{_NUMBER}) \[(?:{_NUMBER}), (?:{_NUMBER})\]"
+    rf"|[+−](?:{_NUMBER.replace('[+−]?', '')})|\d[\d,]*\.\d+|(?<!\w)\.\d\d+\b|\d[\d,]*(?= points? )"
     rf"|(?:\d+|{_WORD}) of (?:the )?(?:\d+|{_WORD})\b)"
 )
 _RESULT_OF_SETTINGS = re.compile(
     rf"(?<![\w.=/`(-])(?:(?:{_NUMBER}) ± (?:{_NUMBER})|(?:{_NUMBER}) \[(?:{_NUMBER}), (?:{_NUMBER})\])"
 )
 _RUNS = re.compile(r"(?<![\w.])\d[\d,]* runs\b")
-_VERDICT = re.compile(r"\b(?:undecided|decided|negligible|gains?|loses?|helps|beats|no gain)\b", re.IGNORECASE)
+_VERDICT = re.compile(r"(?<!\*)\b(?:undecided|decided|negligible|gains?|loses?|helps|beats|no gain)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def check_page(path: Path, figures: Figures) -> Checked:
             covered.append(match.span(index))
             if hole.startswith("="):
                 declared += 1
-                if _number(printed) not in _declared(claim.record):
+                if _number(printed) not in figures.declared(claim.record):
                     differences.append(f"{where}: {claim.record} declares no {printed}")
             elif hole.startswith("paper "):
                 quoted += 1
@@ -184,16 +183,8 @@ def _number(text: str) -> float:
 
 def _shown(figure: Figure) -> str:
     return ", ".join(
-        f"{name} {value:.3f}" for name, value in vars(figure).items() if isinstance(value, float)
+        f"{name} {value:.3f}" for name, value in vars(figure).items() if isinstance(value, int | float)
     ) + f" {figure.verdict}"
-
-
-def _declared(record: str) -> set[float]:
-    """The numbers among the fields of a record's study."""
-    study: Study = STUDIES[record.partition("-minilm")[0].partition("-mpnet")[0]]
-    fields = [setting.base for setting in study.settings]
-    fields += [values for setting in study.settings for method in study.methods_in(setting).values() for values in method.candidates]
-    return {float(number) for number in re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?", str(fields))}
 
 
 def _uncovered(document: str, text: str, covered: list[tuple[int, int]]) -> Iterator[str]:

@@ -189,6 +189,14 @@ class Figures:
     def _scores(self, cell: Cell) -> BySeed:
         return self._outcome(cell).by_seed[cell.target]
 
+    def declared(self, record: str) -> set[float]:
+        """The numbers among the fields of the runs of a record's study."""
+        study = self._record(record).definition
+        fields: list[object] = [setting.base for setting in study.settings]
+        for setting in study.settings:
+            fields += [method.candidates for method in study.methods_in(setting).values()]
+        return {float(number) for number in re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?", str(fields))}
+
     def _record(self, name: str) -> Record:
         return self._records[name]
 
