@@ -38,7 +38,7 @@ _ANY_VERB = "|".join([*_VERBS.values(), "decided"])
 _HOLE = re.compile(r"\{([^{}]+)\}")
 
 _SETTINGS = (
-    *("The protocol", "The command", "What it has", "Over an encoder that is at hand", "Tables", "Formulas"),
+    *("The protocol", "The command", "What it has", "Over an encoder that is at hand", "Tables", "Formulas", "Definitions"),
     *("Features", "Gradient cosine", "Predictors and schemes", "Start", "Test", "Read on"),
 )
 """Beginnings of the titles of sections on settings: numbers in them are results only with a sign or an interval."""
@@ -51,7 +51,7 @@ _RESULT_OF_SETTINGS = re.compile(
     rf"(?<![\w.=/`(-])(?:(?:{_NUMBER}) ± (?:{_NUMBER})|(?:{_NUMBER}) \[(?:{_NUMBER}), (?:{_NUMBER})\])"
 )
 _RUNS = re.compile(r"(?<![\w.])\d[\d,]* runs\b")
-_VERDICT = re.compile(r"(?<!\*)\b(?:undecided|decided|negligible|gains?|loses?|helps|beats|no gain)\b", re.IGNORECASE)
+_VERDICT = re.compile(r"(?<!\*)\b(?:undecided|decided|negligible|gains|loses?|helps|beats|no gain|as well)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,8 @@ def _uncovered(document: str, text: str, covered: list[tuple[int, int]]) -> Iter
         if is_settings:
             continue
         for sentence in re.finditer(r"[^.;:|]*(?:\.\d[^.;:|]*)*", flat):
-            if _VERDICT.search(sentence[0]) and not any(
+            said = re.sub(r"\]\([^)]*\)?|`[^`]*`", "", sentence[0])
+            if _VERDICT.search(said) and "?" not in said and not any(
                 start + sentence.start() < last and first < start + sentence.end() for first, last in covered
             ):
                 yield f"verdict in “{sentence[0].strip()}”"

@@ -7,7 +7,8 @@
     mixed-50-full/mtl - mixed-50-frozen/mtl    between two settings, by itself
     alike-50-top-1/relational - fixed in alike-*   p corrected over these settings
     gain scarce chunk@conll2000 upos@ud-lines  of a main task beside an auxiliary one
-    mean gain scarce upos@ud-lines         of all main tasks beside that one
+    - gain scarce ner mwe                  a loss, as a positive number
+    mean gain scarce * upos@ud-lines       of all main tasks beside that one
     n lower alike-*/relational - fixed in alike-*  how many differences have that verdict
     max mixed-*/pooled - mtl               the largest of these differences
     min-seed table3-5/mtl                  the lowest score of a seed
@@ -118,6 +119,9 @@ class Figures:
             return Figure(100 * min(self._scores(cell).values()))
         if first == "dev":
             return self._dev(rest)
+        if first == "-":
+            (difference,) = self.differences(rest)
+            return _figure_of(difference.reversed())
         if first == "gain" or " - " in recipe:
             (difference,) = self.differences(recipe)
             return _figure_of(difference)
@@ -228,12 +232,8 @@ class Figures:
 
     def _gains(self, part: str, main: str = "*", aux: str = "*", family: str = "main") -> list[Comparison]:
         """Of these pairs; p corrected for the auxiliary tasks of a main task, or for `all` pairs."""
-        gains: Mapping[tuple[str, str], Comparison] = self.gains(part.replace("_", " ")).pairs
-        if family == "all":
-            pairs = self.gains(part.replace("_", " "))
-            gains = compare_paired(
-                {pair: (gain.by_seed, dict.fromkeys(gain.by_seed, 0.0)) for pair, gain in pairs.pairs.items()}
-            )
+        known = self.gains(part.replace("_", " "))
+        gains: Mapping[tuple[str, str], Comparison] = known.over_all if family == "all" else known.pairs
         return [gain for pair, gain in gains.items() if fnmatchcase(pair[0], main) and fnmatchcase(pair[1], aux)]
 
     def _dev(self, recipe: str) -> Figure:
