@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import tempfile
-from pathlib import Path
 
-from core.studies.recorded import RECORDS
 from tests.claims.documents import PAGES, check_page
 from tests.claims.recipes import Figures
+from tests.claims.runs import computed_records
 
 
 def main() -> int:
     """Prints counts by document and what differs; returns how many differences there are."""
     names = sys.argv[1:]
-    figures = Figures({record.results_path.stem: record for record in RECORDS})
+    figures = Figures(computed_records())
     totals = [0, 0, 0, 0]
     for path in sorted(PAGES.glob("*.txt")):
         if names and path.stem not in names:
@@ -23,12 +20,16 @@ def main() -> int:
         checked = check_page(path, figures)
         counts = (checked.computed, checked.declared, checked.quoted, len(checked.differences))
         totals = [total + count for total, count in zip(totals, counts, strict=True)]
-        print(f"{path.stem}: {checked.computed} computed, {checked.declared} declared, {checked.quoted} quoted, "
-              f"{len(checked.differences)} differ")
+        print(
+            f"{path.stem}: {checked.computed} computed, {checked.declared} declared, {checked.quoted} quoted, "
+            f"{len(checked.differences)} differ"
+        )
         for difference in checked.differences:
             print(f"  {difference}")
     computed, declared, quoted, differ = totals
-    print(f"{computed:,} claims computed from records, {declared} settings, {quoted} quoted; {differ} differences.")
+    print(
+        f"{computed:,} claims computed from records, {declared} settings, {quoted} quoted; {differ} differences."
+    )
     return differ
 
 

@@ -38,7 +38,15 @@ _ANY_VERB = "|".join([*_VERBS.values(), "decided"])
 _HOLE = re.compile(r"\{([^{}]+)\}")
 
 _SETTINGS = (
-    *("The protocol", "The command", "What it has", "Over an encoder that is at hand", "Tables", "Formulas", "Definitions"),
+    *(
+        "The protocol",
+        "The command",
+        "What it has",
+        "Over an encoder that is at hand",
+        "Tables",
+        "Formulas",
+        "Definitions",
+    ),
     *("Features", "Gradient cosine", "Predictors and schemes", "Start", "Test", "Read on"),
 )
 """Beginnings of the titles of sections on settings: numbers in them are results only with a sign or an interval."""
@@ -51,7 +59,9 @@ _RESULT_OF_SETTINGS = re.compile(
     rf"(?<![\w.=/`(-])(?:(?:{_NUMBER}) ± (?:{_NUMBER})|(?:{_NUMBER}) \[(?:{_NUMBER}), (?:{_NUMBER})\])"
 )
 _RUNS = re.compile(r"(?<![\w.])\d[\d,]* runs\b")
-_VERDICT = re.compile(r"(?<!\*)\b(?:undecided|decided|negligible|gains|loses?|helps|beats|no gain|as well)\b", re.IGNORECASE)
+_VERDICT = re.compile(
+    r"(?<!\*)\b(?:undecided|decided|negligible|gains|loses?|beats|no gain|as well)\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -182,9 +192,12 @@ def _number(text: str) -> float:
 
 
 def _shown(figure: Figure) -> str:
-    return ", ".join(
-        f"{name} {value:.3f}" for name, value in vars(figure).items() if isinstance(value, int | float)
-    ) + f" {figure.verdict}"
+    return (
+        ", ".join(
+            f"{name} {value:.3f}" for name, value in vars(figure).items() if isinstance(value, int | float)
+        )
+        + f" {figure.verdict}"
+    )
 
 
 def _uncovered(document: str, text: str, covered: list[tuple[int, int]]) -> Iterator[str]:
@@ -207,15 +220,22 @@ def _uncovered(document: str, text: str, covered: list[tuple[int, int]]) -> Iter
         for pattern in patterns:
             for match in pattern.finditer(flat):
                 begin, end = start + match.start(), start + match.end()
-                if any(first < end and begin < last for first, last in covered) or _is_link(flat, match.start()):
+                if any(first < end and begin < last for first, last in covered) or _is_link(
+                    flat, match.start()
+                ):
                     continue
                 yield f"“{flat[max(0, match.start() - 60) : match.end() + 30]}”"
         if is_settings:
             continue
         for sentence in re.finditer(r"[^.;:|]*(?:\.\d[^.;:|]*)*", flat):
             said = re.sub(r"\]\([^)]*\)?|`[^`]*`", "", sentence[0])
-            if _VERDICT.search(said) and "?" not in said and not any(
-                start + sentence.start() < last and first < start + sentence.end() for first, last in covered
+            if (
+                _VERDICT.search(said)
+                and "?" not in said
+                and not any(
+                    start + sentence.start() < last and first < start + sentence.end()
+                    for first, last in covered
+                )
             ):
                 yield f"verdict in “{sentence[0].strip()}”"
 

@@ -1,19 +1,22 @@
 """A recipe names a figure of the records; `Figures` computes it.
 
-    alike-50-frozen/relational             the score of a method in a setting, mean over its targets
-    ner-mixed:ner/relational               on one target
-    regimes!alike-50-full/mtl              of another record
-    alike-50-frozen/relational - mtl       a difference; p corrected as in the study's tables
-    mixed-50-full/mtl - mixed-50-frozen/mtl    between two settings, by itself
-    alike-50-top-1/relational - fixed in alike-*   p corrected over these settings
-    gain scarce chunk@conll2000 upos@ud-lines  of a main task beside an auxiliary one
-    - gain scarce ner mwe                  a loss, as a positive number
-    mean gain scarce * upos@ud-lines       of all main tasks beside that one
-    n lower alike-*/relational - fixed in alike-*  how many differences have that verdict
-    max mixed-*/pooled - mtl               the largest of these differences
-    min-seed table3-5/mtl                  the lowest score of a seed
-    runs                                   how many runs the record has
-    dev table3-5/mrn 0.05                  the dev score of the candidate with that λ; without it of the chosen one
+alike-50-frozen/relational             the score of a method in a setting, mean over its targets
+ner-mixed:ner/relational               on one target
+regimes!alike-50-full/mtl              of another record
+alike-50-frozen/relational - mtl       a difference; p corrected as in the study's tables
+mixed-50-full/mtl - mixed-50-frozen/mtl    between two settings, by itself
+alike-50-top-1/relational - fixed in alike-*   p corrected over these settings
+gain scarce chunk@conll2000 upos@ud-lines  of a main task beside an auxiliary one
+- gain scarce ner mwe                  a loss, as a positive number
+mean gain scarce * upos@ud-lines       of all main tasks beside that one
+n lower alike-*/relational - fixed in alike-*  how many differences have that verdict
+max mixed-*/pooled - mtl               the largest of these differences
+pool balanced-n500-*/mtl               the mean over settings and seeds, with the deviation over both
+avg a-*/mtl - b-*/mtl                  a difference between means over settings, paired by seed
+rank planted 9                         rank correlation of the scores of beside-1 to beside-9 with their order
+min-seed table3-5/mtl                  the lowest score of a seed
+runs                                   how many runs the record has
+dev table3-5/mrn 0.05                  the dev score of the candidate with that λ; without it of the chosen one
 """
 
 from __future__ import annotations
@@ -22,19 +25,49 @@ import csv
 import gzip
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
 
 from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED, Comparison, compare_paired
 from core.evaluation.statistics import summary
 from core.studies.analysis import MEAN, Outcome, Result
-from core.studies.recorded import Record
+from core.studies.study import Setting, Study, with_runs
 from core.transfer.gains import Gains
+from core.transfer.predictors import rank_correlation
 
 BySeed = Mapping[int, float]
 DECIDED = (HIGHER, LOWER)
+
+
+class Record(Protocol):
+    """Recorded runs of a study and their results: `core.studies.recorded.Record`, or one computed from runs."""
+
+    @property
+    def path(self) -> Path:
+        """The file of the runs."""
+
+    @property
+    def definition(self) -> Study:
+        """The study."""
+
+    @property
+    def runs(self) -> int:
+        """The number of runs."""
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """The settings with scores."""
+
+    def result(self, setting: Setting) -> Result:
+        """The result of a setting."""
+
+    def gains(self, part: str) -> Gains:
+        """The gains among pairs of tasks."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +98,10 @@ _CHOICES: Mapping[str, Callable[[Comparison], bool]] = {
     "excludes-0": lambda difference: _excludes_zero(difference) != 0,
     "above-0": lambda difference: _excludes_zero(difference) > 0,
     "below-0": lambda difference: _excludes_zero(difference) < 0,
-    **{word: lambda difference, word=word: difference.verdict == word for word in (HIGHER, LOWER, NEGLIGIBLE, UNDECIDED)},
+    **{
+        word: lambda difference, word=word: difference.verdict == word
+        for word in (HIGHER, LOWER, NEGLIGIBLE, UNDECIDED)
+    },
 }
 
 
@@ -94,11 +130,12 @@ class Figures:
     def __init__(self, records: Mapping[str, Record], default: str = "") -> None:
         self._records, self._default = records, default
         self._results: dict[tuple[str, str], Result] = {}
+        self._declared: dict[str, set[float]] = {}
 
     def of(self, record: str) -> Figures:
         """The same figures with another default."""
         figures = Figures(self._records, record)
-        figures._results = self._results
+        figures._results, figures._declared = self._results, self._declared
         return figures
 
     def compute(self, recipe: str) -> Figure:
@@ -119,6 +156,14 @@ class Figures:
             return Figure(100 * min(self._scores(cell).values()))
         if first == "dev":
             return self._dev(rest)
+        if first == "pool":
+            scores = summary(score for cell in self._cells(rest) for score in self._scores(cell).values())
+            return Figure(100 * scores.mean, sd=None if scores.sd is None else 100 * scores.sd)
+        if first == "avg":
+            means = tuple(map(self._mean_by_seed, rest.split(" - ")))
+            return _figure_of(compare_paired({"": (means[0], means[1])})[""])
+        if first in ("rank", "rank-min", "rank-max"):
+            return self._rank(first, rest)
         if first == "-":
             (difference,) = self.differences(rest)
             return _figure_of(difference.reversed())
@@ -195,11 +240,15 @@ class Figures:
 
     def declared(self, record: str) -> set[float]:
         """The numbers among the fields of the runs of a record's study."""
+        if record in self._declared:
+            return self._declared[record]
         study = self._record(record).definition
         fields: list[object] = [setting.base for setting in study.settings]
         for setting in study.settings:
             fields += [method.candidates for method in study.methods_in(setting).values()]
-        return {float(number) for number in re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?", str(fields))}
+        numbers = re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?", str(fields))
+        self._declared[record] = set(map(float, numbers))
+        return self._declared[record]
 
     def _record(self, name: str) -> Record:
         return self._records[name]
@@ -216,9 +265,11 @@ class Figures:
         record = parts["record"] or self._default
         wanted = parts["setting"] or ""
         names = [setting.name for setting in self._record(record).settings]
-        found = [wanted] if wanted in names else [
-            name for name in names if any(fnmatchcase(name, pattern) for pattern in wanted.split("|"))
-        ]
+        found = (
+            [wanted]
+            if wanted in names
+            else [name for name in names if any(fnmatchcase(name, pattern) for pattern in wanted.split("|"))]
+        )
         cells = [Cell(record, name, parts["target"] or MEAN, str(parts["method"])) for name in found]
         if len(cells) > 1:
             cells = [cell for cell in cells if self._has(cell)]
@@ -234,7 +285,28 @@ class Figures:
         """Of these pairs; p corrected for the auxiliary tasks of a main task, or for `all` pairs."""
         known = self.gains(part.replace("_", " "))
         gains: Mapping[tuple[str, str], Comparison] = known.over_all if family == "all" else known.pairs
-        return [gain for pair, gain in gains.items() if fnmatchcase(pair[0], main) and fnmatchcase(pair[1], aux)]
+        return [
+            gain for pair, gain in gains.items() if fnmatchcase(pair[0], main) and fnmatchcase(pair[1], aux)
+        ]
+
+    def _mean_by_seed(self, text: str) -> BySeed:
+        scores = [self._scores(cell) for cell in self._cells(text)]
+        return {seed: summary(each[seed] for each in scores).mean for seed in scores[0]}
+
+    def _rank(self, which: str, recipe: str) -> Figure:
+        """Of the differences of methods `beside-1` to `beside-9` with their order: of the means, or over seeds."""
+        setting, _, count = recipe.partition(" ")
+        numbers = range(1, int(count) + 1)
+        by_seed = [self._scores(self._cells(f"{setting}/beside-{number}")[0]) for number in numbers]
+        order = np.array(numbers, float)
+        if which == "rank":
+            return Figure(
+                rank_correlation(order, np.array([summary(scores.values()).mean for scores in by_seed]))
+            )
+        each = [
+            rank_correlation(order, np.array([scores[seed] for scores in by_seed])) for seed in by_seed[0]
+        ]
+        return Figure(min(each) if which == "rank-min" else max(each))
 
     def _dev(self, recipe: str) -> Figure:
         """The mean over the seeds of the runs that chose the candidate with that λ."""
@@ -250,8 +322,6 @@ class Figures:
 
 def dev_score(record: Record, setting: str, method: str, strength: float) -> float:
     """The mean dev score over search seeds and targets of the candidate with that λ, from the rows of runs."""
-    from core.studies.study import with_runs
-
     study = record.definition
     (found,) = (each for each in study.settings if each.name == setting)
     runs = with_runs(study, found)
@@ -277,7 +347,9 @@ def dev_rows(record: Record) -> dict[tuple[str, int], dict[str, float]]:
         with gzip.open(record.path, "rt", encoding="utf-8", newline="") as file:
             _DEV[name] = {
                 (row["configuration"], int(row["seed"])): {
-                    score["task"]: score["score"] for score in json.loads(row["scores"]) if score["split"] == "dev"
+                    score["task"]: score["score"]
+                    for score in json.loads(row["scores"])
+                    if score["split"] == "dev"
                 }
                 for row in csv.DictReader(file)
             }
