@@ -80,6 +80,8 @@ def gain_sentence(gain: Gain, unit: str) -> str:
     """A sentence on the gain of a main task by an auxiliary one, as Markdown."""
     seeds = plural(gain.seeds, "seed")
     pair = f"**{escape(gain.main)}** beside {escape(gain.aux)}"
+    if gain.learned_nothing:
+        return f"{pair} scores 0 on every seed, alone and beside it: the head learned nothing, {seeds}."
     if gain.is_equal:
         return f"{pair} has the same score as alone on every seed: {percent(gain.alone)}, {seeds}."
     verdict = gain.word if gain.is_decided else f"is {gain.word}"
