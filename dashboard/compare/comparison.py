@@ -329,7 +329,7 @@ def draw_against(compared: ComparedRuns) -> None:
         name = next(iter(named))
         st.subheader(f"Score against{f' {escape(name)}' * (len(named) == 1)}", anchor=False, width="content")
         if len(named) > 1:
-            name = choice("Setting", named, key="against", label_visibility="collapsed", width=320)
+            name = choice("Setting", named.keys(), key="against", label_visibility="collapsed", width=320)
         series = named[name]
         view = scores_against(series, resources.store().scores(series.run_ids, with_reports=False))
         lines = "tasks" if len(view.tasks) == 1 else segments("Lines", _LINES, key="lines")

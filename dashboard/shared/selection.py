@@ -7,7 +7,7 @@ options and default.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, KeysView, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -107,10 +107,18 @@ def segments(
     return first if picked is None else picked
 
 
-def choice(label: str, options: Iterable[str], *, key: str, default: str | None = None, **layout: Any) -> str:
+def choice(
+    label: str,
+    options: Sequence[str] | KeysView[str] | Mapping[str, str],
+    *,
+    key: str,
+    default: str | None = None,
+    **layout: Any,
+) -> str:
     """One of many options in a list, kept in the page's address as `segments` keeps it.
 
-    `options` may map values to their texts; `layout` has further arguments of the select box.
+    `options` may map values to their texts, and to nothing else: a mapping to runs or rows gives its keys.
+    `layout` has further arguments of the select box.
     """
     values = list(options)
     drop_stale(key, values)

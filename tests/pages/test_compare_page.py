@@ -311,6 +311,19 @@ def test_scores_against_a_number_are_shown_where_configurations_differ_in_it_alo
     assert not figures(open_page("compare"), "compare_against")
 
 
+def test_of_a_sweep_of_two_settings_either_is_shown(open_page: Open) -> None:
+    for λ, dropout, seed in itertools.product((0.001, 0.01), (0, 0.1), (1, 2)):
+        finished_run(mtl(seed, paradigm="mrn", lambda_=λ, dropout=dropout), 0.7 + seed / 100 + λ + dropout)
+    app = open_page("compare", run=",".join(str(run.id) for run in Store.open().runs()))
+    settings = app.selectbox(key="against")
+    assert len(set(settings.options)) == 4
+    for setting in settings.options:
+        app.selectbox(key="against").select(setting).run()
+        (drawn,) = figures(app, "compare_against")
+        assert drawn["layout"]["xaxis"]["title"]["text"] == setting.partition(" · ")[0]
+    assert figures(app, "compare_forest")
+
+
 def test_scores_against_a_number_are_those_on_the_tables_text(open_page: Open) -> None:
     """The corpus changed before the last was trained; the seed of the first was trained again then too."""
     made = ((0.001, 0.8, "a"), (0.01, 0.81, "a"), (0.1, 0.95, "b"), (0.001, 0.7, "b"))
