@@ -182,7 +182,8 @@ class Laboratory:
 
         They are paired by seed, task by task, with 95% intervals and verdicts.
         """
-        from core.figures import SERIES, Forest, Mark, forest_chart
+        from core.figures import SERIES
+        from core.results.figures import Forest, Mark, forest_chart
 
         runs = {run.id: run.config for run in self._comparable([*run_ids, baseline])}
         keys = {run_id: comparison_key(config) for run_id, config in runs.items()}
@@ -218,8 +219,9 @@ class Laboratory:
         sets of such configurations the one with the most values is drawn; a text of the corpus is a set of
         its own. Raises MRNLabError without one.
         """
-        from core.evaluation.against import number_series, scores_against
-        from core.figures import SERIES, against_chart
+        from core.figures import SERIES
+        from core.results.figures import against_chart
+        from core.results.series import number_series, scores_against
 
         if run_ids is None:
             known = [run for run in self.store.runs(states={RunState.SUCCEEDED}) if run.problem is None]

@@ -16,8 +16,10 @@ import streamlit as st
 from core.config import RunConfig
 from core.corpora import prepare
 from core.corpora.types import Sentence
-from core.evaluation.against import Series, number_series
 from core.evaluation.mistakes import Labels
+from core.results.samples import TEXT, alike, by_configuration, one_per_seed, readable, settings
+from core.results.series import Series, number_series
+from core.results.table import ResultTable, tabulate
 from core.store.records import Run, RunState
 from core.tasks import TaskKind, kind_of
 from core.wording import all_of, plural
@@ -28,16 +30,6 @@ from dashboard.shared.newcomers import try_it
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import choice, choose, chosen, segments
 from dashboard.text import escape
-from jobs.reports.table import (
-    TEXT,
-    ResultTable,
-    alike,
-    by_configuration,
-    one_per_seed,
-    readable,
-    settings,
-    tabulate,
-)
 
 _MOST_ROWS, _PAIR = 40, 2
 _NEWEST = 2000

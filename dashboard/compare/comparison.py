@@ -10,11 +10,13 @@ import streamlit as st
 from core.config import RunConfig, field_label
 from core.corpora.loading import read
 from core.errors import MRNLabError
-from core.evaluation.against import scores_against
 from core.evaluation.costs import COST_NOTE
 from core.evaluation.statistics import NEGLIGIBLE_BELOW
-from core.figures import Forest, against_chart, forest_chart
 from core.registry import ONE_STACK
+from core.results.figures import Forest, against_chart, forest_chart
+from core.results.naming import confounds
+from core.results.series import scores_against
+from core.results.table import ResultRow, ResultTable
 from core.store.records import ACTIVE, Run
 from core.studies.published import CITATION
 from core.wording import all_of, duration, plural, without_shared
@@ -32,9 +34,7 @@ from dashboard.text import coloured, escape, unbroken
 from dashboard.theme import ramp
 from jobs.queue.estimates import cost
 from jobs.queue.submit import same_runs, up_to_date
-from jobs.reports.naming import confounds
 from jobs.reports.render import BEST, COST_COLUMNS, SCORE_COLUMNS, score_records, score_sheet, with_published
-from jobs.reports.table import ResultRow, ResultTable
 
 _MANY = 180
 """Predictions (a run's, of one task) beyond which testing takes more than some seconds, and is asked for."""

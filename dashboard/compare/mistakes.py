@@ -14,6 +14,7 @@ import streamlit as st
 from core.corpora.types import Sentence
 from core.errors import MRNLabError
 from core.evaluation.mistakes import Labels, errors, mistake_text, mistakes, sentences_with
+from core.results.table import ResultRow, ResultTable
 from core.store.records import Run
 from core.tasks import TaskKind
 from core.tasks.confusion import NOTHING
@@ -33,7 +34,6 @@ from dashboard.shared.downloads import csv_button, csv_file, data_table
 from dashboard.shared.selection import segments, switch
 from dashboard.text import escape, option
 from jobs.reports.parts import SIGNED, Form, number_text
-from jobs.reports.table import ResultRow, ResultTable
 
 _MOST_SENTENCES = 5
 _LONG_LABEL = 20

@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from core.config import RunConfig, shares_nothing
-from core.evaluation.against import Series
 from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED, Comparison
 from core.evaluation.statistics import Randomised, holm
-from core.figures import Forest, Mark
 from core.registry import ONE_STACK, reads_words
+from core.results.figures import Forest, Mark
+from core.results.naming import confounds, fields_apart
+from core.results.series import Series
+from core.results.table import ResultRow, ResultTable
 from core.wording import all_of, signed_points, without_shared
-from jobs.reports.naming import confounds, fields_apart
 from jobs.reports.parts import Entry, Sheet, difference_entry, p_entry
-from jobs.reports.table import ResultRow, ResultTable
 
 Tested = Randomised | str
 """The result of a test over sentences, or why there is none."""

@@ -12,6 +12,7 @@ from core.config import RunConfig, comparison_key
 from core.errors import ConfigError, EncoderError, MRNLabError
 from core.paths import database_url
 from core.recording.resolve import with_absolute_paths
+from core.results.naming import shortest_names
 from core.store.records import Run, RunState
 from core.wording import capitalised, duration, plural, size, span
 from dashboard.launch.address import command, use_minilm
@@ -24,7 +25,6 @@ from dashboard.shared.states import problem
 from dashboard.text import escape, unbroken
 from jobs.queue.estimates import Cost, Disk, cost, disk, queue_left
 from jobs.queue.submit import check, same_runs
-from jobs.reports.naming import shortest_names
 
 _HOUR_S = 3600
 _WORTH_TELLING = 1e8  # bytes

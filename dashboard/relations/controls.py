@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import streamlit as st
 
 from core.config.typed import whole_number
+from core.results.naming import run_names
+from core.results.samples import one_per_seed, readable
 from core.store.records import Run, RunState
 from dashboard.relations.sentences import read_seeds
 from dashboard.shared import resources
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import segments, switch
-from jobs.reports.naming import run_names
-from jobs.reports.table import one_per_seed, readable
 
 MODES = {"task": "Tasks", "label": "Labels", "feature": "Features"}
 EMBEDDING = "embedding"

@@ -13,6 +13,7 @@ from core.config.fields import NOTHING
 from core.mrn.relations import Relations, covariance_statistics, impossible_blocks, task_groups
 from core.records import TOTAL
 from core.registry import FROZEN, feature_parts, prior_spec
+from core.results.naming import run_name
 from core.store.records import ACTIVE, MetricKey, Run, RunState
 from core.wording import all_of, number, plural
 from dashboard.relations import sentences, views
@@ -24,7 +25,6 @@ from dashboard.shared.newcomers import PENALTY, fold
 from dashboard.shared.states import empty
 from dashboard.text import coloured, escape
 from dashboard.theme import STATES
-from jobs.reports.naming import run_name
 
 _PENALTY = MetricKey(TOTAL, "train", "penalty")
 _MOST_NAMED = 6

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from core.results.samples import by_configuration
 from core.store import Store
 from core.store.records import ACTIVE, Run, RunState
 from dashboard.runs.table import run_link
 from dashboard.shared.selection import link_to_runs
 from dashboard.text import escape
 from dashboard.theme import STATES
-from jobs.reports.table import by_configuration
 
 
 def newest_launch(store: Store) -> None:

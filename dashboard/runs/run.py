@@ -12,6 +12,8 @@ import streamlit as st
 from core.config import FIELD_HELP
 from core.corpora.reading import stored_readings
 from core.paths import own_log
+from core.results.naming import SCORE_NAMES, survival_text, value_text
+from core.results.table import undefined_notes
 from core.store import Store
 from core.store.records import ACTIVE, Run, RunState, StoredScore
 from core.tasks import KINDS, kind_of
@@ -31,9 +33,7 @@ from dashboard.text import coloured, escape, option
 from dashboard.theme import STATES
 from jobs.queue import control
 from jobs.queue.remedies import Advice, advice
-from jobs.reports.naming import survival_text, value_text
 from jobs.reports.render import NOT_ANNOTATED, REPORT_COLUMNS, report_records, report_sheet
-from jobs.reports.table import SCORE_NAMES, undefined_notes
 
 _MOST_LABELS = 16
 _KEPT = {

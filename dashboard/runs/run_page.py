@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from core.results.naming import corpus_name, run_name, settings_text, short_name
+from core.results.samples import readable
 from core.store import Run
 from core.wording import plural
 from dashboard.runs.controls import chosen_bar
@@ -19,8 +21,6 @@ from dashboard.shared.run_picker import warn_missing_runs
 from dashboard.shared.selection import chosen, run_numbers
 from dashboard.shared.states import title
 from dashboard.text import escape
-from jobs.reports.naming import corpus_name, run_name, settings_text, short_name
-from jobs.reports.table import readable
 
 store = resources.store()
 ids = run_numbers(st.query_params.get(RUNS_SHOWN, ""))

@@ -18,13 +18,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.config.typed import whole_number
+from core.results.filter import FIELDS
 from core.wording import plural
 from dashboard.runs.columns import Column, columns_of
 from dashboard.runs.views import SPLITS, Page, Table, sorts
 from dashboard.shared.downloads import data_table
 from dashboard.shared.selection import choice, choose, chosen, segments
 from dashboard.text import escape
-from jobs.reports.filter import FIELDS
 
 _PAGE = "table_page"
 _FILTER = "filter"

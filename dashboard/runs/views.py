@@ -18,12 +18,8 @@ import pandas as pd
 from core.config import FIELD_HELP, RunConfig, comparison_values, has_field
 from core.evaluation.comparison import compare_rows, highest_row
 from core.evaluation.statistics import MeanSD, summary
-from core.store import Conditions, Store
-from core.store.records import ACTIVE, MetricKey, Run, RunState
-from core.wording import all_of, capitalised, number, plural, which_runs
-from dashboard.shared.run_views import fraction_done
-from dashboard.theme import order_tasks
-from jobs.reports.naming import (
+from core.results.naming import (
+    SCORE_NAMES,
     UNREADABLE,
     encoder_title,
     field_text,
@@ -32,15 +28,12 @@ from jobs.reports.naming import (
     shortest_names,
     value_text,
 )
-from jobs.reports.table import (
-    SCORE_NAMES,
-    by_conditions,
-    by_configuration,
-    one_per_seed,
-    readable,
-    sampled,
-    text_names,
-)
+from core.results.samples import by_conditions, by_configuration, one_per_seed, readable, sampled, text_names
+from core.store import Conditions, Store
+from core.store.records import ACTIVE, MetricKey, Run, RunState
+from core.wording import all_of, capitalised, number, plural, which_runs
+from dashboard.shared.run_views import fraction_done
+from dashboard.theme import order_tasks
 
 PAGE = 25
 """Configurations on one page; twice as many runs."""
@@ -110,7 +103,7 @@ class Table:
     scores of each task. `beyond` are lines on other pages of the families of these lines; families of more
     than `MOST_TESTED` lines (`untested`) have none, and no best line.
 
-    Runs that cannot be read (`jobs.reports.table.readable`) have a table of their own, without scores.
+    Runs that cannot be read (`core.results.samples.readable`) have a table of their own, without scores.
     """
 
     corpus: str

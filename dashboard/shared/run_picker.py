@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import streamlit as st
 
+from core.results.naming import group_names, run_names
+from core.results.samples import by_configuration, readable
 from core.store.records import Run
 from core.wording import all_of
 from dashboard.shared import resources
 from dashboard.shared.selection import choose, chosen, newest_launch, run_numbers
 from dashboard.text import escape
-from jobs.reports.naming import group_names, run_names
-from jobs.reports.table import by_configuration, readable
 
 _MOST_OFFERED = 200
 

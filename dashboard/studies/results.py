@@ -11,8 +11,8 @@ from pathlib import PurePath
 import streamlit as st
 
 from core.evaluation.costs import COST_NOTE
-from core.figures import forest_chart
 from core.registry import FULL
+from core.results.figures import forest_chart
 from core.studies import STUDIES, Study
 from core.studies.analysis import MEAN, Result, TableView, table_view
 from core.studies.answer import answer, verdict_counts

@@ -10,6 +10,7 @@ from core.config import RunConfig
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 from core.records import TaskScore
+from core.results.naming import SCORE_NAMES
 from core.store.records import ACTIVE, Run, RunState
 from core.tagging import given_scores, labels_of
 from core.tasks import KINDS, reading
@@ -19,7 +20,6 @@ from core.wording import all_of, percent, plural, which_runs
 from dashboard.components.sentence import Lane, Mark, SentenceBlock, lane_kind, marks
 from dashboard.tag.seeds import Answer, majority
 from dashboard.theme import colours
-from jobs.reports.table import SCORE_NAMES
 
 # Beside a span's label, where every letter widens the words above.
 _SHORT = {LABEL: "label", BOUNDARY: "boundary", BOUNDARY_AND_LABEL: "boundary, label"}

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from core.evaluation.mistakes import Errors, mistake_text, mistakes
+from core.results.naming import corpus_name, encoder_title, field_text, fields_apart
 from core.store.records import MetricSeries
 from core.tasks.confusion import NOTHING
 from core.transfer.gains import Gain, Gains, Pair
@@ -20,7 +21,6 @@ from core.transfer.predictors import Judgement
 from core.wording import all_of, duration, percent, plural, signed_points, spread_text
 from dashboard.components.pair_table import PairCell, PairRow, PairTable
 from dashboard.text import escape
-from jobs.reports.naming import corpus_name, encoder_title, field_text, fields_apart
 from jobs.reports.parts import number_text
 from jobs.reports.transfer import PairGroup
 from jobs.studies.pairs import amount_text, seeds_text

@@ -16,6 +16,7 @@ from core.config.typed import values_of
 from core.errors import FIELD, ConfigError
 from core.plain_text import shortened
 from core.recording.resolve import with_absolute_paths
+from core.results.table import undefined_notes
 from core.store import ENDED, Run, RunState, Store
 from core.tasks.scores import score_text
 from core.wording import all_of, duration, plural, which_runs
@@ -26,7 +27,6 @@ from jobs.queue.control import MOST_RETRIES, PRIORITIES
 from jobs.queue.estimates import Cost, cost, eta
 from jobs.queue.maintenance import QueueMaintenance
 from jobs.queue.sweeps import NAMED, Sweep
-from jobs.reports.table import undefined_notes
 
 _POLL_S = 0.5
 _MOST_NOTES = 20

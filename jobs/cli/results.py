@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from core.errors import MRNLabError
+from core.results.samples import Setting, readable, settings
+from core.results.table import ResultTable, tabulate
 from core.store import Run, RunState, Store
 from core.wording import all_of, which_runs
 from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, named_runs, one_of, opened_store, run_number
@@ -23,7 +25,6 @@ from jobs.reports.render import (
     score_sheet,
     with_published,
 )
-from jobs.reports.table import ResultTable, Setting, readable, settings, tabulate
 
 
 def _format_option(about: str, *formats: str) -> Any:

@@ -8,25 +8,13 @@ from statistics import fmean
 from core.config import FIELD_HELP, comparison_values, has_field
 from core.config.typed import seeds_typed
 from core.errors import MRNLabError
+from core.results.naming import is_default, value_text
+from core.results.samples import RESOLVED, TEXT, UNKNOWN, Setting, alike, one_per_seed, readable, settings
+from core.results.table import ResultRow, ResultTable, tabulate, undefined_notes
 from core.store import Conditions, Run, RunState, Store
 from core.wording import all_of, duration, plural
 from jobs.queue.sweeps import launch_command
-from jobs.reports.naming import is_default, value_text
 from jobs.reports.parts import Code, Entry, Heading, Part, Sheet, cost_entries, score_entry
-from jobs.reports.table import (
-    RESOLVED,
-    TEXT,
-    UNKNOWN,
-    ResultRow,
-    ResultTable,
-    Setting,
-    alike,
-    one_per_seed,
-    readable,
-    settings,
-    tabulate,
-    undefined_notes,
-)
 
 NOT_RECORDED = "not recorded"
 """The text for a fact that the run's version did not store."""

@@ -17,11 +17,12 @@ from itertools import zip_longest
 from core.evaluation.comparison import HIGHER, LOWER
 from core.evaluation.costs import COST_NOTE, Cost
 from core.plain_text import spreadsheet_cell, terminal_text
+from core.results.naming import run_name
+from core.results.table import ResultTable
 from core.store import Run, StoredScore
 from core.studies.published import CITATION, Published, matching
 from core.tasks import kind_of
 from core.tasks.scores import REPORT_NUMBERS, averages, report_rows
-from jobs.reports.naming import run_name
 from jobs.reports.parts import (
     COST_HEAD,
     Block,
@@ -35,7 +36,6 @@ from jobs.reports.parts import (
     published_entry,
     score_entry,
 )
-from jobs.reports.table import ResultTable
 
 BEST = "higher than each other row: p over the seeds that both have, corrected for all pairs of rows (Holm)."
 """The meaning of a bold score."""

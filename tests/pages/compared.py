@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from core.config import RunConfig
+from core.results.table import ResultTable, tabulate
 from core.store import Store
 from core.store.records import Run, StoredScore
 from core.tasks.scores import Report
-from jobs.reports.table import ResultTable, tabulate
 
 TASKS = ("pos", "ner")
 

@@ -15,6 +15,9 @@ from hypothesis import strategies as st
 from core.config import RunConfig
 from core.evaluation import mistakes
 from core.evaluation.statistics import Randomised, holm, paired_difference
+from core.results.naming import confounds
+from core.results.samples import settings as by_setting
+from core.results.table import ResultTable, tabulate
 from core.store import Conditions
 from core.tasks import KINDS
 from core.tasks.confusion import NOTHING
@@ -22,10 +25,7 @@ from dashboard.compare import mistake_views, views
 from dashboard.compare.charts import confusion_chart, seeds_chart
 from dashboard.compare.mistake_views import counted
 from dashboard.compare.mistake_views import tested as over_sentences
-from jobs.reports.naming import confounds
 from jobs.reports.render import BEST, latex, markdown, score_records, score_sheet
-from jobs.reports.table import ResultTable, tabulate
-from jobs.reports.table import settings as by_setting
 from tests.pages.compared import TASKS, config, score, tabled
 
 STL, MTL, MRN = [0.78, 0.80, 0.79], [0.80, 0.81, 0.82], [0.83, 0.84, 0.86]

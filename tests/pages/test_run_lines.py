@@ -12,13 +12,13 @@ import pytest
 
 from core.config import FIELD_HELP, RunConfig, applicable_fields, comparison_key
 from core.config.fields import attribute_name
+from core.results.filter import parse_filter
+from core.results.naming import group_names, run_names
+from core.results.samples import by_configuration
 from core.store import RunState, Store
 from dashboard.curves.numbers import configurations
 from dashboard.runs import views
 from dashboard.runs.views import PAGE, Line, Page, difference_sentence, differences, page_of, sorts
-from jobs.reports.filter import parse_filter
-from jobs.reports.naming import group_names, run_names
-from jobs.reports.table import by_configuration
 from tests.making import claimed, config, run_facts, split_result
 from tests.making import finished as finished_run
 from tests.pages.filled_store import TASKS, Filled

@@ -11,6 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.mrn.relations import row_names, task_groups
+from core.results.samples import settings
+from core.results.table import tabulate
 from core.store import Store
 from core.tasks import KINDS
 from dashboard.compare.mistake_views import Guesses, furthest, guesses, misses
@@ -20,7 +22,6 @@ from dashboard.launch.draft import Draft, applicable, plan, start_for
 from dashboard.runs.run import score_rows, task_rows
 from dashboard.runs.views import page_of
 from jobs.reports.render import markdown, report_records, report_sheet, score_sheet
-from jobs.reports.table import settings, tabulate
 from tests.making import relations, run_facts
 from tests.pages.conftest import Open, table, words
 from tests.pages.launching import own_data

@@ -19,12 +19,12 @@ from core.corpora import CATALOGUE
 from core.errors import ConfigError
 from core.recording.resolve import with_absolute_paths
 from core.registry import ENCODERS, PRIORS, WORD_ENCODERS
+from core.results.naming import field_text, fields_apart, shortest_names
 from dashboard.launch.address import command
 from dashboard.launch.draft import cloned, draft_of, plan
 from jobs.cli import app
 from jobs.cli.launch import described
 from jobs.queue.sweeps import Sweep
-from jobs.reports.naming import field_text, fields_apart, shortest_names
 
 _PROGRAM = typer.main.get_command(app)
 assert isinstance(_PROGRAM, TyperGroup)

@@ -15,9 +15,12 @@ from core.config import RunConfig
 from core.evaluation import Comparison, compare
 from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED
 from core.evaluation.statistics import summary
-from core.figures import forest_chart
 from core.library import Laboratory
 from core.records import SplitResult
+from core.results.figures import forest_chart
+from core.results.filter import parse_filter
+from core.results.samples import settings as by_setting
+from core.results.table import ResultTable, tabulate
 from core.store import RunState, Store
 from core.studies import Method
 from core.studies.analysis import FinalScores, analyse
@@ -35,10 +38,7 @@ from dashboard.compare.views import (
 )
 from dashboard.runs.views import page_of
 from dashboard.transfer.views import gains_table
-from jobs.reports.filter import parse_filter
 from jobs.reports.render import csv_text, score_records, score_sheet
-from jobs.reports.table import ResultTable, tabulate
-from jobs.reports.table import settings as by_setting
 from tests.making import OWNER, finished, run_facts, task_score
 from tests.studying import METHODS, study
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from core.evaluation.against import ScoresAgainst, number_series, scores_against
-from core.figures import against_chart
+from core.results.figures import against_chart
+from core.results.series import ScoresAgainst, number_series, scores_against
 from core.store import Conditions, Store
 from tests.pages.compared import config, score
 
