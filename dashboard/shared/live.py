@@ -24,7 +24,7 @@ from dashboard.text import escape
 
 _LOOK_S = 1.0
 _REPORT_S = 3 * resources.LIVE
-"""How long after a script's end its page may be without a report; twice as long each time it is drawn again."""
+"""How long after a script's end its page may be without a report; twice as long after each new drawing."""
 _WHOLE_RUN = "whole_run"
 
 

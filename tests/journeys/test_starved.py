@@ -85,7 +85,7 @@ def test_a_page_whose_end_never_came_is_drawn_again(
             kind = sent.WhichOneof("type")
             if kind == "new_session":
                 is_dropped = False
-                whole_runs += not sent.new_session.fragment_ids_this_run
+                whole_runs += not sent.metadata.run.fragment_ids
             is_title = kind == "delta" and sent.delta.new_element.WhichOneof("type") == "heading"
             is_dropped |= is_title and whole_runs == 1
             if not is_dropped:

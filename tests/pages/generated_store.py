@@ -60,7 +60,15 @@ _DAMAGE = ('{"corpus": "demo"', '{"corpus": "demo", "tasks": ["pos"], "lambda": 
 _MOST_RUNS = 18
 
 WHOLE = "whole"
-RECORDS = (WHOLE, "without scores", "without predictions", "without curves", "one snapshot", "undefined", "dev")
+RECORDS = (
+    WHOLE,
+    "without scores",
+    "without predictions",
+    "without curves",
+    "one snapshot",
+    "undefined",
+    "dev",
+)
 """What a run that succeeded has recorded."""
 
 
@@ -242,7 +250,9 @@ def _result(
         lengths = [1] * 8 if is_whole else [3] * 4
         # One gold number leaves a correlation undefined.
         known = labels[:1] if record == "undefined" else labels
-        gold[task] = [[known[(place + word) % len(known)] for word in range(n)] for place, n in enumerate(lengths)]
+        gold[task] = [
+            [known[(place + word) % len(known)] for word in range(n)] for place, n in enumerate(lengths)
+        ]
         predicted[task] = [[str(random.choice(labels)) for _ in range(n)] for n in lengths]
     scores = tuple(
         score_task(task, kinds[task], gold[task], predicted[task], details=True) for task in config.tasks

@@ -145,10 +145,12 @@ def test_no_seed_is_launched_that_could_not_fill_the_table(
 
 
 def test_runs_that_cannot_be_compared_are_counted(open_page: Open, filled: Filled) -> None:
-    # For a run that has not finished the others are compared.
-    app = open_page("compare", run=str(filled.live[0]))
-    assert app.table
-    assert "None of the chosen runs has succeeded." in words(app)
+    going_on = [*filled.live, *filled.queued]
+    app = open_page("compare", run=",".join(map(str, going_on)))
+    assert "**0 of 3 runs done" in words(app)
+    assert not app.table
+    assert not app.info
+    assert app.get("progress")[-1].proto.text == "1 running, 2 queued"
     elsewhere = finished_run(mtl(fraction=0.05), 0.5)
     chosen = [*filled.mrn[:2], filled.live[0], elsewhere]
     shown = words(open_page("compare", run=",".join(map(str, chosen))))

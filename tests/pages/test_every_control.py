@@ -86,9 +86,13 @@ def test_no_control_ends_in_an_exception(
         runs = build(plan)
         app = app_at(page)
         if page == "run":
-            app.query_params["id"] = ",".join(map(str, data.draw(st.sampled_from([runs[-1:], runs[:1], runs]))))
+            app.query_params["id"] = ",".join(
+                map(str, data.draw(st.sampled_from([runs[-1:], runs[:1], runs])))
+            )
         elif data.draw(st.booleans(), label="chosen"):
-            app.query_params["run"] = ",".join(map(str, data.draw(st.sampled_from([runs, runs[:1], runs[-6:]]))))
+            app.query_params["run"] = ",".join(
+                map(str, data.draw(st.sampled_from([runs, runs[:1], runs[-6:]])))
+            )
         app.run()
         assert app.title
         for _ in range(_STEPS):
