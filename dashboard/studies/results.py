@@ -17,7 +17,7 @@ from core.studies import STUDIES, Study
 from core.studies.analysis import MEAN, Result, TableView, table_view
 from core.studies.answer import answer, verdict_counts
 from core.studies.recorded import PAIRS, PAIRS_TITLE, RECORDS, Record, records_of
-from core.wording import capitalised, duration, plural
+from core.wording import about_time, capitalised, plural
 from dashboard.components.charts import chart
 from dashboard.shared import resources
 from dashboard.shared.docs import file_link
@@ -105,7 +105,7 @@ def _here(now: resources.StudyNow | None) -> None:
         (counts.active, "queued or in progress"), (counts.failed, "failed"),
     ) if count]  # fmt: skip
     if seconds:
-        states.append(f"about {duration(seconds)} left")
+        states.append(f"{about_time(seconds)} left")
     st.caption(", ".join(states))
 
 

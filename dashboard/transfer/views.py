@@ -98,7 +98,7 @@ def gains_table(
 ) -> PairTable:
     """The measured gains, grey if they are not decided, with the STL score of each main task.
 
-    All are grey where the encoder shares nothing, so that nothing can transfer.
+    All are grey, without a scale, where the encoder shares nothing, so that nothing can transfer.
     """
     relative, mark = unit == "relative", "%" if unit == "relative" else ""
     values = {pair: gain.amount(relative=relative) for pair, gain in gains.pairs.items()}
@@ -122,7 +122,9 @@ def gains_table(
         gains.tasks,
         cells,
         colours,
-        (f"loses {limit:.2f}{mark} or more", f"gains {limit:.2f}{mark} or more"),
+        (f"loses {limit:.2f}{mark} or more", f"gains {limit:.2f}{mark} or more")
+        if can_transfer
+        else ("", ""),
         "Gain of each main task (row) by each auxiliary task (column)",
         alone,
         "undecided or negligible" if can_transfer else "no transfer",

@@ -138,6 +138,7 @@ class TestViews:
         assert [row.score for row in table.rows] == ["50.00"] * 3
         nothing = views.gains_table(self.gains, "points", {}, can_transfer=False)
         assert all(cell.grey for cells in nothing.cells for cell in cells if cell)
+        assert (nothing.low, nothing.high) == ("", "")
         relative = views.gains_table(self.gains, "relative", {})
         assert [(cell.text, cell.note) for cell in relative.cells[0] if cell] == [
             ("+4.20", ""),
