@@ -123,7 +123,7 @@ def gains_table(
         (f"loses {limit:.2f}{mark} or more", f"gains {limit:.2f}{mark} or more"),
         "Gain of each main task (row) by each auxiliary task (column)",
         alone,
-        "undecided or negligible" if can_transfer else "no transfer",
+        "undecided or equivalent" if can_transfer else "no transfer",
     )
 
 
