@@ -11,7 +11,7 @@ from core.config import RunConfig, field_label
 from core.corpora.loading import read
 from core.errors import MRNLabError
 from core.evaluation.costs import COST_NOTE
-from core.evaluation.statistics import NEGLIGIBLE_BELOW
+from core.evaluation.statistics import MATTERS
 from core.registry import ONE_STACK
 from core.results.comparisons import FEW_TASKS, Difference, answers, headline, run_pairs, with_sentences
 from core.results.figures import Forest, against_chart, forest, forest_chart
@@ -54,7 +54,7 @@ _MOST_LINES = 6
 _PAIR = 2
 _VERDICTS = f"""\
 - **Higher, lower**: a significant difference (paired t-test over seeds, p < 0.05).
-- **Negligible**: smaller than {100 * NEGLIGIBLE_BELOW:.2f} points (two one-sided tests, p < 0.05).
+- **Equivalent**: smaller than {100 * MATTERS:g} points (two one-sided tests, p < 0.05).
 - **Undecided**: neither. More seeds may decide it.
 
 Filled marks are decided, hollow ones undecided. Differences are points, paired by seed; in brackets is the

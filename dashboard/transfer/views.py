@@ -127,7 +127,7 @@ def gains_table(
         else ("", ""),
         "Gain of each main task (row) by each auxiliary task (column)",
         alone,
-        "undecided or negligible" if can_transfer else "no transfer",
+        "undecided or equivalent" if can_transfer else "no transfer",
     )
 
 

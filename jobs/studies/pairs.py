@@ -10,7 +10,7 @@ from typing import Any
 
 from core.config import shares_nothing
 from core.errors import MRNLabError
-from core.evaluation.comparison import NEGLIGIBLE, UNDECIDED
+from core.evaluation.comparison import EQUIVALENT, UNDECIDED
 from core.results.naming import corpus_name
 from core.store import Store
 from core.studies import Study
@@ -42,7 +42,7 @@ _VERBS = {
     GAINS: ("gains", "gain"),
     LOSES: ("loses", "lose"),
     UNDECIDED: ("is undecided", "are undecided"),
-    NEGLIGIBLE: ("is negligible", "are negligible"),
+    EQUIVALENT: ("is equivalent", "are equivalent"),
 }
 
 

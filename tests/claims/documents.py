@@ -17,14 +17,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED
+from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, UNDECIDED
 from tests.claims.recipes import Figure, Figures
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = Path(__file__).parent / "pages"
 
 _NUMBER = r"[+−]?\d[\d,]*(?:\.\d+)?|[+−]?\.\d+"
-_WORDS = "no one two three four five six seven eight nine ten eleven twelve".split()
+_WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _WORD = rf"\b(?:{'|'.join(_WORDS)})\b"
 _FIGURE = rf"(?:{_NUMBER})(?: ± (?:{_NUMBER}))?(?: \[(?:{_NUMBER}), (?:{_NUMBER})\])?"
 _PARTS = re.compile(rf"({_NUMBER})(?: ± ({_NUMBER}))?(?: \[({_NUMBER}), ({_NUMBER})\])?")
@@ -32,7 +32,7 @@ _VERBS: Mapping[str, str] = {
     HIGHER: r"gains?|higher|helps?|beats|adds|more",
     LOWER: r"loses?|lower|hurts?|less|costs?|harmful",
     UNDECIDED: r"undecided|(?:shows?|has|have) no gain|[Nn]o gain is shown|No",
-    NEGLIGIBLE: r"negligible",
+    EQUIVALENT: r"equivalent",
 }
 _ANY_VERB = "|".join([*_VERBS.values(), "decided"])
 _HOLE = re.compile(r"\{([^{}]+)\}")
@@ -60,7 +60,7 @@ _RESULT_OF_SETTINGS = re.compile(
 )
 _RUNS = re.compile(r"(?<![\w.])\d[\d,]* runs\b")
 _VERDICT = re.compile(
-    r"(?<!\*)\b(?:undecided|decided|negligible|gains|loses?|beats|no gain|as well)\b", re.IGNORECASE
+    r"(?<!\*)\b(?:undecided|decided|equivalent|gains|loses?|beats|no gain|as well)\b", re.IGNORECASE
 )
 
 

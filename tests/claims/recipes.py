@@ -33,7 +33,7 @@ from typing import Protocol
 
 import numpy as np
 
-from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED, Comparison, compare_paired
+from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, UNDECIDED, Comparison, compare_paired
 from core.evaluation.statistics import summary
 from core.studies.analysis import MEAN, Outcome, Result
 from core.studies.study import Setting, Study, with_runs
@@ -100,7 +100,7 @@ _CHOICES: Mapping[str, Callable[[Comparison], bool]] = {
     "below-0": lambda difference: _excludes_zero(difference) < 0,
     **{
         word: lambda difference, word=word: difference.verdict == word
-        for word in (HIGHER, LOWER, NEGLIGIBLE, UNDECIDED)
+        for word in (HIGHER, LOWER, EQUIVALENT, UNDECIDED)
     },
 }
 

@@ -5,18 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from core.corpora import load
-from core.corpora.layout.cells import cell_value
-from core.corpora.layout.no_label import no_label
-from core.corpora.text_files import read_asked
 from core.corpora.types import Corpus
-from core.errors import CorpusError
 from tests.making import corpus_folder
 
 Rows = list[dict[str, Any]]

@@ -196,7 +196,12 @@ def _joined(rows: Sequence[Record], lengths: Sequence[int], others: set[str]) ->
             for row, length in zip(rows, lengths, strict=True)
             if not is_blank(row.get(name))
         ]
-        if name in others or name.startswith(IGNORED) or not cells or any(len(labels) != length for labels, length in cells):
+        if (
+            name in others
+            or name.startswith(IGNORED)
+            or not cells
+            or any(len(labels) != length for labels, length in cells)
+        ):
             continue
         counts = Counter(chain.from_iterable(labels for labels, _ in cells))
         several = [length for _, length in cells if length > 1]
