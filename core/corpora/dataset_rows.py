@@ -175,7 +175,13 @@ def corpus_of(
     sentences: dict[Split, Sentences] = {}
     lacking: dict[Split, str] = {}
     for split, (title, table) in tables.items():
-        if missing := [column for column in found.tasks if column not in table.column_names]:
+        missing = [column for column in found.tasks if column not in table.column_names]
+        if split != "train" and len(missing) == len(found.tasks):
+            lacking[split] = "a label"
+            rows = plural(len(table), "row")
+            notes.append(f"{title}: none of {rows} has a label; the split was left out.")
+            continue
+        if missing:
             raise CorpusError(
                 f"{name}: the split {title} has no column {missing[0]}, which that of training has."
             )

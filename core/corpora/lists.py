@@ -366,6 +366,8 @@ def _columns(
             sentence_columns[column] = names.get(column) or sentence_columns.get(column, ())
         else:
             left_out[column] = _shown(value)
+    if not labels and training is not None and record.keys().isdisjoint(sentence_columns):
+        return _Columns(words, {}, {}, left_out)  # of hidden gold
     if not labels and not sentence_columns:
         raise ValueError(
             f"expected a list of labels beside {words}, such as ner_tags, but the columns are {shown}."
