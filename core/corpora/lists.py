@@ -434,11 +434,11 @@ def _sentence(
                 f"each word. A column whose name begins with {IGNORED} is skipped."
             )
         known_labels = columns.checked[column]
-        row = [_label(column, value, names, known_labels) for value in values]
+        row = tuple(_label(column, value, names, known_labels) for value in values)
         if None in row:
             lacking[tasks[column]] += 1
         else:
-            labels[tasks[column]] = tuple(cast(list[str], row))
+            labels[tasks[column]] = cast("tuple[str, ...]", row)
     for column, names in columns.sentence_columns.items():
         if not is_blank(value := record.get(column)):
             # Whether it is a label shows when all values are known: a text in a column like this is no error.

@@ -86,7 +86,7 @@ def counted(corpus: Corpus) -> str:
 def test_codes_for_no_label_are_no_labels_and_counted(form: str, code: Any, tmp_path: Path) -> None:
     rows = texts(1, 0, code, 1, code)
     corpus = read(form, tmp_path, rows, rows)
-    assert corpus.tasks[0].labels in (("0", "1"), ("0.0", "1.0"))  # pandas makes 1.0 of 1 beside None
+    assert corpus.tasks[0].labels == ("0", "1")
     assert (len(corpus.train), len(corpus.test)) == (3, 3)
     assert "2 rows without labels left out." in counted(corpus)
 
@@ -138,7 +138,7 @@ def test_minus_one_is_no_number_of_a_pair(form: str, tmp_path: Path) -> None:
     assert (cosines.tasks[0].scale, len(cosines.train)) == ((-1.0, 0.5), 3)
 
 
-@pytest.mark.parametrize("form", [*TEXT_FORMATS, "lists"])
+@pytest.mark.parametrize("form", ["csv", "jsonl", "frames", "copy", "lists"])
 def test_a_test_split_without_a_column_of_labels_is_hidden_gold(form: str, tmp_path: Path) -> None:
     rows, column = texts("x", "y", "x"), "label"
     if form == "lists":
@@ -339,7 +339,7 @@ def test_a_column_of_names_names_the_numbers(form: str, tmp_path: Path) -> None:
     assert len(read(form, tmp_path / "b", other, other).tasks) == 2
 
 
-@pytest.mark.parametrize("form", TEXT_FORMATS)
+@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl", "copy"])
 def test_labels_that_training_lacks_are_said(form: str, tmp_path: Path) -> None:
     train = texts("x", "y", "x", "y", kind=[None] * 4)
     dev = texts("x", "y", "x", "y", kind=["a", "b", "a", "b"])

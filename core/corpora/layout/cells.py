@@ -93,7 +93,8 @@ class Cells:
             raise ValueError(f"has no {missing[0]}, which the first rows of training have.")
         if self.spans:
             beside = {name: value for name, value in row.items() if name not in (self.text, self.spans)}
-            spans = None if is_blank(row[self.spans]) else self._list(self.spans, row[self.spans])
+            items = None if is_blank(row[self.spans]) else self._list(self.spans, row[self.spans])
+            spans = items and [list(item) if isinstance(item, tuple) else item for item in items]
             return {**beside, "text": row[self.text] or "", "label": spans}
         changed = {}
         for name in self.lists:
