@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
 
+from core.corpora.layout.doubts import LAYERS, has_layers, prefix_doubts
 from core.corpora.readers import FEATURE
 from core.corpora.reading import Reading, Taken, read_labels, read_spans
 from core.corpora.types import SPLITS as SPLITS
@@ -71,7 +72,12 @@ def assemble(
             _check_labels(name, task, all_counts(each.column(task).rows for each in packed.values()))
         readings.append(reading or read_labels(task, _TAKEN[scheme], written))
         tasks.append(Task(task, scheme, (), inventory=tuple(tag_lists.get(task, ()))))
-    read = Reading(name, {}, "", tuple(readings), tuple(notes))
+    doubts = (
+        []
+        if any(frame.whole for frame in packed["train"].frames)
+        else prefix_doubts(packed["train"].tokens.names)
+    )
+    read = Reading(name, {}, "", tuple(readings), (*notes, *doubts))
     train, dev, test = (packed.get(split, ()) for split in SPLITS)
     return describe(Corpus(name, tuple(tasks), train, dev, test, read.all_notes, readings=(read,)))
 
@@ -91,6 +97,8 @@ def _spans(
             else locate(split, sentence, odd.word)
         )
         is_first = (odd.sentence, odd.word) == (0, 0)
+        if has_layers(odd.label):
+            raise CorpusError(f"{where}: '{odd.label}' in the column {task} {LAYERS}.") from None
         header = " If this line names the columns, delete it." if is_first else ""
         raise CorpusError(f"{where}: {odd} It is in the column {task}.{header}") from None
 

@@ -74,7 +74,8 @@ def tool_of_rows(rows: Sequence[Mapping[str, Any]]) -> str | None:
     for row in rows:
         if (tool := tool_of(row)) is not None:
             return tool
-        if isinstance(row.get("label"), str):
+        label = row.get("label")
+        if isinstance(label, str) or (isinstance(label, list) and label):
             return None
     return None
 

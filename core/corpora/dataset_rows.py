@@ -16,7 +16,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from core.corpora.assembly import SPLITS, assemble
-from core.corpora.columns import is_named_other, is_skipped, tasks_of
+from core.corpora.columns import are_flags_or_blank, is_named_other, is_skipped, tasks_of
+from core.corpora.layout.doubts import ONE_LABEL
 from core.corpora.reading import ColumnReading, values_shown
 from core.corpora.sentence_labels import are_labels
 from core.corpora.text_files import (
@@ -26,6 +27,7 @@ from core.corpora.text_files import (
     is_text_column,
     text_columns,
     text_sentence,
+    word_rows,
 )
 from core.corpora.types import Corpus, Scheme, Sentence, Sentences, Split
 from core.errors import CorpusError
@@ -278,6 +280,8 @@ def _word_layout(
         # Of a column of labels a row of another length is an error, and most rows of one of something else.
         if not is_chosen and 2 * sum(len(each) != len(row) for each, row in rows) > len(rows):
             left_out[column] = "its lists are not as long as those of the words"
+        elif not is_chosen and are_flags_or_blank(chain.from_iterable(row for _, row in rows)):
+            left_out[column] = "it holds nothing but booleans or blanks"
         elif features[column].content in ("whole", "real", "bool") and not is_chosen:
             left_out[column] = "it holds numbers without names"
         elif not is_chosen and features[column].content == "text" and is_skipped(packed(written)):
@@ -320,6 +324,8 @@ def _text_layout(
     try:
         texts = text_columns(textual)
     except ValueError:
+        if problem := word_rows(single):
+            raise CorpusError(f"{name} {problem}") from None
         texts = tuple(
             column for column in textual if not is_named_other(column) and not _has_labels(column, seen)
         )
@@ -344,6 +350,11 @@ def _text_layout(
             del left_out[column]
         else:
             left_out[column] = _reason(seen[column])
+    left_out |= {
+        column: f"it holds lists, and {ONE_LABEL}; write one label in each row, or a column for each label"
+        for column in features
+        if features[column].is_list and not is_named_other(column)
+    }
     named_by = {}
     beside = [column for column in textual if column not in texts and not is_chosen]
     for column in [column for column in schemes if features[column].content == "whole"]:

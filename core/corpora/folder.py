@@ -13,6 +13,7 @@ from typing import Literal
 from core.corpora import lists, text_files
 from core.corpora.assembly import SPLITS, assemble
 from core.corpora.columns import CONLLU, ColumnProposal, check_names, is_conllu, name_columns, propose
+from core.corpora.layout.unread import check_files, check_folders, parallel_files
 from core.corpora.lists import holds_lists, read_lists
 from core.corpora.readers import FEATURE, TOKENS, Source, read_conllu
 from core.corpora.reading import ColumnReading, guessed, values_shown
@@ -90,8 +91,21 @@ def find_splits(folder: Path) -> dict[Split, Path]:
         raise CorpusError(f"There is no folder {folder}; check the name.")
     if not folder.is_dir():
         raise CorpusError(f"{folder} is a file; name the folder that holds the train and test files.")
-    names = sorted(path.name for path in folder.iterdir() if path.is_file())
+    paths = sorted(folder.iterdir())
+    names = [path.name for path in paths if path.is_file()]
+    check_files(names, str(folder))
+    if "train" not in map(split_of, names):
+        check_folders(_split_folders(paths), str(folder))
     return {split: folder / name for split, name in splits_of(names, str(folder)).items()}
+
+
+def _split_folders(paths: Iterable[Path]) -> dict[str, list[str]]:
+    """The folders among these paths that are named as splits, with the names in them."""
+    return {
+        path.name: sorted(each.name for each in path.iterdir())
+        for path in paths
+        if path.is_dir() and not path.is_symlink() and _split_in(path.name.lower())
+    }
 
 
 def splits_of(names: Iterable[str], location: str) -> dict[Split, str]:
@@ -113,21 +127,27 @@ def splits_of(names: Iterable[str], location: str) -> dict[Split, str]:
                     "hub:FOLDER, which reads all parts, or write them into one file."
                 )
             raise CorpusError(
-                f"{location}: both {files[split]} and {name} could be the {split} split; keep one of them."
+                f"{location}: both {files[split]} and {name} could be the {split} split; "
+                f"{parallel_files([files[split], name])}."
             )
         if split is not None:
             files[split] = name
     if "test" not in files and "dev" in files:
         files["test"] = files.pop("dev")
-    for needed in ("train", "test"):
+    needed_splits: tuple[Split, ...] = ("train", "test")
+    for needed in needed_splits:
         if needed not in files:
-            packed = [name for name in others if name.lower().endswith(_PACKED) and _split_in(name) == needed]
+            unread = [Path(name) for name in others if _split_in(name.lower()) == needed]
+            packed = [path.name for path in unread if path.suffix.lower() in _PACKED]
             advice = (
-                f"unpack {packed[0]}"
+                f"unpack {packed[0]}."
                 if packed
-                else f"expected {needed}.conll, {needed}.conllu or a like name"
+                else f"expected {needed}.conll, {needed}.conllu or a like name."
             )
-            raise CorpusError(f"{location} has no {needed} file; {advice}.")
+            if unread and not packed:
+                path = unread[0]
+                advice += f" {path.name} is not read for its ending '{path.suffix}'. {_advice(path, needed)}."
+            raise CorpusError(f"{location} has no {needed} file; {advice}")
     return {split: files[split] for split in SPLITS if split in files}
 
 

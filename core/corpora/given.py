@@ -14,13 +14,12 @@ from itertools import groupby
 from typing import Literal
 
 from core.corpora.columns import check_names, is_conllu, is_numbering, name_columns
+from core.corpora.layout.line_marks import is_document_mark, may_be_comment
 from core.corpora.readers import CONLLU_WIDTH, IGNORED, TOKENS, GivenFile, read_conllu, read_lines
 from core.corpora.splitting import has_unspaced_script, split_words
 from core.corpora.tables import (
     Table,
-    is_document_mark,
     left_out_notes,
-    may_be_comment,
     named,
     read_table,
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
+from core.corpora.char_spans import Counted
 from core.corpora.readers import (
     IGNORED,
     TOKENS,
@@ -28,6 +30,7 @@ from core.corpora.readers import (
 )
 from core.corpora.text_files import (
     CSV,
+    TSV,
     WORD_NAMES,
     at,
     beginning,
@@ -38,6 +41,7 @@ from core.corpora.text_files import (
     json_value,
     read_rows,
 )
+from core.corpora.webanno import webanno_rows
 from core.errors import CorpusError
 from core.plain_text import shortened
 
@@ -64,6 +68,8 @@ class Records:
     layout: str
     rows: Iterator[tuple[str, Record]]
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    counts: Counter[Counted] = field(default_factory=Counter)
+    """How many spans were changed or left out, as the rows are read."""
 
 
 def is_list_of(value: Any, kind: type | tuple[type, ...]) -> bool:
@@ -313,8 +319,14 @@ def _csv(source: Source) -> Records:
     return Records("CSV of a word a line", sentences())
 
 
+def _webanno(source: Source) -> Records:
+    counts: Counter[Counted] = Counter()
+    return Records("WebAnno TSV 3", webanno_rows(source, counts), counts=counts)
+
+
 _READERS: dict[str, Callable[[Source], Records]] = {
     CSV: _csv,
+    TSV: _webanno,
     JSON: _json,
     JSONL: _jsonl,
     **dict.fromkeys(ARROW, _arrow),

@@ -15,7 +15,7 @@ import csv
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -23,7 +23,15 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from core.config.typed import real_number
-from core.corpora.readers import IGNORED, MOST_CHARACTERS, GivenFile, Source, read_lines
+from core.corpora.layout.doubts import ONE_LABEL
+from core.corpora.readers import (
+    IGNORED,
+    MOST_CHARACTERS,
+    GivenFile,
+    Source,
+    is_sentence_number,
+    read_lines,
+)
 from core.corpora.reading import MANY
 from core.corpora.types import Scheme, Sentence, Sentences
 from core.errors import CorpusError
@@ -65,6 +73,7 @@ _OF_ANNOTATORS = re.compile(r"label\d+|annotator_labels")
 """The names of the columns of single annotators, beside `gold_label`."""
 WORD_NAMES = frozenset(["token", "tokens", "word", "words", "form"])
 """The names that tell a column of words, whose file holds no texts."""
+_OF_ONE_WORD = frozenset(["token", "word", "form"])
 _MOST_SEEN = 65_536
 _LABEL, _SCORE, _ANSWER = "label", "score", "answer"
 _ANSWERS = ("accept", "reject", "ignore")
@@ -72,6 +81,8 @@ _ANSWERS = ("accept", "reject", "ignore")
 # What separates names on the command line and in the form, and control characters.
 _NOT_IN_NAMES = re.compile("[,;\x00-\x1f]")
 _LONGEST_SHOWN = 80
+# A name of a column has fewer spaces.
+_WORDS_OF_A_TEXT = 3
 
 MOST_SCORE = 1e6
 """The largest score, either side of 0. The squares of its gradients, which optimisers keep, fit float32."""
@@ -457,11 +468,36 @@ def text_columns(names: Sequence[str]) -> tuple[str, ...]:
     pair = next((pair for pair in _PAIRS if set(pair) <= set(lower)), ())
     texts = pair or tuple(single[:1])
     if not texts or (pair and not set(single) <= set(pair)):
+        if problem := word_rows(names):
+            raise ValueError(problem)
+        is_row = any(real_number(name) is not None or name.count(" ") >= _WORDS_OF_A_TEXT for name in names)
+        hint = " This line seems to hold a text; put the names of the columns above it." * is_row
         raise ValueError(
             "expected a column text or sentence, or two for pairs, such as text1 and text2, sentence1 and "
             f"sentence2 or premise and hypothesis, but the columns are {_shown(names)}."
+            f"{hint}"
         )
     return tuple(names[lower.index(name)] for name in texts)
+
+
+def word_rows(names: Collection[str]) -> str | None:
+    """What is wrong with a table of a word in each row, by the names of its columns; None for others."""
+    lower = {name.strip().lower() for name in names}
+    has_numbers = any(map(is_sentence_number, names))
+    # `tokens` may hold a sentence, where nothing numbers sentences.
+    if lower.isdisjoint(WORD_NAMES if has_numbers else _OF_ONE_WORD):
+        return None
+    if has_numbers:
+        return (
+            "has a word in each row, which is read from CSV and CoNLL columns alone; save it as .csv, or "
+            "write a "
+            "sentence in each row, with a list of its words in tokens and a list of their labels in ner_tags."
+        )
+    return (
+        "has a word in each row, and no column that numbers its sentences; add one called sentence_id, or "
+        "save "
+        "the words as CoNLL columns with a blank line after each sentence."
+    )
 
 
 def check_names(names: Sequence[str], read: Sequence[str]) -> None:
@@ -513,6 +549,12 @@ def _label(name: str, value: Any, scheme: Scheme) -> str:
     """A label, or a number, as it is written."""
     if isinstance(value, (bool, int, float)):
         value = json.dumps(value)
+    if isinstance(value, list):
+        raise ValueError(
+            f"{name} holds a list, and {ONE_LABEL}; write one label in each row, or a column of 0 and 1 for "
+            "each "
+            "label."
+        )
     if not isinstance(value, str):
         raise ValueError(f"{name} must be a text or a number.")
     label = value.strip()
