@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
@@ -32,6 +33,7 @@ READ_ENDINGS = (*EXTENSIONS, *text_files.ENDINGS, *lists.ENDINGS)
 """The endings of all files that are read."""
 
 _LONG_SENTENCE = 200
+_MOST_NAMES = 10_000
 _PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst")
 """The endings of compressed files."""
 _PART = re.compile(r"-\d+-of-\d+")
@@ -102,10 +104,18 @@ def find_splits(folder: Path) -> dict[Split, Path]:
 def _split_folders(paths: Iterable[Path]) -> dict[str, list[str]]:
     """The folders among these paths that are named as splits, with the names in them."""
     return {
-        path.name: sorted(each.name for each in path.iterdir())
+        path.name: _names_in(path)
         for path in paths
         if path.is_dir() and not path.is_symlink() and _split_in(path.name.lower())
     }
+
+
+def _names_in(folder: Path) -> list[str]:
+    """The first names in a folder; none of one that cannot be read, whose own name is enough to refuse it."""
+    try:
+        return sorted(each.name for each in islice(folder.iterdir(), _MOST_NAMES))
+    except OSError:
+        return []
 
 
 def splits_of(names: Iterable[str], location: str) -> dict[Split, str]:

@@ -357,6 +357,12 @@ def test_webanno_is_read(tmp_path: Path) -> None:
         "_Link.Mark",
     ]
 
+    given = read_given(WEBANNO.encode(), "given.tsv", {"NamedEntity.value": "iob2", "POS": "plain"})
+    assert [(each.tokens, each.labels) for each in given.sentences] == [
+        (each.tokens, {task: each.labels[task] for task in ("NamedEntity.value", "POS")})
+        for each in corpus.train
+    ]
+
 
 def test_a_wrong_row_of_webanno_is_named(tmp_path: Path) -> None:
     text = WEBANNO.replace("2-2\t26-29\tran\t_", "2-2\t26-29")

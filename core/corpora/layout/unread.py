@@ -11,6 +11,8 @@ from core.corpora.text_files import beginning
 from core.errors import CorpusError
 
 _LINES_SEEN = 200
+# Of a line, so that no pattern takes long.
+_LONGEST = 1000
 _NEARLY_ALL = 0.8
 _SOME = 0.1
 _COLUMNS = "write a word and its labels in each line, and a blank line after each sentence."
@@ -22,7 +24,7 @@ _TREE = re.compile(r"\(\S+ .*\)|\([A-Z0-9]*")
 _STARTS_WITH_LABEL = re.compile(r"__label__\S+")
 _SLOT_FILES = frozenset(["seq.in", "seq.out"])
 _LABELS_ALONE = re.compile(r"(^|[^a-z])(labels?|tags?|intents?|targets?|out)([^a-z]|$)", re.IGNORECASE)
-_CLASS_BEHIND_TEXT = re.compile(r"[^@]* [^@]*@\w+")
+_CLASS_BEHIND_TEXT = re.compile(r"(?=[^@]* )[^@]*@\w+")
 _COMMAS = re.compile(r"[^,\s]+(,[^,\s]+)+")
 _CLASS_BEFORE_TEXT = re.compile(r"[A-Z]+:\w+ \S+ .*")
 
@@ -37,7 +39,7 @@ def _is_tagged(line: str) -> bool:
 
 
 def _has_tags_behind_a_tab(line: str) -> bool:
-    halves = re.split(r"\t|\|\|\||###", line)
+    halves = re.split(r"\t|\|\|\|", line)
     words, *tags = [half.split() for half in halves]
     return bool(tags) and len(words) > 1 and len(tags[0]) in (len(words), len(words) - 1, len(words) + 1)
 
@@ -48,7 +50,7 @@ _OF_LINES: tuple[tuple[float, Callable[[str], object], str], ...] = (
         _STARTS_WITH_LABEL.match,
         f"is of fastText (`__label__x` before each text); {_TEXTS}; {ONE_LABEL}.",
     ),
-    (_NEARLY_ALL, re.compile(r"[{\[].*[}\]],?").fullmatch, "holds JSON; end its name in .json or .jsonl."),
+    (_NEARLY_ALL, re.compile(r"\{\s*\"|\[\s*[\[{\"]").match, "holds JSON; end its name in .json or .jsonl."),
     (_SOME, _XML.search, f"has tags of XML or SGML inside its text; {_COLUMNS}"),
     (_NEARLY_ALL, _is_tagged, f"has the tag of each word behind it, as in Ada/NNP; {_COLUMNS}"),
     (
@@ -76,7 +78,9 @@ _OF_LINES: tuple[tuple[float, Callable[[str], object], str], ...] = (
 def check_format(source: Source) -> None:
     """Raises CorpusError where the first lines of a file have the form of a format that is not read."""
     text = beginning(source)
-    lines = [line.strip() for line in re.split("\r\n|\n|\r", text)[: _LINES_SEEN + 1] if line.strip()]
+    lines = [
+        line.strip()[:_LONGEST] for line in re.split("\r\n|\n|\r", text)[: _LINES_SEEN + 1] if line.strip()
+    ]
     for share, test, sentence in _OF_LINES if lines else ():
         if _share(lines, test) >= share:
             raise CorpusError(f"{source} {sentence}")
