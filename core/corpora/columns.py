@@ -167,8 +167,9 @@ def is_skipped(column: Packed) -> bool:
 def are_flags_or_blank(values: Iterable[Any]) -> bool:
     """Whether values beside words are no labels: nothing but booleans, or nothing but blanks."""
     kinds = set(values)
-    return all(isinstance(value, bool) for value in kinds) or all(
-        value is None or (isinstance(value, str) and not value.strip()) for value in kinds
+    return bool(kinds) and (
+        all(isinstance(value, bool) for value in kinds)
+        or all(value is None or (isinstance(value, str) and not value.strip()) for value in kinds)
     )
 
 

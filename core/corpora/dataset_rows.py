@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from core.corpora.assembly import SPLITS, assemble
 from core.corpora.columns import are_flags_or_blank, is_named_other, is_skipped, tasks_of
 from core.corpora.layout.doubts import ONE_LABEL
+from core.corpora.layout.word_rows import word_rows
 from core.corpora.reading import ColumnReading, values_shown
 from core.corpora.sentence_labels import are_labels
 from core.corpora.text_files import (
@@ -27,7 +28,6 @@ from core.corpora.text_files import (
     is_text_column,
     text_columns,
     text_sentence,
-    word_rows,
 )
 from core.corpora.types import Corpus, Scheme, Sentence, Sentences, Split
 from core.errors import CorpusError

@@ -20,6 +20,7 @@ from typing import Any
 from core.corpora.assembly import assemble
 from core.corpora.char_spans import Counted, fields_beside, sentences_of, span_notes, tool_of, tool_of_rows
 from core.corpora.columns import TASK_SUFFIX, are_flags_or_blank, is_named_other, is_skipped, tasks_of
+from core.corpora.layout.word_rows import word_rows
 from core.corpora.readers import IGNORED, TOKENS, Source
 from core.corpora.reading import ColumnReading, values_shown
 from core.corpora.records import (
@@ -42,7 +43,6 @@ from core.corpora.text_files import (
     check_characters,
     is_text_column,
     json_object,
-    word_rows,
 )
 from core.corpora.types import Corpus, Scheme, Sentence, Sentences, Split
 from core.corpora.webanno import is_webanno
@@ -333,8 +333,7 @@ def _columns(
     if nested and not labels and not sentence_columns:
         raise ValueError(
             f"{nested[0]} holds a list of labels for each word, and one label is learned; write a column for "
-            "each "
-            "layer."
+            "each layer."
         )
     if not labels and not sentence_columns:
         raise ValueError(

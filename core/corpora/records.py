@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from core.corpora.char_spans import Counted
+from core.corpora.layout.word_rows import WORD_NAMES
 from core.corpora.readers import (
     IGNORED,
     TOKENS,
@@ -31,7 +32,6 @@ from core.corpora.readers import (
 from core.corpora.text_files import (
     CSV,
     TSV,
-    WORD_NAMES,
     at,
     beginning,
     check_names,

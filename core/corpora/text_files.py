@@ -15,7 +15,7 @@ import csv
 import json
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -24,12 +24,12 @@ from typing import Any, NoReturn
 
 from core.config.typed import real_number
 from core.corpora.layout.doubts import ONE_LABEL
+from core.corpora.layout.word_rows import WORD_NAMES, word_rows
 from core.corpora.readers import (
     IGNORED,
     MOST_CHARACTERS,
     GivenFile,
     Source,
-    is_sentence_number,
     read_lines,
 )
 from core.corpora.reading import MANY
@@ -71,9 +71,6 @@ LABEL_NAMES = frozenset(
 """The names of columns that surely hold labels."""
 _OF_ANNOTATORS = re.compile(r"label\d+|annotator_labels")
 """The names of the columns of single annotators, beside `gold_label`."""
-WORD_NAMES = frozenset(["token", "tokens", "word", "words", "form"])
-"""The names that tell a column of words, whose file holds no texts."""
-_OF_ONE_WORD = frozenset(["token", "word", "form"])
 _MOST_SEEN = 65_536
 _LABEL, _SCORE, _ANSWER = "label", "score", "answer"
 _ANSWERS = ("accept", "reject", "ignore")
@@ -468,36 +465,16 @@ def text_columns(names: Sequence[str]) -> tuple[str, ...]:
     pair = next((pair for pair in _PAIRS if set(pair) <= set(lower)), ())
     texts = pair or tuple(single[:1])
     if not texts or (pair and not set(single) <= set(pair)):
-        if problem := word_rows(names):
-            raise ValueError(problem)
         is_row = any(real_number(name) is not None or name.count(" ") >= _WORDS_OF_A_TEXT for name in names)
         hint = " This line seems to hold a text; put the names of the columns above it." * is_row
+        if problem := word_rows(names):
+            hint = f" The table {problem}"
         raise ValueError(
             "expected a column text or sentence, or two for pairs, such as text1 and text2, sentence1 and "
             f"sentence2 or premise and hypothesis, but the columns are {_shown(names)}."
             f"{hint}"
         )
     return tuple(names[lower.index(name)] for name in texts)
-
-
-def word_rows(names: Collection[str]) -> str | None:
-    """What is wrong with a table of a word in each row, by the names of its columns; None for others."""
-    lower = {name.strip().lower() for name in names}
-    has_numbers = any(map(is_sentence_number, names))
-    # `tokens` may hold a sentence, where nothing numbers sentences.
-    if lower.isdisjoint(WORD_NAMES if has_numbers else _OF_ONE_WORD):
-        return None
-    if has_numbers:
-        return (
-            "has a word in each row, which is read from CSV and CoNLL columns alone; save it as .csv, or "
-            "write a "
-            "sentence in each row, with a list of its words in tokens and a list of their labels in ner_tags."
-        )
-    return (
-        "has a word in each row, and no column that numbers its sentences; add one called sentence_id, or "
-        "save "
-        "the words as CoNLL columns with a blank line after each sentence."
-    )
 
 
 def check_names(names: Sequence[str], read: Sequence[str]) -> None:
@@ -552,8 +529,7 @@ def _label(name: str, value: Any, scheme: Scheme) -> str:
     if isinstance(value, list):
         raise ValueError(
             f"{name} holds a list, and {ONE_LABEL}; write one label in each row, or a column of 0 and 1 for "
-            "each "
-            "label."
+            "each label."
         )
     if not isinstance(value, str):
         raise ValueError(f"{name} must be a text or a number.")

@@ -31,8 +31,7 @@ def word_doubts(counts: Counter[str]) -> Iterator[str]:
         joins = "joins" if len(layered) == 1 else "join"
         yield (
             f"{plural(len(layered), 'label')} {joins} those of several layers ({first_of(layered)}), and "
-            "each is "
-            "learned as one label; write a column for each layer."
+            "each is learned as one label; write a column for each layer."
         )
     else:
         yield from _doubts_on_sign(counts)
@@ -83,6 +82,5 @@ def _doubts_on_sign(counts: Counter[str]) -> Iterator[str]:
     if has_names and label and count * 2 > counts.total() and not any(map(str.isalnum, label)):
         yield (
             f"more than half of its labels are {label}, which is learned as a label; where it says that a "
-            "word "
-            "has none, write O, and B- or I- before the names of spans."
+            "word has none, write O, and B- or I- before the names of spans."
         )

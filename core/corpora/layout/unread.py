@@ -91,10 +91,9 @@ def check_files(names: Collection[str], location: str) -> None:
     stems = {name.removesuffix(".ann") for name in names if name.endswith(".ann")}
     if pairs := sorted(stems & {name.removesuffix(".txt") for name in names if name.endswith(".txt")}):
         raise CorpusError(
-            f"{location} holds annotations of brat ({pairs[0]}.ann beside {pairs[0]}.txt), which are not "
-            "read. "
-            'Write a line of JSONL for each text: {"text": "…", "spans": [{"start": 0, "end": 3, "label": '
-            '"PER"}]}.'
+            f"{location} holds annotations of brat ({pairs[0]}.ann beside {pairs[0]}.txt), which are not read. "
+            "Write a line of JSONL for each text: "
+            '{"text": "…", "spans": [{"start": 0, "end": 3, "label": "PER"}]}.'
         )
 
 
@@ -105,16 +104,13 @@ def check_folders(folders: Mapping[str, Collection[str]], location: str) -> None
         if {*names} >= _SLOT_FILES:
             raise CorpusError(
                 f"{location}/{folder} has words in seq.in and their labels in seq.out, which are not read. "
-                "Write "
-                "CoNLL columns in one file for each split, with the label of a sentence in a comment before "
-                "it, "
-                "such as '# intent: x'."
+                "Write CoNLL columns in one file for each split, with the label of a sentence in a comment "
+                "before it, such as '# intent: x'."
             )
     if folders:
         raise CorpusError(
             f"{location} has its splits in folders ({', '.join(folders)}); write one file for each split, "
-            "such "
-            "as train.conll or train.tsv."
+            "such as train.conll or train.tsv."
         )
 
 
@@ -123,7 +119,6 @@ def parallel_files(names: Sequence[str]) -> str:
     if any(_LABELS_ALONE.search(name) for name in names):
         return (
             "where one holds the labels of the other line by line, write both into one file, words and "
-            "labels "
-            "as CoNLL columns, texts and labels as TSV"
+            "labels as CoNLL columns, texts and labels as TSV"
         )
     return "keep one of them"
