@@ -1,86 +1,77 @@
-"""What looks wrong in the labels of a column: codes of annotation tools and of other layouts.
-
-One rule for every format: the readers of all of them ask here, by what the column was taken for.
-"""
+"""What looks wrong in a column, a sentence for each: the same for all formats."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
-from itertools import islice
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
-from core.wording import first_of, plural
+import numpy as np
 
-ONE_LABEL = "one label a text is learned"
-"""The rule for texts, in the sentences on several labels."""
-LAYERS = "joins labels of several layers; write a column for each layer"
-"""The cause and the remedy for `B-DNA|B-protein`, in the sentence of an error."""
+from core.corpora.layout.codes import prefix_doubts
+from core.corpora.reading import Reading, values_shown
+from core.corpora.types import Corpus, Sentences, Split
+from core.wording import all_of
 
-_LAYERS = re.compile(r"\s*[|,;#/+&]\s*")
-_OF_A_LAYER = re.compile(r"O|[BIESLUMW][-_].+|.+[-_][BIESLUMW]")
-_JOINERS = re.compile(r"\s*[;|,#+]\s*")
-_LANGUAGE = re.compile(r"[a-z][a-z-]+:")
-_WORDS_SEEN = 200
-_OUTSIDE_AS_A_TYPE = frozenset(["O", "o", "0"])
+_LONG_SENTENCE = 200
+# A field as pandas quotes it where it holds a quotation mark, which is doubled inside: `""""` is one alone.
+_QUOTED = re.compile(r'"(?:[^"]|"")*""(?:[^"]|"")*"')
 
 
-def word_doubts(counts: Counter[str]) -> Iterator[str]:
-    """Sentences on the labels of words, with their counts, that may be codes for something else."""
-    if layered := [label for label in counts if has_layers(label)]:
-        joins = "joins" if len(layered) == 1 else "join"
-        yield (
-            f"{plural(len(layered), 'label')} {joins} those of several layers ({first_of(layered)}), and "
-            "each is learned as one label; write a column for each layer."
+def with_doubts_on_words(reading: Reading, corpus: Corpus) -> Reading:
+    """The reading of a corpus, with the doubts on its columns of words or texts."""
+    places = [place for place, column in enumerate(reading.columns) if column.taken in ("words", "text")]
+    columns = list(reading.columns)
+    for place in places:
+        doubts = _of_words(corpus, reading.files, is_second=place != places[0])
+        columns[place] = replace(columns[place], doubts=(*columns[place].doubts, *doubts))
+    return replace(reading, columns=tuple(columns))
+
+
+def _of_words(corpus: Corpus, files: Mapping[Split, str], *, is_second: bool) -> tuple[str, ...]:
+    doubts = []
+    for split, file in files.items():
+        sentences = corpus.split(split)
+        lengths = sentences.tokens.lengths[:2]
+        if len(sentences) == 1 and lengths[0] >= _LONG_SENTENCE and not sentences[0].whole:
+            doubts.append(
+                f"the {lengths[0]:,} words of {file} are one sentence; check where its sentences end."
+            )
+    if not corpus.split("train")[0].whole:
+        doubts += prefix_doubts(corpus.split("train").tokens.names)
+    counts = {file: _quoted(corpus.split(split), is_second) for split, file in files.items()}
+    if counted := ", ".join(f"{count:,} in {file}" for file, count in counts.items() if count):
+        doubts.append(
+            f"in quotation marks, with those inside doubled: {counted}; as pandas writes a table with tabs. "
+            "The marks are read as part of the words. Save the table as CSV, or without quotes."
         )
-    else:
-        yield from _doubts_on_sign(counts)
+    return tuple(doubts)
 
 
-def prefix_doubts(words: Iterable[str]) -> Iterator[str]:
-    """A sentence on a prefix that all words have, as WikiAnn writes `en:` before each."""
-    first = list(islice(words, _WORDS_SEEN))
-    prefixes = {match[0] if (match := _LANGUAGE.match(word)) else "" for word in first}
-    if len(first) > 1 and len(prefixes) == 1 and "" not in prefixes:
-        yield f"each word begins with {prefixes.pop()}, as in WikiAnn's files; take it away."
+def _quoted(sentences: Sentences, is_second: bool) -> int:
+    """How many texts, or words of sentences, are quoted as pandas does it."""
+    if not len(sentences):
+        return 0
+    if not sentences.frames[0].whole:
+        return int(sentences.tokens.flags(lambda word: _QUOTED.fullmatch(word) is not None).sum())
+    texts = sentences.second.rows if is_second else sentences.tokens
+    is_open = texts.flags(lambda word: word.startswith('"'))[texts.offsets[:-1]]
+    is_closed = texts.flags(lambda word: word.endswith('"'))[texts.offsets[1:] - 1]
+    candidates = np.flatnonzero(is_open & is_closed & texts.has(texts.flags(lambda word: '""' in word)))
+    return sum(_QUOTED.fullmatch(" ".join(texts[place])) is not None for place in candidates.tolist())
 
 
-def type_doubts(types: Collection[str]) -> Iterator[str]:
-    """Sentences on types of spans that stand for no span."""
-    for type_ in types:
-        if type_ in _OUTSIDE_AS_A_TYPE:
-            yield f"spans have a type called {type_}; where no span is meant, write O alone."
-
-
-def text_doubts(counts: Counter[str]) -> Iterator[str]:
-    """Sentences on labels of sentences, texts or pairs that seem to be several in one."""
-    parts = {label: found for label in counts if len(found := _JOINERS.split(label)) > 1 and all(found)}
-    uses = Counter(part for found in parts.values() for part in set(found))
-    joined = [
-        label
-        for label, found in parts.items()
-        if any(part in counts for part in found) or all(uses[part] > 1 for part in found)
-    ]
-    if joined:
-        yield (
-            f"{plural(len(joined), 'label')} seem{'s' * (len(joined) == 1)} to join several "
-            f"({first_of(joined)}), and {ONE_LABEL}: each is a class of its own. Keep one label in each row, "
-            "or write a column of 0 and 1 for each label."
-        )
-
-
-def has_layers(label: str) -> bool:
-    """Whether a label is made of labels of spans: `B-DNA|B-protein`, `O|B-PER`."""
-    parts = _LAYERS.split(label)
-    return len(parts) > 1 and all(map(_OF_A_LAYER.fullmatch, parts))
-
-
-def _doubts_on_sign(counts: Counter[str]) -> Iterator[str]:
-    """A sentence on a sign, such as `_`, that stands at most words beside names."""
-    ((label, count),) = counts.most_common(1) or [("", 0)]
-    has_names = any(any(map(str.isalnum, other)) for other in counts)
-    if has_names and label and count * 2 > counts.total() and not any(map(str.isalnum, label)):
-        yield (
-            f"more than half of its labels are {label}, which is learned as a label; where it says that a "
-            "word has none, write O, and B- or I- before the names of spans."
-        )
+def of_prefixes(labels: Collection[str], spelling: str) -> tuple[str, ...]:
+    """A doubt on labels of spans such as `E-mail` and `B-cell`, which may be types without a prefix."""
+    spans = sorted(label for label in labels if label[1:2] == "-")
+    prefixes = {label[0] for label in spans}
+    if spelling != "B-X" or len(prefixes) != 1 or prefixes <= {"I"}:
+        return ()
+    if prefixes == {"B"} and not all(label[2:3].islower() for label in spans):
+        return ()
+    shown = values_shown(spans)
+    return (
+        f"{shown[0][0]}- is its only prefix: {all_of(shown)} may be types of their own. They are read as "
+        f"spans of {all_of([label[2:] for label in shown])}; where {shown[0]} is a type, write B-{shown[0]} "
+        f"and I-{shown[0]}.",
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from core.corpora.layout.doubts import ONE_LABEL
+from core.corpora.layout.codes import ONE_LABEL
 from core.corpora.readers import Source
 from core.corpora.text_files import beginning
 from core.errors import CorpusError
@@ -91,8 +91,8 @@ def check_files(names: Collection[str], location: str) -> None:
     stems = {name.removesuffix(".ann") for name in names if name.endswith(".ann")}
     if pairs := sorted(stems & {name.removesuffix(".txt") for name in names if name.endswith(".txt")}):
         raise CorpusError(
-            f"{location} holds annotations of brat ({pairs[0]}.ann beside {pairs[0]}.txt), which are not read. "
-            "Write a line of JSONL for each text: "
+            f"{location} holds annotations of brat ({pairs[0]}.ann beside {pairs[0]}.txt), which are not "
+            "read. Write a line of JSONL for each text: "
             '{"text": "…", "spans": [{"start": 0, "end": 3, "label": "PER"}]}.'
         )
 
