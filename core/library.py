@@ -21,7 +21,9 @@ import pandas as pd
 from core.config import FIELD_HELP, RunConfig
 from core.config.fields import comma_list, public_name
 from core.corpora import load, prepare
+from core.corpora.assembly import older_text_hash
 from core.corpora.hub import HubName
+from core.corpora.loading import read
 from core.corpora.splitting import split_sentences
 from core.corpora.types import Sentence, whole_text
 from core.corpora.uploads import save_dataset
@@ -355,7 +357,10 @@ class StoredRun:
         run = self.record
         corpus = prepare(run.config)
         conditions = self.lab.store.conditions([run]).get(run.id)
-        if conditions is not None and conditions.text not in (None, corpus.text_hash):
+        text = None if conditions is None else conditions.text
+        if text not in (None, corpus.text_hash) and text != older_text_hash(
+            read(run.config.corpus, run.config.columns)
+        ):
             raise CorpusError(f"The text of {corpus.name} has changed since run {self.id} was trained on it.")
         sentences = corpus.split("dev" if split == "dev" else "test")
         schemes = {task.name: task.scheme for task in corpus.tasks}

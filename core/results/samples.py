@@ -9,6 +9,7 @@ from operator import attrgetter
 from statistics import fmean
 
 from core.config import comparison_key
+from core.corpora.assembly import TEXT_VERSION
 from core.results.naming import (
     SCORE_NAMES,
     UNREADABLE,
@@ -188,7 +189,10 @@ def _text_note(
     if len(texts) > 1:
         ids = {text: sorted(run.id for run in of_text) for text, of_text in texts.items()}
         parts = [f"{_text_name(text)} in {which_runs(run_ids)}" for text, run_ids in ids.items()]
-        return f"The corpus changed between runs, so there is a table for each text: {'; '.join(parts)}."
+        start = "The corpus changed between runs"
+        if len({text.endswith(TEXT_VERSION) for text in texts if text is not None}) > 1:
+            start = "Earlier versions hashed a text without deprel and features, or the corpus changed"
+        return f"{start}, so there is a table for each text: {'; '.join(parts)}."
     unknown = sorted(run.id for run in runs if conditions.get(run.id, UNKNOWN).text is None)
     if None in texts or not unknown:
         return ""
