@@ -9,7 +9,7 @@ import pytest
 from core.studies.recorded import RECORDS
 from core.studies.study import with_runs
 from dashboard.shared.presets import SCARCE, TRY_IT
-from tests.claims.documents import PAGES, ROOT, check_page, claims_of
+from tests.claims.documents import PAGES, ROOT, check_page, read_page
 from tests.claims.recipes import Figures
 from tests.claims.runs import CARDS, CARDS_FILE, Runs
 
@@ -18,7 +18,7 @@ _CLAIMS = sorted(PAGES.glob("*.txt"))
 
 @pytest.fixture(scope="module")
 def figures() -> Figures:
-    """Figures of the results that the package carries, which `test_recorded_studies` computes from the runs."""
+    """Of the results that the package carries, which `test_recorded_studies` computes from the runs."""
     records = {record.results_path.stem: record for record in RECORDS}
     return Figures({**records, "cards": Runs(CARDS, CARDS_FILE)})
 
@@ -27,13 +27,13 @@ def figures() -> Figures:
 def test_each_printed_figure_and_verb_is_that_of_the_records(path: Path, figures: Figures) -> None:
     checked = check_page(path, figures)
     assert not checked.differences, "\n".join(checked.differences)
-    assert checked.computed
+    assert checked.computed or not read_page(path).claims
 
 
 def test_no_page_of_a_study_is_left_out() -> None:
-    documents = {next(claims_of(path)).document for path in _CLAIMS}
+    documents = {read_page(path).document for path in _CLAIMS}
     pages = {str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "studies").glob("*.md")}
-    assert documents == {"README.md", *pages} - {"docs/studies/README.md"}
+    assert documents == {"README.md", "docs/mathematics.md", *pages}
 
 
 def test_the_recorded_cards_are_those_of_launch() -> None:
