@@ -10,7 +10,8 @@ from typing import Any
 
 from core.config import shares_nothing
 from core.errors import MRNLabError
-from core.evaluation.comparison import NEGLIGIBLE, UNDECIDED
+from core.evaluation.comparison import EQUIVALENT, UNDECIDED
+from core.results.naming import corpus_name
 from core.store import Store
 from core.studies import Study
 from core.studies.study import SettingRuns
@@ -26,7 +27,6 @@ from core.transfer.predictors import (
     Measure,
 )
 from core.wording import duration, first_of, plural, signed_points
-from jobs.reports.naming import corpus_name
 from jobs.reports.parts import SIGNED, Entry, Heading, Part, Sheet, difference_entry, mean_entry, spread_of
 from jobs.reports.transfer import PairGroup, pair_groups
 from jobs.studies.evidence import Evidence, evidence
@@ -42,7 +42,7 @@ _VERBS = {
     GAINS: ("gains", "gain"),
     LOSES: ("loses", "lose"),
     UNDECIDED: ("is undecided", "are undecided"),
-    NEGLIGIBLE: ("is negligible", "are negligible"),
+    EQUIVALENT: ("is equivalent", "are equivalent"),
 }
 
 

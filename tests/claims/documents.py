@@ -7,7 +7,8 @@ A file of claims has a line for each sentence or row of a table with figures, wh
 
 `{s TEXT | RECIPE = NUMBER; RECIPE = NUMBER}` is a text that holds where these counts do.
 `{v RECIPE; RECIPE}` is a verb, which the verdicts of these differences must be; `{* RECIPE}` is bold where
-the difference is decided; `{=0.9}` is a number that the study declares; `{paper 47.6}` one quoted.
+the difference is decided; `{=0.9}` is a number that the study declares; `{paper 47.6}` one quoted;
+`{legend decided}` a word that is explained or asked about.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED
+from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, UNDECIDED
 from tests.claims.recipes import Figure, Figures
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,18 +36,27 @@ _VERBS: Mapping[str, str] = {
     HIGHER: r"gains?|higher|helps?|beats|adds|more",
     LOWER: r"loses?|lower|hurts?|less|costs?|harmful",
     UNDECIDED: r"undecided|(?:shows?|has|have) no gain|[Nn]o gain is shown|No",
-    NEGLIGIBLE: r"negligible",
+    EQUIVALENT: r"equivalent",
 }
 _ANY_VERB = "|".join([*_VERBS.values(), "decided"])
 _HOLE = re.compile(r"\{([^{}]+)\}")
 
 _SETTINGS = (
-    *("The protocol", "The command", "What it has", "Over an encoder that is at hand", "Tables", "Formulas"),
+    *(
+        "The protocol",
+        "The command",
+        "What it has",
+        "Until the claim",
+        "Over an encoder",
+        "Tables",
+        "Formulas",
+    ),
     *("Definitions", "Features", "Gradient cosine", "Predictors and schemes", "Start", "Test", "Read on"),
 )
 """How titles of sections on settings begin: numbers in them are results with an interval or a deviation."""
 _RESULT = re.compile(
-    rf"(?<![\w.=/`(-])(?<!λ = )(?<!α = )(?:(?:{_NUMBER}) ± (?:{_NUMBER})|(?:{_NUMBER}) \[(?:{_NUMBER}), (?:{_NUMBER})\]"
+    rf"(?<![\w.=/`(-])(?<!λ = )(?<!α = )(?:(?:{_NUMBER}) ± (?:{_NUMBER})"
+    rf"|(?:{_NUMBER}) \[(?:{_NUMBER}), (?:{_NUMBER})\]"
     rf"|[+−](?:{_NUMBER.replace('[+−]?', '')})|\d[\d,]*\.\d+|(?<!\w)\.\d\d+\b|\d[\d,]*(?= points? )"
     rf"|(?:\d+|{_WORD}) of (?:the )?(?:\d+|{_WORD})\b)"
 )
@@ -55,7 +65,7 @@ _RESULT_OF_SETTINGS = re.compile(
 )
 _RUNS = re.compile(r"(?<![\w.])\d[\d,]* runs\b")
 _VERDICT = re.compile(
-    r"(?<!\*)\b(?:undecided|decided|negligible|gains|loses?|beats|no gain|as well)\b", re.IGNORECASE
+    r"(?<!\*)\b(?:undecided|decided|equivalent|gains|loses?|beats|no gain|as well)\b", re.IGNORECASE
 )
 
 
@@ -143,6 +153,8 @@ def check_page(path: Path, figures: Figures) -> Checked:
                 declared += 1
                 if _number(printed) not in figures.declared(claim.record):
                     differences.append(f"{where}: {claim.record} declares no {printed}")
+            elif hole.startswith("legend "):
+                declared += 1
             elif hole.startswith("paper "):
                 quoted += 1
             else:
@@ -161,8 +173,8 @@ def _pattern(claim: str) -> re.Pattern[str]:
             pattern += rf"({_ANY_VERB})"
         elif part.startswith("s "):
             pattern += f"({re.escape(part.removeprefix('s ').partition(' | ')[0])})"
-        elif part.startswith("paper "):
-            pattern += f"({re.escape(part.removeprefix('paper '))})"
+        elif part.startswith(("paper ", "legend ")):
+            pattern += f"({re.escape(part.partition(' ')[2])})"
         elif part.startswith("="):
             pattern += f"({re.escape(part[1:])})"
         elif part.startswith("* "):

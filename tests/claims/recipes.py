@@ -13,7 +13,7 @@ n lower alike-*/relational - fixed in alike-*  how many differences have that ve
 max mixed-*/pooled - mtl               the largest of these differences
 pool balanced-n500-*/mtl               the mean over settings and seeds, with the deviation over both
 avg a-*/mtl - b-*/mtl                  a difference between means over settings, paired by seed
-rank planted 9                         rank correlation of scores with relatedness; rank-min, rank-max: of seeds
+rank planted 9                       of scores with relatedness, of means; rank-min, rank-max of seeds
 min-seed table3-5/mtl                  the lowest score of a seed
 runs                                   how many runs the record has
 dev table3-5/mrn 0.05                  the dev score of the candidate with that λ; without it of the chosen one
@@ -33,7 +33,7 @@ from typing import Protocol
 
 import numpy as np
 
-from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED, Comparison, compare_paired
+from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, UNDECIDED, Comparison, compare_paired
 from core.evaluation.statistics import MeanSD, summary
 from core.studies.analysis import MEAN, Outcome, Result
 from core.studies.study import Setting, Study, with_runs
@@ -112,7 +112,7 @@ _CHOICES: Mapping[str, Callable[[Comparison], bool]] = {
     "below-0": lambda difference: _excludes_zero(difference) < 0,
     **{
         word: lambda difference, word=word: difference.verdict == word
-        for word in (HIGHER, LOWER, NEGLIGIBLE, UNDECIDED)
+        for word in (HIGHER, LOWER, EQUIVALENT, UNDECIDED)
     },
 }
 
@@ -307,7 +307,7 @@ class Figures:
         return _figure_of(compare_paired({"": (by_seed(first), by_seed(second))})[""])
 
     def _ranks(self, recipe: str) -> list[float]:
-        """The rank correlation of scores beside a task with its relatedness: of the means, then of each seed."""
+        """Rank correlations of scores beside a task with its relatedness: of the means, then of each seed."""
         setting, _, count = recipe.partition(" ")
         numbers = range(1, int(count) + 1)
         cells = [self._cells(f"{setting}/beside-{number}")[0] for number in numbers]

@@ -85,7 +85,7 @@ class TestViews:
         same = measured(a_b=(0.0, 0.0), b_a=(0.0, 0.0))
         some = measured(a_b=(0.1, -0.1, 0.0), b_a=(0.0, 0.0, 0.0), b_c=(0.0,))
         for gains, sentence in (
-            (some, "3 ordered pairs (1 to 3 seeds), none is decided yet: 2 are undecided, 1 is negligible."),
+            (some, "3 ordered pairs (1 to 3 seeds), none is decided yet: 2 are undecided, 1 is equivalent."),
             (measured(a_b=(0.1,)), "1 ordered pair (1 seed), none is decided yet."),
             (same, "2 ordered pairs (2 seeds), none differs: every seed has the same score alone and beside "
              "the other task."),
@@ -138,6 +138,7 @@ class TestViews:
         assert [row.score for row in table.rows] == ["50.00"] * 3
         nothing = views.gains_table(self.gains, "points", {}, can_transfer=False)
         assert all(cell.grey for cells in nothing.cells for cell in cells if cell)
+        assert (nothing.low, nothing.high) == ("", "")
         relative = views.gains_table(self.gains, "relative", {})
         assert [(cell.text, cell.note) for cell in relative.cells[0] if cell] == [
             ("+4.20", ""),
