@@ -16,7 +16,8 @@ avg a-*/mtl - b-*/mtl                  a difference between means over settings,
 rank planted 9                       of scores with relatedness, of means; rank-min, rank-max of seeds
 min-seed table3-5/mtl                  the lowest score of a seed
 runs                                   how many runs the record has
-dev table3-5/mrn 0.05                  the dev score of the candidate with that λ; without it of the chosen one
+dev table3-5/mrn 0.05                  the dev score of the candidate with that λ, or the chosen one
+dev-less-mtl alike-50-full/mrn 0.01    that, less the dev score of MTL with the same seeds
 """
 
 from __future__ import annotations
