@@ -51,9 +51,7 @@ def main() -> int:
             print(f"  {difference}")
     total = Checked(*(sum(each.counts[i] for each in checks.values()) for i in range(3)), ())
     differ = sum(len(each.differences) for each in checks.values())
-    print(
-        f"All: {total.computed:,} computed, {total.declared} settings, {total.quoted} quoted; {differ} differ."
-    )
+    print(f"All: {total.summary.rpartition(';')[0]}; {differ} differ.")
     return differ
 
 
