@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import reduce
 from operator import and_
 from pathlib import PurePath
@@ -39,6 +40,8 @@ _FIRST = ("encoder", "encoder_training", "prior", "alignment", "fraction", "corp
 """The fields that a name begins with."""
 _ALWAYS = {*_FIRST, "tasks", "epochs", "batch_size"}
 """The fields that a name shows even at their default."""
+_LEAST_DECIMAL = 1e-5
+"""From here on a λ is written in decimals beside others that are."""
 _FEW_TASKS = 3
 """More tasks are counted, or named by those that are missing."""
 _CONDITIONAL = {public_name(name) for name, rule in FIELD_RULES.items() if rule.is_conditional}
@@ -182,8 +185,9 @@ def shortest_names(configs: Sequence[RunConfig]) -> list[str]:
     """Returns the shortest distinct names of configurations: `MTL`, `MRN 0.01`, `MRN 0.1 · exact`.
 
     A name has the paradigm, MRN's λ, the share of the data where shares differ, and only those other values
-    without which it would also fit another configuration of its paradigm. Configurations of one row of a
-    comparison have the same name.
+    without which it would also fit another configuration of its paradigm. A default λ follows from other
+    fields, so it tells no two configurations apart. Configurations of one row of a comparison have the same
+    name.
     """
     fractions = list({config.fraction for config in configs})
     shares = dict(zip(fractions, field_texts("fraction", fractions), strict=True))
@@ -202,15 +206,21 @@ def shortest_names(configs: Sequence[RunConfig]) -> list[str]:
 
 
 def _with_lambda(paradigm: str, lambdas: Sequence[float | None]) -> list[str]:
-    """Returns `MRN 0.01` for each λ, unrounded where two would read the same; `MTL` where there is none."""
+    """Returns `MRN 0.01` for each λ, unrounded where two would read the same; `MTL` where there is none.
+
+    Beside 0.001 stands 0.0003, not 3e-4.
+    """
     is_close = len(set(map(number, lambdas))) < len(set(lambdas))
     texts = ["" if value is None else str(value) if is_close else number(value) for value in lambdas]
+    if len({"e" in text for text in texts}) > 1 and min(filter(None, lambdas), default=0) >= _LEAST_DECIMAL:
+        texts = [format(Decimal(text), "f") if text else "" for text in texts]
     return [f"{paradigm.upper()} {text}".rstrip() for text in texts]
 
 
 def _distinguishing(configs: Sequence[RunConfig]) -> list[list[str]]:
     """Returns for each configuration of a paradigm the fewest texts that it needs beside λ and share."""
-    starts = [f"{config.lambda_} {config.fraction}" for config in configs]
+    lambdas = ["default" if is_default(config, "lambda") else config.lambda_ for config in configs]
+    starts = [f"{value} {config.fraction}" for value, config in zip(lambdas, configs, strict=True)]
     given = ("paradigm", "lambda", "fraction")
     columns = [texts for field, texts in fields_apart(configs) if field not in given]
     distinct = len(set(zip(starts, *columns, strict=True)))

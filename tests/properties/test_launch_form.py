@@ -19,7 +19,7 @@ from core.corpora import CATALOGUE
 from core.errors import ConfigError
 from core.recording.resolve import with_absolute_paths
 from core.registry import ENCODERS, PRIORS, WORD_ENCODERS
-from core.results.naming import field_text, fields_apart, shortest_names
+from core.results.naming import field_text, fields_apart, is_default, shortest_names
 from dashboard.launch.address import command
 from dashboard.launch.draft import cloned, draft_of, plan
 from jobs.cli import app
@@ -157,15 +157,20 @@ def test_names_are_the_shortest_that_tell_configurations_apart(runs: tuple[RunCo
         configs = {comparison_key(run): run for run in runs if run.paradigm == paradigm}
         columns = [texts for _, texts in fields_apart(list(configs.values()))]
         rows = zip(*columns, strict=True) if columns else [()] * len(configs)
+        # A default λ follows from other fields: it tells no configuration from another.
+        starts = {
+            key: "default λ" if is_default(run, "lambda") else names[key].split(" · ")[0]
+            for key, run in configs.items()
+        }
         texts = {
-            key: {names[key].split(" · ")[0], field_text("fraction", configs[key].fraction), *row}
+            key: {starts[key], field_text("fraction", configs[key].fraction), *row}
             for key, row in zip(configs, rows, strict=True)
         }
-        for key, parts in ((key, set(names[key].split(" · "))) for key in configs):
+        for key, parts in ((key, {starts[key], *names[key].split(" · ")[1:]}) for key in configs):
             assert parts <= texts[key]
             fitting = {key for key in configs if parts <= texts[key]}
             # Scores on different shares do not compare, so a name always tells its own.
-            always = (paradigm.upper(), field_text("fraction", configs[key].fraction))
+            always = (starts[key], field_text("fraction", configs[key].fraction))
             for part in (part for part in parts if not part.startswith(always)):
                 assert fitting < {key for key in configs if parts - {part} <= texts[key]}
 
