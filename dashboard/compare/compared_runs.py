@@ -18,14 +18,14 @@ from core.config import RunConfig
 from core.corpora import prepare
 from core.corpora.types import Sentence
 from core.evaluation.mistakes import Labels
-from core.results.samples import TEXT, alike, by_configuration, one_per_seed, readable, settings
+from core.results.comparisons import Difference, Tested, run_pairs
+from core.results.samples import TEXT, alike, by_configuration, group_by_data, readable
 from core.results.series import Series, number_series
 from core.results.table import ResultTable, tabulate
 from core.store.records import ACTIVE, Run, RunState
 from core.tasks import TaskKind, kind_of
 from core.wording import all_of, plural
 from dashboard.compare.mistake_views import Counted, counted, tested
-from dashboard.compare.views import Difference, Tested, run_pairs
 from dashboard.shared import resources
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.queue import none_done
@@ -82,20 +82,18 @@ def pick_compared_runs() -> ComparedRuns | None:
         st.caption(f":material/info: {escape(left_out)}")
     if not runs:
         return None
-    by_setting = {
-        setting.name: (setting, setting_runs) for setting, setting_runs in settings(runs, conditions).items()
-    }
-    name = next(iter(by_setting))
-    if len(by_setting) > 1:
+    groups = {group.name: (group, on_data) for group, on_data in group_by_data(runs, conditions).items()}
+    name = next(iter(groups))
+    if len(groups) > 1:
         with row:
             name = choice(
                 "Data",
-                by_setting.keys(),
+                groups.keys(),
                 key="data",
                 width=320,
                 help="Runs on other text, or on another share of it, are not mixed in one table.",
             )
-    setting, on_data = by_setting[name]
+    group, on_data = groups[name]
     rows = list(by_configuration(sorted(on_data, key=lambda run: -run.id)).values())
     compared, older = list(itertools.chain(*rows[:_MOST_ROWS])), max(0, len(rows) - _MOST_ROWS)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -103,8 +101,8 @@ def pick_compared_runs() -> ComparedRuns | None:
         st.caption(_described(name, picked, on_data, older, is_launch=bool(asked)), width="content")
         if asked:
             _all_runs_button()
-    if setting.note:
-        st.caption(f":material/info: {escape(setting.note)}")
+    if group.note:
+        st.caption(f":material/info: {escape(group.note)}")
     return ComparedRuns(compared, name, split, runs if asked else compared)
 
 
@@ -183,9 +181,9 @@ def series_of(compared: ComparedRuns) -> list[Series]:
     on_corpus = [run for run in compared.chosen if run.config.corpus == corpus]
     groups = alike(on_corpus, conditions, TEXT).values()
     other_text = {run.id for of in groups if tabled.isdisjoint(run.id for run in of) for run in of}
-    counted = one_per_seed([run for run in compared.chosen if run.id not in other_text], conditions)
+    on_text = [run for run in compared.chosen if run.id not in other_text]
     least = _PAIR + (compared.chosen is compared.runs)
-    return [of for of in number_series(counted, conditions) if len(of.runs) >= least]
+    return [of for of in number_series(on_text, conditions) if len(of.runs) >= least]
 
 
 def sentence_tests(

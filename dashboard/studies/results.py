@@ -240,7 +240,7 @@ def _overview(study: Study, results: Sequence[Result]) -> None:
         show_table(overview(study, results), alt=alt, turned="Setting")
     st.caption(
         f"Mean difference from {escape(reference)} over a setting's tasks, in points. Bold red: higher. Bold "
-        "blue: lower. Plain: negligible. Grey: undecided. p is corrected for the methods of a setting. "
+        "blue: lower. Plain: equivalent. Grey: undecided. p is corrected for the methods of a setting. "
         "Empty: not compared."
     )
 

@@ -80,6 +80,8 @@ def gain_sentence(gain: Gain, unit: str) -> str:
     """A sentence on the gain of a main task by an auxiliary one, as Markdown."""
     seeds = plural(gain.seeds, "seed")
     pair = f"**{escape(gain.main)}** beside {escape(gain.aux)}"
+    if gain.learned_nothing:
+        return f"{pair} scores 0 on every seed, alone and beside it: the head learned nothing, {seeds}."
     if gain.is_equal:
         return f"{pair} has the same score as alone on every seed: {percent(gain.alone)}, {seeds}."
     verdict = gain.word if gain.is_decided else f"is {gain.word}"
@@ -125,7 +127,7 @@ def gains_table(
         else ("", ""),
         "Gain of each main task (row) by each auxiliary task (column)",
         alone,
-        "undecided or negligible" if can_transfer else "no transfer",
+        "undecided or equivalent" if can_transfer else "no transfer",
     )
 
 
