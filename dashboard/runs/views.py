@@ -161,22 +161,21 @@ def page_of(
     *,
     grouped: bool,
     sort: str,
-    page: int | None,
+    page: int | Collection[int],
     tasks: Sequence[str] = (),
-    chosen: Collection[int] = (),
 ) -> Page:
     """A page of these runs (newest first); beyond the last page, the last. Only its scores are read in full.
 
-    None is the first page with a `chosen` run. `tasks` gives the order of the columns of scores.
+    `page` is its number, or runs of which it has the first. `tasks` gives the order of the columns of scores.
     """
     conditions = store.conditions(runs)
     rows = _rows(runs, conditions, grouped=grouped)
     size = PAGE if grouped else 2 * PAGE
     pages = max(1, -(-len(rows) // size))
     ordered = _sorted(store, rows, conditions, sort, grouped=grouped)
-    if page is None:
-        places = (place for place, row in enumerate(ordered) if any(run.id in chosen for run in row.runs))
-        page = next(places, 0) // size + 1
+    if not isinstance(page, int):
+        with_run = (place for place, row in enumerate(ordered) if any(run.id in page for run in row.runs))
+        page = next(with_run, 0) // size + 1
     page = min(max(1, page), pages)
     shown = ordered[(page - 1) * size : page * size]
     beyond, untested = _families(rows, shown) if grouped else ([], frozenset())
