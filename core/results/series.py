@@ -16,7 +16,7 @@ from core.config.fields import attribute_name
 from core.evaluation.statistics import MeanSD, summary
 from core.results.choice import chosen_on_dev
 from core.results.samples import older_texts, sampled
-from core.store.records import Conditions, Run, StoredScore
+from core.store.records import Conditions, Run, RunState, StoredScore
 from core.wording import number
 
 SPLITS = ("test", "dev")
@@ -97,7 +97,7 @@ def number_series(runs: Iterable[Run], conditions: Mapping[int, Conditions] | No
     heads' learning rate follows the encoder's. Runs on older text of a corpus (`conditions`,
     `Store.conditions`) are in no series with those on its newest.
     """
-    runs = list(runs)
+    runs = [run for run in runs if run.state is RunState.SUCCEEDED]
     known = conditions or {}
     texts = older_texts(runs, known)
     on_text: dict[tuple[str, str], list[Run]] = defaultdict(list)
