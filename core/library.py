@@ -243,8 +243,8 @@ class Laboratory:
 
         `setting` is a field (`lambda`, `fraction`, `lr_heads`) or an option of the corpus's name (`alpha`).
         Means with 95% intervals over the seeds of successful runs, of the tasks' mean, or with `of_tasks` of
-        each task. Of several sets of such configurations the one with the most values is drawn; a text of the corpus is a set of
-        its own. Raises MRNLabError without one.
+        each task. Of several sets of such configurations the one with the most values is drawn; a text of the
+        corpus is a set of its own. Raises MRNLabError without one.
         """
         from core.figures import SERIES
         from core.results.figures import against_chart
