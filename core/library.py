@@ -221,7 +221,8 @@ class Laboratory:
         counted = set() if group is None else set(map(_id, results.groups[group]))
         problems = {run.id: _problem(run) for run in reversed(asked) if run.id not in counted}
         table = None if group is None else results.table(group, split)
-        base = table and next((row for row in table.rows if baseline in row.run_ids), None)
+        rows = () if table is None else table.rows
+        base = next((row for row in rows if baseline in row.run_ids), None)
         if table is None or base is None:
             problem = problems.get(baseline, f"has no {split} scores")
             raise MRNLabError(f"Run {baseline} {problem}: nothing can be compared with it.")

@@ -37,12 +37,15 @@ def alike_by(items: Iterable[_Item], of: Callable[[_Item], str | None]) -> dict[
 
     Those without it are grouped with the others where these agree, and apart where they differ.
     """
-    groups: dict[str | None, list[_Item]] = defaultdict(list)
-    every = [(of(item), item) for item in items]
-    known = dict.fromkeys(value for value, _ in every if value is not None)
-    for value, item in every:
-        groups[next(iter(known), None) if len(known) < 2 else value].append(item)
-    return dict(groups)
+    every = list(items)
+    values = list(map(of, every))
+    known = set(values) - {None}
+    if len(known) < 2:
+        return {next(iter(known), None): every} if every else {}
+    groups: dict[str | None, list[_Item]] = {}
+    for value, item in zip(values, every, strict=True):
+        groups.setdefault(value, []).append(item)
+    return groups
 
 
 def alike(runs: Sequence[Run], conditions: Mapping[int, Conditions], of: _Of) -> dict[str | None, list[Run]]:

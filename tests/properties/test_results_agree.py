@@ -62,7 +62,7 @@ values = st.sampled_from([0.6, 0.605, 0.7, 0.71, 0.72, 0.8])
 @st.composite
 def made_runs(draw: st.DrawFn) -> list[Made]:
     swept = draw(st.lists(st.sampled_from(list(SWEPT)), min_size=1, max_size=3, unique=True))
-    configurations = [(("paradigm", "mtl"),)]
+    configurations: list[tuple[tuple[str, Any], ...]] = [(("paradigm", "mtl"),)]
     grid: list[tuple[tuple[str, Any], ...]] = [(("paradigm", "mrn"),)]
     for name in swept:
         grid = [(*fields, (name, value)) for fields in grid for value in SWEPT[name]]
@@ -173,7 +173,7 @@ def check_runs(store: Store, cells: Mapping[Row, Any], row_of: Mapping[int, Row]
     """The page Runs, and the filter by score."""
     runs = store.runs()
     page = page_of(store, runs, grouped=True, sort="new", page=1, tasks=TASKS)
-    shown = {}
+    shown: dict[Row, dict[str, Mapping[int, float]]] = {}
     for line in page.lines:
         rows = {row_of[run_id] for run_id in line.run_ids if run_id in row_of}
         assert len(rows) <= 1

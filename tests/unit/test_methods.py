@@ -16,7 +16,7 @@ from tests.pages.compared import config, score, succeeded
 def found(made: dict[RunConfig, tuple[float, float]]) -> dict[str, tuple[int, str | None]]:
     """By method the number of candidates and the name of the chosen one; runs with dev and test scores."""
     return {
-        method.name: (len(method.candidates), method.chosen and method.chosen.name)
+        method.name: (len(method.candidates), method.chosen.name if method.chosen else None)
         for method in methods(table_of(made).rows)
     }
 
