@@ -6,7 +6,15 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED, Comparison
+from core.evaluation.comparison import (
+    EQUIVALENT,
+    HIGHER,
+    LOWER,
+    UNDECIDED,
+    VERDICTS,
+    Comparison,
+    verdict_text,
+)
 from core.evaluation.statistics import Randomised, holm
 from core.results.table import ResultRow, ResultTable
 from core.wording import all_of, signed_points
@@ -59,13 +67,17 @@ def headline(a: str, b: str, answers: Sequence[Difference], quoted: Callable[[st
     for delta in answers:
         points = f" ({signed_points(delta.mean)})" if delta.verdict in (HIGHER, LOWER) else ""
         tasks[delta.verdict].append(quoted(delta.task) + points)
-    verdicts = [word for word in (HIGHER, LOWER, NEGLIGIBLE, UNDECIDED) if word in tasks]
+    verdicts = [word for word in VERDICTS if word in tasks]
     on = {word: all_of(of) for word, of in tasks.items()}
     if len(answers) > FEW_TASKS:
         on = {word: str(len(tasks[word])) for word in verdicts}
         on[verdicts[0]] += f" of {len(answers)} tasks"
     decided = [f"{word} than {quoted(b)} on {on[word]}" for word in (HIGHER, LOWER) if word in on]
-    rest = [f"{word} on {on[word]}" for word in (NEGLIGIBLE, UNDECIDED) if word in on]
+    rest = [
+        f"{verdict_text(word, answers[0].matters)} on {on[word]}"
+        for word in (EQUIVALENT, UNDECIDED)
+        if word in on
+    ]
     if not decided:
         return f"{quoted(a)} against {quoted(b)}: {'; '.join(rest)}."
     return f"{quoted(a)} scores {'; '.join([' and '.join(decided), *rest])}."

@@ -11,7 +11,7 @@ from core.config import RunConfig, field_label
 from core.corpora.loading import read
 from core.errors import MRNLabError
 from core.evaluation.costs import COST_NOTE
-from core.evaluation.statistics import NEGLIGIBLE_BELOW
+from core.evaluation.statistics import MATTERS
 from core.registry import ONE_STACK
 from core.results.comparisons import FEW_TASKS, Difference, answers, headline, run_pairs, with_sentences
 from core.results.figures import Forest, against_chart, forest, forest_chart
@@ -27,7 +27,7 @@ from core.results.series import scores_against
 from core.results.table import ResultRow, ResultTable
 from core.store.records import ACTIVE, Run
 from core.studies.published import CITATION
-from core.wording import all_of, duration, plural, without_shared
+from core.wording import about_time, all_of, plural, without_shared
 from dashboard.compare import compared_runs, views
 from dashboard.compare.compared_runs import ComparedRuns
 from dashboard.compare.views import Step
@@ -54,7 +54,7 @@ _MOST_LINES = 6
 _PAIR = 2
 _VERDICTS = f"""\
 - **Higher, lower**: a significant difference (paired t-test over seeds, p < 0.05).
-- **Negligible**: smaller than {100 * NEGLIGIBLE_BELOW:.2f} points (two one-sided tests, p < 0.05).
+- **Equivalent**: smaller than {100 * MATTERS:g} points (two one-sided tests, p < 0.05).
 - **Undecided**: neither. More seeds may decide it.
 
 Filled marks are decided, hollow ones undecided. Differences are points, paired by seed; in brackets is the
@@ -235,7 +235,7 @@ def missing_seeds_button(table: ResultTable, compared: ComparedRuns, a: str, b: 
             args=(missing, views.listed_seeds({config.seed for config in missing}), compared.runs),
         )
         seconds = cost(store, new).seconds if new else None
-        text += f", about {duration(seconds)}" if seconds else "" if new else ", trained already"
+        text += f", {about_time(seconds)}" if seconds else "" if new else ", trained already"
         st.caption(text, width="content")
     same = {run.configuration_id for run in compared.runs}
     active = store.runs(states=ACTIVE, with_facts=False)
@@ -337,7 +337,7 @@ def draw_against(compared: ComparedRuns) -> None:
         name = next(iter(named))
         st.subheader(f"Score against{f' {escape(name)}' * (len(named) == 1)}", anchor=False, width="content")
         if len(named) > 1:
-            name = choice("Setting", named, key="against", label_visibility="collapsed", width=320)
+            name = choice("Setting", named.keys(), key="against", label_visibility="collapsed", width=320)
         series = named[name]
         view = scores_against(series, resources.store().scores(series.run_ids, with_reports=False))
         lines = "tasks" if len(view.tasks) == 1 else segments("Lines", _LINES, key="lines")

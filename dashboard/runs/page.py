@@ -66,7 +66,13 @@ def _tables() -> set[int]:
     runs = [run for run in store.runs(archived=wanted.archived) if wanted.matches(run)]
     shown = table.shown_choice()
     page = page_of(
-        store, runs, grouped=shown.grouped, sort=search.sort, page=table.page_number(), tasks=tasks
+        store,
+        runs,
+        grouped=shown.grouped,
+        sort=search.sort,
+        page=table.page_number(),
+        tasks=tasks,
+        chosen=set(chosen()),
     )
     if page.tables:
         with shown.counts:

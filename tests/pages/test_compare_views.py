@@ -130,6 +130,9 @@ class TestTable:
         assert "| MRN 0.003 | 83.00 (1) |" in uneven
 
 
+WITHIN = "equivalent within 0.05"
+
+
 class TestAnswers:
     @pytest.mark.parametrize(
         ("mtl", "mrn", "sentence", "summary"),
@@ -139,9 +142,9 @@ class TestAnswers:
             (MRN, MTL, "lower, −3.33 [−4.77, −1.90], 3 seeds, p 0.010",
              "B scores lower than A on ner (−3.33)."),
             ([0.80], [0.83], "undecided, +3.00 (1 seed)", "B against A: undecided on ner."),
-            (MTL, [0.80012, 0.81010, 0.82011], "negligible, +0.01 [+0.01, +0.01], 3 seeds, p 0.003",
-             "B against A: negligible on ner."),
-            (MTL, MTL, "negligible, 0.00 (the same with each of 3 seeds)", "B against A: negligible on ner."),
+            (MTL, [0.80012, 0.81010, 0.82011], f"{WITHIN}, +0.01 [+0.01, +0.01], 3 seeds, p 0.003",
+             f"B against A: {WITHIN} on ner."),
+            (MTL, MTL, f"{WITHIN}, 0.00 (the same with each of 3 seeds)", f"B against A: {WITHIN} on ner."),
             # Below 0.05 points in the mean, but as far as the interval goes not for sure.
             (MTL, [0.8005, 0.8099, 0.8206], "undecided, +0.03 [−0.06, +0.13], 3 seeds, p 0.267",
              "B against A: undecided on ner."),
@@ -165,16 +168,16 @@ class TestAnswers:
         higher = replace(answer(table), task=tasks[0])
         lower, small = (
             replace(higher, task=tasks[1], mean=-higher.mean),
-            replace(higher, task=tasks[2], p_small=0.0),
+            replace(higher, task=tasks[2], p_within=0.0),
         )
         undecided = [replace(higher, task=task, p=1.0) for task in tasks[3:]]
         deltas = [higher, lower, small, *undecided]
         assert headline("B", "A", deltas[:4]).replace(" of a longer name", "") == (
-            "B scores higher than A on a (+3.33) and lower than A on b (−3.33); negligible on c; "
+            "B scores higher than A on a (+3.33) and lower than A on b (−3.33); equivalent within 0.05 on c; "
             "undecided on d."
         )
         assert headline("B", "A", deltas) == (
-            "B scores higher than A on 1 of 5 tasks and lower than A on 1; negligible on 1; undecided on 2."
+            f"B scores higher than A on 1 of 5 tasks and lower than A on 1; {WITHIN} on 1; undecided on 2."
         )
         several = replace(table, tasks=tuple(tasks))
         view = forest(deltas, several, table.rows[0].key)
@@ -390,6 +393,7 @@ def test_seeds_are_thin_and_their_mean_is_thick() -> None:
 
 
 Labels = list[list[str]]
+WITHIN = "equivalent within 0.05"
 LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 columns = st.lists(
     st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=6),

@@ -106,10 +106,19 @@ def sweeps(draw: st.DrawFn, most: int = 2) -> tuple[RunConfig, ...]:
         raise
 
 
+_LAYERED = tuple(
+    RunConfig.build(corpus="demo", tasks=task, paradigm="stl", encoder="lstm-d", lstm_layers=layers)
+    for layers in (1, 2)
+    for task in ("pos", "chunk")
+)
+"""One layer for each task is no layer named."""
+
+
 @settings(max_examples=80)
 @given(sweeps(), st.booleans(), _PRIORITY, _RETRIES)
 @example((RunConfig.build(corpus="demo", tasks="pos,ner", lr_encoder=1, lr_heads=1),), False, 0, 0)
 @example((RunConfig.build(corpus="demo", tasks="pos,ner", seed=0),), True, -1, 0)
+@example(_LAYERED, False, 0, 0)
 def test_a_clone_a_link_and_the_command_make_the_same_runs(
     runs: tuple[RunConfig, ...], reuse: bool, priority: int, retries: int
 ) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from core.config import RunConfig
 from core.evaluation import Comparison, compare
-from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED
+from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, UNDECIDED
 from core.evaluation.statistics import summary
 from core.library import Laboratory
 from core.records import SplitResult
@@ -43,7 +43,7 @@ LAYOUT = with_runs(
     ),
     made.settings[0],
 )
-REVERSED = {HIGHER: LOWER, LOWER: HIGHER, NEGLIGIBLE: NEGLIGIBLE, UNDECIDED: UNDECIDED}
+REVERSED = {HIGHER: LOWER, LOWER: HIGHER, EQUIVALENT: EQUIVALENT, UNDECIDED: UNDECIDED}
 
 Scores = Mapping[tuple[str, str], Mapping[int, float]]
 """By paradigm and task, by seed."""
@@ -64,7 +64,7 @@ drawn_scores = st.fixed_dictionaries(
 )
 
 
-# MTL and STL: negligible by themselves, significantly apart even when corrected for all pairs.
+# MTL and STL: equivalent by themselves, significantly apart even when corrected for all pairs.
 TINY: Scores = {
     (paradigm, task): by_seed(*added)
     for task in TASKS
@@ -230,7 +230,7 @@ def said(sentence: str) -> dict[str, str]:
     for part in re.split(r"; | and (?=lower than)", body):
         word, _, tasks = part.partition(" on ")
         for task in re.sub(r" \([^)]*\)", "", tasks).split(" and "):
-            by_task[task] = word.removesuffix(" than B")
+            by_task[task] = word.removesuffix(" than B").removesuffix(" within 0.05")
     return by_task
 
 
