@@ -34,6 +34,7 @@ from core.recording.foreground import train_here
 from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Sink, StepMetrics
 from core.results.comparisons import differences
 from core.results.records import SCORE_COLUMNS, score_records
+from core.results.samples import readable
 from core.results.series import number_series, scores_against
 from core.results.stored import stored_results
 from core.store import Run, RunState, Store
@@ -222,7 +223,8 @@ class Laboratory:
         counted = set() if group is None else set(map(_id, results.groups[group]))
         problems = {run.id: _problem(run) for run in reversed(asked) if run.id not in counted}
         table = None if group is None else results.table(group, split)
-        base = table and next((row for row in table.rows if baseline in row.run_ids), None)
+        rows = () if table is None else table.rows
+        base = next((row for row in rows if baseline in row.run_ids), None)
         if table is None or base is None:
             problem = problems.get(baseline, f"has no {split} scores")
             raise MRNLabError(f"Run {baseline} {problem}: nothing can be compared with it.")
@@ -243,18 +245,16 @@ class Laboratory:
         """A figure of scores against the one number in which configurations differ, as in Compare.
 
         `setting` is a field (`lambda`, `fraction`, `lr_heads`) or an option of the corpus's name (`alpha`).
-        Means over seeds with 95% intervals, of the tasks' mean, or with `of_tasks` of each task. Of several
-        sets of such configurations the one with the most values is drawn; a text of the corpus is a set of
-        its own. Raises MRNLabError without one.
+        Means with 95% intervals over the seeds of successful runs, of the tasks' mean, or with `of_tasks` of
+        each task. Of several sets of such configurations the one with the most values is drawn; a text of the
+        corpus is a set of its own. Raises MRNLabError without one.
         """
         from core.figures import SERIES
         from core.results.figures import against_chart
 
-        if run_ids is None:
-            known = [run for run in self.store.runs(states={RunState.SUCCEEDED}) if run.problem is None]
-        else:
-            known = self._comparable(run_ids)
-        name, conditions = public_name(setting), self.store.conditions(known)
+        asked = self.store.runs(states={RunState.SUCCEEDED}) if run_ids is None else self._comparable(run_ids)
+        name, conditions = public_name(setting), self.store.conditions(asked)
+        known, _ = readable(asked, conditions)
         series = next((series for series in number_series(known, conditions) if series.setting == name), None)
         if series is None:
             raise MRNLabError(f"No two configurations of these runs differ in {name} alone.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -186,7 +186,7 @@ def _row(
         task: {seed: run_id for seed, run_id in sorted(of.items()) if by_run[run_id][task].is_defined}
         for task, of in latest.items()
     }
-    on_dev: dict[Hashable, dict[int, float]] = defaultdict(dict)
+    on_dev: dict[str, dict[int, float]] = defaultdict(dict)
     for seed, run_id in sorted(counted):
         for task, score in dev.get(run_id, {}).items():
             on_dev[task][seed] = score
