@@ -9,6 +9,7 @@ from core.config import FIELD_HELP, comparison_values, has_field
 from core.config.typed import seeds_typed
 from core.errors import MRNLabError
 from core.store import Conditions, Run, RunState, Store
+from core.tasks.scores import scale_text
 from core.wording import all_of, duration, plural
 from jobs.queue.sweeps import launch_command
 from jobs.reports.naming import is_default, value_text
@@ -122,7 +123,8 @@ def _scores(tables: Mapping[str, ResultTable], setting: Setting) -> Sheet:
     return Sheet.of(
         ("Configuration", *head),
         rows,
-        f"{setting.name}, in percent: mean ± standard deviation over seeds (their number).",
+        f"{setting.name}, {scale_text(scored_by.values())}: mean ± standard deviation over seeds "
+        "(their number).",
     )
 
 
