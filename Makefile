@@ -1,11 +1,12 @@
-.PHONY: pictures charts check ci coverage test slow lint format
+.PHONY: pictures charts check ci coverage test slow other-precision lint format
 
 check: lint test
 
-# A fresh environment: the README's test command, the slow tests, then ruff and mypy.
+# A fresh environment: the README's test command, the slow tests, bfloat16, then ruff and mypy.
 ci:
 	pip install -q -e '.[test]' && pytest
 	$(MAKE) slow
+	$(MAKE) other-precision
 	pip install -q -e '.[dev]'
 	$(MAKE) lint
 
@@ -14,6 +15,13 @@ test:
 
 slow:
 	pytest -m slow
+
+# The tests that train or compare states, where `precision=auto` is bfloat16. tests/conftest.py chooses float32.
+other-precision:
+	MRNLAB_BF16=yes pytest tests/unit/test_examples.py tests/unit/test_frozen_encoders.py \
+		tests/unit/test_partial_training.py tests/unit/test_training.py tests/unit/test_model_io.py \
+		tests/unit/test_scored_as_tagged.py tests/unit/test_text_tasks.py tests/unit/test_sentence_labels.py \
+		tests/unit/test_new_task.py tests/unit/test_task_folders.py tests/pins/test_training.py
 
 # Slower than the tests alone by two thirds.
 coverage:

@@ -49,6 +49,7 @@ SETTINGS: dict[str, Number | None] = {
     "MRNLAB_CHECKPOINT_S": Number(
         float, 60, 0, "the least number of seconds between two training states (0 or more)"
     ),
+    "MRNLAB_BF16": None,
 }
 """By name; None for text, which is checked where it is used."""
 
@@ -64,6 +65,16 @@ def seconds(variable: str) -> float:
     value = _number(variable)
     assert value is not None, f"{variable} has no default"
     return float(value)
+
+
+def yes_or_no(variable: str) -> bool | None:
+    """Whether the variable is `yes`, and not `no`; None where it is not set. Raises MRNLabError."""
+    chosen = os.environ.get(variable)
+    if not chosen:
+        return None
+    if chosen not in ("yes", "no"):
+        raise MRNLabError(f"{variable} is '{chosen}'; set it to yes or no.")
+    return chosen == "yes"
 
 
 def _number(variable: str) -> float | None:

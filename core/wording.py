@@ -128,6 +128,11 @@ def duration(seconds: float | None) -> str:
     return f"{hours} h {rest} min" if rest else f"{hours} h"
 
 
+def about_time(seconds: float) -> str:
+    """An estimated duration: `about 40 s`, `under 1 s`."""
+    return duration(seconds) if seconds < 1 else f"about {duration(seconds)}"
+
+
 def span(least: float, most: float) -> str:
     """Two durations in seconds as a range: `15 to 35 min`, `40 s to 2 min`; one if they read the same."""
     first, last = duration(least), duration(most)

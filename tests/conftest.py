@@ -25,6 +25,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Workers end soon after their last run, and none is started before there is one.
 os.environ.setdefault("MRNLAB_LINGER_S", "2")
+# The same numbers on every processor; `make other-precision` has the other value.
+os.environ.setdefault("MRNLAB_BF16", "no")
 
 MEMORY = Path("/dev/shm")
 ENOUGH_MEMORY = 8 * 10**9

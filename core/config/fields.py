@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -34,7 +35,7 @@ CONTEXT_FIELDS = ("paradigm", "encoder", "encoder_training", "prior")
 
 # Heads start at zero and learn faster than the encoder: the prior then reads what was learned instead
 # of the noise of initial weights (measured: a task correlation of 0.99 instead of 0.07).
-_HEAD_RATE_FACTOR = 10.0
+_HEAD_RATE_FACTOR = 10
 # The fewer layers are trained, the faster: 10 / K times the rate of a whole encoder. The heads' rate then
 # goes from that of fine-tuning to that over frozen features. Measured: docs/performance.md.
 _TOP_RATE = 10.0
@@ -170,8 +171,9 @@ def default_head_rate(values: Values) -> float:
     rate = values["lr_encoder"]
     if rate is not None:
         with suppress(TypeError, ValueError):  # refused when the run is built
-            factor = 1.0 if reads_words(str(values["encoder"])) else _HEAD_RATE_FACTOR
-            return min(1.0, float(rate) * factor)
+            factor = 1 if reads_words(str(values["encoder"])) else _HEAD_RATE_FACTOR
+            # In decimals: ten times 3e-5 is 3e-4, and not the float next to it.
+            return min(1.0, float(Decimal(repr(float(rate))) * factor))
     return _FROZEN_HEAD_RATE
 
 

@@ -283,6 +283,11 @@ class RunConfig(_Fields):
         return top_layer_count(self.encoder_training)
 
     @property
+    def lstm_layer_count(self) -> int | None:
+        """How many LSTM layers a run over words has, of lstm-d one for each task where none are named."""
+        return len(self.tasks) if self.encoder == "lstm-d" and self.lstm_layers is None else self.lstm_layers
+
+    @property
     def transformer(self) -> str | None:
         """The name of the transformer that the run reads; None where it reads none."""
         return self.context_encoder if reads_words(self.encoder) else base_name(self.encoder)

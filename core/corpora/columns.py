@@ -161,6 +161,11 @@ def is_skipped(column: Packed) -> bool:
     return _name(column, set(counts), notation(counts)).startswith(IGNORED)
 
 
+def is_empty(column: Packed) -> bool:
+    """Whether a column holds nothing but marks for nothing, such as `_`."""
+    return column.counts().keys() <= _NOTHING
+
+
 def cleaned(name: str) -> str:
     """A column's name without the separators of names on the command line; may be empty."""
     return _NOT_IN_NAMES.sub("-", name).strip("-")

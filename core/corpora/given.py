@@ -14,7 +14,15 @@ from itertools import groupby
 from typing import Literal
 
 from core.corpora.columns import check_names, is_conllu, is_numbering, name_columns
-from core.corpora.readers import CONLLU_WIDTH, IGNORED, TOKENS, GivenFile, read_conllu, read_lines
+from core.corpora.readers import (
+    CONLLU_WIDTH,
+    IGNORED,
+    TOKENS,
+    GivenFile,
+    marks_inside,
+    read_conllu,
+    read_lines,
+)
 from core.corpora.splitting import has_unspaced_script, split_words
 from core.corpora.tables import (
     Table,
@@ -147,7 +155,7 @@ def read_given(
     table = read_table(file, columns)
     names = tuple(columns or _names(table, file, word_tasks))
     sentences = _in_iob2(named(table, names, file, sentence_tasks), schemes, name, table.line)
-    notes = tuple(left_out_notes({name: table}, sentence_tasks))
+    notes = (*filter(None, [marks_inside(file)]), *left_out_notes({name: table}, sentence_tasks))
     return GivenText(sentences, notes, layout, names if layout == "columns" else ())
 
 

@@ -74,7 +74,7 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 class Lines:
-    """The lines of a file without their ends (LF, CRLF or CR) and without a byte order mark.
+    """The lines of a file without their ends (LF, CRLF or CR) and without byte order marks before them.
 
     They can be gone through more than once, and are never all in memory at once. With `carriage_returns` a
     line may have one inside, as a quoted field of CSV has. Making it raises CorpusError as `read_bytes` does,
@@ -90,6 +90,7 @@ class Lines:
         self._source, self._carriage_returns = source, carriage_returns
         self._data = data.removeprefix(codecs.BOM_UTF8)
         self._end = b"\n" if b"\n" in self._data else b"\r"
+        self._data = self._data.replace(self._end + codecs.BOM_UTF8, self._end)
         if not any(map(str.strip, self)):
             raise CorpusError(f"{source} is empty; it must hold at least one line of text.")
         count = self._data.count(self._end) + (not self._data.endswith(self._end))
@@ -136,6 +137,17 @@ class Lines:
 def read_lines(source: Source, *, carriage_returns: bool = False) -> list[str]:
     """All of `Lines` at once."""
     return list(Lines(source, carriage_returns=carriage_returns))
+
+
+def marks_inside(source: Source) -> str:
+    """A sentence on the byte order marks that `Lines` leaves out behind the first line; empty without any."""
+    data = source.content if isinstance(source, GivenFile) else read_bytes(source)
+    end = b"\n" if b"\n" in data else b"\r"
+    if (first := data.find(end + codecs.BOM_UTF8)) < 0:
+        return ""
+    marks = plural(data.count(end + codecs.BOM_UTF8), "byte order mark")
+    line = data.count(end, 0, first) + 2
+    return f"{source.name}: {marks} inside left out (the first on line {line:,}); files were joined there."
 
 
 TOKENS = "tokens"

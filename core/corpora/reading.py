@@ -11,7 +11,7 @@ from typing import Any, Literal
 from core.config.typed import real_number
 from core.plain_text import shortened
 from core.tasks.packed import Packed, all_counts
-from core.tasks.schemes import NOT_ANNOTATED, SpanColumn, Split
+from core.tasks.schemes import NO_SPAN, SpanColumn, Split
 from core.wording import all_of, plural
 
 Taken = Literal[
@@ -145,7 +145,7 @@ def read_spans(name: str, written: Mapping[Split, Packed], column: SpanColumn[Sp
     notes = []
     by_scheme: dict[str, list[Split]] = {}
     for split, scheme in column.schemes.items():
-        if set(written[split].counts()) - {"O", *NOT_ANNOTATED}:
+        if set(written[split].counts()) - {"O", *NO_SPAN}:
             by_scheme.setdefault(scheme, []).append(split)
     for scheme, splits in by_scheme.items():
         as_written = "" if column.spelling in ("B-X", "X", "B") else f" as {column.spelling}"
@@ -172,7 +172,7 @@ def read_spans(name: str, written: Mapping[Split, Packed], column: SpanColumn[Sp
     converted = all_counts(column.labels.values())
     spans = sum(count for label, count in converted.items() if label.startswith("B-"))
     types = sorted({label[2:] for label in converted if label != "O"})
-    labels = Counter({label: count for label, count in counts.items() if label not in NOT_ANNOTATED})
+    labels = Counter({label: count for label, count in counts.items() if label not in NO_SPAN})
     return ColumnReading(
         name, "spans", labels=len(labels), spans=spans, examples=_most_frequent(labels), notes=tuple(notes),
         doubts=tuple(_case_doubts(types)),

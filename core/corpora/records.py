@@ -50,6 +50,8 @@ NAMES_FILES = ("labels.json", "dataset_info.json")
 
 ROWS_SEEN = 1000
 """The first rows of a file, by which its columns are told: in some of them a column may be null."""
+_MOST_SEEN = 500_000
+"""The characters within which the first rows are looked for."""
 
 Record = dict[str, Any]
 
@@ -311,6 +313,37 @@ def _csv(source: Source) -> Records:
             yield f"line {start}", sentence(rows)
 
     return Records("CSV of a word a line", sentences())
+
+
+def rows_seen(source: Source) -> list[Record]:
+    """The first rows of a file of texts as objects; none where they cannot be read."""
+    text = beginning(source, _MOST_SEEN)
+    lines = text.split("\n") if len(text) < _MOST_SEEN else text.split("\n")[:-1]
+    ending = Path(source.name).suffix.lower()
+    if ending == JSONL:
+        rows: list[Record] = []
+        for line in text.lstrip().split("\n", ROWS_SEEN)[:ROWS_SEEN]:
+            try:
+                rows.append(json_object(line))
+            except ValueError:
+                break  # where it is the first line, the reader of texts says what is wrong
+        return rows
+    split = (
+        csv.reader(f"{line}\n" for line in lines) if ending == CSV else (line.split("\t") for line in lines)
+    )
+    try:
+        names, *values = islice(split, ROWS_SEEN)
+    except (ValueError, csv.Error):
+        return []
+    names = [name.strip() for name in names]
+    return [dict(zip(names, row, strict=True)) for row in values if len(row) == len(names)]
+
+
+def read_text_rows(source: Source) -> Records:
+    """The rows of a file of texts as objects. Raises CorpusError as `read_records`."""
+    names, lines = read_rows(source)
+    rows = ((f"line {number}", dict(zip(names, values, strict=True))) for number, values in lines)
+    return Records(f"{Path(source.name).suffix[1:].upper()} with lists in its cells", rows)
 
 
 _READERS: dict[str, Callable[[Source], Records]] = {

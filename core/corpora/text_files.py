@@ -18,14 +18,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NoReturn
 
 from core.config.typed import real_number
+from core.corpora.layout import cells
+from core.corpora.layout.cells import structured
+from core.corpora.layout.gold import without_codes
+from core.corpora.layout.no_label import is_blank
 from core.corpora.readers import IGNORED, MOST_CHARACTERS, GivenFile, Source, read_lines
 from core.corpora.reading import MANY
-from core.corpora.types import Scheme, Sentence, Sentences
+from core.corpora.types import Scheme, Sentence, Sentences, Split
 from core.errors import CorpusError
 from core.paths import opened
 from core.plain_text import shortened
@@ -66,6 +70,7 @@ _OF_ANNOTATORS = re.compile(r"label\d+|annotator_labels")
 WORD_NAMES = frozenset(["token", "tokens", "word", "words", "form"])
 """The names that tell a column of words, whose file holds no texts."""
 _MOST_SEEN = 65_536
+_ROWS_SEEN = 1000
 _LABEL, _SCORE, _ANSWER = "label", "score", "answer"
 _ANSWERS = ("accept", "reject", "ignore")
 """What annotators answer to the labels that Prodigy shows them."""
@@ -177,8 +182,11 @@ def read_texts(source: Source, corpus: str, training: Columns | None = None) -> 
     """
     names, rows = read_rows(source)
     has_answers, rows = _has_answers(names, rows)
+    first = list(islice(rows, _ROWS_SEEN))
+    rows = chain(first, rows)
+    lists = structured([dict(zip(names, values, strict=True)) for _, values in first])
     with _line(source, 1):
-        columns = _columns(tuple(names), training, has_answers=has_answers)
+        columns = _columns(tuple(names), training, lists, has_answers=has_answers)
     tasks = columns.tasks(corpus)
     sentences, unaccepted = _sentences(source, rows, columns, tasks)
     reasons = dict(columns.reasons)
@@ -250,7 +258,10 @@ def read_asked(source: Source, schemes: Mapping[str, str]) -> AskedTexts:
     with _line(source, 1):
         check_names(names, (*texts, *given))
     sentences, _ = _sentences(source, rows, columns, tasks, unlabelled=True)
-    return AskedTexts(sentences, tuple(filter(None, columns.left_out)))
+    asked: dict[Split, Sentences] = {"train": sentences}
+    for task in tasks.values():
+        without_codes(asked, task)
+    return AskedTexts(asked["train"], tuple(filter(None, columns.left_out)))
 
 
 def read_rows(source: Source) -> tuple[Sequence[str], Iterator[Row]]:
@@ -273,7 +284,7 @@ def _sentences(
 ) -> tuple[Sentences, int]:
     """The rows as texts, and how many have a label that is not accepted; they are left out.
 
-    With `unlabelled` a label may be empty, and a text whose label is not accepted has none.
+    With `unlabelled` they are kept, without a label.
     """
     answer = columns.names.index(_ANSWER) if _ANSWER in columns.reasons else None
     unaccepted = 0
@@ -283,7 +294,7 @@ def _sentences(
         for number, values in rows:
             with _line(source, number):
                 accepted = answer is None or _is_accepted(values[answer])
-                sentence = text_sentence(values, columns, tasks, unlabelled=unlabelled)
+                sentence = text_sentence(values, columns, tasks)
             unaccepted += not accepted
             if accepted or unlabelled:
                 yield sentence if accepted else replace(sentence, labels={})
@@ -419,11 +430,19 @@ def _is_accepted(answer: Any) -> bool:
     return bool(answer == _ANSWERS[0])
 
 
-def _columns(names: tuple[str, ...], training: Columns | None, *, has_answers: bool) -> Columns:
+def _columns(
+    names: tuple[str, ...],
+    training: Columns | None,
+    lists: Mapping[str, Sequence[Any]],
+    *,
+    has_answers: bool,
+) -> Columns:
+    """The roles of the columns, which the training file tells. `lists` has those of lists and objects."""
     texts = text_columns(names)
     reasons = {_ANSWER: ""} if has_answers else {}
     if "gold_label" in names:
         reasons |= dict.fromkeys(filter(_OF_ANNOTATORS.fullmatch, names), "")
+    reasons |= {name: cells.reason(values) for name, values in lists.items() if name not in texts}
     if training is not None:
         reasons = {name: reason for name, reason in training.reasons.items() if name in names}
     tasks = [
@@ -434,6 +453,8 @@ def _columns(names: tuple[str, ...], training: Columns | None, *, has_answers: b
     check_names(names, (*texts, *tasks))
     if unfit := [name for name in tasks if _NOT_IN_NAMES.search(name)]:
         raise ValueError(f"the name '{_short(unfit[0])}' of a column has a comma or the like; change it.")
+    if (unread := [name for name in lists if name in reasons and not is_left_out(name)]) and not tasks:
+        raise ValueError(cells.refusal(unread[0], lists[unread[0]]))
     if not tasks:
         raise ValueError(f"expected a column of labels beside {all_of(texts)}, such as label; found none.")
     numbers = [name for name in tasks if is_score(name, of_pairs=len(texts) > 1)]
@@ -482,16 +503,17 @@ def _check_like(columns: Columns, training: Columns) -> None:
         )
 
 
-def text_sentence(
-    values: Sequence[Any], columns: Columns, tasks: Mapping[str, str], *, unlabelled: bool = False
-) -> Sentence:
-    """The text or pair of a row, with its labels. Raises ValueError where a value is none of its column."""
+def text_sentence(values: Sequence[Any], columns: Columns, tasks: Mapping[str, str]) -> Sentence:
+    """The text or pair of a row, with the labels that it has.
+
+    Raises ValueError where a value is none of its column.
+    """
     row = dict(zip(columns.names, values, strict=True))
     first, *second = (_words(name, row[name]) for name in columns.texts)
     labels = {
         tasks[name]: (_label(name, row[name], scheme),)
         for name, scheme in columns.schemes.items()
-        if not (unlabelled and (row[name] is None or not str(row[name]).strip()))
+        if not is_blank(row[name])
     }
     return Sentence(first, labels, whole=True, second=second[0] if second else None)
 
@@ -516,8 +538,6 @@ def _label(name: str, value: Any, scheme: Scheme) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{name} must be a text or a number.")
     label = value.strip()
-    if not label:
-        raise ValueError(f"{name} is empty; write a label, or delete the row.")
     check_characters(name, label)
     if any(character < " " for character in label):
         raise ValueError(f"{name} holds a line end or another control character.")

@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 
 from core.errors import DeviceError
+from core.settings import yes_or_no
 
 ALL_THREADS = torch.get_num_threads()
 """CPU threads that torch uses by default on this machine."""
@@ -29,9 +30,14 @@ def choose_device(name: str) -> torch.device:
 
 
 def computes_in_half(precision: str, device: torch.device) -> bool:
-    """Whether the encoder computes in bfloat16: asked for, or `auto` on hardware that is fast at it."""
+    """Whether the encoder computes in bfloat16: asked for, or `auto` on hardware that is fast at it.
+
+    MRNLAB_BF16 says what `auto` means without asking the hardware. Raises MRNLabError where it says neither.
+    """
     if precision != "auto":
         return precision == "bf16"
+    if (is_set := yes_or_no("MRNLAB_BF16")) is not None:
+        return is_set
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     # Older versions of torch have no get_capabilities; float32 is then right, only slower.

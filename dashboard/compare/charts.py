@@ -9,11 +9,11 @@ import numpy as np
 
 from core.evaluation.mistakes import label_name
 from core.figures import Chart, Figure, axis, named_axis, plotly_text, wrapped
+from core.results.table import ResultTable
 from core.tasks.confusion import NOTHING, OTHER_WORDS
 from dashboard.compare.mistake_views import Guesses, Matrix
 from dashboard.theme import BACKGROUND, BORDER, MUTED, faint
 from jobs.reports.parts import number_text
-from jobs.reports.table import ResultTable
 
 _MOST_NUMBERS, _LONG_NAME = 12, 30
 _MISTAKES = ((0.0, BACKGROUND), (0.5, "#DE7A5A"), (1.0, "#A6212B"))

@@ -14,6 +14,8 @@ import streamlit as st
 from core.corpora.types import Sentence
 from core.errors import MRNLabError
 from core.evaluation.mistakes import Labels, errors, mistake_text, mistakes, sentences_with
+from core.results.comparisons import Difference
+from core.results.table import ResultRow, ResultTable
 from core.store.records import Run
 from core.tasks import TaskKind
 from core.tasks.confusion import NOTHING
@@ -24,7 +26,7 @@ from dashboard.compare.charts import confusion_chart, deviation_chart, seeds_cha
 from dashboard.compare.compared_runs import ComparedRuns, examples, labels, task_kind
 from dashboard.compare.comparison import difference_view
 from dashboard.compare.mistake_views import DETAIL, Matrix
-from dashboard.compare.views import Difference, per_seed
+from dashboard.compare.views import per_seed
 from dashboard.components import sentence
 from dashboard.components.charts import chart
 from dashboard.components.sentence import Lane, Mark, Said, SentenceBlock, TextBlock
@@ -33,7 +35,6 @@ from dashboard.shared.downloads import csv_button, csv_file, data_table
 from dashboard.shared.selection import segments, switch
 from dashboard.text import escape, option
 from jobs.reports.parts import SIGNED, Form, number_text
-from jobs.reports.table import ResultRow, ResultTable
 
 _MOST_SENTENCES = 5
 _LONG_LABEL = 20

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from core.config import comparison_key
 from core.mrn.relations import MODES
 from core.records import TOTAL
+from core.results.naming import corpus_name, settings_text, short_name, shortest_names
 from core.store.records import MetricKey, MetricSeries, Run
 from core.wording import plural
-from jobs.reports.naming import corpus_name, settings_text, short_name, shortest_names
 
 AXES: Mapping[str, str] = {"step": "Step", "epoch": "Epoch", "minutes": "Minutes"}
 

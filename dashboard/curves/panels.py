@@ -163,8 +163,11 @@ def _nothing_yet(runs: Sequence[Run], title: str) -> None:
     if len(active) > _MOST_NOTES:
         sentences.append(f"{plural(len(active) - _MOST_NOTES, 'more run')} queued or in progress.")
     if not active:
-        sentences = ["These runs ended before they had this curve. Choose another curve or other runs."]
-    empty(f"No {title.lower()} yet", "  \n".join(sentences))
+        # A run that was restored from a record may hold scores alone.
+        succeeded = any(run.state is RunState.SUCCEEDED for run in runs)
+        why = "The records of these runs do not hold" if succeeded else "These runs ended before they had"
+        sentences = [f"{why} this curve. Choose another curve or other runs."]
+    empty(f"No {title.lower()}{' yet' * bool(active)}", "  \n".join(sentences))
 
 
 def _legend(view: CurvesView, hidden: Sequence[str]) -> None:

@@ -12,10 +12,10 @@ import numpy as np
 
 from core.evaluation.statistics import band
 from core.records import TOTAL
+from core.results.samples import one_per_seed
 from core.store.records import Conditions, MetricSeries, Run
 from dashboard.curves import numbers
 from dashboard.curves.numbers import Configuration, Floats, Metric, side_by_side
-from jobs.reports.table import one_per_seed
 
 _LARGE_POINTS, _SMALL_POINTS, _LEAST_POINTS = 960, 140, 30
 """Points that are drawn of a line: in the large chart, in a small one, and where many lines share a chart."""
@@ -175,7 +175,7 @@ def curves(
     """One metric of these runs. `tasks` orders the panels; `large` names the one shown large.
 
     `hidden` has keys of lines and of configurations. `conditions` tell which runs of a configuration a mean
-    may include (`jobs.reports.table.one_per_seed`).
+    may include (`core.results.samples.one_per_seed`).
     """
     by_id = {run.id: run for run in runs}
     order = {run_id: order for order, run_id in enumerate(by_id)}

@@ -13,6 +13,7 @@ import streamlit as st
 from core.config.typed import whole_number
 from core.mrn.relations import Relations
 from core.paths import database_url
+from core.results.naming import run_names
 from core.store.records import Run, SnapshotKey
 from dashboard.relations.charts import player_frame, player_numbers
 from dashboard.relations.controls import EMBEDDING, PLAYER, Selection
@@ -29,7 +30,6 @@ from dashboard.relations.views import (
     shared_rows,
 )
 from dashboard.shared import resources
-from jobs.reports.naming import run_names
 from jobs.reports.transfer import run_embeddings, run_gradients
 
 Embeddings = Mapping[int, Mapping[SnapshotKey, Relations]]

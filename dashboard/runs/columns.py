@@ -12,12 +12,12 @@ from typing import Any
 import streamlit as st
 
 from core.evaluation.statistics import MeanSD
+from core.results.naming import encoder_title, field_text
 from core.wording import ago, duration, number, percent, plural, spread_text, without_shared
 from dashboard.runs.views import MOST_TESTED, Line, Table
 from dashboard.shared.states import state_text
 from dashboard.text import escape
 from dashboard.theme import STATES
-from jobs.reports.naming import encoder_title, field_text
 
 _MEANS = (
     "Mean ± SD over seeds in percent, with the number of seeds in brackets. "

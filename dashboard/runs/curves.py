@@ -11,6 +11,7 @@ import streamlit as st
 
 from core.figures import MUTED, TEXT, Chart, Figure, axis
 from core.records import TOTAL
+from core.results.samples import one_per_seed, readable
 from core.store import Store
 from core.store.records import ACTIVE, MetricKey, MetricSeries, Run, RunState
 from core.tasks.scores import scale_text
@@ -20,7 +21,6 @@ from dashboard.shared import resources
 from dashboard.shared.figures import band, kept_mark
 from dashboard.text import escape
 from dashboard.theme import faint
-from jobs.reports.table import one_per_seed, readable
 
 _IN_A_ROW = 3
 _FEW_POINTS = 30

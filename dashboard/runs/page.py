@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from core.results.filter import FilterError, parse_filter
+from core.results.naming import run_name
+from core.results.samples import readable
 from core.store.records import RunState
 from core.wording import plural
 from dashboard.runs import table
@@ -23,9 +26,6 @@ from dashboard.shared.run_views import progress_text
 from dashboard.shared.selection import chosen
 from dashboard.shared.states import title
 from dashboard.text import escape
-from jobs.reports.filter import FilterError, parse_filter
-from jobs.reports.naming import run_name
-from jobs.reports.table import readable
 
 _MOST_SHOWN = 5
 _MOST_COMPARED = 30
@@ -66,7 +66,13 @@ def _tables() -> set[int]:
     runs = [run for run in store.runs(archived=wanted.archived) if wanted.matches(run)]
     shown = table.shown_choice()
     page = page_of(
-        store, runs, grouped=shown.grouped, sort=search.sort, page=table.page_number(), tasks=tasks
+        store,
+        runs,
+        grouped=shown.grouped,
+        sort=search.sort,
+        page=table.page_number(),
+        tasks=tasks,
+        chosen=set(chosen()),
     )
     if page.tables:
         with shown.counts:

@@ -18,13 +18,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.config.typed import whole_number
+from core.results.filter import FIELDS
 from core.wording import plural
 from dashboard.runs.columns import Column, columns_of
 from dashboard.runs.views import SPLITS, Page, Table, sorts
 from dashboard.shared.downloads import data_table
 from dashboard.shared.selection import choice, choose, chosen, segments
 from dashboard.text import escape
-from jobs.reports.filter import FIELDS
 
 _PAGE = "table_page"
 _FILTER = "filter"
@@ -77,9 +77,9 @@ def run_search(tasks: Sequence[str]) -> Search:
     return Search(text or "", sort)
 
 
-def page_number() -> int:
-    """The page of the table that is asked for: by the URL until its widget has been drawn."""
-    number: int = st.session_state.get(_PAGE) or max(1, whole_number(st.query_params.get(_PAGE, "")) or 1)
+def page_number() -> int | None:
+    """The page of the table that is asked for: by the URL until its widget has been drawn. None without."""
+    number: int | None = st.session_state.get(_PAGE) or whole_number(st.query_params.get(_PAGE, ""))
     return number
 
 
@@ -130,8 +130,8 @@ def found(page: Page) -> None:
     counts = f"{plural(page.configurations, 'configuration')}, {plural(page.runs, 'run')}."
     st.caption(counts, width="content")
     if page.pages > 1:
-        if st.session_state.get(_PAGE, 1) > page.pages:
-            st.session_state[_PAGE] = page.pages
+        if st.session_state.get(_PAGE, 1) != page.number:
+            st.session_state[_PAGE] = page.number
         st.pagination(page.pages, key=_PAGE, bind="query-params")
 
 

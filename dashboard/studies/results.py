@@ -11,14 +11,14 @@ from pathlib import PurePath
 import streamlit as st
 
 from core.evaluation.costs import COST_NOTE
-from core.figures import forest_chart
 from core.registry import FULL
+from core.results.figures import forest_chart
 from core.studies import STUDIES, Study
 from core.studies.analysis import MEAN, Result, TableView, table_view
 from core.studies.answer import answer, verdict_counts
 from core.studies.recorded import PAIRS, PAIRS_TITLE, RECORDS, Record, records_of
 from core.tasks.scores import scale_text
-from core.wording import capitalised, duration, plural
+from core.wording import about_time, capitalised, plural
 from dashboard.components.charts import chart
 from dashboard.shared import resources
 from dashboard.shared.docs import file_link
@@ -106,7 +106,7 @@ def _here(now: resources.StudyNow | None) -> None:
         (counts.active, "queued or in progress"), (counts.failed, "failed"),
     ) if count]  # fmt: skip
     if seconds:
-        states.append(f"about {duration(seconds)} left")
+        states.append(f"{about_time(seconds)} left")
     st.caption(", ".join(states))
 
 
@@ -241,7 +241,7 @@ def _overview(study: Study, results: Sequence[Result]) -> None:
         show_table(overview(study, results), alt=alt, turned="Setting")
     st.caption(
         f"Mean difference from {escape(reference)} over a setting's tasks, in points. Bold red: higher. Bold "
-        "blue: lower. Plain: negligible. Grey: undecided. p is corrected for the methods of a setting. "
+        "blue: lower. Plain: equivalent. Grey: undecided. p is corrected for the methods of a setting. "
         "Empty: not compared."
     )
 

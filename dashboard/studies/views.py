@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterable, Iterator, Sequence
 
 from core.evaluation.comparison import HIGHER, LOWER
-from core.figures import Forest, Mark
+from core.results.figures import Forest, Mark
 from core.studies.analysis import MEAN, RARE, Result
 from core.transfer.gains import Gains
 from core.wording import signed_points

@@ -17,6 +17,7 @@ from core.corpora.splitting import given_sentences, has_unspaced_script, split_s
 from core.corpora.types import Sentence, whole_text
 from core.errors import CorpusError, MRNLabError
 from core.plain_text import shortened
+from core.results.naming import corpus_name
 from core.store.records import Run
 from core.tagging import text_of
 from core.tasks.kinds import Reads
@@ -27,7 +28,6 @@ from dashboard.tag.models import is_here, test_split
 from dashboard.tag.seeds import System
 from dashboard.tag.views import ALL_SENTENCES, ANY_TASK, NO_TASK, matching
 from dashboard.text import escape
-from jobs.reports.naming import corpus_name
 
 TEXT, TEST, FILE = "Text", "Test sentences", "File"
 

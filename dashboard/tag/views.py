@@ -10,6 +10,7 @@ from core.config import RunConfig
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 from core.records import TaskScore
+from core.results.naming import SCORE_NAMES
 from core.store.records import ACTIVE, Run, RunState
 from core.tagging import given_scores, labels_of
 from core.tasks import KINDS, reading
@@ -19,7 +20,6 @@ from core.wording import all_of, percent, plural, which_runs
 from dashboard.components.sentence import Lane, Mark, SentenceBlock, lane_kind, marks
 from dashboard.tag.seeds import Answer, majority
 from dashboard.theme import colours
-from jobs.reports.table import SCORE_NAMES
 
 # Beside a span's label, where every letter widens the words above.
 _SHORT = {LABEL: "label", BOUNDARY: "boundary", BOUNDARY_AND_LABEL: "boundary, label"}
@@ -58,11 +58,6 @@ def without_model(runs: Sequence[Run]) -> list[str]:
         which = which_runs(sorted(ids)) if len(ids) <= _MOST_NAMED else plural(len(ids), "run")
         sentences.append(f"{_WITHOUT_MODEL[why][0]} ({which}). {_WITHOUT_MODEL[why][1]}")
     return sentences
-
-
-def first_choice(runs: Sequence[Run]) -> list[int]:
-    """The run to ask by default: the newest of several tasks, else the newest."""
-    return [max(runs, key=lambda run: (len(run.config.tasks) > 1, run.id)).id]
 
 
 def schemes_of(answers: Sequence[Answer]) -> dict[str, str]:

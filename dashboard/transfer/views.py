@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from core.evaluation.mistakes import Errors, mistake_text, mistakes
+from core.results.naming import corpus_name, encoder_title, field_text, fields_apart
 from core.store.records import MetricSeries
 from core.tasks.confusion import NOTHING
 from core.transfer.gains import Gain, Gains, Pair
@@ -20,7 +21,6 @@ from core.transfer.predictors import Judgement
 from core.wording import all_of, duration, percent, plural, signed_points, spread_text
 from dashboard.components.pair_table import PairCell, PairRow, PairTable
 from dashboard.text import escape
-from jobs.reports.naming import corpus_name, encoder_title, field_text, fields_apart
 from jobs.reports.parts import number_text
 from jobs.reports.transfer import PairGroup
 from jobs.studies.pairs import amount_text, seeds_text
@@ -80,6 +80,8 @@ def gain_sentence(gain: Gain, unit: str) -> str:
     """A sentence on the gain of a main task by an auxiliary one, as Markdown."""
     seeds = plural(gain.seeds, "seed")
     pair = f"**{escape(gain.main)}** beside {escape(gain.aux)}"
+    if gain.learned_nothing:
+        return f"{pair} scores 0 on every seed, alone and beside it: the head learned nothing, {seeds}."
     if gain.is_equal:
         return f"{pair} has the same score as alone on every seed: {percent(gain.alone)}, {seeds}."
     verdict = gain.word if gain.is_decided else f"is {gain.word}"
@@ -96,7 +98,7 @@ def gains_table(
 ) -> PairTable:
     """The measured gains, grey if they are not decided, with the STL score of each main task.
 
-    All are grey where the encoder shares nothing, so that nothing can transfer.
+    All are grey, without a scale, where the encoder shares nothing, so that nothing can transfer.
     """
     relative, mark = unit == "relative", "%" if unit == "relative" else ""
     values = {pair: gain.amount(relative=relative) for pair, gain in gains.pairs.items()}
@@ -120,10 +122,12 @@ def gains_table(
         gains.tasks,
         cells,
         colours,
-        (f"loses {limit:.2f}{mark} or more", f"gains {limit:.2f}{mark} or more"),
+        (f"loses {limit:.2f}{mark} or more", f"gains {limit:.2f}{mark} or more")
+        if can_transfer
+        else ("", ""),
         "Gain of each main task (row) by each auxiliary task (column)",
         alone,
-        "undecided or negligible" if can_transfer else "no transfer",
+        "undecided or equivalent" if can_transfer else "no transfer",
     )
 
 

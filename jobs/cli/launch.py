@@ -16,9 +16,10 @@ from core.config.typed import values_of
 from core.errors import FIELD, ConfigError
 from core.plain_text import shortened
 from core.recording.resolve import with_absolute_paths
+from core.results.table import undefined_notes
 from core.store import ENDED, Run, RunState, Store
 from core.tasks.scores import score_text
-from core.wording import all_of, duration, plural, which_runs
+from core.wording import about_time, all_of, duration, plural, which_runs
 from jobs.cli.app import JSON_OPTION, app, number_option, one_of, opened_store
 from jobs.cli.corpus import log_readings
 from jobs.cli.output import log, print_json, print_table, print_text, run_document
@@ -26,7 +27,6 @@ from jobs.queue.control import MOST_RETRIES, PRIORITIES
 from jobs.queue.estimates import Cost, cost, eta
 from jobs.queue.maintenance import QueueMaintenance
 from jobs.queue.sweeps import NAMED, Sweep
-from jobs.reports.table import undefined_notes
 
 _POLL_S = 0.5
 _MOST_NOTES = 20
@@ -163,7 +163,7 @@ def launch(
     with opened_store(ctx) as store:
         if dry_run:
             price = _cost(store, configs, reuse=reuse)
-            about = "" if price.seconds is None else f", about {duration(price.seconds)}"
+            about = "" if price.seconds is None else f", {about_time(price.seconds)}"
             if json_:
                 print_json({"runs": len(price.runs), "seconds": price.seconds})
             else:

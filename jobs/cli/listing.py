@@ -12,6 +12,8 @@ from core.errors import MRNLabError
 from core.paths import own_log
 from core.plain_text import shortened
 from core.registry import FULL
+from core.results.filter import parse_filter
+from core.results.naming import value_text
 from core.store import ACTIVE, ENDED, MetricKey, Run, RunState, Store, StoredScore
 from core.tasks import kind_of
 from core.tasks.scores import score_text
@@ -19,8 +21,6 @@ from core.wording import UTC_FORMAT, duration, first_of, percent
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, number_option, opened_store
 from jobs.cli.output import log, print_json, print_rows, print_table, print_text, run_document
 from jobs.queue.maintenance import resume_lost
-from jobs.reports.filter import parse_filter
-from jobs.reports.naming import value_text
 from jobs.worker.logs import tail
 
 _WORDS: dict[str, frozenset[RunState]] = {

@@ -16,13 +16,13 @@ import typer
 from core.config import RunConfig, applicable_fields
 from core.errors import ConfigError
 from core.paths import given_path
+from core.results.naming import shortest_names
 from core.store import Run, Store
 from core.studies import STUDIES, Study
 from core.studies.study import SettingRuns, StudyRun
 from core.wording import duration, plural
 from jobs.cli.app import JSON_OPTION, app, number_option, one_of, opened_store
 from jobs.cli.output import WIDTH, log, print_json, print_report, print_table, print_text, write_document
-from jobs.reports.naming import shortest_names
 from jobs.reports.parts import Part
 from jobs.reports.render import csv_files
 from jobs.studies.follow import follow

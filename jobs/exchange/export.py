@@ -24,14 +24,14 @@ from core.errors import MRNLabError
 from core.models.word_vectors import GLOVE
 from core.paths import given_path, own_checkpoint
 from core.registry import ENCODERS, reads_words
+from core.results.naming import corpus_name, short_name
+from core.results.table import undefined_notes
 from core.store import Run, RunState, Store
 from core.store.exchange import RunRecord
 from core.tasks import KINDS, reading
 from core.tasks.scores import PEARSON, score_text
 from core.wording import duration, first_of, plural
 from jobs.exchange.format import CHECKPOINT, FORMAT, RunFile, write_tables
-from jobs.reports.naming import corpus_name, short_name
-from jobs.reports.table import undefined_notes
 
 _TAKEN = ("checkpoint", "readme.md", "manifest.json", "run.json")
 

@@ -30,7 +30,7 @@ from core.errors import MRNLabError
 from core.models.sources import verify_packaged_weights
 from core.paths import checkpoint_dir, data_dir, home, models_dir
 from core.recording.owner import hostname
-from core.settings import SETTINGS, seconds
+from core.settings import SETTINGS, seconds, yes_or_no
 from core.store import RunState, Store
 from core.store.engine import wal_is_safe
 from core.store.migrations import HEAD
@@ -171,6 +171,7 @@ def check_settings() -> Iterator[Finding]:
             yield Finding("settings", f"{name} is set, which MRN Lab does not know.{meant}")
     reads: list[Callable[[], object]] = [fixed_slots]
     reads += [partial(seconds, name) for name in ("MRNLAB_HANG_S", "MRNLAB_LINGER_S")]
+    reads.append(partial(yes_or_no, "MRNLAB_BF16"))
     reads += [checkpoint_seconds, default_engine, shared_artefacts]
     for read in reads:
         try:

@@ -97,7 +97,7 @@ _Kind = tuple[object, ...]
 
 def _model(config: RunConfig) -> _Kind:
     """Returns the fields that decide how many weights a run trains."""
-    sizes = config.bilstm_hidden, config.lstm_layers, config.shared_dense, config.task_dense
+    sizes = config.bilstm_hidden, config.lstm_layer_count, config.shared_dense, config.task_dense
     inputs = config.context_encoder, config.characters, config.window, config.task_embedding
     return config.encoder, config.encoder_training, *inputs, *sizes
 

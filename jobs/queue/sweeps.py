@@ -196,14 +196,20 @@ def _corpora_text(names: Sequence[str]) -> str:
 
 def _explicit(configs: Iterable[RunConfig], name: str) -> tuple[Any, ...]:
     """Returns the values of a field that a sweep must name; none where all its runs have the default."""
-    attribute = attribute_name(name)
-    having = [
-        config for config in configs if has_field(config, name) and getattr(config, attribute) is not None
-    ]
-    may_be_left_out = FIELD_RULES[attribute].is_conditional and name not in _ALWAYS_NAMED
-    if may_be_left_out and all(_has_default(config, name) for config in having):
+    values = {
+        config: value
+        for config in configs
+        if has_field(config, name) and (value := _named_value(config, name)) is not None
+    }
+    may_be_left_out = FIELD_RULES[attribute_name(name)].is_conditional and name not in _ALWAYS_NAMED
+    if may_be_left_out and all(_has_default(config, name) for config in values):
         return ()
-    return distinct(getattr(config, attribute) for config in having)
+    return distinct(values.values())
+
+
+def _named_value(config: RunConfig, name: str) -> Any:
+    """Returns the value by which a sweep makes this run, which may have the field unset for that value."""
+    return config.lstm_layer_count if name == "lstm_layers" else getattr(config, attribute_name(name))
 
 
 def _has_default(config: RunConfig, name: str) -> bool:

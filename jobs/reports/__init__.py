@@ -1,1 +1,1 @@
-"""Reports: results, studies and transfer as tables, and the names of runs in them."""
+"""Reports: results, studies and transfer rendered as text, Markdown, LaTeX, CSV and JSON."""

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.config import RunConfig
+from core.results.samples import one_per_seed
 from core.store import MetricKey, Run, RunState, SnapshotKey, Store
 from core.transfer.cosines import Curve, NamesCurve, cosine_matrix, curves_of, embedding_curve, gradient_curve
 from core.transfer.gains import Gains, group_key, measured_gains
 from jobs.queue.submit import up_to_date
-from jobs.reports.table import one_per_seed
 
 Runs = Mapping[int, int]
 """The ids of runs by seed."""

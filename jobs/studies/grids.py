@@ -11,6 +11,7 @@ import pandas as pd
 
 from core.config import RunConfig
 from core.evaluation.statistics import summary
+from core.results.samples import readable
 from core.store import Run, Store
 from core.studies import Study
 from core.studies.simulator import ARCHITECTURES, DENSE_LAYERS, PLANTED, point_of
@@ -20,7 +21,6 @@ from core.transfer.grid import COLUMNS, FACTORS, PlantedTasks, bands, cells, fac
 from core.transfer.predictors import Floats
 from core.wording import capitalised, plural
 from jobs.reports.parts import Code, Entry, Heading, Items, Part, Sheet, mean_entry, spread_of
-from jobs.reports.table import readable
 from jobs.studies.progress import StudyRuns, task_correlations
 
 _FEWEST = 20  # cells from which formulas are learned

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from core.evaluation.statistics import paired_difference
+from core.results.table import ResultRow, tabulate
 from core.store import Store
 from dashboard.shared.presets import SCARCE, TRY_IT, LaunchPreset
-from jobs.reports.table import ResultRow, tabulate
 from tests.benchmarks._harness import arguments, laboratory
 from tests.tiny import tiny_bert
 from tests.trained import train_runs

@@ -14,7 +14,8 @@ import pandas as pd
 from plotly.offline import get_plotlyjs
 
 from core.evaluation.comparison import HIGHER, LOWER
-from core.figures import RARE, SERIES, Figure, Forest, Mark, forest_chart
+from core.figures import SERIES, Figure
+from core.results.figures import RARE, Forest, Mark, forest_chart
 from dashboard.studies.charts import GRID_PANELS, grid_chart
 from tests.journeys.browser import browser_page
 from tests.serving import ROOT

@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from core.config import RunConfig
+from core.results.naming import settings_text, short_name, shortest_names
 from core.store import Run, RunState, Store
 from core.store.runs import parse_config, parse_facts
 from jobs.cli import app as program
-from jobs.reports.naming import settings_text, short_name, shortest_names
 from tests.pages.conftest import Open, page_names, problems, words
 from tests.pages.filled_store import Filled
 

@@ -18,7 +18,7 @@ from core.transfer.cosines import embedding_curve, gradient_curve
 from dashboard.relations import controls
 from dashboard.relations.views import planted, rows_of
 from tests.making import claimed, relations, run_facts, task_score
-from tests.pages.conftest import Open, table, words
+from tests.pages.conftest import Open, figures, table, words
 from tests.pages.filled_store import FEATURES, LABELS, Filled
 from tests.pages.matrices import matrix, shown
 
@@ -108,6 +108,15 @@ def test_a_part_in_the_link_is_exact(open_page: Open, finished: Filled) -> None:
     np.testing.assert_allclose(seen.panels[0][-1], learned[10:74, 200:264], atol=2e-5)
     assert seen.frame["zoomed"]
     assert seen.frame["rows"]["names"][0] == "feature 10"
+
+
+def test_one_snapshot_has_no_line_over_training(open_page: Open) -> None:
+    """Its chart was empty, under "over training: 0.185"."""
+    app = open_page("relations", run=str(learned_run(of_tasks(np.array([[1, 0.185], [0.185, 1]])))))
+    assert "pos and ner: 0.185" in words(app).replace("**", "")
+    assert "over training:" not in words(app)
+    assert "there is no line over training" in words(app)
+    assert not figures(app, "pair_line")
 
 
 def test_measured_gradients_beside(open_page: Open) -> None:

@@ -17,6 +17,7 @@ from streamlit.testing.v1 import AppTest
 from core.config import RunConfig
 from core.evaluation.statistics import summary
 from core.figures import plotly_text
+from core.results.naming import confounds, corpus_name, field_texts, shortest_names
 from core.store import RunState, Store
 from core.wording import (
     ago,
@@ -35,7 +36,6 @@ from dashboard.shared import resources, run_views
 from dashboard.shared.downloads import written
 from dashboard.text import coloured, escape, option
 from dashboard.theme import TASK_COLOURS
-from jobs.reports.naming import confounds, corpus_name, field_texts, shortest_names
 from jobs.reports.parts import SIGNED, Entry, mean_entry
 from tests.pages.conftest import words
 from tests.pages.filled_store import TASKS, Filled

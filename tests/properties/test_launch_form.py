@@ -19,12 +19,12 @@ from core.corpora import CATALOGUE
 from core.errors import ConfigError
 from core.recording.resolve import with_absolute_paths
 from core.registry import ENCODERS, PRIORS, WORD_ENCODERS
+from core.results.naming import field_text, fields_apart, shortest_names
 from dashboard.launch.address import command
 from dashboard.launch.draft import cloned, draft_of, plan
 from jobs.cli import app
 from jobs.cli.launch import described
 from jobs.queue.sweeps import Sweep
-from jobs.reports.naming import field_text, fields_apart, shortest_names
 
 _PROGRAM = typer.main.get_command(app)
 assert isinstance(_PROGRAM, TyperGroup)
@@ -106,10 +106,19 @@ def sweeps(draw: st.DrawFn, most: int = 2) -> tuple[RunConfig, ...]:
         raise
 
 
+_LAYERED = tuple(
+    RunConfig.build(corpus="demo", tasks=task, paradigm="stl", encoder="lstm-d", lstm_layers=layers)
+    for layers in (1, 2)
+    for task in ("pos", "chunk")
+)
+"""One layer for each task is no layer named."""
+
+
 @settings(max_examples=80)
 @given(sweeps(), st.booleans(), _PRIORITY, _RETRIES)
 @example((RunConfig.build(corpus="demo", tasks="pos,ner", lr_encoder=1, lr_heads=1),), False, 0, 0)
 @example((RunConfig.build(corpus="demo", tasks="pos,ner", seed=0),), True, -1, 0)
+@example(_LAYERED, False, 0, 0)
 def test_a_clone_a_link_and_the_command_make_the_same_runs(
     runs: tuple[RunConfig, ...], reuse: bool, priority: int, retries: int
 ) -> None:

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.results.filter import FilterError, parse_filter
 from core.store import ErrorInfo, Run, RunState
-from jobs.reports.filter import FilterError, parse_filter
 from tests.making import config
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 from core.errors import MRNLabError
 from core.plain_text import without_passwords
+from core.results.filter import parse_filter
 from core.store import Store
 from jobs.cli.app import app
 from jobs.engines.local import LocalEngine
-from jobs.reports.filter import parse_filter
 from tests.making import config
 from tests.patience import PATIENCE_S
 from tests.supervised import command_lines, wait_for

@@ -51,6 +51,21 @@ def test_defaults_are_the_dissertations_but_where_measured_otherwise() -> None:
     assert adadelta.lr_heads == 1.0
 
 
+def test_ten_times_a_decimal_rate_is_a_decimal() -> None:
+    """Ids of stored runs hold that have the float next to it."""
+    bert = RunConfig.build(**BASE, encoder="bert-base-cased")
+    for digits in range(1, 1000):
+        rate = float(f"{digits}e-7")
+        assert bert.with_(lr_encoder=rate, lr_heads=None).lr_heads == float(f"{digits}e-6")
+    mtl = RunConfig.build(corpus="demo", tasks="pos,ner", paradigm="mtl", encoder="bert-base-cased")
+    unset = mtl.with_(lr_encoder=3e-5, lr_heads=None)
+    assert unset == mtl.with_(lr_encoder=3e-5, lr_heads=3e-4)
+    assert unset.configuration_id == "1f148caeb0d7"
+    text = unset.to_json().replace('"lr_heads":0.0003,', '"lr_heads":0.00030000000000000003,')
+    stored = RunConfig.from_json(text)
+    assert (stored.configuration_id, stored.to_json()) == ("382e71913b1f", text)
+
+
 @pytest.mark.parametrize(
     ("prior", "training", "lambda_", "learn", "shrinkage"),
     [

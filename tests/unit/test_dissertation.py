@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from core.config import PRESETS, RunConfig
+from core.evaluation.looks import look_levels
 from core.studies import Study
 from core.studies.analysis import MEAN, table_view
-from core.studies.dissertation import BASE_SIZE, STUDY, over
+from core.studies.dissertation import BASE_SIZE, LOOKS, STUDY, over
 from core.studies.published import ABOVE, BELOW, TABLES, WITHIN, Published, matching
 from core.studies.study import DevScores, StudyRun, chosen_candidate, next_runs, planned_runs, with_runs
 from jobs.reports.render import markdown
@@ -40,6 +41,36 @@ def config(paradigm: str = "mrn", **more: Any) -> RunConfig:
 def cell(table: int, encoder: str, paradigm: str, task: str, fraction: float = 1.0) -> tuple[float, float]:
     published = BY_NAME[table, encoder, paradigm, task, fraction]
     return published.mean, published.sd
+
+
+def test_the_plan_of_looks_has_the_levels_of_the_code() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs/studies/dissertation.md").read_text(encoding="utf-8")
+    seeds = re.search(r"^\| seeds \|(.*)\|$", page, re.M)
+    levels = re.search(r"^\| two-sided level [^|]*\|(.*)\|$", page, re.M)
+    assert seeds
+    assert levels
+    assert tuple(map(int, seeds[1].split("|"))) == LOOKS
+    assert list(map(float, levels[1].split("|"))) == [round(level, 6) for level in look_levels(LOOKS, 0.025)]
+
+
+def test_until_it_is_decided_table_3_has_the_same_runs_with_more_seeds() -> None:
+    study = over(f"/models/{BASE_SIZE}")
+    once, until = (
+        with_runs(study, setting)
+        for setting in study.settings
+        if setting.name in ("table3-5", "table3-5-until-decided")
+    )
+    for method in ("mtl", "mrn"):
+        (first,), (more,) = once.candidates[method], until.candidates[method]
+        assert first.runs.items() <= more.runs.items()
+        assert tuple(more.runs) == tuple(range(1, LOOKS[-1] + 1))
+    (relational,) = once.candidates["relational"]
+    searched = {
+        candidate.values["lambda"]: candidate for candidate in until.candidates["relational-searched"]
+    }
+    assert sorted(searched) == [0.0005, 0.005, 0.05]
+    assert relational.runs.items() <= searched[0.005].runs.items()
+    assert {len(until.search_of("relational-searched", each)) for each in searched.values()} == {2}
 
 
 def test_the_tables_are_complete() -> None:
@@ -219,7 +250,8 @@ class TestOtherEncoders:
         runs = [plan for plan in listing(made) if plan.setting == "table3-5"]
         assert Counter(plan.method for plan in runs) == {"stl": 10, "mtl": 5, "mrn": 5, "relational": 5}
         assert {(plan.stage, plan.open) for plan in runs} == {("final", ())}
-        assert {plan.config.lambda_ for plan in listing(made)} == {None, 0.005}
+        elsewhere = [plan for plan in listing(made) if not plan.setting.endswith("until-decided")]
+        assert {plan.config.lambda_ for plan in elsewhere} == {None, 0.005}
 
     def test_a_frozen_encoder_has_its_own_rate_and_nothing_published(self) -> None:
         made = over(encoder_training="frozen")

@@ -17,10 +17,10 @@ from typer.exceptions import TyperException
 from core.config import FIELD_HELP, FIELD_RULES, PRESETS, RunConfig
 from core.config.fields import attribute_name, public_name
 from core.registry import ADDED, ALIGNMENTS, ENCODERS, PREDICTED, PRIORS, WORD_ENCODERS
+from core.results.filter import FIELDS
 from core.settings import SETTINGS
 from dashboard.shared.docs import anchor_of
 from jobs.cli import app
-from jobs.reports.filter import FIELDS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 _PROGRAM = typer.main.get_command(app)

@@ -120,6 +120,7 @@ class TestInstallation:
             ("MRNLAB_ENGINE", "steam", "no engine 'steam'"),
             ("MRNLAB_ARTEFACTS", "nonsense://x", "MRNLAB_ARTEFACTS is nonsense://x"),
             ("MRNLAB_DATA", "/nowhere/at/all", "no such folder"),
+            ("MRNLAB_BF16", "fast", "MRNLAB_BF16 is 'fast'; set it to yes or no"),
         ],
     )
     def test_settings(self, name: str, value: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:

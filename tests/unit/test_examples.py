@@ -60,6 +60,7 @@ def test_its_losses_and_covariances_are_the_trainers(laboratory: Path) -> None:
         dropout=0.0,
         epochs=4,
         batch_size=4,
+        precision="fp32",  # as the example computes
     )
     corpus = prepare(config)
     run = set_up(config, corpus)

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.config import FIELD_HELP
+from core.results.filter import FIELDS, FilterError, parse_filter
 from core.store import ErrorInfo, Run, RunState, Store
-from jobs.reports.filter import FIELDS, FilterError, parse_filter
 from tests.making import OWNER, Clock, claimed, config, split_result
 
 DAY = 86_400.0

@@ -25,10 +25,10 @@ from core.models.encoders.word_inputs import WordInputs
 def word_stack(config: RunConfig, inputs: WordInputs) -> StackedBiLSTM:
     """The layers that a run's encoder over words puts on its inputs."""
     hidden, dropout = int(config.bilstm_hidden or 0), config.input_dropout or 0.0
+    layers = int(config.lstm_layer_count or 1)
     if config.encoder == "lstm-d":
         order = [config.tasks.index(task) for task in config.task_order or config.tasks]
-        return LayeredBiLSTM(inputs, hidden, int(config.lstm_layers or len(order)), dropout, order)
-    layers = int(config.lstm_layers or 1)
+        return LayeredBiLSTM(inputs, hidden, layers, dropout, order)
     if config.encoder == "sc-lstm":
         return SCLSTM(inputs, hidden, layers, dropout, len(config.tasks))
     if config.window is not None:

@@ -27,8 +27,8 @@ from core.config import FIELD_HELP, RunConfig
 from core.config.typed import real_number, whole_number
 from core.errors import MRNLabError
 from core.plain_text import shortened
+from core.results.samples import means_by_run
 from core.store import ACTIVE, ENDED, Run, RunState, Store
-from jobs.reports.table import means_by_run
 
 Test = Callable[[Any], bool]
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {

@@ -18,6 +18,7 @@ from core.config.fields import attribute_name, public_name
 from core.corpora.derived import is_derived
 from core.registry import FULL, reads_words
 from core.store import Run, RunState
+from core.tasks.scores import PEARSON
 from core.wording import all_of, number, plural, without_shared
 
 UNREADABLE = "made by another version"
@@ -42,6 +43,13 @@ _FEW_TASKS = 3
 """More tasks are counted, or named by those that are missing."""
 _CONDITIONAL = {public_name(name) for name, rule in FIELD_RULES.items() if rule.is_conditional}
 
+SCORE_NAMES: Mapping[str, str] = {
+    "f1_conll": "F1",
+    "accuracy": "accuracy",
+    "seqeval_f1": "seqeval F1",
+    PEARSON: "Pearson × 100",
+}
+"""The title of a score, by its name in the store."""
 
 _DATASET = re.compile(r"(?<![^:+])hub:(?:[^?+]*/)?([^?+/]+)")
 _COMMIT = re.compile(r"(?<=[?&]revision=[0-9a-f]{7})[0-9a-f]{33}")

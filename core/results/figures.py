@@ -1,0 +1,212 @@
+"""Figures of results: a forest of differences, and scores against a number. Imported where one is drawn."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.evaluation.comparison import UNDECIDED, Comparison
+from core.figures import BORDER, MUTED, TEXT, Chart, Figure, axis, interval, named_axis, plotly_text, wrapped
+from core.results.comparisons import FEW_TASKS, Difference
+from core.results.series import SPLITS, ScoreLine, ScoresAgainst
+from core.results.table import ResultTable
+from core.wording import percent, plural, spread_text, without_shared
+
+RARE = "rarer labels"
+"""The target of a forest that is drawn as a diamond: a mean over rarer labels, no task."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One difference in a forest plot, in points: its interval, the text under the pointer, its verdict."""
+
+    row: int
+    target: str
+    points: float
+    low: float | None
+    high: float | None
+    hover: str
+    verdict: str
+
+    @classmethod
+    def from_comparison(cls, difference: Comparison, row: int, target: str, hover: str) -> Mark:
+        """The mark of a comparison."""
+        low, high = (100 * end for end in difference.interval) if difference.interval else (None, None)
+        return cls(row, target, 100 * difference.mean, low, high, hover, difference.verdict)
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Differences from one reference: `rows` from the top, `targets` the tasks and means."""
+
+    rows: tuple[str, ...]
+    targets: tuple[str, ...]
+    reference: str
+    marks: tuple[Mark, ...]
+
+
+def forest_of(compared: Mapping[str, Sequence[Difference]], tasks: Sequence[str], reference: str) -> Forest:
+    """A row for each comparison and a mark for each task; of many tasks a row for each of them."""
+    with_score = {delta.task for deltas in compared.values() for delta in deltas}
+    shown = tuple(task for task in tasks if task in with_score)
+    names = tuple(compared)
+    of_configurations = len(shown) <= FEW_TASKS
+    marks = tuple(
+        Mark.from_comparison(
+            delta,
+            row if of_configurations else shown.index(delta.task),
+            delta.task if of_configurations else name,
+            f"{name}, {delta.task}: {delta.sentence}",
+        )
+        for row, (name, deltas) in enumerate(compared.items())
+        for delta in deltas
+    )
+    short = tuple(without_shared(shown).values())
+    rows, targets = (names, shown) if of_configurations else (short, names)
+    return Forest(rows, targets, reference, marks)
+
+
+# Tests over sentences, the forest, and the table to copy
+
+
+def forest(differences: Sequence[Difference], table: ResultTable, baseline: str) -> Forest:
+    """The differences of configurations on each task as a forest."""
+    rows: dict[str, list[Difference]] = {}
+    for delta in differences:
+        rows.setdefault(delta.row.name, []).append(delta)
+    return forest_of(rows, table.tasks, table.row(baseline).name)
+
+
+_SHAPES = ("circle", "square", "triangle-up", "hexagon")
+"""The marks of targets of one colour."""
+_PANEL, _ONLY_PANEL, _GAP = 170, 330, 34
+_WIDE = 10.0
+"""From this ratio of the largest to the smallest value on an axis is logarithmic."""
+
+
+def against_chart(view: ScoresAgainst, colours: Mapping[str, str], *, of_tasks: bool) -> Figure:
+    """Mean scores and 95% intervals against a setting, of the tasks' mean or in a panel for each task.
+
+    Filled and solid: test; hollow and dotted: dev. A line marks the value with the best dev score.
+    """
+    values, choice = list(view.series.runs), view.dev_choice
+    tasks = view.tasks if of_tasks or len(view.tasks) == 1 else ("",)
+    is_wide = values[0] > 0 and values[-1] >= _WIDE * values[0]
+    inner = _ONLY_PANEL if len(tasks) == 1 else _PANEL * len(tasks)
+    chart = Chart(
+        inner + _LEGEND + 48,
+        margin={"l": 8, "r": 16, "t": _LEGEND, "b": 48},
+        showlegend=True,
+        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 12}},
+    )
+    room = _GAP / inner
+    for index, task in enumerate(tasks):
+        panel = f"y{index + 1 if index else ''}"
+        colour = colours.get(task, TEXT)
+        for line in (
+            line for split in SPLITS for line in view.lines if (line.task, line.split) == (task, split)
+        ):
+            _add_scores(chart, view, line, colour, yaxis=panel, showlegend=index == 0)
+        top = 1 - index / len(tasks)
+        title = f"{plotly_text(task) if task else 'Mean of tasks'}, %"
+        chart.layout[f"yaxis{panel[1:]}"] = axis(
+            title, domain=[top - 1 / len(tasks) + room * (index + 1 < len(tasks)), top], nticks=6
+        )
+    ticks = {
+        "tickmode": "array",
+        "tickvals": values,
+        "ticktext": [view.series.value_text(at) for at in values],
+    }
+    scale = {"type": "log"} if is_wide else {}
+    chart.layout["xaxis"] = axis(
+        plotly_text(view.series.title), showgrid=False, anchor=panel, **ticks, **scale
+    )
+    if choice is not None:
+        look = {"color": MUTED, "width": 1, "dash": "dash"}
+        chart.add_line(x=choice, line=look, yref="paper", layer="below")
+    return chart.figure()
+
+
+def _add_scores(chart: Chart, view: ScoresAgainst, line: ScoreLine, colour: str, **settings: Any) -> None:
+    means = list(line.points.values())
+    points = [100 * of.mean for of in means]
+    low, high = (
+        [end and 100 * end for end in ends] for ends in zip(*((of.low, of.high) for of in means), strict=True)
+    )
+    is_dev = line.split == "dev"
+    chart.add(
+        "scatter",
+        x=list(line.points),
+        y=points,
+        mode="lines+markers",
+        name=line.split,
+        line={"color": colour, "width": 1.4 if is_dev else 2, "dash": "dot" if is_dev else "solid"},
+        marker={"size": 8, "symbol": "circle-open" if is_dev else "circle", "color": colour},
+        error_y=interval(points, low, high, colour),
+        text=[
+            f"{plotly_text(line.task or 'mean of tasks')}, {line.split}, {plotly_text(view.series.title)} "
+            f"{view.series.value_text(value)}: {percent(of.mean)} {spread_text(of.sd and 100 * of.sd)} "
+            f"({plural(of.n, 'seed')})"
+            for value, of in line.points.items()
+        ],
+        hovertemplate="%{text}<extra></extra>",
+        **settings,
+    )
+
+
+_LEGEND = 30
+
+
+# Longer names are set on two lines.
+def forest_chart(view: Forest, colours: Mapping[str, str]) -> Figure:
+    """Differences with 95% intervals: rows with a mark per target, filled if it is decided."""
+    per_row = len(view.targets)
+    height = 76 + _LEGEND + round(len(view.rows) * max(34, 15 * per_row + 10))
+    chart = Chart(
+        height,
+        margin={"l": 8, "r": 12, "t": _LEGEND, "b": 44},
+        showlegend=per_row > 1,
+        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 12}},
+    )
+    chart.add_line(x=0, line={"color": MUTED, "width": 1})
+    short = without_shared(view.targets)
+    used: Counter[str] = Counter()
+    for index, target in enumerate(view.targets):
+        offset = 0.7 * ((index + 0.5) / per_row - 0.5)
+        colour = colours.get(target, MUTED if target == RARE else TEXT)
+        shape = "diamond" if target == RARE else _SHAPES[used[colour] % len(_SHAPES)]
+        used[colour] += 1
+        _add_target(chart, view, target, offset, name=short[target], colour=colour, shape=shape)
+    chart.layout["xaxis"] = axis(
+        f"Points gained over {plotly_text(view.reference)} (hollow: undecided)", tickformat="~g"
+    )
+    names = [wrapped(title) for title in view.rows]
+    chart.layout["yaxis"] = named_axis(names, range=(len(names) - 0.5, -0.5))
+    for line in range(1, len(view.rows)):
+        chart.add_line(y=line - 0.5, line={"color": BORDER, "width": 1}, layer="below")
+    return chart.figure()
+
+
+def _add_target(
+    chart: Chart, view: Forest, target: str, offset: float, *, name: str, colour: str, shape: str
+) -> None:
+    marks = [mark for mark in view.marks if mark.target == target]
+    symbols = [f"{shape}-open" if mark.verdict in (UNDECIDED, "") else shape for mark in marks]
+    chart.add(
+        "scatter",
+        x=[mark.points for mark in marks],
+        y=[mark.row + offset for mark in marks],
+        name=plotly_text(name),
+        mode="markers",
+        marker={"size": 9, "symbol": symbols, "color": colour, "line": {"width": 1.6, "color": colour}},
+        error_x=interval(
+            [mark.points for mark in marks],
+            [mark.low for mark in marks],
+            [mark.high for mark in marks],
+            colour,
+        ),
+        text=[plotly_text(mark.hover) for mark in marks],
+        hovertemplate="%{text}<extra></extra>",
+    )

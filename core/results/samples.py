@@ -1,0 +1,277 @@
+"""Which runs count: those that can be read, on one text, one a seed; the runs by data and configuration."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from statistics import fmean
+
+from core.config import comparison_key
+from core.results.naming import (
+    SCORE_NAMES,
+    UNREADABLE,
+    corpus_name,
+    field_text,
+)
+from core.store import Conditions, Run, RunState
+from core.wording import which_runs
+
+UNKNOWN = Conditions()
+"""The conditions of a run that has not begun, or was trained before conditions were stored."""
+
+_Of = Callable[[Conditions], str | None]
+
+TEXT: _Of = attrgetter("text")
+RESOLVED: Mapping[str, _Of] = {name: attrgetter(name) for name in ("precision", "alignment")}
+"""By field, the value that was chosen for `auto` in a run."""
+
+
+def alike(runs: Sequence[Run], conditions: Mapping[int, Conditions], of: _Of) -> dict[str | None, list[Run]]:
+    """Returns the runs by one of their conditions (`of`), in the order of the runs.
+
+    Runs without that condition are grouped with the others where these agree, and apart where they differ.
+    """
+    values = {run.id: of(conditions.get(run.id, UNKNOWN)) for run in runs}
+    known = {value for value in values.values() if value is not None}
+    if len(known) < 2:
+        return {next(iter(known), None): list(runs)} if runs else {}
+    groups: dict[str | None, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(values[run.id], []).append(run)
+    return groups
+
+
+def readable(
+    runs: Iterable[Run], conditions: Mapping[int, Conditions] | None = None
+) -> tuple[list[Run], str]:
+    """Returns the runs that can be compared, and a sentence on the others, empty where there are none.
+
+    The description or the facts of the others cannot be read; `conditions` (`Store.conditions`) have the
+    problems of facts that were not loaded.
+    """
+    known = conditions or {}
+    every = list(runs)
+    kept = [run for run in every if not (run.problem or known.get(run.id, UNKNOWN).problem)]
+    others = {run.id for run in every} - {run.id for run in kept}
+    if not others:
+        return kept, ""
+    which = which_runs(sorted(others))
+    return kept, f"Left out: {which}, {UNREADABLE} or damaged; the run's page and `mrnlab show` say why."
+
+
+def one_per_seed(runs: Collection[Run], conditions: Mapping[int, Conditions] | None = None) -> list[Run]:
+    """Returns the runs that make a mean over seeds, in their order: a repeated seed is no further sample.
+
+    Of each configuration (`configuration_id`) only runs count that share all `Conditions` with its newest
+    successful run, and of each seed the newest successful one of them. Where none has succeeded, the newest
+    counts.
+    """
+    known = conditions or {}
+    configurations: dict[str, list[Run]] = {}
+    for run in runs:
+        configurations.setdefault(run.configuration_id, []).append(run)
+    kept: set[int] = set()
+    for same in configurations.values():
+        newest = max(same, key=_rank)
+        for of in (TEXT, *RESOLVED.values()):
+            same = next(group for group in alike(same, known, of).values() if newest in group)
+        by_seed = {run.config.seed: run.id for run in sorted(same, key=_rank)}
+        kept.update(by_seed.values())
+    return [run for run in runs if run.id in kept]
+
+
+def _rank(run: Run) -> tuple[bool, int]:
+    return run.state is RunState.SUCCEEDED, run.id
+
+
+_stl_keys: dict[str, str] = {}
+"""A cache by `configuration_id` of STL: with thousands of runs, computing the keys dominates."""
+
+
+def by_configuration(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """Returns the runs by configuration, in their order.
+
+    STL runs of all tasks are one configuration; runs whose description cannot be read are apart.
+    """
+    groups: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        key = run.configuration_id
+        if run.config_problem is not None:
+            key = f"unreadable {key}"
+        elif run.config.paradigm == "stl":
+            if key not in _stl_keys:
+                _stl_keys[key] = comparison_key(run.config)
+            key = _stl_keys[key]
+        groups[key].append(run)
+    return groups
+
+
+@dataclass(frozen=True)
+class DataGroup:
+    """The name of the data that the runs of a table share.
+
+    `note` explains why the runs of a corpus are in several tables, or which texts are not known.
+    """
+
+    name: str
+    note: str = ""
+
+
+def group_by_data(
+    runs: Iterable[Run], conditions: Mapping[int, Conditions] | None = None
+) -> dict[DataGroup, list[Run]]:
+    """Returns the runs by the data that must not be mixed in one table, in the order of the runs.
+
+    `conditions` (`Store.conditions`) have the text of each run. Runs with an unknown text are grouped with
+    the others of their corpus where these agree.
+    """
+    known = conditions or {}
+    by_corpus: dict[str, list[Run]] = defaultdict(list)
+    groups: dict[tuple[str, float, str], list[Run]] = defaultdict(list)
+    for run in runs:
+        by_corpus[run.config.corpus].append(run)
+        groups[_data_key(run)].append(run)
+    texts = {corpus: alike(same, known, TEXT) for corpus, same in by_corpus.items()}
+    names = {run_id: name for by_text in texts.values() for run_id, name in _named_texts(by_text).items()}
+    shares = Counter(corpus for corpus, _ in {key[:2] for key in groups})
+    ways = Counter(key[:2] for key in groups)
+    named: list[tuple[DataGroup, str, list[Run]]] = []
+    for (corpus, fraction, pos_score), same in groups.items():
+        parts = [corpus_name(same[0].config)]
+        if fraction < 1 or shares[corpus] > 1:
+            parts.append(field_text("fraction", fraction))
+        if ways[corpus, fraction] > 1:
+            parts.append(f"POS by {SCORE_NAMES.get(pos_score, pos_score)}")
+        note = _text_note(same, texts[corpus], known)
+        by_name: dict[str, list[Run]] = defaultdict(list)
+        for run in same:
+            by_name[names[run.id]].append(run)
+        named += [
+            (DataGroup(", ".join(filter(None, (*parts, name))), note), corpus, of_text)
+            for name, of_text in by_name.items()
+        ]
+    taken = Counter(group.name for group, _, _ in named)
+    by_data: dict[DataGroup, list[Run]] = defaultdict(list)
+    for group, corpus, group_runs in named:
+        # Two folders of one name are distinguished by their whole paths.
+        is_unique = taken[group.name] == 1
+        name = group.name if is_unique else f"{group.name} ({corpus})"
+        by_data[DataGroup(name, group.note)] += group_runs
+    return dict(by_data)
+
+
+def _data_key(run: Run) -> tuple[str, float, str]:
+    # Before shares in percent were read exactly, 1.1% was stored as the float next to 0.011.
+    return run.config.corpus, round(run.config.fraction, 12), run.config.pos_score
+
+
+def _text_name(text: str | None) -> str:
+    return "text not recorded" if text is None else f"text {text[:6]}"
+
+
+def _named_texts(texts: Mapping[str | None, Sequence[Run]]) -> dict[int, str]:
+    """Returns the text of each run of a corpus by name (`alike`); empty where the corpus has one text."""
+    return {
+        run.id: _text_name(text) if len(texts) > 1 else "" for text, runs in texts.items() for run in runs
+    }
+
+
+def _text_note(
+    runs: Sequence[Run], texts: Mapping[str | None, Sequence[Run]], conditions: Mapping[int, Conditions]
+) -> str:
+    """Explains why runs of one corpus are in several tables, or which of these are assumed to share a text.
+
+    `texts` has all runs of the corpus by text.
+    """
+    if len(texts) > 1:
+        ids = {text: sorted(run.id for run in of_text) for text, of_text in texts.items()}
+        parts = [f"{_text_name(text)} in {which_runs(run_ids)}" for text, run_ids in ids.items()]
+        return f"The corpus changed between runs, so there is a table for each text: {'; '.join(parts)}."
+    unknown = sorted(run.id for run in runs if conditions.get(run.id, UNKNOWN).text is None)
+    if None in texts or not unknown:
+        return ""
+    return f"We assume that {which_runs(unknown)} used the same text as the others: it was not recorded."
+
+
+def condition_texts(runs: Sequence[Run], conditions: Mapping[int, Conditions]) -> dict[int, str]:
+    """Returns by run the choices for `auto` in which runs of one description differ; empty without any."""
+    texts: dict[int, list[str]] = {run.id: [] for run in runs}
+    for name, condition in RESOLVED.items():
+        groups = alike(runs, conditions, condition)
+        for value, group in groups.items() if len(groups) > 1 else ():
+            for run in group:
+                texts[run.id].append(value or f"{name} not recorded")
+    return {run_id: ", ".join(parts) for run_id, parts in texts.items()}
+
+
+def text_names(runs: Iterable[Run], conditions: Mapping[int, Conditions]) -> dict[int, str]:
+    """Returns the text of each run for which a text is decided; empty where its corpus has one text.
+
+    It is the text of `group_by_data`. A run that has not succeeded, of which nothing is recorded yet, has
+    none.
+    """
+    by_corpus: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        if run.state is RunState.SUCCEEDED or run.id in conditions:
+            by_corpus[run.config.corpus].append(run)
+    return {
+        run_id: name
+        for same in by_corpus.values()
+        for run_id, name in _named_texts(alike(same, conditions, TEXT)).items()
+    }
+
+
+def older_texts(runs: Collection[Run], conditions: Mapping[int, Conditions]) -> dict[int, str]:
+    """Returns the text (`text_names`) of each run that is not on the newest text of its corpus."""
+    names = text_names(runs, conditions)
+    newest: dict[str, str] = {}
+    for run in sorted(runs, key=lambda run: -run.id):
+        if run.id in names:
+            newest.setdefault(run.config.corpus, names[run.id])
+    return {
+        run.id: names[run.id]
+        for run in runs
+        if run.id in names and names[run.id] != newest[run.config.corpus]
+    }
+
+
+def by_conditions(
+    runs: Sequence[Run], conditions: Mapping[int, Conditions], texts: Mapping[int, str]
+) -> dict[str, list[Run]]:
+    """Returns the runs of one configuration, grouped by their text (`text_names`) and the choices for `auto`.
+
+    The keys name the text, and the choices that differ. A run without a text belongs to the newest that has
+    succeeded.
+    """
+    if len(runs) == 1:
+        return {texts.get(runs[0].id, ""): list(runs)}
+    decided = [run for run in runs if run.id in texts]
+    resolved = condition_texts(decided, conditions)
+    names = {run.id: ", ".join(filter(None, (texts[run.id], resolved[run.id]))) for run in decided}
+    newest = names[max(decided, key=_rank).id] if decided else ""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(names.get(run.id, newest), []).append(run)
+    return groups
+
+
+def means_by_run(
+    runs: Iterable[Run], conditions: Mapping[int, Conditions], scores: Mapping[int, float]
+) -> dict[int, float]:
+    """Returns for each run the mean score of its row in the table of runs, where it has one."""
+    known, _ = readable(runs, conditions)
+    texts = text_names(known, conditions)
+    means: dict[int, float] = {}
+    for same in by_configuration(known).values():
+        for row in by_conditions(same, conditions, texts).values():
+            # STL's tasks share a row, but only one of them has the score.
+            if of := [scores[run.id] for run in sampled(row, conditions) if run.id in scores]:
+                means |= dict.fromkeys((run.id for run in row), fmean(of))
+    return means
+
+
+def sampled(runs: Collection[Run], conditions: Mapping[int, Conditions]) -> list[Run]:
+    """Returns the successful ones of the runs that make a mean (`one_per_seed`): their scores count."""
+    return [run for run in one_per_seed(runs, conditions) if run.state is RunState.SUCCEEDED]

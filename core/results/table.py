@@ -1,0 +1,275 @@
+"""Scores of finished runs as a table of configurations × tasks over seeds, for pages and the terminal."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from core.config import RunConfig
+from core.evaluation.comparison import Comparison, compare_rows, highest_row
+from core.evaluation.costs import Cost, cost_of, run_cost
+from core.evaluation.statistics import MeanSD, summary
+from core.registry import WORD_ENCODERS, family
+from core.results.choice import DevScores
+from core.results.naming import (
+    SCORE_NAMES,
+    encoder_title,
+    field_text,
+    field_texts,
+    shortest_names,
+)
+from core.results.samples import RESOLVED, TEXT, by_configuration, condition_texts
+from core.store import Conditions, Run, StoredScore
+from core.wording import which_runs
+
+_ORDER = {"stl": 0, "mtl": 1, "mrn": 2}
+
+
+@dataclass(frozen=True)
+class ResultCell:
+    """One task's scores of one configuration by seed, in [0, 1], with the ids of the runs."""
+
+    by_seed: Mapping[int, float]
+    run_ids: Mapping[int, int]
+
+    @cached_property
+    def summary(self) -> MeanSD:
+        """The mean and the spread of the scores."""
+        return summary(self.by_seed.values())
+
+
+@dataclass(frozen=True)
+class ResultRow:
+    """One configuration (STL: one per task, joined), with a cell for each task it was scored on.
+
+    `label` is distinct in its block, the runs over one encoder or over encoders that read word vectors
+    (`core.registry.family`); `name` is distinct in the table.
+    """
+
+    key: str
+    name: str
+    label: str
+    block: str
+    config: RunConfig
+    run_ids: tuple[int, ...]
+    cells: Mapping[str, ResultCell]
+    conditions: Conditions
+    """The known conditions of its runs, on which scores depend besides the description."""
+    dev: DevScores
+    """The dev scores by task and seed, by which a configuration is picked without test scores."""
+    undefined: Mapping[str, tuple[int, ...]]
+    """The runs with an undefined score, by task."""
+    cost: Cost | None = None
+    """The cost; None where the runs were loaded without facts, or did not record it."""
+
+    @property
+    def seeds(self) -> int:
+        """The least number of seeds of a task."""
+        return min((cell.summary.n for cell in self.cells.values()), default=0)
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """Rows in the order of the papers: family by family, in each STL, MTL, MRN; columns are tasks.
+
+    `scored_by` has the name of each task's score in the store. A row has no cell for a task where all its
+    scores are undefined.
+    """
+
+    split: str
+    tasks: tuple[str, ...]
+    scored_by: Mapping[str, str]
+    rows: tuple[ResultRow, ...]
+    notes: tuple[str, ...] = ()
+    """Notes on runs of one description in several rows, and on undefined scores."""
+
+    @cached_property
+    def comparisons(self) -> Mapping[str, Mapping[tuple[str, str], Comparison]]:
+        """The difference of each row from each other row, by task and keys; a task is a family of tests."""
+        return {
+            task: compare_rows({row.key: row.cells[task].by_seed for row in self.rows if task in row.cells})
+            for task in self.tasks
+        }
+
+    @cached_property
+    def bold(self) -> frozenset[tuple[str, str]]:
+        """The cells in bold, by row and task: the cells of rows that are higher than each other row."""
+        highest = {task: highest_row(compared) for task, compared in self.comparisons.items()}
+        return frozenset((key, task) for task, key in highest.items() if key is not None)
+
+    @property
+    def score_names(self) -> dict[str, str]:
+        """The title of each task's score."""
+        return {task: SCORE_NAMES.get(name, name) for task, name in self.scored_by.items()}
+
+    @property
+    def scored_tasks(self) -> list[str]:
+        """The tasks with a defined score in at least one row."""
+        return [task for task in self.tasks if any(task in row.cells for row in self.rows)]
+
+    def row(self, key: str) -> ResultRow:
+        """Returns the row of that key. Raises KeyError."""
+        return {row.key: row for row in self.rows}[key]
+
+    @property
+    def blocks(self) -> dict[str, list[ResultRow]]:
+        """The rows by family of encoders, in order."""
+        by_block: dict[str, list[ResultRow]] = {}
+        for row in self.rows:
+            by_block.setdefault(row.block, []).append(row)
+        return by_block
+
+
+def tabulate(
+    runs: Sequence[Run],
+    scores: Iterable[StoredScore],
+    split: str,
+    tasks: Sequence[str] | None = None,
+    conditions: Mapping[int, Conditions] | None = None,
+) -> ResultTable:
+    """Returns the table of these runs' scores on that split; dev scores decide which rows may be picked.
+
+    STL's single-task runs of otherwise equal configurations make one row. Where a configuration was trained
+    more than once with a seed, the latest counts: a repeated seed is no further sample. An undefined score
+    counts in no cell, and has a note. `tasks` is the order of the columns, by default that of the runs. Runs
+    of one description with different choices for `auto` (by `conditions`) make a row each, with a note.
+    """
+    by_run: dict[int, dict[str, StoredScore]] = defaultdict(dict)
+    dev: dict[int, dict[str, float]] = defaultdict(dict)
+    for score in scores:
+        if score.split == split:
+            by_run[score.run_id][score.task] = score
+        if score.split == "dev" and score.is_defined:
+            dev[score.run_id][score.task] = score.score
+    parts: dict[str, list[Run]] = defaultdict(list)
+    resolved: dict[str, str] = {}
+    ordered = sorted((run for run in runs if run.id in by_run), key=lambda run: run.id)
+    for key, same in by_configuration(ordered).items():
+        texts = condition_texts(same, conditions or {})
+        for run in same:
+            part = f"{key} {texts[run.id]}"
+            parts[part].append(run)
+            if texts[run.id]:
+                resolved[part] = texts[run.id]
+    rows = _named([_row(part, of, by_run, dev, conditions or {}) for part, of in parts.items()], resolved)
+    order = _task_order(runs) if tasks is None else tasks
+    scored_by = {score.task: score.score_name for by_task in by_run.values() for score in by_task.values()}
+    shown = tuple(task for task in order if task in scored_by)
+    undefined = undefined_notes(score for run in ordered for score in by_run[run.id].values())
+    return ResultTable(split, shown, scored_by, tuple(rows), (*_notes(rows, resolved), *undefined))
+
+
+def _row(
+    key: str,
+    runs: Sequence[Run],
+    by_run: Mapping[int, Mapping[str, StoredScore]],
+    dev: Mapping[int, Mapping[str, float]],
+    conditions: Mapping[int, Conditions],
+) -> ResultRow:
+    """Returns the row of these runs, which are in order: of a seed the latest counts."""
+    latest: dict[str, dict[int, int]] = defaultdict(dict)
+    for run in runs:
+        for task in by_run[run.id]:
+            latest[task][run.config.seed] = run.id
+    by_id = {run.id: run for run in runs}
+    counted = {(by_id[run_id].config.seed, run_id) for of in latest.values() for run_id in of.values()}
+    costs: dict[int, list[Cost | None]] = defaultdict(list)
+    for seed, run_id in sorted(counted):
+        costs[seed].append(run_cost(by_id[run_id].facts))
+    defined = {
+        task: {seed: run_id for seed, run_id in sorted(of.items()) if by_run[run_id][task].is_defined}
+        for task, of in latest.items()
+    }
+    on_dev: dict[Hashable, dict[int, float]] = defaultdict(dict)
+    for seed, run_id in sorted(counted):
+        for task, score in dev.get(run_id, {}).items():
+            on_dev[task][seed] = score
+    known = [conditions[run_id] for _, run_id in counted if run_id in conditions]
+    shared = (next(filter(None, map(of, known)), None) for of in (TEXT, *RESOLVED.values()))
+    return ResultRow(
+        key,
+        name="",
+        label="",
+        block="",
+        config=runs[0].config,
+        run_ids=tuple(by_id),
+        cells={
+            task: ResultCell({seed: by_run[run_id][task].score for seed, run_id in of.items()}, of)
+            for task, of in defined.items()
+            if of
+        },
+        conditions=Conditions(*shared),
+        dev=dict(on_dev),
+        undefined={
+            task: tuple(run_id for run_id in of.values() if not by_run[run_id][task].is_defined)
+            for task, of in latest.items()
+            if len(of) > len(defined[task])
+        },
+        cost=cost_of(costs.values()),
+    )
+
+
+def undefined_notes(scores: Iterable[StoredScore]) -> tuple[str, ...]:
+    """Returns a sentence for each task and reason with undefined scores."""
+    runs: dict[tuple[str, str], set[int]] = defaultdict(set)
+    for score in scores:
+        if not score.is_defined:
+            runs[score.task, score.reason].add(score.run_id)
+    return tuple(
+        f"The score of {task} is undefined in {which_runs(sorted(of))}, and counts in no mean: {reason}."
+        for (task, reason), of in runs.items()
+    )
+
+
+def _notes(rows: Iterable[ResultRow], resolved: Mapping[str, str]) -> tuple[str, ...]:
+    parts = [
+        f"{resolved[row.key]} in {which_runs(sorted(row.run_ids))}" for row in rows if row.key in resolved
+    ]
+    first = "Runs of one description have a row for each choice of auto"
+    return (f"{first}: {'; '.join(parts)}.",) if parts else ()
+
+
+def _named(rows: Sequence[ResultRow], resolved: Mapping[str, str]) -> list[ResultRow]:
+    """Returns the rows in order, with their names; `resolved` has the choices for `auto` that differ."""
+    blocks: dict[tuple[str, str], list[ResultRow]] = {}
+    for row in rows:
+        blocks.setdefault((family(row.config.encoder), row.config.encoder_training), []).append(row)
+    bases = list(dict.fromkeys(_base(encoder) for encoder, _ in blocks))
+    order = sorted(blocks, key=lambda block: (bases.index(_base(block[0])), block[0] != _base(block[0])))
+    encoders = [{row.config.encoder for row in blocks[block]} for block in order]
+    names = [block[0] if len(of) > 1 else min(of) for block, of in zip(order, encoders, strict=True)]
+    named = []
+    for block, of, text in zip(order, encoders, field_texts("encoder", names), strict=True):
+        title = text if len(of) > 1 else encoder_title(text, block[1])
+        block_rows = sorted(blocks[block], key=_sort_key)
+        labels = shortest_names([row.config for row in block_rows])
+        for index, row in enumerate(block_rows):
+            encoder = field_text("encoder", row.config.encoder)
+            more = [encoder] if len(of) > 1 and encoder not in labels[index].split(" · ") else []
+            labels[index] = " · ".join([labels[index], *more, *filter(None, [resolved.get(row.key)])])
+        taken = Counter(labels)
+        for row, label in zip(block_rows, labels, strict=True):
+            own_label = label if taken[label] == 1 else f"{label} (run {row.run_ids[0]})"
+            # Where a block has several encoders its labels name them.
+            name = own_label if len(order) == 1 or len(of) > 1 else f"{own_label} · {title}"
+            named.append(replace(row, name=name, label=own_label, block=title))
+    return named
+
+
+def _sort_key(row: ResultRow) -> tuple[int, int, int]:
+    """Returns the order of the papers: by paradigm, then by encoder in the order of the registry."""
+    known = list(WORD_ENCODERS)
+    encoder = row.config.encoder
+    return _ORDER[row.config.paradigm], known.index(encoder) if encoder in known else 0, row.run_ids[0]
+
+
+def _base(encoder: str) -> str:
+    return encoder.partition("+")[0]
+
+
+def _task_order(runs: Iterable[Run]) -> list[str]:
+    """Returns the tasks in the order of the run with most tasks, the others after them."""
+    named = sorted((run.config.tasks for run in runs), key=len, reverse=True)
+    return list(dict.fromkeys(task for tasks in named for task in tasks))
