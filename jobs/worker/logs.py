@@ -26,7 +26,7 @@ def set_up_logging() -> None:
 
 
 class _Escaped(logging.Formatter):
-    converter = time.gmtime  # machines of one laboratory may keep different times
+    converter = staticmethod(time.gmtime)  # machines of one laboratory may keep different times
 
     def format(self, record: logging.LogRecord) -> str:
         return terminal_text(super().format(record))
