@@ -22,6 +22,7 @@ from core.results.samples import (
 from core.results.stored import stored_results
 from core.results.table import ResultRow, ResultTable, undefined_notes
 from core.store import Conditions, Run, RunState, Store
+from core.tasks.scores import scale_text
 from core.wording import all_of, duration, plural
 from jobs.queue.sweeps import launch_command
 from jobs.reports.parts import Code, Entry, Heading, Part, Sheet, cost_entries, score_entry
@@ -117,7 +118,8 @@ def _scores(tables: Mapping[str, ResultTable], group: DataGroup) -> Sheet:
     return Sheet.of(
         ("Configuration", *head),
         rows,
-        f"{group.name}, in percent: mean ± standard deviation over seeds (their number).",
+        f"{group.name}, {scale_text(scored_by.values())}: mean ± standard deviation over seeds "
+        "(their number).",
     )
 
 
