@@ -18,6 +18,7 @@ from core import __version__
 from core.config import RunConfig, config_warnings, trains_heads_alone
 from core.corpora.assembly import undefined_note
 from core.corpora.loading import overlaps
+from core.corpora.repeats import repeats
 from core.corpora.types import Corpus
 from core.encoding.batches import Batch, Context
 from core.encoding.tokenizer import Tokenizer
@@ -257,6 +258,7 @@ def _corpus_facts(config: RunConfig, corpus: Corpus, splits: Mapping[str, SplitD
             name: (len(split.sentences), int(split.sentences.words.sum())) for name, split in splits.items()
         },
         "readings": corpus.readings,
+        "repeats": repeats(corpus),
     }
 
 

@@ -55,7 +55,7 @@ def test_a_resumed_training_records_the_same_shapes(encoder: str) -> None:
         first = [begun.model.encoder.recorded_shapes.admits(shape) for shape in steps[:stop]]
         next(begun.epoch(skip=0))
         with tempfile.TemporaryDirectory() as folder:
-            state_writer(begun, Progress())[1](Path(folder))
+            state_writer(begun, Progress(), {})[1](Path(folder))
             read_state(Path(folder), resumed)
         rest = [resumed.model.encoder.recorded_shapes.admits(shape) for shape in steps[stop:]]
         assert first + rest == recorded, stop
@@ -71,7 +71,7 @@ def test_a_resumed_training_draws_the_same_dropout(
     assert len({batch.ids.shape for batch in batches}) > 1
     for batch in batches[:1]:
         loss_and_gradients(whole, batch, records=True)
-    state_writer(whole, Progress())[1](tmp_path)
+    state_writer(whole, Progress(), {})[1](tmp_path)
     losses = [loss_and_gradients(whole, batch, records=True)[0] for batch in batches[1:]]
     resumed = a_run(encoder, dropout=0.5)
     read_state(tmp_path, resumed)
