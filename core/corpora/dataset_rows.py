@@ -137,6 +137,8 @@ def _written(feature: _Feature, value: Any) -> str:
     """The text of a label."""
     if isinstance(value, str):
         return value.strip()
+    if feature.content == "whole":
+        return str(int(value))
     return f"{value:.6g}" if feature.is_single else json.dumps(value)
 
 
@@ -177,7 +179,13 @@ def corpus_of(
     sentences: dict[Split, Sentences] = {}
     lacking: dict[Split, str] = {}
     for split, (title, table) in tables.items():
-        if missing := [column for column in found.tasks if column not in table.column_names]:
+        missing = [column for column in found.tasks if column not in table.column_names]
+        if split != "train" and len(missing) == len(found.tasks):
+            lacking[split] = "a label"
+            rows = plural(len(table), "row")
+            notes.append(f"{title}: none of {rows} has a label; the split was left out.")
+            continue
+        if missing:
             raise CorpusError(
                 f"{name}: the split {title} has no column {missing[0]}, which that of training has."
             )
@@ -353,6 +361,8 @@ def _text_layout(
             ) from None
     left_out = {column: "" for column in features if column not in texts}
     schemes: dict[str, Scheme | None] = {}
+    if len(texts) == 1:
+        features = {column: _as_whole(feature, seen[column]) for column, feature in features.items()}
     lists = structured(
         [dict(zip(textual, row, strict=True)) for row in zip(*map(seen.get, textual), strict=True)]
     )
@@ -361,6 +371,8 @@ def _text_layout(
         if column in lists and column not in texts:
             left_out[column] = reason_of_lists(lists[column])
             continue
+        if content == "other" and not _kinds(seen[column]):
+            left_out[column] = _NO_ROW
         if column in texts or content == "other" or (is_named_other(column) and not is_chosen):
             continue
         is_number = content == "real" or (content == "whole" and is_score(column, of_pairs=len(texts) == 2))
@@ -388,6 +400,15 @@ def _text_layout(
                 left_out[other] = f"it names the numbers of {column}"
     tasks = Columns(tuple(features), texts, {c: s for c, s in schemes.items() if s is not None}).tasks(name)
     return _Layout(None, texts, schemes, tasks, features, named_by, left_out, guessed)
+
+
+def _as_whole(feature: _Feature, values: Sequence[Any]) -> _Feature:
+    """The type of a column. Whole numbers that pandas made real, for rows with none, are whole."""
+    if feature.is_list or feature.content != "real":
+        return feature
+    given = [value for value in values if not is_blank(value)]
+    is_whole = 0 < len(given) < len(values) and all(float(value).is_integer() for value in given)
+    return replace(feature, content="whole", is_single=False) if is_whole else feature
 
 
 def _reason(values: Sequence[Any]) -> str:

@@ -265,7 +265,8 @@ def read_splits(
             f"{location} holds {_FORMATS[format_]}, whose columns have names of their own; leave out the "
             "column names."
         )
-    notes = [*notes, *filter(None, map(marks_inside, files.values()))]
+    of_lines = [file for file in files.values() if not file.name.lower().endswith(lists.ENDINGS)]
+    notes = [*notes, *filter(None, map(marks_inside, of_lines))]
     if split_of(files["test"].name) == "dev":
         notes.append(f"There is no test file: {files['test'].name} is the test split.")
     if format_ == "texts":

@@ -379,6 +379,8 @@ def _columns(
             sentence_columns[column] = names.get(column) or sentence_columns.get(column, ())
         else:
             left_out[column] = _shown(value)
+    if not labels and training is not None and record.keys().isdisjoint(sentence_columns):
+        return _Columns(words, {}, {}, left_out)  # of hidden gold
     nested = [column for column, value in record.items() if value and is_list_of(value, list)]
     if nested and not labels and not sentence_columns:
         raise ValueError(
@@ -451,11 +453,11 @@ def _sentence(
                 f"each word. A column whose name begins with {IGNORED} is skipped."
             )
         known_labels = columns.checked[column]
-        row = [_label(column, value, names, known_labels) for value in values]
+        row = tuple(_label(column, value, names, known_labels) for value in values)
         if None in row:
             lacking[tasks[column]] += 1
         else:
-            labels[tasks[column]] = tuple(cast(list[str], row))
+            labels[tasks[column]] = cast("tuple[str, ...]", row)
     for column, names in columns.sentence_columns.items():
         if not is_blank(value := record.get(column)):
             # Whether it is a label shows when all values are known: a text in a column like this is no error.
