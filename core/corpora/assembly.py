@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
 
+from core.corpora.layout.codes import LAYERS, has_layers
 from core.corpora.layout.doubts import of_prefixes
 from core.corpora.layout.gold import only_labelled, untrained, without_codes
 from core.corpora.layout.names import name_numbers
@@ -112,6 +113,8 @@ def _spans(
             else locate(split, sentence, odd.word)
         )
         is_first = (odd.sentence, odd.word) == (0, 0)
+        if has_layers(odd.label):
+            raise CorpusError(f"{where}: '{odd.label}' in the column {task} {LAYERS}.") from None
         header = " If this line names the columns, delete it." if is_first else ""
         raise CorpusError(f"{where}: {odd} It is in the column {task}.{header}") from None
 

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from core.corpora.assembly import assemble
-from core.corpora.columns import is_named_other, is_skipped, tasks_of
+from core.corpora.columns import are_flags_or_blank, is_named_other, is_skipped, tasks_of
 from core.corpora.dataset_cells import unpacked
 from core.corpora.layout.cells import reason as reason_of_lists
 from core.corpora.layout.cells import refusal, structured
@@ -24,6 +24,7 @@ from core.corpora.layout.doubts import with_doubts_on_words
 from core.corpora.layout.gold import untrained_doubt
 from core.corpora.layout.names import names_of
 from core.corpora.layout.no_label import is_blank, is_code, no_label
+from core.corpora.layout.word_rows import word_rows
 from core.corpora.reading import ColumnReading, values_shown
 from core.corpora.sentence_labels import are_labels
 from core.corpora.text_files import (
@@ -301,6 +302,8 @@ def _word_layout(
         # Of a column of labels a row of another length is an error, and most rows of one of something else.
         if not is_chosen and 2 * sum(len(each) != len(row) for each, row in rows) > len(rows):
             left_out[column] = "its lists are not as long as those of the words"
+        elif not is_chosen and are_flags_or_blank(chain.from_iterable(row for _, row in rows)):
+            left_out[column] = "it holds nothing but booleans or blanks"
         elif features[column].content in ("whole", "real", "bool") and not is_chosen:
             left_out[column] = "it holds numbers without names"
         elif not is_chosen and features[column].content == "text" and is_skipped(packed(written)):
@@ -343,6 +346,8 @@ def _text_layout(
     try:
         texts = text_columns(textual)
     except ValueError:
+        if problem := word_rows(single):
+            raise CorpusError(f"{name} {problem}") from None
         texts = tuple(
             column for column in textual if not is_named_other(column) and not _has_labels(column, seen)
         )

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from core.corpora.layout.codes import prefix_doubts
 from core.corpora.reading import Reading, values_shown
 from core.corpora.types import Corpus, Sentences, Split
 from core.wording import all_of
@@ -36,6 +37,8 @@ def _of_words(corpus: Corpus, files: Mapping[Split, str], *, is_second: bool) ->
             doubts.append(
                 f"the {lengths[0]:,} words of {file} are one sentence; check where its sentences end."
             )
+    if not corpus.split("train")[0].whole:
+        doubts += prefix_doubts(corpus.split("train").tokens.names)
     counts = {file: _quoted(corpus.split(split), is_second) for split, file in files.items()}
     if counted := ", ".join(f"{count:,} in {file}" for file, count in counts.items() if count):
         doubts.append(
