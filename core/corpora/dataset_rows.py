@@ -197,8 +197,9 @@ def corpus_of(
             lacking[split] = "a label of each word" if _UNLABELLED in counts else "a label"
             count = plural(len(table), "row")
             notes.append(f"{title}: none of {count} has {lacking[split]}; the split was left out.")
-    for needed, others in (("train", ()), ("test", ("dev",))):
-        if sentences.keys().isdisjoint((needed, *others)):
+    chosen: tuple[tuple[Split, tuple[Split, ...]], ...] = (("train", ("train",)), ("test", ("test", "dev")))
+    for needed, may_be in chosen:
+        if sentences.keys().isdisjoint(may_be):
             what = lacking.get(needed, "a label")
             raise CorpusError(f"{name}: no row of its {needed} split has {what}; choose other splits.")
     schemes = {found.tasks[column]: scheme for column, scheme in found.schemes.items() if scheme is not None}

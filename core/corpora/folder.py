@@ -348,7 +348,7 @@ def _with_columns(
     first = table.first_sentences(50)
     for index, name in enumerate(columns):
         examples = values_shown(word for sentence in first for word in sentence[index])
-        doubts = ()
+        doubts: tuple[str, ...] = ()
         if name not in by_task and is_empty(table.column(index)):
             labelled = [split for split, each in tables.items() if not is_empty(each.column(index))]
             doubts = (untrained_doubt(labelled),) if labelled else ()
