@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import warnings
 import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pandas as pd
 
-from core.config import FIELD_HELP, RunConfig, comparison_key
+from core.config import FIELD_HELP, RunConfig
 from core.config.fields import comma_list, public_name
 from core.corpora import load, prepare
 from core.corpora.assembly import older_text_hash
@@ -27,11 +28,15 @@ from core.corpora.splitting import split_sentences
 from core.corpora.types import Sentence, whole_text
 from core.corpora.uploads import save_dataset
 from core.errors import ConfigError, CorpusError, MRNLabError
-from core.evaluation.comparison import compare_rows
 from core.mrn.relations import MODES, row_names
 from core.paths import own_checkpoint
 from core.recording.foreground import train_here
 from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Sink, StepMetrics
+from core.results.comparisons import differences
+from core.results.records import SCORE_COLUMNS, score_records
+from core.results.samples import readable
+from core.results.series import number_series, scores_against
+from core.results.stored import stored_results
 from core.store import Run, RunState, Store
 from core.tagging import Tagger, check_texts, load_tagger, text_of
 from core.tasks import KINDS, reading
@@ -124,6 +129,15 @@ def _places(sentence: Sentence, task: str) -> list[dict[str, object]]:
     return [{"text": text} if second is None else {"text": text, "second": second}]
 
 
+def _id(run: Run) -> int:
+    return run.id
+
+
+def _problem(run: Run) -> str:
+    """Why a run is in no table with the baseline."""
+    return "is on other data" if run.state is RunState.SUCCEEDED else f"is {run.state.word}"
+
+
 class Laboratory:
     """The runs of a store, as DataFrames; `store` gives access to everything else.
 
@@ -179,37 +193,51 @@ class Laboratory:
         ]
         return pd.concat(frames, ignore_index=True)[_METRICS] if frames else pd.DataFrame(columns=_METRICS)
 
+    def results(self, run_ids: Collection[int] | None = None, split: str = "test") -> pd.DataFrame:
+        """What `mrnlab results` prints of these runs (of all that are not archived).
+
+        A row for each configuration and task: mean, SD and n over seeds, with scores in [0, 1]. Successful
+        runs count, one a seed; `data` names what must not be mixed: corpus, share of it, text.
+        """
+        tables = stored_results(self.store, run_ids).tables(split)
+        rows = [
+            {"data": group.name} | record
+            for group, table in tables.items()
+            for record in score_records(table)
+        ]
+        return pd.DataFrame(rows, columns=["data", *SCORE_COLUMNS])
+
     def plot_differences(self, run_ids: Collection[int], baseline: int, split: str = "test") -> Figure:
         """A figure of differences between configurations of runs and that of the run `baseline`.
 
-        They are paired by seed, task by task, with 95% intervals and verdicts.
+        They are those of Compare: of successful runs on the data of the baseline, paired by seed, task by
+        task, with 95% intervals, and verdicts corrected for all pairs of these configurations. A warning
+        names the runs that are left out. Raises MRNLabError where nothing can be compared.
         """
         from core.figures import SERIES
-        from core.results.figures import Forest, Mark, forest_chart
+        from core.results.figures import forest, forest_chart
 
-        runs = {run.id: run.config for run in self._comparable([*run_ids, baseline])}
-        keys = {run_id: comparison_key(config) for run_id, config in runs.items()}
-        tasks = dict.fromkeys(task for config in runs.values() for task in config.tasks)
-        columns: dict[str, dict[str, dict[int, float]]] = {task: {} for task in tasks}
-        for score in self.store.scores(list(runs), split, with_reports=False):
-            if score.is_defined:
-                columns[score.task].setdefault(keys[score.run_id], {})[runs[score.run_id].seed] = score.score
-        base = keys[baseline]
-        names = {
-            key: f"{config.paradigm.upper()}, run {run_id}"
-            for run_id, config in sorted(runs.items(), reverse=True)
-            if (key := keys[run_id]) != base
-        }
-        marks = []
-        for task, rows in columns.items():
-            compared = compare_rows(rows)
-            for row, (key, name) in enumerate(names.items()):
-                if (difference := compared.get((key, base))) is not None:
-                    marks.append(
-                        Mark.from_comparison(difference, row, task, f"{name}, {task}: {difference.sentence}")
-                    )
-        view = Forest(tuple(names.values()), tuple(columns), f"run {baseline}", tuple(marks))
-        return forest_chart(view, dict(zip(columns, SERIES, strict=False)))
+        asked = self._comparable({*run_ids, baseline})
+        results = stored_results(self.store, [run.id for run in asked])
+        group = next((group for group, runs in results.groups.items() if baseline in map(_id, runs)), None)
+        counted = set() if group is None else set(map(_id, results.groups[group]))
+        problems = {run.id: _problem(run) for run in reversed(asked) if run.id not in counted}
+        table = None if group is None else results.table(group, split)
+        rows = () if table is None else table.rows
+        base = next((row for row in rows if baseline in row.run_ids), None)
+        if table is None or base is None:
+            problem = problems.get(baseline, f"has no {split} scores")
+            raise MRNLabError(f"Run {baseline} {problem}: nothing can be compared with it.")
+        shown = differences(table, base.key)
+        left_out = " ".join(f"Run {run_id} {problem}." for run_id, problem in problems.items())
+        if not shown:
+            raise MRNLabError(
+                f"No other configuration can be compared with run {baseline}. {left_out}".rstrip()
+            )
+        if left_out:
+            warnings.warn(f"Left out: {left_out}", stacklevel=2)
+        view = forest(shown, table, base.key)
+        return forest_chart(view, dict(zip(view.targets, SERIES, strict=False)))
 
     def plot_against(
         self, setting: str, run_ids: Collection[int] | None = None, *, of_tasks: bool = False
@@ -217,19 +245,16 @@ class Laboratory:
         """A figure of scores against the one number in which configurations differ, as in Compare.
 
         `setting` is a field (`lambda`, `fraction`, `lr_heads`) or an option of the corpus's name (`alpha`).
-        Means over seeds with 95% intervals, of the tasks' mean, or with `of_tasks` of each task. Of several
-        sets of such configurations the one with the most values is drawn; a text of the corpus is a set of
-        its own. Raises MRNLabError without one.
+        Means with 95% intervals over the seeds of successful runs, of the tasks' mean, or with `of_tasks` of
+        each task. Of several sets of such configurations the one with the most values is drawn; a text of the
+        corpus is a set of its own. Raises MRNLabError without one.
         """
         from core.figures import SERIES
         from core.results.figures import against_chart
-        from core.results.series import number_series, scores_against
 
-        if run_ids is None:
-            known = [run for run in self.store.runs(states={RunState.SUCCEEDED}) if run.problem is None]
-        else:
-            known = self._comparable(run_ids)
-        name, conditions = public_name(setting), self.store.conditions(known)
+        asked = self.store.runs(states={RunState.SUCCEEDED}) if run_ids is None else self._comparable(run_ids)
+        name, conditions = public_name(setting), self.store.conditions(asked)
+        known, _ = readable(asked, conditions)
         series = next((series for series in number_series(known, conditions) if series.setting == name), None)
         if series is None:
             raise MRNLabError(f"No two configurations of these runs differ in {name} alone.")

@@ -75,6 +75,10 @@ def number(value: float | None) -> str:
     return f"{value:g}"
 
 
+UTC_FORMAT = "%Y-%m-%d %H:%M:%S UTC"
+"""How logs and histories write a moment of UTC."""
+
+
 def percent(score: float | None) -> str:
     """A score in [0, 1] in percent with two decimals and no sign: `89.79`; a dash for None or NaN."""
     return "–" if score is None or math.isnan(score) else f"{100 * score:.2f}"
@@ -122,6 +126,11 @@ def duration(seconds: float | None) -> str:
     if hours > 72:
         return f"{hours / 24:.0f} days"
     return f"{hours} h {rest} min" if rest else f"{hours} h"
+
+
+def about_time(seconds: float) -> str:
+    """An estimated duration: `about 40 s`, `under 1 s`."""
+    return duration(seconds) if seconds < 1 else f"about {duration(seconds)}"
 
 
 def span(least: float, most: float) -> str:

@@ -94,9 +94,16 @@ def text_config(home: Path, **values: Any) -> RunConfig:
     return RunConfig.build(**(encoder | LEARNED | data | values))
 
 
-def train_runs(store: Store, configs: Sequence[RunConfig], launch: str = "toy", **options: Any) -> list[int]:
-    """Trains them one after another in this process, by a worker with these options."""
-    ids = store.add_runs(configs, launch=launch)
+def train_runs(
+    store: Store,
+    configs: Sequence[RunConfig],
+    launch: str = "toy",
+    *,
+    threads: int | None = None,
+    **options: Any,
+) -> list[int]:
+    """Trains them one after another in this process, by a worker with these options, on so many threads."""
+    ids = store.add_runs(configs, launch=launch, threads=[threads] * len(configs))
     worker = Worker(store, OWNER, log_to=lambda _path: contextlib.nullcontext(), **options)
     with patch("jobs.worker.loop.release_memory"):  # a full collection each time, and these models are tiny
         for _ in ids:

@@ -9,6 +9,10 @@ from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
 
+from core.corpora.layout.codes import LAYERS, has_layers
+from core.corpora.layout.doubts import of_prefixes
+from core.corpora.layout.gold import only_labelled, untrained, without_codes
+from core.corpora.layout.names import name_numbers
 from core.corpora.readers import FEATURE
 from core.corpora.reading import Reading, Taken, read_labels, read_spans
 from core.corpora.repeats import repeats
@@ -23,6 +27,8 @@ from core.wording import all_of, first_of
 MOST_LABELS = 10_000
 """The most labels of a task: five times the finest tag sets. A column of lemmas or numbers has more."""
 
+
+_OF_WORDS = ("plain", "iob2")
 
 TEXT_VERSION = "-2"
 """The end of a text hash with the labels of `_LATER` tasks."""
@@ -47,12 +53,15 @@ def assemble(
     tag_lists: Mapping[str, Sequence[str]] = MappingProxyType({}),
     schemes: Mapping[str, Scheme] = MappingProxyType({}),
     locate: Place | None = None,
+    files: Mapping[Split, str] = MappingProxyType({}),
 ) -> Corpus:
     """The corpus of these sentences as read from files, all of their spans in IOB2.
 
     `tag_lists` has the labels that the corpus declares for a task, whether they occur or not; `schemes` the
     kinds of tasks that are known. Those of other tasks, on words, show in their labels. `notes` are those on
-    its files, to which those on its columns are added, and `locate` gives the location of a label.
+    its files, to which those on its columns are added, `locate` gives the location of a label, and `files`
+    has the names of the splits' files. Codes for no label are taken away, and texts and splits without labels
+    left out, as the notes say.
 
     Raises CorpusError where no label was read, or nearly all labels of a column are those of spans and one is
     not.
@@ -61,24 +70,38 @@ def assemble(
     names = list(dict.fromkeys(chain.from_iterable(sentences.labels for sentences in packed.values())))
     if not names:
         raise CorpusError(f"{name} has words but no labels; it must have at least one column of labels.")
-    tasks = []
-    readings = []
-    for task in names:
+    of_texts = {task: schemes[task] for task in names if task in schemes and schemes[task] not in _OF_WORDS}
+    found = {task: without_codes(packed, task) for task in of_texts}
+    tasks: list[Task] = []
+    readings = name_numbers(packed, of_texts)
+    skipped = [column.name for column in readings]
+    for task in [task for task in names if task not in skipped]:
+        scheme, reading = schemes.get(task), None
+        column_notes, doubts = found.get(task, ((), ()))
         columns = {split: sentences.column(task) for split, sentences in packed.items()}
         written = {split: column.rows for split, column in columns.items()}
-        scheme, reading = schemes.get(task), None
         if scheme is None:
             scheme = "plain"
             if (spans := _spans(name, task, columns, locate)) is not None:
                 scheme, reading = "iob2", read_spans(task, written, spans)
+                doubts = of_prefixes(all_counts(written.values()), spans.spelling)
                 for split, column in columns.items():
                     at = column.at[~spans.lacking[split]]
                     packed[split] = packed[split].with_column(task, Column(at, spans.labels[split]))
         if not KINDS[scheme].is_number:
             _check_labels(name, task, all_counts(each.column(task).rows for each in packed.values()))
-        readings.append(reading or read_labels(task, _TAKEN[scheme], written))
+        if (without_training := untrained(packed, task)) is not None:
+            packed = {split: sentences.without([task]) for split, sentences in packed.items()}
+            readings.append(without_training)
+            continue
+        reading = reading or read_labels(task, _TAKEN[scheme], written)
+        readings.append(
+            replace(reading, notes=(*reading.notes, *column_notes), doubts=(*reading.doubts, *doubts))
+        )
         tasks.append(Task(task, scheme, (), inventory=tuple(tag_lists.get(task, ()))))
-    read = Reading(name, {}, "", tuple(readings), tuple(notes))
+    titles = dict(files)
+    left_out = only_labelled(name, packed, titles)
+    read = Reading(name, {**titles}, "", tuple(readings), (*notes, *left_out))
     train, dev, test = (packed.get(split, ()) for split in SPLITS)
     return describe(Corpus(name, tuple(tasks), train, dev, test, read.all_notes, readings=(read,)))
 
@@ -98,6 +121,8 @@ def _spans(
             else locate(split, sentence, odd.word)
         )
         is_first = (odd.sentence, odd.word) == (0, 0)
+        if has_layers(odd.label):
+            raise CorpusError(f"{where}: '{odd.label}' in the column {task} {LAYERS}.") from None
         header = " If this line names the columns, delete it." if is_first else ""
         raise CorpusError(f"{where}: {odd} It is in the column {task}.{header}") from None
 

@@ -14,18 +14,19 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, pairwise
-from typing import Any, Literal, NamedTuple
+from itertools import accumulate, chain, pairwise
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from core.corpora.columns import is_named_other
 from core.corpora.readers import TOKENS
 from core.corpora.splitting import PlacedWord, has_unspaced_script, placed_sentences
-from core.corpora.types import Split
 from core.plain_text import shortened
 from core.wording import plural
 
 TASK = "ner"
 """The name of the task: a guess."""
+
+_Name = TypeVar("_Name", bound=str)
 
 _KEYS = ("label", "labels", "entities")
 _is_named_other = lru_cache(is_named_other)  # of each row
@@ -74,7 +75,8 @@ def tool_of_rows(rows: Sequence[Mapping[str, Any]]) -> str | None:
     for row in rows:
         if (tool := tool_of(row)) is not None:
             return tool
-        if isinstance(row.get("label"), str):
+        label = row.get("label")
+        if isinstance(label, str) or (isinstance(label, list) and label):
             return None
     return None
 
@@ -97,7 +99,8 @@ def sentences_of(record: Mapping[str, Any], counts: Counter[Counted]) -> Iterato
     text = data.get("text")
     if not isinstance(text, str):
         raise ValueError("expected the text in text, and there is none.")
-    spans = dict.fromkeys(span for item in items for span in _spans(item, text, counts))
+    places = _in_characters(items, text, record.get("id"), counts)
+    spans = dict.fromkeys(span for item in places for span in _spans(item, text))
     given = record.get(TOKENS)
     sentences = placed_sentences(text) if given is None else [_given_words(given)]
     words = list(chain.from_iterable(sentences))
@@ -126,8 +129,8 @@ def fields_beside(record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def span_notes(counts: Mapping[Split, Counter[Counted]]) -> list[str]:
-    """A sentence for each thing that was done to spans."""
+def span_notes(counts: Mapping[_Name, Counter[Counted]]) -> list[str]:
+    """A sentence for each thing that was done to spans. `counts` has it by split or file."""
     by_kind = {
         kind: ", ".join(f"{count[kind]:,} in {split}" for split, count in counts.items() if count[kind])
         for kind in _NOTES
@@ -166,7 +169,7 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _spans(item: Any, text: str, counts: Counter[Counted]) -> Iterator[_Span]:
+def _spans(item: Any, text: str) -> Iterator[_Span]:
     """The spans of an item, one for each of its labels."""
     if isinstance(item, dict):
         start, end = item.get("start", item.get("start_offset")), item.get("end", item.get("end_offset"))
@@ -177,19 +180,70 @@ def _spans(item: Any, text: str, counts: Counter[Counted]) -> Iterator[_Span]:
         raise ValueError(
             "expected a span with start, end and a label, where start and end are whole numbers."
         )
-    quoted = item.get("text") if isinstance(item, dict) else None
-    if isinstance(quoted, str) and text[start:end] != quoted:
-        units = text.encode("utf-16-le", "surrogatepass")
-        if units[2 * start : 2 * end] == quoted.encode("utf-16-le", "surrogatepass"):
-            counts["in UTF-16"] += 1
-            start = len(units[: 2 * start].decode("utf-16-le", "surrogatepass"))
-            end = start + len(quoted)
     if not 0 <= start <= end <= len(text):
         raise ValueError(f"a span is from {start} to {end}, and text has {plural(len(text), 'character')}.")
     for type_ in types:
         if not isinstance(type_, str) or not type_.strip():
             raise ValueError(f"the span from {start} to {end} has no label.")
         yield _Span(start, end, type_.strip())
+
+
+def _in_characters(items: Sequence[Any], text: str, task: Any, counts: Counter[Counted]) -> Iterator[Any]:
+    """The spans as they are written, with places in characters where their quotes show that they are not.
+
+    JavaScript counts UTF-16 units. Where all quotes of a text fit these and one fits nothing else, all its
+    spans count them; else each as its own quote has it. `task` is the number of the row, if it has one.
+    Raises ValueError for a span whose quote fits neither.
+    """
+    quoting = list(filter(_is_quoting, items))
+    if all(_is_quote(item["text"], text, item.get("start"), item.get("end")) for item in quoting):
+        yield from items
+        return
+    lengths = (1 + (character > "\uffff") for character in text)
+    # None begins within a pair of surrogates.
+    by_unit = {unit: place for place, unit in enumerate(accumulate(lengths, initial=0))}
+
+    def converted(item: Any) -> dict[str, Any]:
+        return {**item, "start": by_unit.get(item.get("start")), "end": by_unit.get(item.get("end"))}
+
+    def fits(item: dict[str, Any]) -> bool:
+        return _is_quote(item["text"], text, item.get("start"), item.get("end"))
+
+    are_units = all(fits(converted(item)) for item in quoting)
+    for item in items:
+        if not _is_quoting(item) or (fits(item) and not are_units):
+            yield item
+        elif fits(converted(item)):
+            counts["in UTF-16"] += converted(item) != item
+            yield converted(item)
+        else:
+            raise ValueError(_contradiction(item, text, task))
+
+
+def _is_quoting(item: Any) -> bool:
+    return isinstance(item, dict) and isinstance(item.get("text"), str)
+
+
+def _is_quote(quoted: str, text: str, start: Any, end: Any) -> bool:
+    """Whether the text has these words there, apart from white space.
+
+    Label Studio writes the end of a line as a backslash and n, or leaves it out.
+    """
+    if type(start) is not int or type(end) is not int or not 0 <= start <= end <= len(text):
+        return False
+    there = text[start:end]
+    return there == quoted or "".join(there.split()) == "".join(quoted.replace("\\n", " ").split())
+
+
+def _contradiction(item: Mapping[str, Any], text: str, task: Any) -> str:
+    start, end = item.get("start"), item.get("end")
+    is_place = type(start) is int and type(end) is int and 0 <= start <= end
+    there = f"'{shortened(text[start:end], 40)}'" if is_place else "no such place"
+    return (
+        ("" if task is None else f"task {shortened(str(task))}: ")
+        + f"the span from {start} to {end} quotes '{shortened(item['text'], 40)}', and the text has {there} "
+        "there; counted in UTF-16 units it is not there either. Export it anew, or correct start and end."
+    )
 
 
 def _given_words(tokens: Any) -> list[PlacedWord]:

@@ -9,14 +9,22 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
-from core.corpora.assembly import SPLITS, assemble
-from core.corpora.columns import is_named_other, is_skipped, tasks_of
+from core.corpora.assembly import assemble
+from core.corpora.columns import are_flags_or_blank, is_named_other, is_skipped, tasks_of
+from core.corpora.dataset_cells import unpacked
+from core.corpora.layout.cells import reason as reason_of_lists
+from core.corpora.layout.cells import refusal, structured
+from core.corpora.layout.doubts import with_doubts_on_words
+from core.corpora.layout.gold import untrained_doubt
+from core.corpora.layout.names import names_of
+from core.corpora.layout.no_label import is_blank, is_code, no_label
+from core.corpora.layout.word_rows import word_rows
 from core.corpora.reading import ColumnReading, values_shown
 from core.corpora.sentence_labels import are_labels
 from core.corpora.text_files import (
@@ -41,8 +49,7 @@ _SEEN = 2_000
 """The first rows of the training split, by which columns are told."""
 _BATCH = 1_000
 _WORDS = ("tokens", "words", "token", "word", "forms", "form")
-_NO_GOLD = (None, -1)
-"""The label in place of one that the owners of a dataset keep to themselves."""
+_NO_ROW = "no row has a label of it"
 _UNLABELLED = "with a word without a label left out"
 
 Content = Literal["names", "text", "whole", "real", "bool", "other"]
@@ -74,6 +81,7 @@ class _Layout:
     named_by   by column of numbers, the names that another column has for them
     left_out   by column, why
     guessed    the columns that were taken for something by their content
+    no_label   by column, the values that stand for no label, as texts
     """
 
     words: str | None
@@ -84,6 +92,7 @@ class _Layout:
     named_by: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
     guessed: frozenset[str] = frozenset()
+    no_label: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @cached_property
     def labels(self) -> Mapping[str, Mapping[Any, str | None]]:
@@ -95,7 +104,9 @@ class _Layout:
 
     def _label(self, column: str, value: Any) -> str | None:
         feature = self.features[column]
-        if value in _NO_GOLD or value != value:  # a number that is none
+        if is_blank(value) or (feature.content == "names" and is_code(value)):
+            return None
+        if _written(feature, value) in self.no_label.get(column, ()):
             return None
         if column in self.named_by:
             value = self.named_by[column].get(value, value)
@@ -105,9 +116,7 @@ class _Layout:
                     f"{column} has the number {value}, and {plural(len(feature.names), 'name')}."
                 )
             value = feature.names[value]
-        elif feature.is_single:
-            value = f"{value:.6g}"
-        label: str = value.strip() if isinstance(value, str) else json.dumps(value)
+        label = _written(feature, value)
         check_characters(column, label)
         return label or None
 
@@ -121,6 +130,15 @@ class _Layout:
             raise ValueError(f"a word of {self.words} is empty.")
         check_characters(self.words or "", word)
         return word
+
+
+def _written(feature: _Feature, value: Any) -> str:
+    """The text of a label."""
+    if isinstance(value, str):
+        return value.strip()
+    if feature.content == "whole":
+        return str(int(value))
+    return f"{value:.6g}" if feature.is_single else json.dumps(value)
 
 
 class _Known(dict[Any, Any]):
@@ -153,12 +171,20 @@ def corpus_of(
     Raises CorpusError in one sentence: what is wrong, where, and what to do.
     """
     tables = {split: (title, _chosen(name, table, columns)) for split, (title, table) in splits.items()}
+    tables, cell_notes = unpacked(name, tables, _SEEN)
     found = _layout(name, tables["train"][1], is_chosen=bool(columns))
-    notes = []
+    found = replace(found, no_label=_no_labels(found, [table for _, table in tables.values()]))
+    notes = cell_notes
     sentences: dict[Split, Sentences] = {}
     lacking: dict[Split, str] = {}
     for split, (title, table) in tables.items():
-        if missing := [column for column in found.tasks if column not in table.column_names]:
+        missing = [column for column in found.tasks if column not in table.column_names]
+        if split != "train" and len(missing) == len(found.tasks):
+            lacking[split] = "a label"
+            rows = plural(len(table), "row")
+            notes.append(f"{title}: none of {rows} has a label; the split was left out.")
+            continue
+        if missing:
             raise CorpusError(
                 f"{name}: the split {title} has no column {missing[0]}, which that of training has."
             )
@@ -170,25 +196,23 @@ def corpus_of(
             lacking[split] = "a label of each word" if _UNLABELLED in counts else "a label"
             count = plural(len(table), "row")
             notes.append(f"{title}: none of {count} has {lacking[split]}; the split was left out.")
-    files: dict[str, str] = {split: tables[split][0] for split in sentences}
-    if "test" not in sentences and "dev" in sentences:
-        sentences["test"], files["test"] = sentences.pop("dev"), files.pop("dev")
-        notes.append(f"There is no test split with labels: {files['test']} is the test split.")
-    for needed in ("train", "test"):
-        if needed not in sentences:
+    for needed, others in (("train", ()), ("test", ("dev",))):
+        if sentences.keys().isdisjoint((needed, *others)):
             what = lacking.get(needed, "a label")
             raise CorpusError(f"{name}: no row of its {needed} split has {what}; choose other splits.")
-    sentences = {split: sentences[split] for split in SPLITS if split in sentences}
     schemes = {found.tasks[column]: scheme for column, scheme in found.schemes.items() if scheme is not None}
-    corpus = assemble(name, sentences, notes, _tag_lists(found), schemes)
+    files = {split: tables[split][0] for split in sentences}
+    corpus = assemble(name, sentences, notes, _tag_lists(found), schemes, files=files)
     (reading,) = corpus.readings
     reading = replace(
         reading,
-        columns=tuple(_column_readings(found, corpus, tables["train"][1])),
-        files=files,
+        columns=tuple(
+            _column_readings(found, corpus, {split: table for split, (_, table) in tables.items()})
+        ),
         layout=layout,
         revision=revision,
     )
+    reading = with_doubts_on_words(reading, corpus)
     return replace(corpus, readings=(reading,), notes=reading.all_notes)
 
 
@@ -278,6 +302,8 @@ def _word_layout(
         # Of a column of labels a row of another length is an error, and most rows of one of something else.
         if not is_chosen and 2 * sum(len(each) != len(row) for each, row in rows) > len(rows):
             left_out[column] = "its lists are not as long as those of the words"
+        elif not is_chosen and are_flags_or_blank(chain.from_iterable(row for _, row in rows)):
+            left_out[column] = "it holds nothing but booleans or blanks"
         elif features[column].content in ("whole", "real", "bool") and not is_chosen:
             left_out[column] = "it holds numbers without names"
         elif not is_chosen and features[column].content == "text" and is_skipped(packed(written)):
@@ -320,6 +346,8 @@ def _text_layout(
     try:
         texts = text_columns(textual)
     except ValueError:
+        if problem := word_rows(single):
+            raise CorpusError(f"{name} {problem}") from None
         texts = tuple(
             column for column in textual if not is_named_other(column) and not _has_labels(column, seen)
         )
@@ -332,8 +360,18 @@ def _text_layout(
             ) from None
     left_out = {column: "" for column in features if column not in texts}
     schemes: dict[str, Scheme | None] = {}
+    if len(texts) == 1:
+        features = {column: _as_whole(feature, seen[column]) for column, feature in features.items()}
+    lists = structured(
+        [dict(zip(textual, row, strict=True)) for row in zip(*map(seen.get, textual), strict=True)]
+    )
     for column in single:
         content = features[column].content
+        if column in lists and column not in texts:
+            left_out[column] = reason_of_lists(lists[column])
+            continue
+        if content == "other" and not _kinds(seen[column]):
+            left_out[column] = _NO_ROW
         if column in texts or content == "other" or (is_named_other(column) and not is_chosen):
             continue
         is_number = content == "real" or (content == "whole" and is_score(column, of_pairs=len(texts) == 2))
@@ -344,6 +382,8 @@ def _text_layout(
             del left_out[column]
         else:
             left_out[column] = _reason(seen[column])
+    if not schemes and (unread := [column for column in lists if column not in texts]):
+        raise CorpusError(f"{name}: {refusal(unread[0], lists[unread[0]])}")
     named_by = {}
     beside = [column for column in textual if column not in texts and not is_chosen]
     for column in [column for column in schemes if features[column].content == "whole"]:
@@ -356,25 +396,59 @@ def _text_layout(
     return _Layout(None, texts, schemes, tasks, features, named_by, left_out, guessed)
 
 
+def _as_whole(feature: _Feature, values: Sequence[Any]) -> _Feature:
+    """The type of a column. Whole numbers that pandas made real, for rows with none, are whole."""
+    if feature.is_list or feature.content != "real":
+        return feature
+    given = [value for value in values if not is_blank(value)]
+    is_whole = 0 < len(given) < len(values) and all(float(value).is_integer() for value in given)
+    return replace(feature, content="whole", is_single=False) if is_whole else feature
+
+
 def _reason(values: Sequence[Any]) -> str:
     """Why the values of a column are not taken for labels."""
-    kinds = {value for value in values if value not in _NO_GOLD}
+    kinds = _kinds(values)
     if not kinds:
-        return "no row has a label of it"
+        return _NO_ROW
     return "all its values are the same" if len(kinds) == 1 else "it has too many different values for labels"
 
 
 def _has_labels(column: str, seen: Mapping[str, Sequence[Any]]) -> bool:
     """Whether a column of single values holds labels, by its name and its values."""
-    return are_labels(column, Counter(str(value) for value in seen[column] if value not in _NO_GOLD))
+    return are_labels(column, _kinds(seen[column]))
+
+
+def _kinds(values: Iterable[Any]) -> Counter[str]:
+    """How often each label occurs, without what stands for no label."""
+    counts = Counter(str(value) for value in values if not is_blank(value))
+    codes = no_label(counts)
+    return Counter({label: count for label, count in counts.items() if label not in codes})
+
+
+def _no_labels(found: _Layout, tables: Sequence[Dataset]) -> dict[str, frozenset[str]]:
+    """By column of labels of texts or sentences, the values in these tables that stand for no label."""
+    codes = {}
+    for column in (column for column, scheme in found.schemes.items() if scheme is not None):
+        feature = found.features[column]
+        values = [
+            [_written(feature, value) for value in table.unique(column) if not is_blank(value)]
+            for table in tables
+            if column in table.column_names
+        ]
+        others = set(chain.from_iterable(values))
+        if feature.content in ("names", "bool") or not no_label(dict.fromkeys(others, 1)):
+            continue
+        training = Counter(_written(feature, value) for value in tables[0][column][:] if not is_blank(value))
+        codes[column] = no_label(training, others)
+    return codes
 
 
 def _names(numbers: Sequence[Any], texts: Sequence[Any]) -> dict[Any, str]:
     """The name that texts have for each number; empty where it is not one for each."""
-    pairs = {(number, text) for number, text in zip(numbers, texts, strict=True) if number not in _NO_GOLD}
-    names: dict[Any, str] = dict(pairs)
-    is_one_to_one = len(pairs) == len(names) == len({text for _, text in pairs})
-    return names if is_one_to_one and all(names.values()) else {}
+    given = _kinds(numbers)
+    return names_of(
+        (number, text) for number, text in zip(numbers, texts, strict=True) if str(number) in given
+    )
 
 
 def _tag_lists(found: _Layout) -> dict[str, tuple[str, ...]]:
@@ -463,8 +537,11 @@ def _text_row(found: _Layout, row: Mapping[str, Any]) -> Sentence | None:
     return text_sentence(values, columns, found.tasks)
 
 
-def _column_readings(found: _Layout, corpus: Corpus, table: Dataset) -> Iterator[ColumnReading]:
+def _column_readings(
+    found: _Layout, corpus: Corpus, tables: Mapping[Split, Dataset]
+) -> Iterator[ColumnReading]:
     """A reading of each column, in the order of the dataset."""
+    table = tables["train"]
     (reading,) = corpus.readings
     by_task = {column.name: column for column in reading.columns}
     first: dict[str, list[Any]] = table[:50]
@@ -484,7 +561,16 @@ def _column_readings(found: _Layout, corpus: Corpus, table: Dataset) -> Iterator
             examples = values_shown(
                 json.dumps(value, ensure_ascii=False, default=str) for value in first[column]
             )
-            reason = found.left_out.get(column, "no row has a label of it")
+            why = found.left_out.get(column, _NO_ROW)
+            labelled = [
+                split
+                for split, each in tables.items()
+                if why == _NO_ROW and column in each.column_names and _kinds(each[column][:_SEEN])
+            ]
             yield ColumnReading(
-                column, "skipped", examples=examples, notes=(f"left out: {reason}.",) * bool(reason)
+                column,
+                "skipped",
+                examples=examples,
+                notes=(f"left out: {why}.",) * bool(why),
+                doubts=(untrained_doubt(labelled),) if labelled else (),
             )

@@ -6,15 +6,27 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
 from core.corpora import lists, text_files
 from core.corpora.assembly import SPLITS, assemble
-from core.corpora.columns import CONLLU, ColumnProposal, check_names, is_conllu, name_columns, propose
-from core.corpora.lists import holds_lists, read_lists
-from core.corpora.readers import FEATURE, TOKENS, Source, read_conllu
+from core.corpora.columns import (
+    CONLLU,
+    ColumnProposal,
+    check_names,
+    is_conllu,
+    is_empty,
+    name_columns,
+    propose,
+)
+from core.corpora.layout.doubts import with_doubts_on_words
+from core.corpora.layout.gold import untrained_doubt
+from core.corpora.layout.unread import check_files, check_folders, parallel_files
+from core.corpora.lists import cells_in, holds_lists, read_lists
+from core.corpora.readers import FEATURE, TOKENS, Source, marks_inside, read_conllu
 from core.corpora.reading import ColumnReading, guessed, values_shown
 from core.corpora.sentence_labels import labels_of_comments
 from core.corpora.tables import Table, left_out_notes, named, read_table
@@ -30,7 +42,7 @@ EXTENSIONS = (".conll", ".txt", ".tsv", ".iob", ".iob1", ".iob2", ".bio", ".col"
 READ_ENDINGS = (*EXTENSIONS, *text_files.ENDINGS, *lists.ENDINGS)
 """The endings of all files that are read."""
 
-_LONG_SENTENCE = 200
+_MOST_NAMES = 10_000
 _PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst")
 """The endings of compressed files."""
 _PART = re.compile(r"-\d+-of-\d+")
@@ -90,8 +102,29 @@ def find_splits(folder: Path) -> dict[Split, Path]:
         raise CorpusError(f"There is no folder {folder}; check the name.")
     if not folder.is_dir():
         raise CorpusError(f"{folder} is a file; name the folder that holds the train and test files.")
-    names = sorted(path.name for path in folder.iterdir() if path.is_file())
+    paths = sorted(folder.iterdir())
+    names = [path.name for path in paths if path.is_file()]
+    check_files(names, str(folder))
+    if "train" not in map(split_of, names):
+        check_folders(_split_folders(paths), str(folder))
     return {split: folder / name for split, name in splits_of(names, str(folder)).items()}
+
+
+def _split_folders(paths: Iterable[Path]) -> dict[str, list[str]]:
+    """The folders among these paths that are named as splits, with the names in them."""
+    return {
+        path.name: _names_in(path)
+        for path in paths
+        if path.is_dir() and not path.is_symlink() and _split_in(path.name.lower())
+    }
+
+
+def _names_in(folder: Path) -> list[str]:
+    """The first names in a folder; none of one that cannot be read, whose own name is enough to refuse it."""
+    try:
+        return sorted(each.name for each in islice(folder.iterdir(), _MOST_NAMES))
+    except OSError:
+        return []
 
 
 def splits_of(names: Iterable[str], location: str) -> dict[Split, str]:
@@ -113,21 +146,27 @@ def splits_of(names: Iterable[str], location: str) -> dict[Split, str]:
                     "hub:FOLDER, which reads all parts, or write them into one file."
                 )
             raise CorpusError(
-                f"{location}: both {files[split]} and {name} could be the {split} split; keep one of them."
+                f"{location}: both {files[split]} and {name} could be the {split} split; "
+                f"{parallel_files([files[split], name])}."
             )
         if split is not None:
             files[split] = name
     if "test" not in files and "dev" in files:
         files["test"] = files.pop("dev")
-    for needed in ("train", "test"):
+    needed_splits: tuple[Split, ...] = ("train", "test")
+    for needed in needed_splits:
         if needed not in files:
-            packed = [name for name in others if name.lower().endswith(_PACKED) and _split_in(name) == needed]
+            unread = [Path(name) for name in others if _split_in(name.lower()) == needed]
+            packed = [path.name for path in unread if path.suffix.lower() in _PACKED]
             advice = (
-                f"unpack {packed[0]}"
+                f"unpack {packed[0]}."
                 if packed
-                else f"expected {needed}.conll, {needed}.conllu or a like name"
+                else f"expected {needed}.conll, {needed}.conllu or a like name."
             )
-            raise CorpusError(f"{location} has no {needed} file; {advice}.")
+            if unread and not packed:
+                path = unread[0]
+                advice += f" {path.name} is not read for its ending '{path.suffix}'. {_advice(path, needed)}."
+            raise CorpusError(f"{location} has no {needed} file; {advice}")
     return {split: files[split] for split in SPLITS if split in files}
 
 
@@ -145,7 +184,10 @@ def format_of(files: Iterable[Source], location: str) -> Format:
 
     Raises CorpusError where they differ, or a CSV file has no commas.
     """
-    found = dict.fromkeys(map(_format, files))
+    training, *others = files
+    if cells_in(training) is not None:  # what is in the cells of the training file is in those of all
+        others = [file for file in others if Path(file.name).suffix != Path(training.name).suffix]
+    found = dict.fromkeys(map(_format, (training, *others)))
     if len(found) > 1:
         raise CorpusError(
             f"{location} mixes {all_of([_FORMATS[each] for each in _FORMATS if each in found])}; all of its "
@@ -222,7 +264,8 @@ def read_splits(
             f"{location} holds {_FORMATS[format_]}, whose columns have names of their own; leave out the "
             "column names."
         )
-    notes = list(notes)
+    of_lines = [file for file in files.values() if not file.name.lower().endswith(lists.ENDINGS)]
+    notes = [*notes, *filter(None, map(marks_inside, of_lines))]
     if split_of(files["test"].name) == "dev":
         notes.append(f"There is no test file: {files['test'].name} is the test split.")
     if format_ == "texts":
@@ -235,24 +278,13 @@ def read_splits(
         corpus = _read_columns(files, name, columns, tag_lists, notes)
     (reading,) = corpus.readings
     layout = reading.layout or _FORMATS[format_]
-    names: dict[str, str] = {split: file.name for split, file in files.items()}
-    columns_read = tuple(
-        replace(column, doubts=(*column.doubts, *_one_sentence(corpus, files)))
-        if column.taken == "words"
-        else column
-        for column in reading.columns
-    )
-    return replace(corpus, readings=(replace(reading, columns=columns_read, files=names, layout=layout),))
+    reading = with_doubts_on_words(replace(reading, layout=layout), corpus)
+    return replace(corpus, readings=(reading,), notes=reading.all_notes)
 
 
-def _one_sentence(corpus: Corpus, files: Mapping[Split, Source]) -> list[str]:
-    """A doubt for each file that has many words in one sentence."""
-    lengths = {split: [len(s.tokens) for s in corpus.split(split)[:2]] for split in files}
-    return [
-        f"the {words[0]:,} words of {files[split].name} are one sentence; check where its sentences end."
-        for split, words in lengths.items()
-        if len(words) == 1 and words[0] >= _LONG_SENTENCE
-    ]
+def _names(files: Mapping[Split, Source]) -> dict[Split, str]:
+    """The name of each file."""
+    return {split: file.name for split, file in files.items()}
 
 
 def _read_columns(
@@ -284,12 +316,12 @@ def _read_columns(
         return f"{files[split]}, line {tables[split].line(sentence, word)}"
 
     schemes: dict[str, Scheme] = dict.fromkeys(sentence_comments, "sentence")
-    corpus = assemble(name, splits, notes, tag_lists, schemes, location)
+    corpus = assemble(name, splits, notes, tag_lists, schemes, location, _names(files))
     for column in (columns.index(task.name) for task in corpus.tasks if task.scheme == "plain"):
         for split in splits:
             if (line := tables[split].empty.get(column)) is not None:
                 raise CorpusError(f"{files[split]}, line {line}: column {column + 1} is empty.")
-    return _with_columns(corpus, columns, tables["train"], is_guess=is_guess)
+    return _with_columns(corpus, columns, tables, is_guess=is_guess)
 
 
 def _check_header(table: Table, training: Table, file: Source) -> None:
@@ -304,16 +336,23 @@ def _check_header(table: Table, training: Table, file: Source) -> None:
         )
 
 
-def _with_columns(corpus: Corpus, columns: Sequence[str], table: Table, *, is_guess: bool) -> Corpus:
+def _with_columns(
+    corpus: Corpus, columns: Sequence[str], tables: Mapping[Split, Table], *, is_guess: bool
+) -> Corpus:
     """The corpus with a reading of each column of its files, from left to right."""
+    table = tables["train"]
     (reading,) = corpus.readings
     by_task = {column.name: column for column in reading.columns}
     read = []
     first = table.first_sentences(50)
     for index, name in enumerate(columns):
         examples = values_shown(word for sentence in first for word in sentence[index])
+        doubts = ()
+        if name not in by_task and is_empty(table.column(index)):
+            labelled = [split for split, each in tables.items() if not is_empty(each.column(index))]
+            doubts = (untrained_doubt(labelled),) if labelled else ()
         column = by_task.get(name) or ColumnReading(
-            name, "words" if name == TOKENS else "skipped", examples=examples
+            name, "words" if name == TOKENS else "skipped", examples=examples, doubts=doubts
         )
         read.append(column)
     # Comments are found, not named: whether one labels sentences is a guess.
@@ -336,7 +375,7 @@ def _read_conllu(files: Mapping[Split, Source], name: str, notes: list[str]) -> 
         if features is None:
             features = [task for task in tasks if task.startswith(FEATURE)]
     schemes: dict[str, Scheme] = dict.fromkeys(tasks, "plain")
-    corpus = assemble(name, splits, notes, schemes=schemes)
+    corpus = assemble(name, splits, notes, schemes=schemes, files=_names(files))
     (reading,) = corpus.readings
     words = values_shown(word for sentence in corpus.train[:50] for word in sentence.tokens)
     columns = (ColumnReading(TOKENS, "words", examples=words), *reading.columns)
@@ -357,15 +396,15 @@ def _read_texts(files: Mapping[Split, Source], name: str, text_task: str, notes:
         shown = [column or "one without a name" for column in left_out]
         notes.append(f"Columns left out: {', '.join(shown)}.")
     tasks = training.tasks(text_task)
-    corpus = assemble(
-        name, splits, notes, schemes={tasks[column]: scheme for column, scheme in training.schemes.items()}
-    )
+    schemes = {tasks[column]: scheme for column, scheme in training.schemes.items()}
+    corpus = assemble(name, splits, notes, schemes=schemes, files=_names(files))
     (reading,) = corpus.readings
     by_task = {column.name: column for column in reading.columns}
     columns = []
     for title in training.names:
         if title in tasks:
-            columns.append(by_task[tasks[title]])
+            no_labels = ColumnReading(title, "skipped", notes=("no row has a label of it.",))
+            columns.append(by_task.get(tasks[title], no_labels))
             continue
         is_second = title == training.texts[-1] and len(training.texts) > 1
         texts = [(s.second or ()) if is_second else s.tokens for s in corpus.train[:3]]

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from types import MappingProxyType, NoneType
+from typing import Any, cast
 
 from core.corpora.assembly import assemble
 from core.corpora.char_spans import Counted, fields_beside, sentences_of, span_notes, tool_of, tool_of_rows
-from core.corpora.columns import TASK_SUFFIX, is_named_other, is_skipped, tasks_of
+from core.corpora.columns import TASK_SUFFIX, are_flags_or_blank, is_named_other, is_skipped, tasks_of
+from core.corpora.layout.cells import Cells, cells_of
+from core.corpora.layout.gold import untrained_doubt
+from core.corpora.layout.no_label import is_blank, is_code
+from core.corpora.layout.word_rows import word_rows
 from core.corpora.readers import IGNORED, TOKENS, Source
 from core.corpora.reading import ColumnReading, values_shown
 from core.corpora.records import (
@@ -32,17 +36,20 @@ from core.corpora.records import (
     is_list_of,
     numbers_sentences,
     read_records,
+    read_text_rows,
+    rows_seen,
 )
 from core.corpora.sentence_labels import are_labels
 from core.corpora.text_files import (
     CSV,
+    TSV,
     at,
-    beginning,
     check_characters,
     is_text_column,
-    json_object,
+    text_columns,
 )
 from core.corpora.types import Corpus, Scheme, Sentence, Sentences, Split
+from core.corpora.webanno import is_webanno
 from core.errors import CorpusError
 from core.plain_text import shortened
 from core.tasks.packed import Packed
@@ -52,10 +59,9 @@ ENDINGS = (JSON, *ARROW)
 """The endings of files that hold nothing but lists. CSV and JSONL may hold texts too."""
 
 _SPANS = " spans"
+_NULL = "null"
 _WORDS = (TOKENS, "words")
 _NAMES_SUFFIX = "_names"
-# The first rows of JSONL within so many bytes tell what the file holds.
-_MOST_SEEN = 500_000
 
 
 @dataclass(frozen=True)
@@ -86,31 +92,47 @@ class _Columns:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The sentences of a file, with their places. `beside` has the fields beside spans, with an example."""
+    """The sentences of a file, with their places.
+
+    `lacking` has how many rows are not annotated for a task, since a word has no label; `beside` the fields
+    beside spans, with an example.
+    """
 
     layout: str
     columns: _Columns
     sentences: Sentences
     places: Sequence[str]
     wordless: int
+    lacking: Counter[str]
     counts: Counter[Counted]
     beside: Mapping[str, Any]
 
 
 def holds_lists(source: Source) -> bool:
-    """Whether a file holds lists of words: by its ending, or of CSV and JSONL by its first rows."""
+    """Whether a file holds lists of words: by its ending, or of CSV, TSV and JSONL by its first rows."""
     ending = Path(source.name).suffix.lower()
-    if ending == CSV:
-        return numbers_sentences(source)
-    if ending != JSONL:
+    if (ending == CSV and numbers_sentences(source)) or (ending == TSV and is_webanno(source)):
+        return True
+    if ending not in (CSV, TSV, JSONL):
         return ending in ENDINGS
-    rows: list[Record] = []
-    for line in beginning(source, _MOST_SEEN).lstrip().split("\n", ROWS_SEEN)[:ROWS_SEEN]:
-        try:
-            rows.append(json_object(line))
-        except ValueError:
-            break  # where it is the first line, the reader of texts says what is wrong
-    return _holds_words(rows) or tool_of_rows(rows) is not None
+    rows = rows_seen(source)
+    return _holds_words(rows) or tool_of_rows(rows) is not None or _cells(rows) is not None
+
+
+def cells_in(source: Source) -> Cells | None:
+    """What the cells of a file of texts hold, where its first rows are no lists themselves."""
+    if Path(source.name).suffix.lower() not in (CSV, TSV, JSONL) or numbers_sentences(source):
+        return None
+    rows = rows_seen(source)
+    return None if _holds_words(rows) or tool_of_rows(rows) is not None else _cells(rows)
+
+
+def _cells(rows: Sequence[Record]) -> Cells | None:
+    try:
+        texts = text_columns(list(rows[0])) if rows else ()
+    except ValueError:
+        texts = ()
+    return cells_of(rows, texts)
 
 
 def read_lists(
@@ -123,11 +145,15 @@ def read_lists(
     notes = list(notes)
     read: dict[Split, _Rows] = {}
     training: _Columns | None = None
+    cells = cells_in(files["train"])
     for split, file in files.items():
-        read[split] = found = _read(file, training)
+        read[split] = found = _read(file, training, cells)
         training = training or found.columns
         if found.wordless:
             notes.append(f"{file.name}: {plural(found.wordless, 'row')} without words left out.")
+        for task, count in found.lacking.items():
+            rows = plural(count, "row")
+            notes.append(f"{file.name}: {rows} with a word without a label not annotated for {task}.")
         if unannotated := found.counts["not annotated"]:
             rows = plural(unannotated, "row")
             notes.append(f"{file.name}: {rows} that nobody annotated or accepted left out.")
@@ -135,6 +161,12 @@ def read_lists(
     tasks = training.tasks()
     train = read["train"].sentences
     schemes: dict[str, Scheme] = {tasks[column]: "sentence" for column in training.sentence_columns}
+    labelled = {
+        column: [split for split, rows in read.items() if rows.columns.left_out.get(column, _NULL) != _NULL]
+        for column, example in training.left_out.items()
+        if example == _NULL
+    }
+    doubts = {column: (untrained_doubt(splits),) for column, splits in labelled.items() if splits}
     skipped = {
         task: values_shown(train.column(task).rows.counts())
         for column, task in tasks.items()
@@ -151,7 +183,8 @@ def read_lists(
         return f"{files[split]}, {read[split].places[sentence]}, word {word + 1}"
 
     schemes = {task: scheme for task, scheme in schemes.items() if task not in skipped}
-    corpus = assemble(name, splits, notes, tag_lists, schemes, location)
+    names = {split: file.name for split, file in files.items()}
+    corpus = assemble(name, splits, notes, tag_lists, schemes, location, names)
     (reading,) = corpus.readings
     words = values_shown(word for sentence in corpus.train[:50] for word in sentence.tokens)
     conversion_notes = span_notes({split: rows.counts for split, rows in read.items()})
@@ -167,7 +200,10 @@ def read_lists(
             )
             for each in reading.columns
         ),
-        *(ColumnReading(column, "skipped", examples=examples) for column, examples in left_out.items()),
+        *(
+            ColumnReading(column, "skipped", examples=examples, doubts=doubts.get(column, ()))
+            for column, examples in left_out.items()
+        ),
     )
     reading = replace(reading, columns=columns, layout=layout)
     return replace(corpus, readings=(reading,), notes=reading.all_notes)
@@ -178,13 +214,14 @@ def _holds_labels(column: str, labels: Packed, scheme: Scheme | None) -> bool:
     return are_labels(column, labels.counts()) if scheme == "sentence" else not is_skipped(labels)
 
 
-def _read(source: Source, training: _Columns | None) -> _Rows:
+def _read(source: Source, training: _Columns | None, cells: Cells | None) -> _Rows:
     """Reads the sentences of a file. Its columns must equal the training file's."""
     counts: Counter[Counted] = Counter()
     beside: dict[str, Any] = {}
-    records = _records(source, counts, beside)
+    records = _records(source, cells, counts, beside)
     columns: _Columns | None = None
     places: list[str] = []
+    lacking: Counter[str] = Counter()
     wordless = 0
 
     def sentences() -> Iterator[Sentence]:
@@ -198,7 +235,7 @@ def _read(source: Source, training: _Columns | None) -> _Rows:
         tasks = columns.tasks()
         for location, record in chain(first, records.rows):
             with at(source, location):
-                sentence = _sentence(record, columns, tasks)
+                sentence = _sentence(record, columns, tasks, lacking)
             if sentence is None:
                 wordless += 1
                 continue
@@ -208,18 +245,27 @@ def _read(source: Source, training: _Columns | None) -> _Rows:
     read = Sentences.of(sentences())
     if columns is None or not read:
         raise CorpusError(f"{source} holds no sentence; it must hold at least one.")
-    return _Rows(records.layout, columns, read, places, wordless, counts, beside)
+    return _Rows(records.layout, columns, read, places, wordless, lacking, counts + records.counts, beside)
 
 
-def _records(source: Source, counts: Counter[Counted], beside: dict[str, Any]) -> Records:
+def _records(
+    source: Source, cells: Cells | None, counts: Counter[Counted], beside: dict[str, Any]
+) -> Records:
     """The rows of a file, where rows with spans of characters become rows of words.
 
     The changes to spans are added to `counts` as the rows are read, and to `beside` the fields beside them.
     """
-    records = read_records(source)
+    records = read_records(source) if cells is None else read_text_rows(source)
     first = list(islice(records.rows, ROWS_SEEN))
     rows = chain(first, records.rows)
     seen = [record for _, record in first]
+    if cells is None and not _holds_words(seen) and tool_of_rows(seen) is None:
+        cells = _cells(seen)
+    if cells is not None:
+        rows = _unpacked(source, rows, cells)
+        first = list(islice(rows, ROWS_SEEN))
+        rows = chain(first, rows)
+        seen = [record for _, record in first]
     tool = None if _holds_words(seen) else tool_of_rows(seen)
     if tool is None:
         return replace(records, rows=rows)
@@ -232,6 +278,16 @@ def _records(source: Source, counts: Counter[Counted], beside: dict[str, Any]) -
             yield from ((location, sentence) for sentence in found)
 
     return Records(f"{tool}{_SPANS}", sentences())
+
+
+def _unpacked(
+    source: Source, rows: Iterable[tuple[str, Record]], cells: Cells
+) -> Iterator[tuple[str, Record]]:
+    """The rows with the lists that their cells hold."""
+    for location, row in rows:
+        with at(source, location):
+            record = cells.record(row)
+        yield location, record
 
 
 # What is wrong with a row is a ValueError from here on: `at` adds the file and the place.
@@ -290,7 +346,16 @@ def _columns(
                 "expected an object for each row, but found one of whole columns; write a list of rows, as "
                 'to_json(orient="records") of pandas does.'
             )
-        raise ValueError(f"expected a list of words in {' or '.join(_WORDS)}, but the columns are {shown}.")
+        if problem := word_rows(list(record)):
+            raise ValueError(problem)
+        hint = (
+            " Texts are read from CSV, TSV or JSONL, or from the folder of a copy, as hub:FOLDER."
+            if any(map(is_text_column, record))
+            else ""
+        )
+        raise ValueError(
+            f"expected a list of words in {' or '.join(_WORDS)}, but the columns are {shown}.{hint}"
+        )
     known = {} if training is None else training.labels
     labels: dict[str, Sequence[str]] = {}
     sentence_columns = {} if training is None else dict(training.sentence_columns)
@@ -299,9 +364,10 @@ def _columns(
         if column == words or _names_numbers(column, record):
             continue
         # A list of another length is of something else, unless its name is surely that of labels.
-        is_list = is_list_of(value, (str, int)) and (
-            column.endswith(TASK_SUFFIX) or _labels_words(column, words, rows)
+        may_be_labels = is_list_of(value, (str, int, NoneType)) and not are_flags_or_blank(
+            chain.from_iterable(each for row in rows if isinstance(each := row.get(column), list))
         )
+        is_list = may_be_labels and (column.endswith(TASK_SUFFIX) or _labels_words(column, words, rows))
         if column in known or (is_list and not is_named_other(column)):
             beside = record.get(f"{column}{_NAMES_SUFFIX}")
             if beside is not None and not is_list_of(beside, str):
@@ -313,12 +379,23 @@ def _columns(
             sentence_columns[column] = names.get(column) or sentence_columns.get(column, ())
         else:
             left_out[column] = _shown(value)
+    if not labels and training is not None and record.keys().isdisjoint(sentence_columns):
+        return _Columns(words, {}, {}, left_out)  # of hidden gold
+    nested = [column for column, value in record.items() if value and is_list_of(value, list)]
+    if nested and not labels and not sentence_columns:
+        raise ValueError(
+            f"{nested[0]} holds a list of labels for each word, and one label is learned; write a column for "
+            "each layer."
+        )
     if not labels and not sentence_columns:
         raise ValueError(
             f"expected a list of labels beside {words}, such as ner_tags, but the columns are {shown}."
         )
     if missing := [column for column in known if column not in labels]:
         raise ValueError(f"has no {missing[0]}, which the training file has.")
+    for column in [column for column in labels if training and training.left_out.get(column) == _NULL]:
+        left_out[column] = _shown(record[column])  # as the reading says
+        del labels[column]
     if training is not None and (more := [column for column in labels if column not in known]):
         raise ValueError(
             f"has a column {more[0]}, which the training file has not; begin its name with {IGNORED} to skip "
@@ -342,8 +419,13 @@ def _names_numbers(column: str, record: Record) -> bool:
     return column.endswith(_NAMES_SUFFIX) and column.removesuffix(_NAMES_SUFFIX) in record
 
 
-def _sentence(record: Record, columns: _Columns, tasks: Mapping[str, str]) -> Sentence | None:
-    """The sentence of a row; None where it has no words."""
+def _sentence(
+    record: Record, columns: _Columns, tasks: Mapping[str, str], lacking: Counter[str]
+) -> Sentence | None:
+    """The sentence of a row; None where it has no words.
+
+    `lacking` counts the rows with a word without a label, by task.
+    """
     for column in record.keys() - columns.known:
         if isinstance(record[column], list) and not _names_numbers(column, record):
             raise ValueError(f"has also {shortened(column)}; every row needs the columns of the first.")
@@ -371,19 +453,29 @@ def _sentence(record: Record, columns: _Columns, tasks: Mapping[str, str]) -> Se
                 f"each word. A column whose name begins with {IGNORED} is skipped."
             )
         known_labels = columns.checked[column]
-        labels[tasks[column]] = tuple(_label(column, value, names, known_labels) for value in values)
+        row = tuple(_label(column, value, names, known_labels) for value in values)
+        if None in row:
+            lacking[tasks[column]] += 1
+        else:
+            labels[tasks[column]] = cast("tuple[str, ...]", row)
     for column, names in columns.sentence_columns.items():
-        if (value := record.get(column)) not in (None, ""):
+        if not is_blank(value := record.get(column)):
             # Whether it is a label shows when all values are known: a text in a column like this is no error.
-            labels[tasks[column]] = (_label(column, value, names, {}) if names else str(value),)
+            label = _label(column, value, names, {}) if names else str(value)
+            labels |= {} if label is None else {tasks[column]: (label,)}
     whole = tuple(tasks[column] for column in columns.sentence_columns)
     return Sentence(tuple(words), labels, text_tasks=whole) if words else None
 
 
-def _label(column: str, value: Any, names: Sequence[str], known: dict[str, str]) -> str:
-    """The label as it is written, or the name of its number. `known` has the labels checked before."""
+def _label(column: str, value: Any, names: Sequence[str], known: dict[str, str]) -> str | None:
+    """The label as it is written, or the name of its number; None where the value stands for no label.
+
+    `known` has the labels checked before.
+    """
     if type(value) is str and value in known:
         return known[value]
+    if value is None or is_code(value):
+        return None
     if type(value) is int:
         if not names:
             raise ValueError(

@@ -20,6 +20,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from core.corpora.reading import FEATURE as FEATURE
 from core.corpora.types import Column, Sentences
 from core.errors import CorpusError
 from core.paths import opened
@@ -74,7 +75,7 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 class Lines:
-    """The lines of a file without their ends (LF, CRLF or CR) and without a byte order mark.
+    """The lines of a file without their ends (LF, CRLF or CR) and without byte order marks before them.
 
     They can be gone through more than once, and are never all in memory at once. With `carriage_returns` a
     line may have one inside, as a quoted field of CSV has. Making it raises CorpusError as `read_bytes` does,
@@ -90,6 +91,7 @@ class Lines:
         self._source, self._carriage_returns = source, carriage_returns
         self._data = data.removeprefix(codecs.BOM_UTF8)
         self._end = b"\n" if b"\n" in self._data else b"\r"
+        self._data = self._data.replace(self._end + codecs.BOM_UTF8, self._end)
         if not any(map(str.strip, self)):
             raise CorpusError(f"{source} is empty; it must hold at least one line of text.")
         count = self._data.count(self._end) + (not self._data.endswith(self._end))
@@ -138,6 +140,17 @@ def read_lines(source: Source, *, carriage_returns: bool = False) -> list[str]:
     return list(Lines(source, carriage_returns=carriage_returns))
 
 
+def marks_inside(source: Source) -> str:
+    """A sentence on the byte order marks that `Lines` leaves out behind the first line; empty without any."""
+    data = source.content if isinstance(source, GivenFile) else read_bytes(source)
+    end = b"\n" if b"\n" in data else b"\r"
+    if (first := data.find(end + codecs.BOM_UTF8)) < 0:
+        return ""
+    marks = plural(data.count(end + codecs.BOM_UTF8), "byte order mark")
+    line = data.count(end, 0, first) + 2
+    return f"{source.name}: {marks} inside left out (the first on line {line:,}); files were joined there."
+
+
 TOKENS = "tokens"
 """The name of the column of words."""
 IGNORED = "_"
@@ -175,9 +188,6 @@ def row_problem(line: str, fields: Sequence[str], width: int, expectation: str, 
 
 CONLLU_TASKS = {"upos": 3, "xpos": 4, "deprel": 7}
 """The tasks that are a whole column, with its number, counted from 0."""
-
-FEATURE = "feats:"
-"""The prefix of the names of tasks that are a feature of FEATS."""
 
 OTHER_COLUMNS = ("lemma", "feats", "head", "deps", "misc")
 """The columns that are no tasks themselves."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,8 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
+from core.corpora.char_spans import Counted
+from core.corpora.layout.word_rows import WORD_NAMES
 from core.corpora.readers import (
     IGNORED,
     TOKENS,
@@ -28,7 +31,7 @@ from core.corpora.readers import (
 )
 from core.corpora.text_files import (
     CSV,
-    WORD_NAMES,
+    TSV,
     at,
     beginning,
     check_names,
@@ -38,6 +41,7 @@ from core.corpora.text_files import (
     json_value,
     read_rows,
 )
+from core.corpora.webanno import webanno_rows
 from core.errors import CorpusError
 from core.plain_text import shortened
 
@@ -50,6 +54,8 @@ NAMES_FILES = ("labels.json", "dataset_info.json")
 
 ROWS_SEEN = 1000
 """The first rows of a file, by which its columns are told: in some of them a column may be null."""
+_MOST_SEEN = 500_000
+"""The characters within which the first rows are looked for."""
 
 Record = dict[str, Any]
 
@@ -64,6 +70,8 @@ class Records:
     layout: str
     rows: Iterator[tuple[str, Record]]
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    counts: Counter[Counted] = field(default_factory=Counter)
+    """How many spans were changed or left out, as the rows are read."""
 
 
 def is_list_of(value: Any, kind: type | tuple[type, ...]) -> bool:
@@ -313,8 +321,45 @@ def _csv(source: Source) -> Records:
     return Records("CSV of a word a line", sentences())
 
 
+def _webanno(source: Source) -> Records:
+    counts: Counter[Counted] = Counter()
+    return Records("WebAnno TSV 3", webanno_rows(source, counts), counts=counts)
+
+
+def rows_seen(source: Source) -> list[Record]:
+    """The first rows of a file of texts as objects; none where they cannot be read."""
+    text = beginning(source, _MOST_SEEN)
+    lines = text.split("\n") if len(text) < _MOST_SEEN else text.split("\n")[:-1]
+    ending = Path(source.name).suffix.lower()
+    if ending == JSONL:
+        rows: list[Record] = []
+        for line in text.lstrip().split("\n", ROWS_SEEN)[:ROWS_SEEN]:
+            try:
+                rows.append(json_object(line))
+            except ValueError:
+                break  # where it is the first line, the reader of texts says what is wrong
+        return rows
+    split = (
+        csv.reader(f"{line}\n" for line in lines) if ending == CSV else (line.split("\t") for line in lines)
+    )
+    try:
+        names, *values = islice(split, ROWS_SEEN)
+    except (ValueError, csv.Error):
+        return []
+    names = [name.strip() for name in names]
+    return [dict(zip(names, row, strict=True)) for row in values if len(row) == len(names)]
+
+
+def read_text_rows(source: Source) -> Records:
+    """The rows of a file of texts as objects. Raises CorpusError as `read_records`."""
+    names, lines = read_rows(source)
+    rows = ((f"line {number}", dict(zip(names, values, strict=True))) for number, values in lines)
+    return Records(f"{Path(source.name).suffix[1:].upper()} with lists in its cells", rows)
+
+
 _READERS: dict[str, Callable[[Source], Records]] = {
     CSV: _csv,
+    TSV: _webanno,
     JSON: _json,
     JSONL: _jsonl,
     **dict.fromkeys(ARROW, _arrow),

@@ -18,14 +18,20 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NoReturn
 
 from core.config.typed import real_number
+from core.corpora.layout import cells
+from core.corpora.layout.cells import structured
+from core.corpora.layout.codes import ONE_LABEL
+from core.corpora.layout.gold import without_codes
+from core.corpora.layout.no_label import is_blank
+from core.corpora.layout.word_rows import WORD_NAMES, word_rows
 from core.corpora.readers import IGNORED, MOST_CHARACTERS, GivenFile, Source, read_lines
 from core.corpora.reading import MANY
-from core.corpora.types import Scheme, Sentence, Sentences
+from core.corpora.types import Scheme, Sentence, Sentences, Split
 from core.errors import CorpusError
 from core.paths import opened
 from core.plain_text import shortened
@@ -63,15 +69,16 @@ LABEL_NAMES = frozenset(
 """The names of columns that surely hold labels."""
 _OF_ANNOTATORS = re.compile(r"label\d+|annotator_labels")
 """The names of the columns of single annotators, beside `gold_label`."""
-WORD_NAMES = frozenset(["token", "tokens", "word", "words", "form"])
-"""The names that tell a column of words, whose file holds no texts."""
 _MOST_SEEN = 65_536
+_ROWS_SEEN = 1000
 _LABEL, _SCORE, _ANSWER = "label", "score", "answer"
 _ANSWERS = ("accept", "reject", "ignore")
 """What annotators answer to the labels that Prodigy shows them."""
 # What separates names on the command line and in the form, and control characters.
 _NOT_IN_NAMES = re.compile("[,;\x00-\x1f]")
 _LONGEST_SHOWN = 80
+# A name of a column has fewer spaces.
+_WORDS_OF_A_TEXT = 3
 
 MOST_SCORE = 1e6
 """The largest score, either side of 0. The squares of its gradients, which optimisers keep, fit float32."""
@@ -177,8 +184,11 @@ def read_texts(source: Source, corpus: str, training: Columns | None = None) -> 
     """
     names, rows = read_rows(source)
     has_answers, rows = _has_answers(names, rows)
+    first = list(islice(rows, _ROWS_SEEN))
+    rows = chain(first, rows)
+    lists = structured([dict(zip(names, values, strict=True)) for _, values in first])
     with _line(source, 1):
-        columns = _columns(tuple(names), training, has_answers=has_answers)
+        columns = _columns(tuple(names), training, lists, has_answers=has_answers)
     tasks = columns.tasks(corpus)
     sentences, unaccepted = _sentences(source, rows, columns, tasks)
     reasons = dict(columns.reasons)
@@ -250,7 +260,10 @@ def read_asked(source: Source, schemes: Mapping[str, str]) -> AskedTexts:
     with _line(source, 1):
         check_names(names, (*texts, *given))
     sentences, _ = _sentences(source, rows, columns, tasks, unlabelled=True)
-    return AskedTexts(sentences, tuple(filter(None, columns.left_out)))
+    asked: dict[Split, Sentences] = {"train": sentences}
+    for task in tasks.values():
+        without_codes(asked, task)
+    return AskedTexts(asked["train"], tuple(filter(None, columns.left_out)))
 
 
 def read_rows(source: Source) -> tuple[Sequence[str], Iterator[Row]]:
@@ -273,7 +286,7 @@ def _sentences(
 ) -> tuple[Sentences, int]:
     """The rows as texts, and how many have a label that is not accepted; they are left out.
 
-    With `unlabelled` a label may be empty, and a text whose label is not accepted has none.
+    With `unlabelled` they are kept, without a label.
     """
     answer = columns.names.index(_ANSWER) if _ANSWER in columns.reasons else None
     unaccepted = 0
@@ -283,7 +296,7 @@ def _sentences(
         for number, values in rows:
             with _line(source, number):
                 accepted = answer is None or _is_accepted(values[answer])
-                sentence = text_sentence(values, columns, tasks, unlabelled=unlabelled)
+                sentence = text_sentence(values, columns, tasks)
             unaccepted += not accepted
             if accepted or unlabelled:
                 yield sentence if accepted else replace(sentence, labels={})
@@ -342,10 +355,14 @@ def _csv(source: Source, lines: Sequence[str]) -> Iterator[Row]:
 
 def _with_equal_width(source: Source, rows: Iterator[Row], separators: str) -> Iterator[Row]:
     names: Sequence[str] = ()
+    first: Sequence[str] = ()
     for number, values in rows:
+        first = first or values
         names = names or [name.strip() for name in values]
         if not any(values):
             _refuse(source, number, "is empty; delete it, or write a row there.")
+        if number > 1 and values == first:
+            _refuse(source, number, "names the columns again; delete it.")
         if len(values) != len(names):
             expected = f"{plural(len(names), 'column')} ({_shown(names)}) separated by {separators}"
             _refuse(source, number, f"expected {expected}, but found {len(values):,}.")
@@ -419,11 +436,19 @@ def _is_accepted(answer: Any) -> bool:
     return bool(answer == _ANSWERS[0])
 
 
-def _columns(names: tuple[str, ...], training: Columns | None, *, has_answers: bool) -> Columns:
+def _columns(
+    names: tuple[str, ...],
+    training: Columns | None,
+    lists: Mapping[str, Sequence[Any]],
+    *,
+    has_answers: bool,
+) -> Columns:
+    """The roles of the columns, which the training file tells. `lists` has those of lists and objects."""
     texts = text_columns(names)
     reasons = {_ANSWER: ""} if has_answers else {}
     if "gold_label" in names:
         reasons |= dict.fromkeys(filter(_OF_ANNOTATORS.fullmatch, names), "")
+    reasons |= {name: cells.reason(values) for name, values in lists.items() if name not in texts}
     if training is not None:
         reasons = {name: reason for name, reason in training.reasons.items() if name in names}
     tasks = [
@@ -434,6 +459,10 @@ def _columns(names: tuple[str, ...], training: Columns | None, *, has_answers: b
     check_names(names, (*texts, *tasks))
     if unfit := [name for name in tasks if _NOT_IN_NAMES.search(name)]:
         raise ValueError(f"the name '{_short(unfit[0])}' of a column has a comma or the like; change it.")
+    if (unread := [name for name in lists if name in reasons and not is_left_out(name)]) and not tasks:
+        raise ValueError(cells.refusal(unread[0], lists[unread[0]]))
+    if not tasks and training is not None and training.texts == texts:
+        return Columns(names, texts, {}, reasons)  # of hidden gold
     if not tasks:
         raise ValueError(f"expected a column of labels beside {all_of(texts)}, such as label; found none.")
     numbers = [name for name in tasks if is_score(name, of_pairs=len(texts) > 1)]
@@ -457,9 +486,14 @@ def text_columns(names: Sequence[str]) -> tuple[str, ...]:
     pair = next((pair for pair in _PAIRS if set(pair) <= set(lower)), ())
     texts = pair or tuple(single[:1])
     if not texts or (pair and not set(single) <= set(pair)):
+        is_row = any(real_number(name) is not None or name.count(" ") >= _WORDS_OF_A_TEXT for name in names)
+        hint = " This line seems to hold a text; put the names of the columns above it." * is_row
+        if problem := word_rows(names):
+            hint = f" The table {problem}"
         raise ValueError(
             "expected a column text or sentence, or two for pairs, such as text1 and text2, sentence1 and "
             f"sentence2 or premise and hypothesis, but the columns are {_shown(names)}."
+            f"{hint}"
         )
     return tuple(names[lower.index(name)] for name in texts)
 
@@ -482,16 +516,17 @@ def _check_like(columns: Columns, training: Columns) -> None:
         )
 
 
-def text_sentence(
-    values: Sequence[Any], columns: Columns, tasks: Mapping[str, str], *, unlabelled: bool = False
-) -> Sentence:
-    """The text or pair of a row, with its labels. Raises ValueError where a value is none of its column."""
+def text_sentence(values: Sequence[Any], columns: Columns, tasks: Mapping[str, str]) -> Sentence:
+    """The text or pair of a row, with the labels that it has.
+
+    Raises ValueError where a value is none of its column.
+    """
     row = dict(zip(columns.names, values, strict=True))
     first, *second = (_words(name, row[name]) for name in columns.texts)
     labels = {
         tasks[name]: (_label(name, row[name], scheme),)
         for name, scheme in columns.schemes.items()
-        if not (unlabelled and (row[name] is None or not str(row[name]).strip()))
+        if not is_blank(row[name])
     }
     return Sentence(first, labels, whole=True, second=second[0] if second else None)
 
@@ -513,11 +548,14 @@ def _label(name: str, value: Any, scheme: Scheme) -> str:
     """A label, or a number, as it is written."""
     if isinstance(value, (bool, int, float)):
         value = json.dumps(value)
+    if isinstance(value, list):
+        raise ValueError(
+            f"{name} holds a list, and {ONE_LABEL}; write one label in each row, or a column of 0 and 1 for "
+            "each label."
+        )
     if not isinstance(value, str):
         raise ValueError(f"{name} must be a text or a number.")
     label = value.strip()
-    if not label:
-        raise ValueError(f"{name} is empty; write a label, or delete the row.")
     check_characters(name, label)
     if any(character < " " for character in label):
         raise ValueError(f"{name} holds a line end or another control character.")

@@ -12,11 +12,20 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TypeVar
 
-from core.evaluation.statistics import CONFIDENCE, PairedDifference, holm, paired_difference, summary
+from core.errors import ConfigError
+from core.evaluation.statistics import (
+    CONFIDENCE,
+    MATTERS,
+    PairedDifference,
+    holm,
+    paired_difference,
+    summary,
+)
 from core.wording import p_text, plural, signed_points
 
-HIGHER, LOWER, NEGLIGIBLE, UNDECIDED = "higher", "lower", "negligible", "undecided"
+HIGHER, LOWER, EQUIVALENT, UNDECIDED = "higher", "lower", "equivalent", "undecided"
 """The verdicts on a difference."""
+VERDICTS = (HIGHER, LOWER, EQUIVALENT, UNDECIDED)
 
 BySeed = Mapping[int, float]
 """The scores of a configuration on a task, by seed, in [0, 1]."""
@@ -28,27 +37,35 @@ class Comparison:
     """The differences between the scores of two configurations on a task.
 
     `paired` is over the seeds that both have, None where there is none. `mean` in [−1, 1] is its mean;
-    without a common seed the difference of the means. `p` (that they differ) and `p_small` (that they differ
-    by next to nothing) are corrected for the family; None where no test can be made.
+    without a common seed the difference of the means. `p` (that they differ) and `p_within` (that they differ
+    by less than `matters`) are corrected for the family; None where no test can be made.
     """
 
     paired: PairedDifference | None
     mean: float
     p: float | None = None
-    p_small: float | None = None
+    p_within: float | None = None
+    matters: float = MATTERS
 
     @property
     def verdict(self) -> str:
-        """Whether it is negligible; if not, whether it is significant, and on which side of zero.
+        """Whether it is equivalent; if not, whether it is significant, and on which side of zero.
 
-        What would be negligible by itself is never higher or lower: so no family of tests can decide the
+        What would be equivalent by itself is never higher or lower: so no family of tests can decide the
         opposite of what a larger one decides.
         """
-        if _is_significant(self.p_small):
-            return NEGLIGIBLE
-        if not _is_significant(self.p) or (self.paired and _is_significant(self.paired.p_small)):
+        if _is_significant(self.p_within):
+            return EQUIVALENT
+        if not _is_significant(self.p) or (
+            self.paired and _is_significant(self.paired.p_within(self.matters))
+        ):
             return UNDECIDED
         return HIGHER if self.mean > 0 else LOWER
+
+    @property
+    def verdict_text(self) -> str:
+        """The verdict with the difference that matters where it is needed: `equivalent within 0.5`."""
+        return verdict_text(self.verdict, self.matters)
 
     @property
     def is_decided(self) -> bool:
@@ -91,13 +108,13 @@ class Comparison:
             return "no seed in common"
         if not paired.sd:
             return "1 seed" if paired.n == 1 else f"the same with each of {plural(paired.n, 'seed')}"
-        alone = replace(self, p=paired.p, p_small=paired.p_small).verdict
+        alone = replace(self, p=paired.p, p_within=paired.p_within(self.matters)).verdict
         return "" if alone == self.verdict else f"{alone} before correction"
 
     @property
     def sentence(self) -> str:
         """The verdict and the numbers behind it (plain text)."""
-        text = f"{self.verdict}, {self.in_points}"
+        text = f"{self.verdict_text}, {self.in_points}"
         if self.interval is not None:
             text += f", {plural(self.seeds, 'seed')}, p {p_text(self.p)}"
         return f"{text} ({self.remark})" if self.remark else text
@@ -116,30 +133,56 @@ class Comparison:
         return replace(self, paired=paired, mean=-self.mean)
 
 
-def compare(family: Mapping[_Key, tuple[BySeed, BySeed]]) -> dict[_Key, Comparison]:
-    """The first scores of each pair less the second. The p-values are corrected for the whole family."""
+def verdict_text(verdict: str, matters: float) -> str:
+    """The verdict; of an equivalence with the difference that matters, in points: `equivalent within 0.5`."""
+    return f"{EQUIVALENT} within {100 * matters:g}" if verdict == EQUIVALENT else verdict
+
+
+def check_matters(matters: float) -> float:
+    """The smallest difference that matters, in [0, 1]. Raises ConfigError for any other number."""
+    if not 0 <= matters <= 1:  # NaN too
+        raise ConfigError(
+            "matters",
+            f"matters: {100 * matters:g} is no difference of scores; name points from 0 to 100, as 0.5.",
+        )
+    return matters
+
+
+def compare(family: Mapping[_Key, tuple[BySeed, BySeed]], matters: float = MATTERS) -> dict[_Key, Comparison]:
+    """The first scores of each pair less the second. The p-values are corrected for the whole family.
+
+    `matters` is the smallest difference that matters, in [0, 1].
+    """
     comparisons = {}
     for key, (first, second) in family.items():
         paired = paired_difference(first, second)
         mean = summary(first.values()).mean - summary(second.values()).mean if paired is None else paired.mean
-        comparisons[key] = Comparison(paired, mean)
+        comparisons[key] = Comparison(paired, mean, matters=matters)
     known = {key: comparison.paired for key, comparison in comparisons.items() if comparison.paired}
     differs = _corrected({key: paired.p for key, paired in known.items()})
-    small = _corrected({key: paired.p_small for key, paired in known.items()})
+    within = _corrected({key: paired.p_within(matters) for key, paired in known.items()})
     return {
-        key: replace(comparison, p=differs.get(key), p_small=small.get(key))
+        key: replace(comparison, p=differs.get(key), p_within=within.get(key))
         for key, comparison in comparisons.items()
     }
 
 
-def compare_paired(family: Mapping[_Key, tuple[BySeed, BySeed]]) -> dict[_Key, Comparison]:
+def compare_paired(
+    family: Mapping[_Key, tuple[BySeed, BySeed]], matters: float = MATTERS
+) -> dict[_Key, Comparison]:
     """The result of `compare` for the pairs that have a seed in common."""
-    return compare({key: (a, b) for key, (a, b) in family.items() if a.keys() & b.keys()})
+    return compare({key: (a, b) for key, (a, b) in family.items() if a.keys() & b.keys()}, matters)
 
 
-def compare_rows(rows: Mapping[_Key, BySeed]) -> dict[tuple[_Key, _Key], Comparison]:
-    """Each row of a column of scores less each other one: a family of all pairs."""
-    one_way = compare({(a, b): (rows[a], rows[b]) for a, b in combinations(rows, 2)})
+def compare_rows(
+    rows: Mapping[_Key, BySeed], matters: float = MATTERS, baseline: _Key | None = None
+) -> dict[tuple[_Key, _Key], Comparison]:
+    """Each row of a column of scores less each other one.
+
+    The family is all pairs; with a `baseline` each row less the baseline, which alone are compared then.
+    """
+    pairs = combinations(rows, 2) if baseline is None else ((a, baseline) for a in rows if a != baseline)
+    one_way = compare({(a, b): (rows[a], rows[b]) for a, b in pairs if b in rows}, matters)
     return one_way | {(b, a): comparison.reversed() for (a, b), comparison in one_way.items()}
 
 

@@ -19,8 +19,8 @@ from core.tasks.scores import Counts, score_of_counts
 CONFIDENCE = 0.95
 """The share of intervals, over many repetitions, that hold the true mean."""
 
-NEGLIGIBLE_BELOW = 0.0005
-"""Smaller differences (0.05 points) are negligible: published tables differ by more."""
+MATTERS = 0.0005
+"""The smallest difference that matters, unless a reader sets it: published tables differ by 0.05 points."""
 
 # A standard deviation below this fraction of the values comes from rounding: 0.5 - 0.4 equals 0.6 - 0.5.
 _ROUNDING = 1e-12
@@ -54,18 +54,17 @@ class PairedDifference(MeanSD):
 
     p: float | None
 
-    @property
-    def p_small(self) -> float | None:
-        """The p of two one-sided t-tests that the difference is below NEGLIGIBLE_BELOW in size.
+    def p_within(self, matters: float) -> float | None:
+        """The p of two one-sided t-tests that the difference is below `matters` in size.
 
         Schuirmann, A comparison of the two one-sided tests procedure and the power approach, 1987. None for a
         single seed, and where all differences are the same; but 0 where three or more are that small.
         """
         if not self.sd:
-            return 0.0 if self.n > 2 and abs(self.mean) < NEGLIGIBLE_BELOW else None
+            return 0.0 if self.n > 2 and abs(self.mean) < matters else None
         from scipy.special import stdtr
 
-        return float(stdtr(self.n - 1, (abs(self.mean) - NEGLIGIBLE_BELOW) / (self.sd / math.sqrt(self.n))))
+        return float(stdtr(self.n - 1, (abs(self.mean) - matters) / (self.sd / math.sqrt(self.n))))
 
 
 def summary(values: Iterable[float]) -> MeanSD:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from core.evaluation.comparison import UNDECIDED, Comparison
 from core.figures import BORDER, MUTED, TEXT, Chart, Figure, axis, interval, named_axis, plotly_text, wrapped
+from core.results.comparisons import FEW_TASKS, Difference
 from core.results.series import SPLITS, ScoreLine, ScoresAgainst
+from core.results.table import ResultTable
 from core.wording import percent, plural, spread_text, without_shared
 
 RARE = "rarer labels"
@@ -43,6 +45,38 @@ class Forest:
     targets: tuple[str, ...]
     reference: str
     marks: tuple[Mark, ...]
+
+
+def forest_of(compared: Mapping[str, Sequence[Difference]], tasks: Sequence[str], reference: str) -> Forest:
+    """A row for each comparison and a mark for each task; of many tasks a row for each of them."""
+    with_score = {delta.task for deltas in compared.values() for delta in deltas}
+    shown = tuple(task for task in tasks if task in with_score)
+    names = tuple(compared)
+    of_configurations = len(shown) <= FEW_TASKS
+    marks = tuple(
+        Mark.from_comparison(
+            delta,
+            row if of_configurations else shown.index(delta.task),
+            delta.task if of_configurations else name,
+            f"{name}, {delta.task}: {delta.sentence}",
+        )
+        for row, (name, deltas) in enumerate(compared.items())
+        for delta in deltas
+    )
+    short = tuple(without_shared(shown).values())
+    rows, targets = (names, shown) if of_configurations else (short, names)
+    return Forest(rows, targets, reference, marks)
+
+
+# Tests over sentences, the forest, and the table to copy
+
+
+def forest(differences: Sequence[Difference], table: ResultTable, baseline: str) -> Forest:
+    """The differences of configurations on each task as a forest."""
+    rows: dict[str, list[Difference]] = {}
+    for delta in differences:
+        rows.setdefault(delta.row.name, []).append(delta)
+    return forest_of(rows, table.tasks, table.row(baseline).name)
 
 
 _SHAPES = ("circle", "square", "triangle-up", "hexagon")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from statistics import fmean
+from typing import TypeVar
 
 from core.config import comparison_key
 from core.corpora.assembly import TEXT_VERSION
@@ -29,19 +30,28 @@ RESOLVED: Mapping[str, _Of] = {name: attrgetter(name) for name in ("precision", 
 """By field, the value that was chosen for `auto` in a run."""
 
 
-def alike(runs: Sequence[Run], conditions: Mapping[int, Conditions], of: _Of) -> dict[str | None, list[Run]]:
-    """Returns the runs by one of their conditions (`of`), in the order of the runs.
+_Item = TypeVar("_Item")
 
-    Runs without that condition are grouped with the others where these agree, and apart where they differ.
+
+def alike_by(items: Iterable[_Item], of: Callable[[_Item], str | None]) -> dict[str | None, list[_Item]]:
+    """Returns the items by a condition, in their order.
+
+    Those without it are grouped with the others where these agree, and apart where they differ.
     """
-    values = {run.id: of(conditions.get(run.id, UNKNOWN)) for run in runs}
-    known = {value for value in values.values() if value is not None}
+    every = list(items)
+    values = list(map(of, every))
+    known = set(values) - {None}
     if len(known) < 2:
-        return {next(iter(known), None): list(runs)} if runs else {}
-    groups: dict[str | None, list[Run]] = {}
-    for run in runs:
-        groups.setdefault(values[run.id], []).append(run)
+        return {next(iter(known), None): every} if every else {}
+    groups: dict[str | None, list[_Item]] = {}
+    for value, item in zip(values, every, strict=True):
+        groups.setdefault(value, []).append(item)
     return groups
+
+
+def alike(runs: Sequence[Run], conditions: Mapping[int, Conditions], of: _Of) -> dict[str | None, list[Run]]:
+    """Returns the runs by one of their conditions (`of`), as `alike_by`."""
+    return alike_by(runs, lambda run: of(conditions.get(run.id, UNKNOWN)))
 
 
 def readable(
@@ -110,7 +120,7 @@ def by_configuration(runs: Iterable[Run]) -> dict[str, list[Run]]:
 
 
 @dataclass(frozen=True)
-class Setting:
+class DataGroup:
     """The name of the data that the runs of a table share.
 
     `note` explains why the runs of a corpus are in several tables, or which texts are not known.
@@ -120,40 +130,47 @@ class Setting:
     note: str = ""
 
 
-def settings(
+def group_by_data(
     runs: Iterable[Run], conditions: Mapping[int, Conditions] | None = None
-) -> dict[Setting, list[Run]]:
+) -> dict[DataGroup, list[Run]]:
     """Returns the runs by the data that must not be mixed in one table, in the order of the runs.
 
     `conditions` (`Store.conditions`) have the text of each run. Runs with an unknown text are grouped with
-    the others where these agree.
+    the others of their corpus where these agree.
     """
     known = conditions or {}
+    by_corpus: dict[str, list[Run]] = defaultdict(list)
     groups: dict[tuple[str, float, str], list[Run]] = defaultdict(list)
     for run in runs:
+        by_corpus[run.config.corpus].append(run)
         groups[_data_key(run)].append(run)
+    texts = {corpus: alike(same, known, TEXT) for corpus, same in by_corpus.items()}
+    names = {run_id: name for by_text in texts.values() for run_id, name in _named_texts(by_text).items()}
     shares = Counter(corpus for corpus, _ in {key[:2] for key in groups})
     ways = Counter(key[:2] for key in groups)
-    named: list[tuple[Setting, str, list[Run]]] = []
+    named: list[tuple[DataGroup, str, list[Run]]] = []
     for (corpus, fraction, pos_score), same in groups.items():
         parts = [corpus_name(same[0].config)]
         if fraction < 1 or shares[corpus] > 1:
             parts.append(field_text("fraction", fraction))
         if ways[corpus, fraction] > 1:
             parts.append(f"POS by {SCORE_NAMES.get(pos_score, pos_score)}")
-        texts = alike(same, known, TEXT)
-        note = _text_note(texts, known)
-        for text, text_runs in texts.items():
-            name = ", ".join([*parts, *([_text_name(text)] if len(texts) > 1 else [])])
-            named.append((Setting(name, note), corpus, text_runs))
-    names = Counter(setting.name for setting, _, _ in named)
-    by_setting: dict[Setting, list[Run]] = defaultdict(list)
-    for setting, corpus, setting_runs in named:
+        note = _text_note(same, texts[corpus], known)
+        by_name: dict[str, list[Run]] = defaultdict(list)
+        for run in same:
+            by_name[names[run.id]].append(run)
+        named += [
+            (DataGroup(", ".join(filter(None, (*parts, name))), note), corpus, of_text)
+            for name, of_text in by_name.items()
+        ]
+    taken = Counter(group.name for group, _, _ in named)
+    by_data: dict[DataGroup, list[Run]] = defaultdict(list)
+    for group, corpus, group_runs in named:
         # Two folders of one name are distinguished by their whole paths.
-        is_unique = names[setting.name] == 1
-        name = setting.name if is_unique else f"{setting.name} ({corpus})"
-        by_setting[Setting(name, setting.note)] += setting_runs
-    return dict(by_setting)
+        is_unique = taken[group.name] == 1
+        name = group.name if is_unique else f"{group.name} ({corpus})"
+        by_data[DataGroup(name, group.note)] += group_runs
+    return dict(by_data)
 
 
 def _data_key(run: Run) -> tuple[str, float, str]:
@@ -165,53 +182,77 @@ def _text_name(text: str | None) -> str:
     return "text not recorded" if text is None else f"text {text[:6]}"
 
 
-def _text_note(texts: Mapping[str | None, Sequence[Run]], conditions: Mapping[int, Conditions]) -> str:
-    """Explains why runs of one corpus are in several tables, or which of them are assumed to share a text."""
+def _named_texts(texts: Mapping[str | None, Sequence[Run]]) -> dict[int, str]:
+    """Returns the text of each run of a corpus by name (`alike`); empty where the corpus has one text."""
+    return {
+        run.id: _text_name(text) if len(texts) > 1 else "" for text, runs in texts.items() for run in runs
+    }
+
+
+def _text_note(
+    runs: Sequence[Run], texts: Mapping[str | None, Sequence[Run]], conditions: Mapping[int, Conditions]
+) -> str:
+    """Explains why runs of one corpus are in several tables, or which of these are assumed to share a text.
+
+    `texts` has all runs of the corpus by text.
+    """
     if len(texts) > 1:
-        ids = {text: sorted(run.id for run in runs) for text, runs in texts.items()}
+        ids = {text: sorted(run.id for run in of_text) for text, of_text in texts.items()}
         parts = [f"{_text_name(text)} in {which_runs(run_ids)}" for text, run_ids in ids.items()]
         start = "The corpus changed between runs"
         if len({text.endswith(TEXT_VERSION) for text in texts if text is not None}) > 1:
             start = "Earlier versions hashed a text without deprel and features, or the corpus changed"
         return f"{start}, so there is a table for each text: {'; '.join(parts)}."
-    ((text, runs),) = texts.items()
     unknown = sorted(run.id for run in runs if conditions.get(run.id, UNKNOWN).text is None)
-    if text is None or not unknown:
+    if None in texts or not unknown:
         return ""
     return f"We assume that {which_runs(unknown)} used the same text as the others: it was not recorded."
 
 
-def condition_texts(
-    runs: Sequence[Run], conditions: Mapping[int, Conditions], of: Mapping[str, _Of] = RESOLVED
-) -> dict[int, str]:
-    """Returns by run the conditions in which runs of one description differ; empty without a difference.
-
-    The conditions are by default the choices for `auto`.
-    """
+def condition_texts(runs: Sequence[Run], conditions: Mapping[int, Conditions]) -> dict[int, str]:
+    """Returns by run the choices for `auto` in which runs of one description differ; empty without any."""
     texts: dict[int, list[str]] = {run.id: [] for run in runs}
-    for name, condition in of.items():
+    for name, condition in RESOLVED.items():
         groups = alike(runs, conditions, condition)
         for value, group in groups.items() if len(groups) > 1 else ():
-            text = _text_name(value) if condition is TEXT else value or f"{name} not recorded"
             for run in group:
-                texts[run.id].append(text)
+                texts[run.id].append(value or f"{name} not recorded")
     return {run_id: ", ".join(parts) for run_id, parts in texts.items()}
 
 
 def text_names(runs: Iterable[Run], conditions: Mapping[int, Conditions]) -> dict[int, str]:
-    """Returns the text of each run for which a text is decided; empty where its data has one (`settings`).
+    """Returns the text of each run for which a text is decided; empty where its corpus has one text.
 
-    A run that has not succeeded, of which nothing is recorded yet, has none.
+    Of successful runs it is the text of `group_by_data`. Another run has the text that it recorded, and none
+    without.
     """
-    groups: dict[tuple[str, float, str], list[Run]] = defaultdict(list)
+    by_corpus: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
-        if run.state is RunState.SUCCEEDED or run.id in conditions:
-            groups[_data_key(run)].append(run)
-    of = {"text": TEXT}
+        by_corpus[run.config.corpus].append(run)
+    names: dict[int, str] = {}
+    for same in by_corpus.values():
+        succeeded = [run for run in same if run.state is RunState.SUCCEEDED]
+        groups = alike(succeeded, conditions, TEXT)
+        texts = {run.id: text for text, group in groups.items() for run in group}
+        for run in same:
+            if run.id not in texts and (text := conditions.get(run.id, UNKNOWN).text):
+                texts[run.id] = text
+        known = set(texts.values()) - ({None} if len(groups) == 1 else set())
+        names |= {run_id: _text_name(text) if len(known) > 1 else "" for run_id, text in texts.items()}
+    return names
+
+
+def older_texts(runs: Collection[Run], conditions: Mapping[int, Conditions]) -> dict[int, str]:
+    """Returns the text (`text_names`) of each run that is not on the newest text of its corpus."""
+    names = text_names(runs, conditions)
+    newest: dict[str, str] = {}
+    for run in sorted(runs, key=lambda run: -run.id):
+        if run.id in names:
+            newest.setdefault(run.config.corpus, names[run.id])
     return {
-        run_id: text
-        for same in groups.values()
-        for run_id, text in condition_texts(same, conditions, of).items()
+        run.id: names[run.id]
+        for run in runs
+        if run.id in names and names[run.id] != newest[run.config.corpus]
     }
 
 

@@ -7,13 +7,16 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, product
 from typing import Any
 
 from core.config import FIELD_HELP, RunConfig, comparison_values, default_value, field_label
 from core.config.fields import attribute_name
 from core.evaluation.statistics import MeanSD, summary
-from core.store.records import Conditions, Run, StoredScore
+from core.results.choice import chosen_on_dev
+from core.results.samples import older_texts, sampled
+from core.store.records import Conditions, Run, RunState, StoredScore
 from core.wording import number
 
 SPLITS = ("test", "dev")
@@ -58,7 +61,13 @@ class ScoreLine:
 
     task: str
     split: str
-    points: Mapping[float, MeanSD]
+    by_seed: Mapping[float, Mapping[int, float]]
+    """The scores of each value, by seed."""
+
+    @cached_property
+    def points(self) -> dict[float, MeanSD]:
+        """The mean of each value and its spread over seeds."""
+        return {value: summary(scores.values()) for value, scores in self.by_seed.items()}
 
 
 @dataclass(frozen=True)
@@ -71,23 +80,33 @@ class ScoresAgainst:
 
     @property
     def dev_choice(self) -> float | None:
-        """The value with the highest mean dev score over all tasks; None without dev scores."""
-        whole = self.tasks[0] if len(self.tasks) == 1 else ""
-        points = next((line.points for line in self.lines if (line.task, line.split) == (whole, "dev")), {})
-        return max(points, key=lambda value: points[value].mean, default=None)
+        """The value with the highest mean dev score (`chosen_on_dev`); None where no means are comparable."""
+        on_dev = {line.task: line.by_seed for line in self.lines if line.task and line.split == "dev"}
+        return chosen_on_dev(
+            {
+                value: {task: by_seed[value] for task, by_seed in on_dev.items() if value in by_seed}
+                for value in self.series.runs
+            }
+        )
 
 
 def number_series(runs: Iterable[Run], conditions: Mapping[int, Conditions] | None = None) -> list[Series]:
     """The configurations of these runs that differ in one number alone, the series with most values first.
 
-    A field at its default does not count as different: the heads' learning rate follows the encoder's. Runs
-    on older text of a corpus (`conditions`, `Store.conditions`) are in no series with those on its newest.
+    Successful runs count, one a seed (`sampled`). A field at its default does not count as different: the
+    heads' learning rate follows the encoder's. Runs on older text of a corpus (`conditions`,
+    `Store.conditions`) are in no series with those on its newest.
     """
-    runs = list(runs)
-    texts = _older_texts(runs, conditions or {})
-    by_id: dict[tuple[str, str], list[Run]] = defaultdict(list)
+    runs = [run for run in runs if run.state is RunState.SUCCEEDED]
+    known = conditions or {}
+    texts = older_texts(runs, known)
+    on_text: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
-        by_id[run.configuration_id, texts.get(run.id, "")].append(run)
+        on_text[texts.get(run.id, "")].append(run)
+    by_id: dict[tuple[str, str], list[Run]] = defaultdict(list)
+    for text, same in on_text.items():
+        for run in sampled(same, known):
+            by_id[run.configuration_id, text].append(run)
     settings = {key: _settings(alike[0].config) for key, alike in by_id.items()}
     names = dict.fromkeys(name for values in settings.values() for name in values)
     varying = [name for name in names if len({repr(values.get(name)) for values in settings.values()}) > 1]
@@ -112,7 +131,7 @@ def number_series(runs: Iterable[Run], conditions: Mapping[int, Conditions] | No
 
 
 def scores_against(series: Series, scores: Iterable[StoredScore]) -> ScoresAgainst:
-    """The means of these scores over seeds by value of the setting. The newest run of a seed counts."""
+    """These scores by value of the setting and seed."""
     known = {(score.run_id, score.split, score.task): score.score for score in scores if score.is_defined}
     by_value = {value: sorted(runs, key=lambda run: run.id) for value, runs in series.runs.items()}
     runs = sorted(chain.from_iterable(by_value.values()), key=lambda run: run.id)
@@ -122,7 +141,7 @@ def scores_against(series: Series, scores: Iterable[StoredScore]) -> ScoresAgain
     means = [(task, (task,)) for task in tasks] + [("", tasks)] * (len(tasks) > 1)
     lines = []
     for split, (name, of_mean) in product(SPLITS, means):
-        points = {}
+        values: dict[float, dict[int, float]] = {}
         for value, of_value in by_value.items():
             by_task = [
                 {
@@ -133,31 +152,12 @@ def scores_against(series: Series, scores: Iterable[StoredScore]) -> ScoresAgain
                 for task in of_mean
             ]
             if seeds := sorted(set.intersection(*map(set, by_task))):
-                points[value] = summary(
-                    math.fsum(by_seed[seed] for by_seed in by_task) / len(by_task) for seed in seeds
-                )
-        if points:
-            lines.append(ScoreLine(name, split, points))
+                values[value] = {
+                    seed: math.fsum(by_seed[seed] for by_seed in by_task) / len(by_task) for seed in seeds
+                }
+        if values:
+            lines.append(ScoreLine(name, split, values))
     return ScoresAgainst(series, tasks, tuple(lines))
-
-
-def _older_texts(runs: Sequence[Run], conditions: Mapping[int, Conditions]) -> dict[int, str]:
-    """The text of each run that is not on the newest text of its corpus.
-
-    An unknown text counts as another where the known ones of the corpus differ.
-    """
-    newest_first = sorted(runs, key=lambda run: -run.id)
-    texts = {run.id: conditions[run.id].text if run.id in conditions else None for run in newest_first}
-    known: dict[str, set[str | None]] = defaultdict(set)
-    newest: dict[str, str | None] = {}
-    for run in newest_first:
-        newest.setdefault(run.config.corpus, texts[run.id])
-        known[run.config.corpus] |= {texts[run.id]} - {None}
-    return {
-        run.id: texts[run.id] or "not recorded"
-        for run in runs
-        if len(known[run.config.corpus]) > 1 and texts[run.id] != newest[run.config.corpus]
-    }
 
 
 def _settings(config: RunConfig) -> dict[str, Any]:

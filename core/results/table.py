@@ -13,6 +13,7 @@ from core.evaluation.comparison import Comparison, compare_rows, highest_row
 from core.evaluation.costs import Cost, cost_of, run_cost
 from core.evaluation.statistics import MeanSD, summary
 from core.registry import WORD_ENCODERS, family
+from core.results.choice import DevScores
 from core.results.naming import (
     SCORE_NAMES,
     encoder_title,
@@ -57,8 +58,8 @@ class ResultRow:
     cells: Mapping[str, ResultCell]
     conditions: Conditions
     """The known conditions of its runs, on which scores depend besides the description."""
-    dev: float
-    """The mean dev score over tasks and seeds, by which a configuration is picked without test scores."""
+    dev: DevScores
+    """The dev scores by task and seed, by which a configuration is picked without test scores."""
     undefined: Mapping[str, tuple[int, ...]]
     """The runs with an undefined score, by task."""
     cost: Cost | None = None
@@ -138,12 +139,12 @@ def tabulate(
     have sentences of that split that training shows.
     """
     by_run: dict[int, dict[str, StoredScore]] = defaultdict(dict)
-    dev: dict[int, list[float]] = defaultdict(list)
+    dev: dict[int, dict[str, float]] = defaultdict(dict)
     for score in scores:
         if score.split == split:
             by_run[score.run_id][score.task] = score
         if score.split == "dev" and score.is_defined:
-            dev[score.run_id].append(score.score)
+            dev[score.run_id][score.task] = score.score
     parts: dict[str, list[Run]] = defaultdict(list)
     resolved: dict[str, str] = {}
     ordered = sorted((run for run in runs if run.id in by_run), key=lambda run: run.id)
@@ -168,7 +169,7 @@ def _row(
     key: str,
     runs: Sequence[Run],
     by_run: Mapping[int, Mapping[str, StoredScore]],
-    dev: Mapping[int, Sequence[float]],
+    dev: Mapping[int, Mapping[str, float]],
     conditions: Mapping[int, Conditions],
 ) -> ResultRow:
     """Returns the row of these runs, which are in order: of a seed the latest counts."""
@@ -185,7 +186,10 @@ def _row(
         task: {seed: run_id for seed, run_id in sorted(of.items()) if by_run[run_id][task].is_defined}
         for task, of in latest.items()
     }
-    on_dev = [score for _, run_id in counted for score in dev.get(run_id, ())]
+    on_dev: dict[str, dict[int, float]] = defaultdict(dict)
+    for seed, run_id in sorted(counted):
+        for task, score in dev.get(run_id, {}).items():
+            on_dev[task][seed] = score
     known = [conditions[run_id] for _, run_id in counted if run_id in conditions]
     shared = (next(filter(None, map(of, known)), None) for of in (TEXT, *RESOLVED.values()))
     return ResultRow(
@@ -201,7 +205,7 @@ def _row(
             if of
         },
         conditions=Conditions(*shared),
-        dev=sum(on_dev) / len(on_dev) if on_dev else float("-inf"),
+        dev=dict(on_dev),
         undefined={
             task: tuple(run_id for run_id in of.values() if not by_run[run_id][task].is_defined)
             for task, of in latest.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED, Comparison
+from core.evaluation.comparison import HIGHER, LOWER, VERDICTS, Comparison
 from core.studies.analysis import MEAN, Result
 from core.wording import all_of, plural
 
@@ -51,7 +51,7 @@ def verdict_counts(result: Result) -> str:
     if not differences:
         return f"No method can be compared with {reference} yet."
     counts = Counter(difference.verdict for difference in differences)
-    words = [f"{counts[word]} {word}" for word in (HIGHER, LOWER, NEGLIGIBLE, UNDECIDED) if counts[word]]
+    words = [f"{counts[word]} {word}" for word in VERDICTS if counts[word]]
     return f"Against {reference}: {', '.join(words)}."
 
 
@@ -59,7 +59,7 @@ def _verdicts(differences: Mapping[str, Comparison]) -> str:
     """The methods by verdict, the largest differences first."""
     ordered = sorted(differences.items(), key=lambda pair: -abs(pair[1].mean))
     parts = []
-    for word in (HIGHER, LOWER, NEGLIGIBLE, UNDECIDED):
+    for word in VERDICTS:
         named = [(title, f"{title} ({delta.in_points})") for title, delta in ordered if delta.verdict == word]
         titles, with_points = [title for title, _ in named], [text for _, text in named]
         if titles and word in (HIGHER, LOWER):

@@ -88,9 +88,11 @@ class Record:
             by_method = self._document["settings"][setting.name]
             if setting.part != part or not {"stl", "mtl"} <= by_method.keys():
                 continue
+            single, joint = (by_method[name].get("by_seed", {}) for name in ("stl", "mtl"))
             for main, aux in (setting.targets, setting.targets[::-1]):
-                alone[main] = _by_seed(by_method["stl"]["by_seed"][main])
-                beside[main, aux] = _by_seed(by_method["mtl"]["by_seed"][main])
+                if main in single:
+                    alone[main] = _by_seed(single[main])
+                    beside[main, aux] = _by_seed(joint.get(main, {}))
         return gains_of(alone, beside, [task for task in self.definition.pairs if task in alone])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,6 +10,7 @@ from typing import Any
 from core.config import RunConfig
 from core.config.sweep import expand, with_seeds
 from core.registry import BY_CONFIGURATION, PREDICTED
+from core.results import choice
 from core.studies.published import Reported
 
 Candidates = tuple[Mapping[str, Any], ...]
@@ -346,15 +346,14 @@ def dev_mean(
     candidate: Candidate, seeds: Iterable[int], targets: Collection[str], dev: DevScores
 ) -> float | None:
     """The mean dev score over seeds and targets in the search; None where one of them is missing."""
-    scores = []
+    seeds = tuple(seeds)
+    scores: dict[str, dict[int, float]] = {target: {} for target in targets}
     for seed in seeds:
-        by_task = {
-            task: score for run in candidate.search[seed] for task, score in dev.by_run.get(run, {}).items()
-        }
-        if not set(targets) <= by_task.keys():
-            return None
-        scores += [by_task[target] for target in targets]
-    return math.fsum(scores) / len(scores)
+        for run in candidate.search[seed]:
+            for task, score in dev.by_run.get(run, {}).items():
+                if task in scores:
+                    scores[task][seed] = score
+    return choice.dev_mean(scores, targets, seeds)
 
 
 def chosen_candidate(

@@ -43,7 +43,8 @@ Part = tuple[str, str]
 
 NOT_ANNOTATED = ("_", "")
 """The label of a word that nobody annotated."""
-_LACKING = frozenset(NOT_ANNOTATED)
+NO_SPAN = (*NOT_ANNOTATED, "-")
+"""The same beside labels with a prefix and a type: there, `-` is no tag of a dash (spaCy writes it)."""
 
 TYPELESS = "_"
 """The type of spans that are written without one, as seqeval calls it."""
@@ -66,6 +67,7 @@ _NAME_OF_TYPE = re.compile(r"[^\W\d_][\w/&+.-]*\w")
 # Tags of words, by which a column of bare names that also has `O` is known to hold no spans.
 _WORD_TAGS = frozenset(["NN", "NNP", "VB", "DT", "IN", "JJ", "NOUN", "VERB", "ADJ", "ADV", "ADP", "DET"])
 _ZEROS = frozenset(["0", "o"])
+_TYPE_LIKE_PREFIX = re.compile(r"[A-Z]-[^\W\d_A-Z]+")
 
 # In IOB1 a B- that follows no span of its type is a mistake. One in a hundred openings is forgiven, since
 # reading it as IOB1 changes nothing for that label.
@@ -86,6 +88,11 @@ class Spelling:
     def has_types(self) -> bool:
         """Whether a label has both a prefix and a type."""
         return "B" in self.form and "X" in self.form
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """The labels of words that nobody annotated."""
+        return NO_SPAN if self.has_types else NOT_ANNOTATED
 
     def part(self, label: str) -> Part | None:
         """The prefix and type of a label; None where it is not written so."""
@@ -206,12 +213,13 @@ def _notation(words: Counter[str]) -> Notation | None:
     """How spans are written where every label has a prefix or brackets."""
     kinds = _kinds(words)
     has_outside = not kinds.isdisjoint(("O", "o"))
-    if not (spans := kinds - {"O", "o"}):
+    if not kinds - {"O", "o"}:
         return None
     for spelling in (*_TYPED, _WITHOUT_TYPE):
+        spans = kinds - {"O", "o", *spelling.lacking}
         parts = [spelling.part(kind) for kind in spans]
         found = Notation(spelling, frozenset(part[0] for part in parts if part))
-        if all(parts) and _is_plausible(found, kinds, has_outside=has_outside):
+        if parts and all(parts) and _is_plausible(found, kinds.difference(NO_SPAN), has_outside=has_outside):
             return found
     if all(map(_BRACKETED.fullmatch, kinds)) and any(kind.startswith("(") for kind in kinds):
         return Notation(_IN_BRACKETS, frozenset("BI"))
@@ -254,7 +262,7 @@ def read_column(splits: Mapping[Split, Column], *, needs_spans: bool = False) ->
             known = Notation(_CANONICAL, frozenset("BI"))
         if known is not None:
             raise _odd_label(columns, words, known)
-    elif "_" in words and found.spelling.has_types and words.keys().isdisjoint(("O", "o")):
+    elif found.spelling.has_types and words.keys() & {"_", "-"} and words.keys().isdisjoint(("O", "o")):
         raise _odd_label(columns, words, found)
     return None if found is None else _converted(columns, found)
 
@@ -266,7 +274,7 @@ def _converted(columns: Mapping[Split, Packed], found: Notation) -> SpanColumn[S
     irregular: dict[Split, int] = {}
     has_ends = not _SCHEMES["IOB"] >= found.prefixes and found.scheme != "IOE"
     for split, column in columns.items():
-        lacks = column.flags(_LACKING.__contains__)
+        lacks = column.flags(found.spelling.lacking.__contains__)
         lacking[split], unannotated[split] = column.has(lacks), int(lacks.sum())
         spelled = found.canonical(column.take(np.flatnonzero(~lacking[split])) if lacks.any() else column)
         parts = _Parts(spelled)
@@ -339,13 +347,16 @@ def _in_brackets(labels: Sequence[str]) -> list[str]:
 def _nearly(words: Counter[str]) -> Notation | None:
     """Returns the scheme of a column of spans with a few other labels; None for labels of words."""
     kinds = _kinds(words) - {"O", "o"}
-    labelled = sum(words.values()) - sum(words[label] for label in NOT_ANNOTATED)
+    kept = sum(words.values())
     best: tuple[int, Notation] | None = None
     for spelling in (*_TYPED, _WITHOUT_TYPE):
         parts = {kind: part for kind in kinds if (part := spelling.part(kind))}
-        odd = kinds - set(parts)
+        odd = kinds - {*parts, *spelling.lacking}
+        labelled = kept - sum(words[label] for label in spelling.lacking)
         odd_words = sum(words[kind] for kind in odd)
         found = Notation(spelling, frozenset(part[0] for part in parts.values()))
+        if odd and not found.prefixes & {"B", "I"} and all(map(_BARE.part, odd)):
+            continue  # `E-mail` and `S-bahn` beside `Person` are types
         if spelling.has_types:
             is_marked = "O" in words and "B" in found.prefixes
             most = len(parts) if is_marked else len(parts) // _ODD_KINDS
@@ -354,6 +365,8 @@ def _nearly(words: Counter[str]) -> Notation | None:
             is_near = odd <= _ZEROS or odd_words * _ODD_WORDS_WITHOUT_TYPE <= labelled
         matched = sum(words[kind] for kind in parts)
         has_outside = "O" in words or "o" in words or not odd.isdisjoint(_ZEROS)
+        if odd and len(found.prefixes) == 1 and all(map(_TYPE_LIKE_PREFIX.fullmatch, {*odd, *parts})):
+            continue  # `B-cell` and `T-cell` are types
         if is_near and parts and _is_plausible(found, set(parts), has_outside=has_outside):
             best = max(best or (0, found), (matched, found), key=lambda pair: pair[0])
     return None if best is None else best[1]
@@ -361,14 +374,16 @@ def _nearly(words: Counter[str]) -> Notation | None:
 
 def _odd_label(splits: Mapping[Split, Packed], words: Counter[str], known: Notation) -> OddLabel:
     """The first label that is not one of spans in this spelling, and its possible meaning."""
-    labels_of_spans = {kind for kind in words if kind not in ("", "_") and known.spelling.part(kind)}
+    lacking = known.spelling.lacking
+    labels_of_spans = {kind for kind in words if kind not in lacking and known.spelling.part(kind)}
     if known.spelling is _IN_BRACKETS:
         labels_of_spans -= {"O", "o"}
     is_missing_outside = words.keys().isdisjoint(("O", "o"))
     for split, column in splits.items():
         for number, row in enumerate(column):
             for index, label in enumerate(row):
-                if label in labels_of_spans or label == "" or (label == "_" and not is_missing_outside):
+                is_lacking = label in lacking and not (label and is_missing_outside)
+                if label in labels_of_spans or is_lacking:
                     continue
                 total = sum(words[kind] for kind in labels_of_spans - {"O", "o"})
                 return OddLabel(
@@ -389,7 +404,7 @@ def _meaning(label: str, known: Notation, labels_of_spans: set[str], words: Coun
             return [spelling.write(*part)]
     # Where nobody wrote O, the one label that is none of spans stands for it.
     stands_for_o = "O" not in words and bool(types) and len(_kinds(words) - labels_of_spans) <= 1
-    return ["O"] if label in _ZEROS or label in NOT_ANNOTATED or stands_for_o else []
+    return ["O"] if label in _ZEROS or label in NO_SPAN or stands_for_o else []
 
 
 def violations(column: Column) -> int:

@@ -23,6 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from core.config.typed import whole_number
 from core.tasks.packed import Packed
 from core.tasks.spans import (
     FlatSpans,
@@ -277,9 +278,18 @@ def _pearson(sums: NDArray[Any]) -> NDArray[np.float64]:
 def percent_sign(score_names: Iterable[str]) -> str:
     """The suffix of a hundred times a score, or a mean of scores, with these names: `%` or nothing.
 
-    It is nothing where one of them is a correlation, which is no share.
+    It is nothing where one of them is a correlation, which is no share, or none is known.
     """
-    return "" if PEARSON in score_names else "%"
+    names = set(score_names)
+    return "%" if names and PEARSON not in names else ""
+
+
+def scale_text(score_names: Iterable[str]) -> str:
+    """The scale of a table of scores with these names, times a hundred: `in percent`."""
+    names = set(score_names)
+    if PEARSON not in names:
+        return "in percent"
+    return "Pearson × 100" if names == {PEARSON} else "in percent, Pearson × 100"
 
 
 def score_text(score: float | None, *score_names: str) -> str:
@@ -305,9 +315,17 @@ def rarer_half_f1(report: Mapping[str, Mapping[str, float]]) -> float | None:
 
 
 def report_rows(report: Mapping[str, Mapping[str, float]]) -> Report:
-    """The rows of a TaskScore's report; all scores of labels without annotation are undefined."""
+    """The rows of a TaskScore's report; all scores of labels without annotation are undefined.
+
+    Where all labels are whole numbers they are in the order of these: 2 before 10.
+    """
     undefined = dict.fromkeys(REPORT_NUMBERS[:3], math.nan)
-    return {label: {**row} if row["support"] else {**row, **undefined} for label, row in report.items()}
+    numbers = {label: whole_number(label) for label in report}
+    in_order = list(report)
+    if None not in numbers.values():
+        in_order.sort(key=lambda label: numbers[label] or 0)
+    rows = {label: report[label] for label in in_order}
+    return {label: {**row} if row["support"] else {**row, **undefined} for label, row in rows.items()}
 
 
 def averages(score: TaskScore) -> dict[str, dict[str, float]]:

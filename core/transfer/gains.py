@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.config import RunConfig
-from core.evaluation.comparison import HIGHER, LOWER, Comparison, compare_paired
+from core.evaluation.comparison import HIGHER, LOWER, UNDECIDED, Comparison, compare_paired
 from core.evaluation.statistics import MeanSD, summary
 
 Pair = tuple[str, str]
@@ -37,6 +37,21 @@ class Gain(Comparison):
     aux: str
     alone: float
     by_seed: Mapping[int, float]
+
+    @property
+    def learned_nothing(self) -> bool:
+        """Whether the main task's head scores 0 with every seed, alone and beside the auxiliary task."""
+        return self.is_equal and self.alone == 0
+
+    @property
+    def verdict(self) -> str:
+        """As of any difference; but two scores of 0 are a floor and show no equivalence."""
+        return UNDECIDED if self.learned_nothing else super().verdict
+
+    @property
+    def remark(self) -> str:
+        """Why it is undecided, where more is to be said than that p is too large."""
+        return "the head learned nothing: 0 with each seed" if self.learned_nothing else super().remark
 
     @property
     def relative(self) -> float:
@@ -69,6 +84,14 @@ class Gains:
     tasks: tuple[str, ...]
     alone: Mapping[str, MeanSD]
     pairs: Mapping[Pair, Gain]
+
+    @property
+    def over_all(self) -> dict[Pair, Comparison]:
+        """The gains as one family, for sentences on the whole matrix: p corrected for all pairs."""
+        known = {pair: gain for pair, gain in self.pairs.items() if not gain.learned_nothing}
+        return compare_paired(
+            {pair: (gain.by_seed, dict.fromkeys(gain.by_seed, 0.0)) for pair, gain in known.items()}
+        )
 
     def matrix(self, *, relative: bool = False) -> NDArray[np.float64]:
         """(T, T) the gains, main tasks by row: in points, or in percent of STL. NaN where none is known."""

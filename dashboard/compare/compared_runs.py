@@ -1,6 +1,7 @@
 """The runs that Compare shows, with their scores and sentences.
 
-They are those chosen, or all on the newest corpus, and never on two corpora.
+They are those chosen, else those of the newest launch, else all on the newest corpus, and never on two
+corpora.
 
 Predictions never change within an attempt of a run, so each is read once for all sessions.
 """
@@ -17,21 +18,24 @@ from core.config import RunConfig
 from core.corpora import prepare
 from core.corpora.types import Sentence
 from core.evaluation.mistakes import Labels
-from core.results.samples import TEXT, alike, by_configuration, one_per_seed, readable, settings
+from core.results.comparisons import Difference, Tested, run_pairs
+from core.results.samples import TEXT, alike, by_configuration, group_by_data, readable
 from core.results.series import Series, number_series
 from core.results.table import ResultTable, tabulate
-from core.store.records import Run, RunState
+from core.store.records import ACTIVE, Run, RunState
 from core.tasks import TaskKind, kind_of
 from core.wording import all_of, plural
 from dashboard.compare.mistake_views import Counted, counted, tested
-from dashboard.compare.views import Difference, Tested, run_pairs
 from dashboard.shared import resources
 from dashboard.shared.newcomers import try_it
+from dashboard.shared.queue import none_done
 from dashboard.shared.run_picker import pick_runs
-from dashboard.shared.selection import choice, choose, chosen, segments
+from dashboard.shared.selection import choice, choose, chosen, newest_launch, segments, set_parameter
 from dashboard.text import escape
 
 _MOST_ROWS, _PAIR = 40, 2
+_EVERY = "every"
+"""In the address: all runs are compared, not those of the newest launch alone."""
 _NEWEST = 2000
 """Where nothing is chosen, the newest finished runs are compared, up to this number."""
 
@@ -40,7 +44,7 @@ _NEWEST = 2000
 class ComparedRuns:
     """The runs compared, all on the same data, with the name of the data and the split of the scores.
 
-    `chosen` are the runs of the reader's choice on any data; `runs` without a choice.
+    `chosen` are the runs of the reader's choice or of the newest launch on any data; else `runs`.
     """
 
     runs: list[Run]
@@ -50,50 +54,87 @@ class ComparedRuns:
 
 
 def pick_compared_runs() -> ComparedRuns | None:
-    """The widgets; None where no run has finished yet, which the page then says."""
+    """The widgets; None where none of the runs has finished yet, which the page then says."""
+    store = resources.store()
+    asked = store.runs(chosen(), with_facts=False) if chosen() else _newest_launch()
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         picked = pick_runs(
             key="compare_runs", suitable=lambda run: run.state is RunState.SUCCEEDED, instead=lambda _: ()
         )
+    if asked and not any(run.state is RunState.SUCCEEDED for run in asked):
+        none_done([run.id for run in asked])
+        if picked is not None and not chosen():
+            _all_runs_button()
+        return None
     if picked is None:
         try_it("No run has finished yet. One click trains MRN, MTL and STL to compare.")
         return None
-    store = resources.store()
-    every = picked or store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST)
+    if chosen() and not picked:
+        return None
+    of_launch = [run.id for run in asked if run.state is RunState.SUCCEEDED]
+    every = picked or (
+        store.runs(of_launch) if of_launch else store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST)
+    )
     conditions = store.conditions(every)
     runs, left_out = readable(every, conditions)
     if left_out:
         st.caption(f":material/info: {escape(left_out)}")
     if not runs:
         return None
-    by_setting = {
-        setting.name: (setting, setting_runs) for setting, setting_runs in settings(runs, conditions).items()
-    }
-    name = next(iter(by_setting))
-    if len(by_setting) > 1:
+    groups = {group.name: (group, on_data) for group, on_data in group_by_data(runs, conditions).items()}
+    name = next(iter(groups))
+    if len(groups) > 1:
         with row:
             name = choice(
                 "Data",
-                by_setting.keys(),
+                groups.keys(),
                 key="data",
                 width=320,
                 help="Runs on other text, or on another share of it, are not mixed in one table.",
             )
-    setting, on_data = by_setting[name]
+    group, on_data = groups[name]
     rows = list(by_configuration(sorted(on_data, key=lambda run: -run.id)).values())
     compared, older = list(itertools.chain(*rows[:_MOST_ROWS])), max(0, len(rows) - _MOST_ROWS)
     with st.container(horizontal=True, vertical_alignment="center"):
         split = segments("Scores on", {"test": "Test split", "dev": "Dev split"}, key="on")
-        st.caption(_described(name, picked, on_data, older), width="content")
-        if picked:
-            st.button("All runs", type="tertiary", icon=":material/select_all:", on_click=choose, args=((),))
-    if setting.note:
-        st.caption(f":material/info: {escape(setting.note)}")
-    return ComparedRuns(compared, name, split, runs if picked else compared)
+        st.caption(_described(name, picked, on_data, older, is_launch=bool(asked)), width="content")
+        if asked:
+            _all_runs_button()
+    if group.note:
+        st.caption(f":material/info: {escape(group.note)}")
+    return ComparedRuns(compared, name, split, runs if asked else compared)
 
 
-def _described(name: str, picked: Sequence[Run], on_data: Sequence[Run], older: int) -> str:
+def _newest_launch() -> list[Run]:
+    """The runs of the newest launch that has begun, if they are compared where none is chosen.
+
+    They are while it trains, and where it has configurations to compare, unless all runs are asked for.
+    """
+    if st.query_params.get(_EVERY):
+        return []
+    newest = resources.store().runs(limit=_NEWEST, with_facts=False)
+    begun = set(newest_launch(newest, _NEWEST))
+    name = next((run.launch for run in newest if run.id in begun), None)
+    runs = [run for run in newest if run.id in begun or (name and run.launch == name)]
+    done = readable([run for run in runs if run.state is RunState.SUCCEEDED])[0]
+    is_compared = any(run.state in ACTIVE for run in runs) or len(by_configuration(done)) > 1
+    return runs if is_compared else []
+
+
+def _all_runs_button() -> None:
+    """Draws the button that compares all runs on the newest data."""
+    st.button("All runs", type="tertiary", icon=":material/select_all:", on_click=_take_all)
+
+
+def _take_all() -> None:
+    choose(())
+    set_parameter(_EVERY, "true")
+
+
+def _described(
+    name: str, picked: Sequence[Run], on_data: Sequence[Run], older: int, *, is_launch: bool
+) -> str:
     """Which runs are compared, and which of the chosen ones are not."""
     if older:
         return (
@@ -102,9 +143,10 @@ def _described(name: str, picked: Sequence[Run], on_data: Sequence[Run], older: 
         )
     asked = resources.store().runs(chosen(), with_facts=False)
     stored = len(readable(asked, resources.store().conditions(asked))[0])
+    if not picked and is_launch:
+        return f"The newest launch: {plural(len(on_data), 'successful run')} on {escape(name)}."
     if not picked:
-        none = " None of the chosen runs has succeeded." if stored else ""
-        return f"All {plural(len(on_data), 'successful run')} on {escape(name)}.{none}"
+        return f"All {plural(len(on_data), 'successful run')} on {escape(name)}."
     reasons = [
         f"{count:,} {words[count > 1]}"
         for count, words in (
@@ -139,9 +181,9 @@ def series_of(compared: ComparedRuns) -> list[Series]:
     on_corpus = [run for run in compared.chosen if run.config.corpus == corpus]
     groups = alike(on_corpus, conditions, TEXT).values()
     other_text = {run.id for of in groups if tabled.isdisjoint(run.id for run in of) for run in of}
-    counted = one_per_seed([run for run in compared.chosen if run.id not in other_text], conditions)
+    on_text = [run for run in compared.chosen if run.id not in other_text]
     least = _PAIR + (compared.chosen is compared.runs)
-    return [of for of in number_series(counted, conditions) if len(of.runs) >= least]
+    return [of for of in number_series(on_text, conditions) if len(of.runs) >= least]
 
 
 def sentence_tests(

@@ -11,18 +11,26 @@ from core.config import RunConfig, field_label
 from core.corpora.loading import read
 from core.errors import MRNLabError
 from core.evaluation.costs import COST_NOTE
-from core.evaluation.statistics import NEGLIGIBLE_BELOW
+from core.evaluation.statistics import MATTERS
 from core.registry import ONE_STACK
-from core.results.figures import Forest, against_chart, forest_chart
+from core.results.comparisons import FEW_TASKS, Difference, answers, headline, run_pairs, with_sentences
+from core.results.figures import Forest, against_chart, forest, forest_chart
 from core.results.naming import confounds
+from core.results.records import (
+    COST_COLUMNS,
+    DIFFERENCE_COLUMNS,
+    SCORE_COLUMNS,
+    difference_records,
+    score_records,
+)
 from core.results.series import scores_against
 from core.results.table import ResultRow, ResultTable
 from core.store.records import ACTIVE, Run
 from core.studies.published import CITATION
-from core.wording import all_of, duration, plural, without_shared
+from core.wording import about_time, all_of, plural, without_shared
 from dashboard.compare import compared_runs, views
 from dashboard.compare.compared_runs import ComparedRuns
-from dashboard.compare.views import DIFFERENCE_COLUMNS, FEW_TASKS, Difference, Step, headline
+from dashboard.compare.views import Step
 from dashboard.components.charts import chart
 from dashboard.shared import actions, resources
 from dashboard.shared.downloads import copy_table, show_table
@@ -34,7 +42,7 @@ from dashboard.text import coloured, escape, unbroken
 from dashboard.theme import ramp
 from jobs.queue.estimates import cost
 from jobs.queue.submit import same_runs, up_to_date
-from jobs.reports.render import BEST, COST_COLUMNS, SCORE_COLUMNS, score_records, score_sheet, with_published
+from jobs.reports.render import BEST, score_sheet, with_published
 
 _MANY = 180
 """Predictions (a run's, of one task) beyond which testing takes more than some seconds, and is asked for."""
@@ -46,7 +54,7 @@ _MOST_LINES = 6
 _PAIR = 2
 _VERDICTS = f"""\
 - **Higher, lower**: a significant difference (paired t-test over seeds, p < 0.05).
-- **Negligible**: smaller than {100 * NEGLIGIBLE_BELOW:.2f} points (two one-sided tests, p < 0.05).
+- **Equivalent**: smaller than {100 * MATTERS:g} points (two one-sided tests, p < 0.05).
 - **Undecided**: neither. More seeds may decide it.
 
 Filled marks are decided, hollow ones undecided. Differences are points, paired by seed; in brackets is the
@@ -82,7 +90,7 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[str, str] | None
             return None
         steps = views.sharing(table)
         of_sharing = [step for step in steps if not step.asks_transformer]
-        shown = views.answers(table, a, b)
+        shown = answers(table, a, b)
         repeats = all({step.a.key, step.b.key} == {a, b} for step in of_sharing)
         if repeats and len(shown) <= FEW_TASKS:
             left, right = st.container(), None
@@ -105,7 +113,7 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[str, str] | None
         if right is not None:
             with right:
                 if repeats:
-                    _forest_chart(views.forest(shown, table, b), table, "compare_pair")
+                    _forest_chart(forest(shown, table, b), table, "compare_pair")
                 else:
                     _what_sharing_did(table, of_sharing, table.row(a), table.row(b))
     return a, b
@@ -227,7 +235,7 @@ def missing_seeds_button(table: ResultTable, compared: ComparedRuns, a: str, b: 
             args=(missing, views.listed_seeds({config.seed for config in missing}), compared.runs),
         )
         seconds = cost(store, new).seconds if new else None
-        text += f", about {duration(seconds)}" if seconds else "" if new else ", trained already"
+        text += f", {about_time(seconds)}" if seconds else "" if new else ", trained already"
         st.caption(text, width="content")
     same = {run.configuration_id for run in compared.runs}
     active = store.runs(states=ACTIVE, with_facts=False)
@@ -329,7 +337,7 @@ def draw_against(compared: ComparedRuns) -> None:
         name = next(iter(named))
         st.subheader(f"Score against{f' {escape(name)}' * (len(named) == 1)}", anchor=False, width="content")
         if len(named) > 1:
-            name = choice("Setting", named, key="against", label_visibility="collapsed", width=320)
+            name = choice("Setting", named.keys(), key="against", label_visibility="collapsed", width=320)
         series = named[name]
         view = scores_against(series, resources.store().scores(series.run_ids, with_reports=False))
         lines = "tasks" if len(view.tasks) == 1 else segments("Lines", _LINES, key="lines")
@@ -359,7 +367,7 @@ def difference_view(
         return
     is_drawn = len(table.rows) == _PAIR and len(shown) > FEW_TASKS  # beside the headline
     if not is_drawn:
-        view = views.forest(shown, table, baseline)
+        view = forest(shown, table, baseline)
         with st.container(height=640 if len(view.rows) > _TALL else "content", border=False):
             _forest_chart(view, table, "compare_forest")
     with st.expander("In numbers, with both tests", expanded=is_drawn or len(shown) <= _OPEN):
@@ -371,12 +379,12 @@ def difference_view(
         with st.container(height=420 if len(shown) > _TALL else "content", border=False):
             alt = "Differences from the baseline with verdicts, intervals and corrected p-values"
             show_table(with_remarks, alt=alt)
-        copy_table(sheet, DIFFERENCE_COLUMNS, views.difference_records(shown, table), key="differences")
+        copy_table(sheet, DIFFERENCE_COLUMNS, difference_records(shown, table), key="differences")
         _notes(shown)
 
 
 def _tested(shown: list[Difference], table: ResultTable, compared: ComparedRuns) -> list[Difference]:
-    needed = ((run, delta.task) for delta in shown for pair in views.run_pairs(delta) for run in pair)
+    needed = ((run, delta.task) for delta in shown for pair in run_pairs(delta) for run in pair)
     count = len(set(needed))
     if count > _MANY and not switch(
         f"Test over sentences ({plural(count, 'prediction')} to read)",
@@ -385,7 +393,7 @@ def _tested(shown: list[Difference], table: ResultTable, compared: ComparedRuns)
     ):
         return shown
     with st.spinner("Testing over sentences"):
-        return views.with_sentences(shown, compared_runs.sentence_tests(shown, table, compared.runs))
+        return with_sentences(shown, compared_runs.sentence_tests(shown, table, compared.runs))
 
 
 def _notes(shown: Sequence[Difference]) -> None:

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from core.evaluation.comparison import compare_paired
 from core.evaluation.mistakes import Errors, Labels, mistake_text
 from core.evaluation.statistics import randomisation_test
+from core.results.comparisons import Tested
 from core.results.table import ResultCell
 from core.store.records import StoredScore
 from core.tasks.confusion import NOTHING
 from core.tasks.scores import Counts, report_rows, sentence_counts
 from core.wording import points
-from dashboard.compare.views import Tested
 from jobs.reports.parts import SIGNED, number_text
 
 Report = Mapping[str, Mapping[str, float]]

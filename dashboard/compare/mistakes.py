@@ -14,6 +14,7 @@ import streamlit as st
 from core.corpora.types import Sentence
 from core.errors import MRNLabError
 from core.evaluation.mistakes import Labels, errors, mistake_text, mistakes, sentences_with
+from core.results.comparisons import Difference
 from core.results.table import ResultRow, ResultTable
 from core.store.records import Run
 from core.tasks import TaskKind
@@ -25,7 +26,7 @@ from dashboard.compare.charts import confusion_chart, deviation_chart, seeds_cha
 from dashboard.compare.compared_runs import ComparedRuns, examples, labels, task_kind
 from dashboard.compare.comparison import difference_view
 from dashboard.compare.mistake_views import DETAIL, Matrix
-from dashboard.compare.views import Difference, per_seed
+from dashboard.compare.views import per_seed
 from dashboard.components import sentence
 from dashboard.components.charts import chart
 from dashboard.components.sentence import Lane, Mark, Said, SentenceBlock, TextBlock

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.results.comparisons import differences
 from dashboard.compare.compared_runs import pick_compared_runs, table_of
 from dashboard.compare.comparison import answer, draw_against, summary_table
 from dashboard.compare.mistakes import closer_look
-from dashboard.compare.views import differences
 from dashboard.shared.states import empty, title
 
 title(

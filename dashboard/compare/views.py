@@ -7,39 +7,21 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from core.config import RunConfig, shares_nothing
-from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED, Comparison
-from core.evaluation.statistics import Randomised, holm
 from core.registry import ONE_STACK, reads_words
-from core.results.figures import Forest, Mark
+from core.results.choice import chosen_on_dev
+from core.results.comparisons import Difference, answers
+from core.results.figures import Forest, forest_of
 from core.results.naming import confounds, fields_apart
 from core.results.series import Series
 from core.results.table import ResultRow, ResultTable
-from core.wording import all_of, signed_points, without_shared
+from core.wording import all_of, without_shared
 from jobs.reports.parts import Entry, Sheet, difference_entry, p_entry
-
-Tested = Randomised | str
-"""The result of a test over sentences, or why there is none."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Difference(Comparison):
-    """A row minus another on one task.
-    `p_sentences` is corrected for the differences from the baseline; `untested` is the reason why there is no
-    test over sentences.
-    """
-
-    row: ResultRow
-    base: ResultRow
-    task: str
-    sentences: Randomised | None = None
-    p_sentences: float | None = None
-    untested: str = ""
 
 
 def default_pair(table: ResultTable) -> tuple[str, str] | None:
@@ -75,15 +57,28 @@ def _most_alike(
 ) -> tuple[ResultRow, ResultRow] | None:
     """The pair of rows that are most alike in all but the paradigm; None where one side has no row."""
 
-    def likeness(pair: tuple[ResultRow, ResultRow]) -> tuple[int, int, float]:
-        row_a, row_b = pair
-        return (
-            -len(confounds(row_a.config, row_b.config)),
-            min(row_a.seeds, row_b.seeds),
-            row_a.dev + row_b.dev,
-        )
+    pairs = list(itertools.product(firsts, seconds))
+    if not pairs:
+        return None
 
-    return max(itertools.product(firsts, seconds), key=likeness, default=None)
+    def likeness(pair: tuple[ResultRow, ResultRow]) -> tuple[int, int]:
+        return -len(confounds(pair[0].config, pair[1].config)), min(pair[0].seeds, pair[1].seeds)
+
+    known = {index: likeness(pair) for index, pair in enumerate(pairs)}
+    alike = [pairs[index] for index, value in known.items() if value == max(known.values())]
+    return _best_on_dev(alike) or alike[0]
+
+
+def _best_on_dev(pairs: Sequence[tuple[ResultRow, ResultRow]]) -> tuple[ResultRow, ResultRow] | None:
+    """The pair whose rows have the highest dev scores; None where these cannot be compared (`dev_means`)."""
+    if len(pairs) == 1:
+        return pairs[0]
+    on_dev = {
+        index: {(side, task): scores for side, row in enumerate(pair) for task, scores in row.dev.items()}
+        for index, pair in enumerate(pairs)
+    }
+    chosen = chosen_on_dev(on_dev)
+    return None if chosen is None else pairs[chosen]
 
 
 def _steps(table: ResultTable) -> Iterator[tuple[ResultRow, ResultRow] | None]:
@@ -101,56 +96,16 @@ def _steps(table: ResultTable) -> Iterator[tuple[ResultRow, ResultRow] | None]:
 
 
 def _transformer_pair(table: ResultTable) -> tuple[ResultRow, ResultRow] | None:
-    """The best rows on dev with and without a transformer, of the pairs with the most common tasks."""
+    """The best rows on dev with and without a transformer, of the pairs with the most common tasks.
 
-    def rank(pair: tuple[ResultRow, ResultRow]) -> tuple[int, float]:
-        a, b = pair
-        return len(a.cells.keys() & b.cells.keys()), a.dev + b.dev
-
+    None where dev cannot choose between several.
+    """
     over_words = [row for row in table.rows if row.config.transformer is None]
     over_transformers = [row for row in table.rows if row.config.transformer is not None]
-    return max(itertools.product(over_transformers, over_words), key=rank, default=None)
-
-
-def answers(table: ResultTable, a: str, b: str) -> list[Difference]:
-    """The difference of two rows on each task that both have."""
-    return [
-        Difference(**vars(comparison), row=table.row(a), base=table.row(b), task=task)
-        for task in table.tasks
-        if (comparison := table.comparisons[task].get((a, b))) is not None
-    ]
-
-
-def differences(table: ResultTable, baseline: str) -> list[Difference]:
-    """Of every row from the row of that key, task by task."""
-    others = [row.key for row in table.rows if row.key != baseline]
-    return [delta for key in others for delta in answers(table, key, baseline)]
-
-
-FEW_TASKS = 4
-"""Up to so many tasks are named in a headline, and are marks of a configuration's row in a forest."""
-
-
-def headline(a: str, b: str, answers: Sequence[Difference], quoted: Callable[[str], str] = str) -> str:
-    """The verdicts in one sentence: the tasks of each, of many tasks their number.
-    `quoted` escapes names and tasks, which come from users.
-    """
-    if not answers:
-        return f"{quoted(a)} and {quoted(b)} have no score on a common task."
-    tasks: dict[str, list[str]] = defaultdict(list)
-    for delta in answers:
-        points = f" ({signed_points(delta.mean)})" if delta.verdict in (HIGHER, LOWER) else ""
-        tasks[delta.verdict].append(quoted(delta.task) + points)
-    verdicts = [word for word in (HIGHER, LOWER, NEGLIGIBLE, UNDECIDED) if word in tasks]
-    on = {word: all_of(of) for word, of in tasks.items()}
-    if len(answers) > FEW_TASKS:
-        on = {word: str(len(tasks[word])) for word in verdicts}
-        on[verdicts[0]] += f" of {len(answers)} tasks"
-    decided = [f"{word} than {quoted(b)} on {on[word]}" for word in (HIGHER, LOWER) if word in on]
-    rest = [f"{word} on {on[word]}" for word in (NEGLIGIBLE, UNDECIDED) if word in on]
-    if not decided:
-        return f"{quoted(a)} against {quoted(b)}: {'; '.join(rest)}."
-    return f"{quoted(a)} scores {'; '.join([' and '.join(decided), *rest])}."
+    pairs = list(itertools.product(over_transformers, over_words))
+    shared = [len(a.cells.keys() & b.cells.keys()) for a, b in pairs]
+    most = [pair for pair, count in zip(pairs, shared, strict=True) if count == max(shared)]
+    return _best_on_dev(most) if most else None
 
 
 def series_names(found: Sequence[Series]) -> list[str]:
@@ -284,76 +239,7 @@ def sharing_forest(steps: Sequence[Step], tasks: Sequence[str]) -> Forest:
         encoder = step.a.config.encoder
         return f"{step.title} · {encoder if reads_words(encoder) else step.a.block}"
 
-    return _forest({name(step): step.deltas for step in steps}, tasks, "the second of each pair")
-
-
-def _forest(compared: Mapping[str, Sequence[Difference]], tasks: Sequence[str], reference: str) -> Forest:
-    """A row for each comparison and a mark for each task; of many tasks a row for each of them."""
-    with_score = {delta.task for deltas in compared.values() for delta in deltas}
-    shown = tuple(task for task in tasks if task in with_score)
-    names = tuple(compared)
-    of_configurations = len(shown) <= FEW_TASKS
-    marks = tuple(
-        Mark.from_comparison(
-            delta,
-            row if of_configurations else shown.index(delta.task),
-            delta.task if of_configurations else name,
-            f"{name}, {delta.task}: {delta.sentence}",
-        )
-        for row, (name, deltas) in enumerate(compared.items())
-        for delta in deltas
-    )
-    short = tuple(without_shared(shown).values())
-    rows, targets = (names, shown) if of_configurations else (short, names)
-    return Forest(rows, targets, reference, marks)
-
-
-# Tests over sentences, the forest, and the table to copy
-
-
-def run_pairs(delta: Difference) -> tuple[tuple[int, int], ...]:
-    """The runs to compare sentence by sentence: for each common seed that of the row and of the baseline."""
-    run_ids, base_run_ids = delta.row.cells[delta.task].run_ids, delta.base.cells[delta.task].run_ids
-    return tuple((run_ids[seed], base_run_ids[seed]) for seed in run_ids if seed in base_run_ids)
-
-
-def with_sentences(differences: Sequence[Difference], results: Sequence[Tested]) -> list[Difference]:
-    """The differences with the result of the test over sentences of each, corrected for all of them."""
-    corrected = iter(holm([result.p for result in results if isinstance(result, Randomised)]))
-    return [
-        replace(delta, sentences=result, p_sentences=next(corrected))
-        if isinstance(result, Randomised)
-        else replace(delta, untested=result)
-        for delta, result in zip(differences, results, strict=True)
-    ]
-
-
-def forest(differences: Sequence[Difference], table: ResultTable, baseline: str) -> Forest:
-    """The differences of configurations on each task as a forest."""
-    rows: dict[str, list[Difference]] = {}
-    for delta in differences:
-        rows.setdefault(delta.row.name, []).append(delta)
-    return _forest(rows, table.tasks, table.row(baseline).name)
-
-
-DIFFERENCE_COLUMNS = (
-    "configuration", "baseline", "task", "split", "difference", "low", "high", "seeds", "p_seeds_holm",
-    "sentences", "p_sentences_holm", "verdict", "remark",
-)  # fmt: skip
-
-
-def difference_records(differences: Sequence[Difference], table: ResultTable) -> list[dict[str, object]]:
-    """A record of DIFFERENCE_COLUMNS per difference, scores in [0, 1]."""
-    rows = (
-        (
-            *(delta.row.name, delta.base.name, delta.task, table.split, delta.mean),
-            *(delta.interval or (None, None)),
-            *(delta.seeds, delta.p, delta.sentences and delta.sentences.sentences, delta.p_sentences),
-            *(delta.verdict, delta.remark),
-        )
-        for delta in differences
-    )
-    return [dict(zip(DIFFERENCE_COLUMNS, row, strict=True)) for row in rows]
+    return forest_of({name(step): step.deltas for step in steps}, tasks, "the second of each pair")
 
 
 def difference_sheet(

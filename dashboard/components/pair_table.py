@@ -36,8 +36,8 @@ class PairRow:
 @dataclass(frozen=True)
 class PairTable:
     """A table of pairs with the same tasks as rows and columns.
-    `cells` (T, T) has None for unknown pairs. `low` and `high` name the ends of the scale, `grey` the meaning
-    of grey; empty if nothing is grey.
+    `cells` (T, T) has None for unknown pairs. `low` and `high` name the ends of the scale, both empty without
+    one; `grey` names the meaning of grey, empty if nothing is grey.
     """
 
     rows: Sequence[PairRow]

@@ -73,7 +73,8 @@ _NO_UNIT = (
 def field_label(field: str) -> str:
     """A field's name in words, with its unit where it has one."""
     help_ = FIELD_HELP[field]
-    return help_.label if help_.unit in _NO_UNIT else f"{help_.label} ({help_.unit})"
+    is_said = help_.unit in _NO_UNIT or help_.unit.casefold() == help_.label.casefold()
+    return help_.label if is_said else f"{help_.label} ({help_.unit})"
 
 
 def picks(

@@ -8,13 +8,13 @@ from collections.abc import Collection, Mapping, Sequence
 import streamlit as st
 
 from core.store.records import ACTIVE, Run, RunState
-from core.wording import duration, plural
+from core.wording import about_time, plural
 from dashboard.shared import actions, resources
 from dashboard.shared.live import live
 from dashboard.shared.queue import seconds_left
 from dashboard.shared.run_views import fraction_done
 from dashboard.shared.selection import address_of, link_to_runs
-from dashboard.theme import STATES
+from dashboard.shared.states import states_text
 from jobs.queue import control
 
 
@@ -40,7 +40,7 @@ def _card(runs: Sequence[Run]) -> None:
     left = seconds_left(tuple(active)) if active and not is_paused else None
     st.subheader(headline(states, left), anchor=False)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.progress(sum(map(fraction_done, runs)) / len(runs), text=counts(states))
+        st.progress(sum(map(fraction_done, runs)) / len(runs), text=states_text(states))
         if active:
             st.button(
                 "Stop",
@@ -67,15 +67,8 @@ def _card(runs: Sequence[Run]) -> None:
 def headline(states: Mapping[RunState, int], left: float | None) -> str:
     """Returns the progress of these runs, `8 runs queued, about 2 min`; `left` seconds if known."""
     done, every = states.get(RunState.SUCCEEDED, 0), sum(states.values())
-    about = "" if left is None else f", about {duration(left)}"
+    about = "" if left is None else f", {about_time(left)}"
     if states.get(RunState.QUEUED, 0) == every:
         return f"{plural(every, 'run')} queued{about}"
     which = f"{done:,} of {plural(every, 'run')}" if done < every else plural(every, "run")
     return f"{which} done{about}{' left' if about else ''}"
-
-
-def counts(states: Mapping[RunState, int]) -> str:
-    """Returns how many runs are in each state: `2 succeeded, 1 running, 5 queued`."""
-    return ", ".join(
-        f"{states[state]:,} {look.word.lower()}" for state, look in STATES.items() if states.get(state)
-    )

@@ -14,7 +14,7 @@ from core.paths import database_url
 from core.recording.resolve import with_absolute_paths
 from core.results.naming import shortest_names
 from core.store.records import Run, RunState
-from core.wording import capitalised, duration, plural, size, span
+from core.wording import about_time, capitalised, duration, plural, size, span
 from dashboard.launch.address import command, use_minilm
 from dashboard.launch.draft import Draft, Plan, said
 from dashboard.launch.form import anchor, show_error
@@ -63,7 +63,7 @@ def launch_warnings(
         warnings.append(f":material/view_agenda: {time.held_back}")
     before = counts[RunState.RUNNING] + counts[RunState.CANCELLING] + counts[RunState.QUEUED]
     if before and not paused:
-        when = "" if left is None or priority else f", in about {duration(left)}"
+        when = "" if left is None or priority else f", in {about_time(left)}"
         order = "; higher priorities start first" if priority else ""
         warnings.append(
             f":material/schedule: Starts after {plural(before, 'run')} queued or in progress{when}{order}."
@@ -205,7 +205,7 @@ def _heading(runs: int, new: int, time: Cost) -> None:
     """How many runs there are, how many of them are new, and how long these take."""
     makes = f"This makes {plural(runs, 'run')}"
     some = f", {new:,} of them new" if new < runs else ""
-    about = "" if time.seconds is None else f", about {duration(time.seconds)}"
+    about = "" if time.seconds is None else f", {about_time(time.seconds)}"
     between = "" if time.span is None else f"{span(*time.span)}, "
     at_once = f"{time.at_once} at once, " if time.at_once > 1 else ""
     with st.container(gap="xsmall"):

@@ -14,7 +14,7 @@ from core.store.records import Run, RunState
 from dashboard.relations.sentences import read_seeds
 from dashboard.shared import resources
 from dashboard.shared.run_picker import pick_runs
-from dashboard.shared.selection import segments, switch
+from dashboard.shared.selection import newest_launch, segments, switch
 
 MODES = {"task": "Tasks", "label": "Labels", "feature": "Features"}
 EMBEDDING = "embedding"
@@ -23,6 +23,7 @@ PLAYER = "relations_matrix"
 _VIEWS = {"one": "One run", "side": "Side by side", "mean": "Mean over seeds"}
 _ORDERS = {"task": "By task", "cluster": "Clustered"}
 _MOST_BESIDE = 4
+_MOST_OPENED = 12
 _MOST_SEEDS = 50
 
 
@@ -45,12 +46,12 @@ class Selection:
 
 def mrn_runs() -> list[Run] | None:
     """The chosen runs of MRN or with task embeddings; None without one.
-    By default the newest that has begun.
+    By default those of the newest launch that have begun.
     """
     return pick_runs(
         key="relations_runs",
         suitable=lambda run: run.config.paradigm == "mrn" or run.config.embeds_tasks,
-        instead=lambda runs: [next((run.id for run in runs if run.step), runs[0].id)],
+        instead=lambda runs: newest_launch([run for run in runs if run.step] or runs, _MOST_OPENED),
         label="Runs of MRN, or with task embeddings",
         run_by_run=True,
     )

@@ -10,6 +10,7 @@ from dashboard.relations.summary import how_to_read
 from dashboard.shared.live import live
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.presets import SCARCE
+from dashboard.shared.selection import chosen
 from dashboard.shared.states import empty, title
 
 title("Relations", "Correlations of tasks, labels and features that MRN learned, over training.")
@@ -18,7 +19,8 @@ if runs is None:
     try_it("No MRN run yet. One click trains some and shows their relations live.", SCARCE)
     st.stop()
 if not runs:
-    empty("No run chosen", "Choose an MRN run above to see its relations at every step.")
+    headline = "None of the chosen runs has relations" if chosen() else "No run chosen"
+    empty(headline, "Choose an MRN run above to see its relations at every step.")
     st.stop()
 selection = select(runs)
 live(lambda: draw(selection), lambda: refresh_interval(selection), key="relations")

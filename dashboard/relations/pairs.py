@@ -13,7 +13,7 @@ import streamlit as st
 from core.config.typed import whole_number
 from core.mrn.relations import Relations, covariance_statistics
 from core.store.records import ACTIVE
-from core.wording import plural
+from core.wording import plural, without_shared
 from dashboard.components.charts import chart, matrix_player
 from dashboard.relations import summary, views
 from dashboard.relations.charts import pair_chart
@@ -38,6 +38,8 @@ _HELP = {
     BEYOND: "Learned less gold.",
 }
 _TALL = 12
+_SHORT_NAME, _NAME_WIDTH = 24, 150
+"""Longer names of rows have columns of this width, so that the numbers after them stay in sight."""
 _FEW_TASKS = 3
 _FEW_VIEWS = ("one", "mean")
 
@@ -186,12 +188,18 @@ def _pair_table(state: RelationsState, values: Floats, gold: Floats | None) -> P
         if rows and rows[0] < len(pairs):
             st.query_params["pair"] = list(pairs[rows[0]])
 
+    short = without_shared(state.shared.rows.names)
+    shown = table.replace(dict.fromkeys(("First", "Second"), short))
+    names = st.column_config.TextColumn(width=_NAME_WIDTH)
     _table(
-        table.rename(columns={"Correlation": "r" if state.is_learned else "Cosine"}),
+        shown.rename(columns={"Correlation": "r" if state.is_learned else "Cosine"}),
         key,
         f"Strongest pairs, by the size of their {'correlation' if state.is_learned else 'cosine'}",
         on_select=selected,
         selection_mode="single-row",
+        column_config={}
+        if max(map(len, short.values())) <= _SHORT_NAME
+        else {"First": names, "Second": names},
     )
     st.caption("Select a pair, or click a cell of the matrix, to see its line over training.")
     return chosen or pairs[0]
@@ -229,7 +237,14 @@ def _pair_line(state: RelationsState, pair: Pair | None, height: int = 200) -> N
     value = signed(float(here.mean()), 3) if state.view != "side" else ""
     if state.view == "mean":
         value += f" ± {here.std(ddof=1):.3f}"
-    st.markdown(f"**{escape(first)}** and **{escape(second)}** over training{': ' * bool(value)}{value}")
+    is_course = len(state.steps.steps) > 1
+    over = " over training" * is_course
+    short = without_shared(state.shared.rows.names)
+    names = f"**{escape(short[first])}** and **{escape(short[second])}**"
+    st.markdown(f"{names}{over}{': ' * bool(value)}{value}")
+    if not is_course:
+        st.caption("One snapshot is stored: there is no line over training.")
+        return
     chart(
         pair_chart(
             trajectories, values, state.at, height, by_share=not state.steps.exact, mean=state.view == "mean"

@@ -27,7 +27,8 @@ _ALIKE, _MANY_ALIKE, _NEARLY_ONE = 0.8, 25, 0.98
 # A head below this dev score, or that makes hardly fewer errors (by this share) than always predicting the
 # most frequent label, has learned next to nothing.
 _UNLEARNED_BELOW, _FEWER_ERRORS = 0.1, 0.02
-_MOST_SCORES = 12
+_MOST_SCORES = 6
+_MOST_ALONE = 4
 # Runs of which no correlation differs by this much learned the same: it is below what two decimals show.
 _SAME_BELOW = 0.005
 
@@ -87,7 +88,7 @@ def read_unlearned(scores: Mapping[str, Sequence[float]], majority: Mapping[str,
             low[name] = f"{percent(mean)}, below {percent(_UNLEARNED_BELOW)}"
     if not low:
         return ""
-    which = all_of([f"{name} (dev score {score})" for name, score in low.items()])
+    which = _few([f"{name} (dev score {score})" for name, score in low.items()])
     heads, have, their = ("head", "has", "its") if len(low) == 1 else ("heads", "have", "their")
     learned = f"At this step the {heads} of {which} {have} learned next to nothing"
     return f"{learned}: {their} relations have no meaning."
@@ -98,7 +99,7 @@ def read_unknown_majority(names: Sequence[str]) -> str:
     if not names:
         return ""
     return (
-        f"No counts of the labels of {all_of(names)} are stored (they come when a run ends), so there is no "
+        f"No counts of the labels of {_few(names)} are stored (they come when a run ends), so there is no "
         "warning of a head that always predicts the most frequent one."
     )
 
@@ -118,8 +119,13 @@ def read_tasks(names: Sequence[str], values: Floats, possible: Bools) -> str:
     text = f"{all_of(parts)}.{_weaker(len(related) - len(shown))}"
     alone = [f"**{name}**" for task, name in enumerate(names) if not any(task in pair for pair in related)]
     if alone:
-        text += f" {all_of(alone)} {'is' if len(alone) == 1 else 'are'} unrelated to the rest."
+        text += f" {_few(alone)} {'is' if len(alone) == 1 else 'are'} unrelated to the rest."
     return text + _over_seeds(names, values, shown)
+
+
+def _few(names: Sequence[str]) -> str:
+    """All names, or the first of many and how many more."""
+    return all_of(names) if len(names) <= _MOST_ALONE else first_of(names, _MOST_PAIRS)
 
 
 def _weaker(pairs: int) -> str:

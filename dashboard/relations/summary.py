@@ -15,7 +15,7 @@ from core.records import TOTAL
 from core.registry import FROZEN, feature_parts, prior_spec
 from core.results.naming import run_name
 from core.store.records import ACTIVE, MetricKey, Run, RunState
-from core.wording import all_of, number, plural
+from core.wording import all_of, number, plural, without_shared
 from dashboard.relations import sentences, views
 from dashboard.relations.controls import EMBEDDING, MODES
 from dashboard.relations.snapshots import RelationsState
@@ -39,21 +39,27 @@ _OTHERWISE = {
 def explain_waiting(runs: Sequence[Run], *, alone: bool) -> None:
     """Draws the reason for missing snapshots and the next step; `alone` if the page has nothing else."""
     for run in runs:
-        text = (
-            "The first snapshot comes when training begins."
-            if run.state in ACTIVE
-            else "This run ended before its first snapshot. Choose another above, or retry this one on Runs."
-        )
+        text = _without_snapshots(run)
+        headline = "No relations yet" if run.state in ACTIVE else "No relations"
         if alone:
-            empty("No relations yet", text, page="runs/page.py", label="Runs", icon=":material/list_alt:")
+            empty(headline, text, page="runs/page.py", label="Runs", icon=":material/list_alt:")
             return
-        st.caption(f"{escape(run_name(run))} has no relations yet and is left out. {text}")
+        st.caption(f"{escape(run_name(run))} has {headline.lower()} and is left out. {text}")
+
+
+def _without_snapshots(run: Run) -> str:
+    """Why a run has no snapshot, and what the reader can do."""
+    if run.state in ACTIVE:
+        return "The first snapshot comes when training begins."
+    if run.state is RunState.SUCCEEDED:  # restored from a record, which may hold scores alone
+        return "This run has succeeded, but its record holds no snapshots. Choose another above."
+    return "This run ended before its first snapshot. Choose another above, or retry this one on Runs."
 
 
 def draw_summary(state: RelationsState, values: Floats, learned: Sequence[Relations]) -> None:
     """Draws a sentence or two on the matrices at the step shown, (runs, n, n) `values` of the shared rows."""
     mode, runs, rows = state.mode, state.runs, state.shared.rows
-    names = [escape(name) for name in rows.names]
+    names = list(map(escape, without_shared(rows.names).values()))
     fixed = views.impossible_pairs(runs, mode, rows)
     possible = np.asarray(~fixed.any(axis=0))
     if mode == "label" and (gold := views.gold_labels(runs[0])) is not None:
@@ -115,7 +121,10 @@ def _scores_in_words(runs: Sequence[Run], scores: Mapping[str, Mapping[int, floa
     """The dev scores of these runs, from which tasks no majority is known, and a warning of low scores."""
     tasks = [task for task in runs[0].config.tasks if task in scores]
     # A dot and its name stay on one line.
-    names = {task: coloured(task, resources.task_colour(task)).replace("} ", "}\u00a0", 1) for task in tasks}
+    short = without_shared(tasks)
+    names = {
+        task: coloured(short[task], resources.task_colour(task)).replace("} ", "}\u00a0", 1) for task in tasks
+    }
     by_name = {
         names[task]: [scores[task][run.id] for run in runs if run.id in scores[task]] for task in tasks
     }

@@ -18,9 +18,9 @@ from dashboard.theme import STATES
 
 def newest_launch(store: Store) -> None:
     """Draws the progress of the newest launch; after its end, links to its answer and its failures."""
-    newest = store.runs(limit=1, with_facts=False)
+    launched = [run for run in store.runs() if not _is_imported(run)]
     # All runs of a launch are added at one time.
-    runs = [run for run in store.runs() if run.created_at == newest[0].created_at] if newest else []
+    runs = [run for run in launched if run.created_at == launched[0].created_at]
     if not runs:
         return
     states = Counter(run.state for run in runs)
@@ -37,6 +37,11 @@ def newest_launch(store: Store) -> None:
         page, label = _answer([run for run in runs if run.state is RunState.SUCCEEDED])
         if not any(run.state in ACTIVE for run in runs) and page:
             link_to_runs((run.id for run in runs[::-1]), f":blue[**{label} →**]", None, page=page)
+
+
+def _is_imported(run: Run) -> bool:
+    """Whether the run was trained elsewhere: no worker of this store has had it."""
+    return run.state is RunState.SUCCEEDED and run.owner is None
 
 
 def _answer(runs: Sequence[Run]) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from core.results.table import undefined_notes
 from core.store import Store
 from core.store.records import ACTIVE, Run, RunState, StoredScore
 from core.tasks import KINDS, kind_of
-from core.tasks.scores import FIGURES, averages
+from core.tasks.scores import FIGURES, averages, scale_text
 from core.wording import ago, duration, percent, plural, without_shared
 from dashboard.runs.controls import progress_line, run_actions
 from dashboard.runs.curves import show_dev_curves, show_loss
@@ -36,6 +36,8 @@ from jobs.queue.remedies import Advice, advice
 from jobs.reports.render import NOT_ANNOTATED, REPORT_COLUMNS, report_records, report_sheet
 
 _MOST_LABELS = 16
+_TIME = "Time (UTC)"
+_WIDEST_TASK = 200
 _KEPT = {
     "score": "The best epoch on dev is {}.",
     "loss": "The epoch with the lowest dev loss is {}.",
@@ -132,9 +134,11 @@ def _scores(store: Store, run: Run) -> None:
         else:
             selected_by = run.facts.get("selected_by", run.config.select_by)
             kept = "" if run.best_epoch is None else f" {_KEPT[selected_by].format(run.best_epoch)}"
-            st.caption(f"Scores in percent.{kept}")
+            scale = scale_text(score.score_name for score in scores)
+            st.caption(f"Scores {scale}.{kept}")
             rows = pd.DataFrame(score_rows(run, scores))
-            data_table(rows, alt="Scores of this run by task and split")
+            looks = {"Task": _task_column(rows["Task"])}
+            data_table(rows, alt="Scores of this run by task and split", column_config=looks)
             for note in undefined_notes(scores):
                 st.caption(f":material/info: {escape(note)}")
         if tasks := run.facts.get("tasks", ()):
@@ -142,7 +146,8 @@ def _scores(store: Store, run: Run) -> None:
             localized = st.column_config.NumberColumn(format="localized")
             columns = dict.fromkeys(("Labels", "Sentences", "Words", "Texts", "Pairs"), localized)
             alt = "What the training data hold of each task"
-            data_table(pd.DataFrame(task_rows(tasks)), alt=alt, column_config=columns)
+            of_tasks = pd.DataFrame(task_rows(tasks))
+            data_table(of_tasks, alt=alt, column_config=columns | {"Task": _task_column(of_tasks["Task"])})
         with st.container(gap="xsmall"):
             for note in run.facts.get("notes", ()):
                 st.caption(f":material/info: {escape(note)}")
@@ -157,16 +162,22 @@ def _scores(store: Store, run: Run) -> None:
     right.table(facts, border="horizontal", alt="How this run waits and trains")
 
 
+def _task_column(names: Iterable[str]) -> Any:
+    """The look of a column of tasks: so wide that the numbers after it stay in sight."""
+    return st.column_config.TextColumn(width=min(_WIDEST_TASK, 24 + 7 * max(map(len, names))), pinned=True)
+
+
 def score_rows(run: Run, scores: Sequence[StoredScore]) -> list[dict[str, str]]:
     """A row per split and task: headline and secondary scores but accuracy, in columns that a task has."""
     tasks = _tasks_of(run, scores)
+    short = without_shared(tasks)
     ordered = sorted(scores, key=lambda score: (score.split != "test", tasks.index(score.task)))
     beside = [kind_of(run.facts, score.task, score.score_name).secondary_scores(score) for score in ordered]
     shown = dict.fromkeys(name for of_task in beside for name, value in of_task.items() if value is not None)
     shown.pop(FIGURES["accuracy"].title, None)  # the headline of labels; of spans it says little
     return [
         {
-            "Task": score.task,
+            "Task": short[score.task],
             "Split": score.split,
             "Score": SCORE_NAMES.get(score.score_name, score.score_name),
             "Value": percent(score.score),
@@ -192,11 +203,12 @@ def _no_scores(run: Run) -> None:
 def task_rows(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Returns a row per task of a run's facts, with a column for each count."""
     rows = []
+    short = without_shared([task["name"] for task in tasks])
     for task in tasks:
         kind = KINDS[task["scheme"]]
         rows.append(
             {
-                "Task": task["name"],
+                "Task": short[task["name"]],
                 "Kind": kind.title,
                 "Labels": None if kind.is_number else len(task["labels"]),
                 kind.examples.capitalize(): task["train_sentences"],
@@ -291,12 +303,12 @@ def _configuration(_store: Store, run: Run) -> None:
 def _history(store: Store, run: Run) -> None:
     words = {state.value: state.word for state in RunState}
     records = [
-        {"Time": event.time, "What": words.get(event.kind, event.kind), "Message": event.message}
+        {_TIME: event.time, "What": words.get(event.kind, event.kind), "Message": event.message}
         for event in reversed(store.events(run.id))
     ]
-    times = st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss", width=150)
+    times = st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss", timezone="UTC", width=150)
     alt = "History of this run, newest first"
-    data_table(pd.DataFrame(records), alt=alt, column_config={"Time": times})
+    data_table(pd.DataFrame(records), alt=alt, column_config={_TIME: times})
 
 
 def _log(_store: Store, run: Run) -> None:

@@ -1,4 +1,7 @@
-"""One run in full, or the runs of a configuration as a table: a page of their own, by `?id=12`."""
+"""One run in full, or the runs of a configuration as a table: a page of their own, by `?id=12`.
+
+Without an `id`, of the runs that are chosen.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,11 @@ from dashboard.shared.downloads import copy_link
 from dashboard.shared.live import live
 from dashboard.shared.run_picker import warn_missing_runs
 from dashboard.shared.selection import chosen, run_numbers
-from dashboard.shared.states import title
+from dashboard.shared.states import empty, title
 from dashboard.text import escape
 
 store = resources.store()
-ids = run_numbers(st.query_params.get(RUNS_SHOWN, ""))
+ids = run_numbers(st.query_params.get(RUNS_SHOWN, "")) or chosen()
 
 
 def draw() -> None:
@@ -48,6 +51,8 @@ def draw() -> None:
         picked = store.runs(chosen(), with_facts=False)
         chosen_bar(picked, len({run.id for run in picked} - set(ids)))
     else:
+        if not ids:
+            empty("No run chosen", "A run's page is opened by the eye of its row on Runs.")
         actions.undo_line()
 
 
@@ -59,7 +64,8 @@ def _title(runs: Sequence[Run]) -> None:
         title(f"Run {escape(run_name(runs[0]) if runs else ids[0])}", escape(about), "Runs")
         return
     names = {f"{short_name(run.config)} on {corpus_name(run.config)}" for run in known}
-    title(escape(names.pop()) if len(names) == 1 else "Runs", f"{plural(len(runs), 'run')}.", "Runs")
+    about = f"{plural(len(runs), 'run')}." if runs else ""
+    title(escape(names.pop()) if len(names) == 1 else "Runs", about, "Runs")
 
 
 live(draw, resources.pace, key="run")

@@ -77,10 +77,12 @@ def run_search(tasks: Sequence[str]) -> Search:
     return Search(text or "", sort)
 
 
-def page_number() -> int:
-    """The page of the table that is asked for: by the URL until its widget has been drawn."""
-    number: int = st.session_state.get(_PAGE) or max(1, whole_number(st.query_params.get(_PAGE, "")) or 1)
-    return number
+def page_asked() -> int | Collection[int]:
+    """The page of the table that is asked for, by the URL until its widget has been drawn; else the chosen
+    runs, which are on it.
+    """
+    number: int | None = st.session_state.get(_PAGE) or whole_number(st.query_params.get(_PAGE, ""))
+    return number or set(chosen())
 
 
 def _to_first_page() -> None:
@@ -130,8 +132,8 @@ def found(page: Page) -> None:
     counts = f"{plural(page.configurations, 'configuration')}, {plural(page.runs, 'run')}."
     st.caption(counts, width="content")
     if page.pages > 1:
-        if st.session_state.get(_PAGE, 1) > page.pages:
-            st.session_state[_PAGE] = page.pages
+        if st.session_state.get(_PAGE, 1) != page.number:
+            st.session_state[_PAGE] = page.number
         st.pagination(page.pages, key=_PAGE, bind="query-params")
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -24,6 +25,7 @@ from core.results.naming import (
     UNREADABLE,
     encoder_title,
     field_text,
+    field_texts,
     fields_apart,
     run_names,
     shortest_names,
@@ -133,9 +135,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Page:
-    """One page of runs. `configurations` and `runs` count all pages, which are of lines."""
+    """One page of runs, the `number`th. `configurations` and `runs` count all pages, which are of lines."""
 
     tables: tuple[Table, ...]
+    number: int
     pages: int
     configurations: int
     runs: int
@@ -153,18 +156,28 @@ def sorts(tasks: Sequence[str]) -> dict[str, str]:
 
 
 def page_of(
-    store: Store, runs: Sequence[Run], *, grouped: bool, sort: str, page: int, tasks: Sequence[str] = ()
+    store: Store,
+    runs: Sequence[Run],
+    *,
+    grouped: bool,
+    sort: str,
+    page: int | Collection[int],
+    tasks: Sequence[str] = (),
 ) -> Page:
     """A page of these runs (newest first); beyond the last page, the last. Only its scores are read in full.
 
-    `tasks` gives the order of the columns of scores.
+    `page` is its number, or runs of which it has the first. `tasks` gives the order of the columns of scores.
     """
     conditions = store.conditions(runs)
     rows = _rows(runs, conditions, grouped=grouped)
     size = PAGE if grouped else 2 * PAGE
     pages = max(1, -(-len(rows) // size))
+    ordered = _sorted(store, rows, conditions, sort, grouped=grouped)
+    if not isinstance(page, int):
+        with_run = (place for place, row in enumerate(ordered) if any(run.id in page for run in row.runs))
+        page = next(with_run, 0) // size + 1
     page = min(max(1, page), pages)
-    shown = _sorted(store, rows, conditions, sort, grouped=grouped)[(page - 1) * size : page * size]
+    shown = ordered[(page - 1) * size : page * size]
     beyond, untested = _families(rows, shown) if grouped else ([], frozenset())
     read = [run for row in (*shown, *beyond) for run in row.runs]
     scores, names = _scores(store, read, with_latest=not grouped)
@@ -213,7 +226,7 @@ def page_of(
             for row in unreadable
         )
         tables.append(Table(capitalised(UNREADABLE), "", (), lines, {}, is_readable=False))
-    return Page(tuple(tables), pages, len(by_configuration(runs)), len(runs))
+    return Page(tuple(tables), page, pages, len(by_configuration(runs)), len(runs))
 
 
 _Family = tuple[str, float, str, str]
@@ -369,7 +382,7 @@ def _shared_text(configs: Sequence[RunConfig], tasks: Sequence[str]) -> str:
     epochs = {config.epochs for config in configs}
     parts = [
         *(f"λ {number(value)}" for value in lambdas if len(lambdas) == 1 and value is not None),
-        *(", ".join(value) for value in together if len(together) == 1),
+        *(field_texts("tasks", [value])[0] for value in together if len(together) == 1),
         *(field_text("fraction", share) for share in shares if len(shares) == 1 and share < 1),
         *(encoder_title(field_text("encoder", name), how) for name, how in encoders if len(encoders) == 1),
         *(plural(count, "epoch") for count in epochs if len(epochs) == 1),
@@ -389,7 +402,8 @@ def differences(runs: Sequence[Run]) -> pd.DataFrame:
     """The fields and training facts in which these runs differ: a row for each, a column a configuration.
 
     ≠ marks what is not as in the first configuration that has the field. That one lacks it, because of its
-    paradigm or encoder or because it has not begun, is no difference.
+    paradigm or encoder or because it has not begun, is no difference. Facts, which may depend on the seed,
+    are compared seed by seed.
     """
     rows = list(by_configuration(runs).values())
     configs = [row[0].config for row in rows]
@@ -403,17 +417,42 @@ def differences(runs: Sequence[Run]) -> pd.DataFrame:
     seeds = [", ".join(map(str, sorted({run.config.seed for run in row}))) for row in rows]
     if len(set(seeds)) > 1:
         texts["Seeds"] = seeds
-    facts = [[_facts_text(run) for run in row] for row in rows]
-    for fact in dict.fromkeys(fact for row in facts for of_run in row for fact in of_run):
-        by_row = [list(dict.fromkeys(of_run[fact] for of_run in row if fact in of_run)) for row in facts]
-        if len({value for values in by_row for value in values}) > 1:
-            texts[fact] = list(map(", ".join, by_row))
     marked = {}
     for name, row_texts in texts.items():
         first = next(filter(None, row_texts))
         marked[name] = ["≠ " * (text not in ("", first)) + (text or "–") for text in row_texts]
+    facts = [[(run.config.seed, _facts_text(run)) for run in row] for row in rows]
+    for fact in dict.fromkeys(fact for row in facts for _, of_run in row for fact in of_run):
+        by_row = [_by_seed([(seed, of_run[fact]) for seed, of_run in row if fact in of_run]) for row in facts]
+        first_known = next(filter(None, by_row))
+        apart = [_differ(of_row, first_known) for of_row in by_row]
+        repeated = any(len(values) > 1 for of_row in by_row for values in of_row.values())
+        alone = len(rows) == 1 and len(set(itertools.chain(*by_row[0].values()))) > 1
+        if any(apart) or repeated or alone:
+            marked[fact] = [
+                "≠ " * differs + (", ".join(dict.fromkeys(itertools.chain(*of_row.values()))) or "–")
+                for of_row, differs in zip(by_row, apart, strict=True)
+            ]
     frame = pd.DataFrame.from_dict(marked, orient="index", columns=shortest_names(configs), dtype=object)
     return frame.rename_axis("Field")
+
+
+_BySeed = Mapping[int, Sequence[str]]
+
+
+def _by_seed(values: Iterable[tuple[int, str]]) -> _BySeed:
+    """The distinct values of a fact by seed, in order."""
+    by_seed: dict[int, dict[str, None]] = defaultdict(dict)
+    for seed, value in values:
+        by_seed[seed][value] = None
+    return {seed: list(of_seed) for seed, of_seed in sorted(by_seed.items())}
+
+
+def _differ(row: _BySeed, first: _BySeed) -> bool:
+    """Whether the values differ for a seed that both have; of no common seed, whether any value differs."""
+    if common := row.keys() & first.keys():
+        return any(set(row[seed]) != set(first[seed]) for seed in common)
+    return bool(row) and set(itertools.chain(*row.values())) != set(itertools.chain(*first.values()))
 
 
 def _differing_fields(configs: Sequence[RunConfig]) -> list[str]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import streamlit as st
 
 from core.paths import database_url
 from core.recording.owner import hostname
-from core.store import RunState, Store
-from core.wording import ago, duration, plural
+from core.store import ACTIVE, Run, RunState, Store
+from core.wording import about_time, ago, plural
 from dashboard.shared import actions, resources
-from dashboard.shared.run_views import why_it_waits
+from dashboard.shared.live import live
+from dashboard.shared.run_views import fraction_done, why_it_waits
+from dashboard.shared.selection import link_to_runs
+from dashboard.shared.states import states_text
 from dashboard.text import escape
 from jobs.queue import control
 from jobs.queue.control import Answer
@@ -37,6 +41,32 @@ def counts_text(training: int, waiting: int) -> str:
     return ", ".join(f"{count:,} {word}" for count, word in parts if count)
 
 
+def none_done(ids: Sequence[int]) -> None:
+    """Draws how far these runs are, none of which has succeeded. The page goes on once one has."""
+
+    def read() -> list[Run]:
+        return resources.store().runs(ids, with_facts=False)
+
+    def pace() -> float | None:
+        states = {run.state for run in read()}
+        return resources.LIVE if states & ACTIVE and RunState.SUCCEEDED not in states else None
+
+    def draw() -> None:
+        runs = read()
+        active = [run.id for run in runs if run.state in ACTIVE]
+        is_paused = resources.store().paused_since() is not None
+        left = seconds_left(tuple(active)) if active and not is_paused else None
+        about = "" if left is None else f", {about_time(left)} left"
+        st.markdown(f"**0 of {plural(len(runs), 'run')} done{about}**")
+        st.progress(
+            sum(map(fraction_done, runs)) / len(runs), text=states_text(Counter(run.state for run in runs))
+        )
+        link_to_runs((run.id for run in runs), "See how far they are")
+
+    with st.container(border=True):
+        live(draw, pace, key="none_done")
+
+
 def queue_panel(store: Store) -> None:
     """Draws the reason of a hold, then one line with the counts of the queue and its actions."""
     held_banner(store)
@@ -48,7 +78,7 @@ def queue_panel(store: Store) -> None:
         line = "No runs in progress or queued."
         if text := counts_text(training, waiting):
             left = None if is_paused else seconds_left()
-            line = f"**{text}**" + (f", about {duration(left)}" if left is not None else "")
+            line = f"**{text}**" + (f", {about_time(left)}" if left is not None else "")
         st.markdown(line, width="content")
         if not is_paused:
             _button(

@@ -48,9 +48,10 @@ def pick_runs(
     """Draw the chips; return the chosen suitable runs in the order chosen, without their facts.
 
     A chip stands for those runs of a configuration that are chosen, or, `run_by_run`, for one run. None (and
-    nothing drawn) if the store has no suitable run. If no chosen run is suitable, `instead` (given
-    the suitable runs, newest first) names those shown; the choice of the other pages stays. Only the newest
-    runs are offered beside the chosen. Runs that cannot be read are left out, and a line says which.
+    nothing drawn) if the store has no suitable run. Where nothing is chosen, `instead` (given the suitable
+    runs, newest first) names those shown; where no chosen run is suitable, none is, and a button takes the
+    choice back. Only the newest runs are offered beside the chosen. Runs that cannot be read are left out,
+    and a line says which.
     """
     store = resources.store()
     suitable_runs = {run.id: run for run in store.runs() if suitable(run)}
@@ -62,8 +63,8 @@ def pick_runs(
     warn_missing_runs(gone)
     known = {run.id: run for run in readable(suitable_runs.values())[0]}
     asked = [run_id for run_id in chosen() if run_id in suitable_runs]
-    # A link to deleted runs shows no others in their place.
-    if not asked and known and not (gone and gone == set(chosen())):
+    # In the place of what was chosen no other run is shown.
+    if not chosen() and known:
         asked = list(instead(list(known.values())))
     shown_runs = [suitable_runs[run_id] for run_id in asked]
     runs, note = readable(shown_runs, store.conditions(shown_runs))
@@ -87,6 +88,15 @@ def pick_runs(
         placeholder="Choose runs" if run_by_run else "Choose configurations",
         on_change=lambda: choose(run_numbers(",".join(st.session_state[key]))),
     )
+    if chosen() and not asked:
+        st.button(
+            "Show the newest launch",
+            type="tertiary",
+            icon=":material/new_releases:",
+            key=f"{key}_newest",
+            on_click=choose,
+            args=((),),
+        )
     return [known[run_id] for run_id in run_numbers(",".join(picked))]
 
 

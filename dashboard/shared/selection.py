@@ -7,17 +7,18 @@ options and default.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, KeysView, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
-from core.store.records import Run
+from core.store.records import Run, RunState
 
 _KEPT = "chosen_runs"
 _PARAMETER = "run"
 _NUMBER = re.compile(r"[0-9]+")
 _DIGITS = 18
+_DONE_OR_TRAINING = (RunState.SUCCEEDED, RunState.RUNNING, RunState.CANCELLING)
 
 
 def chosen() -> tuple[int, ...]:
@@ -37,12 +38,19 @@ def run_numbers(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(int(part[:_DIGITS]) for part in parts if _NUMBER.fullmatch(part)))
 
 
-def newest_launch(runs: Sequence[Run]) -> list[int]:
-    """The newest run and up to 11 launched with it, shown if nothing is chosen."""
-    if not runs:
+def newest_launch(runs: Sequence[Run], most: int = 40) -> list[int]:
+    """Up to `most` runs of the newest launch that has begun, shown if nothing is chosen.
+
+    They are those done or in training; without one those that ended otherwise, and where nothing has begun
+    those that wait.
+    """
+    begun = [run for run in runs if run.state is not RunState.QUEUED] or runs
+    if not begun:
         return []
-    newest = max(runs, key=lambda run: run.id)
-    return [run.id for run in runs if run is newest or (newest.launch and run.launch == newest.launch)][:12]
+    newest = max(begun, key=lambda run: run.id)
+    of_launch = [run for run in begun if run is newest or (newest.launch and run.launch == newest.launch)]
+    kept = [run for run in of_launch if run.state in _DONE_OR_TRAINING] or of_launch
+    return [run.id for run in kept][:most]
 
 
 def choose(runs: Sequence[int]) -> None:
@@ -107,10 +115,18 @@ def segments(
     return first if picked is None else picked
 
 
-def choice(label: str, options: Iterable[str], *, key: str, default: str | None = None, **layout: Any) -> str:
+def choice(
+    label: str,
+    options: Sequence[str] | KeysView[str] | Mapping[str, str],
+    *,
+    key: str,
+    default: str | None = None,
+    **layout: Any,
+) -> str:
     """One of many options in a list, kept in the page's address as `segments` keeps it.
 
-    `options` may map values to their texts; `layout` has further arguments of the select box.
+    `options` may map values to their texts, and to nothing else: a mapping to runs or rows gives its keys.
+    `layout` has further arguments of the select box.
     """
     values = list(options)
     drop_stale(key, values)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 from core.store.records import RunState
@@ -47,3 +49,10 @@ def state_text(state: RunState, count: int = 0) -> str:
     """The mark with the state's word, and how many runs are in it: `✓ 5 succeeded`."""
     look = STATES[state]
     return f"{look.mark} {count} {look.word.lower()}" if count else f"{look.mark} {look.word}"
+
+
+def states_text(states: Mapping[RunState, int]) -> str:
+    """How many runs are in each state: `2 succeeded, 1 running, 5 queued`."""
+    return ", ".join(
+        f"{states[state]:,} {look.word.lower()}" for state, look in STATES.items() if states.get(state)
+    )

@@ -11,7 +11,7 @@ import streamlit as st
 from core.errors import MRNLabError
 from core.studies import Study
 from core.studies.recorded import Record
-from core.wording import duration, plural
+from core.wording import about_time, plural
 from dashboard.shared import actions, resources
 from dashboard.shared.states import problem
 from jobs.exchange.run_table import RunTable
@@ -98,7 +98,7 @@ def _launch(title: str, options: StudyOptions, key: str) -> None:
     settings = resources.study_counts_by_setting(options)
     times = [setting.seconds for setting in settings if setting.seconds is not None]
     is_known = len(times) == len(settings)
-    time = f"about {duration(sum(times))}" if is_known else "duration unknown"
+    time = about_time(sum(times)) if is_known else "duration unknown"
     st.markdown(f"**{title}**: {plural(missing, 'run')}, {time}.")
     sure = True
     if not is_known or sum(times) > _HOUR_S:

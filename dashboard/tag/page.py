@@ -24,7 +24,7 @@ from dashboard.tag.seeds import (
     configurations,
     repeats_sentence,
 )
-from dashboard.tag.views import first_choice, has_model, without_model
+from dashboard.tag.views import has_model, without_model
 
 _LOOK_S = 1.0
 
@@ -47,7 +47,7 @@ def nothing_to_ask() -> None:
         try_it("No finished run yet, so nothing to tag with. One click trains STL, MTL and MRN.")
 
 
-picked = pick_runs(key="tag_runs", suitable=has_model, instead=first_choice, label="Models")
+picked = pick_runs(key="tag_runs", suitable=has_model, label="Models")
 if picked is None:
     nothing_to_ask()
     st.stop()

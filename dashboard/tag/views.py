@@ -60,11 +60,6 @@ def without_model(runs: Sequence[Run]) -> list[str]:
     return sentences
 
 
-def first_choice(runs: Sequence[Run]) -> list[int]:
-    """The run to ask by default: the newest of several tasks, else the newest."""
-    return [max(runs, key=lambda run: (len(run.config.tasks) > 1, run.id)).id]
-
-
 def schemes_of(answers: Sequence[Answer]) -> dict[str, str]:
     """The tasks of these answers, each with the scheme of its labels."""
     return {task: scheme for answer in answers for task, scheme in answer.schemes.items()}

@@ -80,6 +80,8 @@ def gain_sentence(gain: Gain, unit: str) -> str:
     """A sentence on the gain of a main task by an auxiliary one, as Markdown."""
     seeds = plural(gain.seeds, "seed")
     pair = f"**{escape(gain.main)}** beside {escape(gain.aux)}"
+    if gain.learned_nothing:
+        return f"{pair} scores 0 on every seed, alone and beside it: the head learned nothing, {seeds}."
     if gain.is_equal:
         return f"{pair} has the same score as alone on every seed: {percent(gain.alone)}, {seeds}."
     verdict = gain.word if gain.is_decided else f"is {gain.word}"
@@ -96,7 +98,7 @@ def gains_table(
 ) -> PairTable:
     """The measured gains, grey if they are not decided, with the STL score of each main task.
 
-    All are grey where the encoder shares nothing, so that nothing can transfer.
+    All are grey, without a scale, where the encoder shares nothing, so that nothing can transfer.
     """
     relative, mark = unit == "relative", "%" if unit == "relative" else ""
     values = {pair: gain.amount(relative=relative) for pair, gain in gains.pairs.items()}
@@ -120,10 +122,12 @@ def gains_table(
         gains.tasks,
         cells,
         colours,
-        (f"loses {limit:.2f}{mark} or more", f"gains {limit:.2f}{mark} or more"),
+        (f"loses {limit:.2f}{mark} or more", f"gains {limit:.2f}{mark} or more")
+        if can_transfer
+        else ("", ""),
         "Gain of each main task (row) by each auxiliary task (column)",
         alone,
-        "undecided or negligible" if can_transfer else "no transfer",
+        "undecided or equivalent" if can_transfer else "no transfer",
     )
 
 

@@ -19,7 +19,7 @@ from core.recording.resolve import with_absolute_paths
 from core.results.table import undefined_notes
 from core.store import ENDED, Run, RunState, Store
 from core.tasks.scores import score_text
-from core.wording import all_of, duration, plural, which_runs
+from core.wording import about_time, all_of, duration, plural, which_runs
 from jobs.cli.app import JSON_OPTION, app, number_option, one_of, opened_store
 from jobs.cli.corpus import log_readings
 from jobs.cli.output import log, print_json, print_table, print_text, run_document
@@ -163,7 +163,7 @@ def launch(
     with opened_store(ctx) as store:
         if dry_run:
             price = _cost(store, configs, reuse=reuse)
-            about = "" if price.seconds is None else f", about {duration(price.seconds)}"
+            about = "" if price.seconds is None else f", {about_time(price.seconds)}"
             if json_:
                 print_json({"runs": len(price.runs), "seconds": price.seconds})
             else:

@@ -8,20 +8,19 @@ from typing import Annotated, Any
 import typer
 
 from core.errors import MRNLabError
-from core.results.samples import Setting, readable, settings
-from core.results.table import ResultTable, tabulate
+from core.results.records import COST_COLUMNS, SCORE_COLUMNS, score_records
+from core.results.samples import DataGroup
+from core.results.stored import stored_results
+from core.results.table import ResultTable
 from core.store import Run, RunState, Store
 from core.wording import all_of, which_runs
 from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, named_runs, one_of, opened_store, run_number
 from jobs.cli.output import log, print_json, print_report, write_document
 from jobs.reports.render import (
-    COST_COLUMNS,
     REPORT_COLUMNS,
-    SCORE_COLUMNS,
     csv_text,
     report_records,
     report_sheet,
-    score_records,
     score_sheet,
     with_published,
 )
@@ -73,8 +72,11 @@ def results(
         return
     with opened_store(ctx) as store:
         named = named_runs(store, run or ())
-        tables = _tables(store, run or None, split, cost=cost)
+        counted = stored_results(store, run or None, with_facts=cost)
+        tables = counted.tables(split)
         alignments = _alignments(store, tables.values())
+    if counted.note:
+        log(counted.note)
     records = [record for table in tables.values() for record in score_records(table, cost=cost)]
     reported = {run_id for table in tables.values() for row in table.rows for run_id in row.run_ids}
     others = [run for run in named if run.id not in reported and not run.problem]
@@ -152,21 +154,7 @@ def _by_label(ctx: typer.Context, run_ids: list[int], split: str, format_: str, 
         print_report([report_sheet(runs[score.run_id], score) for score in scores], format_)
 
 
-def _tables(store: Store, run_ids: list[int] | None, split: str, *, cost: bool) -> dict[Setting, ResultTable]:
-    succeeded = store.runs(ids=run_ids, states={RunState.SUCCEEDED}, with_facts=cost)
-    conditions = store.conditions(succeeded)
-    succeeded, note = readable(succeeded, conditions)
-    if note:
-        log(note)
-    scores = store.scores([run.id for run in succeeded], with_reports=False)
-    tables = {
-        setting: tabulate(runs, scores, split, conditions=conditions)
-        for setting, runs in settings(succeeded, conditions).items()
-    }
-    return {setting: table for setting, table in tables.items() if table.rows}
-
-
-def _notes(tables: Mapping[Setting, ResultTable]) -> dict[str, None]:
+def _notes(tables: Mapping[DataGroup, ResultTable]) -> dict[str, None]:
     """Returns the notes on the text and the precision of these runs, each once."""
-    notes = [note for setting, table in tables.items() for note in (setting.note, *table.notes)]
+    notes = [note for group, table in tables.items() for note in (group.note, *table.notes)]
     return dict.fromkeys(note for note in notes if note)

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import fmean
 
 from core.config import FIELD_HELP, comparison_values, has_field
 from core.config.typed import seeds_typed
 from core.errors import MRNLabError
+from core.results.choice import dev_means
 from core.results.naming import is_default, value_text
-from core.results.samples import RESOLVED, TEXT, UNKNOWN, Setting, alike, one_per_seed, readable, settings
-from core.results.table import ResultRow, ResultTable, tabulate, undefined_notes
+from core.results.samples import (
+    RESOLVED,
+    TEXT,
+    UNKNOWN,
+    DataGroup,
+    alike,
+    one_per_seed,
+    readable,
+)
+from core.results.stored import stored_results
+from core.results.table import ResultRow, ResultTable, undefined_notes
 from core.store import Conditions, Run, RunState, Store
+from core.tasks.scores import scale_text
 from core.wording import all_of, duration, plural
 from jobs.queue.sweeps import launch_command
 from jobs.reports.parts import Code, Entry, Heading, Part, Sheet, cost_entries, score_entry
@@ -24,36 +35,33 @@ _NAMED = ("corpus", "columns", "tasks", "seed")
 
 def appendix(store: Store, run_ids: Sequence[int]) -> list[Part]:
     """Returns the appendix on the successful runs among these. Raises MRNLabError where none is."""
-    runs = [run for run in store.runs(run_ids) if run.state is RunState.SUCCEEDED]
-    if not runs:
+    if not any(run.state is RunState.SUCCEEDED for run in store.runs(run_ids, with_facts=False)):
         raise MRNLabError("None of these runs has finished; the appendix reports finished runs.")
-    conditions, scores = store.conditions(runs), store.scores([run.id for run in runs], with_reports=False)
-    runs, note = readable(runs, conditions)
-    if not runs:
-        raise MRNLabError(f"The appendix has no run to report. {note}")
-    parts: list[Part] = [note] if note else []
-    for setting, setting_runs in settings(runs, conditions).items():
-        by_id = {run.id: run for run in setting_runs}
-        tables = {
-            split: tabulate(setting_runs, scores, split, conditions=conditions) for split in ("dev", "test")
-        }
+    results = stored_results(store, run_ids, with_facts=True)
+    if not results.groups:
+        raise MRNLabError(f"The appendix has no run to report. {results.note}")
+    parts: list[Part] = [results.note] if results.note else []
+    for group, runs in results.groups.items():
+        by_id = {run.id: run for run in runs}
+        tables = {split: results.table(group, split) for split in ("dev", "test")}
         rows = tables["test"].rows or tables["dev"].rows
-        parts += [Heading(f"Data: {setting.name}"), _data(setting_runs, setting)]
-        if setting.note:
-            parts.append(setting.note)
-        undefined = undefined_notes(score for score in scores if score.run_id in by_id)
-        parts += [Heading(f"Results: {setting.name}"), _scores(tables, setting), *undefined]
-        parts.append(_costs(rows, by_id, setting))
+        parts += [Heading(f"Data: {group.name}"), _data(runs, group)]
+        if group.note:
+            parts.append(group.note)
+        undefined = undefined_notes(score for score in results.scores if score.run_id in by_id)
+        parts += [Heading(f"Results: {group.name}"), _scores(tables, group), *undefined]
+        parts.append(_costs(rows, by_id, group))
         for row in rows:
             parts += [
                 Heading(f"Hyperparameters: {row.name}"),
                 _fields(row, _tried(store, row)),
             ]
             parts.append(_commands([by_id[run_id] for run_id in row.run_ids]))
-    return [*parts, Heading("Software"), _versions(runs)]
+    counted = [run for runs in results.groups.values() for run in runs]
+    return [*parts, Heading("Software"), _versions(sorted(counted, key=lambda run: -run.id))]
 
 
-def _data(runs: Sequence[Run], setting: Setting) -> Sheet:
+def _data(runs: Sequence[Run], group: DataGroup) -> Sheet:
     facts = next((run.facts for run in reversed(runs) if run.facts.get("sizes")), runs[-1].facts)
     sizes: Mapping[str, Sequence[int]] = facts.get("sizes", {})
     splits: list[tuple[str | Entry | None, ...]] = [
@@ -74,7 +82,7 @@ def _data(runs: Sequence[Run], setting: Setting) -> Sheet:
     return Sheet.of(
         ("Data", "", "", ""),
         [*(splits or [("splits", NOT_RECORDED, None, None)]), *tasks],
-        f"{setting.name}: sizes as the runs used them.{dev}",
+        f"{group.name}: sizes as the runs used them.{dev}",
     )
 
 
@@ -82,7 +90,7 @@ def _counted(number: int, noun: str) -> Entry:
     return Entry(number, form=lambda value: f"{value:,} {noun}")
 
 
-def _scores(tables: Mapping[str, ResultTable], setting: Setting) -> Sheet:
+def _scores(tables: Mapping[str, ResultTable], group: DataGroup) -> Sheet:
     tasks = list(dict.fromkeys(task for table in tables.values() for task in table.tasks))
     scored_by = {task: name for table in tables.values() for task, name in table.scored_by.items()}
     names = {row.key: row.name for table in tables.values() for row in table.rows}
@@ -110,11 +118,12 @@ def _scores(tables: Mapping[str, ResultTable], setting: Setting) -> Sheet:
     return Sheet.of(
         ("Configuration", *head),
         rows,
-        f"{setting.name}, in percent: mean ± standard deviation over seeds (their number).",
+        f"{group.name}, {scale_text(scored_by.values())}: mean ± standard deviation over seeds "
+        "(their number).",
     )
 
 
-def _costs(rows: Iterable[ResultRow], runs: Mapping[int, Run], setting: Setting) -> Sheet:
+def _costs(rows: Iterable[ResultRow], runs: Mapping[int, Run], group: DataGroup) -> Sheet:
     lines = []
     for row in rows:
         row_runs = [runs[run_id] for run_id in row.run_ids]
@@ -129,7 +138,7 @@ def _costs(rows: Iterable[ResultRow], runs: Mapping[int, Run], setting: Setting)
     return Sheet.of(
         (*head, "Hardware"),
         lines,
-        f"{setting.name}: what was trained, where. All runs together trained for {total}.",
+        f"{group.name}: what was trained, where. All runs together trained for {total}.",
     )
 
 
@@ -142,7 +151,7 @@ def _tried(store: Store, row: ResultRow) -> dict[str, dict[str, float]]:
     """Returns by field the values among which this one was chosen, with their mean dev scores.
 
     They are the values of finished runs on the same text that differ from this configuration only in that
-    field and the seed; the mean is over tasks and seeds (`one_per_seed`).
+    field and the seed; the means are over common tasks and seeds (`dev_means`), NaN where there is none.
     """
     chosen = comparison_values(row.config)
     field_values: dict[int, tuple[str, str]] = {}  # by run the field in which it differs, and its value
@@ -163,14 +172,21 @@ def _tried(store: Store, row: ResultRow) -> dict[str, dict[str, float]]:
         if field_values[run.id][0] or _resolved_alike(conditions.get(run.id, UNKNOWN), row.conditions)
     ]
     field_values = {run.id: field_values[run.id] for run in one_per_seed(on_text, conditions)}
-    dev: dict[str, dict[str, list[float]]] = {}
+    by_id = {run.id: run for run in on_text}
+    dev: dict[str, dict[str, dict[str, dict[int, float]]]] = {}
     for score in store.scores(list(field_values), "dev", with_reports=False):
-        field, value = field_values[score.run_id]
         if score.is_defined:
-            dev.setdefault(field, {}).setdefault(value, []).append(score.score)
-    same = [score for scores in dev.pop("", {}).values() for score in scores]
-    means = {field: {value: fmean(of) for value, of in values.items()} for field, values in dev.items()}
-    return {field: {value_text(chosen[field]): fmean(same)} | of for field, of in means.items() if same}
+            field, value = field_values[score.run_id]
+            by_task = dev.setdefault(field, {}).setdefault(value, {})
+            by_task.setdefault(score.task, {})[by_id[score.run_id].config.seed] = score.score
+    same = next(iter(dev.pop("", {}).values()), None)
+    if same is None:
+        return {}
+    return {
+        field: {**dict.fromkeys([value_text(chosen[field]), *values], math.nan)}
+        | dev_means({value_text(chosen[field]): same, **values})
+        for field, values in dev.items()
+    }
 
 
 def _resolved_alike(a: Conditions, b: Conditions) -> bool:
@@ -187,8 +203,10 @@ def _fields(row: ResultRow, tried: Mapping[str, Mapping[str, float]]) -> Sheet:
             continue
         value = value_text(values[field])
         if field in tried:
-            highest = max(tried[field], key=tried[field].__getitem__)
-            how = f"of {', '.join(tried[field])}: dev is highest for {highest}"
+            means = {text: mean for text, mean in tried[field].items() if not math.isnan(mean)}
+            highest = max(means, key=means.__getitem__, default=None)
+            verdict = f"dev is highest for {highest}" if highest else "they share no seed on dev"
+            how = f"of {', '.join(tried[field])}: {verdict}"
         else:
             how = "default" if is_default(config, field) else "set"
         resolved = RESOLVED[field](row.conditions) if value == "auto" and field in RESOLVED else None
@@ -197,7 +215,7 @@ def _fields(row: ResultRow, tried: Mapping[str, Mapping[str, float]]) -> Sheet:
         ("Field", "Value", "How chosen"),
         lines,
         f"{row.name}: all fields of the run's description. Values beside a field are those of finished runs "
-        "that are the same in all else; dev scores are means over tasks and seeds.",
+        "that are the same in all else; dev scores are means over the tasks and seeds that all of them have.",
     )
 
 

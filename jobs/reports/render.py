@@ -11,18 +11,18 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from core.evaluation.comparison import HIGHER, LOWER
-from core.evaluation.costs import COST_NOTE, Cost
+from core.evaluation.costs import COST_NOTE
 from core.plain_text import spreadsheet_cell, terminal_text
 from core.results.naming import run_name
 from core.results.table import ResultTable
 from core.store import Run, StoredScore
 from core.studies.published import CITATION, Published, matching
 from core.tasks import kind_of
-from core.tasks.scores import REPORT_NUMBERS, averages, report_rows
+from core.tasks.scores import REPORT_NUMBERS, averages, report_rows, scale_text
 from jobs.reports.parts import (
     COST_HEAD,
     Block,
@@ -52,7 +52,7 @@ def score_sheet(table: ResultTable, setting: str, *, cost: bool = False) -> Shee
     if counts and alike:
         (count,) = counts
         over = "one seed" if count == 1 else f"mean ± standard deviation over {count} seeds"
-    caption = f"{setting}, {table.split} split, in percent: {over}."
+    caption = f"{setting}, {table.split} split, {scale_text(table.scored_by.values())}: {over}."
     head = ["Configuration", *(f"{task} ({table.score_names[task]})" for task in table.tasks)]
     if cost:
         caption += f" {COST_NOTE}"
@@ -94,57 +94,6 @@ def with_published(sheet: Sheet, table: ResultTable) -> Sheet:
     if blocks == list(sheet.blocks):
         return sheet
     return replace(sheet, blocks=tuple(blocks), caption=f"{sheet.caption} Published: {CITATION}.")
-
-
-SCORE_COLUMNS = (
-    "corpus", "fraction", "configuration", "encoder", "encoder_training", "task", "split", "score_name",
-    "mean", "sd", "n", "low", "high", "best", "precision", "text", "runs",
-)  # fmt: skip
-
-COST_COLUMNS = ("models", "parameters", "trained_parameters", "peak_memory", "devices", "seconds")
-"""The cost of a configuration: its models' weights, bytes, the kinds of device, seconds per seed."""
-
-
-_NO_SCORE = {"mean": None, "sd": None, "n": 0, "low": None, "high": None}
-
-
-def score_records(table: ResultTable, *, cost: bool = False) -> list[dict[str, object]]:
-    """Returns a record per configuration and task with SCORE_COLUMNS, with `cost` also COST_COLUMNS.
-
-    Scores are in [0, 1]. The mean is None where all scores are undefined.
-    """
-    records = []
-    for row in table.rows:
-        for task in table.tasks:
-            if task not in row.cells and task not in row.undefined:
-                continue
-            cell, chosen = row.cells.get(task), row.conditions.alignment
-            runs = row.undefined[task] if cell is None else cell.run_ids.values()
-            record = {
-                "corpus": row.config.corpus,
-                "fraction": row.config.fraction,
-                "configuration": row.name,
-                "encoder": row.config.encoder,
-                "encoder_training": row.config.encoder_training,
-                "task": task,
-                "split": table.split,
-                "score_name": table.scored_by[task],
-                **(_NO_SCORE if cell is None else asdict(cell.summary)),
-                "best": (row.key, task) in table.bold,
-                "precision": row.conditions.precision,
-                "text": row.conditions.text,
-                "runs": " ".join(map(str, runs)),
-                "auto_alignment": [chosen] if chosen and row.config.alignment == "auto" else [],
-            }
-            records.append(record | (_cost_record(row.cost) if cost else {}))
-    return records
-
-
-def _cost_record(cost: Cost | None) -> dict[str, object]:
-    if cost is None:
-        return dict.fromkeys(COST_COLUMNS)
-    values = (cost.models, cost.parameters, cost.trained, cost.memory, " ".join(cost.devices), cost.seconds)
-    return dict(zip(COST_COLUMNS, values, strict=True))
 
 
 NOT_ANNOTATED = " Dashes: not annotated, so undefined, and in no average."

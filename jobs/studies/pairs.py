@@ -10,7 +10,7 @@ from typing import Any
 
 from core.config import shares_nothing
 from core.errors import MRNLabError
-from core.evaluation.comparison import NEGLIGIBLE, UNDECIDED
+from core.evaluation.comparison import EQUIVALENT, UNDECIDED
 from core.results.naming import corpus_name
 from core.store import Store
 from core.studies import Study
@@ -42,7 +42,7 @@ _VERBS = {
     GAINS: ("gains", "gain"),
     LOSES: ("loses", "lose"),
     UNDECIDED: ("is undecided", "are undecided"),
-    NEGLIGIBLE: ("is negligible", "are negligible"),
+    EQUIVALENT: ("is equivalent", "are equivalent"),
 }
 
 
@@ -107,7 +107,10 @@ def headline(group: PairGroup, names: Mapping[str, str] | None = None, *, relati
 
 
 def answer(gains: Gains, names: Mapping[str, str] | None = None, *, relative: bool = False) -> str:
-    """Returns how many pairs have each verdict, with the largest decided gain and loss, as plain text."""
+    """Returns how many pairs have each verdict, with the largest decided gain and loss, as plain text.
+
+    It speaks of all pairs: how many are decided over them all comes first, where fewer are.
+    """
     every = list(gains.pairs.values())
     pairs = f"{plural(len(every), 'ordered pair')} ({seeds_text(gains)})"
     if all(gain.is_equal for gain in every):
@@ -117,9 +120,17 @@ def answer(gains: Gains, names: Mapping[str, str] | None = None, *, relative: bo
         if alike := [gain for gain in every if gain.word == word]:
             largest = _largest(alike, names or {}, relative) if word in (GAINS, LOSES) else ""
             parts.append(f"{len(alike)} {verbs[len(alike) > 1]}{largest}")
-    if not any(gain.is_decided for gain in every):
+    decided = sum(gain.is_decided for gain in every)
+    if not decided:
         parts = [f"none is decided yet: {', '.join(parts)}" if len(parts) > 1 else "none is decided yet"]
-    return f"Of {pairs}, {', '.join(parts)}."
+    counts = f"{', '.join(parts)}."
+    over_all = sum(difference.is_decided for difference in gains.over_all.values())
+    if over_all == decided:
+        return f"Of {pairs}, {counts}"
+    return (
+        f"Of {pairs}, {over_all or 'none'} {'is' if over_all < 2 else 'are'} decided with p corrected over "
+        f"all of them (Holm). Corrected for the auxiliary tasks of each main task, {counts}"
+    )
 
 
 def seeds_text(gains: Gains) -> str:

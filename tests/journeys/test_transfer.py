@@ -21,6 +21,10 @@ def test_a_pair_by_click_and_by_key(
     page.goto(filled_laboratory.link("transfer", main="pos", aux="chunk"))
     expect(page.get_by_text("Nothing can transfer")).to_be_visible()
     cell = page.locator("button[data-at='2,0']")
+    widths = page.locator("button[data-at]").evaluate_all(
+        "cells => cells.map((cell) => Math.round(cell.getBoundingClientRect().width))"
+    )
+    assert len(set(widths)) == 1, widths
     cell.click()
     expect(page.get_by_text("Mistakes on ner")).to_be_visible()
     # Over the diagonal by the arrow keys.

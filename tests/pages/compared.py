@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from core.config import RunConfig
 from core.results.table import ResultTable, tabulate
 from core.store import Store
-from core.store.records import Run, StoredScore
+from core.store.records import Run, RunState, StoredScore
 from core.tasks.scores import Report
 
 TASKS = ("pos", "ner")
@@ -31,12 +33,18 @@ def score(
     )
 
 
+def succeeded(configs: Sequence[RunConfig]) -> list[Run]:
+    """Runs of these configurations that have succeeded."""
+    store = Store.open("sqlite://")
+    runs = [store.run(run_id) for run_id in store.add_runs(configs)]
+    return [replace(run, state=RunState.SUCCEEDED) for run in runs]
+
+
 def tabled(
     values: dict[RunConfig, float], tasks: tuple[str, ...] = ("ner",)
 ) -> tuple[list[Run], ResultTable]:
     """Runs of these configurations, with that score on their tasks."""
-    store = Store.open()
-    runs = [store.run(run_id) for run_id in store.add_runs(list(values))]
+    runs = succeeded(list(values))
     scores = [
         score(run.id, task, value, split)
         for run, value in zip(runs, values.values(), strict=True)

@@ -145,10 +145,12 @@ def test_no_seed_is_launched_that_could_not_fill_the_table(
 
 
 def test_runs_that_cannot_be_compared_are_counted(open_page: Open, filled: Filled) -> None:
-    # For a run that has not finished the others are compared.
-    app = open_page("compare", run=str(filled.live[0]))
-    assert app.table
-    assert "None of the chosen runs has succeeded." in words(app)
+    going_on = [*filled.live, *filled.queued]
+    app = open_page("compare", run=",".join(map(str, going_on)))
+    assert "**0 of 3 runs done" in words(app)
+    assert not app.table
+    assert not app.info
+    assert "1 running, 2 queued" in [bar.proto.text for bar in app.get("progress")]
     elsewhere = finished_run(mtl(fraction=0.05), 0.5)
     chosen = [*filled.mrn[:2], filled.live[0], elsewhere]
     shown = words(open_page("compare", run=",".join(map(str, chosen))))
@@ -309,6 +311,19 @@ def test_scores_against_a_number_are_shown_where_configurations_differ_in_it_alo
     assert not figures(open_page("compare", run=",".join(map(str, of_one))), "compare_against")
     store.archive(of_one)
     assert not figures(open_page("compare"), "compare_against")
+
+
+def test_of_a_sweep_of_two_settings_either_is_shown(open_page: Open) -> None:
+    for λ, dropout, seed in itertools.product((0.001, 0.01), (0, 0.1), (1, 2)):
+        finished_run(mtl(seed, paradigm="mrn", lambda_=λ, dropout=dropout), 0.7 + seed / 100 + λ + dropout)
+    app = open_page("compare", run=",".join(str(run.id) for run in Store.open().runs()))
+    settings = app.selectbox(key="against")
+    assert len(set(settings.options)) == 4
+    for setting in settings.options:
+        app.selectbox(key="against").select(setting).run()
+        (drawn,) = figures(app, "compare_against")
+        assert drawn["layout"]["xaxis"]["title"]["text"] == setting.partition(" · ")[0]
+    assert figures(app, "compare_forest")
 
 
 def test_scores_against_a_number_are_those_on_the_tables_text(open_page: Open) -> None:

@@ -15,8 +15,11 @@ from hypothesis import strategies as st
 from core.config import RunConfig
 from core.evaluation import mistakes
 from core.evaluation.statistics import Randomised, holm, paired_difference
+from core.results.comparisons import Difference, answers, differences, headline, run_pairs, with_sentences
+from core.results.figures import forest
 from core.results.naming import confounds
-from core.results.samples import settings as by_setting
+from core.results.records import difference_records, score_records
+from core.results.samples import group_by_data
 from core.results.table import ResultTable, tabulate
 from core.store import Conditions
 from core.tasks import KINDS
@@ -25,7 +28,7 @@ from dashboard.compare import mistake_views, views
 from dashboard.compare.charts import confusion_chart, seeds_chart
 from dashboard.compare.mistake_views import counted
 from dashboard.compare.mistake_views import tested as over_sentences
-from jobs.reports.render import BEST, latex, markdown, score_records, score_sheet
+from jobs.reports.render import BEST, latex, markdown, score_sheet
 from tests.pages.compared import TASKS, config, score, tabled
 
 STL, MTL, MRN = [0.78, 0.80, 0.79], [0.80, 0.81, 0.82], [0.83, 0.84, 0.86]
@@ -42,10 +45,10 @@ def of(**values: list[float]) -> ResultTable:
     )[1]
 
 
-def answer(table: ResultTable) -> views.Difference:
+def answer(table: ResultTable) -> Difference:
     """The second row less the first on NER."""
     first, second = table.rows
-    (difference,) = views.answers(table, second.key, first.key)
+    (difference,) = answers(table, second.key, first.key)
     return difference
 
 
@@ -78,15 +81,15 @@ class TestTable:
         table = tabulate(runs, scores, "test", TASKS)
         assert [len(row.cells) for row in table.rows] == [1, 0]
         mtl, mrn = table.rows
-        assert views.answers(table, mrn.key, mtl.key) == []
+        assert answers(table, mrn.key, mtl.key) == []
         assert not table.bold
-        assert "no score on a common task" in views.headline(mrn.name, mtl.name, [])
+        assert "no score on a common task" in headline(mrn.name, mtl.name, [])
         assert views.missing_seeds(table.rows, {run.id: run.config for run in runs}) == []
         # With a defined score of one seed in common, that seed alone counts.
         first = next(run for run in runs if run.config.paradigm == "mrn")
         of_one = [s for s in scores if s.run_id != first.id] + [score(first.id, "ner", 0.5)]
         table = tabulate(runs, of_one, "test", TASKS)
-        (delta,) = views.answers(table, mrn.key, mtl.key)
+        (delta,) = answers(table, mrn.key, mtl.key)
         assert (delta.seeds, delta.is_decided) == (1, False)
 
     def test_what_auto_stood_for_makes_rows_of_their_own(self) -> None:
@@ -113,7 +116,7 @@ class TestTable:
             "demo, 100% of the data, POS by seqeval F1": {"pos_score": "seqeval_f1"},
         }
         runs, _ = tabled({config("mtl", **values): 0.5 for values in data.values()})
-        assert [(setting.name, len(rows)) for setting, rows in by_setting(runs).items()] == [
+        assert [(group.name, len(rows)) for group, rows in group_by_data(runs).items()] == [
             (name, 1) for name in data
         ]
 
@@ -127,6 +130,9 @@ class TestTable:
         assert "| MRN 0.003 | 83.00 (1) |" in uneven
 
 
+WITHIN = "equivalent within 0.05"
+
+
 class TestAnswers:
     @pytest.mark.parametrize(
         ("mtl", "mrn", "sentence", "summary"),
@@ -136,9 +142,9 @@ class TestAnswers:
             (MRN, MTL, "lower, −3.33 [−4.77, −1.90], 3 seeds, p 0.010",
              "B scores lower than A on ner (−3.33)."),
             ([0.80], [0.83], "undecided, +3.00 (1 seed)", "B against A: undecided on ner."),
-            (MTL, [0.80012, 0.81010, 0.82011], "negligible, +0.01 [+0.01, +0.01], 3 seeds, p 0.003",
-             "B against A: negligible on ner."),
-            (MTL, MTL, "negligible, 0.00 (the same with each of 3 seeds)", "B against A: negligible on ner."),
+            (MTL, [0.80012, 0.81010, 0.82011], f"{WITHIN}, +0.01 [+0.01, +0.01], 3 seeds, p 0.003",
+             f"B against A: {WITHIN} on ner."),
+            (MTL, MTL, f"{WITHIN}, 0.00 (the same with each of 3 seeds)", f"B against A: {WITHIN} on ner."),
             # Below 0.05 points in the mean, but as far as the interval goes not for sure.
             (MTL, [0.8005, 0.8099, 0.8206], "undecided, +0.03 [−0.06, +0.13], 3 seeds, p 0.267",
              "B against A: undecided on ner."),
@@ -154,7 +160,7 @@ class TestAnswers:
     ) -> None:
         difference = answer(of(mtl=mtl, mrn=mrn))
         assert difference.sentence == sentence
-        assert views.headline("B", "A", [difference]) == summary
+        assert headline("B", "A", [difference]) == summary
 
     def test_a_headline_has_each_verdict_and_of_many_tasks_their_number(self) -> None:
         table = of(mtl=MTL, mrn=MRN)
@@ -162,19 +168,19 @@ class TestAnswers:
         higher = replace(answer(table), task=tasks[0])
         lower, small = (
             replace(higher, task=tasks[1], mean=-higher.mean),
-            replace(higher, task=tasks[2], p_small=0.0),
+            replace(higher, task=tasks[2], p_within=0.0),
         )
         undecided = [replace(higher, task=task, p=1.0) for task in tasks[3:]]
         deltas = [higher, lower, small, *undecided]
-        assert views.headline("B", "A", deltas[:4]).replace(" of a longer name", "") == (
-            "B scores higher than A on a (+3.33) and lower than A on b (−3.33); negligible on c; "
+        assert headline("B", "A", deltas[:4]).replace(" of a longer name", "") == (
+            "B scores higher than A on a (+3.33) and lower than A on b (−3.33); equivalent within 0.05 on c; "
             "undecided on d."
         )
-        assert views.headline("B", "A", deltas) == (
-            "B scores higher than A on 1 of 5 tasks and lower than A on 1; negligible on 1; undecided on 2."
+        assert headline("B", "A", deltas) == (
+            f"B scores higher than A on 1 of 5 tasks and lower than A on 1; {WITHIN} on 1; undecided on 2."
         )
         several = replace(table, tasks=tuple(tasks))
-        view = views.forest(deltas, several, table.rows[0].key)
+        view = forest(deltas, several, table.rows[0].key)
         assert (view.rows, view.targets) == (tuple("abcde"), (table.rows[1].name,))
         assert [mark.row for mark in view.marks] == [0, 1, 2, 3, 4]
 
@@ -206,7 +212,7 @@ class TestDifferences:
     def test_every_row_against_the_baseline(self) -> None:
         table = of(stl=STL, mtl=MTL, mrn=MRN)
         base = table.rows[1].key
-        shown = views.differences(table, base)
+        shown = differences(table, base)
         assert [row.row.config.paradigm for row in shown] == ["stl", "mrn"]
         assert [row.verdict for row in shown] == ["undecided", "higher"]
         # The family is all pairs of rows on the task, whatever the baseline.
@@ -217,13 +223,13 @@ class TestDifferences:
         # Without a spread there is no interval.
         table_of_two = of(mtl=[0.80, 0.81], mrn=[0.83, 0.84])
         first = table_of_two.rows[0].key
-        (mark,) = views.forest(views.differences(table_of_two, first), table_of_two, first).marks
+        (mark,) = forest(differences(table_of_two, first), table_of_two, first).marks
         assert (mark.low, mark.high, mark.verdict) == (None, None, "undecided")
 
     def test_an_interval_above_zero_may_be_undecided_once_corrected(self) -> None:
         """For the three differences among the rows."""
         table = of(stl=STL, mtl=MTL, mrn=[0.83, 0.835, 0.865])
-        _, mrn = views.differences(table, table.rows[1].key)
+        _, mrn = differences(table, table.rows[1].key)
         assert mrn.interval is not None
         assert mrn.paired is not None
         assert mrn.paired.p is not None
@@ -234,13 +240,13 @@ class TestDifferences:
     def test_tests_over_sentences_find_their_place(self) -> None:
         table = of(stl=[0.78, 0.80], mtl=[0.80, 0.81], mrn=[0.83, 0.84])
         _, base, mrn = table.rows
-        shown = views.differences(table, base.key)
+        shown = differences(table, base.key)
         ids, base_ids = mrn.cells["ner"].run_ids, base.cells["ner"].run_ids
-        assert views.run_pairs(shown[1]) == tuple((ids[seed], base_ids[seed]) for seed in (1, 2))
-        tested = views.with_sentences(shown, ["different sentences", Randomised(0.03, 0.01, 2, 100)])
+        assert run_pairs(shown[1]) == tuple((ids[seed], base_ids[seed]) for seed in (1, 2))
+        tested = with_sentences(shown, ["different sentences", Randomised(0.03, 0.01, 2, 100)])
         assert [row.p_sentences for row in tested] == [None, 0.01]
         assert [row.untested for row in tested] == ["different sentences", ""]
-        records = views.difference_records(tested, table)
+        records = difference_records(tested, table)
         assert [record["p_sentences_holm"] for record in records] == [None, 0.01]
         assert [record["sentences"] for record in records] == [None, 100]
         text = latex(views.difference_sheet(tested, table, base.key, "demo"))
@@ -387,6 +393,7 @@ def test_seeds_are_thin_and_their_mean_is_thick() -> None:
 
 
 Labels = list[list[str]]
+WITHIN = "equivalent within 0.05"
 LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 columns = st.lists(
     st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=6),
@@ -485,4 +492,4 @@ def test_runs_on_shares_that_are_written_alike_are_all_in_a_table(
     shares: tuple[float, float], tables: list[int]
 ) -> None:
     runs, _ = tabled({config("mtl", fraction=share): 0.5 for share in shares})
-    assert sorted(map(len, by_setting(runs).values())) == tables
+    assert sorted(map(len, group_by_data(runs).values())) == tables

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from core.records import Snapshot, SplitResult
 from core.store import Store
 from dashboard.components.charts import component_key
 from jobs.cli import app as program
-from tests.making import corpus_folder
-from tests.pages.conftest import Open, figures, page_names, problems, sent, words
+from tests.making import config, corpus_folder, relations, run_facts, task_score
+from tests.making import finished as finished_as
+from tests.pages.conftest import Open, figures, page_names, problems, sent, table, words
 from tests.pages.filled_store import TASKS, Filled, fill_added
 
 
@@ -210,3 +213,29 @@ def test_filters(open_page: Open, finished: Filled) -> None:
 def test_parts_of_a_matrix(open_page: Open, finished: Filled) -> None:
     run = str(finished.mrn[0])
     open_page("relations", run=run, step=_DIGITS, zoom=f"{_DIGITS},\u0661", a=_DIGITS, pair="nothing")
+
+
+# Many tasks with long names
+
+
+def test_numbers_stay_in_sight_beside_long_names(open_page: Open) -> None:
+    """The names are what sets them apart; what they share is said nowhere and what is left is counted."""
+    long = "the relation of a word to its head in the dependency tree of part"
+    names = tuple(f"{long} {number}" for number in range(1, 13))
+    facts = run_facts(
+        tasks=tuple(replace(run_facts().tasks[0], name=name) for name in names),
+        label_names=(),
+        label_owners=(),
+    )
+    scored = SplitResult("test", 1, tuple(task_score(name, 0.5) for name in names), {}, {})
+    learned = Snapshot(2, 0.2, relations(tasks=len(names)))
+    run = finished_as(Store.open(), config(tasks=names, learn=("task",)), facts, learned, scored)
+
+    app = open_page("run", id=str(run))
+    assert list(table(app, "Value")["Task"]) == list(map(str, range(1, 13)))
+    app = open_page("runs")
+    assert "12 tasks" in words(app)
+    assert long not in words(app)
+    app = open_page("relations", run=str(run), mode="Tasks")
+    assert set(table(app, "r")["First"]) <= set(map(str, range(1, 13)))
+    assert long not in words(app)

@@ -18,7 +18,7 @@ from core.transfer.cosines import embedding_curve, gradient_curve
 from dashboard.relations import controls
 from dashboard.relations.views import planted, rows_of
 from tests.making import claimed, relations, run_facts, task_score
-from tests.pages.conftest import Open, table, words
+from tests.pages.conftest import Open, figures, table, words
 from tests.pages.filled_store import FEATURES, LABELS, Filled
 from tests.pages.matrices import matrix, shown
 
@@ -110,6 +110,15 @@ def test_a_part_in_the_link_is_exact(open_page: Open, finished: Filled) -> None:
     assert seen.frame["rows"]["names"][0] == "feature 10"
 
 
+def test_one_snapshot_has_no_line_over_training(open_page: Open) -> None:
+    """Its chart was empty, under "over training: 0.185"."""
+    app = open_page("relations", run=str(learned_run(of_tasks(np.array([[1, 0.185], [0.185, 1]])))))
+    assert "pos and ner: 0.185" in words(app).replace("**", "")
+    assert "over training:" not in words(app)
+    assert "there is no line over training" in words(app)
+    assert not figures(app, "pair_line")
+
+
 def test_measured_gradients_beside(open_page: Open) -> None:
     run = learned_run(of_tasks(np.eye(2)), affinity_every=5)
     assert len(shown(open_page("relations", run=str(run))).panels) == 1
@@ -199,7 +208,7 @@ def test_a_run_that_ended_early_cuts_the_others_short_or_is_left_out(open_page: 
     store.close()
     assert "ended before its first snapshot" in words(open_page("relations", run=str(without_snapshot)))
     both = open_page("relations", run=f"{filled.mrn[0]},{without_snapshot}", view="Side by side")
-    assert "has no relations yet and is left out" in words(both)
+    assert "has no relations and is left out" in words(both)
     assert len(shown(both).panels) == 1
 
 
@@ -329,7 +338,7 @@ def test_beside_a_run_that_learned_labels_one_that_did_not_is_named(open_page: O
 
 def test_before_anything_is_related(open_page: Open) -> None:
     run_id = learned_run(of_tasks(np.eye(2), math.nan))
-    assert "**pos** and **ner** over training: 0.000" in words(open_page("relations", run=str(run_id)))
+    assert "**pos** and **ner**: 0.000" in words(open_page("relations", run=str(run_id)))
     features = open_page("relations", run=str(run_id), mode="Features")
     assert "The covariance holds values that are not numbers." in words(features)
     assert np.isnan(table(features, "Effective rank").loc[0, "Effective rank"])

@@ -6,12 +6,14 @@ import contextlib
 import itertools
 import statistics
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from core.config import FIELD_HELP, RunConfig, applicable_fields, comparison_key
 from core.config.fields import attribute_name
+from core.records import RunFacts
 from core.corpora.reading import ColumnReading, Reading
 from core.results.filter import parse_filter
 from core.results.naming import group_names, run_names
@@ -251,6 +253,27 @@ class TestDifferences:
             "Device used": ("cpu, cuda:0",),
             "torch version": ("2.12.0, 2.13.0",),
         }
+
+    @pytest.mark.parametrize("begun", [(1, 2), (1,), ()])
+    def test_facts_are_compared_seed_by_seed(self, memory: Store, begun: Sequence[int]) -> None:
+        """A draw of 5% has other words with each seed: that fewer seeds have begun is no difference."""
+        words = {1: 400, 2: 410}
+
+        def facts(seed: int, more: int = 0) -> RunFacts:
+            (pos, ner) = run_facts().tasks
+            return run_facts(tasks=(replace(pos, train_tokens=words[seed] + more), ner))
+
+        first = [(claimed(memory, seed=seed), seed) for seed in words]
+        second = [(claimed(memory, seed=seed, dropout=0.3), seed) for seed in words]
+        for run_id, seed in (*first, *(of for of in second if of[1] in begun)):
+            memory.set_facts(run_id, facts(seed))
+        ids = [run_id for run_id, _ in (*first, *second)]
+        assert list(differences(memory.runs(ids)[::-1]).index) == ["Dropout"]
+        memory.set_facts(second[0][0], facts(1, more=7))
+        frame = differences(memory.runs(ids)[::-1])
+        ours, theirs = frame.loc["Training words, pos"]
+        assert ours == "400, 410"
+        assert theirs.startswith("≠ 407")
 
     def test_the_text(self, memory: Store) -> None:
         ids = [claimed(memory, seed=1), claimed(memory, seed=1)]

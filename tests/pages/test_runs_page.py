@@ -336,3 +336,37 @@ def test_an_imported_run(open_page: Open) -> None:
         run = str(store.import_record(elsewhere.record(exchanged(elsewhere)), "Imported."))
     assert "Succeeded" in words(open_page("run", id=run))
     assert "**pos** and **ner** over training" in words(open_page("relations", run=run))
+
+
+def test_a_link_to_chosen_runs_opens_the_page_that_has_them(open_page: Open) -> None:
+    ids = Store.open().add_runs([config(**{"lambda": 0.001 + place / 1000}) for place in range(60)])
+    app = open_page("runs", run=f"{ids[2]},{ids[1]}")
+    assert "not shown" not in words(app)
+    assert app.session_state["table_page"] == 3
+    # To other pages one still gets.
+    app.session_state["table_page"] = 1
+    app.run()
+    assert "2 not shown" in words(app)
+    assert len(listed(open_page("runs", table_page="2", run=str(ids[2])))) == 25
+
+
+def test_the_page_of_a_run_without_its_number_is_of_the_chosen_one(open_page: Open) -> None:
+    run = claimed(Store.open(), RunState.SUCCEEDED)
+    assert f"Run {run}" in open_page("run", run=str(run)).title[0].value
+    app = open_page("run")
+    assert "No run chosen" in words(app)
+    assert "0 runs" not in words(app)
+
+
+def test_imported_runs_are_no_launch(open_page: Open) -> None:
+    store = Store.open()
+    record = store.record(claimed(store, RunState.SUCCEEDED))
+    store.delete_runs([record.run.id])
+    imported = store.import_record(record, "Imported.")
+    assert "Newest launch" not in words(open_page("runs"))
+    # They hold scores alone: what they lack did not end early, and cannot be had by a retry.
+    for page in ("curves", "relations"):
+        shown = words(open_page(page, run=str(imported)))
+        assert "hold" in shown
+        assert "ended before" not in shown
+        assert "retry" not in shown

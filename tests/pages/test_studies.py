@@ -59,8 +59,8 @@ class TestViews:
     def test_the_answer_names_who_helps_and_who_does_not(self) -> None:
         sentence = answer(result(toy()))
         assert sentence.startswith("Against MTL, MRN (+5.20 [")
-        assert sentence.endswith("]) scores higher; negligible for STL. 3 seeds.")
-        assert verdict_counts(result(toy())) == "Against MTL: 1 higher, 1 negligible."
+        assert sentence.endswith("]) scores higher; equivalent for STL. 3 seeds.")
+        assert verdict_counts(result(toy())) == "Against MTL: 1 higher, 1 equivalent."
         assert verdict_counts(nothing(toy())) == answer(nothing(toy()))
         assert "One seed each, so no interval." in answer(result(toy().with_seeds(1)))
         assert answer(nothing(toy())) == "No method can be compared with MTL yet."

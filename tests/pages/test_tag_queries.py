@@ -138,11 +138,6 @@ def test_the_confidence_of_a_crf_is_explained() -> None:
     assert "marginal" in views.about_confidence([plain, plain.with_(head="crf_legal")])
 
 
-def test_a_run_of_several_tasks_is_asked_first() -> None:
-    assert views.first_choice([stl(5, "pos"), run(4), run(2)]) == [4]
-    assert views.first_choice([stl(5, "pos"), stl(4, "pos")]) == [5]
-
-
 SENTENCES = [Sentence(("a", "b"), {"ner": ("B-X", "O")}), Sentence(("c",), {"pos": ("N",)})]
 
 

@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.mrn.relations import row_names, task_groups
-from core.results.samples import settings
+from core.results.samples import group_by_data
 from core.results.table import tabulate
 from core.store import Store
 from core.tasks import KINDS
@@ -242,8 +242,8 @@ def test_what_is_said_of_a_text_is_no_markdown() -> None:
 def test_sheets_name_the_measure(corpus: str) -> None:
     text_run(text_config(corpus), 0.8)
     store = Store.open()
-    ((setting, runs),) = settings(store.runs()).items()
-    sheet = score_sheet(tabulate(runs, store.scores([run.id for run in runs]), "test"), setting.name)
+    ((group, runs),) = group_by_data(store.runs()).items()
+    sheet = score_sheet(tabulate(runs, store.scores([run.id for run in runs]), "test"), group.name)
     assert sheet.head == ("Configuration", "mood (accuracy)", "same (accuracy)", "alike (Pearson × 100)")
     assert "test split, in percent" in sheet.caption
 

@@ -63,11 +63,30 @@ class TestViews:
         assert "3 seeds" in views.caution(self.gains)
         assert "nothing is decided" in views.caution(measured(a_b=(0.1,)))
 
+    def test_the_answer_counts_by_the_family_of_all_pairs_first(self) -> None:
+        # Alone its p is 0.03: decided as the one pair of `c`, not among three pairs.
+        gains = measured(a_b=(0.02, -0.02, 0.0), b_a=(-0.02, 0.02, 0.0), c_a=(0.01, 0.013, 0.017))
+        assert gains.pairs["c", "a"].is_decided
+        assert answer(gains) == (
+            "Of 3 ordered pairs (3 seeds), none is decided with p corrected over all of them (Holm). "
+            "Corrected for the auxiliary tasks of each main task, 1 gains (c beside a, +1.33 points), 2 are "
+            "undecided."
+        )
+
+    def test_a_head_that_learned_nothing_decides_nothing(self) -> None:
+        scored = [(run("stl", seed, task), {task: 0.0}) for seed in SEEDS for task in ("a", "b")]
+        scored += [(run("mtl", seed, "a", "b"), {"a": 0.0, "b": 0.0}) for seed in SEEDS]
+        gains = measured_gains(scored, ("a", "b"))
+        gain = gains.pairs["a", "b"]
+        assert gain.verdict == "undecided"
+        assert gain.remark == "the head learned nothing: 0 with each seed"
+        assert "the head learned nothing" in views.gain_sentence(gain, "points")
+
     def test_where_nothing_is_decided_no_pair_is_named(self) -> None:
         same = measured(a_b=(0.0, 0.0), b_a=(0.0, 0.0))
         some = measured(a_b=(0.1, -0.1, 0.0), b_a=(0.0, 0.0, 0.0), b_c=(0.0,))
         for gains, sentence in (
-            (some, "3 ordered pairs (1 to 3 seeds), none is decided yet: 2 are undecided, 1 is negligible."),
+            (some, "3 ordered pairs (1 to 3 seeds), none is decided yet: 2 are undecided, 1 is equivalent."),
             (measured(a_b=(0.1,)), "1 ordered pair (1 seed), none is decided yet."),
             (same, "2 ordered pairs (2 seeds), none differs: every seed has the same score alone and beside "
              "the other task."),
@@ -100,7 +119,7 @@ class TestViews:
             of_sign = [abs(value) for value in decided.values() if value * decided[main, aux] > 0]
             assert abs(decided[main, aux]) == pytest.approx(max(of_sign), abs=0.01)
             assert len(of_sign) == 1 or max(of_sign) > min(of_sign)
-        assert ("none is decided" in sentence or "none differs" in sentence) == (not decided)
+        assert ("none is decided yet" in sentence or "none differs" in sentence) == (not decided)
 
     def test_cells_are_grey_where_the_interval_includes_zero(self) -> None:
         table = views.gains_table(self.gains, "points", {})
@@ -120,6 +139,7 @@ class TestViews:
         assert [row.score for row in table.rows] == ["50.00"] * 3
         nothing = views.gains_table(self.gains, "points", {}, can_transfer=False)
         assert all(cell.grey for cells in nothing.cells for cell in cells if cell)
+        assert (nothing.low, nothing.high) == ("", "")
         relative = views.gains_table(self.gains, "relative", {})
         assert [(cell.text, cell.note) for cell in relative.cells[0] if cell] == [
             ("+4.20", ""),

@@ -13,32 +13,25 @@ from hypothesis import strategies as st
 
 from core.config import RunConfig
 from core.evaluation import Comparison, compare
-from core.evaluation.comparison import HIGHER, LOWER, NEGLIGIBLE, UNDECIDED
+from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, UNDECIDED
 from core.evaluation.statistics import summary
 from core.library import Laboratory
 from core.records import SplitResult
-from core.results.figures import forest_chart
+from core.results.comparisons import answers, differences, headline
+from core.results.figures import forest, forest_chart
 from core.results.filter import parse_filter
-from core.results.samples import settings as by_setting
+from core.results.records import difference_records, score_records
+from core.results.samples import group_by_data
 from core.results.table import ResultTable, tabulate
 from core.store import RunState, Store
 from core.studies import Method
 from core.studies.analysis import FinalScores, analyse
 from core.studies.study import DevScores, with_runs
 from core.transfer.gains import measured_gains
-from dashboard.compare.views import (
-    answers,
-    difference_records,
-    difference_sheet,
-    differences,
-    forest,
-    headline,
-    sharing,
-    sharing_forest,
-)
+from dashboard.compare.views import difference_sheet, sharing, sharing_forest
 from dashboard.runs.views import page_of
 from dashboard.transfer.views import gains_table
-from jobs.reports.render import csv_text, score_records, score_sheet
+from jobs.reports.render import csv_text, score_sheet
 from tests.making import OWNER, finished, run_facts, task_score
 from tests.studying import METHODS, study
 
@@ -50,7 +43,7 @@ LAYOUT = with_runs(
     ),
     made.settings[0],
 )
-REVERSED = {HIGHER: LOWER, LOWER: HIGHER, NEGLIGIBLE: NEGLIGIBLE, UNDECIDED: UNDECIDED}
+REVERSED = {HIGHER: LOWER, LOWER: HIGHER, EQUIVALENT: EQUIVALENT, UNDECIDED: UNDECIDED}
 
 Scores = Mapping[tuple[str, str], Mapping[int, float]]
 """By paradigm and task, by seed."""
@@ -71,7 +64,7 @@ drawn_scores = st.fixed_dictionaries(
 )
 
 
-# MTL and STL: negligible by themselves, significantly apart even when corrected for all pairs.
+# MTL and STL: equivalent by themselves, significantly apart even when corrected for all pairs.
 TINY: Scores = {
     (paradigm, task): by_seed(*added)
     for task in TASKS
@@ -140,10 +133,10 @@ def test_surfaces_agree_where_texts_seeds_and_failures_differ() -> None:
         ended = [run for run in runs if run.state is RunState.SUCCEEDED]
         conditions = store.conditions(ended)
         on_compare = {}
-        for setting, of in by_setting(ended, conditions).items():
+        for group, of in group_by_data(ended, conditions).items():
             table = tabulate(of, store.scores([run.id for run in of]), "test", TASKS, conditions)
             for row in table.rows:
-                text = setting.name.partition(", ")[2]
+                text = group.name.partition(", ")[2]
                 cell = row.cells["pos"].by_seed, (row.key, "pos") in table.bold
                 on_compare[str(row.config.paradigm), text] = cell
         assert on_runs == on_compare
@@ -237,7 +230,7 @@ def said(sentence: str) -> dict[str, str]:
     for part in re.split(r"; | and (?=lower than)", body):
         word, _, tasks = part.partition(" on ")
         for task in re.sub(r" \([^)]*\)", "", tasks).split(" and "):
-            by_task[task] = word.removesuffix(" than B")
+            by_task[task] = word.removesuffix(" than B").removesuffix(" within 0.05")
     return by_task
 
 
@@ -245,7 +238,7 @@ def check_library(lab: Laboratory, verdicts: Mapping[tuple[str, str, str], str])
     runs = lab.store.runs()
     baseline = next(run for run in runs if run.config.paradigm == "mtl")
     figure: Any = lab.plot_differences([run.id for run in runs], baseline.id)
-    rows = [str(name).split(",")[0].lower() for name in figure.layout["yaxis"]["ticktext"]]
+    rows = [str(name).split()[0].lower() for name in figure.layout["yaxis"]["ticktext"]]
     for trace in figure.data:
         for place, sentence, symbol in zip(trace["y"], trace["text"], trace["marker"]["symbol"], strict=True):
             verdict = verdicts[rows[round(place)], "mtl", str(trace["name"])]

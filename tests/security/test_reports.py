@@ -23,7 +23,7 @@ from core.mrn.alignments.mapping import parse_mapping, template
 from core.paths import log_path
 from core.plain_text import shortened, spreadsheet_cell, terminal_text, unguarded_cell
 from core.records import SplitResult
-from core.results.samples import settings
+from core.results.samples import group_by_data
 from core.results.table import tabulate
 from core.store import Store
 from core.studies.dissertation import STUDY
@@ -77,8 +77,8 @@ def appendix_of(store: Store, text: str) -> Iterable[Part]:
 def results_of(store: Store, text: str) -> Iterable[Part]:
     runs = [store.run(finished(store, text))]
     scores, conditions = store.scores([runs[0].id]), store.conditions(runs)
-    for setting, of_setting in settings(runs, conditions).items():
-        yield score_sheet(tabulate(of_setting, scores, "test", conditions=conditions), setting.name)
+    for group, of_group in group_by_data(runs, conditions).items():
+        yield score_sheet(tabulate(of_group, scores, "test", conditions=conditions), group.name)
     for score in store.scores([runs[0].id], "test"):
         yield report_sheet(runs[0], score)
 

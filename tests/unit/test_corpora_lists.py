@@ -258,6 +258,51 @@ def test_spans_that_do_not_fit_are_converted_and_counted(
     assert note in " ".join(told) if note else not told
 
 
+def _quoting(text: str, *spans: tuple[int, int, str]) -> Rows:
+    """A task of Label Studio whose spans quote their text, as its exports have them."""
+    results = [
+        {"value": {"start": start, "end": end, "text": quoted, "labels": ["X"]}}
+        for start, end, quoted in spans
+    ]
+    return [{"id": 17, "data": {"text": text}, "annotations": [{"result": results}]}]
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "note"),
+    [
+        # Of two places that both have the quoted word the other spans of the text decide.
+        (_quoting("\U0001f600 aa Bo", (3, 4, "a"), (6, 8, "Bo")), "O B-X B-X", "UTF-16 units: 2 in train"),
+        # A program has annotated in characters, and a person beside it in UTF-16 units.
+        (_quoting("\U0001f600 Al Bo", (2, 4, "Al"), (6, 8, "Bo")), "O B-X B-X", "UTF-16 units: 1 in train"),
+        (_quoting("Al\nBo ran", (0, 5, "Al\\nBo")), "B-X I-X O", ""),
+        (_quoting("Al\nBo ran", (0, 5, "Al Bo")), "B-X I-X O", ""),
+        (_quoting("Al Bo ran", (1, 4, "l B")), "B-X I-X O", "inside a word: 1 in train, 1 in test; widened"),
+        (_quoting("\U0001f600 Albo", (3, 5, "Al")), "O B-X", "inside a word: 1 in train, 1 in test; widened"),
+    ],
+)  # fmt: skip
+def test_spans_are_where_their_quotes_are(rows: Rows, labels: str, note: str, tmp_path: Path) -> None:
+    corpus = loaded(tmp_path / "mine", ".json", json.dumps(rows).encode())
+    assert [" ".join(sentence.labels["ner"]) for sentence in corpus.train] == [labels]
+    assert note in " ".join(corpus.notes)
+
+
+@pytest.mark.parametrize(
+    ("rows", "there"),
+    [
+        (_quoting("Al saw Bo", (0, 2, "Bo")), "quotes 'Bo', and the text has 'Al' there"),
+        (_quoting("Al saw Bo", (0, 90, "Bo")), "quotes 'Bo', and the text has 'Al saw Bo' there"),
+        (_quoting("Al saw Bo", (0, 2, "Al"), (-2, 2, "Bo")), "quotes 'Bo', and the text has no such place"),
+        (_quoting("\U0001f600 Al saw Bo", (4, 6, "Al")), "quotes 'Al', and the text has ' s' there"),
+        (_quoting("\U0001f600 Al", (1, 3, "Al")), "quotes 'Al', and the text has ' A' there"),
+    ],
+)  # fmt: skip
+def test_a_span_that_contradicts_its_quote_is_refused(rows: Rows, there: str, tmp_path: Path) -> None:
+    with pytest.raises(CorpusError) as raised:
+        loaded(tmp_path / "mine", ".json", json.dumps(rows).encode())
+    assert "train.json, row 1: task 17: the span from" in str(raised.value)
+    assert there in str(raised.value)
+
+
 _BESIDE = [{"_n": 1, "id": 1, "text": TEXT, "intent": "go", "cats": {"a": 1}, "note": "", "label": _SPANS}]
 
 
@@ -370,7 +415,7 @@ _ROW = {"tokens": ["Ada", "ran"], "ner_tags": ["B-PER", "O"]}
         (".json", b"[]", "train.json holds no sentence"),
         (".json", b'[{"text": "a", "label": "b"}]', "row 1: expected a list of words in tokens"),
         (".jsonl", lines([_ROW, _ROW | {"ner_tags": ["B-PER", 3]}]), "line 2: ner_tags holds numbers"),
-        (".jsonl", lines([_ROW, _ROW | {"ner_tags": ["B-PER", None]}]), "line 2: ner_tags has a label"),
+        (".jsonl", lines([_ROW, _ROW | {"ner_tags": ["B-PER", " "]}]), "line 2: ner_tags has a label"),
         (".jsonl", lines([_ROW, _ROW | {"tokens": ["Ada", " "]}]), "line 2: word 2 of tokens is empty"),
         (".jsonl", lines([{"tokens": ["Ada"], "id": 1}]), "line 1: expected a list of labels beside tokens"),
         (".jsonl", lines([_ROW, _ROW | {"ner_tags": ["O", "I_PER"]}] * 30), "line 2, word 2: 'I_PER'"),

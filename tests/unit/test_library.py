@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -169,19 +169,66 @@ def checked(figure: go.Figure) -> go.Figure:
 
 def test_differences_are_a_forest_with_the_verdicts_of_compare(laboratory: Path) -> None:
     lab = core.Laboratory()
-    ids = []
-    for paradigm, scores in (("mtl", (0.80, 0.81, 0.82)), ("mrn", (0.83, 0.84, 0.855))):
-        for seed, score in enumerate(scores):
-            run_id = claimed(lab.store, paradigm=paradigm, seed=seed)
-            lab.store.add_result(run_id, split_result("test", score))
-            ids.append(run_id)
+    ids = scored_runs(lab)
     figure = checked(lab.plot_differences(ids, baseline=ids[0]))
     pos, ner = figure.data
     assert (pos["name"], ner["name"]) == ("pos", "ner")
     assert pos["x"] == pytest.approx((3.1667,), abs=1e-3)
     assert pos["marker"]["symbol"] == ("circle",)
     assert "higher, +3.17" in pos["text"][0]
-    assert list(figure.layout["yaxis"]["ticktext"]) == [f"MRN, run {ids[3]}"]
+    assert list(figure.layout["yaxis"]["ticktext"]) == ["MRN 0.01"]
+    assert "over MTL" in figure.layout["xaxis"]["title"]["text"]
+
+
+def scored_runs(lab: core.Laboratory, *, seeds: Sequence[int] = (0, 1, 2), text: str = "a") -> list[int]:
+    """Finished runs of MTL, and of MRN 3.17 points above it, on that text."""
+    return [
+        finished(
+            lab.store,
+            run_config(paradigm=paradigm, seed=seed),
+            run_facts(text_hash=text),
+            split_result("test", scores[place]),
+            split_result("dev", scores[place]),
+        )
+        for paradigm, scores in (("mtl", (0.80, 0.81, 0.82)), ("mrn", (0.83, 0.84, 0.855)))
+        for place, seed in enumerate(seeds)
+    ]
+
+
+def test_differences_are_of_successful_runs_on_the_text_of_the_baseline(laboratory: Path) -> None:
+    lab = core.Laboratory()
+    ids = scored_runs(lab)
+    expected = lab.plot_differences(ids, baseline=ids[0])
+    other_text = finished(
+        lab.store, run_config(lambda_=0.5), run_facts(text_hash="b"), split_result("test", 0.99)
+    )
+    failed = claimed(lab.store, paradigm="mrn", seed=1)
+    lab.store.set_facts(failed, run_facts(text_hash="a"))
+    lab.store.add_result(failed, split_result("test", 0.99))
+    lab.store.finish(failed, RunState.FAILED)
+    with pytest.warns(
+        UserWarning, match=f"Run {other_text} is on other data. Run {failed} is failed."
+    ) as shown:
+        figure = lab.plot_differences([*ids, other_text, failed], baseline=ids[0])
+    assert len(shown) == 1
+    assert figure.to_json() == expected.to_json()
+    with pytest.raises(core.MRNLabError, match=f"Run {failed} is failed"):
+        lab.plot_differences(ids, baseline=failed)
+    with pytest.raises(core.MRNLabError, match=f"Run {ids[3]} is on other data"):
+        lab.plot_differences([ids[3]], baseline=other_text)
+
+
+def test_a_repeated_seed_is_no_further_sample_of_a_series(laboratory: Path) -> None:
+    """A failed run of a seed counts in no mean, whatever it has scored; the newest successful one does."""
+    lab = core.Laboratory()
+    for value, score in ((0.1, 0.8), (0.001, 0.7)):
+        finished(lab.store, run_config(lambda_=value), run_facts(text_hash="a"), split_result("test", score))
+    failed = claimed(lab.store, lambda_=0.1)
+    lab.store.set_facts(failed, run_facts(text_hash="a"))
+    lab.store.add_result(failed, split_result("test", 0.2))
+    lab.store.finish(failed, RunState.FAILED)
+    (mean,) = lab.plot_against("lambda", [1, 2, failed]).data
+    assert mean["y"] == pytest.approx((52.5, 60))
 
 
 def test_scores_are_drawn_against_a_number(laboratory: Path) -> None:

@@ -99,7 +99,7 @@ def test_before_any_run(lab: Laboratory) -> None:
 def test_a_setting_to_the_end_and_then_the_rest(lab: Laboratory, tmp_path: Path) -> None:
     result = lab.call("study", "toy", "--setting", "whole")
     assert result.exit_code == 0
-    done = "whole is done: mtl 62.00, stl 62.00 (negligible), mrn 67.20 (higher)."
+    done = "whole is done: mtl 62.00, stl 62.00 (equivalent), mrn 67.20 (higher)."
     assert done in result.stderr
     assert "half is done" not in result.stderr
     assert "Half" not in result.stdout

@@ -1,0 +1,80 @@
+"""Tables and differences as records, which CSV, JSON and DataFrames share: scores in [0, 1]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from core.evaluation.costs import Cost
+from core.results.comparisons import Difference
+from core.results.table import ResultTable
+
+SCORE_COLUMNS = (
+    "corpus", "fraction", "configuration", "encoder", "encoder_training", "task", "split", "score_name",
+    "mean", "sd", "n", "low", "high", "best", "precision", "text", "runs",
+)  # fmt: skip
+
+COST_COLUMNS = ("models", "parameters", "trained_parameters", "peak_memory", "devices", "seconds")
+"""The cost of a configuration: its models' weights, bytes, the kinds of device, seconds per seed."""
+
+
+_NO_SCORE = {"mean": None, "sd": None, "n": 0, "low": None, "high": None}
+
+
+def score_records(table: ResultTable, *, cost: bool = False) -> list[dict[str, object]]:
+    """Returns a record per configuration and task with SCORE_COLUMNS, with `cost` also COST_COLUMNS.
+
+    Scores are in [0, 1]. The mean is None where all scores are undefined.
+    """
+    records = []
+    for row in table.rows:
+        for task in table.tasks:
+            if task not in row.cells and task not in row.undefined:
+                continue
+            cell, chosen = row.cells.get(task), row.conditions.alignment
+            runs = row.undefined[task] if cell is None else cell.run_ids.values()
+            record = {
+                "corpus": row.config.corpus,
+                "fraction": row.config.fraction,
+                "configuration": row.name,
+                "encoder": row.config.encoder,
+                "encoder_training": row.config.encoder_training,
+                "task": task,
+                "split": table.split,
+                "score_name": table.scored_by[task],
+                **(_NO_SCORE if cell is None else asdict(cell.summary)),
+                "best": (row.key, task) in table.bold,
+                "precision": row.conditions.precision,
+                "text": row.conditions.text,
+                "runs": " ".join(map(str, runs)),
+                "auto_alignment": [chosen] if chosen and row.config.alignment == "auto" else [],
+            }
+            records.append(record | (_cost_record(row.cost) if cost else {}))
+    return records
+
+
+def _cost_record(cost: Cost | None) -> dict[str, object]:
+    if cost is None:
+        return dict.fromkeys(COST_COLUMNS)
+    values = (cost.models, cost.parameters, cost.trained, cost.memory, " ".join(cost.devices), cost.seconds)
+    return dict(zip(COST_COLUMNS, values, strict=True))
+
+
+DIFFERENCE_COLUMNS = (
+    "configuration", "baseline", "task", "split", "difference", "low", "high", "seeds", "p_seeds_holm",
+    "sentences", "p_sentences_holm", "verdict", "remark",
+)  # fmt: skip
+
+
+def difference_records(differences: Sequence[Difference], table: ResultTable) -> list[dict[str, object]]:
+    """A record of DIFFERENCE_COLUMNS per difference, scores in [0, 1]."""
+    rows = (
+        (
+            *(delta.row.name, delta.base.name, delta.task, table.split, delta.mean),
+            *(delta.interval or (None, None)),
+            *(delta.seeds, delta.p, delta.sentences and delta.sentences.sentences, delta.p_sentences),
+            *(delta.verdict, delta.remark),
+        )
+        for delta in differences
+    )
+    return [dict(zip(DIFFERENCE_COLUMNS, row, strict=True)) for row in rows]
