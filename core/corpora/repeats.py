@@ -79,7 +79,7 @@ def _unit(corpus: Corpus) -> str:
 def _keys(sentences: Sentences) -> NDArray[np.uint64]:
     """(s,) a hash of the words of each sentence, of both texts of a pair."""
     keys = _row_keys(sentences.tokens)
-    keys[sentences.second.at] += _mixed(_row_keys(sentences.second.rows) + _STEP)
+    keys[sentences.second.at] += _mixed(_row_keys(sentences.second.rows) + _FIRST)
     return keys
 
 
