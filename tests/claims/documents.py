@@ -24,7 +24,21 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = Path(__file__).parent / "pages"
 
 _NUMBER = r"[+−]?\d[\d,]*(?:\.\d+)?|[+−]?\.\d+"
-_WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_WORDS = [
+    "no",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+]
 _WORD = rf"\b(?:{'|'.join(_WORDS)})\b"
 _FIGURE = rf"(?:{_NUMBER})(?: ± (?:{_NUMBER}))?(?: \[(?:{_NUMBER}), (?:{_NUMBER})\])?"
 _PARTS = re.compile(rf"({_NUMBER})(?: ± ({_NUMBER}))?(?: \[({_NUMBER}), ({_NUMBER})\])?")

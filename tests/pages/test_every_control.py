@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
@@ -81,6 +81,7 @@ def laboratories() -> Iterator[Iterator[Path]]:
 @settings(
     max_examples=_EXAMPLES,
     derandomize=True,
+    phases=[Phase.generate],  # a smaller example takes minutes to find, and the plan can be read as it is
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(plan=stores, data=st.data())
