@@ -77,6 +77,24 @@ def laboratories() -> Iterator[Iterator[Path]]:
         yield homes()
 
 
+@pytest.mark.parametrize(
+    "fields", [("lambda",), ("lambda", "dropout"), ("lambda", "dropout", "fraction")], ids=len
+)
+def test_a_sweep_of_so_many_settings_is_on_every_page(
+    fields: Sequence[str], laboratories: Iterator[Path], workers: list[str]
+) -> None:
+    next(laboratories)
+    runs = ",".join(map(str, build([swept(*fields)])))
+    for page in _PAGES:
+        app = app_at(page)
+        app.query_params["id" if page == "run" else "run"] = runs
+        app.run()
+        assert app.title
+        for setting in [box for box in app.selectbox if box.key == "against"]:
+            for option in setting.options:
+                use(app, app.selectbox(key="against"), option)
+
+
 @pytest.mark.parametrize("page", _PAGES)
 @settings(
     max_examples=_EXAMPLES,
