@@ -19,7 +19,7 @@ from streamlit.testing.v1 import AppTest
 
 from jobs.engines.local import LocalEngine
 from tests.pages.conftest import app_at, page_names
-from tests.pages.generated_store import Launch, build, stores
+from tests.pages.generated_store import Launch, build, stores, swept
 
 _EXAMPLES = int(os.environ.get("MRNLAB_TEST_EXAMPLES", "4"))
 _STEPS = 4
