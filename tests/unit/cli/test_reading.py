@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
+from core.corpora.repeats import Repeat
 from core.mrn.relations import covariance_statistics
 from core.records import Snapshot, SplitResult, StepMetrics, TaskFacts, Usage, relation_metrics
 from core.store import RunState
@@ -187,6 +188,18 @@ class TestResults:
                 [{"text_hash": "aaaabbbb"}, {"text_hash": "bbbbcccc"}],
                 [("MRN 0.01", "aaaabbbb", "1"), ("MRN 0.01", "bbbbcccc", "2")],
                 "text bbbbcc in run 2; text aaaabb in run 1",
+            ),
+            (
+                "text",
+                [{"text_hash": "aaaabbbb"}, {"text_hash": "bbbbcccc-2"}],
+                [("MRN 0.01", "aaaabbbb", "1"), ("MRN 0.01", "bbbbcccc-2", "2")],
+                "Earlier versions hashed a text without deprel and features",
+            ),
+            (
+                "text",
+                [{"text_hash": "a", "repeats": (Repeat("test", "train", 15, 20),)}, {"text_hash": "a"}],
+                [("MRN 0.01", "a", "1 2")],
+                "15 of 20 test sentences are in train, word for word.",
             ),
             (
                 "precision",
