@@ -111,12 +111,13 @@ def find_splits(folder: Path) -> dict[Split, Path]:
 
 
 def _split_folders(paths: Iterable[Path]) -> dict[str, list[str]]:
-    """The folders among these paths that are named as splits, with the names in them."""
-    return {
-        path.name: _names_in(path)
-        for path in paths
-        if path.is_dir() and not path.is_symlink() and _split_in(path.name.lower())
+    """The folders among these paths that are named as splits, with the names in them; none without train."""
+    folders = {
+        path: _split_in(path.name.lower()) for path in paths if path.is_dir() and not path.is_symlink()
     }
+    if "train" not in folders.values():
+        return {}
+    return {path.name: _names_in(path) for path, split in folders.items() if split}
 
 
 def _names_in(folder: Path) -> list[str]:
