@@ -101,7 +101,9 @@ def assemble(
         tasks.append(Task(task, scheme, (), inventory=tuple(tag_lists.get(task, ()))))
     titles = dict(files)
     left_out = only_labelled(name, packed, titles)
-    read = Reading(name, {**titles}, "", tuple(readings), (*notes, *left_out))
+    read = Reading(
+        name, {str(split): title for split, title in titles.items()}, "", tuple(readings), (*notes, *left_out)
+    )
     train, dev, test = (packed.get(split, ()) for split in SPLITS)
     return describe(Corpus(name, tuple(tasks), train, dev, test, read.all_notes, readings=(read,)))
 

@@ -148,10 +148,21 @@ def label_score(
 def number_score(task: str, gold: Floats, predicted: Floats) -> TaskScore:
     """Pearson's correlation of predicted numbers (N,) with the gold ones, and Spearman's beside it."""
     pearson, spearman = (
-        float(score_of_counts(_products(*pair).sum(axis=0)))
+        float(score_of_counts(_products(*map(_centred, pair)).sum(axis=0)))
         for pair in ((gold, predicted), (_ranks(gold), _ranks(predicted)))
     )
     return TaskScore(task, PEARSON, pearson, len(predicted), {"spearman": spearman})
+
+
+def _centred(values: Floats, centre: float | None = None) -> Floats:
+    """The values less their mean, or less `centre`: sums of squares of large numbers lose their digits.
+
+    Values that differ by rounding alone are all 0.
+    """
+    if not len(values):
+        return values
+    centred = values - (np.mean(values) if centre is None else centre)
+    return centred if np.ptp(values) > _ROUNDING * np.max(np.abs(values)) else np.zeros_like(values)
 
 
 def _defined_f1(gold: int, predicted: int, both: int) -> tuple[float, float, float]:
@@ -218,7 +229,9 @@ def sentence_counts(score_name: str, gold: Labels, predicted: Labels) -> Counts:
     """
     known, guess = numbered(gold, predicted)
     if score_name == PEARSON:
-        return _products(*(np.array([float(text) for (text,) in rows]) for rows in (gold, predicted)))
+        true, guessed = (np.array([float(text) for (text,) in rows]) for rows in (gold, predicted))
+        # One centre for all systems: a test over sentences exchanges their predictions.
+        return _products(*(_centred(numbers, float(np.mean(true))) for numbers in (true, guessed)))
     if score_name == "accuracy":
         right = np.bincount(_sentences(known.lengths)[known.numbers == guess], minlength=len(known.lengths))
         return np.stack([known.lengths, known.lengths, right], axis=1)
@@ -261,6 +274,7 @@ def score_of_counts(counts: NDArray[Any]) -> NDArray[np.float64]:
 
 
 _PEARSON_SUMS = ("1", "x", "y", "x²", "y²", "xy")
+_ROUNDING = 1e-12
 _FLAT = 1e-12  # a variance below this share of the mean square comes from rounding
 
 

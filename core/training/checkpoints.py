@@ -10,7 +10,8 @@ A state is all that a training needs to go on exactly, as safetensors and JSON, 
 | `random.cpu`, `random.cuda` | torch's generators, which dropout draws from                          |
 
 `state.json` has the rest: the progress, the learning rates, the schedule, the generator of the data's order
-as it was when the epoch began, and the conditions that the last digits depend on.
+as it was when the epoch began, the shapes that a GPU records, and the conditions that the last digits depend
+on.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from core.checkpoints import Checkpoint
 from core.errors import DataChanged, NoRoom
 from core.models import model_io
 from core.models.encoders.fast_bert import TrainedRows
+from core.models.encoders.transformer import Transformer
 from core.records import DevMetrics, Note, Saved, Sink
 from core.registry import FULL, reads_words
 from core.training.setup import TrainingRun
@@ -82,6 +84,7 @@ def state_writer(
         "schedule": run.schedule.state_dict(),
         "order": run.order_before,
         "conditions": _conditions(run),
+        "recorded_shapes": [module.recorded_shapes.state for module in _transformers(run)],
         "data": data,
     }
 
@@ -113,8 +116,15 @@ def read_state(folder: Path, run: TrainingRun) -> Progress:
     torch.set_rng_state(parts["random"]["cpu"])
     if run.device.type == "cuda" and "cuda" in parts["random"]:
         torch.cuda.set_rng_state(parts["random"]["cuda"], run.device)
+    # States of before shapes were kept have none.
+    for module, shapes in zip(_transformers(run), rest.get("recorded_shapes", []), strict=False):
+        module.recorded_shapes.load(shapes)
     progress = rest["progress"]
     return Progress(**progress | {"history": [DevMetrics(**metrics) for metrics in progress["history"]]})
+
+
+def _transformers(run: TrainingRun) -> list[Transformer]:
+    return [module for module in run.model.modules() if isinstance(module, Transformer)]
 
 
 def changed_conditions(folder: Path, run: TrainingRun) -> list[str]:
