@@ -15,17 +15,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, chain, pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from core.corpora.columns import is_named_other
 from core.corpora.readers import TOKENS
 from core.corpora.splitting import PlacedWord, has_unspaced_script, placed_sentences
-from core.corpora.types import Split
 from core.plain_text import shortened
 from core.wording import plural
 
 TASK = "ner"
 """The name of the task: a guess."""
+
+_Name = TypeVar("_Name", bound=str)
 
 _KEYS = ("label", "labels", "entities")
 _is_named_other = lru_cache(is_named_other)  # of each row
@@ -74,7 +75,8 @@ def tool_of_rows(rows: Sequence[Mapping[str, Any]]) -> str | None:
     for row in rows:
         if (tool := tool_of(row)) is not None:
             return tool
-        if isinstance(row.get("label"), str):
+        label = row.get("label")
+        if isinstance(label, str) or (isinstance(label, list) and label):
             return None
     return None
 
@@ -127,8 +129,8 @@ def fields_beside(record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def span_notes(counts: Mapping[Split, Counter[Counted]]) -> list[str]:
-    """A sentence for each thing that was done to spans."""
+def span_notes(counts: Mapping[_Name, Counter[Counted]]) -> list[str]:
+    """A sentence for each thing that was done to spans. `counts` has it by split or file."""
     by_kind = {
         kind: ", ".join(f"{count[kind]:,} in {split}" for split, count in counts.items() if count[kind])
         for kind in _NOTES

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
+from core.corpora.layout.unread import check_format
 from core.corpora.readers import (
     IGNORED,
     OTHER_COLUMNS,
@@ -75,6 +77,7 @@ def name_columns(table: Table, source: Source) -> tuple[str, ...]:
     Raises CorpusError where no column holds labels.
     """
     if table.width < 2:
+        check_format(source)
         raise CorpusError(
             f"{source}, line {table.starts[0]}: has one column; expected words and at least one column of "
             "labels."
@@ -159,6 +162,15 @@ def is_skipped(column: Packed) -> bool:
     """Whether a column, given sentence by sentence, holds no labels but numbers of words or lemmas."""
     counts = column.counts()
     return _name(column, set(counts), notation(counts)).startswith(IGNORED)
+
+
+def are_flags_or_blank(values: Iterable[Any]) -> bool:
+    """Whether values beside words are no labels: nothing but booleans, or nothing but blanks."""
+    kinds = set(values)
+    return bool(kinds) and (
+        all(isinstance(value, bool) for value in kinds)
+        or all(value is None or (isinstance(value, str) and not value.strip()) for value in kinds)
+    )
 
 
 def is_empty(column: Packed) -> bool:

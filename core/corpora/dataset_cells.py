@@ -28,6 +28,8 @@ def unpacked(name: str, tables: Tables, most_seen: int) -> tuple[Tables, list[st
     _, training = tables["train"]
     single = [column for column, feature in training.features.items() if _is_text(feature)]
     columns = [*single, *(column for column, feature in training.features.items() if _holds_objects(feature))]
+    lists = [column for column, feature in training.features.items() if _is_text(_item(feature))]
+    columns += lists if len(lists) == 1 else []  # of several, one has the words
     seen = training.select_columns(columns)[:most_seen] if columns else {}
     rows = [dict(zip(seen, values, strict=True)) for values in zip(*seen.values(), strict=True)]
     try:
@@ -50,8 +52,12 @@ def _is_text(feature: Any) -> bool:
 
 def _holds_objects(feature: Any) -> bool:
     """Whether the values of a column are lists of objects, as spans are."""
-    item = feature[0] if isinstance(feature, list) else getattr(feature, "feature", None)
-    return isinstance(item, dict)
+    return isinstance(_item(feature), dict)
+
+
+def _item(feature: Any) -> Any:
+    """The feature of the items of a list; None of a single value."""
+    return feature[0] if isinstance(feature, list) else getattr(feature, "feature", None)
 
 
 def _unpacked(location: str, table: Dataset, cells: Cells, counts: Counter[Counted]) -> Dataset:

@@ -16,14 +16,16 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from core.corpora.assembly import assemble
-from core.corpora.columns import is_named_other, is_skipped, tasks_of
+from core.corpora.columns import are_flags_or_blank, is_named_other, is_skipped, tasks_of
 from core.corpora.dataset_cells import unpacked
 from core.corpora.layout.cells import reason as reason_of_lists
 from core.corpora.layout.cells import refusal, structured
+from core.corpora.layout.codes import ONE_LABEL
 from core.corpora.layout.doubts import with_doubts_on_words
 from core.corpora.layout.gold import untrained_doubt
 from core.corpora.layout.names import names_of
 from core.corpora.layout.no_label import is_blank, is_code, no_label
+from core.corpora.layout.word_rows import word_rows
 from core.corpora.reading import ColumnReading, values_shown
 from core.corpora.sentence_labels import are_labels
 from core.corpora.text_files import (
@@ -135,6 +137,8 @@ def _written(feature: _Feature, value: Any) -> str:
     """The text of a label."""
     if isinstance(value, str):
         return value.strip()
+    if feature.content == "whole":
+        return str(int(value))
     return f"{value:.6g}" if feature.is_single else json.dumps(value)
 
 
@@ -175,7 +179,13 @@ def corpus_of(
     sentences: dict[Split, Sentences] = {}
     lacking: dict[Split, str] = {}
     for split, (title, table) in tables.items():
-        if missing := [column for column in found.tasks if column not in table.column_names]:
+        missing = [column for column in found.tasks if column not in table.column_names]
+        if split != "train" and len(missing) == len(found.tasks):
+            lacking[split] = "a label"
+            rows = plural(len(table), "row")
+            notes.append(f"{title}: none of {rows} has a label; the split was left out.")
+            continue
+        if missing:
             raise CorpusError(
                 f"{name}: the split {title} has no column {missing[0]}, which that of training has."
             )
@@ -187,8 +197,9 @@ def corpus_of(
             lacking[split] = "a label of each word" if _UNLABELLED in counts else "a label"
             count = plural(len(table), "row")
             notes.append(f"{title}: none of {count} has {lacking[split]}; the split was left out.")
-    for needed, others in (("train", ()), ("test", ("dev",))):
-        if sentences.keys().isdisjoint((needed, *others)):
+    chosen: tuple[tuple[Split, tuple[Split, ...]], ...] = (("train", ("train",)), ("test", ("test", "dev")))
+    for needed, may_be in chosen:
+        if sentences.keys().isdisjoint(may_be):
             what = lacking.get(needed, "a label")
             raise CorpusError(f"{name}: no row of its {needed} split has {what}; choose other splits.")
     schemes = {found.tasks[column]: scheme for column, scheme in found.schemes.items() if scheme is not None}
@@ -293,6 +304,8 @@ def _word_layout(
         # Of a column of labels a row of another length is an error, and most rows of one of something else.
         if not is_chosen and 2 * sum(len(each) != len(row) for each, row in rows) > len(rows):
             left_out[column] = "its lists are not as long as those of the words"
+        elif not is_chosen and are_flags_or_blank(chain.from_iterable(row for _, row in rows)):
+            left_out[column] = "it holds nothing but booleans or blanks"
         elif features[column].content in ("whole", "real", "bool") and not is_chosen:
             left_out[column] = "it holds numbers without names"
         elif not is_chosen and features[column].content == "text" and is_skipped(packed(written)):
@@ -335,6 +348,8 @@ def _text_layout(
     try:
         texts = text_columns(textual)
     except ValueError:
+        if problem := word_rows(single):
+            raise CorpusError(f"{name} {problem}") from None
         texts = tuple(
             column for column in textual if not is_named_other(column) and not _has_labels(column, seen)
         )
@@ -347,6 +362,8 @@ def _text_layout(
             ) from None
     left_out = {column: "" for column in features if column not in texts}
     schemes: dict[str, Scheme | None] = {}
+    if len(texts) == 1:
+        features = {column: _as_whole(feature, seen[column]) for column, feature in features.items()}
     lists = structured(
         [dict(zip(textual, row, strict=True)) for row in zip(*map(seen.get, textual), strict=True)]
     )
@@ -355,6 +372,8 @@ def _text_layout(
         if column in lists and column not in texts:
             left_out[column] = reason_of_lists(lists[column])
             continue
+        if content == "other" and not _kinds(seen[column]):
+            left_out[column] = _NO_ROW
         if column in texts or content == "other" or (is_named_other(column) and not is_chosen):
             continue
         is_number = content == "real" or (content == "whole" and is_score(column, of_pairs=len(texts) == 2))
@@ -365,6 +384,11 @@ def _text_layout(
             del left_out[column]
         else:
             left_out[column] = _reason(seen[column])
+    left_out |= {
+        column: f"it holds lists, and {ONE_LABEL}; write one label in each row, or a column for each label"
+        for column, feature in features.items()
+        if feature.is_list and not is_named_other(column)
+    }
     if not schemes and (unread := [column for column in lists if column not in texts]):
         raise CorpusError(f"{name}: {refusal(unread[0], lists[unread[0]])}")
     named_by = {}
@@ -377,6 +401,15 @@ def _text_layout(
                 left_out[other] = f"it names the numbers of {column}"
     tasks = Columns(tuple(features), texts, {c: s for c, s in schemes.items() if s is not None}).tasks(name)
     return _Layout(None, texts, schemes, tasks, features, named_by, left_out, guessed)
+
+
+def _as_whole(feature: _Feature, values: Sequence[Any]) -> _Feature:
+    """The type of a column. Whole numbers that pandas made real, for rows with none, are whole."""
+    if feature.is_list or feature.content != "real":
+        return feature
+    given = [value for value in values if not is_blank(value)]
+    is_whole = 0 < len(given) < len(values) and all(float(value).is_integer() for value in given)
+    return replace(feature, content="whole", is_single=False) if is_whole else feature
 
 
 def _reason(values: Sequence[Any]) -> str:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
@@ -23,6 +24,7 @@ from core.corpora.columns import (
 )
 from core.corpora.layout.doubts import with_doubts_on_words
 from core.corpora.layout.gold import untrained_doubt
+from core.corpora.layout.unread import check_files, check_folders, parallel_files
 from core.corpora.lists import cells_in, holds_lists, read_lists
 from core.corpora.readers import FEATURE, TOKENS, Source, marks_inside, read_conllu
 from core.corpora.reading import ColumnReading, guessed, values_shown
@@ -40,6 +42,7 @@ EXTENSIONS = (".conll", ".txt", ".tsv", ".iob", ".iob1", ".iob2", ".bio", ".col"
 READ_ENDINGS = (*EXTENSIONS, *text_files.ENDINGS, *lists.ENDINGS)
 """The endings of all files that are read."""
 
+_MOST_NAMES = 10_000
 _PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst")
 """The endings of compressed files."""
 _PART = re.compile(r"-\d+-of-\d+")
@@ -99,8 +102,30 @@ def find_splits(folder: Path) -> dict[Split, Path]:
         raise CorpusError(f"There is no folder {folder}; check the name.")
     if not folder.is_dir():
         raise CorpusError(f"{folder} is a file; name the folder that holds the train and test files.")
-    names = sorted(path.name for path in folder.iterdir() if path.is_file())
+    paths = sorted(folder.iterdir())
+    names = [path.name for path in paths if path.is_file()]
+    check_files(names, str(folder))
+    if "train" not in map(split_of, names):
+        check_folders(_split_folders(paths), str(folder))
     return {split: folder / name for split, name in splits_of(names, str(folder)).items()}
+
+
+def _split_folders(paths: Iterable[Path]) -> dict[str, list[str]]:
+    """The folders among these paths that are named as splits, with the names in them; none without train."""
+    folders = {
+        path: _split_in(path.name.lower()) for path in paths if path.is_dir() and not path.is_symlink()
+    }
+    if "train" not in folders.values():
+        return {}
+    return {path.name: _names_in(path) for path, split in folders.items() if split}
+
+
+def _names_in(folder: Path) -> list[str]:
+    """The first names in a folder; none of one that cannot be read, whose own name is enough to refuse it."""
+    try:
+        return sorted(each.name for each in islice(folder.iterdir(), _MOST_NAMES))
+    except OSError:
+        return []
 
 
 def splits_of(names: Iterable[str], location: str) -> dict[Split, str]:
@@ -122,21 +147,27 @@ def splits_of(names: Iterable[str], location: str) -> dict[Split, str]:
                     "hub:FOLDER, which reads all parts, or write them into one file."
                 )
             raise CorpusError(
-                f"{location}: both {files[split]} and {name} could be the {split} split; keep one of them."
+                f"{location}: both {files[split]} and {name} could be the {split} split; "
+                f"{parallel_files([files[split], name])}."
             )
         if split is not None:
             files[split] = name
     if "test" not in files and "dev" in files:
         files["test"] = files.pop("dev")
-    for needed in ("train", "test"):
+    needed_splits: tuple[Split, ...] = ("train", "test")
+    for needed in needed_splits:
         if needed not in files:
-            packed = [name for name in others if name.lower().endswith(_PACKED) and _split_in(name) == needed]
+            unread = [Path(name) for name in others if _split_in(name.lower()) == needed]
+            packed = [path.name for path in unread if path.suffix.lower() in _PACKED]
             advice = (
-                f"unpack {packed[0]}"
+                f"unpack {packed[0]}."
                 if packed
-                else f"expected {needed}.conll, {needed}.conllu or a like name"
+                else f"expected {needed}.conll, {needed}.conllu or a like name."
             )
-            raise CorpusError(f"{location} has no {needed} file; {advice}.")
+            if unread and not packed:
+                path = unread[0]
+                advice += f" {path.name} is not read for its ending '{path.suffix}'. {_advice(path, needed)}."
+            raise CorpusError(f"{location} has no {needed} file; {advice}")
     return {split: files[split] for split in SPLITS if split in files}
 
 
@@ -234,7 +265,8 @@ def read_splits(
             f"{location} holds {_FORMATS[format_]}, whose columns have names of their own; leave out the "
             "column names."
         )
-    notes = [*notes, *filter(None, map(marks_inside, files.values()))]
+    of_lines = [file for file in files.values() if not file.name.lower().endswith(lists.ENDINGS)]
+    notes = [*notes, *filter(None, map(marks_inside, of_lines))]
     if split_of(files["test"].name) == "dev":
         notes.append(f"There is no test file: {files['test'].name} is the test split.")
     if format_ == "texts":
@@ -316,7 +348,7 @@ def _with_columns(
     first = table.first_sentences(50)
     for index, name in enumerate(columns):
         examples = values_shown(word for sentence in first for word in sentence[index])
-        doubts = ()
+        doubts: tuple[str, ...] = ()
         if name not in by_task and is_empty(table.column(index)):
             labelled = [split for split, each in tables.items() if not is_empty(each.column(index))]
             doubts = (untrained_doubt(labelled),) if labelled else ()

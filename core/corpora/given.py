@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal
 
+from core.corpora.char_spans import Counted, span_notes
 from core.corpora.columns import check_names, is_conllu, is_numbering, name_columns
+from core.corpora.layout.line_marks import is_document_mark, may_be_comment
 from core.corpora.readers import (
     CONLLU_WIDTH,
     IGNORED,
@@ -26,13 +28,12 @@ from core.corpora.readers import (
 from core.corpora.splitting import has_unspaced_script, split_words
 from core.corpora.tables import (
     Table,
-    is_document_mark,
     left_out_notes,
-    may_be_comment,
     named,
     read_table,
 )
 from core.corpora.types import Column, Sentence, Sentences
+from core.corpora.webanno import is_webanno, webanno_rows
 from core.errors import CorpusError
 from core.tasks import KINDS, reading
 from core.tasks.schemes import OddLabel, read_column
@@ -140,6 +141,8 @@ def read_given(
     file = GivenFile(name, content)
     word_tasks = tuple(reading(schemes, "words"))
     sentence_tasks = tuple(task for task in schemes if task not in word_tasks)
+    if layout is None and columns is None and is_webanno(file):
+        return _webanno(file, schemes, word_tasks)
     if layout is None:
         layout = "columns" if columns and not is_conllu(name) else layout_of(file)
     if layout == "conllu":
@@ -157,6 +160,18 @@ def read_given(
     sentences = _in_iob2(named(table, names, file, sentence_tasks), schemes, name, table.line)
     notes = (*filter(None, [marks_inside(file)]), *left_out_notes({name: table}, sentence_tasks))
     return GivenText(sentences, notes, layout, names if layout == "columns" else ())
+
+
+def _webanno(file: GivenFile, schemes: Mapping[str, str], tasks: Sequence[str]) -> GivenText:
+    """The sentences of a file of WebAnno, with the gold labels of these tasks."""
+    counts: Counter[Counted] = Counter()
+    rows = [row for _, row in webanno_rows(file, counts)]
+    sentences = Sentences.of(
+        Sentence(tuple(row[TOKENS]), {task: tuple(row[task]) for task in tasks if task in row})
+        for row in rows
+    )
+    notes = span_notes({file.name: counts})
+    return GivenText(_in_iob2(sentences, schemes, file.name), tuple(notes), "columns")
 
 
 def _names(table: Table, file: GivenFile, tasks: Sequence[str]) -> tuple[str, ...]:

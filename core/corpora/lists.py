@@ -19,10 +19,11 @@ from typing import Any, cast
 
 from core.corpora.assembly import assemble
 from core.corpora.char_spans import Counted, fields_beside, sentences_of, span_notes, tool_of, tool_of_rows
-from core.corpora.columns import TASK_SUFFIX, is_named_other, is_skipped, tasks_of
+from core.corpora.columns import TASK_SUFFIX, are_flags_or_blank, is_named_other, is_skipped, tasks_of
 from core.corpora.layout.cells import Cells, cells_of
 from core.corpora.layout.gold import untrained_doubt
 from core.corpora.layout.no_label import is_blank, is_code
+from core.corpora.layout.word_rows import word_rows
 from core.corpora.readers import IGNORED, TOKENS, Source
 from core.corpora.reading import ColumnReading, values_shown
 from core.corpora.records import (
@@ -48,6 +49,7 @@ from core.corpora.text_files import (
     text_columns,
 )
 from core.corpora.types import Corpus, Scheme, Sentence, Sentences, Split
+from core.corpora.webanno import is_webanno
 from core.errors import CorpusError
 from core.plain_text import shortened
 from core.tasks.packed import Packed
@@ -107,9 +109,9 @@ class _Rows:
 
 
 def holds_lists(source: Source) -> bool:
-    """Whether a file holds lists of words: by its ending, or of CSV and JSONL by its first rows."""
+    """Whether a file holds lists of words: by its ending, or of CSV, TSV and JSONL by its first rows."""
     ending = Path(source.name).suffix.lower()
-    if ending == CSV and numbers_sentences(source):
+    if (ending == CSV and numbers_sentences(source)) or (ending == TSV and is_webanno(source)):
         return True
     if ending not in (CSV, TSV, JSONL):
         return ending in ENDINGS
@@ -243,7 +245,7 @@ def _read(source: Source, training: _Columns | None, cells: Cells | None) -> _Ro
     read = Sentences.of(sentences())
     if columns is None or not read:
         raise CorpusError(f"{source} holds no sentence; it must hold at least one.")
-    return _Rows(records.layout, columns, read, places, wordless, lacking, counts, beside)
+    return _Rows(records.layout, columns, read, places, wordless, lacking, counts + records.counts, beside)
 
 
 def _records(
@@ -255,7 +257,7 @@ def _records(
     """
     records = read_records(source) if cells is None else read_text_rows(source)
     first = list(islice(records.rows, ROWS_SEEN))
-    rows = chain(first, records.rows)
+    rows: Iterator[tuple[str, Record]] = chain(first, records.rows)
     seen = [record for _, record in first]
     if cells is None and not _holds_words(seen) and tool_of_rows(seen) is None:
         cells = _cells(seen)
@@ -344,7 +346,16 @@ def _columns(
                 "expected an object for each row, but found one of whole columns; write a list of rows, as "
                 'to_json(orient="records") of pandas does.'
             )
-        raise ValueError(f"expected a list of words in {' or '.join(_WORDS)}, but the columns are {shown}.")
+        if problem := word_rows(list(record)):
+            raise ValueError(problem)
+        hint = (
+            " Texts are read from CSV, TSV or JSONL, or from the folder of a copy, as hub:FOLDER."
+            if any(map(is_text_column, record))
+            else ""
+        )
+        raise ValueError(
+            f"expected a list of words in {' or '.join(_WORDS)}, but the columns are {shown}.{hint}"
+        )
     known = {} if training is None else training.labels
     labels: dict[str, Sequence[str]] = {}
     sentence_columns = {} if training is None else dict(training.sentence_columns)
@@ -353,7 +364,9 @@ def _columns(
         if column == words or _names_numbers(column, record):
             continue
         # A list of another length is of something else, unless its name is surely that of labels.
-        may_be_labels = is_list_of(value, (str, int, NoneType)) and not is_list_of(value or [""], bool)
+        may_be_labels = is_list_of(value, (str, int, NoneType)) and not are_flags_or_blank(
+            chain.from_iterable(each for row in rows if isinstance(each := row.get(column), list))
+        )
         is_list = may_be_labels and (column.endswith(TASK_SUFFIX) or _labels_words(column, words, rows))
         if column in known or (is_list and not is_named_other(column)):
             beside = record.get(f"{column}{_NAMES_SUFFIX}")
@@ -366,6 +379,14 @@ def _columns(
             sentence_columns[column] = names.get(column) or sentence_columns.get(column, ())
         else:
             left_out[column] = _shown(value)
+    if not labels and training is not None and record.keys().isdisjoint(sentence_columns):
+        return _Columns(words, {}, {}, left_out)  # of hidden gold
+    nested = [column for column, value in record.items() if value and is_list_of(value, list)]
+    if nested and not labels and not sentence_columns:
+        raise ValueError(
+            f"{nested[0]} holds a list of labels for each word, and one label is learned; write a column for "
+            "each layer."
+        )
     if not labels and not sentence_columns:
         raise ValueError(
             f"expected a list of labels beside {words}, such as ner_tags, but the columns are {shown}."
@@ -432,11 +453,11 @@ def _sentence(
                 f"each word. A column whose name begins with {IGNORED} is skipped."
             )
         known_labels = columns.checked[column]
-        row = [_label(column, value, names, known_labels) for value in values]
+        row = tuple(_label(column, value, names, known_labels) for value in values)
         if None in row:
             lacking[tasks[column]] += 1
         else:
-            labels[tasks[column]] = tuple(cast(list[str], row))
+            labels[tasks[column]] = cast("tuple[str, ...]", row)
     for column, names in columns.sentence_columns.items():
         if not is_blank(value := record.get(column)):
             # Whether it is a label shows when all values are known: a text in a column like this is no error.

@@ -20,6 +20,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from core.corpora.reading import FEATURE as FEATURE
 from core.corpora.types import Column, Sentences
 from core.errors import CorpusError
 from core.paths import opened
@@ -187,9 +188,6 @@ def row_problem(line: str, fields: Sequence[str], width: int, expectation: str, 
 
 CONLLU_TASKS = {"upos": 3, "xpos": 4, "deprel": 7}
 """The tasks that are a whole column, with its number, counted from 0."""
-
-FEATURE = "feats:"
-"""The prefix of the names of tasks that are a feature of FEATS."""
 
 OTHER_COLUMNS = ("lemma", "feats", "head", "deps", "misc")
 """The columns that are no tasks themselves."""

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any, Literal
 
 from core.config.typed import real_number
+from core.corpora.layout.codes import text_doubts, type_doubts, word_doubts
 from core.plain_text import shortened
 from core.tasks.packed import Packed, all_counts
 from core.tasks.schemes import NO_SPAN, SpanColumn, Split
@@ -29,6 +30,9 @@ TAKEN: dict[Taken, str] = {
     "skipped": "skipped",
 }
 """The possible roles of a column, in the words of pages and terminal."""
+
+FEATURE = "feats:"
+"""The prefix of the names of tasks that are a feature of FEATS in CoNLL-U."""
 
 _EXAMPLES = 3
 _NO_LABEL = frozenset(["-", "_", "?", "n/a", "nan", "null"])
@@ -175,7 +179,7 @@ def read_spans(name: str, written: Mapping[Split, Packed], column: SpanColumn[Sp
     labels = Counter({label: count for label, count in counts.items() if label not in NO_SPAN})
     return ColumnReading(
         name, "spans", labels=len(labels), spans=spans, examples=_most_frequent(labels), notes=tuple(notes),
-        doubts=tuple(_case_doubts(types)),
+        doubts=(*_case_doubts(types), *word_doubts(labels), *type_doubts(types)),
     )  # fmt: skip
 
 
@@ -188,6 +192,11 @@ def read_labels(name: str, taken: Taken, written: Mapping[Split, Packed]) -> Col
             "more than half of its labels are O, and the others are not read as spans: it is scored by "
             "accuracy. Write B- or I- and a type where spans are meant."
         )
+    # Of a feature `_` is a label by intention: the word has not the feature.
+    if taken == "labels" and not name.startswith(FEATURE):
+        doubts += word_doubts(counts)
+    elif taken not in ("labels", "number"):
+        doubts += text_doubts(counts)
     if taken in ("text label", "pair label"):
         doubts += _text_doubts(counts, of_pairs=taken == "pair label")
     labels = None if taken == "number" else len(counts)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,8 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
+from core.corpora.char_spans import Counted
+from core.corpora.layout.word_rows import WORD_NAMES
 from core.corpora.readers import (
     IGNORED,
     TOKENS,
@@ -28,7 +31,7 @@ from core.corpora.readers import (
 )
 from core.corpora.text_files import (
     CSV,
-    WORD_NAMES,
+    TSV,
     at,
     beginning,
     check_names,
@@ -38,6 +41,7 @@ from core.corpora.text_files import (
     json_value,
     read_rows,
 )
+from core.corpora.webanno import webanno_rows
 from core.errors import CorpusError
 from core.plain_text import shortened
 
@@ -66,6 +70,8 @@ class Records:
     layout: str
     rows: Iterator[tuple[str, Record]]
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    counts: Counter[Counted] = field(default_factory=Counter)
+    """How many spans were changed or left out, as the rows are read."""
 
 
 def is_list_of(value: Any, kind: type | tuple[type, ...]) -> bool:
@@ -315,6 +321,11 @@ def _csv(source: Source) -> Records:
     return Records("CSV of a word a line", sentences())
 
 
+def _webanno(source: Source) -> Records:
+    counts: Counter[Counted] = Counter()
+    return Records("WebAnno TSV 3", webanno_rows(source, counts), counts=counts)
+
+
 def rows_seen(source: Source) -> list[Record]:
     """The first rows of a file of texts as objects; none where they cannot be read."""
     text = beginning(source, _MOST_SEEN)
@@ -348,6 +359,7 @@ def read_text_rows(source: Source) -> Records:
 
 _READERS: dict[str, Callable[[Source], Records]] = {
     CSV: _csv,
+    TSV: _webanno,
     JSON: _json,
     JSONL: _jsonl,
     **dict.fromkeys(ARROW, _arrow),

@@ -10,15 +10,22 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.corpora.layout.line_marks import (
+    LineShape,
+    comment_label,
+    is_document_mark,
+    is_document_name,
+    split_fields,
+)
+from core.corpora.layout.unread import check_format
 from core.corpora.readers import (
     BLANKS,
     CONLLU_WIDTH,
@@ -38,16 +45,8 @@ from core.tasks.packed import Numbering, Numbers, Packed, offsets, packed, short
 from core.tasks.schemes import notation
 
 HEADERS = "header lines"
-_DOCSTART = re.compile(r"[ \t]*(\d+[ \t]+)?-DOCSTART-([ \t]|$)", re.IGNORECASE)
+_DOCUMENT_MARKS = "document marks"
 _MOST_COLUMNS = 200
-# A line that may be a comment, one that surely is, and one that also ends a sentence.
-_COMMENT = re.compile(r"#+(\s|$)|#\s*[\w.-]+\s*[=:]|#(begin|end)\b")
-_METADATA = re.compile(r"#\s+\S+\s*=|#\S+\s+=\s|#+\s+[\w.-]+:\s")
-_LABEL = re.compile(r"#+\s*([\w.-]+):\s+(\S.*)")
-# A first field that is a comment only by what follows it: `#`, `#Apple:`; and a label of a span.
-_MARK = re.compile(r"#+\s*([\w.-]+\s*[=:])?")
-_SPAN = re.compile(r"[A-Z]-\S+")
-_DOCUMENT = re.compile(r"#\s*(begin|end) document\b")
 _WORD_NAMES = frozenset(["token", "tokens", "word", "words", "form", "forms", "wordform", "text"])
 _LABEL_NAMES = re.compile(
     r"_.*|.*(tags?|labels?|pos|ner|iob2?|bio|ids?|lemmas?|chunks?|entity|entities|feats|deprel|head|index)"
@@ -72,8 +71,7 @@ class Comment(NamedTuple):
     @property
     def label(self) -> tuple[str, str] | None:
         """Its name and its value, as `intent` and `x` of `# intent: x`; None where it is of another form."""
-        parts = _LABEL.fullmatch(self.text.strip())
-        return None if parts is None else (parts[1], parts[2])
+        return comment_label(self.text)
 
 
 @dataclass(frozen=True)
@@ -178,6 +176,7 @@ def named(
     for name, values in zip(columns, first, strict=True):
         texts = [value for value in values if " " in value]
         if not name.startswith(IGNORED) and 2 * len(texts) > len(values):
+            check_format(source)
             raise CorpusError(
                 f"{source}, line {table.line(0, values.index(texts[0]))}: '{shortened(texts[0], 40)}' is "
                 "a text and no word, and no blank line ends a sentence. A file of words has a word a line; "
@@ -226,20 +225,18 @@ def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
     Raises CorpusError with file, line and what was expected.
     """
     lines = Lines(source)
-    first, line = _first_word_line(lines)
-    separator = "\t" if "\t" in line.strip(" ") else " "
-    width, expectation = len(_fields(line, separator)), f"as on line {first}"
-    if columns:
-        width, expectation = len(columns), f"({', '.join(columns)})"
-    elif width > _MOST_COLUMNS:
-        raise CorpusError(f"{source}, line {first}: has {width:,} columns and the most is {_MOST_COLUMNS}.")
-    rows = _Rows(source, separator, width, expectation)
-    words = rows.read(lines)
+    shape = LineShape.of(lines)
+    if shape.width > _MOST_COLUMNS and not columns:
+        raise CorpusError(
+            f"{source}, line {shape.line}: has {shape.width:,} columns and the most is {_MOST_COLUMNS}."
+        )
+    reader = _LineReader(source, shape, columns)
+    words, rows = reader.read(lines), reader.rows
     del lines
-    comments = rows.comments
-    if comment_sentences := rows.begun_by_comments(words):
+    comments = reader.comments
+    if comment_sentences := reader.begun_by_comments(words):
         comments += [
-            (int(words.starts[n]), rows.maybe_comments[words.first_row(n)]) for n in comment_sentences
+            (int(words.starts[n]), reader.maybe_comments[words.first_row(n)]) for n in comment_sentences
         ]
         words = words.without(words.offsets[comment_sentences])
     header = None
@@ -247,14 +244,14 @@ def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
         first_row = rows.fields(words.first_row(0))
         if (index := _header(first_row, rows)) is not None:
             header = tuple(TOKENS if place == index else name for place, name in enumerate(first_row))
-            rows.leave_out(HEADERS, int(words.starts[0]), separator.join(first_row))
+            reader.leave_out(HEADERS, int(words.starts[0]), shape.separator.join(first_row))
             words = words.without(words.offsets[:1])
     words = rows.cut(words, [header or (), columns or ()])
     if len(unnumbered := rows.unnumbered(words)):
-        what = _UNNUMBERED + _NAME_IT * (width == CONLLU_WIDTH)
-        example = separator.join(rows.fields(words.rows[unnumbered[0]]))
+        what = _UNNUMBERED + _NAME_IT * (rows.width == CONLLU_WIDTH)
+        example = shape.separator.join(rows.fields(words.rows[unnumbered[0]]))
         first_of_them = int(words.lines(unnumbered[:1])[0])
-        rows.left_out[what] = LeftOut(what, len(unnumbered), first_of_them, example)
+        reader.left_out[what] = LeftOut(what, len(unnumbered), first_of_them, example)
         words = words.without(unnumbered)
     if not len(words.starts):
         raise CorpusError(f"{source} holds no sentence; it must hold at least one.")
@@ -264,7 +261,7 @@ def read_table(source: Source, columns: Sequence[str] | None = None) -> Table:
     return Table(
         rows.texts,
         [shortest(np.array(codes), len(texts)) for codes, texts in zip(rows.codes, rows.texts, strict=True)],
-        words, separator, header, sorted(numbered), tuple(rows.left_out.values()), rows.empty,
+        words, shape.separator, header, sorted(numbered), tuple(reader.left_out.values()), reader.empty,
     )  # fmt: skip
 
 
@@ -309,137 +306,28 @@ class _Words:
         return np.searchsorted(self.offsets, places, side="right") - 1
 
 
-_ENDS, _DEPENDS = -1, -2
-"""In place of a row: the line is blank; the place of the line decides what it is."""
-_MOST_KNOWN = 1 << 16
-"""Lines whose row is remembered; a corpus has many that never come again."""
-
-
-class _Rows(dict[bytes, int]):
-    """The different rows of a file, and the row of each line that was met. Lines come again and again.
+class _Rows:
+    """The different rows of a file.
 
     names, codes   by column, its different texts, and which of them each row has
     """
 
-    def __init__(self, source: Source, separator: str, width: int, expectation: str) -> None:
-        super().__init__()
-        self._source, self._separator, self._width = source, separator, width
-        self._expectation = expectation
+    def __init__(self, width: int) -> None:
+        self.width = width
         self.names = [Numbering[str]() for _ in range(width)]
         self.codes = [array("i") for _ in range(width)]
-        self.comments: list[tuple[int, str]] = []
-        self.left_out: dict[str, LeftOut] = {}
-        self.empty: dict[int, int] = {}
-        self.maybe_comments: dict[int, str] = {}
-        """By row, its line."""
-        self._decided: dict[str, int] = {}
-        """The row of each line that was a word though its place decides."""
 
-    def read(self, lines: Lines) -> _Words:
-        """The words of these lines. Raises CorpusError for the first that is wrong."""
-        self._lines = lines
-        numbers, first_words, starts = array("i"), array("q"), array("q")
-        line, before = 0, _ENDS
-        for block in lines.blocks():
-            found = np.fromiter(map(self.__getitem__, block), np.intc, len(block))
-            for place in np.flatnonzero(found == _DEPENDS).tolist():
-                is_start = (found[place - 1] if place else before) < 0
-                found[place] = self._decide(block[place], line + place + 1, is_start=bool(is_start))
-            is_word = found >= 0
-            begins = is_word & (np.concatenate([[before], found[:-1]]) < 0)
-            first_words.extend((len(numbers) + np.cumsum(is_word)[begins] - 1).tolist())
-            starts.extend((np.flatnonzero(begins) + line + 1).tolist())
-            numbers.frombytes(found[is_word].tobytes())
-            line, before = line + len(block), int(found[-1])
-        del self._lines
-        self.clear()
-        first_words.append(len(numbers))
-        rows = np.frombuffer(numbers, dtype=np.intc) if numbers else np.zeros(0, np.intc)
-        borders, first_lines = np.array(first_words, dtype=np.int64), np.array(starts, dtype=np.int64)
-        return _Words(rows, borders, first_lines, np.zeros(0, np.int64))
-
-    def __missing__(self, raw: bytes) -> int:
-        """The row of a line that was not met before, or one of _ENDS and _DEPENDS."""
-        try:
-            line = self._stripped(self._lines.text(raw, 0))
-        except CorpusError:
-            return _DEPENDS  # raised again, with its number
-        if not line:
-            row = _ENDS
-        else:
-            fields = _fields(line, self._separator)
-            may_be_left_out = line[0] == "#" or "docstart" in line.casefold()
-            if "" in fields or self._problem(line, fields) is not None:
-                return _DEPENDS
-            if may_be_left_out and (is_document_mark(line) or self._is_comment(line, fields)):
-                return _DEPENDS
-            row = self._add(line, fields)
-        if len(self) >= _MOST_KNOWN:
-            self.clear()
-        self[raw] = row
-        return row
-
-    def _decide(self, raw: bytes, number: int, *, is_start: bool) -> int:
-        """The row of a line that is a word or not by its place; _ENDS where it is none."""
-        text = self._lines.text(raw, number)
-        line = self._stripped(text)
-        if not line.strip(BLANKS) or is_document_mark(line):
-            what = "document marks" if line.strip(BLANKS) else "lines of spaces or tabs"
-            self.leave_out(what, number, line)
-            return _ENDS
-        fields = _fields(line, self._separator)
-        row = self._decided.get(text)
-        if row is None and is_start and self._is_comment(line, fields):
-            self.comments.append((number, line))
-            return _ENDS
-        if problem := self._problem(line, fields):
-            raise CorpusError(f"{self._source}, line {number}: {problem}")
-        for index, field in enumerate(fields):
-            if not field:
-                self.empty.setdefault(index, number)
-        if row is None:
-            row = self._decided[line] = self._add(line, fields)
-        return row
-
-    def _stripped(self, line: str) -> str:
-        return line if self._separator == "\t" else line.strip(" ")
-
-    def _is_comment(self, line: str, fields: Sequence[str]) -> bool:
-        """Whether a line at the start of a sentence is a comment."""
-        if _COMMENT.match(line) is None or len(fields) != self._width:
-            return _COMMENT.match(line) is not None
-        if self._separator == " ":
-            return _METADATA.match(line) is not None
-        # What only the tab makes one is a word and its label: `#Apple:\tB-ORG`.
-        return any(form.match(fields[0]) for form in (_METADATA, _LABEL))
-
-    def _may_be_comment(self, line: str, fields: Sequence[str]) -> bool:
-        """Whether a line with all columns may be a comment, by its form."""
-        if self._width == 1 or not may_be_comment(line):
-            return False
-        mark, *values = fields
-        if not _MARK.fullmatch(mark):
-            return True
-        if self._separator == "\t":
-            return any(" " in value for value in values)
-        has_text = any(map(str.isalnum, "".join(values)))
-        return has_text and (set(mark) == {"#"} or not any(map(_SPAN.fullmatch, values)))
-
-    def _problem(self, line: str, fields: Sequence[str]) -> str | None:
-        return row_problem(line, fields, self._width, self._expectation, self._separator)
-
-    def _add(self, line: str, fields: Sequence[str]) -> int:
+    def add(self, fields: Sequence[str]) -> int:
+        """The number of a further row with these fields."""
         row = len(self.codes[0])
         for names, values, field in zip(self.names, self.codes, fields, strict=True):
             values.append(names[field])
-        if self._may_be_comment(line, fields):
-            self.maybe_comments[row] = line
         return row
 
-    def leave_out(self, what: str, number: int, line: str) -> None:
-        """Count a line that is left out."""
-        seen = self.left_out.get(what)
-        self.left_out[what] = replace(seen, count=seen.count + 1) if seen else LeftOut(what, 1, number, line)
+    def names_words(self, row: int) -> bool:
+        """Whether a row has a name of the column of words, as a header has; also while lines are read."""
+        pairs = zip(self.names, self.codes, strict=True)
+        return any(list(names)[values[row]].lower() in _WORD_NAMES for names, values in pairs)
 
     @cached_property
     def texts(self) -> list[tuple[str, ...]]:
@@ -467,23 +355,6 @@ class _Rows(dict[bytes, int]):
             equal &= np.array(values) == names[field]
         return np.flatnonzero(equal).tolist()
 
-    def begun_by_comments(self, words: _Words) -> list[int]:
-        """The sentences that begin with a comment. Its further fields occur in no other row."""
-        if not self.maybe_comments:
-            return []
-        firsts = {
-            sentence: row
-            for sentence, row in enumerate(words.rows[words.offsets[:-1]].tolist())
-            if row in self.maybe_comments
-        }
-        lines = {self.maybe_comments[row] for row in firsts.values()}
-        _, seen = self.others([row for row, line in self.maybe_comments.items() if line in lines])
-        return [
-            sentence
-            for sentence, row in firsts.items()
-            if all(value not in known for value, known in zip(self.fields(row)[1:], seen[1:], strict=True))
-        ]
-
     def cut(self, words: _Words, names: Sequence[Sequence[str]]) -> _Words:
         """The sentences as the columns number them that either has a name for; an empty field goes on."""
         named = [(place, name.lstrip(IGNORED)) for each in names for place, name in enumerate(each)]
@@ -499,7 +370,7 @@ class _Rows(dict[bytes, int]):
 
     def unnumbered(self, words: _Words) -> NDArray[np.int64]:
         """The places of ranges and empty nodes (1-2, 1.1) among words that their first column numbers."""
-        texts = self.texts[0] if self._width > 1 else ()
+        texts = self.texts[0] if self.width > 1 else ()
         is_range = [NOT_A_WORD.fullmatch(text) is not None for text in texts]
         if not any(is_range):
             return np.zeros(0, np.int64)
@@ -514,27 +385,147 @@ class _Rows(dict[bytes, int]):
         return np.flatnonzero(of_words == 0) if is_numbering else np.zeros(0, np.int64)
 
 
-def is_document_mark(line: str) -> bool:
-    """Whether a line says that a document begins or ends: `-DOCSTART- -X- O`, `#begin document (x)`."""
-    return _DOCSTART.match(line) is not None or _DOCUMENT.match(line) is not None
+_ENDS, _DEPENDS = -1, -2
+"""In place of a row: the line is blank; the place of the line decides what it is."""
+_MOST_KNOWN = 1 << 16
+"""Lines whose row is remembered; a corpus has many that never come again."""
 
 
-def may_be_comment(line: str) -> bool:
-    """Whether a line looks like a comment: `# text = …`, `#id=5`. A word may look so too."""
-    return line.startswith("#") and _COMMENT.match(line) is not None
+class _LineReader(dict[bytes, int]):
+    """The row of each line that was met, by the line: lines come again and again.
 
+    rows            the different rows of the file
+    comments        the lines that are comments, with their numbers
+    left_out        the other lines that are no words
+    empty           by column, the line of its first empty field
+    maybe_comments  by row, its line, where that may be a comment
+    """
 
-def _first_word_line(lines: Iterable[str]) -> tuple[int, str]:
-    """The first line that holds a word, and its number; where all begin with `#`, the first that may."""
-    numbered = enumerate(lines, start=1)
-    rows = ((n, line) for n, line in numbered if line.strip(BLANKS) and not is_document_mark(line))
-    first = next(rows, (1, ""))
-    return next((row for row in chain([first], rows) if not _COMMENT.match(row[1].strip(" "))), first)
+    def __init__(self, source: Source, shape: LineShape, columns: Sequence[str] | None) -> None:
+        super().__init__()
+        self._source, self._shape = source, shape
+        self._width = len(columns) if columns else shape.width
+        self._expectation = f"({', '.join(columns)})" if columns else f"as on line {shape.line}"
+        self.rows = _Rows(self._width)
+        self.comments: list[tuple[int, str]] = []
+        self.left_out: dict[str, LeftOut] = {}
+        self.empty: dict[int, int] = {}
+        self.maybe_comments: dict[int, str] = {}
+        self._decided: dict[str, int] = {}
+        """The row of each line that was a word though its place decides."""
 
+    def read(self, lines: Lines) -> _Words:
+        """The words of these lines. Raises CorpusError for the first that is wrong."""
+        self._lines = lines
+        numbers, first_words, starts = array("i"), array("q"), array("q")
+        line, before = 0, _ENDS
+        for block in lines.blocks():
+            found = np.fromiter(map(self.__getitem__, block), np.intc, len(block))
+            for place in np.flatnonzero(found == _DEPENDS).tolist():
+                earlier = found[:place]
+                is_start = (earlier[-1] if place else before) < 0
+                if not (is_start or numbers) and np.count_nonzero(earlier >= 0) == 1:
+                    is_start = self.rows.names_words(int(earlier.max()))
+                found[place] = self._decide(block[place], line + place + 1, is_start=bool(is_start))
+            is_word = found >= 0
+            begins = is_word & (np.concatenate([[before], found[:-1]]) < 0)
+            first_words.extend((len(numbers) + np.cumsum(is_word)[begins] - 1).tolist())
+            starts.extend((np.flatnonzero(begins) + line + 1).tolist())
+            numbers.frombytes(found[is_word].tobytes())
+            line, before = line + len(block), int(found[-1])
+        del self._lines
+        self.clear()
+        first_words.append(len(numbers))
+        rows = np.frombuffer(numbers, dtype=np.intc) if numbers else np.zeros(0, np.intc)
+        borders, first_lines = np.array(first_words, dtype=np.int64), np.array(starts, dtype=np.int64)
+        return _Words(rows, borders, first_lines, np.zeros(0, np.int64))
 
-def _fields(line: str, separator: str) -> tuple[str, ...]:
-    fields = line.split(separator)
-    return tuple([field.strip(" ") for field in fields] if separator == "\t" else filter(None, fields))
+    def __missing__(self, raw: bytes) -> int:
+        """The row of a line that was not met before, or one of _ENDS and _DEPENDS."""
+        try:
+            line = self._stripped(self._lines.text(raw, 0))
+        except CorpusError:
+            return _DEPENDS  # raised again, with its number
+        if not line:
+            row = _ENDS
+        else:
+            fields = split_fields(line, self._shape.separator)
+            may_be_left_out = line[0] == "#" or "docstart" in line.casefold()
+            if "" in fields or self._problem(line, fields) is not None:
+                return _DEPENDS
+            if may_be_left_out and (
+                is_document_mark(line) or self._shape.is_comment(line, fields, self._width)
+            ):
+                return _DEPENDS
+            row = self._add(line, fields)
+        if len(self) >= _MOST_KNOWN:
+            self.clear()
+        self[raw] = row
+        return row
+
+    def _decide(self, raw: bytes, number: int, *, is_start: bool) -> int:
+        """The row of a line that is a word or not by its place; _ENDS where it is none."""
+        text = self._lines.text(raw, number)
+        line = self._stripped(text)
+        if not line.strip(BLANKS) or is_document_mark(line):
+            what = _DOCUMENT_MARKS if line.strip(BLANKS) else "lines of spaces or tabs"
+            self.leave_out(what, number, line)
+            return _ENDS
+        fields = split_fields(line, self._shape.separator)
+        if is_start and is_document_name(fields, self._width):
+            self.leave_out(_DOCUMENT_MARKS, number, line)
+            return _ENDS
+        row = self._decided.get(text)
+        if row is None and is_start and self._shape.is_comment(line, fields, self._width):
+            self.comments.append((number, line))
+            return _ENDS
+        if problem := self._problem(line, fields):
+            if len(fields) != self._width:
+                check_format(self._source)
+                problem += self._shape.advice(number)
+            raise CorpusError(f"{self._source}, line {number}: {problem}")
+        for index, field in enumerate(fields):
+            if not field:
+                self.empty.setdefault(index, number)
+        if row is None:
+            row = self._decided[line] = self._add(line, fields)
+        return row
+
+    def _stripped(self, line: str) -> str:
+        return line if self._shape.separator == "\t" else line.strip(" ")
+
+    def _problem(self, line: str, fields: Sequence[str]) -> str | None:
+        return row_problem(line, fields, self._width, self._expectation, self._shape.separator)
+
+    def _add(self, line: str, fields: Sequence[str]) -> int:
+        row = self.rows.add(fields)
+        if self._shape.may_be_comment(line, fields):
+            self.maybe_comments[row] = line
+        return row
+
+    def leave_out(self, what: str, number: int, line: str) -> None:
+        """Count a line that is left out."""
+        seen = self.left_out.get(what)
+        self.left_out[what] = replace(seen, count=seen.count + 1) if seen else LeftOut(what, 1, number, line)
+
+    def begun_by_comments(self, words: _Words) -> list[int]:
+        """The sentences that begin with a comment. Its further fields occur in no other row."""
+        if not self.maybe_comments:
+            return []
+        firsts = {
+            sentence: row
+            for sentence, row in enumerate(words.rows[words.offsets[:-1]].tolist())
+            if row in self.maybe_comments
+        }
+        lines = {self.maybe_comments[row] for row in firsts.values()}
+        _, seen = self.rows.others([row for row, line in self.maybe_comments.items() if line in lines])
+        return [
+            sentence
+            for sentence, row in firsts.items()
+            if all(
+                value not in known for value, known in zip(self.rows.fields(row)[1:], seen[1:], strict=True)
+            )
+        ]
 
 
 def _header(first: Sequence[str], rows: _Rows) -> int | None:

@@ -25,8 +25,10 @@ from typing import Any, NoReturn
 from core.config.typed import real_number
 from core.corpora.layout import cells
 from core.corpora.layout.cells import structured
+from core.corpora.layout.codes import ONE_LABEL
 from core.corpora.layout.gold import without_codes
 from core.corpora.layout.no_label import is_blank
+from core.corpora.layout.word_rows import WORD_NAMES, word_rows
 from core.corpora.readers import IGNORED, MOST_CHARACTERS, GivenFile, Source, read_lines
 from core.corpora.reading import MANY
 from core.corpora.types import Scheme, Sentence, Sentences, Split
@@ -67,8 +69,6 @@ LABEL_NAMES = frozenset(
 """The names of columns that surely hold labels."""
 _OF_ANNOTATORS = re.compile(r"label\d+|annotator_labels")
 """The names of the columns of single annotators, beside `gold_label`."""
-WORD_NAMES = frozenset(["token", "tokens", "word", "words", "form"])
-"""The names that tell a column of words, whose file holds no texts."""
 _MOST_SEEN = 65_536
 _ROWS_SEEN = 1000
 _LABEL, _SCORE, _ANSWER = "label", "score", "answer"
@@ -77,6 +77,8 @@ _ANSWERS = ("accept", "reject", "ignore")
 # What separates names on the command line and in the form, and control characters.
 _NOT_IN_NAMES = re.compile("[,;\x00-\x1f]")
 _LONGEST_SHOWN = 80
+# A name of a column has fewer spaces.
+_WORDS_OF_A_TEXT = 3
 
 MOST_SCORE = 1e6
 """The largest score, either side of 0. The squares of its gradients, which optimisers keep, fit float32."""
@@ -353,10 +355,14 @@ def _csv(source: Source, lines: Sequence[str]) -> Iterator[Row]:
 
 def _with_equal_width(source: Source, rows: Iterator[Row], separators: str) -> Iterator[Row]:
     names: Sequence[str] = ()
+    first: Sequence[str] = ()
     for number, values in rows:
+        first = first or values
         names = names or [name.strip() for name in values]
         if not any(values):
             _refuse(source, number, "is empty; delete it, or write a row there.")
+        if number > 1 and values == first:
+            _refuse(source, number, "names the columns again; delete it.")
         if len(values) != len(names):
             expected = f"{plural(len(names), 'column')} ({_shown(names)}) separated by {separators}"
             _refuse(source, number, f"expected {expected}, but found {len(values):,}.")
@@ -455,6 +461,8 @@ def _columns(
         raise ValueError(f"the name '{_short(unfit[0])}' of a column has a comma or the like; change it.")
     if (unread := [name for name in lists if name in reasons and not is_left_out(name)]) and not tasks:
         raise ValueError(cells.refusal(unread[0], lists[unread[0]]))
+    if not tasks and training is not None and training.texts == texts:
+        return Columns(names, texts, {}, reasons)  # of hidden gold
     if not tasks:
         raise ValueError(f"expected a column of labels beside {all_of(texts)}, such as label; found none.")
     numbers = [name for name in tasks if is_score(name, of_pairs=len(texts) > 1)]
@@ -478,9 +486,14 @@ def text_columns(names: Sequence[str]) -> tuple[str, ...]:
     pair = next((pair for pair in _PAIRS if set(pair) <= set(lower)), ())
     texts = pair or tuple(single[:1])
     if not texts or (pair and not set(single) <= set(pair)):
+        is_row = any(real_number(name) is not None or name.count(" ") >= _WORDS_OF_A_TEXT for name in names)
+        hint = " This line seems to hold a text; put the names of the columns above it." * is_row
+        if problem := word_rows(names):
+            hint = f" The table {problem}"
         raise ValueError(
             "expected a column text or sentence, or two for pairs, such as text1 and text2, sentence1 and "
             f"sentence2 or premise and hypothesis, but the columns are {_shown(names)}."
+            f"{hint}"
         )
     return tuple(names[lower.index(name)] for name in texts)
 
@@ -535,6 +548,11 @@ def _label(name: str, value: Any, scheme: Scheme) -> str:
     """A label, or a number, as it is written."""
     if isinstance(value, (bool, int, float)):
         value = json.dumps(value)
+    if isinstance(value, list):
+        raise ValueError(
+            f"{name} holds a list, and {ONE_LABEL}; write one label in each row, or a column of 0 and 1 for "
+            "each label."
+        )
     if not isinstance(value, str):
         raise ValueError(f"{name} must be a text or a number.")
     label = value.strip()

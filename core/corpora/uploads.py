@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.corpora.folder import READ_ENDINGS, find_splits, read_splits, split_of, splits_of
 from core.corpora.hub import content_hash, quiet
+from core.corpora.layout.unread import check_files
 from core.corpora.readers import GivenFile
 from core.corpora.sampling import stream
 from core.corpora.types import Split
@@ -71,6 +72,7 @@ def save_upload(
             f"The upload holds {megabytes:,.0f} MB and the most is {MOST_MEGABYTES} MB; "
             "put the files in a folder on the machine and name that instead."
         )
+    check_files([re.split(r"[/\\]", path)[-1] for path in files], "The upload")
     given = []
     for path, content in files.items():
         split = splits_by_file.get(path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import reduce
 from operator import and_
 from pathlib import PurePath
@@ -37,8 +38,12 @@ _SHORT = {
 _PATHS = ("corpus", "encoder", "vectors", "context_encoder")
 _FIRST = ("encoder", "encoder_training", "prior", "alignment", "fraction", "corpus")
 """The fields that a name begins with."""
+_SETTINGS = ("fraction", "encoder", "encoder_training")
+"""The fields that names have wherever configurations differ in them."""
 _ALWAYS = {*_FIRST, "tasks", "epochs", "batch_size"}
 """The fields that a name shows even at their default."""
+_LEAST_DECIMAL = 1e-5
+"""From here on a λ is written in decimals beside others that are."""
 _FEW_TASKS = 3
 """More tasks are counted, or named by those that are missing."""
 _CONDITIONAL = {public_name(name) for name, rule in FIELD_RULES.items() if rule.is_conditional}
@@ -181,37 +186,62 @@ def _label(field: str) -> str:
 def shortest_names(configs: Sequence[RunConfig]) -> list[str]:
     """Returns the shortest distinct names of configurations: `MTL`, `MRN 0.01`, `MRN 0.1 · exact`.
 
-    A name has the paradigm, MRN's λ, the share of the data where shares differ, and only those other values
-    without which it would also fit another configuration of its paradigm. Configurations of one row of a
-    comparison have the same name.
+    A name has the paradigm, MRN's λ, the share of the data, the encoder and its training where these differ,
+    and only those other values without which it would also fit another configuration of its paradigm. A
+    default λ follows from other fields, so it tells no two configurations apart. Configurations of one row
+    of a comparison have the same name.
     """
-    fractions = list({config.fraction for config in configs})
-    shares = dict(zip(fractions, field_texts("fraction", fractions), strict=True))
+    by_key = dict(zip(map(comparison_key, configs), configs, strict=True))
+    always = dict(zip(by_key, _always_named(list(by_key.values())), strict=True))
     by_paradigm: dict[str, dict[str, RunConfig]] = {}
-    keys = list(map(comparison_key, configs))
-    for key, config in zip(keys, configs, strict=True):
+    for key, config in by_key.items():
         by_paradigm.setdefault(config.paradigm, {})[key] = config
     names: dict[str, str] = {}
     for paradigm, of_paradigm in by_paradigm.items():
         parts = _distinguishing(list(of_paradigm.values()))
         starts = _with_lambda(paradigm, [config.lambda_ for config in of_paradigm.values()])
-        for (key, config), start, texts in zip(of_paradigm.items(), starts, parts, strict=True):
-            share = [shares[config.fraction]] if len(shares) > 1 else []
-            names[key] = " · ".join([start, *share, *texts])
-    return [names[key] for key in keys]
+        for key, start, texts in zip(of_paradigm, starts, parts, strict=True):
+            names[key] = " · ".join([start, *filter(None, always[key]), *texts])
+    return [names[comparison_key(config)] for config in configs]
+
+
+def _always_named(configs: Sequence[RunConfig]) -> list[tuple[str, ...]]:
+    """Returns for each configuration the texts of the share, the encoder and its training that differ.
+
+    Empty for the training of encoders over words. Paradigms over other encoders do not compare, so each name
+    tells its own.
+    """
+    columns = []
+    for field in _SETTINGS:
+        values = [
+            None if field == "encoder_training" and reads_words(config.encoder) else config.values()[field]
+            for config in configs
+        ]
+        if len({value for value in values if value is not None}) > 1:
+            columns.append(field_texts(field, values))
+    return list(zip(*columns, strict=True)) if columns else [()] * len(configs)
 
 
 def _with_lambda(paradigm: str, lambdas: Sequence[float | None]) -> list[str]:
-    """Returns `MRN 0.01` for each λ, unrounded where two would read the same; `MTL` where there is none."""
+    """Returns `MRN 0.01` for each λ, unrounded where two would read the same; `MTL` where there is none.
+
+    Beside 0.001 stands 0.0003, not 3e-4.
+    """
     is_close = len(set(map(number, lambdas))) < len(set(lambdas))
     texts = ["" if value is None else str(value) if is_close else number(value) for value in lambdas]
+    if len({"e" in text for text in texts}) > 1 and min(filter(None, lambdas), default=0) >= _LEAST_DECIMAL:
+        texts = [format(Decimal(text), "f") if text else "" for text in texts]
     return [f"{paradigm.upper()} {text}".rstrip() for text in texts]
 
 
 def _distinguishing(configs: Sequence[RunConfig]) -> list[list[str]]:
-    """Returns for each configuration of a paradigm the fewest texts that it needs beside λ and share."""
-    starts = [f"{config.lambda_} {config.fraction}" for config in configs]
-    given = ("paradigm", "lambda", "fraction")
+    """Returns for each configuration of a paradigm the fewest texts that it needs beside λ and settings."""
+    lambdas = ["default" if is_default(config, "lambda") else config.lambda_ for config in configs]
+    starts = [
+        f"{value} {config.fraction} {config.encoder} {config.encoder_training}"
+        for value, config in zip(lambdas, configs, strict=True)
+    ]
+    given = ("paradigm", "lambda", *_SETTINGS)
     columns = [texts for field, texts in fields_apart(configs) if field not in given]
     distinct = len(set(zip(starts, *columns, strict=True)))
     # Fields that the other fields make superfluous go, the last ones first.

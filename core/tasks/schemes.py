@@ -355,6 +355,8 @@ def _nearly(words: Counter[str]) -> Notation | None:
         labelled = kept - sum(words[label] for label in spelling.lacking)
         odd_words = sum(words[kind] for kind in odd)
         found = Notation(spelling, frozenset(part[0] for part in parts.values()))
+        if odd and not found.prefixes & {"B", "I"} and all(map(_BARE.part, odd)):
+            continue  # `E-mail` and `S-bahn` beside `Person` are types
         if spelling.has_types:
             is_marked = "O" in words and "B" in found.prefixes
             most = len(parts) if is_marked else len(parts) // _ODD_KINDS

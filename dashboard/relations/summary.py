@@ -40,11 +40,11 @@ def explain_waiting(runs: Sequence[Run], *, alone: bool) -> None:
     """Draws the reason for missing snapshots and the next step; `alone` if the page has nothing else."""
     for run in runs:
         text = _without_snapshots(run)
+        headline = "No relations yet" if run.state in ACTIVE else "No relations"
         if alone:
-            headline = "No relations yet" if run.state in ACTIVE else "No relations"
             empty(headline, text, page="runs/page.py", label="Runs", icon=":material/list_alt:")
             return
-        st.caption(f"{escape(run_name(run))} is left out. {text}")
+        st.caption(f"{escape(run_name(run))} has {headline.lower()} and is left out. {text}")
 
 
 def _without_snapshots(run: Run) -> str:

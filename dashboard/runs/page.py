@@ -65,15 +65,7 @@ def _tables() -> set[int]:
         return set()
     runs = [run for run in store.runs(archived=wanted.archived) if wanted.matches(run)]
     shown = table.shown_choice()
-    page = page_of(
-        store,
-        runs,
-        grouped=shown.grouped,
-        sort=search.sort,
-        page=table.page_number(),
-        tasks=tasks,
-        chosen=set(chosen()),
-    )
+    page = page_of(store, runs, grouped=shown.grouped, sort=search.sort, page=table.page_asked(), tasks=tasks)
     if page.tables:
         with shown.counts:
             table.found(page)

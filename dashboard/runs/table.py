@@ -77,10 +77,12 @@ def run_search(tasks: Sequence[str]) -> Search:
     return Search(text or "", sort)
 
 
-def page_number() -> int | None:
-    """The page of the table that is asked for: by the URL until its widget has been drawn. None without."""
+def page_asked() -> int | Collection[int]:
+    """The page of the table that is asked for, by the URL until its widget has been drawn; else the chosen
+    runs, which are on it.
+    """
     number: int | None = st.session_state.get(_PAGE) or whole_number(st.query_params.get(_PAGE, ""))
-    return number
+    return number or set(chosen())
 
 
 def _to_first_page() -> None:

@@ -18,6 +18,7 @@ _KEPT = "chosen_runs"
 _PARAMETER = "run"
 _NUMBER = re.compile(r"[0-9]+")
 _DIGITS = 18
+_DONE_OR_TRAINING = (RunState.SUCCEEDED, RunState.RUNNING, RunState.CANCELLING)
 
 
 def chosen() -> tuple[int, ...]:
@@ -38,16 +39,18 @@ def run_numbers(text: str) -> tuple[int, ...]:
 
 
 def newest_launch(runs: Sequence[Run], most: int = 40) -> list[int]:
-    """The newest run that has begun and up to `most` that were launched with it, shown if nothing is chosen.
+    """Up to `most` runs of the newest launch that has begun, shown if nothing is chosen.
 
-    What waits is shown only where nothing has begun.
+    They are those done or in training; without one those that ended otherwise, and where nothing has begun
+    those that wait.
     """
     begun = [run for run in runs if run.state is not RunState.QUEUED] or runs
     if not begun:
         return []
     newest = max(begun, key=lambda run: run.id)
     of_launch = [run for run in begun if run is newest or (newest.launch and run.launch == newest.launch)]
-    return [run.id for run in of_launch][:most]
+    kept = [run for run in of_launch if run.state in _DONE_OR_TRAINING] or of_launch
+    return [run.id for run in kept][:most]
 
 
 def choose(runs: Sequence[int]) -> None:

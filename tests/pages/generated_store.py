@@ -6,7 +6,6 @@ A plan is drawn first, which can be read in a falsifying example; `build` makes 
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -260,8 +259,3 @@ def _result(
     if record == "without predictions":
         return SplitResult(split, 1, scores, {}, {})
     return SplitResult(split, 1, scores, predicted, gold)
-
-
-def described(plan: Sequence[Launch]) -> str:
-    """The plan in a few lines, for a failure."""
-    return json.dumps([[str(fate) for _, fate in launch.runs] for launch in plan])

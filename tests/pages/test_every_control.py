@@ -21,12 +21,12 @@ from jobs.engines.local import LocalEngine
 from tests.pages.conftest import app_at, page_names
 from tests.pages.generated_store import Launch, build, stores
 
-_EXAMPLES = int(os.environ.get("MRNLAB_TEST_EXAMPLES", "10"))
+_EXAMPLES = int(os.environ.get("MRNLAB_TEST_EXAMPLES", "4"))
 _STEPS = 4
 _PAGES = [*page_names(), "run"]
 _TEXTS = ("", "state:succeeded", "0.1,0.2", "EU rejects German call .")
 _WRITES = ("Delete", "Archive", "Delete now")
-"""Buttons that leave nothing to look at."""
+"""Buttons after which little is left to look at."""
 
 
 def moves(app: AppTest) -> Iterator[tuple[Any, Any]]:
@@ -43,6 +43,9 @@ def moves(app: AppTest) -> Iterator[tuple[Any, Any]]:
     for kind in ("text_input", "text_area"):
         yield from ((control, text) for control in _usable(app, kind) for text in _TEXTS)
     yield from ((button, True) for button in _usable(app, "button") if button.label not in _WRITES)
+    for table in app.dataframe:
+        if table.key and list(table.proto.selection_mode):
+            yield from ((table, row) for row in range(min(2, len(table.value))))
 
 
 def _usable(app: AppTest, kind: str) -> list[Any]:
@@ -50,8 +53,12 @@ def _usable(app: AppTest, kind: str) -> list[Any]:
 
 
 def use(app: AppTest, control: Any, value: Any) -> None:
-    """Gives a control a value, as a reader would; of several values those chosen."""
-    control.set_value([value] if control.type == "button_group" and not control._is_single_select else value)
+    """Gives a control a value, as a reader would: of several values the one, of a table a selected row."""
+    if control.type == "dataframe":
+        app.session_state[control.key] = {"selection": {"rows": [value], "columns": [], "cells": []}}
+    else:
+        is_one_of_several = control.type == "button_group" and not control._is_single_select
+        control.set_value([value] if is_one_of_several else value)
     app.run()
 
 
@@ -85,19 +92,13 @@ def test_no_control_ends_in_an_exception(
         patch.setattr(LocalEngine, "ensure_workers", lambda *_: 0)
         runs = build(plan)
         app = app_at(page)
-        if page == "run":
-            app.query_params["id"] = ",".join(
-                map(str, data.draw(st.sampled_from([runs[-1:], runs[:1], runs])))
-            )
-        elif data.draw(st.booleans(), label="chosen"):
-            app.query_params["run"] = ",".join(
-                map(str, data.draw(st.sampled_from([runs, runs[:1], runs[-6:]])))
-            )
+        chosen = data.draw(st.sampled_from([[], runs, runs[:1], runs[-6:]]), label="chosen")
+        if chosen:
+            app.query_params["id" if page == "run" else "run"] = ",".join(map(str, chosen))
         app.run()
         assert app.title
         for _ in range(_STEPS):
             possible = list(moves(app))
             if not possible:
                 break
-            control, value = data.draw(st.sampled_from(possible).map(lambda move: move), label="move")
-            use(app, control, value)
+            use(app, *data.draw(st.sampled_from(possible), label="move"))

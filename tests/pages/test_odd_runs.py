@@ -227,7 +227,7 @@ def test_numbers_stay_in_sight_beside_long_names(open_page: Open) -> None:
         label_names=(),
         label_owners=(),
     )
-    scored = SplitResult("test", 1, tuple(task_score(name, 0.5) for name in names))
+    scored = SplitResult("test", 1, tuple(task_score(name, 0.5) for name in names), {}, {})
     learned = Snapshot(2, 0.2, relations(tasks=len(names)))
     run = finished_as(Store.open(), config(tasks=names, learn=("task",)), facts, learned, scored)
 

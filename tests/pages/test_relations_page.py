@@ -208,7 +208,7 @@ def test_a_run_that_ended_early_cuts_the_others_short_or_is_left_out(open_page: 
     store.close()
     assert "ended before its first snapshot" in words(open_page("relations", run=str(without_snapshot)))
     both = open_page("relations", run=f"{filled.mrn[0]},{without_snapshot}", view="Side by side")
-    assert "has no relations yet and is left out" in words(both)
+    assert "has no relations and is left out" in words(both)
     assert len(shown(both).panels) == 1
 
 
@@ -338,7 +338,7 @@ def test_beside_a_run_that_learned_labels_one_that_did_not_is_named(open_page: O
 
 def test_before_anything_is_related(open_page: Open) -> None:
     run_id = learned_run(of_tasks(np.eye(2), math.nan))
-    assert "**pos** and **ner** over training: 0.000" in words(open_page("relations", run=str(run_id)))
+    assert "**pos** and **ner**: 0.000" in words(open_page("relations", run=str(run_id)))
     features = open_page("relations", run=str(run_id), mode="Features")
     assert "The covariance holds values that are not numbers." in words(features)
     assert np.isnan(table(features, "Effective rank").loc[0, "Effective rank"])

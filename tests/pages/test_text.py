@@ -179,6 +179,21 @@ def test_names_have_what_differs_and_nothing_else() -> None:
     weak, strong = config("mrn", lambda_=0.01), config("mrn", lambda_=0.1)
     assert shortest_names([weak, config("mtl")]) == ["MRN 0.01", "MTL"]
     assert shortest_names([weak, strong]) == ["MRN 0.01", "MRN 0.1"]
+    # Both λ are defaults, of one training and of another: their names are no sweep.
+    frozen = config("mrn", encoder_training="frozen")
+    assert shortest_names([weak, frozen]) == ["MRN 0.01 · full", "MRN 0.003 · frozen"]
+    stl, mtl = config("stl", encoder_training="frozen"), config("mtl")
+    assert shortest_names([stl, frozen]) == ["STL", "MRN 0.003"]
+    plain = config("mtl", encoder_training="frozen")
+    assert shortest_names([stl, mtl, plain, plain.with_(precision="fp32"), frozen]) == [
+        "STL · frozen",
+        "MTL · full",
+        "MTL · frozen",
+        "MTL · frozen · precision fp32",
+        "MRN 0.003 · frozen",
+    ]
+    sweep = [config("mrn", lambda_=value) for value in (0.0003, 0.001, 0.03)]
+    assert shortest_names(sweep) == ["MRN 0.0003", "MRN 0.001", "MRN 0.03"]
     shares = shortest_names([config("mtl"), config("mtl", fraction=0.05)])
     assert shares == ["MTL · 100% of the data", "MTL · 5% of the data"]
     plain, budget = config("mtl"), config("mtl", batch_tokens=512)

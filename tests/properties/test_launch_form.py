@@ -18,8 +18,8 @@ from core.config.fields import NOTHING
 from core.corpora import CATALOGUE
 from core.errors import ConfigError
 from core.recording.resolve import with_absolute_paths
-from core.registry import ENCODERS, PRIORS, WORD_ENCODERS
-from core.results.naming import field_text, fields_apart, shortest_names
+from core.registry import ENCODERS, PRIORS, WORD_ENCODERS, reads_words
+from core.results.naming import field_text, fields_apart, is_default, shortest_names
 from dashboard.launch.address import command
 from dashboard.launch.draft import cloned, draft_of, plan
 from jobs.cli import app
@@ -162,21 +162,36 @@ def test_some_runs_of_sweeps_come_back_or_it_is_said_why_not(data: st.DataObject
 def test_names_are_the_shortest_that_tell_configurations_apart(runs: tuple[RunConfig, ...]) -> None:
     names = dict(zip(map(comparison_key, runs), shortest_names(runs), strict=True))
     assert len(set(names.values())) == len(names)
+    # Scores on other shares or encoders do not compare, so a name always tells its own where these differ. A
+    # default λ follows from other fields: it tells no configuration from another.
+    settings = [
+        field
+        for field in ("fraction", "encoder", "encoder_training")
+        if len(
+            {
+                run.values()[field]
+                for run in runs
+                if field != "encoder_training" or not reads_words(run.encoder)
+            }
+        )
+        > 1
+    ]
     for paradigm in {run.paradigm for run in runs}:
         configs = {comparison_key(run): run for run in runs if run.paradigm == paradigm}
         columns = [texts for _, texts in fields_apart(list(configs.values()))]
         rows = zip(*columns, strict=True) if columns else [()] * len(configs)
-        texts = {
-            key: {names[key].split(" · ")[0], field_text("fraction", configs[key].fraction), *row}
-            for key, row in zip(configs, rows, strict=True)
-        }
-        for key, parts in ((key, set(names[key].split(" · "))) for key in configs):
-            assert parts <= texts[key]
-            fitting = {key for key in configs if parts <= texts[key]}
-            # Scores on different shares do not compare, so a name always tells its own.
-            always = (paradigm.upper(), field_text("fraction", configs[key].fraction))
-            for part in (part for part in parts if not part.startswith(always)):
-                assert fitting < {key for key in configs if parts - {part} <= texts[key]}
+        always, texts, parts = {}, {}, {}
+        for (key, run), row in zip(configs.items(), rows, strict=True):
+            start, *rest = names[key].split(" · ")
+            start = "default λ" if is_default(run, "lambda") else start
+            always[key] = {start, *(field_text(field, run.values()[field]) for field in settings)}
+            texts[key] = {*always[key], *row}
+            parts[key] = {start, *rest}
+        for key, of_name in parts.items():
+            assert of_name <= texts[key]
+            fitting = {other for other in configs if of_name <= texts[other]}
+            for part in of_name - always[key]:
+                assert fitting < {other for other in configs if of_name - {part} <= texts[other]}
 
 
 def test_the_command_names_places_in_full(tmp_path: Any, monkeypatch: Any) -> None:

@@ -285,6 +285,78 @@ TEXTS = {
 }  # fmt: skip
 
 
+_SPANS = '"[{""start"":0,""end"":3,""labels"":[""PER""]}]"'
+# Each case: ending, content, the kind of each task, the labels of its first sentence, and a note on it.
+ROWS = {
+    "-1 in CSV": (
+        "csv", "text,label\nA warm film,1\nDull,0\nHm,-1\nFine,1\n", {"mine": "text"}, ("1",),
+        "mine: no label: 1 in train, 1 in test (-1).",
+    ),
+    "-1 in pairs of JSONL": (
+        "jsonl",
+        "".join(
+            json.dumps({"premise": f"A {n} .", "hypothesis": "It is dry .", "label": n}) + "\n"
+            for n in (1, -1, 2)
+        ),
+        {"mine": "pair"}, ("1",), "mine: no label: 1 in train, 1 in test (-1).",
+    ),
+    "- among spans": (
+        "conll", "Ada\tB-PER\nByron\tI-PER\n\njvc/3\t-\nBo\tB-PER\n\nRome\tB-LOC\nfell\tO\n",
+        {"ner": "iob2"}, ("B-PER", "I-PER"), "ner: words without a label: 1 in train, 1 in test. 2 sentences",
+    ),
+    "spans as JSON in a cell": (
+        "csv", f"text,label\nAda ran,{_SPANS}\nIt rains,[]\n", {"ner": "iob2"}, ("B-PER", "O"), "",
+    ),
+    "a tag for each word in a cell": (
+        "tsv", "sentence\ttags\nAda ran\tB-PER O\nIt rains\tO O\n", {"tags": "iob2"}, ("B-PER", "O"), "",
+    ),
+    "TSV quoted by pandas": (
+        "tsv", 'text\tlabel\n"He said ""hi"" to her"\tpos\nDull\tneg\n"""Nice"""\tpos\n', {"mine": "text"},
+        ("pos",), "text: in quotation marks, with those inside doubled: 2 in train.tsv, 2 in test.tsv",
+    ),
+    "a byte order mark inside": (
+        "tsv", "Ada\tB-PER\nran\tO\n\n\ufeffRome\tB-LOC\nfell\tO\n", {"ner": "iob2"}, ("B-PER", "O"),
+        "train.tsv: 1 byte order mark inside left out (the first on line 4)",
+    ),
+    "label and label_text": (
+        "jsonl",
+        "".join(
+            json.dumps({"text": f"It {n}", "label": n % 2, "label_text": ("neg", "pos")[n % 2]}) + "\n"
+            for n in (1, 0, 3)
+        ),
+        {"mine": "text"}, ("pos",), "label_text: left out: it names the numbers of mine.",
+    ),
+    "types like prefixes": (
+        "txt", "mail\tO\na@b.c\tE-mail\nd@e.f\tE-mail\nnow\tO\n", {"ner": "iob2"},
+        ("O", "B-mail", "B-mail", "O"), "ner: E- is its only prefix: E-mail may be types of their own.",
+    ),
+    "booleans beside tokens": (
+        "jsonl", '{"tokens":["Ada","ran"],"space":[true,false],"ner_tags":["B-PER","O"]}\n', {"ner": "iob2"},
+        ("B-PER", "O"), "Columns left out: space.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_rows_are_read_for_what_they_are(case: str, tmp_path: Path) -> None:
+    ending, text, schemes, labels, note = ROWS[case]
+    files = dict.fromkeys((f"train.{ending}", f"test.{ending}"), text)
+    corpus = load(corpus_folder(tmp_path / "mine", files))
+    assert {task.name: task.scheme for task in corpus.tasks} == schemes
+    assert tuple(corpus.train[0].labels.values()) == (labels,)
+    assert any(shown.startswith(note) for shown in corpus.notes) or not note
+
+
+def test_labels_that_training_lacks_are_said(tmp_path: Path) -> None:
+    files = {
+        "train.conll": "token\tpos\tner\nAda\tNNP\t_\nran\tVBD\t_\n",
+        "test.conll": "token\tpos\tner\nBo\tNNP\tB-PER\nsat\tVBD\tO\n",
+    }
+    corpus = load(corpus_folder(tmp_path / "mine", files))
+    assert [task.name for task in corpus.tasks] == ["pos"]
+    assert any(note.startswith("_ner: has labels in test and none in train") for note in corpus.notes)
+
+
 @pytest.mark.parametrize("case", TEXTS)
 def test_texts_are_read_under_the_names_that_people_use(case: str, tmp_path: Path) -> None:
     text, tasks, first, second = TEXTS[case]

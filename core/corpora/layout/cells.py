@@ -33,7 +33,7 @@ _PYTHON = re.compile(r"[\[{(]")
 _START, _END = ("start", "start_offset"), ("end", "end_offset")
 # So many rows of more than one word, not of one length, tell that labels without B- and I- are of words.
 _ROWS_OF_WORDS = 3
-_WORDS_PER_LABEL = 3
+_WORDS_PER_LABEL = 2
 
 
 def cell_value(value: Any) -> list[Any] | dict[Any, Any] | None:
@@ -93,7 +93,8 @@ class Cells:
             raise ValueError(f"has no {missing[0]}, which the first rows of training have.")
         if self.spans:
             beside = {name: value for name, value in row.items() if name not in (self.text, self.spans)}
-            spans = None if is_blank(row[self.spans]) else self._list(self.spans, row[self.spans])
+            items = None if is_blank(row[self.spans]) else self._list(self.spans, row[self.spans])
+            spans = items and [list(item) if isinstance(item, tuple) else item for item in items]
             return {**beside, "text": row[self.text] or "", "label": spans}
         changed = {}
         for name in self.lists:
@@ -142,8 +143,7 @@ def cells_of(rows: Sequence[Record], texts: Sequence[str]) -> Cells | None:
         if any(isinstance(row.get(words), list) for row in rows):
             return None  # no cells, but lists
         others = [name for name in lists if name != words and not _holds_objects(lists[name])]
-        lengths = [len(value or ()) for value in lists[words]]
-        return Cells(words, (words, *others), _joined(rows, lengths, {*texts, *lists}))
+        return Cells(words, (words, *others), _joined(rows, lists[words], {*texts, *lists}))
     if len(texts) != 1 or not _are_texts(row.get(texts[0]) or "" for row in rows):
         return None
     (text,) = texts
@@ -151,9 +151,9 @@ def cells_of(rows: Sequence[Record], texts: Sequence[str]) -> Cells | None:
         items = list(chain.from_iterable(value or () for value in values))
         if items and all(map(_is_span, items)):
             return Cells(text, spans=name)
-    lengths = [len(str(row.get(text) or "").split()) for row in rows]
-    per_word = [name for name, values in lists.items() if _are_labels(values, lengths)]
-    joined = _joined(rows, lengths, {text, *lists})
+    split = [(row.get(text) or "").split() for row in rows]
+    per_word = [name for name, values in lists.items() if _are_labels(values, list(map(len, split)))]
+    joined = _joined(rows, split, {text, *lists})
     return Cells(text, tuple(per_word), joined) if per_word or joined else None
 
 
@@ -187,27 +187,28 @@ def _are_labels(values: Sequence[Any], lengths: Sequence[int]) -> bool:
     return any(length > 1 for length in fits) and 2 * len(fits) > len(pairs)
 
 
-def _joined(rows: Sequence[Record], lengths: Sequence[int], others: set[str]) -> tuple[str, ...]:
-    """The columns that have in each row as many labels, apart by blanks, as the text has words."""
+def _joined(rows: Sequence[Record], words: Sequence[Any], others: set[str]) -> tuple[str, ...]:
+    """The columns that have in each row as many labels, apart by blanks, as the text has `words`."""
     found = []
     for name in rows[0]:
         cells = [
-            (str(row[name]).split(), length)
-            for row, length in zip(rows, lengths, strict=True)
+            (str(row[name]).split(), each or ())
+            for row, each in zip(rows, words, strict=True)
             if not is_blank(row.get(name))
         ]
-        if (
-            name in others
-            or name.startswith(IGNORED)
-            or not cells
-            or any(len(labels) != length for labels, length in cells)
-        ):
+        if name in others or name.startswith(IGNORED) or not cells:
             continue
-        counts = Counter(chain.from_iterable(labels for labels, _ in cells))
-        several = [length for _, length in cells if length > 1]
+        if any(len(labels) != len(each) for labels, each in cells):
+            continue
+        several = [len(labels) for labels, _ in cells if len(labels) > 1]
+        pairs = [pair for labels, each in cells for pair in zip(labels, each, strict=True)]
+        counts = Counter(label for label, _ in pairs)
+        spans = notation(counts)
         is_repeated = len(several) >= _ROWS_OF_WORDS and len(set(several)) > 1
-        is_repeated &= len(counts) * _WORDS_PER_LABEL <= counts.total()
-        if several and (is_repeated or ((spans := notation(counts)) is not None and not spans.is_bare)):
+        is_repeated &= len(counts) * _WORDS_PER_LABEL <= len(pairs)
+        # A text that was changed, as to lower case, has as many words too.
+        is_repeated &= 2 * sum(label.casefold() == word.casefold() for label, word in pairs) < len(pairs)
+        if several and (is_repeated or (spans is not None and not spans.is_bare)):
             found.append(name)
     return tuple(found)
 
@@ -220,7 +221,7 @@ def reason(values: Sequence[Any]) -> str:
 
 def refusal(name: str, values: Sequence[Any]) -> str:
     """A sentence that refuses lists or objects as the only labels of texts."""
-    example = next((value for value in values if value), [])
+    example: Any = next((value for value in values if value), [])
     kind = "objects" if isinstance(example, dict) else "lists"
     shown = shortened(json.dumps(example, ensure_ascii=False, default=str), 60)
     return (

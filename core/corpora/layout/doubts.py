@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from core.corpora.layout.codes import prefix_doubts
 from core.corpora.reading import Reading, values_shown
-from core.corpora.types import Corpus, Sentences, Split
+from core.corpora.types import SPLITS, Corpus, Sentences, Split
 from core.wording import all_of
 
 _LONG_SENTENCE = 200
@@ -22,7 +23,8 @@ def with_doubts_on_words(reading: Reading, corpus: Corpus) -> Reading:
     places = [place for place, column in enumerate(reading.columns) if column.taken in ("words", "text")]
     columns = list(reading.columns)
     for place in places:
-        doubts = _of_words(corpus, reading.files, is_second=place != places[0])
+        files = {split: reading.files[split] for split in SPLITS if split in reading.files}
+        doubts = _of_words(corpus, files, is_second=place != places[0])
         columns[place] = replace(columns[place], doubts=(*columns[place].doubts, *doubts))
     return replace(reading, columns=tuple(columns))
 
@@ -36,6 +38,8 @@ def _of_words(corpus: Corpus, files: Mapping[Split, str], *, is_second: bool) ->
             doubts.append(
                 f"the {lengths[0]:,} words of {file} are one sentence; check where its sentences end."
             )
+    if not corpus.split("train")[0].whole:
+        doubts += prefix_doubts(corpus.split("train").tokens.names)
     counts = {file: _quoted(corpus.split(split), is_second) for split, file in files.items()}
     if counted := ", ".join(f"{count:,} in {file}" for file, count in counts.items() if count):
         doubts.append(

@@ -29,7 +29,7 @@ def without_codes(splits: Splits, task: str) -> tuple[tuple[str, ...], tuple[str
         if codes & counts[split].keys():
             kept = np.flatnonzero(~column.rows.flags(codes.__contains__))
             column = Column(column.at[kept], column.rows.take(kept))
-            splits[split] = sentences.with_column(task, column)
+            splits[split] = sentences.with_column(task, column) if len(kept) else sentences.without([task])
         whole = int(sentences.by_frame(lambda frame: frame.whole).sum())
         lacking[split] = max(whole - len(column.at), sum(counts[split][code] for code in codes))
     where = ", ".join(f"{count:,} in {split}" for split, count in lacking.items() if count)

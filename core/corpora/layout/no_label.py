@@ -27,7 +27,9 @@ _POLARITY_ROWS, _RARE = 100, 20
 
 def is_blank(value: Any) -> bool:
     """Whether a value is nothing: null, NaN, or a text of spaces."""
-    return value is None or value != value or (isinstance(value, str) and not value.strip())
+    if isinstance(value, str):
+        return not value or value.isspace()
+    return value is None or value != value
 
 
 def is_code(value: Any) -> bool:

@@ -80,6 +80,8 @@ def test_what_is_refused(corpora: Path, lab: Laboratory, tmp_path: Path) -> None
         (TEXTS, "EU", "--second", "lamb"): "Run 4 has no task on pairs",
         (TEXTS, "EU", "--second", " "): "has no words",
         (PAIRS, "--second", "EU"): "has no words",
+        **{(run, "\u200b \ufeff\u00ad"): "has no words" for run in (MIXED, TEXTS)},
+        (PAIRS, "EU", "--second", "\u2060"): "has no words",
         (
             PAIRS,
             "--file",
@@ -105,6 +107,7 @@ def test_the_library_answers_and_reads_predictions(corpora: Path) -> None:
         "answer\\(\\) reads whole texts": lambda: texts.tag("EU"),
         "give the second text as `second`": lambda: pairs.answer("EU"),
         "no words": lambda: texts.answer("  "),
+        "has no words": lambda: texts.answer("\u200b"),
         "2 texts and 1 second": lambda: pairs.answer(["EU", "lamb"], ["lamb"]),
     }
     for sentence, wrong in refused.items():
