@@ -271,7 +271,7 @@ class TestDifferences:
         assert list(differences(memory.runs(ids)[::-1]).index) == ["Dropout"]
         memory.set_facts(second[0][0], facts(1, more=7))
         frame = differences(memory.runs(ids)[::-1])
-        ours, theirs = frame.loc["Training words, pos"]
+        ours, theirs = map(str, frame.loc["Training words, pos"])
         assert ours == "400, 410"
         assert str(theirs).startswith("≠ 407")
 
