@@ -3,10 +3,10 @@
 Two tasks name the parts of speech of different sentences of the demo corpus, with tag sets that mostly agree.
 Each has a head. The prior learns from the heads how tasks, labels and features relate, and holds related
 weights together. Equation numbers are those of the dissertation (docs/mathematics.md): the prior (5), the
-losses (21) and (22) and the sum of losses and penalty (23) are published. Three things belong to
-`relational` alone and are marked OURS: the weight of the penalty, the scale of the covariances, and their shrinkage.
-`core` gives the corpus and the place of the encoder; tests/unit/test_examples.py holds losses and covariances
-equal to the trainer's.
+losses (21) and (22) and the sum of losses and penalty (23) are published. Three things belong to `relational`
+alone and are marked OURS: the weight of the penalty, the scale of the covariances, their shrinkage. `core`
+gives the corpus and the place of the encoder; tests/unit/test_examples.py holds losses and covariances equal
+to the trainer's.
 """
 
 import torch
