@@ -89,7 +89,19 @@ class NotFinite(TrainingError):
 
 
 class DataChanged(TrainingError):
-    """The data or the description of a run differ from its saved training state."""
+    """The data or the description of a run differ from its saved training state, which lies in `state`.
+
+    `changes` are the parts that differ, in words, where they are known.
+    """
+
+    def __init__(self, state: Path, changes: Sequence[str] = ()) -> None:
+        named = f": {'; '.join(changes)}" if changes else ""
+        super().__init__(
+            f"The data or the description of this run is not what it was when it was begun{named}. Retry it, "
+            "to train it from its beginning."
+        )
+        self.state = state
+        self.changes = tuple(changes)
 
 
 class DeviceError(TrainingError):

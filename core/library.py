@@ -21,7 +21,9 @@ import pandas as pd
 from core.config import FIELD_HELP, RunConfig
 from core.config.fields import comma_list, public_name
 from core.corpora import load, prepare
+from core.corpora.assembly import older_text_hash
 from core.corpora.hub import HubName
+from core.corpora.loading import read
 from core.corpora.splitting import split_sentences
 from core.corpora.types import Sentence, whole_text
 from core.corpora.uploads import save_dataset
@@ -32,6 +34,7 @@ from core.recording.foreground import train_here
 from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Sink, StepMetrics
 from core.results.comparisons import differences
 from core.results.records import SCORE_COLUMNS, score_records
+from core.results.samples import readable
 from core.results.series import number_series, scores_against
 from core.results.stored import stored_results
 from core.store import Run, RunState, Store
@@ -220,7 +223,8 @@ class Laboratory:
         counted = set() if group is None else set(map(_id, results.groups[group]))
         problems = {run.id: _problem(run) for run in reversed(asked) if run.id not in counted}
         table = None if group is None else results.table(group, split)
-        base = table and next((row for row in table.rows if baseline in row.run_ids), None)
+        rows = () if table is None else table.rows
+        base = next((row for row in rows if baseline in row.run_ids), None)
         if table is None or base is None:
             problem = problems.get(baseline, f"has no {split} scores")
             raise MRNLabError(f"Run {baseline} {problem}: nothing can be compared with it.")
@@ -241,18 +245,16 @@ class Laboratory:
         """A figure of scores against the one number in which configurations differ, as in Compare.
 
         `setting` is a field (`lambda`, `fraction`, `lr_heads`) or an option of the corpus's name (`alpha`).
-        Means over seeds with 95% intervals, of the tasks' mean, or with `of_tasks` of each task. Of several
-        sets of such configurations the one with the most values is drawn; a text of the corpus is a set of
-        its own. Raises MRNLabError without one.
+        Means with 95% intervals over the seeds of successful runs, of the tasks' mean, or with `of_tasks` of
+        each task. Of several sets of such configurations the one with the most values is drawn; a text of the
+        corpus is a set of its own. Raises MRNLabError without one.
         """
         from core.figures import SERIES
         from core.results.figures import against_chart
 
-        if run_ids is None:
-            known = [run for run in self.store.runs(states={RunState.SUCCEEDED}) if run.problem is None]
-        else:
-            known = self._comparable(run_ids)
-        name, conditions = public_name(setting), self.store.conditions(known)
+        asked = self.store.runs(states={RunState.SUCCEEDED}) if run_ids is None else self._comparable(run_ids)
+        name, conditions = public_name(setting), self.store.conditions(asked)
+        known, _ = readable(asked, conditions)
         series = next((series for series in number_series(known, conditions) if series.setting == name), None)
         if series is None:
             raise MRNLabError(f"No two configurations of these runs differ in {name} alone.")
@@ -355,7 +357,10 @@ class StoredRun:
         run = self.record
         corpus = prepare(run.config)
         conditions = self.lab.store.conditions([run]).get(run.id)
-        if conditions is not None and conditions.text not in (None, corpus.text_hash):
+        text = None if conditions is None else conditions.text
+        if text not in (None, corpus.text_hash) and text != older_text_hash(
+            read(run.config.corpus, run.config.columns)
+        ):
             raise CorpusError(f"The text of {corpus.name} has changed since run {self.id} was trained on it.")
         sentences = corpus.split("dev" if split == "dev" else "test")
         schemes = {task.name: task.scheme for task in corpus.tasks}

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, SupportsFloat
 
 from core.corpora.reading import Reading
+from core.corpora.repeats import Repeat
 from core.corpora.types import Planted
 from core.mrn.relations import MODES, CovarianceStatistics, Relations, covariance_statistics
 from core.tasks.scores import TaskScore as TaskScore
@@ -102,7 +103,7 @@ class RunFacts:
     `feats_sentences` is `all` where sentences without any feature of CoNLL-U are annotated for tasks on
     features; runs of earlier versions left them out and have it empty. `sizes` has the sentences and words of
     each split as the run used them, `hardware` the model of the GPU or CPU. `readings` has what each column
-    of the corpus's files was taken for.
+    of the corpus's files was taken for, `repeats` the dev and test sentences that are in another split too.
     """
 
     device: str
@@ -133,6 +134,7 @@ class RunFacts:
     sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     hardware: str = ""
     readings: tuple[Reading, ...] = ()
+    repeats: tuple[Repeat, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 from core.errors import FIELD, ConfigError
 
@@ -162,8 +163,9 @@ class PriorSpec:
     """A prior of MRN: a line for the form, and the defaults that a run with it has.
 
     `lambda_` and `learn` hold where the encoder is trained; over a frozen one `frozen_lambda` and
-    `frozen_learn` do, where they are set. `has_scales`: whether its covariances start at, and are regularised
-    towards, matrices that `shrinkage`, `task_correlation` and `label_scale` describe.
+    `frozen_learn` do, and where all of it is trained `full_lambda`, where they are set. `has_scales`: whether
+    its covariances start at, and are regularised towards, matrices that `shrinkage`, `task_correlation` and
+    `label_scale` describe.
     """
 
     description: str
@@ -171,19 +173,26 @@ class PriorSpec:
     learn: tuple[str, ...] = COVARIANCES
     frozen_lambda: float | None = None
     frozen_learn: tuple[str, ...] | None = None
+    full_lambda: float | None = None
     has_scales: bool = True
+
+    def default(self, name: str, encoder_training: str) -> Any:
+        """The default of the field `lambda_` or `learn` over an encoder that is trained that way."""
+        special = getattr(self, f"{encoder_training}_{name.rstrip('_')}", None)
+        return getattr(self, name) if special is None else special
 
 
 # λ has other units in each prior: for `paper` the least that was published; `map` needs a small one, for near
 # 1 it shrinks everything to nothing. Over frozen features the study of the priors (docs/studies/priors.md)
-# found the relational prior best with the task covariance alone and λ = 0.003: on dev 0.7 points below the
-# best of each setting in the mean.
+# found the relational prior best with the task covariance alone and λ = 0.003. Where all of the encoder is
+# trained 0.01 did harm; 0.001 did none on dev (docs/mathematics.md, The default of λ).
 PRIORS: dict[str, PriorSpec] = {
     "relational": PriorSpec(
         "Learns how tasks, labels and features relate, at a fixed scale. Nothing can collapse.",
         lambda_=1e-2,
         frozen_lambda=3e-3,
         frozen_learn=("task",),
+        full_lambda=1e-3,
     ),
     "map": PriorSpec(
         "The joint estimate of relations and scale. Keep λ small: near 1 all shrinks to nothing.",

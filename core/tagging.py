@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from core.corpora.splitting import is_blank
 from core.corpora.types import Sentence
 from core.errors import MRNLabError
 from core.plain_text import spreadsheet_cell
@@ -87,7 +88,8 @@ def check_texts(run: str, schemes: Mapping[str, str], texts: Sequence[Sentence],
 
     `second_by` says how a second text is given.
     """
-    if any(not text.tokens or text.second == () for text in texts):
+    sides = (side for text in texts for side in (text.tokens, text.second) if side is not None)
+    if any(is_blank("".join(side)) for side in sides):
         raise MRNLabError("A text has no words; write some.")
     text_tasks, pair_tasks = reading(schemes, "text", "sentence"), reading(schemes, "pair")
     paired = any(text.second is not None for text in texts)

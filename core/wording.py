@@ -75,6 +75,10 @@ def number(value: float | None) -> str:
     return f"{value:g}"
 
 
+UTC_FORMAT = "%Y-%m-%d %H:%M:%S UTC"
+"""How logs and histories write a moment of UTC."""
+
+
 def percent(score: float | None) -> str:
     """A score in [0, 1] in percent with two decimals and no sign: `89.79`; a dash for None or NaN."""
     return "–" if score is None or math.isnan(score) else f"{100 * score:.2f}"

@@ -162,10 +162,7 @@ class Checkpoint:
             self._fetch(name, prefix)
             about = verified(self._own / name).about
             if about["of"] != self._identity:
-                raise DataChanged(
-                    "The data or the description of this run is not what it was when it was begun. Retry it, "
-                    "to train it from its beginning."
-                )
+                raise DataChanged(self._own / name)
             self._best = None if about["best"] is None else self._named_best(prefix, **about["best"])
         except (Damaged, KeyError, TypeError) as error:
             self._note(f"The training state of step {step:,} is skipped: {error}.")

@@ -98,7 +98,8 @@ def opened(folder: Path) -> Sealed:
         raise Damaged(f"{MANIFEST} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Damaged(f"{MANIFEST} is not as it was written") from error
-    if digest != digest_of(manifest):
+    sizes_are_counts = all(type(size) is int and size >= 0 for size, _ in files.values())
+    if digest != digest_of(manifest) or not sizes_are_counts:
         raise Damaged(f"{MANIFEST} is not as it was written")
     return Sealed(folder, about, files, digest)
 

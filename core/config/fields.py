@@ -15,9 +15,11 @@ from core.errors import ConfigError
 from core.registry import (
     COVARIANCES,
     FROZEN,
+    FULL,
     PREDICTED,
     PRIORS,
     WORD_ENCODERS,
+    PriorSpec,
     has_bilstm,
     prior_spec,
     reads_words,
@@ -131,15 +133,14 @@ def learns(values: Values) -> bool:
     return is_mrn(values) and values["prior"] != PREDICTED
 
 
-def prior_default(name: str, frozen_name: str) -> Callable[[Values], Any]:
-    """A default from the prior's spec; over a frozen encoder from `frozen_name`, where that is set."""
+def prior_default(name: str) -> Callable[[Values], Any]:
+    """A default from the prior's spec, which may depend on how the encoder is trained."""
 
     def default(values: Values) -> Any:
         spec = prior_spec(str(values["prior"]))
         if spec is None:
             return None  # refused when the run is built
-        over_frozen = getattr(spec, frozen_name) if values["encoder_training"] == FROZEN else None
-        return over_frozen or getattr(spec, name)
+        return spec.default(name, str(values["encoder_training"]))
 
     return default
 
@@ -151,12 +152,14 @@ def prior_lines() -> str:
 
 
 def lambda_defaults() -> str:
-    """The λ of each prior: `relational 0.01, or 0.003 over a frozen encoder; map 0.001`."""
-    frozen = ", or {:g} over a frozen encoder"
-    return "; ".join(
-        f"{name} {spec.lambda_:g}{frozen.format(spec.frozen_lambda) if spec.frozen_lambda else ''}"
-        for name, spec in PRIORS.items()
-    )
+    """The λ of each prior: `relational 0.001, 0.003 over a frozen encoder, 0.01 over one trained in part`."""
+
+    def of_prior(name: str, spec: PriorSpec) -> str:
+        full, frozen = (spec.default("lambda_", training) for training in (FULL, FROZEN))
+        special = f", {frozen:g} over a frozen encoder, {spec.lambda_:g} over one trained in part"
+        return f"{name} {full:g}{special if frozen != full else ''}"
+
+    return "; ".join(of_prior(name, spec) for name, spec in PRIORS.items())
 
 
 def default_encoder_rate(values: Values) -> float:

@@ -123,7 +123,7 @@ class Sharing(Part):
     'auto' chooses.
     """
     lambda_: float | None = mrn_field(
-        prior_default("lambda_", "frozen_lambda"),
+        prior_default("lambda_"),
         "factor",
         symbol="λ",
         alias="lambda",
@@ -133,7 +133,7 @@ class Sharing(Part):
         description=f"The strength of the MRN prior (unset: {lambda_defaults()}).",
     )
     learn: tuple[Mode, ...] | None = learning_field(
-        prior_default("learn", "frozen_learn"),
+        prior_default("learn"),
         "task, label, feature",
         min_length=1,
         label="Covariances to learn",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -14,6 +15,7 @@ from core.corpora.layout.gold import only_labelled, untrained, without_codes
 from core.corpora.layout.names import name_numbers
 from core.corpora.readers import FEATURE
 from core.corpora.reading import Reading, Taken, read_labels, read_spans
+from core.corpora.repeats import repeats
 from core.corpora.types import SPLITS as SPLITS
 from core.corpora.types import Column, Corpus, Scheme, Sentence, Sentences, Split, Task
 from core.errors import CorpusError
@@ -27,6 +29,12 @@ MOST_LABELS = 10_000
 
 
 _OF_WORDS = ("plain", "iob2")
+
+TEXT_VERSION = "-2"
+"""The end of a text hash with the labels of `_LATER` tasks."""
+_LATER = re.compile(rf"deprel$|{FEATURE}")
+
+
 _TAKEN: dict[Scheme, Taken] = {
     "plain": "labels",
     "sentence": "sentence label",
@@ -93,7 +101,9 @@ def assemble(
         tasks.append(Task(task, scheme, (), inventory=tuple(tag_lists.get(task, ()))))
     titles = dict(files)
     left_out = only_labelled(name, packed, titles)
-    read = Reading(name, {**titles}, "", tuple(readings), (*notes, *left_out))
+    read = Reading(
+        name, {str(split): title for split, title in titles.items()}, "", tuple(readings), (*notes, *left_out)
+    )
     train, dev, test = (packed.get(split, ()) for split in SPLITS)
     return describe(Corpus(name, tuple(tasks), train, dev, test, read.all_notes, readings=(read,)))
 
@@ -125,7 +135,7 @@ def describe(corpus: Corpus) -> Corpus:
 
 
 def findings(corpus: Corpus) -> tuple[str, ...]:
-    """Sentences on problems of the labels that a researcher should know: unseen ones, forbidden sequences."""
+    """Sentences on problems that a researcher should know: labels never seen, repeated sentences."""
     notes = []
     for task in corpus.tasks:
         kind = KINDS[task.scheme]
@@ -148,7 +158,7 @@ def findings(corpus: Corpus) -> tuple[str, ...]:
         if counts:
             where = ", ".join(f"{number:,} in {split}" for split, number in counts.items())
             notes.append(f"{task.name}: I- labels that continue no span: {where}; they are kept as they are.")
-    return tuple(notes)
+    return (*notes, *(repeat.sentence for repeat in repeats(corpus)))
 
 
 def undefined_note(task: str, split: str, reason: str) -> str:
@@ -209,16 +219,33 @@ def text_hash(corpus: Corpus) -> str:
     """16 hexadecimal digits of SHA-256 over all words, labels and parts of a corpus, split by split.
 
     It is the same for the same text, wherever its files lie and however they are written. Words, columns,
-    sentences and splits are separated by control characters, which text does not hold. Tasks that CoNLL-U
-    files did not offer once are left out: runs of that time know the text by its hash.
+    sentences and splits are separated by control characters, which text does not hold. Of a corpus with
+    `deprel` or features of CoNLL-U, which earlier versions left out (`older_text_hash`), it ends in
+    TEXT_VERSION.
     """
+    return _text_hash(corpus) + TEXT_VERSION * has_later_tasks(_task_names(corpus))
+
+
+def older_text_hash(corpus: Corpus) -> str:
+    """The text hash of earlier versions, without tasks that CoNLL-U files did not offer at first."""
+    return _text_hash(corpus, without=_LATER)
+
+
+def has_later_tasks(tasks: Iterable[str]) -> bool:
+    """Whether one of these tasks is in no text hash of earlier versions."""
+    return any(map(_LATER.match, tasks))
+
+
+def _task_names(corpus: Corpus) -> set[str]:
+    return {task for split in SPLITS for task in corpus.split(split).labels}
+
+
+def _text_hash(corpus: Corpus, without: re.Pattern[str] | None = None) -> str:
     digest = hashlib.sha256()
     for split in SPLITS:
         digest.update(f"\x1d{split}".encode())
         sentences = corpus.split(split)
-        tasks = [
-            task for task in sorted(sentences.labels) if task != "deprel" and not task.startswith(FEATURE)
-        ]
+        tasks = [task for task in sorted(sentences.labels) if without is None or not without.match(task)]
         rows = [sentences.tokens, sentences.second.by_sentence(len(sentences))]
         rows += [sentences.labels[task].by_sentence(len(sentences)) for task in tasks]
         names = ("", "", *(f"{task}\x1e" for task in tasks))

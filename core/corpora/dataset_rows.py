@@ -20,6 +20,7 @@ from core.corpora.columns import are_flags_or_blank, is_named_other, is_skipped,
 from core.corpora.dataset_cells import unpacked
 from core.corpora.layout.cells import reason as reason_of_lists
 from core.corpora.layout.cells import refusal, structured
+from core.corpora.layout.codes import ONE_LABEL
 from core.corpora.layout.doubts import with_doubts_on_words
 from core.corpora.layout.gold import untrained_doubt
 from core.corpora.layout.names import names_of
@@ -196,8 +197,9 @@ def corpus_of(
             lacking[split] = "a label of each word" if _UNLABELLED in counts else "a label"
             count = plural(len(table), "row")
             notes.append(f"{title}: none of {count} has {lacking[split]}; the split was left out.")
-    for needed, others in (("train", ()), ("test", ("dev",))):
-        if sentences.keys().isdisjoint((needed, *others)):
+    chosen: tuple[tuple[Split, tuple[Split, ...]], ...] = (("train", ("train",)), ("test", ("test", "dev")))
+    for needed, may_be in chosen:
+        if sentences.keys().isdisjoint(may_be):
             what = lacking.get(needed, "a label")
             raise CorpusError(f"{name}: no row of its {needed} split has {what}; choose other splits.")
     schemes = {found.tasks[column]: scheme for column, scheme in found.schemes.items() if scheme is not None}
@@ -382,6 +384,11 @@ def _text_layout(
             del left_out[column]
         else:
             left_out[column] = _reason(seen[column])
+    left_out |= {
+        column: f"it holds lists, and {ONE_LABEL}; write one label in each row, or a column for each label"
+        for column, feature in features.items()
+        if feature.is_list and not is_named_other(column)
+    }
     if not schemes and (unread := [column for column in lists if column not in texts]):
         raise CorpusError(f"{name}: {refusal(unread[0], lists[unread[0]])}")
     named_by = {}

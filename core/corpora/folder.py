@@ -111,12 +111,13 @@ def find_splits(folder: Path) -> dict[Split, Path]:
 
 
 def _split_folders(paths: Iterable[Path]) -> dict[str, list[str]]:
-    """The folders among these paths that are named as splits, with the names in them."""
-    return {
-        path.name: _names_in(path)
-        for path in paths
-        if path.is_dir() and not path.is_symlink() and _split_in(path.name.lower())
+    """The folders among these paths that are named as splits, with the names in them; none without train."""
+    folders = {
+        path: _split_in(path.name.lower()) for path in paths if path.is_dir() and not path.is_symlink()
     }
+    if "train" not in folders.values():
+        return {}
+    return {path.name: _names_in(path) for path, split in folders.items() if split}
 
 
 def _names_in(folder: Path) -> list[str]:
@@ -347,7 +348,7 @@ def _with_columns(
     first = table.first_sentences(50)
     for index, name in enumerate(columns):
         examples = values_shown(word for sentence in first for word in sentence[index])
-        doubts = ()
+        doubts: tuple[str, ...] = ()
         if name not in by_task and is_empty(table.column(index)):
             labelled = [split for split, each in tables.items() if not is_empty(each.column(index))]
             doubts = (untrained_doubt(labelled),) if labelled else ()

@@ -257,7 +257,7 @@ def _records(
     """
     records = read_records(source) if cells is None else read_text_rows(source)
     first = list(islice(records.rows, ROWS_SEEN))
-    rows = chain(first, records.rows)
+    rows: Iterator[tuple[str, Record]] = chain(first, records.rows)
     seen = [record for _, record in first]
     if cells is None and not _holds_words(seen) and tool_of_rows(seen) is None:
         cells = _cells(seen)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from core.config.typed import real_number
 from core.corpora import hub
-from core.corpora.assembly import SPLITS, describe, findings, text_hash
+from core.corpora.assembly import SPLITS, TEXT_VERSION, describe, findings, text_hash
 from core.corpora.catalogue import CATALOGUE, find_folder, fingerprint, is_local, join_all, locate
 from core.corpora.columns import ColumnProposal
 from core.corpora.derived import Derivation, derivation, is_derived
@@ -119,12 +119,13 @@ def text_known(name: str, columns: Sequence[str] | None = None) -> str | None:
         text = kept.read_text()
     except (OSError, ValueError):
         return None
-    return text if re.fullmatch("[0-9a-f]{16}", text) else None
+    return text if re.fullmatch(f"[0-9a-f]{{16}}({TEXT_VERSION})?", text) else None
 
 
 def _kept_hash(*key: object) -> Path:
     """The file of the cache that has the text hash of a corpus, by its names, columns and files."""
-    return cache_dir("corpora") / f"{hashlib.sha256(repr(key).encode()).hexdigest()[:24]}.txt"
+    digest = hashlib.sha256(repr((*key, TEXT_VERSION)).encode())
+    return cache_dir("corpora") / f"{digest.hexdigest()[:24]}.txt"
 
 
 def proposed_columns(path: str) -> ColumnProposal | None:

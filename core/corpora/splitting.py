@@ -56,6 +56,11 @@ def split_sentences(text: str) -> list[list[str]]:
     return [words for words in map(split_words, pieces) if words]
 
 
+def is_blank(text: str) -> bool:
+    """Whether the text holds nothing that can be seen: no more than spaces, controls and invisible marks."""
+    return all(unicodedata.category(mark) in ("Cc", "Cf", "Zl", "Zp", "Zs") for mark in text)
+
+
 class PlacedWord(NamedTuple):
     """A word and its place: the characters of the text from `start` up to, not including, `end`."""
 

@@ -88,7 +88,8 @@ def power_to_differ(
     from scipy.special import nctdtr, stdtrit
 
     n = np.asarray(seeds)
-    return 1 - np.asarray(nctdtr(n - 1, abs(effect) * np.sqrt(n), stdtrit(n - 1, 1 - level / 2)))
+    misses = nctdtr(n - 1, abs(effect) * np.sqrt(n), stdtrit(n - 1, 1 - level / 2))
+    return 1 - np.asarray(misses, dtype=np.float64)
 
 
 def power_to_be_equivalent(
@@ -105,5 +106,5 @@ def power_to_be_equivalent(
     if abs(mean) >= matters:
         return np.zeros(len(n))
     bound = stdtrit(n - 1, 1 - level)
-    fails = [nctdtr(n - 1, (matters + side * mean) / sd * np.sqrt(n), bound) for side in (1, -1)]
-    return np.maximum(0.0, 1 - fails[0] - fails[1])
+    fails = sum(nctdtr(n - 1, (matters + side * mean) / sd * np.sqrt(n), bound) for side in (1, -1))
+    return np.maximum(0.0, 1 - np.asarray(fails, dtype=np.float64))

@@ -1,11 +1,17 @@
 """Results: the one rule of which runs count and what their scores say. Needs no torch.
 
-Pages, verbs, library and reports ask these files, each of one idea:
+Pages, verbs, library, appendix and studies ask these files, each of one idea:
 
-- `samples`: which runs count, on which text, one a seed.
+- `samples`: which runs count, on which text, one a seed; runs by data and by configuration.
 - `naming`: names that tell runs and configurations apart.
-- `filter`: runs by text, field and score.
-- `table`: configurations × tasks over seeds.
+- `table`: configurations × tasks over seeds; `stored` makes the tables of a store's runs.
+- `comparisons`: differences between rows, with their verdicts, and the sentence that sums them up.
+- `methods`: configurations that one searches over as candidates of a method; families of methods.
 - `series`: scores against the one number in which configurations differ.
-- `figures`: forests of differences and scores against a number. It loads Plotly, so import it late.
+- `choice`: dev chooses, on the tasks and seeds that all candidates have.
+- `records`: tables and differences as CSV, JSON and DataFrames have them.
+- `filter`: runs by text, field and score.
+- `figures`: forests of differences, scores against a number. It loads Plotly, so import it late.
+
+The statistics of scores by seed are in `core.evaluation`, which knows no runs.
 """

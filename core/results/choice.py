@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterable, Mapping
-from typing import TypeVar
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, TypeVar
 
-DevScores = Mapping[Hashable, Mapping[int, float]]
+DevScores = Mapping[Any, Mapping[int, float]]
 """The dev scores of a candidate, in [0, 1], by task and seed. A task without a score has no entry."""
 _Key = TypeVar("_Key")
 
 
-def dev_mean(scores: DevScores, tasks: Iterable[Hashable], seeds: Collection[int]) -> float | None:
+def dev_mean(scores: DevScores, tasks: Iterable[Any], seeds: Collection[int]) -> float | None:
     """The mean over these tasks and seeds; None where a score is missing, or nothing is asked for."""
     values = []
     for task in tasks:

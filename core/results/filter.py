@@ -121,9 +121,12 @@ class FilterField:
             seconds = float(age[1]) * _SECONDS[age[2]]
             return lambda known: known is not None and compare((now - known).total_seconds(), seconds)
         try:
-            day = datetime.fromisoformat(text)
-            day = day.astimezone() if day.tzinfo is None else day
-            next_day = day + timedelta(days=1)
+            written = datetime.fromisoformat(text)
+            # By the calendar: the day on which clocks change has 23 or 25 hours.
+            day, next_day = (
+                moment.astimezone() if moment.tzinfo is None else moment
+                for moment in (written, written + timedelta(days=1))
+            )
         except (ValueError, OverflowError, OSError):
             raise MRNLabError(
                 f"{self.name} takes a day such as {self.name}>2026-11-01, or an age such as "

@@ -7,8 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from statistics import fmean
+from typing import TypeVar
 
 from core.config import comparison_key
+from core.corpora.assembly import TEXT_VERSION
 from core.results.naming import (
     SCORE_NAMES,
     UNREADABLE,
@@ -28,19 +30,28 @@ RESOLVED: Mapping[str, _Of] = {name: attrgetter(name) for name in ("precision", 
 """By field, the value that was chosen for `auto` in a run."""
 
 
-def alike(runs: Sequence[Run], conditions: Mapping[int, Conditions], of: _Of) -> dict[str | None, list[Run]]:
-    """Returns the runs by one of their conditions (`of`), in the order of the runs.
+_Item = TypeVar("_Item")
 
-    Runs without that condition are grouped with the others where these agree, and apart where they differ.
+
+def alike_by(items: Iterable[_Item], of: Callable[[_Item], str | None]) -> dict[str | None, list[_Item]]:
+    """Returns the items by a condition, in their order.
+
+    Those without it are grouped with the others where these agree, and apart where they differ.
     """
-    values = {run.id: of(conditions.get(run.id, UNKNOWN)) for run in runs}
-    known = {value for value in values.values() if value is not None}
+    every = list(items)
+    values = list(map(of, every))
+    known = set(values) - {None}
     if len(known) < 2:
-        return {next(iter(known), None): list(runs)} if runs else {}
-    groups: dict[str | None, list[Run]] = {}
-    for run in runs:
-        groups.setdefault(values[run.id], []).append(run)
+        return {next(iter(known), None): every} if every else {}
+    groups: dict[str | None, list[_Item]] = {}
+    for value, item in zip(values, every, strict=True):
+        groups.setdefault(value, []).append(item)
     return groups
+
+
+def alike(runs: Sequence[Run], conditions: Mapping[int, Conditions], of: _Of) -> dict[str | None, list[Run]]:
+    """Returns the runs by one of their conditions (`of`), as `alike_by`."""
+    return alike_by(runs, lambda run: of(conditions.get(run.id, UNKNOWN)))
 
 
 def readable(
@@ -188,7 +199,10 @@ def _text_note(
     if len(texts) > 1:
         ids = {text: sorted(run.id for run in of_text) for text, of_text in texts.items()}
         parts = [f"{_text_name(text)} in {which_runs(run_ids)}" for text, run_ids in ids.items()]
-        return f"The corpus changed between runs, so there is a table for each text: {'; '.join(parts)}."
+        start = "The corpus changed between runs"
+        if len({text.endswith(TEXT_VERSION) for text in texts if text is not None}) > 1:
+            start = "Earlier versions hashed a text without deprel and features, or the corpus changed"
+        return f"{start}, so there is a table for each text: {'; '.join(parts)}."
     unknown = sorted(run.id for run in runs if conditions.get(run.id, UNKNOWN).text is None)
     if None in texts or not unknown:
         return ""
@@ -209,18 +223,23 @@ def condition_texts(runs: Sequence[Run], conditions: Mapping[int, Conditions]) -
 def text_names(runs: Iterable[Run], conditions: Mapping[int, Conditions]) -> dict[int, str]:
     """Returns the text of each run for which a text is decided; empty where its corpus has one text.
 
-    It is the text of `group_by_data`. A run that has not succeeded, of which nothing is recorded yet, has
-    none.
+    Of successful runs it is the text of `group_by_data`. Another run has the text that it recorded, and none
+    without.
     """
     by_corpus: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
-        if run.state is RunState.SUCCEEDED or run.id in conditions:
-            by_corpus[run.config.corpus].append(run)
-    return {
-        run_id: name
-        for same in by_corpus.values()
-        for run_id, name in _named_texts(alike(same, conditions, TEXT)).items()
-    }
+        by_corpus[run.config.corpus].append(run)
+    names: dict[int, str] = {}
+    for same in by_corpus.values():
+        succeeded = [run for run in same if run.state is RunState.SUCCEEDED]
+        groups = alike(succeeded, conditions, TEXT)
+        texts = {run.id: text for text, group in groups.items() for run in group}
+        for run in same:
+            if run.id not in texts and (text := conditions.get(run.id, UNKNOWN).text):
+                texts[run.id] = text
+        known = set(texts.values()) - ({None} if len(groups) == 1 else set())
+        names |= {run_id: _text_name(text) if len(known) > 1 else "" for run_id, text in texts.items()}
+    return names
 
 
 def older_texts(runs: Collection[Run], conditions: Mapping[int, Conditions]) -> dict[int, str]:

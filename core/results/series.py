@@ -16,7 +16,7 @@ from core.config.fields import attribute_name
 from core.evaluation.statistics import MeanSD, summary
 from core.results.choice import chosen_on_dev
 from core.results.samples import older_texts, sampled
-from core.store.records import Conditions, Run, StoredScore
+from core.store.records import Conditions, Run, RunState, StoredScore
 from core.wording import number
 
 SPLITS = ("test", "dev")
@@ -97,13 +97,16 @@ def number_series(runs: Iterable[Run], conditions: Mapping[int, Conditions] | No
     heads' learning rate follows the encoder's. Runs on older text of a corpus (`conditions`,
     `Store.conditions`) are in no series with those on its newest.
     """
-    runs = list(runs)
+    runs = [run for run in runs if run.state is RunState.SUCCEEDED]
     known = conditions or {}
     texts = older_texts(runs, known)
-    on_text: dict[tuple[str, str], list[Run]] = defaultdict(list)
+    on_text: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
-        on_text[run.configuration_id, texts.get(run.id, "")].append(run)
-    by_id = {key: counted for key, same in on_text.items() if (counted := sampled(same, known))}
+        on_text[texts.get(run.id, "")].append(run)
+    by_id: dict[tuple[str, str], list[Run]] = defaultdict(list)
+    for text, same in on_text.items():
+        for run in sampled(same, known):
+            by_id[run.configuration_id, text].append(run)
     settings = {key: _settings(alike[0].config) for key, alike in by_id.items()}
     names = dict.fromkeys(name for values in settings.values() for name in values)
     varying = [name for name in names if len({repr(values.get(name)) for values in settings.values()}) > 1]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from core.config import RunConfig
+from core.corpora.repeats import repeats_notes
 from core.evaluation.comparison import Comparison, compare_rows, highest_row
 from core.evaluation.costs import Cost, cost_of, run_cost
 from core.evaluation.statistics import MeanSD, summary
@@ -20,7 +21,7 @@ from core.results.naming import (
     field_texts,
     shortest_names,
 )
-from core.results.samples import RESOLVED, TEXT, by_configuration, condition_texts
+from core.results.samples import RESOLVED, TEXT, UNKNOWN, by_configuration, condition_texts
 from core.store import Conditions, Run, StoredScore
 from core.wording import which_runs
 
@@ -134,7 +135,8 @@ def tabulate(
     STL's single-task runs of otherwise equal configurations make one row. Where a configuration was trained
     more than once with a seed, the latest counts: a repeated seed is no further sample. An undefined score
     counts in no cell, and has a note. `tasks` is the order of the columns, by default that of the runs. Runs
-    of one description with different choices for `auto` (by `conditions`) make a row each, with a note.
+    of one description with different choices for `auto` (by `conditions`) make a row each, with a note; so
+    have sentences of that split that training shows.
     """
     by_run: dict[int, dict[str, StoredScore]] = defaultdict(dict)
     dev: dict[int, dict[str, float]] = defaultdict(dict)
@@ -158,7 +160,9 @@ def tabulate(
     scored_by = {score.task: score.score_name for by_task in by_run.values() for score in by_task.values()}
     shown = tuple(task for task in order if task in scored_by)
     undefined = undefined_notes(score for run in ordered for score in by_run[run.id].values())
-    return ResultTable(split, shown, scored_by, tuple(rows), (*_notes(rows, resolved), *undefined))
+    shared = [repeat for run in ordered for repeat in (conditions or {}).get(run.id, UNKNOWN).repeats]
+    notes = (*_notes(rows, resolved), *undefined, *repeats_notes(shared, split))
+    return ResultTable(split, shown, scored_by, tuple(rows), notes)
 
 
 def _row(
@@ -182,12 +186,14 @@ def _row(
         task: {seed: run_id for seed, run_id in sorted(of.items()) if by_run[run_id][task].is_defined}
         for task, of in latest.items()
     }
-    on_dev: dict[Hashable, dict[int, float]] = defaultdict(dict)
+    on_dev: dict[str, dict[int, float]] = defaultdict(dict)
     for seed, run_id in sorted(counted):
         for task, score in dev.get(run_id, {}).items():
             on_dev[task][seed] = score
     known = [conditions[run_id] for _, run_id in counted if run_id in conditions]
-    shared = (next(filter(None, map(of, known)), None) for of in (TEXT, *RESOLVED.values()))
+    text, precision, alignment = (
+        next(filter(None, map(of, known)), None) for of in (TEXT, *RESOLVED.values())
+    )
     return ResultRow(
         key,
         name="",
@@ -200,7 +206,7 @@ def _row(
             for task, of in defined.items()
             if of
         },
-        conditions=Conditions(*shared),
+        conditions=Conditions(text, precision, alignment),
         dev=dict(on_dev),
         undefined={
             task: tuple(run_id for run_id in of.values() if not by_run[run_id][task].is_defined)

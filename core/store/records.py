@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pydantic_core import from_json
 
 from core.config import RunConfig
+from core.corpora.repeats import Repeat
 from core.errors import MRNLabError
 from core.records import TaskScore
 
@@ -104,6 +105,8 @@ class Conditions:
     precision: str | None = None
     alignment: str | None = None
     problem: str | None = None
+    repeats: tuple[Repeat, ...] = ()
+    """Which sentences its scores are on that training shows too; empty of runs of earlier versions."""
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from sqlalchemy.exc import DataError
 
 from core.config import RunConfig
 from core.corpora.readers import FEATURE
+from core.corpora.repeats import Repeat
 from core.errors import ConfigError, IllegalMove, MRNLabError, RunNotFound
 from core.plain_text import shortened
 from core.records import RunFacts
@@ -46,6 +47,7 @@ _LONGEST_KEYWORD = 50
 _COLUMNS = tuple(runs.c.keys())
 _IS_DELETABLE = runs.c.state.in_([state.value for state in (*ENDED, RunState.QUEUED)])
 _CONDITIONS = ("text_hash", "precision", "alignment")  # the facts, in the order of `Conditions`
+_REPEATS = TypeAdapter(tuple[Repeat, ...])
 
 
 def datetime_of(seconds: float) -> datetime:
@@ -206,9 +208,14 @@ class Runs(Database):
             return by_run
         with self.transaction(write=False) as connection:
             for chunk in in_chunks(run_id for run_id in by_id if run_id not in by_run):
-                for run_id, (feats_sentences, *values), problem in _some_facts(connection, chunk):
+                for run_id, (feats_sentences, repeats, *values), problem in _some_facts(connection, chunk):
                     text, precision, alignment = (value or None for value in values)
                     known = Conditions(text, precision, alignment, problem)
+                    try:
+                        found = _REPEATS.validate_json(repeats or "[]")
+                        known = dataclasses.replace(known, repeats=found)
+                    except ValidationError:
+                        known = dataclasses.replace(known, problem=_not_as_now("repeats"))
                     config = by_id[run_id].config
                     learns_features = any(FEATURE in name for name in (config.corpus, *config.tasks))
                     if known.text and learns_features and not feats_sentences:
@@ -358,7 +365,7 @@ def _heads(states: Collection[RunState] | None) -> Any:
     return heads if states is None else heads.where(runs.c.state.in_([state.value for state in states]))
 
 
-_NAMED_FACTS = ("feats_sentences", *_CONDITIONS)
+_NAMED_FACTS = ("feats_sentences", "repeats", *_CONDITIONS)
 
 
 def _some_facts(
@@ -384,10 +391,15 @@ def _some_facts(
         rows = connection.execute(select(facts.c.run_id, false()).where(is_requested)).all()
     yield from ((row[0], row[2:], None) for row in rows if row[1])
     if others := [row[0] for row in rows if not row[1]]:
-        texts = select(facts.c.run_id, facts.c.facts).where(facts.c.run_id.in_(others))
-        for run_id, text in connection.execute(texts):
+        stored = select(facts.c.run_id, facts.c.facts).where(facts.c.run_id.in_(others))
+        for run_id, text in connection.execute(stored):
             known, problem = parse_facts(text)
-            yield run_id, [known.get(name) for name in _NAMED_FACTS], problem
+            values = (known.get(name) for name in _NAMED_FACTS)
+            yield (
+                run_id,
+                [json.dumps(value) if isinstance(value, list) else value for value in values],
+                problem,
+            )
 
 
 # Whether what is stored of a run can be read is decided here alone. Everything else asks `Run.problem`.
@@ -430,6 +442,10 @@ def _facts_of_now() -> TypeAdapter[RunFacts]:
     return TypeAdapter(RunFacts)
 
 
+def _not_as_now(path: str) -> str:
+    return f"{_OTHER_VERSION}: its facts are not as this one has them, at {path}."
+
+
 def parse_facts(text: str) -> tuple[Mapping[str, Any], str | None]:
     """The stored facts (`RunFacts` as JSON), and why they cannot be read if so: then they are empty."""
     try:
@@ -439,7 +455,7 @@ def parse_facts(text: str) -> tuple[Mapping[str, Any], str | None]:
         checked = _facts_of_now().validate_json(text, strict=True)
     except ValidationError as error:
         if path := shortened(".".join(map(str, error.errors()[0]["loc"])), _LONGEST_PROBLEM):
-            return _NO_FACTS, f"{_OTHER_VERSION}: its facts are not as this one has them, at {path}."
+            return _NO_FACTS, _not_as_now(path)
         return _NO_FACTS, f"{_DAMAGED}: its facts are no JSON object."
     except ValueError:
         return _NO_FACTS, f"{_DAMAGED}: its facts are no JSON object."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -347,7 +347,7 @@ def dev_mean(
 ) -> float | None:
     """The mean dev score over seeds and targets in the search; None where one of them is missing."""
     seeds = tuple(seeds)
-    scores: dict[Hashable, dict[int, float]] = {target: {} for target in targets}
+    scores: dict[str, dict[int, float]] = {target: {} for target in targets}
     for seed in seeds:
         for run in candidate.search[seed]:
             for task, score in dev.by_run.get(run, {}).items():

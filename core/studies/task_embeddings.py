@@ -21,7 +21,7 @@ _BASE: dict[str, Any] = {
 }
 _PARADIGMS: dict[str, dict[str, Any]] = {
     "mtl": {},
-    "mrn": {"prior": "relational", "alignment": "cooccurrence"},
+    "mrn": {"prior": "relational", "alignment": "cooccurrence", "lambda": 0.01},
 }
 
 STUDY = Study(

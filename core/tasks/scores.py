@@ -23,6 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from core.config.typed import whole_number
 from core.tasks.packed import Packed
 from core.tasks.spans import (
     FlatSpans,
@@ -147,10 +148,21 @@ def label_score(
 def number_score(task: str, gold: Floats, predicted: Floats) -> TaskScore:
     """Pearson's correlation of predicted numbers (N,) with the gold ones, and Spearman's beside it."""
     pearson, spearman = (
-        float(score_of_counts(_products(*pair).sum(axis=0)))
+        float(score_of_counts(_products(*map(_centred, pair)).sum(axis=0)))
         for pair in ((gold, predicted), (_ranks(gold), _ranks(predicted)))
     )
     return TaskScore(task, PEARSON, pearson, len(predicted), {"spearman": spearman})
+
+
+def _centred(values: Floats, centre: float | None = None) -> Floats:
+    """The values less their mean, or less `centre`: sums of squares of large numbers lose their digits.
+
+    Values that differ by rounding alone are all 0.
+    """
+    if not len(values):
+        return values
+    centred = values - (np.mean(values) if centre is None else centre)
+    return centred if np.ptp(values) > _ROUNDING * np.max(np.abs(values)) else np.zeros_like(values)
 
 
 def _defined_f1(gold: int, predicted: int, both: int) -> tuple[float, float, float]:
@@ -217,7 +229,9 @@ def sentence_counts(score_name: str, gold: Labels, predicted: Labels) -> Counts:
     """
     known, guess = numbered(gold, predicted)
     if score_name == PEARSON:
-        return _products(*(np.array([float(text) for (text,) in rows]) for rows in (gold, predicted)))
+        pair = [np.array([float(text) for (text,) in rows]) for rows in (gold, predicted)]
+        # One centre for all systems: a test over sentences exchanges their predictions.
+        return _products(*(_centred(numbers, float(np.mean(pair[0]))) for numbers in pair))
     if score_name == "accuracy":
         right = np.bincount(_sentences(known.lengths)[known.numbers == guess], minlength=len(known.lengths))
         return np.stack([known.lengths, known.lengths, right], axis=1)
@@ -260,6 +274,7 @@ def score_of_counts(counts: NDArray[Any]) -> NDArray[np.float64]:
 
 
 _PEARSON_SUMS = ("1", "x", "y", "x²", "y²", "xy")
+_ROUNDING = 1e-12
 _FLAT = 1e-12  # a variance below this share of the mean square comes from rounding
 
 
@@ -277,9 +292,18 @@ def _pearson(sums: NDArray[Any]) -> NDArray[np.float64]:
 def percent_sign(score_names: Iterable[str]) -> str:
     """The suffix of a hundred times a score, or a mean of scores, with these names: `%` or nothing.
 
-    It is nothing where one of them is a correlation, which is no share.
+    It is nothing where one of them is a correlation, which is no share, or none is known.
     """
-    return "" if PEARSON in score_names else "%"
+    names = set(score_names)
+    return "%" if names and PEARSON not in names else ""
+
+
+def scale_text(score_names: Iterable[str]) -> str:
+    """The scale of a table of scores with these names, times a hundred: `in percent`."""
+    names = set(score_names)
+    if PEARSON not in names:
+        return "in percent"
+    return "Pearson × 100" if names == {PEARSON} else "in percent, Pearson × 100"
 
 
 def score_text(score: float | None, *score_names: str) -> str:
@@ -305,9 +329,17 @@ def rarer_half_f1(report: Mapping[str, Mapping[str, float]]) -> float | None:
 
 
 def report_rows(report: Mapping[str, Mapping[str, float]]) -> Report:
-    """The rows of a TaskScore's report; all scores of labels without annotation are undefined."""
+    """The rows of a TaskScore's report; all scores of labels without annotation are undefined.
+
+    Where all labels are whole numbers they are in the order of these: 2 before 10.
+    """
     undefined = dict.fromkeys(REPORT_NUMBERS[:3], math.nan)
-    return {label: {**row} if row["support"] else {**row, **undefined} for label, row in report.items()}
+    numbers = {label: whole_number(label) for label in report}
+    in_order = list(report)
+    if None not in numbers.values():
+        in_order.sort(key=lambda label: numbers[label] or 0)
+    rows = {label: report[label] for label in in_order}
+    return {label: {**row} if row["support"] else {**row, **undefined} for label, row in rows.items()}
 
 
 def averages(score: TaskScore) -> dict[str, dict[str, float]]:

@@ -10,7 +10,8 @@ A state is all that a training needs to go on exactly, as safetensors and JSON, 
 | `random.cpu`, `random.cuda` | torch's generators, which dropout draws from                          |
 
 `state.json` has the rest: the progress, the learning rates, the schedule, the generator of the data's order
-as it was when the epoch began, and the conditions that the last digits depend on.
+as it was when the epoch began, the shapes that a GPU records, and the conditions that the last digits depend
+on.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ import hashlib
 import json
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +31,17 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from core.checkpoints import Checkpoint
-from core.errors import NoRoom
+from core.errors import DataChanged, NoRoom
 from core.models import model_io
 from core.models.encoders.fast_bert import TrainedRows
+from core.models.encoders.transformer import Transformer
 from core.records import DevMetrics, Note, Saved, Sink
 from core.registry import FULL, reads_words
 from core.training.setup import TrainingRun
 from core.training.step_log import StepLog
 
 _TENSORS, _REST = "state.safetensors", "state.json"
+_NUMBER = "the number of "
 _MOST_IN_MEMORY = 64_000_000
 """Bytes of a best model that waits in memory."""
 
@@ -56,8 +60,13 @@ class Progress:
     history: list[DevMetrics] = field(default_factory=list)
 
 
-def state_writer(run: TrainingRun, progress: Progress) -> tuple[int, Callable[[Path], None]]:
-    """The approximate bytes of the state of a training, and the function that writes it into a folder."""
+def state_writer(
+    run: TrainingRun, progress: Progress, data: Mapping[str, str | int]
+) -> tuple[int, Callable[[Path], None]]:
+    """The approximate bytes of the state of a training, and the function that writes it into a folder.
+
+    `data` is what `data_of` says of the run.
+    """
     generators = {"cpu": torch.get_rng_state()}
     if run.device.type == "cuda":
         generators["cuda"] = torch.cuda.get_rng_state(run.device)
@@ -75,6 +84,8 @@ def state_writer(run: TrainingRun, progress: Progress) -> tuple[int, Callable[[P
         "schedule": run.schedule.state_dict(),
         "order": run.order_before,
         "conditions": _conditions(run),
+        "recorded_shapes": [module.recorded_shapes.state for module in _transformers(run)],
+        "data": data,
     }
 
     def write(folder: Path) -> None:
@@ -105,8 +116,15 @@ def read_state(folder: Path, run: TrainingRun) -> Progress:
     torch.set_rng_state(parts["random"]["cpu"])
     if run.device.type == "cuda" and "cuda" in parts["random"]:
         torch.cuda.set_rng_state(parts["random"]["cuda"], run.device)
+    # States of before shapes were kept have none.
+    for module, shapes in zip(_transformers(run), rest.get("recorded_shapes", []), strict=False):
+        module.recorded_shapes.load(shapes)
     progress = rest["progress"]
     return Progress(**progress | {"history": [DevMetrics(**metrics) for metrics in progress["history"]]})
+
+
+def _transformers(run: TrainingRun) -> list[Transformer]:
+    return [module for module in run.model.modules() if isinstance(module, Transformer)]
 
 
 def changed_conditions(folder: Path, run: TrainingRun) -> list[str]:
@@ -134,19 +152,58 @@ def _conditions(run: TrainingRun) -> dict[str, str]:
     }
 
 
+def data_of(run: TrainingRun) -> dict[str, str | int]:
+    """What a run reads, by the words for it: counts, and hashes of what has none."""
+    data: dict[str, str | int] = {
+        "the description": _hash(run.config.with_(device="auto").to_json().encode()),
+        "the encoder": _hash(b"".join(_encoder_parts(run))),
+    }
+    for name, split in run.splits.items():
+        data[f"{_NUMBER}{name} sentences"] = len(split.sentences)
+        data[f"the text of {name}"] = split.key
+        data[f"the labels of {name}"] = _hash(split.labels.tobytes())
+    for task in run.facts.tasks:
+        data[f"the set of labels of {task.name}"] = _hash("\n".join(task.labels).encode())
+    return data
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def changed_data(folder: Path, run: TrainingRun) -> list[str]:
+    """The parts of what a run reads that are not what they were at that state; empty where it does not say.
+
+    A number is written: `the number of train sentences: 40, now 36`.
+    """
+    before = json.loads((folder / _REST).read_text(encoding="utf-8")).get("data", {})
+    now = data_of(run)
+    changed = [name for name in {**before, **now} if before and before.get(name) != now.get(name)]
+    return [
+        f"{name}: {before.get(name, 0):,}, now {now.get(name, 0):,}" if name.startswith(_NUMBER) else name
+        for name in changed
+    ]
+
+
 def _identity(run: TrainingRun) -> str:
     """Hash of description (device excluded) and data. A saved state resumes only if its hash matches."""
     digest = hashlib.sha256(run.config.with_(device="auto").to_json().encode())
-    digest.update(run.encoder_fingerprint.encode())
-    for part in run.model.modules():
-        if isinstance(part, TrainedRows):  # the other rows are not in the state, but in the encoder's files
-            digest.update(part.pretrained[part.index < len(part.rows)].cpu().numpy().tobytes())
-    if run.base_heads is not None:
-        digest.update(torch.cat(list(run.base_heads.heads)).numpy().tobytes())
+    for part in _encoder_parts(run):
+        digest.update(part)
     for name, split in run.splits.items():
         digest.update(f"{name} {split.key} ".encode())
         digest.update(split.labels.tobytes())
     return digest.hexdigest()
+
+
+def _encoder_parts(run: TrainingRun) -> Iterator[bytes]:
+    """What a run begins from that is in no state of it."""
+    yield run.encoder_fingerprint.encode()
+    for part in run.model.modules():
+        if isinstance(part, TrainedRows):  # the other rows are not in the state, but in the encoder's files
+            yield part.pretrained[part.index < len(part.rows)].cpu().numpy().tobytes()
+    if run.base_heads is not None:
+        yield torch.cat(list(run.base_heads.heads)).numpy().tobytes()
 
 
 @dataclass(frozen=True)
@@ -169,12 +226,19 @@ class Resuming:
         self._no_room_noted = False
         self._best: _Best | None = None
 
+    @cached_property
+    def _data(self) -> dict[str, str | int]:
+        return data_of(self._run)  # tens of megabytes are hashed: once, not at every save
+
     def begin(self) -> Progress:
         """Resume from the newest whole state, else start from the beginning. A note says which.
 
-        Raises TrainingError where the run's data or description are not those of the state.
+        Raises DataChanged where the run's data or description are not those of the state.
         """
-        folder = self._checkpoint.resume(_identity(self._run), self._note)
+        try:
+            folder = self._checkpoint.resume(_identity(self._run), self._note)
+        except DataChanged as error:
+            raise DataChanged(error.state, changed_data(error.state, self._run)) from None
         if folder is None:
             if self._checkpoint.resumes:
                 self._note("There is no training state to resume from: it starts from its beginning.")
@@ -204,7 +268,7 @@ class Resuming:
         began = time.monotonic()
         self._settle_best()  # the state names it
         try:
-            size = self._checkpoint.save_state(progress.step, *state_writer(self._run, progress))
+            size = self._checkpoint.save_state(progress.step, *state_writer(self._run, progress, self._data))
         except NoRoom as error:
             if not self._no_room_noted:
                 self._note(

@@ -50,6 +50,7 @@ class Probes:
     def __init__(self, run: TrainingRun, updates: Sequence[int], sink: Sink, log: StepLog) -> None:
         snapshots, every, last = run.config.snapshots, run.config.affinity_every, updates[-1]
         self._run, self._sink, self._log = run, sink, log
+        self._updates = frozenset(updates)
         self._snapshots = snapshot_steps(updates, snapshots or 1)
         cosines = self._snapshots if snapshots else snapshot_steps(range(1, last + 1), _COSINES)
         self._after = ((self._snapshots, _relations), (cosines, _cosines))
@@ -69,8 +70,11 @@ class Probes:
                 self._send(measure, step)
 
     def finish_early(self, step: int) -> None:
-        """Take the measurements of the last step, where a training ends after an earlier one."""
-        if step not in self._snapshots:
+        """Take the measurements of the last step, where a training ends after an earlier one.
+
+        Where the step was no update of the covariances, they are updated, as after every last step.
+        """
+        if step not in self._updates:
             self._run.prior.update(self._run.model.heads.weight)
         for due, measure in self._after:
             if step not in due:

@@ -18,6 +18,7 @@ from core import __version__
 from core.config import RunConfig, config_warnings, trains_heads_alone
 from core.corpora.assembly import undefined_note
 from core.corpora.loading import overlaps
+from core.corpora.repeats import repeats
 from core.corpora.types import Corpus
 from core.encoding.batches import Batch, Context
 from core.encoding.tokenizer import Tokenizer
@@ -257,6 +258,7 @@ def _corpus_facts(config: RunConfig, corpus: Corpus, splits: Mapping[str, SplitD
             name: (len(split.sentences), int(split.sentences.words.sum())) for name, split in splits.items()
         },
         "readings": corpus.readings,
+        "repeats": repeats(corpus),
     }
 
 
@@ -286,15 +288,17 @@ def _epoch_choice(config: RunConfig, scorers: Mapping[str, Scorer]) -> tuple[Sel
         if config.patience is not None:
             notes.append("patience has no effect: no development sentence is labelled.")
         return "last", tuple(notes)
-    if config.select_by != "score" or not dev.undefined:
-        return config.select_by, tuple(notes)
-    if dev.has_defined:
+    if not dev.has_defined and config.select_by != "last":
+        # The loss of sentences without a span is lowest where nothing is predicted.
+        notes.append("No dev score is defined, so the last epoch is kept.")
+        if config.patience is not None:
+            notes.append("patience has no effect: no dev score is defined.")
+        return "last", tuple(notes)
+    if config.select_by == "score" and dev.undefined:
         notes.append(
             f"The epoch is chosen by the dev scores of the tasks other than {all_of([*dev.undefined])}."
         )
-        return "score", tuple(notes)
-    notes.append("No dev score is defined, so the epoch with the lowest dev loss is chosen.")
-    return "loss", tuple(notes)
+    return config.select_by, tuple(notes)
 
 
 def update_steps(config: RunConfig, per_part: Sequence[int]) -> tuple[int, ...]:

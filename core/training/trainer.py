@@ -76,6 +76,8 @@ def train(
         if run.patience is not None and epochs_since_best >= run.patience:
             message = f"No better epoch for {plural(run.patience, 'epoch')}: the training ends."
             sink(Note(message, progress.step))
+            if checkpoint.is_due:  # before the last update, which the run makes again where it is resumed
+                states.save(progress, log)
             probes.finish_early(progress.step)
             break
         run.model.train()
@@ -98,9 +100,10 @@ def train(
         if chosen(progress.history) == epoch:
             states.save_best(progress)
             best_on_dev = predicted
+    else:
+        if checkpoint.is_due:
+            states.save(progress, log)
 
-    if checkpoint.is_due:
-        states.save(progress, log)
     best = chosen(progress.history)
     if best is None:
         raise NotFinite("No epoch could be scored on the development sentences: its losses are not numbers.")

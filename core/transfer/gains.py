@@ -87,7 +87,7 @@ class Gains:
 
     @property
     def over_all(self) -> dict[Pair, Comparison]:
-        """The gains as one family: p corrected for all pairs, of which a sentence on the whole matrix speaks."""
+        """The gains as one family, for sentences on the whole matrix: p corrected for all pairs."""
         known = {pair: gain for pair, gain in self.pairs.items() if not gain.learned_nothing}
         return compare_paired(
             {pair: (gain.by_seed, dict.fromkeys(gain.by_seed, 0.0)) for pair, gain in known.items()}

@@ -204,8 +204,8 @@ def _transformer(step: Step) -> None:
 
 _PROBLEM = "seeds_problem"
 _OLDER_TEXT = (
-    "Seeds are missing, but the corpus has another text now than these runs learned. New runs would be in "
-    "another table."
+    "Seeds are missing, but the corpus has another text now than these runs learned, or their hash of it is "
+    "an earlier version's. New runs would be in another table."
 )
 _MOST_RUNS = 60
 """Beyond so many missing runs only those of the two configurations compared are offered."""

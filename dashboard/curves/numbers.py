@@ -24,7 +24,7 @@ AXES: Mapping[str, str] = {"step": "Step", "epoch": "Epoch", "minutes": "Minutes
 class Metric:
     """A kind of curve: its stored name, its titles, its unit, and whether high or low is better.
 
-    `percent`: a share in [0, 1], shown in percent. `best` is max, min, or empty where neither is good.
+    `percent`: a score up to 1, shown times a hundred. `best` is max, min, or empty where neither is good.
     """
 
     split: str
@@ -37,7 +37,7 @@ class Metric:
 
     def shown_title(self, task: str) -> str:
         """The curve of that task, or of the whole, with its unit."""
-        unit = "%" if self.percent else self.unit
+        unit = "× 100" if self.percent else self.unit  # of a correlation too, which is no percentage
         name = self.title if task != TOTAL or self.total == self.title else f"{self.title}, {self.total}"
         return f"{name}, {unit}" if unit else name
 

@@ -254,12 +254,16 @@ def _place(axis: str, x: float) -> str:
 
 
 def _notes(view: CurvesView, series: Sequence[MetricSeries]) -> None:
-    """Draws notes on gaps and on interpolation."""
+    """Draws notes on gaps, on points that a log axis leaves out, and on interpolation."""
     notes = numbers.missing(view.metric, series)
     if len(notes) > _MOST_NOTES:
         notes = [*notes[:_MOST_NOTES], f"{plural(len(notes) - _MOST_NOTES, 'more curve')} have gaps."]
     if notes:
         st.info("  \n".join(escape(sentence) for sentence in notes), icon=":material/info:")
+    left_out = {panel.task: panel.left_out for panel in (view.large, *view.small) if panel.left_out}
+    if left_out:
+        where = ", ".join(f"{count:,} of {task or 'the whole'}" for task, count in left_out.items())
+        st.caption(f"The log scale has no place for points of 0 or less; left out: {escape(where)}.")
     if view.interpolated:
         places = _PLACES[view.reading.axis]
         st.caption(f"Seeds were logged at different {places}; between its points each is interpolated.")

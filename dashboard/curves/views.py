@@ -66,11 +66,15 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """One chart: the whole's (task TOTAL) or a task's."""
+    """One chart: the whole's (task TOTAL) or a task's.
+
+    `left_out` counts the points of its lines that a log axis has no place for: those of 0 or less.
+    """
 
     task: str
     lines: tuple[Line, ...]
     y_range: tuple[float, float] | None
+    left_out: int = 0
 
 
 @dataclass(frozen=True)
@@ -282,7 +286,9 @@ def _panel(reading: Reading, task: str, lines: Sequence[Line], most: int) -> Pan
     each = max(_LEAST_POINTS, min(most, _FULL_LINES * most // max(1, len(lines))))
     if len(lines) > _MOST_RAW or most == _SMALL_POINTS:
         lines = [dataclasses.replace(line, raw=None) for line in lines]
-    return Panel(task, tuple(_thinned(line, each) for line in lines), _y_range(reading, lines))
+    left_out = sum(int(np.sum(line.y <= 0)) for line in lines) if reading.log_y else 0  # NaN is no point
+    thinned = tuple(_thinned(line, each) for line in lines)
+    return Panel(task, thinned, _y_range(reading, lines), left_out)
 
 
 def _thinned(line: Line, most: int) -> Line:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC
 from itertools import chain
 from pathlib import Path
 
@@ -251,7 +252,7 @@ def _earlier_upload() -> str | None:
             index=None,
             format_func=lambda path: escape(Path(path).name),
             captions=[
-                f"{_sentences(path)} · {uploaded.astimezone():%d %b %Y, %H:%M} · used by "
+                f"{_sentences(path)} · {uploaded.astimezone(UTC):%d %b %Y, %H:%M} UTC · used by "
                 f"{plural(len(users[path]), 'run') if users[path] else 'no run'}"
                 for path, uploaded in kept.items()
             ],

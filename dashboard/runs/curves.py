@@ -14,6 +14,7 @@ from core.records import TOTAL
 from core.results.samples import one_per_seed, readable
 from core.store import Store
 from core.store.records import ACTIVE, MetricKey, MetricSeries, Run, RunState
+from core.tasks.scores import scale_text
 from core.wording import plural
 from dashboard.components.charts import chart
 from dashboard.shared import resources
@@ -28,7 +29,7 @@ _MOST_POINTS = 600
 
 @dataclass(frozen=True)
 class DevCurve:
-    """Dev scores of one task in percent by epoch: the run's, and mean and SD of the seeds (none for one)."""
+    """Dev scores × 100 of one task by epoch: the run's, and mean and SD of the seeds (none for one)."""
 
     task: str
     run: pd.Series[float]
@@ -131,7 +132,8 @@ def show_dev_curves(store: Store, run: Run) -> None:
         return
     n = len(seeds) + 1
     beside = f" Grey: mean ± SD of its {plural(n, 'seed')}, this one included." if seeds else ""
-    st.caption(f"Dev score by epoch, in percent.{beside} ◆ marks the epoch whose weights were kept.")
+    scale = scale_text(task["score_name"] for task in run.facts.get("tasks", ()))
+    st.caption(f"Dev score by epoch, {scale}.{beside} ◆ marks the epoch whose weights were kept.")
     for start in range(0, len(curves), _IN_A_ROW):
         for column, curve in zip(st.columns(_IN_A_ROW), curves[start : start + _IN_A_ROW], strict=False):
             with column:

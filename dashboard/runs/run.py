@@ -17,7 +17,7 @@ from core.results.table import undefined_notes
 from core.store import Store
 from core.store.records import ACTIVE, Run, RunState, StoredScore
 from core.tasks import KINDS, kind_of
-from core.tasks.scores import FIGURES, averages
+from core.tasks.scores import FIGURES, averages, scale_text
 from core.wording import ago, duration, percent, plural, without_shared
 from dashboard.runs.controls import progress_line, run_actions
 from dashboard.runs.curves import show_dev_curves, show_loss
@@ -36,6 +36,7 @@ from jobs.queue.remedies import Advice, advice
 from jobs.reports.render import NOT_ANNOTATED, REPORT_COLUMNS, report_records, report_sheet
 
 _MOST_LABELS = 16
+_TIME = "Time (UTC)"
 _WIDEST_TASK = 200
 _KEPT = {
     "score": "The best epoch on dev is {}.",
@@ -133,7 +134,8 @@ def _scores(store: Store, run: Run) -> None:
         else:
             selected_by = run.facts.get("selected_by", run.config.select_by)
             kept = "" if run.best_epoch is None else f" {_KEPT[selected_by].format(run.best_epoch)}"
-            st.caption(f"Scores in percent.{kept}")
+            scale = scale_text(score.score_name for score in scores)
+            st.caption(f"Scores {scale}.{kept}")
             rows = pd.DataFrame(score_rows(run, scores))
             looks = {"Task": _task_column(rows["Task"])}
             data_table(rows, alt="Scores of this run by task and split", column_config=looks)
@@ -301,12 +303,12 @@ def _configuration(_store: Store, run: Run) -> None:
 def _history(store: Store, run: Run) -> None:
     words = {state.value: state.word for state in RunState}
     records = [
-        {"Time": event.time, "What": words.get(event.kind, event.kind), "Message": event.message}
+        {_TIME: event.time, "What": words.get(event.kind, event.kind), "Message": event.message}
         for event in reversed(store.events(run.id))
     ]
-    times = st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss", width=150)
+    times = st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss", timezone="UTC", width=150)
     alt = "History of this run, newest first"
-    data_table(pd.DataFrame(records), alt=alt, column_config={"Time": times})
+    data_table(pd.DataFrame(records), alt=alt, column_config={_TIME: times})
 
 
 def _log(_store: Store, run: Run) -> None:

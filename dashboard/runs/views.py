@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 
 from core.config import FIELD_HELP, RunConfig, comparison_values, has_field
+from core.corpora.assembly import TEXT_VERSION, has_later_tasks
 from core.evaluation.comparison import compare_rows, highest_row
 from core.evaluation.statistics import MeanSD, summary
 from core.results.naming import (
@@ -473,11 +474,24 @@ def _facts_text(run: Run) -> dict[str, str]:
         "Device used": str(facts["device"]),
         "Precision used": str(facts["precision"]),
         "Threads": str(facts["threads"]),
-        **({"Text": str(facts["text_hash"])[:6]} if facts.get("text_hash") else {}),
+        **({"Text": _text(run)} if facts.get("text_hash") else {}),
         **({"Alignment used": str(facts["alignment"])} if facts.get("alignment") else {}),
         **{f"Training words, {task['name']}": f"{task['train_tokens']:,}" for task in facts.get("tasks", ())},
         **{f"{name} version": str(version) for name, version in facts["versions"].items()},
     }
+
+
+_TWO_VERSIONS = (
+    "Whether their text is the same is not known: earlier versions hashed it without deprel and features."
+)
+
+
+def _text(run: Run) -> str:
+    """The first digits of the hash of the run's text, and what an earlier version left out of it."""
+    text = str(run.facts["text_hash"])
+    columns = [column["name"] for reading in run.facts.get("readings", ()) for column in reading["columns"]]
+    is_older = not text.endswith(TEXT_VERSION) and has_later_tasks((*run.config.tasks, *columns))
+    return text[:6] + ", of an earlier version: without labels of deprel and of features" * is_older
 
 
 def difference_sentence(runs: Sequence[Run]) -> str:
@@ -485,7 +499,10 @@ def difference_sentence(runs: Sequence[Run]) -> str:
     by_corpus: dict[str, set[str]] = defaultdict(set)
     for run in runs:
         by_corpus[run.config.corpus] |= {str(run.facts["text_hash"])} if run.facts.get("text_hash") else set()
-    changed = " The text of the corpus is not the same." * any(len(of) > 1 for of in by_corpus.values())
+    changed = ""
+    if several := [hashes for hashes in by_corpus.values() if len(hashes) > 1]:
+        is_text = any(len({text.endswith(TEXT_VERSION) for text in hashes}) == 1 for hashes in several)
+        changed = " The text of the corpus is not the same." if is_text else f" {_TWO_VERSIONS}"
     return _described_difference(runs) + changed
 
 

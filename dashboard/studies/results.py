@@ -17,6 +17,7 @@ from core.studies import STUDIES, Study
 from core.studies.analysis import MEAN, Result, TableView, table_view
 from core.studies.answer import answer, verdict_counts
 from core.studies.recorded import PAIRS, PAIRS_TITLE, RECORDS, Record, records_of
+from core.tasks.scores import scale_text
 from core.wording import about_time, capitalised, plural
 from dashboard.components.charts import chart
 from dashboard.shared import resources
@@ -282,12 +283,13 @@ def _colours(targets: Sequence[str]) -> dict[str, str]:
 
 
 def _notes(study: Study, results: Sequence[Result]) -> None:
+    measured = {name for result in results for each in result.outcomes for name in each.measures(MEAN)}
     st.caption(
-        "Test sentences, in percent: mean ± standard deviation over seeds. Differences are paired by seed, "
-        "with the 95% interval of each by itself; p is corrected for the methods of a setting (Holm), and "
-        "the verdict follows it. Bold: higher. Task correlation: learned at the last step, mean over pairs "
-        "with a target. All seeds train the candidate of each method that has the best dev mean over "
-        f"{plural(len(study.search_seeds), 'seed')}."
+        f"Test sentences, {scale_text(measured)}: mean ± standard deviation over seeds. Differences are "
+        "paired by seed, with the 95% interval of each by itself; p is corrected for the methods of a "
+        "setting (Holm), and the verdict follows it. Bold: higher. Task correlation: learned at the last "
+        "step, mean over pairs with a target. All seeds train the candidate of each method that has the best "
+        f"dev mean over {plural(len(study.search_seeds), 'seed')}."
     )
     for title, count in failures(results):
         st.caption(

@@ -197,10 +197,10 @@ def queue(
         )
         return
     if paused_since is not None:
-        since = f"{paused_since.astimezone():%d %b %H:%M}"
+        since = f"{paused_since:%d %b %H:%M} UTC"
         print_text(f"The queue is paused since {since}; `mrnlab queue resume` goes on.")
     for host, moment in drained.items():
-        print_text(f"{host} takes no runs since {moment.astimezone():%d %b %H:%M}.")
+        print_text(f"{host} takes no runs since {moment:%d %b %H:%M} UTC.")
     print_text(f"Up to {plural(at_once, 'run')} at once on this machine{slots_reason()}.")
     if not training and not waiting:
         print_text("No runs in progress or queued.")

@@ -17,7 +17,7 @@ from core.results.naming import value_text
 from core.store import ACTIVE, ENDED, MetricKey, Run, RunState, Store, StoredScore
 from core.tasks import kind_of
 from core.tasks.scores import score_text
-from core.wording import duration, first_of, percent
+from core.wording import UTC_FORMAT, duration, first_of, percent
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, number_option, opened_store
 from jobs.cli.output import log, print_json, print_rows, print_table, print_text, run_document
 from jobs.queue.maintenance import resume_lost
@@ -64,8 +64,14 @@ def runs(
         if not matching:
             log(_nothing_listed(state, filtered=archived or filter_ is not None))
             return
+        # Facts name the scores: a mean over a Pearson is no percentage.
+        scored = {run.id: run for run in store.runs(list(best))}
         rows = [
-            (*_cells(run), _mean_text(run, best[run.id]) if run.id in best else "", ",".join(run.keywords))
+            (
+                *_cells(run),
+                _mean_text(scored[run.id], best[run.id]) if run.id in scored else "",
+                ",".join(run.keywords),
+            )
             for run in matching
         ]
         print_table(_HEADERS, rows)
@@ -89,7 +95,8 @@ def _documents(store: Store, listed: Sequence[Run], best: Mapping[int, float]) -
 
 
 def _mean_text(run: Run, mean: float) -> str:
-    return score_text(mean, *(task["score_name"] for task in run.facts.get("tasks", ())))
+    tasks = run.facts.get("tasks", ())
+    return score_text(mean, *(task["score_name"] for task in tasks if not task.get("auxiliary")))
 
 
 def _nothing_listed(state: str | None, *, filtered: bool) -> str:
@@ -190,7 +197,7 @@ def show(
             print_table(("split", "task", "score", "by", "epoch", "beside"), _score_rows(shown, scores))
         print_text("")
         for event in events:
-            print_text(f"{event.time:%Y-%m-%d %H:%M:%S} {event.kind}: {event.message}")
+            print_text(f"{event.time:{UTC_FORMAT}} {event.kind}: {event.message}")
         if log:
             print_text(f"\n{shown.log}\n{tail(own_log(shown.log), log)}")
 

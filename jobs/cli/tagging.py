@@ -10,6 +10,7 @@ import typer
 
 from core.config.fields import comma_list
 from core.corpora.readers import GivenFile
+from core.corpora.splitting import is_blank
 from core.corpora.types import Sentence
 from core.errors import MRNLabError
 from core.paths import given_path, own_checkpoint
@@ -70,7 +71,7 @@ def tag(
         chosen = store.run(run)
     if chosen.checkpoint is None:
         raise MRNLabError(chosen.lacks_model)
-    if file is None and not (sentence.strip() and (second.strip() or not second)):
+    if file is None and (is_blank(sentence) or (second and is_blank(second))):
         raise MRNLabError("The sentence has no words; give another, or --file FILE.")
     if file is None:
         _sentence(chosen, sentence, second or None, json_, confidence=confidence)

@@ -1,7 +1,7 @@
 """`mrnlab import`: an exported run as a run of this laboratory.
 
-An export may come from anybody: nothing in it is trusted before it is checked. Only files of its manifest are
-copied, and only the copy is read, once its hashes are verified.
+An export may come from anybody: nothing in it is trusted before it is checked. Its manifest is read first.
+Only files of the manifest are copied or unpacked, and only the copy is read, once its hashes are verified.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ import json
 import os
 import shutil
 import stat
+import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from core.checkpoints.sealed import MANIFEST, Damaged, opened, verified
+from core.checkpoints.sealed import MANIFEST, Damaged, Sealed, opened, verified
 from core.config import RunConfig
 from core.errors import ConfigError, MRNLabError
 from core.paths import checkpoint_dir, given_path
@@ -41,6 +43,13 @@ _MOST = {
     ".parquet": MOST_BYTES,
     ".safetensors": 1024**4,
 }
+_MOST_MANIFEST = 16 * 1024**2
+_MOST_UNPACKED, _MOST_RATIO = 256 * 1024**2, 10
+"""A zip file unpacks to so many bytes at most, and so many more for each of its own: weights hardly get
+smaller when they are packed.
+"""
+_CHUNK = 1024**2
+_DAMAGED_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError)
 _ENCRYPTED = 0x1
 """The flag of an encrypted file in a zip file."""
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt")
@@ -58,6 +67,10 @@ class _Refused(Exception):
     """The reason why a folder is not imported, as a clause."""
 
 
+class _NoExport(Exception):
+    """What is to be imported has no manifest."""
+
+
 def import_run(store: Store, folder: Path, *, again: bool = False) -> Imported:
     """Imports an exported run into the store with its checkpoint, completely or not at all.
 
@@ -67,37 +80,12 @@ def import_run(store: Store, folder: Path, *, again: bool = False) -> Imported:
     folder = given_path(folder)
     if not folder.is_dir():
         raise MRNLabError(f"There is no folder {folder} to import.")
-    return _imported(store, folder, str(folder), again=again)
+    return _imported(store, partial(_copy_listed, folder.resolve()), str(folder), again=again)
 
 
 def import_zip(store: Store, file: BinaryIO, name: str) -> Imported:
     """Imports a run as `import_run` does from the zip file of an export, which messages call `name`."""
-    with _aside() as aside:
-        try:
-            with zipfile.ZipFile(file) as archive:
-                folder = _unzipped(archive, aside)
-        except (_Refused, zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
-            reason = error if isinstance(error, _Refused) else "it is damaged, or no zip file"
-            raise MRNLabError(f"{name} is not imported: {reason}. Nothing was changed.") from error
-        return _imported(store, folder, name, again=False)
-
-
-def _unzipped(archive: zipfile.ZipFile, aside: Path) -> Path:
-    """Extracts the files of an export; returns their folder. Raises _Refused."""
-    members = [member for member in archive.infolist() if not member.is_dir()]
-    if len(members) > _MOST_FILES:
-        raise _Refused(f"it has {len(members):,} files, more than an export has")
-    if any(member.flag_bits & _ENCRYPTED for member in members):
-        raise _Refused("it is encrypted")
-    for member in members:
-        if ".." in PurePosixPath(member.filename).parts or PurePosixPath(member.filename).is_absolute():
-            raise _Refused(f"'{member.filename[:80]}' leads out of the folder")
-        _check_kind(member.filename, member.file_size)
-    _check_room(sum(member.file_size for member in members), aside)
-    for member in members:
-        archive.extract(member, aside)
-    manifests = sorted(aside.rglob(MANIFEST), key=lambda path: len(path.parts))
-    return manifests[0].parent if manifests else aside
+    return _imported(store, partial(_unpack_listed, file), name, again=False)
 
 
 @contextmanager
@@ -109,20 +97,22 @@ def _aside() -> Iterator[Path]:
         yield Path(folder)
 
 
-def _imported(store: Store, folder: Path, name: str, *, again: bool) -> Imported:
-    """Imports a folder that messages call `name`."""
-    if not (folder / MANIFEST).exists():
-        raise MRNLabError(
-            f"{name} is not an export of MRN Lab: it has no {MANIFEST}. `mrnlab export RUN DIR` makes one."
-        )
+def _imported(store: Store, fill: Callable[[Path], None], name: str, *, again: bool) -> Imported:
+    """Imports the files that `fill` puts into a folder, from what messages call `name`."""
     with _aside() as copy:
         try:
-            _copy_listed(folder.resolve(), copy)
+            fill(copy)
+            verified(copy)
             file, record = read_export(copy)
             known = store.same_run(record.run)
             if known is not None and not again:
                 return Imported(known.id, True)
             _check_model(copy / CHECKPOINT, file)
+        except _NoExport as error:
+            raise MRNLabError(
+                f"{name} is not an export of MRN Lab: it has no {MANIFEST}. `mrnlab export RUN DIR` makes "
+                "one."
+            ) from error
         except (_Refused, Damaged, ValueError, OSError) as error:
             raise MRNLabError(f"{name} is not imported: {error}. Nothing was changed.") from error
         keywords = set(map(normal_keyword, (*record.run.keywords, IMPORTED)))
@@ -131,15 +121,21 @@ def _imported(store: Store, folder: Path, name: str, *, again: bool) -> Imported
             f"Imported from {name}, where {file.made_by} had exported it on {file.exported_at:%Y-%m-%d} as "
             f"run {file.run} of another store."
         )
-        run_id = _import_record(store, dataclasses.replace(record, run=run), note, copy / CHECKPOINT)
-    return Imported(run_id, False)
+        return _import_record(
+            store, dataclasses.replace(record, run=run), note, copy / CHECKPOINT, again=again
+        )
 
 
-def _import_record(store: Store, record: RunRecord, note: str, checkpoint: Path) -> int:
-    """Adds the rows and moves the checkpoint's folder in, in one transaction."""
+def _import_record(store: Store, record: RunRecord, note: str, checkpoint: Path, *, again: bool) -> Imported:
+    """Adds the rows and moves the checkpoint's folder in, in one transaction.
+
+    Nothing is done where another process has imported the run meanwhile, unless `again`.
+    """
     target: Path | None = None
     try:
-        with store.transaction():
+        with store.queueing_alone():
+            if not again and (known := store.same_run(record.run)) is not None:
+                return Imported(known.id, True)
             run_id = store.import_record(record, note)
             target = checkpoint_dir(run_id)
             if target.exists():
@@ -151,29 +147,100 @@ def _import_record(store: Store, record: RunRecord, note: str, checkpoint: Path)
         if target is not None and not checkpoint.exists() and target.exists():
             target.rename(checkpoint)
         raise
-    return run_id
+    return Imported(run_id, False)
 
 
 def _copy_listed(folder: Path, copy: Path) -> None:
-    """Copies the files of an export's manifest, and verifies the copy.
+    """Copies the files of an export's manifest.
 
-    Raises _Refused or Damaged where a file differs from the manifest, leads out of the folder, is too large,
-    or may be code.
+    Raises _NoExport, and _Refused or Damaged where a file leads out of the folder, is too large, or may be
+    code.
     """
+    if not (folder / MANIFEST).exists():
+        raise _NoExport
     _copy_file(folder, MANIFEST, copy)
-    listed = opened(copy)
-    if "export" not in listed.about or len(listed.files) > _MOST_FILES:
-        raise _Refused(f"{MANIFEST} is not one of an export")
-    # Also files outside the manifest: they are never read, but a pickle among them is suspicious.
-    for name in (*listed.files, *(path.name for path in folder.rglob("*"))):
-        if name.lower().endswith(_PICKLES):
-            raise _Refused(f"it holds {name}, which may be a pickle, and can run code when it is read")
+    listed = _listed(copy, (path.name for path in folder.rglob("*")))
     _check_room(
         sum(os.lstat(folder / name).st_size for name in listed.files if (folder / name).is_file()), copy
     )
     for name in listed.files:
         _copy_file(folder, name, copy)
-    verified(copy)
+
+
+def _listed(copy: Path, names: Iterable[str]) -> Sealed:
+    """Reads the manifest of an export. Raises _Refused where it, or a file beside it, cannot be one's.
+
+    `names` are of all files, also those outside the manifest: they are never read, but a pickle among them is
+    suspicious.
+    """
+    listed = opened(copy)
+    if "export" not in listed.about or len(listed.files) > _MOST_FILES:
+        raise _Refused(f"{MANIFEST} is not one of an export")
+    for name in (*listed.files, *names):
+        if name.lower().endswith(_PICKLES):
+            raise _Refused(f"it holds {name}, which may be a pickle, and can run code when it is read")
+    return listed
+
+
+def _unpack_listed(file: BinaryIO, copy: Path) -> None:
+    """Unpacks the files of an export's manifest, which is read first, none further than its size there.
+
+    Raises _NoExport, and _Refused or Damaged where the file is no zip file of an export, or unpacks to more
+    than one can.
+    """
+    try:
+        with zipfile.ZipFile(file) as archive:
+            members = _members(archive)
+            manifests = [name for name in members if PurePosixPath(name).name == MANIFEST]
+            if not manifests:
+                raise _NoExport
+            manifest = min(manifests, key=lambda name: len(PurePosixPath(name).parts))
+            _unpack(archive, members[manifest], copy / MANIFEST, _MOST_MANIFEST)
+            listed = _listed(copy, members)
+            packed = file.seek(0, os.SEEK_END)
+            most = _MOST_UNPACKED + _MOST_RATIO * packed
+            if listed.size > most:
+                raise _Refused(
+                    f"it unpacks to {listed.size / 1e6:,.1f} MB, and an export of {packed / 1e6:,.1f} MB has "
+                    f"{most / 1e6:,.1f} MB at most; unpack it, and import the folder"
+                )
+            _check_room(listed.size, copy)
+            for name, (size, _) in listed.files.items():
+                member = members.get(f"{manifest.removesuffix(MANIFEST)}{name}")
+                if member is None:
+                    raise _Refused(f"{name} is missing")
+                _check_kind(name, size)
+                _unpack(archive, member, copy / name, size)
+    except _DAMAGED_ZIP as error:
+        raise _Refused("it is damaged, or no zip file") from error
+
+
+def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """Returns the files of an archive by name. Raises _Refused for what no export is packed as."""
+    members = {member.filename: member for member in archive.infolist() if not member.is_dir()}
+    if len(members) > _MOST_FILES:
+        raise _Refused(f"it has {len(members):,} files, more than an export has")
+    for name, member in members.items():
+        if member.flag_bits & _ENCRYPTED:
+            raise _Refused("it is encrypted")
+        if ".." in PurePosixPath(name).parts or PurePosixPath(name).is_absolute():
+            raise _Refused(f"'{name[:80]}' leads out of the folder")
+        _check_kind(name, member.file_size)
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise _Refused(f"{name[:80]} is packed by another method than zip's own (deflate)")
+    return members
+
+
+def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, most: int) -> None:
+    """Writes a file of an archive. Raises _Refused as soon as it has more than so many bytes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    size = 0
+    with archive.open(member) as source, path.open("xb") as target:
+        while part := source.read(_CHUNK):
+            size += len(part)
+            if size > most:
+                raise _Refused(f"{member.filename[:80]} has more than the {most:,} bytes that it may have")
+            target.write(part)
 
 
 def _check_room(size: int, folder: Path) -> None:

@@ -30,7 +30,7 @@ from core.evaluation.costs import run_cost
 from core.paths import given_path, written_whole
 from core.store import Run, Store, StoredScore
 from core.store.exchange import RunRecord
-from jobs.exchange.format import SCORES, RunFile, checked, score_columns, scores_of, table_of
+from jobs.exchange.format import INVALID, SCORES, RunFile, checked, score_columns, scores_of, table_of
 
 COLUMNS = ("configuration", "seed", "dev", "test", "seconds", "description", "scores", "run")
 """`dev` and `test` are means over the tasks with a defined score, in percent. `description`, `scores` and
@@ -44,8 +44,6 @@ _FACTS_OF_LABELS = ("label_names", "label_owners", "meet", "impossible", "cooccu
 _DIGITS = 6
 _MOST_BYTES = 500_000_000
 """The most that a compressed file may hold: a hundred times the records of the largest studies."""
-_INVALID_ROW = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
-"""The errors that reading an invalid row may raise."""
 
 
 class RunTable:
@@ -81,11 +79,11 @@ class RunTable:
         Raises MRNLabError for a row that describes no run; then the store is unchanged.
         """
         added, rows = 0, self._rows()
-        with store.transaction():
+        with store.queueing_alone():
             for key, row in rows.items():
                 try:
                     record = _record_of(row)
-                except _INVALID_ROW as error:
+                except INVALID as error:
                     reason = first_problem(error) if isinstance(error, ValidationError) else str(error)
                     problem = f"{self.path}: the row of configuration {key[0]}, seed {key[1]}, is no run"
                     raise MRNLabError(f"{problem} ({reason}). Nothing was added.") from error
@@ -215,7 +213,7 @@ def _row_of(store: Store, run_id: int) -> dict[str, str]:
 
 
 def _record_of(row: dict[str, str]) -> RunRecord:
-    """Returns the record of a row. Raises one of _INVALID_ROW where the row describes no finished run."""
+    """Returns the record of a row. Raises one of INVALID where the row describes no finished run."""
     rows = [each | {"report": json.dumps(each["report"])} for each in json.loads(row["scores"])]
     scores = scores_of(checked(SCORES, table_of(SCORES, rows)))
     values = json.loads(row["run"])

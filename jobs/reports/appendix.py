@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from core.config import FIELD_HELP, comparison_values, has_field
 from core.config.typed import seeds_typed
@@ -22,6 +22,7 @@ from core.results.samples import (
 from core.results.stored import stored_results
 from core.results.table import ResultRow, ResultTable, undefined_notes
 from core.store import Conditions, Run, RunState, Store
+from core.tasks.scores import scale_text
 from core.wording import all_of, duration, plural
 from jobs.queue.sweeps import launch_command
 from jobs.reports.parts import Code, Entry, Heading, Part, Sheet, cost_entries, score_entry
@@ -117,7 +118,8 @@ def _scores(tables: Mapping[str, ResultTable], group: DataGroup) -> Sheet:
     return Sheet.of(
         ("Configuration", *head),
         rows,
-        f"{group.name}, in percent: mean ± standard deviation over seeds (their number).",
+        f"{group.name}, {scale_text(scored_by.values())}: mean ± standard deviation over seeds "
+        "(their number).",
     )
 
 
@@ -171,7 +173,7 @@ def _tried(store: Store, row: ResultRow) -> dict[str, dict[str, float]]:
     ]
     field_values = {run.id: field_values[run.id] for run in one_per_seed(on_text, conditions)}
     by_id = {run.id: run for run in on_text}
-    dev: dict[str, dict[str, dict[Hashable, dict[int, float]]]] = {}
+    dev: dict[str, dict[str, dict[str, dict[int, float]]]] = {}
     for score in store.scores(list(field_values), "dev", with_reports=False):
         if score.is_defined:
             field, value = field_values[score.run_id]

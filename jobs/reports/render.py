@@ -22,7 +22,7 @@ from core.results.table import ResultTable
 from core.store import Run, StoredScore
 from core.studies.published import CITATION, Published, matching
 from core.tasks import kind_of
-from core.tasks.scores import REPORT_NUMBERS, averages, report_rows
+from core.tasks.scores import REPORT_NUMBERS, averages, report_rows, scale_text
 from jobs.reports.parts import (
     COST_HEAD,
     Block,
@@ -52,7 +52,7 @@ def score_sheet(table: ResultTable, setting: str, *, cost: bool = False) -> Shee
     if counts and alike:
         (count,) = counts
         over = "one seed" if count == 1 else f"mean ± standard deviation over {count} seeds"
-    caption = f"{setting}, {table.split} split, in percent: {over}."
+    caption = f"{setting}, {table.split} split, {scale_text(table.scored_by.values())}: {over}."
     head = ["Configuration", *(f"{task} ({table.score_names[task]})" for task in table.tasks)]
     if cost:
         caption += f" {COST_NOTE}"

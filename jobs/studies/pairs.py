@@ -128,8 +128,8 @@ def answer(gains: Gains, names: Mapping[str, str] | None = None, *, relative: bo
     if over_all == decided:
         return f"Of {pairs}, {counts}"
     return (
-        f"Of {pairs}, {over_all or 'none'} {'is' if over_all < 2 else 'are'} decided with p corrected over all "
-        f"of them (Holm). Corrected for the auxiliary tasks of each main task, {counts}"
+        f"Of {pairs}, {over_all or 'none'} {'is' if over_all < 2 else 'are'} decided with p corrected over "
+        f"all of them (Holm). Corrected for the auxiliary tasks of each main task, {counts}"
     )
 
 

@@ -13,7 +13,7 @@ from core.studies import Study
 from core.studies.analysis import MEAN, RARE, Outcome, Result, TableView, table_view
 from core.studies.answer import answer
 from core.studies.published import WITHIN
-from core.tasks.scores import percent_sign
+from core.tasks.scores import percent_sign, scale_text
 from core.wording import capitalised
 from jobs.reports.parts import (
     COST_HEAD,
@@ -69,13 +69,14 @@ def report(study: Study, results: Sequence[Result]) -> Iterator[Part]:
         yield f"Published: {citation}. {note}"
     if study.papers:
         yield f"{study.protocol} {COST_NOTE}"
+    measured = {name for result in results for each in result.outcomes for name in each.measures(MEAN)}
     yield (
-        "Scores in percent, mean ± standard deviation over seeds (n); differences in points from "
-        f"{study.method(study.reference).title}, paired by seed, with the 95% interval of each by itself; p "
-        "is corrected for the methods of a setting (Holm), and the verdict follows it. In the overviews, "
-        "bold: higher; italic: lower. Candidates were chosen on the development sentences. Rarer labels: "
-        "mean F1 of the rarer half of each task's labels. Task correlation: learned in the end, the "
-        "mean over pairs with a target."
+        f"Scores {scale_text(measured)}, mean ± standard deviation over seeds (n); differences in points "
+        f"from {study.method(study.reference).title}, paired by seed, with the 95% interval of each by "
+        "itself; p is corrected for the methods of a setting (Holm), and the verdict follows it. In the "
+        "overviews, bold: higher; italic: lower. Candidates were chosen on the development sentences. "
+        "Rarer labels: mean F1 of the rarer half of each task's labels. Task correlation: learned in the "
+        "end, the mean over pairs with a target."
     )
 
 
@@ -200,7 +201,7 @@ def setting_sheet(result: Result) -> Sheet:
             ]
         if has_rare:
             rare = difference_entry(outcome.differences.get(RARE), seeds=not result.is_complete)
-            row += [score_entry(outcome.scores.get(RARE)), rare or ""]
+            row += [score_entry(outcome.scores.get(RARE), "f1"), rare or ""]
         learned = "" if outcome.learned is None else mean_entry(outcome.learned)
         rows.append(row + [learned] * has_learned)
     return Sheet.of(head, rows)

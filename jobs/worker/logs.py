@@ -6,24 +6,28 @@ import contextlib
 import logging
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from core.plain_text import terminal_text
+from core.wording import UTC_FORMAT
 
 _TAIL_BYTES = 64 * 1024
 
 
 def set_up_logging() -> None:
-    """Sends log lines with their time to standard error, with control characters escaped."""
+    """Sends log lines with their time in UTC to standard error, with control characters escaped."""
     handler = logging.StreamHandler()
-    handler.setFormatter(_Escaped("%(asctime)s %(levelname)-7s %(message)s", "%Y-%m-%d %H:%M:%S"))
+    handler.setFormatter(_Escaped("%(asctime)s %(levelname)-7s %(message)s", UTC_FORMAT))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     for chatty in ("httpx", "urllib3", "filelock"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
 class _Escaped(logging.Formatter):
+    converter = staticmethod(time.gmtime)  # machines of one laboratory may keep different times
+
     def format(self, record: logging.LogRecord) -> str:
         return terminal_text(super().format(record))
 

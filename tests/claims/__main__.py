@@ -1,35 +1,57 @@
-"""Computes every record's results from its runs, then compares the figures that documents print."""
+"""Computes every record's results from its runs, then compares what documents and the page Studies print."""
 
 from __future__ import annotations
 
 import sys
 
-from tests.claims.documents import PAGES, check_page
+from core.studies.answer import answer
+from core.studies.recorded import RECORDS
+from jobs.studies.pairs import answer as gains_answer
+from tests.claims.documents import PAGES, Checked, check_page, figures_in
 from tests.claims.recipes import Figures
-from tests.claims.runs import computed_records
+from tests.claims.runs import Runs, computed_records
+
+
+def check_answers(computed: dict[str, Runs]) -> Checked:
+    """Compares the answers of Studies, made from the results that the package carries, with computed ones."""
+    count, differences = 0, []
+    for record in RECORDS:
+        name = record.results_path.stem
+        carried = {setting.name: answer(record.result(setting)) for setting in record.settings}
+        again = {setting.name: answer(computed[name].result(setting)) for setting in computed[name].settings}
+        if record.definition.pairs:
+            for part in record.definition.parts():
+                if record.gains(part).pairs:
+                    carried[part] = gains_answer(record.gains(part))
+                    again[part] = gains_answer(computed[name].gains(part))
+        count += sum(figures_in(text) for text in carried.values())
+        differences += [
+            f"{name}/{setting}: “{carried.get(setting)}”, computed “{again.get(setting)}”"
+            for setting in carried.keys() | again.keys()
+            if carried.get(setting) != again.get(setting)
+        ]
+    return Checked(count, 0, 0, tuple(differences))
 
 
 def main() -> int:
     """Prints counts by document and what differs; returns how many differences there are."""
     names = sys.argv[1:]
-    figures = Figures(computed_records())
-    totals = [0, 0, 0, 0]
-    for path in sorted(PAGES.glob("*.txt")):
-        if names and path.stem not in names:
-            continue
-        checked = check_page(path, figures)
-        counts = (checked.computed, checked.declared, checked.quoted, len(checked.differences))
-        totals = [total + count for total, count in zip(totals, counts, strict=True)]
-        print(
-            f"{path.stem}: {checked.computed} computed, {checked.declared} declared, {checked.quoted} quoted, "
-            f"{len(checked.differences)} differ"
-        )
+    records = computed_records()
+    figures = Figures(records)
+    checks = {
+        path.stem: check_page(path, figures)
+        for path in sorted(PAGES.glob("*.txt"))
+        if not names or path.stem in names
+    }
+    if not names:
+        checks["answers of Studies"] = check_answers(records)
+    for name, checked in checks.items():
+        print(f"{name}: {checked.summary}")
         for difference in checked.differences:
             print(f"  {difference}")
-    computed, declared, quoted, differ = totals
-    print(
-        f"{computed:,} claims computed from records, {declared} settings, {quoted} quoted; {differ} differences."
-    )
+    total = Checked(*(sum(each.counts[i] for each in checks.values()) for i in range(3)), ())
+    differ = sum(len(each.differences) for each in checks.values())
+    print(f"All: {total.summary.rpartition(';')[0]}; {differ} differ.")
     return differ
 
 

@@ -6,8 +6,9 @@ A file of claims has a line for each sentence or row of a table with figures, wh
     Pooling still {v alike-50-full/pooled - mtl} {alike-50-full/pooled - mtl} there.
 
 `{s TEXT | RECIPE = NUMBER; RECIPE = NUMBER}` is a text that holds where these counts do.
-`{v RECIPE; RECIPE}` is a verb, which the verdicts of these differences must be; `{* RECIPE}` is bold where the
-difference is decided; `{=0.9}` is a number that the study declares; `{paper 47.6}` one quoted from a paper.
+`{v RECIPE; RECIPE}` is a verb, which the verdicts of these differences must be; `{* RECIPE}` is bold where
+the difference is decided; `{=0.9}` is a number that the study declares; `{paper 47.6}` one quoted;
+`{legend decided}` a word that is explained or asked about.
 """
 
 from __future__ import annotations
@@ -24,21 +25,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = Path(__file__).parent / "pages"
 
 _NUMBER = r"[+−]?\d[\d,]*(?:\.\d+)?|[+−]?\.\d+"
-_WORDS = [
-    "no",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-]
+_WORDS = (
+    *("no", "one", "two", "three", "four", "five", "six"),
+    *("seven", "eight", "nine", "ten", "eleven", "twelve"),
+)
 _WORD = rf"\b(?:{'|'.join(_WORDS)})\b"
 _FIGURE = rf"(?:{_NUMBER})(?: ± (?:{_NUMBER}))?(?: \[(?:{_NUMBER}), (?:{_NUMBER})\])?"
 _PARTS = re.compile(rf"({_NUMBER})(?: ± ({_NUMBER}))?(?: \[({_NUMBER}), ({_NUMBER})\])?")
@@ -56,16 +46,17 @@ _SETTINGS = (
         "The protocol",
         "The command",
         "What it has",
-        "Over an encoder that is at hand",
+        "Until the claim",
+        "Over an encoder",
         "Tables",
         "Formulas",
-        "Definitions",
     ),
-    *("Features", "Gradient cosine", "Predictors and schemes", "Start", "Test", "Read on"),
+    *("Definitions", "Features", "Gradient cosine", "Predictors and schemes", "Start", "Test", "Read on"),
 )
-"""Beginnings of the titles of sections on settings: numbers in them are results only with a sign or an interval."""
+"""How titles of sections on settings begin: numbers in them are results with an interval or a deviation."""
 _RESULT = re.compile(
-    rf"(?<![\w.=/`(-])(?<!λ = )(?<!α = )(?:(?:{_NUMBER}) ± (?:{_NUMBER})|(?:{_NUMBER}) \[(?:{_NUMBER}), (?:{_NUMBER})\]"
+    rf"(?<![\w.=/`(-])(?<!λ = )(?<!α = )(?:(?:{_NUMBER}) ± (?:{_NUMBER})"
+    rf"|(?:{_NUMBER}) \[(?:{_NUMBER}), (?:{_NUMBER})\]"
     rf"|[+−](?:{_NUMBER.replace('[+−]?', '')})|\d[\d,]*\.\d+|(?<!\w)\.\d\d+\b|\d[\d,]*(?= points? )"
     rf"|(?:\d+|{_WORD}) of (?:the )?(?:\d+|{_WORD})\b)"
 )
@@ -82,10 +73,18 @@ _VERDICT = re.compile(
 class Claim:
     """A sentence or row with holes, in a file of claims."""
 
-    document: str
     record: str
     line: int
     text: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """A file of claims: those of a document, or of one section of it."""
+
+    document: str
+    section: str
+    claims: tuple[Claim, ...]
 
 
 @dataclass(frozen=True)
@@ -97,18 +96,34 @@ class Checked:
     quoted: int
     differences: tuple[str, ...]
 
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """The figures that are computed, declared and quoted."""
+        return self.computed, self.declared, self.quoted
 
-def claims_of(path: Path) -> Iterator[Claim]:
-    """The claims of a file. Its first line names the document."""
-    document = record = ""
+    @property
+    def summary(self) -> str:
+        """The counts in words."""
+        computed, declared, quoted = self.counts
+        return f"{computed} computed, {declared} settings, {quoted} quoted; {len(self.differences)} differ"
+
+
+def figures_in(text: str) -> int:
+    """How many figures a text prints: an interval counts with its difference."""
+    return len(re.findall(_FIGURE, text))
+
+
+def read_page(path: Path) -> Page:
+    """The claims of a file."""
+    heads = {"document": "", "section": "", "record": ""}
+    claims = []
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
         key, _, rest = line.partition(" ")
-        if key == "document":
-            document = rest
-        elif key == "record":
-            record = rest
+        if key in heads:
+            heads[key] = rest
         elif line and not line.startswith("# "):
-            yield Claim(document, record, number, line)
+            claims.append(Claim(heads["record"], number, line))
+    return Page(heads["document"], heads["section"], tuple(claims))
 
 
 def plain(text: str) -> str:
@@ -118,13 +133,13 @@ def plain(text: str) -> str:
 
 def check_page(path: Path, figures: Figures) -> Checked:
     """Compares the document of a file of claims with its recipes, and finds figures that have none."""
-    claims = list(claims_of(path))
-    document = claims[0].document
+    page = read_page(path)
+    document = page.document
     text = plain((ROOT / document).read_text("utf-8"))
     computed = declared = quoted = 0
     differences: list[str] = []
     covered: list[tuple[int, int]] = []
-    for claim in claims:
+    for claim in page.claims:
         where = f"{path.name}:{claim.line}"
         matches = list(_pattern(claim.text).finditer(text))
         if len(matches) != 1:
@@ -138,12 +153,14 @@ def check_page(path: Path, figures: Figures) -> Checked:
                 declared += 1
                 if _number(printed) not in figures.declared(claim.record):
                     differences.append(f"{where}: {claim.record} declares no {printed}")
+            elif hole.startswith("legend "):
+                declared += 1
             elif hole.startswith("paper "):
                 quoted += 1
             else:
                 computed += 1
                 differences += [f"{where}: {why}" for why in _wrong(hole, printed, figures.of(claim.record))]
-    differences += [f"{document}: no recipe for {missing}" for missing in _uncovered(document, text, covered)]
+    differences += [f"{document}: no recipe for {missing}" for missing in _uncovered(page, text, covered)]
     return Checked(computed, declared, quoted, tuple(differences))
 
 
@@ -156,8 +173,8 @@ def _pattern(claim: str) -> re.Pattern[str]:
             pattern += rf"({_ANY_VERB})"
         elif part.startswith("s "):
             pattern += f"({re.escape(part.removeprefix('s ').partition(' | ')[0])})"
-        elif part.startswith("paper "):
-            pattern += f"({re.escape(part.removeprefix('paper '))})"
+        elif part.startswith(("paper ", "legend ")):
+            pattern += f"({re.escape(part.partition(' ')[2])})"
         elif part.startswith("="):
             pattern += f"({re.escape(part[1:])})"
         elif part.startswith("* "):
@@ -214,22 +231,25 @@ def _shown(figure: Figure) -> str:
     )
 
 
-def _uncovered(document: str, text: str, covered: list[tuple[int, int]]) -> Iterator[str]:
+def _uncovered(page: Page, text: str, covered: list[tuple[int, int]]) -> Iterator[str]:
     """What looks like a result, in its sentence, and lies in no hole."""
-    source = (ROOT / document).read_text("utf-8")
+    source = (ROOT / page.document).read_text("utf-8")
     source = re.sub(r"```.*?```", " ", source, flags=re.DOTALL)
-    is_settings = False
+    is_settings, is_held = False, not page.section
     position = 0
     for line in re.split(r"\n(?=#)", source):
         title = line.partition("\n")[0]
         if title.startswith("#"):
             is_settings = title.lstrip("# ").startswith(_SETTINGS)
+            is_held = page.section in title
         flat = plain(line).strip()
         start = text.find(flat, position)
         if start < 0:
             start = position  # a block of code was cut out: offsets within are not needed
             continue
         position = start + len(flat)
+        if not is_held:
+            continue
         patterns = [_RESULT_OF_SETTINGS] if is_settings else [_RESULT, _RUNS]
         for pattern in patterns:
             for match in pattern.finditer(flat):

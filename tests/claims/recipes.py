@@ -13,10 +13,11 @@ n lower alike-*/relational - fixed in alike-*  how many differences have that ve
 max mixed-*/pooled - mtl               the largest of these differences
 pool balanced-n500-*/mtl               the mean over settings and seeds, with the deviation over both
 avg a-*/mtl - b-*/mtl                  a difference between means over settings, paired by seed
-rank planted 9                         rank correlation of the scores of beside-1 to beside-9 with their order
+rank planted 9                       of scores with relatedness, of means; rank-min, rank-max of seeds
 min-seed table3-5/mtl                  the lowest score of a seed
 runs                                   how many runs the record has
-dev table3-5/mrn 0.05                  the dev score of the candidate with that λ; without it of the chosen one
+dev table3-5/mrn 0.05                  the dev score of the candidate with that λ, or the chosen one
+dev-less-mtl alike-50-full/mrn 0.01    that, less the dev score of MTL with the same seeds
 """
 
 from __future__ import annotations
@@ -34,18 +35,17 @@ from typing import Protocol
 import numpy as np
 
 from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, UNDECIDED, Comparison, compare_paired
-from core.evaluation.statistics import summary
+from core.evaluation.statistics import MeanSD, summary
 from core.studies.analysis import MEAN, Outcome, Result
 from core.studies.study import Setting, Study, with_runs
 from core.transfer.gains import Gains
 from core.transfer.predictors import rank_correlation
 
 BySeed = Mapping[int, float]
-DECIDED = (HIGHER, LOWER)
 
 
 class Record(Protocol):
-    """Recorded runs of a study and their results: `core.studies.recorded.Record`, or one computed from runs."""
+    """Runs of a study and their results: `core.studies.recorded.Record`, or one computed from runs."""
 
     @property
     def path(self) -> Path:
@@ -79,6 +79,19 @@ class Figure:
     high: float | None = None
     sd: float | None = None
     verdict: str = ""
+
+    def __neg__(self) -> Figure:
+        verdict = {HIGHER: LOWER, LOWER: HIGHER}.get(self.verdict, self.verdict)
+        low, high = (None if bound is None else -bound for bound in (self.high, self.low))
+        return Figure(-self.mean, low, high, self.sd, verdict)
+
+
+def _mean(difference: Comparison) -> float:
+    return difference.mean
+
+
+def _score(scores: MeanSD) -> Figure:
+    return Figure(100 * scores.mean, sd=None if scores.sd is None else 100 * scores.sd)
 
 
 def _figure_of(difference: Comparison) -> Figure:
@@ -141,38 +154,35 @@ class Figures:
     def compute(self, recipe: str) -> Figure:
         """The figure that the recipe names. Raises KeyError or ValueError where there is none."""
         first, _, rest = recipe.partition(" ")
-        if first == "runs":
-            return Figure(self._record(rest or self._default).runs)
-        if first == "n":
-            choice, _, differences = rest.partition(" ")
-            return Figure(sum(map(_CHOICES[choice], self.differences(differences))))
-        if first in ("max", "min"):
-            choose = max if first == "max" else min
-            return _figure_of(choose(self.differences(rest), key=lambda difference: difference.mean))
-        if first == "mean":
-            return Figure(100 * summary(each.mean for each in self.differences(rest)).mean)
-        if first == "min-seed":
-            (cell,) = self._cells(rest)
-            return Figure(100 * min(self._scores(cell).values()))
-        if first == "dev":
-            return self._dev(rest)
-        if first == "pool":
-            scores = summary(score for cell in self._cells(rest) for score in self._scores(cell).values())
-            return Figure(100 * scores.mean, sd=None if scores.sd is None else 100 * scores.sd)
-        if first == "avg":
-            means = tuple(map(self._mean_by_seed, rest.split(" - ")))
-            return _figure_of(compare_paired({"": (means[0], means[1])})[""])
-        if first in ("rank", "rank-min", "rank-max"):
-            return self._rank(first, rest)
-        if first == "-":
-            (difference,) = self.differences(rest)
-            return _figure_of(difference.reversed())
+        operations: Mapping[str, Callable[[str], Figure]] = {
+            "runs": lambda record: Figure(self._record(record or self._default).runs),
+            "n": self._count,
+            "max": lambda pairs: _figure_of(max(self.differences(pairs), key=_mean)),
+            "min": lambda pairs: _figure_of(min(self.differences(pairs), key=_mean)),
+            "mean": lambda pairs: _score(summary(map(_mean, self.differences(pairs)))),
+            "pool": lambda cells: _score(summary(self._all_scores(cells))),
+            "min-seed": lambda cells: Figure(100 * min(self._all_scores(cells))),
+            "avg": self._average_difference,
+            "dev": self._dev,
+            "dev-less-mtl": self._dev_less_mtl,
+            "rank": lambda planted: Figure(self._ranks(planted)[0]),
+            "rank-min": lambda planted: Figure(min(self._ranks(planted)[1:])),
+            "rank-max": lambda planted: Figure(max(self._ranks(planted)[1:])),
+            "-": lambda other: -self.compute(other),
+        }
+        if first in operations:
+            return operations[first](rest)
         if first == "gain" or " - " in recipe:
             (difference,) = self.differences(recipe)
             return _figure_of(difference)
-        (cell,) = self._cells(recipe)
-        scores = summary(self._scores(cell).values())
-        return Figure(100 * scores.mean, sd=None if scores.sd is None else 100 * scores.sd)
+        return _score(summary(self._all_scores(recipe)))
+
+    def _count(self, recipe: str) -> Figure:
+        choice, _, differences = recipe.partition(" ")
+        return Figure(sum(map(_CHOICES[choice], self.differences(differences))))
+
+    def _all_scores(self, text: str) -> list[float]:
+        return [score for cell in self._cells(text) for score in self._scores(cell).values()]
 
     def differences(self, recipe: str) -> list[Comparison]:
         """The differences that a recipe names. Raises ValueError where there is none."""
@@ -289,39 +299,45 @@ class Figures:
             gain for pair, gain in gains.items() if fnmatchcase(pair[0], main) and fnmatchcase(pair[1], aux)
         ]
 
-    def _mean_by_seed(self, text: str) -> BySeed:
-        scores = [self._scores(cell) for cell in self._cells(text)]
-        return {seed: summary(each[seed] for each in scores).mean for seed in scores[0]}
+    def _average_difference(self, recipe: str) -> Figure:
+        def by_seed(text: str) -> BySeed:
+            scores = [self._scores(cell) for cell in self._cells(text)]
+            return {seed: summary(each[seed] for each in scores).mean for seed in scores[0]}
 
-    def _rank(self, which: str, recipe: str) -> Figure:
-        """Of the differences of methods `beside-1` to `beside-9` with their order: of the means, or over seeds."""
+        first, second = recipe.split(" - ")
+        return _figure_of(compare_paired({"": (by_seed(first), by_seed(second))})[""])
+
+    def _ranks(self, recipe: str) -> list[float]:
+        """Rank correlations of scores beside a task with its relatedness: of the means, then of each seed."""
         setting, _, count = recipe.partition(" ")
         numbers = range(1, int(count) + 1)
-        by_seed = [self._scores(self._cells(f"{setting}/beside-{number}")[0]) for number in numbers]
-        order = np.array(numbers, float)
-        if which == "rank":
-            return Figure(
-                rank_correlation(order, np.array([summary(scores.values()).mean for scores in by_seed]))
-            )
-        each = [
-            rank_correlation(order, np.array([scores[seed] for scores in by_seed])) for seed in by_seed[0]
-        ]
-        return Figure(min(each) if which == "rank-min" else max(each))
+        cells = [self._cells(f"{setting}/beside-{number}")[0] for number in numbers]
+        by_seed = np.array([[*self._scores(cell).values()] for cell in cells])
+        columns = (by_seed.mean(axis=1), *by_seed.T)
+        return [rank_correlation(np.array(numbers, float), column) for column in columns]
 
     def _dev(self, recipe: str) -> Figure:
         """The mean over the seeds of the runs that chose the candidate with that λ."""
         where, _, strength = recipe.partition(" ")
         (cell,) = self._cells(where)
-        if not strength:
-            dev = self._outcome(cell).dev
-            assert dev is not None
-            return Figure(100 * dev.mean, sd=None if dev.sd is None else 100 * dev.sd)
+        if strength:
+            return Figure(
+                100 * dev_score(self._record(cell.record), cell.setting, cell.method, float(strength))
+            )
+        dev = self._outcome(cell).dev
+        assert dev is not None
+        return _score(dev)
+
+    def _dev_less_mtl(self, recipe: str) -> Figure:
+        where, _, strength = recipe.partition(" ")
+        (cell,) = self._cells(where)
         record = self._record(cell.record)
-        return Figure(100 * dev_score(record, cell.setting, cell.method, float(strength)))
+        own = dev_score(record, cell.setting, cell.method, float(strength))
+        return Figure(100 * (own - dev_score(record, cell.setting, "mtl", None)))
 
 
-def dev_score(record: Record, setting: str, method: str, strength: float) -> float:
-    """The mean dev score over search seeds and targets of the candidate with that λ, from the rows of runs."""
+def dev_score(record: Record, setting: str, method: str, strength: float | None) -> float:
+    """The mean dev score over search seeds and targets of the candidate with that λ, from its runs."""
     study = record.definition
     (found,) = (each for each in study.settings if each.name == setting)
     runs = with_runs(study, found)

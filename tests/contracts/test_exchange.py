@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -58,6 +60,37 @@ def test_a_run_is_known_again_by_what_it_is(store: Store, other: Store) -> None:
     later = dataclasses.replace(first, finished_at=first.created_at + timedelta(seconds=1))
     assert other.same_run(later) is None
     assert other.same_run(store.run(claimed(store))) is None  # it has not ended
+
+
+def test_who_asks_while_another_takes_the_run_in_waits_for_it(
+    store: Store, other: Store, open_store: Callable[..., Store]
+) -> None:
+    """Both ask in the transaction in which they would write: the second finds the run of the first.
+
+    A plain transaction of PostgreSQL would not show it.
+    """
+    record = other.record(fully_recorded(other))
+    second = open_store(store.url)
+    has_written = threading.Event()
+
+    def ask() -> int | None:
+        has_written.wait()
+        with second.queueing_alone():
+            known = second.same_run(record.run)
+        return None if known is None else known.id
+
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(ask)
+        try:
+            with store.queueing_alone():
+                assert store.same_run(record.run) is None
+                run_id = store.import_record(record, "Imported.")
+                has_written.set()
+                with pytest.raises(TimeoutError):
+                    answer.result(timeout=0.3)
+        finally:
+            has_written.set()
+        assert answer.result() == run_id
 
 
 def test_nothing_is_half_taken_in(store: Store, other: Store) -> None:

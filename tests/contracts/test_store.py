@@ -10,11 +10,12 @@ from datetime import UTC, datetime
 from functools import partial
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import text, update
 from sqlalchemy.exc import IntegrityError
 
+from core.corpora.repeats import Repeat
 from core.errors import IllegalMove, NotOwner, RunNotFound
-from core.store import ENDED, MOVES, Conditions, ErrorInfo, RunState, Store
+from core.store import ENDED, MOVES, Conditions, ErrorInfo, RunState, Store, schema
 from tests.making import (
     OTHER,
     OWNER,
@@ -75,6 +76,16 @@ class TestRuns:
         store.set_facts(running, run_facts(text_hash="other"))  # resumed elsewhere: not kept while it trains
         assert store.conditions(store.runs())[running] == Conditions("other", "fp32", "cooccurrence")
         assert store.conditions([]) == {}
+
+    def test_conditions_have_repeated_sentences(self, store: Store) -> None:
+        repeats = (Repeat("test", "train", 15, 20), Repeat("dev", "test", 1, 9, "pairs"))
+        run_id = claimed(store)
+        store.set_facts(run_id, run_facts(repeats=repeats, cooccurrence=((math.nan,),)))
+        assert store.conditions(store.runs())[run_id].repeats == repeats
+        with store.transaction() as connection:
+            wrong = update(schema.facts).values(facts='{"repeats": [{"split": 3}]}')
+            connection.execute(wrong.where(schema.facts.c.run_id == run_id))
+        assert "at repeats" in str(store.conditions(store.runs())[run_id].problem)
 
     def test_runs_whose_sentences_without_features_were_left_out_saw_other_text(self, store: Store) -> None:
         """The hash of CoNLL-U text is that of before, for runs on other tasks saw the same sentences."""

@@ -60,15 +60,6 @@ _SETTINGS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "mixed, full": "regimes-mixed-50-full",
         },
     ),
-    "rare-labels": (
-        "MTL",
-        {
-            "POS, 300 words": "rare-labels-both-pos-300",
-            "POS, 3,000": "rare-labels-both-pos-3000",
-            "UPOS, 1,000": "rare-labels-upos-1000",
-            "POS, 3,000, rarer labels": "rare-labels-both-pos-3000",
-        },
-    ),
     "sc-lstm": (
         "STL",
         {

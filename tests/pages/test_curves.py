@@ -407,6 +407,17 @@ def test_each_line_has_its_name_and_last_value_at_its_end(log_y: bool) -> None:
     assert not drawn(line("1", "mrn"), small=True).layout["annotations"]
 
 
+def test_a_log_axis_counts_the_points_that_it_leaves_out(finished: Filled) -> None:
+    """Before lines are thinned; a gap is no point."""
+    values = np.concatenate([np.zeros(700), [-1.0, math.nan], np.ones(998)])
+    key = MetricKey(TOTAL, "train", "penalty")
+    runs = chosen(finished.mrn[0])
+    series = [MetricSeries(runs[0].id, key, np.arange(1700), *(np.arange(1700.0),) * 2, values)]
+    for log_y, count in ((True, 701), (False, 0)):
+        view = curves(numbers.METRICS["penalty"], Reading(log_y=log_y), runs, series, TASKS)
+        assert view.large.left_out == count
+
+
 @given(st.lists(st.floats(0, 400), min_size=1, max_size=12))
 def test_labels_are_apart_and_in_order(places: list[float]) -> None:
     given_places = np.array(places)

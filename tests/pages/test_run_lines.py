@@ -13,6 +13,7 @@ import pytest
 
 from core.config import FIELD_HELP, RunConfig, applicable_fields, comparison_key
 from core.config.fields import attribute_name
+from core.corpora.reading import ColumnReading, Reading
 from core.records import RunFacts
 from core.results.filter import parse_filter
 from core.results.naming import group_names, run_names
@@ -272,7 +273,7 @@ class TestDifferences:
         frame = differences(memory.runs(ids)[::-1])
         ours, theirs = map(str, frame.loc["Training words, pos"])
         assert ours == "400, 410"
-        assert theirs.startswith("≠ 407")
+        assert str(theirs).startswith("≠ 407")
 
     def test_the_text(self, memory: Store) -> None:
         ids = [claimed(memory, seed=1), claimed(memory, seed=1)]
@@ -282,6 +283,16 @@ class TestDifferences:
         same = "These 2 runs have the same description and the same seed."
         assert difference_sentence(runs) == f"{same} The text of the corpus is not the same."
         assert list(differences(runs).loc["Text"]) == ["aaaaaa, bbbbbb"]
+
+    def test_the_text_by_an_earlier_version(self, memory: Store) -> None:
+        reading = Reading("ud", {}, "", (ColumnReading("deprel", "labels"),))
+        ids = [claimed(memory, seed=1), claimed(memory, seed=1)]
+        for run_id, text in zip(ids, ("aaaaaaaa", "bbbbbbbb-2"), strict=True):
+            memory.set_facts(run_id, run_facts(text_hash=text, readings=(reading,)))
+        runs = memory.runs(ids)[::-1]
+        assert difference_sentence(runs).endswith("hashed it without deprel and features.")
+        (texts,) = differences(runs).loc["Text"]
+        assert texts == "aaaaaa, of an earlier version: without labels of deprel and of features, bbbbbb"
 
 
 def scored(

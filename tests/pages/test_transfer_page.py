@@ -68,8 +68,9 @@ class TestViews:
         gains = measured(a_b=(0.02, -0.02, 0.0), b_a=(-0.02, 0.02, 0.0), c_a=(0.01, 0.013, 0.017))
         assert gains.pairs["c", "a"].is_decided
         assert answer(gains) == (
-            "Of 3 ordered pairs (3 seeds), none is decided with p corrected over all of them (Holm). Corrected for "
-            "the auxiliary tasks of each main task, 1 gains (c beside a, +1.33 points), 2 are undecided."
+            "Of 3 ordered pairs (3 seeds), none is decided with p corrected over all of them (Holm). "
+            "Corrected for the auxiliary tasks of each main task, 1 gains (c beside a, +1.33 points), 2 are "
+            "undecided."
         )
 
     def test_a_head_that_learned_nothing_decides_nothing(self) -> None:

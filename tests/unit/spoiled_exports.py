@@ -62,9 +62,9 @@ def _set(path: str, value: Any) -> Spoil:
     return _edited("run.json", change)
 
 
-def _table(name: str, change: Callable[[pa.Table], pa.Table]) -> Spoil:
+def _table(name: str, change: Callable[[pa.Table], pa.Table], **options: Any) -> Spoil:
     def spoil(folder: Path) -> None:
-        pq.write_table(change(pq.read_table(folder / name)), folder / "made.parquet")
+        pq.write_table(change(pq.read_table(folder / name)), folder / "made.parquet", **options)
         _write(folder, name, (folder / "made.parquet").read_bytes())
 
     return spoil
@@ -77,6 +77,25 @@ def _column(name: str, column: str, value: Any) -> Spoil:
         return table.set_column(table.schema.get_field_index(column), field, values)
 
     return _table(name, change)
+
+
+def _not_text(table: pa.Table) -> pa.Table:
+    """A column of texts that are no UTF-8, which nothing checks when it is written."""
+    bytes_ = pa.array([b"\xff\xfe"] * len(table), pa.binary())
+    broken = pa.Array.from_buffers(pa.string(), len(table), bytes_.buffers())
+    return table.set_column(table.schema.get_field_index("task"), "task", broken)
+
+
+def _large(table: pa.Table) -> pa.Table:
+    """Five thousand rows with one text of a megabyte, which the file has once."""
+    rows = table.take([0] * 5000)
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 5000, pa.int32()), pa.array(["x" * 10**6]))
+    return rows.set_column(rows.schema.get_field_index("report"), "report", texts).replace_schema_metadata()
+
+
+def _in_zone(table: pa.Table) -> pa.Table:
+    zone = pa.array([2**62] * len(table), pa.timestamp("ns", tz="Mars/Olympus"))
+    return table.set_column(table.schema.get_field_index("seconds"), "seconds", zone)
 
 
 def _twice(name: str) -> Spoil:
@@ -182,6 +201,12 @@ RUN: list[tuple[Spoil, str]] = [
     (_set("facts.tasks.0.train_tokens", -5), "below zero"),
 ]
 TABLES: list[tuple[Spoil, str]] = [
+    (_table("scores.parquet", _not_text), "scores.parquet is not .*cannot be read .*UTF-?8"),
+    (
+        _table("scores.parquet", _large, store_schema=False),
+        "unpacks to more than any run records: at most 1,073",
+    ),
+    (_table("metrics.parquet", _in_zone), "columns are not those"),
     (_written("metrics.parquet", b"PAR1 but not really PAR1"), "cannot be read"),
     (_table("metrics.parquet", lambda table: table.take(list(range(len(table)))[::-1])), "not in order"),
     (_column("metrics.parquet", "seconds", -1.0), "seconds cannot be -1.0"),

@@ -69,7 +69,7 @@ def test_ten_times_a_decimal_rate_is_a_decimal() -> None:
 @pytest.mark.parametrize(
     ("prior", "training", "lambda_", "learn", "shrinkage"),
     [
-        ("relational", "full", 1e-2, ("task", "label", "feature"), 1.0),
+        ("relational", "full", 1e-3, ("task", "label", "feature"), 1.0),
         ("relational", "frozen", 3e-3, ("task",), 1.0),
         ("map", "frozen", 1e-3, ("task", "label", "feature"), 1.0),
         ("paper", "frozen", 5e-2, ("task", "label", "feature"), None),
@@ -160,7 +160,7 @@ def test_a_configuration_is_everything_but_the_seed() -> None:
     assert config.configuration_id == config.with_(seed=2).configuration_id
     assert config.configuration_id != config.with_(epochs=4).configuration_id
     # Unset and set to the default are the same configuration.
-    assert RunConfig.build(**BASE) == RunConfig.build(**BASE, **{"lambda": 0.01}, lr_heads=2e-3)
+    assert RunConfig.build(**BASE) == RunConfig.build(**BASE, **{"lambda": 0.001}, lr_heads=2e-3)
     # Changing the paradigm drops what no longer applies.
     mtl = config.with_(paradigm="mtl")
     assert (mtl.lambda_, mtl.prior, mtl.learn) == (None, None, None)
@@ -235,6 +235,14 @@ def test_a_new_prior_has_its_own_defaults(monkeypatch: pytest.MonkeyPatch) -> No
     assert (frozen.lambda_, frozen.learn) == (0.1, ("label",))
     with pytest.raises(ConfigError, match="shrinkage must be left unset here"):
         RunConfig.build(**BASE, prior="mine", shrinkage=1.0)
+
+
+def test_a_default_of_lambda_follows_how_the_encoder_is_trained() -> None:
+    """0.01 did harm where all of the encoder is trained (docs/mathematics.md, The default of λ)."""
+    training = {"full": 0.001, "top:1": 0.01, "frozen": 0.003}
+    for encoder_training, strength in training.items():
+        assert RunConfig.build(**BASE, encoder_training=encoder_training).lambda_ == strength
+    assert RunConfig.build(**BASE, **{"lambda": 0.01}).lambda_ == 0.01
 
 
 def test_layers_of_lstm_d_are_unset_where_each_task_has_one() -> None:

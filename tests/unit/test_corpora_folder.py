@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from core.config import RunConfig
 from core.corpora import assembly, detect_columns, load, prepare, save_upload, summarise
-from core.corpora.assembly import text_hash
+from core.corpora.assembly import TEXT_VERSION, older_text_hash
 from core.corpora.folder import split_of
 from core.corpora.loading import read, text_known
-from core.corpora.types import Sentence
 from core.corpora.uploads import delete_upload, uploads
 from core.errors import CorpusError
 from core.paths import upload_dir
@@ -62,12 +59,12 @@ def test_file_names_tell_their_split(file_names: str, split: str | None) -> None
 def test_columns_are_as_named_or_else_by_content(tmp_path: Path) -> None:
     three = corpus_folder(tmp_path / "mine", {"train.txt": ROWS, "testa.conll": ROWS, "testb.conll": ROWS})
     corpus = load(three, ["tokens", "pos", "_", "ner"])
-    assert (corpus.name, corpus.notes) == ("mine", ())
+    assert (corpus.name, read(three, ["tokens", "pos", "_", "ner"]).notes) == ("mine", ())
     assert [(task.name, task.scheme) for task in corpus.tasks] == [("pos", "plain"), ("ner", "iob2")]
     assert len(corpus.train) == len(corpus.dev) == len(corpus.test) == 1
     guessed = load(corpus_folder(tmp_path / "two", BOTH))
     assert ([task.name for task in guessed.tasks], guessed.dev) == (["pos", "chunk", "ner"], ())
-    assert guessed.notes == ("Columns were named by what is in them: tokens, pos, chunk, ner.",)
+    assert guessed.notes[:-1] == ("Columns were named by what is in them: tokens, pos, chunk, ner.",)
 
 
 def test_columns_and_features_of_conllu_are_tasks(tmp_path: Path) -> None:
@@ -333,16 +330,25 @@ class TestTextHash:
         assert read(as_json).text_hash == hashes[-1]
         assert len(set(hashes)) == 4
 
-    def test_of_conllu_it_leaves_the_newer_tasks_out(self, tmp_path: Path) -> None:
-        corpus = load(corpus_folder(tmp_path / "ud", {"train.conllu": FEATS, "test.conllu": FEATS}))
+    def test_of_conllu_it_has_all_labels(self, tmp_path: Path) -> None:
+        """That of earlier versions left out `deprel` and features."""
 
-        def before(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
-            return tuple(
-                replace(s, labels={name: s.labels[name] for name in ("upos", "xpos")}) for s in sentences
-            )
+        def hashes(number: int, old: str = "", new: str = "") -> tuple[str, str]:
+            files = dict.fromkeys(("train.conllu", "test.conllu"), FEATS.replace(old, new))
+            corpus = load(corpus_folder(tmp_path / str(number) / "ud", files))
+            return corpus.text_hash, older_text_hash(corpus)
 
-        then = replace(corpus, train=before(corpus.train), test=before(corpus.test))
-        assert corpus.text_hash == text_hash(then) != text_hash(replace(then, train=then.train[1:]))
+        before = hashes(1)
+        assert before[0].endswith(TEXT_VERSION)
+        assert before[1] == "093e0afd2e2e3b05"
+        changed = [hashes(2, "root", "obj"), hashes(3, "Sing", "Plur")]
+        assert {older for _, older in changed} == {before[1]}
+        assert len({before[0], *(now for now, _ in changed)}) == 3
+        assert hashes(4, "\td\t", "\te\t")[1] != before[1]
+
+    def test_of_other_text_it_is_that_of_earlier_versions(self, tmp_path: Path) -> None:
+        corpus = read(str(conll_folder(tmp_path / "own")), ("tokens", "ner", "pos"))
+        assert corpus.text_hash == older_text_hash(corpus)
 
     def test_draws_and_tasks_do_not_change_it(self) -> None:
         configs = [

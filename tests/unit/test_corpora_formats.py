@@ -173,7 +173,7 @@ def test_single_labels_are_not_doubted(case: str, kind: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("kind", ["jsonl", FRAME])
 def test_lists_of_labels_are_refused_with_the_cause(kind: str, tmp_path: Path) -> None:
-    table = {"text": TEXTS, "label": [["joy", "love"], ["joy"], [], ["joy"], ["love"], ["joy"]]}
+    table: Table = {"text": TEXTS, "label": [["joy", "love"], ["joy"], [], ["joy"], ["love"], ["joy"]]}
     with pytest.raises(CorpusError, match=r"label.*one label a text is learned"):
         read(tmp_path, table, kind, OF_TEXTS)
 
@@ -182,7 +182,7 @@ def test_lists_of_labels_are_refused_with_the_cause(kind: str, tmp_path: Path) -
 @pytest.mark.parametrize("values", [True, "", " "])
 def test_flags_and_blanks_beside_words_are_skipped_and_said(values: Any, kind: str, tmp_path: Path) -> None:
     beside = [[values] * 3, [values, False if values is True else "", values], [values] * 3]
-    table = {"tokens": WORDS, "ner_tags": [["B-PER", "O", "O"]] * 3, "space": beside}
+    table: Table = {"tokens": WORDS, "ner_tags": [["B-PER", "O", "O"]] * 3, "space": beside}
     corpus = read(tmp_path, table, kind, OF_WORDS)
     assert [task.name for task in corpus.tasks] == ["ner"]
     (reading,) = corpus.readings
@@ -195,7 +195,7 @@ WORD_A_ROW = {"Word": ["Ada", "ran", ".", "Bo"], "Tag": ["B-PER", "O", "O", "B-P
 @pytest.mark.parametrize("kind", [*OF_TEXTS, "json", "parquet", FRAME])
 @pytest.mark.parametrize("numbers", [False, True])
 def test_a_word_in_each_row_is_named(numbers: bool, kind: str, tmp_path: Path) -> None:
-    table = {"sent_id": ["1", "1", "1", "2"], **WORD_A_ROW} if numbers else WORD_A_ROW
+    table: Table = {"sent_id": ["1", "1", "1", "2"], **WORD_A_ROW} if numbers else WORD_A_ROW
     if numbers and kind in ("csv", "tsv"):
         corpus = read(tmp_path, table, kind, OF_TEXTS)
         assert [sentence.tokens for sentence in corpus.train] == [("Ada", "ran", "."), ("Bo",)]

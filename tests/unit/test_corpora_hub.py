@@ -94,7 +94,7 @@ def test_texts_of_the_hub_have_their_numbers_as_labels(monkeypatch: pytest.Monke
     assert requests == [("SetFit/sst5", None, "main")]
     assert [(task.name, task.scheme, task.labels) for task in corpus.tasks] == [("sst", "text", ("2", "4"))]
     assert corpus.train[0] == Sentence(("a", "fine", "film"), {"sst": ("4",)}, whole=True)
-    assert (len(corpus.dev), len(corpus.test), corpus.notes) == (2, 2, ())
+    assert (len(corpus.dev), len(corpus.test), loading.read("sst").notes) == (2, 2, ())
 
 
 @pytest.mark.parametrize(

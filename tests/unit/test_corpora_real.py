@@ -12,7 +12,7 @@ from core.config import PRESETS, RunConfig
 from core.config.sweep import expand
 from core.corpora import CATALOGUE, load, prepare
 from core.corpora.catalogue import locate
-from core.corpora.loading import corpus_overlaps
+from core.corpora.loading import corpus_overlaps, read
 from core.mrn.alignments import choose
 
 pytestmark = pytest.mark.realdata
@@ -74,7 +74,10 @@ def test_texts_and_pairs_as_they_lie_there() -> None:
         corpus = load(name)
         assert (len(corpus.train), len(corpus.dev), len(corpus.test)) == (train, 0, test)
         assert [task.name for task in corpus.tasks] == list(CATALOGUE[name].tasks) == [name]
-        assert corpus.notes == ("There is no test file: validation.tsv is the test split.",)
+        first, *others = read(name).notes
+        assert first == "There is no test file: validation.tsv is the test split."
+        # Quora's questions are quoted as in CSV.
+        assert ["in quotation marks" in note for note in others] == [True] * 2 * (name == "quora")
         assert {sentence.second is None for sentence in corpus.train} == {name == "sst"}
         assert load(str(locate(f"sentences/{name}"))).text_hash == corpus.text_hash
     kinds = {name: load(name).tasks[0] for name in sizes}

@@ -124,7 +124,7 @@ def test_the_environment_is_documented() -> None:
         name
         for package in ("core", "jobs", "dashboard")
         for path in (root / package).rglob("*.py")
-        for name in re.findall(r"MRNLAB_[A-Z_]*[A-Z]\b", path.read_text(encoding="utf-8"))
+        for name in re.findall(r"MRNLAB_[A-Z0-9_]*[A-Z0-9]\b", path.read_text(encoding="utf-8"))
     }
     assert used - {"MRNLAB_TEST_DATA"} == set(SETTINGS)
     text = (DOCS / "command-line.md").read_text(encoding="utf-8")

@@ -140,12 +140,19 @@ def test_what_is_not_annotated_has_no_figure_and_counts_in_no_mean() -> None:
         (0.8979, ["f1_conll"], "89.79%"),
         (0.8979, ["pearson"], "89.79"),
         (0.5, ["accuracy", "pearson"], "50.00"),
+        (0.8979, [], "89.79"),  # nobody knows of what
         (float("nan"), ["f1_conll"], "–"),
         (None, ["pearson"], "–"),
     ],
 )
 def test_a_score_in_words(score: float | None, names: list[str], text: str) -> None:
     assert score_text(score, *names) == text
+
+
+def test_labels_that_are_numbers_are_in_their_order() -> None:
+    line = {"precision": 1.0, "recall": 1.0, "f1": 1.0, "support": 1}
+    for labels, in_order in (("1 10 2 -1", "-1 1 2 10"), ("1 10 2 x", "1 10 2 x")):
+        assert list(report_rows(dict.fromkeys(labels.split(), line))) == in_order.split()
 
 
 def test_numbers_are_plain_python_numbers() -> None:

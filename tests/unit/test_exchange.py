@@ -5,27 +5,33 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import itertools
 import json
 import os
 import shutil
 import sqlite3
+import threading
 import zipfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 from huggingface_hub import ModelCard
-from transformers import AutoModelForTokenClassification
+from transformers import AutoModelForTokenClassification, pipeline
 
+from core.checkpoints.sealed import digest_of
 from core.errors import MRNLabError, RunNotFound
 from core.paths import checkpoint_dir
 from core.store import RunState, Store
-from core.tagging import TaggedSentence, load_tagger
-from jobs.exchange import Exported, Imported, export_run, export_zip, import_run, import_zip
+from core.tagging import TaggedSentence, labels_of, load_tagger
+from core.tasks.spans import spans
+from jobs.exchange import Exported, Imported, export_run, export_zip, import_, import_run, import_zip
 from jobs.exchange.export import _datasets
 from tests.making import OWNER, assert_same, claimed
+from tests.patience import PATIENCE_S
 from tests.trained import toy_config, train_runs
 from tests.unit.spoiled_exports import FILES, RUN, TABLES, Spoil
 
@@ -202,10 +208,37 @@ def test_the_card(
         assert markup not in outside_code
 
     examples = card.text.split("```python\n")[1:]
-    assert len(examples) == 2
+    assert len(examples) == 3
+    assert 'aggregation_strategy="first"' in examples[1]
     monkeypatch.chdir(exported)
     for example in examples:
         exec(example.split("```")[0], {})
+
+
+def test_the_pipeline_gives_the_spans_of_the_run_by_first_subwords(exported: Path) -> None:
+    """As the card says. `simple` splits spans whose words have several subwords."""
+    tagger = load_tagger(exported / "checkpoint")
+    tags = {
+        strategy: pipeline("token-classification", str(exported / "ner"), aggregation_strategy=strategy)
+        for strategy in ("first", "simple")
+    }
+    split = 0
+    for words in itertools.product(("EUwanted", "Germanwanted", "lambwanted"), ("lamb", "Britishwanted")):
+        sentence = [*words, "rejects", words[0], "."]
+        text, starts = " ".join(sentence), [0]
+        for word in sentence:
+            starts.append(starts[-1] + len(word) + 1)
+        (answer,) = tagger.tag([sentence])
+        expected = [
+            (span.type, starts[span.start], starts[span.end] - 1) for span in spans(labels_of(answer, "ner"))
+        ]
+        found = {
+            strategy: [(each["entity_group"], each["start"], each["end"]) for each in tag(text)]
+            for strategy, tag in tags.items()
+        }
+        assert found["first"] == expected
+        split += found["simple"] != expected
+    assert split > 0
 
 
 def test_the_card_names_the_datasets_of_a_corpus(tmp_path: Path) -> None:
@@ -307,6 +340,26 @@ def test_the_same_export_twice(
         assert (tmp_path / "again" / name).read_bytes() == (exported / name).read_bytes()
 
 
+def test_four_imports_of_one_export_at_once_make_one_run(
+    exported: Path, target: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All have found that the run is not there before the first has written it."""
+    barrier = threading.Barrier(4)
+    check = import_._check_model
+
+    def checked(*arguments: Any) -> None:
+        check(*arguments)
+        barrier.wait(PATIENCE_S)
+
+    monkeypatch.setattr(import_, "_check_model", checked)
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda _: import_run(target, exported), range(4)))
+    (run,) = target.runs()
+    assert {each.run_id for each in made} == {run.id}
+    assert sorted(each.was_there for each in made) == [False, True, True, True]
+    assert [path.name for path in checkpoint_dir(1).parent.iterdir()] == [str(run.id)]
+
+
 @pytest.mark.parametrize("cases", [FILES, RUN, TABLES], ids=["files", "run.json", "tables"])
 def test_a_folder_that_is_none_is_refused(
     cases: list[tuple[Spoil, str]], exported: Path, target: Store, tmp_path: Path, laboratory: Path
@@ -344,6 +397,59 @@ def test_a_zip_file_of_an_export_is_imported(
     assert import_zip(target, io.BytesIO(made), "run.zip") == Imported(run_id, was_there=True)
 
 
+def _bomb(*files: tuple[str, int], said: int | None = None) -> bytes:
+    """A zip file of zeros, with a manifest that lists these files with their sizes, or with `said`."""
+    sizes = {name: {"size": said or size, "sha256": "0" * 64} for name, size in files}
+    manifest = {"format": 1, "about": {"export": 1}, "files": sizes}
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, size in files:
+            with archive.open(name, "w", force_zip64=True) as member:
+                for _ in range(size // _MB):
+                    member.write(bytes(_MB))
+        if "manifest.json" not in sizes:
+            archive.writestr("manifest.json", json.dumps(manifest | {"sha256": digest_of(manifest)}))
+    return file.getvalue()
+
+
+_MB = 1024**2
+
+
+@pytest.mark.parametrize(
+    ("files", "said", "message"),
+    [
+        (
+            [(f"pos/{number}.json", 100 * _MB) for number in range(6)], None,
+            r"it unpacks to 629\.1 MB, and an export of 2\.\d MB has 29\d\.\d MB at most",
+        ),
+        ([("metrics.parquet", 600 * _MB)], None, "it unpacks to 629.1 MB"),
+        ([("metrics.parquet", 600 * _MB)], 1000, "has more than the 1,000 bytes that it may have"),
+        ([("manifest.json", 200 * _MB)], None, "manifest.json has more than the 16,777,216 bytes"),
+    ],
+)  # fmt: skip
+def test_a_bomb_is_refused_before_it_is_unpacked(
+    files: list[tuple[str, int]], said: int | None, message: str, target: Store, laboratory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    written = 0
+    unpack = import_._unpack
+
+    def measured(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, most: int) -> None:
+        nonlocal written
+        try:
+            unpack(archive, member, path, most)
+        finally:
+            written += path.stat().st_size
+
+    monkeypatch.setattr(import_, "_unpack", measured)
+    content = _bomb(*files, said=said)
+    with pytest.raises(MRNLabError, match=message):
+        import_zip(target, io.BytesIO(content), "given.zip")
+    assert written <= 17 * _MB
+    assert target.runs() == []
+    assert list((laboratory / "checkpoints").iterdir()) == []
+
+
 _ENCRYPTED = _zip("run.json").replace(b"PK\x01\x02\x14\x03\x14\x00\x00", b"PK\x01\x02\x14\x03\x14\x00\x01")
 
 
@@ -352,7 +458,7 @@ _ENCRYPTED = _zip("run.json").replace(b"PK\x01\x02\x14\x03\x14\x00\x00", b"PK\x0
     [
         (b"no zip", "damaged, or no zip file"),
         (_zip("run.json", text="{}" * 99)[:-40], "damaged, or no zip file"),
-        (_zip("run.json", text="content").replace(b"content", b"CONTENT"), "damaged, or no zip file"),
+        (_zip("manifest.json", text="content").replace(b"content", b"CONTENT"), "damaged, or no zip file"),
         (_ENCRYPTED, "it is encrypted"),
         (_zip("../../run.json"), "leads out of the folder"),
         (_zip("/run.json"), "leads out of the folder"),

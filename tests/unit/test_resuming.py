@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from core.checkpoints import Checkpoint
 from core.checkpoints.sealed import opened, seal
 from core.checkpoints.shared_storage import Artefacts
-from core.errors import TrainingError
+from core.errors import DataChanged
 from core.records import Event, Note, Saved
 from tests.tiny import tiny_bert
 from tests.toys import TEXT_TASKS, corpus, sentences, text_corpus
@@ -107,10 +107,32 @@ def test_runs_on_texts_and_with_task_embeddings_go_on_from_every_state(
     assert cuts > 2
 
 
-def test_a_run_that_patience_ends_is_ended_by_it_when_resumed(encoder: str, tmp_path: Path) -> None:
-    config = toy(encoder, paradigm="mrn", epochs=9, patience=1, lr_encoder=1e-12, lr_heads=1e-12)
-    _, outcome, _ = cut_at_every_state(config, corpus(), tmp_path, every=5)
-    assert (outcome.steps, outcome.best_epoch) == (10, 1)
+PATIENT: dict[str, Any] = {
+    **{"paradigm": "mrn", "epochs": 9, "patience": 1, "lr_encoder": 1e-12, "lr_heads": 1e-12},
+}
+
+
+@pytest.mark.parametrize("update_every", [None, 3, 5])
+def test_a_run_that_patience_ends_is_ended_by_it_when_resumed(
+    encoder: str, tmp_path: Path, update_every: int | None
+) -> None:
+    """Its last heads are learned from once, whether it ends at an update or before one."""
+    config = toy(encoder, **PATIENT, update_every=update_every, snapshots=3)
+    for every in (0, 5):
+        _, outcome, _ = cut_at_every_state(config, corpus(), tmp_path / str(every), every=every)
+        assert (outcome.steps, outcome.best_epoch) == (10, 1)
+
+
+def test_a_run_that_patience_ends_at_an_update_does_not_update_again(encoder: str, tmp_path: Path) -> None:
+    """The snapshot of its last step is the same, whether the step would have had one anyway or not."""
+    last = []
+    for snapshots in (3, 9):  # of nine updates: after each third, after each
+        config = toy(encoder, **PATIENT, update_every=5, snapshots=snapshots)
+        laboratory = Laboratory(config, tmp_path / str(snapshots), corpus())
+        laboratory.attempt()
+        last.append(laboratory.record.snapshots[10].relations)
+    for mode in ("task", "label", "feature_factor", "feature_diagonal"):
+        np.testing.assert_array_equal(*(getattr(relations, mode) for relations in last))
 
 
 def test_a_stop_saves_where_it_is(encoder: str, tmp_path: Path) -> None:
@@ -153,13 +175,20 @@ def test_changed_data_or_encoder_are_refused(tmp_path: Path, changed: str, train
     encoder = tiny_bert(tmp_path / "encoder")
     pieces = stopped_at_7(str(encoder), tmp_path, encoder_training=training)
     if changed == "data":
-        pieces.data = corpus(train=sentences(40, 9))
+        pieces.data = corpus(train=sentences(40, 9)[:36])
     else:
         weights = load_file(encoder / "model.safetensors")
         weights["embeddings.word_embeddings.weight"] += 0.01
         save_file(weights, encoder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(TrainingError, match="The data or the description of this run is not what it was"):
+    said = {
+        "data": "the number of train sentences: 40, now 36; the text of train; the labels of train",
+        "encoder": "the encoder",
+    }[changed]
+    with pytest.raises(
+        DataChanged, match=f"is not what it was when it was begun: {said}. Retry it"
+    ) as refused:
         pieces.attempt()
+    assert "; ".join(refused.value.changes) == said
 
 
 def test_other_conditions_are_told(encoder: str, tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from datetime import UTC, datetime
+import time
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -84,6 +85,26 @@ def runs() -> list[Run]:
 def test_finds(text: str, ids: set[int], runs: list[Run]) -> None:
     run_filter = parse_filter(text, datetime(2026, 11, 5, 14, tzinfo=UTC))
     assert {run.id for run in runs if run_filter.matches(run)} == ids
+
+
+@pytest.mark.parametrize(("day", "hours"), [("2026-10-25", 25), ("2026-03-29", 23), ("2026-06-01", 24)])
+def test_a_day_has_the_hours_that_the_clocks_have(
+    day: str, hours: int, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run_id,) = store.add_runs([config()])
+    found = store.run(run_id)
+    try:
+        monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+        time.tzset()
+        run_filter, before = parse_filter(f"created:{day}"), parse_filter(f"created<{day}")
+        first = datetime.fromisoformat(day).astimezone(UTC)
+        halves = [first + timedelta(minutes=30 * number) for number in range(-4, 60)]
+        at = [dataclasses.replace(found, created_at=moment) for moment in halves]
+        assert sum(map(run_filter.matches, at)) == 2 * hours
+        assert sum(map(before.matches, at)) == 4
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 @pytest.mark.parametrize(

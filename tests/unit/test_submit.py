@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from core.config import RunConfig
 from core.corpora import Corpus, prepare
+from core.corpora.assembly import older_text_hash
 from core.corpora.loading import read
 from core.errors import ConfigError, CorpusError, DeviceError, EncoderError, MRNLabError
 from core.models.device import choose_device
@@ -28,6 +30,7 @@ from tests.making import (
     config,
     conll_config,
     conll_folder,
+    corpus_folder,
     finished,
     run_facts,
     step_metrics,
@@ -286,6 +289,25 @@ def test_a_run_on_other_text_is_not_used(store: Store, tmp_path: Path) -> None:
     ids, used = submit(store, [wanted], reuse=True, engine=NoWorkers())
     assert (used, len(store.runs())) == ([], 2)
     assert ids != [run_id]
+
+
+def test_a_run_on_labels_that_were_corrected_is_not_used(store: Store, tmp_path: Path) -> None:
+    """A hash of an earlier version leaves them out, so that a run with one is not used either."""
+    conllu = "".join(f"{n}\tw{n}\t_\tX\t_\tCase=Nom\t0\t{rel}\t_\t_\n\n" for n, rel in ((1, "a"), (1, "b")))
+    folder = corpus_folder(
+        tmp_path / "ud", dict.fromkeys(("train.conllu", "dev.conllu", "test.conllu"), conllu)
+    )
+    wanted = RunConfig.build(corpus=str(folder), tasks="deprel", paradigm="stl")
+    corpus = read(str(folder))
+    finished_on(store, wanted, text_hash=older_text_hash(corpus))
+    assert reused(store, wanted) == [None]
+    now = finished_on(store, wanted, text_hash=corpus.text_hash)
+    assert reused(store, wanted) == [now]
+    for number, (old, new) in enumerate((("\tb\t", "\ta\t"), ("Nom", "Acc"))):
+        test = Path(folder) / "test.conllu"
+        test.write_text(conllu.replace(old, new))
+        os.utime(test, ns=(1, number + 1))
+        assert reused(store, wanted) == [None]
 
 
 def test_a_run_whose_text_is_not_known_is_used(store: Store, tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_the_card_says_what_to_feed(
     assert "numbers from 0 to 5" in card.text
     assert "12 pairs" in card.text
     examples = card.text.split("```python\n")[1:]
-    assert len(examples) == 3
+    assert len(examples) == 4
     monkeypatch.chdir(made.folder)
     for example in examples:
         exec(example.split("```")[0], {})

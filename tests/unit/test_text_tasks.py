@@ -234,6 +234,41 @@ def test_correlations(pairs: list[tuple[float, float]]) -> None:
     assert score_of_counts(counts.sum(axis=0)) == pytest.approx(score.score, nan_ok=True)
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e7, -3e9])
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e6])
+def test_a_correlation_keeps_its_digits_at_any_offset(offset: float, scale: float) -> None:
+    random = np.random.default_rng(7)
+    x = random.normal(size=200)
+    y = 0.6 * x + 0.8 * random.normal(size=200)
+    expected = float(np.corrcoef(x, y)[0, 1])
+    gold, predicted = ([[repr(float(offset + scale * value))] for value in column] for column in (x, y))
+    score = score_task("alike", "score", gold, predicted)
+    assert score.score == pytest.approx(expected, abs=1e-3 if scale < 1 else 1e-6)
+    counts = sentence_counts("pearson", gold, predicted)
+    assert score_of_counts(counts.sum(axis=0)) == pytest.approx(score.score, abs=1e-9)
+    half = sentence_counts("pearson", gold[:100], predicted[:100]).sum(axis=0)
+    assert score_of_counts(half) == pytest.approx(np.corrcoef(x[:100], y[:100])[0, 1], abs=1e-3)
+    constant = [[repr(offset)]] * len(gold)
+    assert math.isnan(score_task("alike", "score", gold, constant).score)
+    assert math.isnan(float(score_of_counts(sentence_counts("pearson", gold, constant).sum(axis=0))))
+
+
+def test_systems_are_exchanged_around_one_centre() -> None:
+    """Rows of two systems that differ by an offset, mixed, give the correlation of the mixed predictions."""
+    random = np.random.default_rng(8)
+    x = random.normal(size=100)
+    gold = [[repr(float(value))] for value in 5e6 + x]
+    one, other = 5e6 + x + random.normal(size=100), 5e6 + 2 + x + random.normal(size=100)
+    rows = [
+        sentence_counts("pearson", gold, [[repr(float(value))] for value in guess]) for guess in (one, other)
+    ]
+    coins = random.random(100) < 0.5
+    mixed = np.where(coins[:, None], *rows).sum(axis=0)
+    assert score_of_counts(mixed) == pytest.approx(
+        np.corrcoef(x, np.where(coins, one, other))[0, 1], abs=1e-6
+    )
+
+
 def test_a_prior_leaves_out_pairs_that_are_read_apart(encoder: str, tmp_path: Path) -> None:
     mrn = {"paradigm": "mrn", "update_every": 2, "snapshots": 2}
     facts = train_toy(config(encoder, **mrn), text_corpus(), tmp_path / "1").facts

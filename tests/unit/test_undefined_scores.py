@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 
 from core.corpora.types import Corpus, Sentence
 from core.library import Laboratory
@@ -44,18 +45,26 @@ def _blind(*splits: str, tasks: tuple[str, ...] = ("ner",)) -> Corpus:
     return dataclasses.replace(corpus, tasks=kept, **blind)
 
 
-def test_without_a_dev_score_the_epoch_is_chosen_by_dev_loss(encoder: str, tmp_path: Path) -> None:
-    config = toy_config(encoder, tasks="ner", paradigm="stl", epochs=4)
+@pytest.mark.parametrize("select_by", ["score", "loss"])
+def test_without_a_dev_score_the_last_epoch_is_kept(encoder: str, tmp_path: Path, select_by: str) -> None:
+    """The loss of dev sentences without a span is lowest where nothing is predicted: after epoch 1."""
+    config = toy_config(encoder, tasks="ner", paradigm="stl", epochs=4, select_by=select_by)
     run = train_toy(config, _blind("dev"), tmp_path / "run")
-    assert run.facts.selected_by == "loss"
+    assert run.facts.selected_by == "last"
     assert any("the dev split has no span of this task" in note for note in run.facts.notes)
-    assert any("lowest dev loss is chosen" in note for note in run.facts.notes)
+    assert "No dev score is defined, so the last epoch is kept." in run.facts.notes
     epochs = run.of(EpochMetrics)
     assert [set(epoch.values) for epoch in epochs] == [{("ner", "loss"), (TOTAL, "loss")}] * 4
-    losses = [epoch.values[TOTAL, "loss"] for epoch in epochs]
-    assert run.outcome.best_epoch == 1 + losses.index(min(losses)) != 1
+    assert run.outcome.best_epoch == 4
     (score,) = run.test.scores
     assert score.is_defined
+
+
+def test_without_a_dev_score_patience_has_no_effect(encoder: str, tmp_path: Path) -> None:
+    config = toy_config(encoder, tasks="ner", paradigm="stl", epochs=4, patience=1)
+    run = train_toy(config, _blind("dev"), tmp_path / "run")
+    assert "patience has no effect: no dev score is defined." in run.facts.notes
+    assert run.outcome.best_epoch == 4
 
 
 def test_a_task_without_a_dev_score_is_left_out_of_the_mean(encoder: str, tmp_path: Path) -> None:

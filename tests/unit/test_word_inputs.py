@@ -177,6 +177,23 @@ def inputs_for(
 
 
 class TestInputs:
+    def test_gradients_are_the_same_bits_on_two_threads_each_time(self) -> None:
+        """Threads share the words of a large batch; each form's gradient is a sum over its places."""
+        words = ["the", "Bank", "of", "Utrecht"]
+        inputs, tokenizer = inputs_for(words, characters=True)
+        batch = batch_of(tokenizer, [words * 8] * 64)
+        weights = [weight for weight in inputs.parameters() if weight.requires_grad]
+        towards = torch.randn(inputs(batch).shape, generator=torch.Generator().manual_seed(0))
+        threads = torch.get_num_threads()
+        try:
+            torch.set_num_threads(2)
+            first, *others = (torch.autograd.grad(inputs(batch), weights, towards) for _ in range(12))
+        finally:
+            torch.set_num_threads(threads)
+        assert len(weights) > 1
+        for gradients in others:
+            assert all(map(torch.equal, first, gradients))
+
     def test_a_word_has_the_vector_of_its_form_or_of_its_lower_case(self) -> None:
         inputs, tokenizer = inputs_for(["The", "Bank", "Of", "Utrecht"], ["bank"])
         inputs.eval()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from core.recording.heartbeat import Heartbeat, StopReason, StopSignal
 from core.recording.sink import StoreSink
 from core.records import Note, Saved, Sink, SplitResult, StepMetrics
 from core.store import MetricKey, RunState, Store
+from core.wording import UTC_FORMAT
 from jobs.worker.logs import tail
 from tests.making import OTHER, OWNER, Clock, claimed, config, run_facts, split_result, step_metrics
 from tests.patience import PATIENCE_S
@@ -242,6 +245,21 @@ class TestWorker:
 
         worker(store, prepare=note_device, device="cuda:1", engine_job=engine_job).work(linger_s=0)
         assert devices == used
+
+    def test_log_lines_have_the_time_in_utc_and_say_so(self) -> None:
+        program = (
+            "import logging; from jobs.worker.logs import set_up_logging\nset_up_logging(); logging.info(1)"
+        )
+        before = datetime.now(UTC).replace(microsecond=0)
+        ended = subprocess.run(
+            [sys.executable, "-c", program],
+            env=os.environ | {"TZ": "XXX-5"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        written = datetime.strptime(ended.stderr.partition(" INFO")[0], UTC_FORMAT).replace(tzinfo=UTC)
+        assert before <= written <= datetime.now(UTC)
 
     def test_log_files(self, tmp_path: Path) -> None:
         path = tmp_path / "run.log"

@@ -221,7 +221,7 @@ def reason(values: Sequence[Any]) -> str:
 
 def refusal(name: str, values: Sequence[Any]) -> str:
     """A sentence that refuses lists or objects as the only labels of texts."""
-    example = next((value for value in values if value), [])
+    example: Any = next((value for value in values if value), [])
     kind = "objects" if isinstance(example, dict) else "lists"
     shown = shortened(json.dumps(example, ensure_ascii=False, default=str), 60)
     return (

@@ -10,7 +10,7 @@ import numpy as np
 
 from core.corpora.layout.codes import prefix_doubts
 from core.corpora.reading import Reading, values_shown
-from core.corpora.types import Corpus, Sentences, Split
+from core.corpora.types import SPLITS, Corpus, Sentences, Split
 from core.wording import all_of
 
 _LONG_SENTENCE = 200
@@ -23,7 +23,8 @@ def with_doubts_on_words(reading: Reading, corpus: Corpus) -> Reading:
     places = [place for place, column in enumerate(reading.columns) if column.taken in ("words", "text")]
     columns = list(reading.columns)
     for place in places:
-        doubts = _of_words(corpus, reading.files, is_second=place != places[0])
+        files = {split: reading.files[split] for split in SPLITS if split in reading.files}
+        doubts = _of_words(corpus, files, is_second=place != places[0])
         columns[place] = replace(columns[place], doubts=(*columns[place].doubts, *doubts))
     return replace(reading, columns=tuple(columns))
 

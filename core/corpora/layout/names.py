@@ -15,7 +15,7 @@ from core.tasks import KINDS
 
 _OF_NAMES = ("_text", "_name", "_names", "_str", "_string")
 """The ends of the names of columns that name numbers."""
-_ROWS = 20
+_ROWS = 100
 """In so many rows a name for each number is no coincidence, whatever the columns are called."""
 
 Value = TypeVar("Value", bound=Hashable)

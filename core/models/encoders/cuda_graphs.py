@@ -5,7 +5,7 @@ A small step waits for the processor to start a thousand kernels. A graph of one
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -20,6 +20,35 @@ _MOST = 32
 """Shapes that are recorded. Others, of batches cut by subwords, are computed as they come."""
 
 
+Shape = tuple[int, int]
+
+
+class RecordedShapes:
+    """The shapes of a training that are recorded: the first _MOST that it meets.
+
+    Other shapes draw their dropout without padding. A resumed training must record the same shapes to draw
+    the same numbers, so they are part of its state.
+    """
+
+    def __init__(self) -> None:
+        self._shapes: dict[Shape, None] = {}
+
+    def admits(self, shape: Shape) -> bool:
+        """Whether this shape is recorded: it was admitted before, or there is room."""
+        if len(self._shapes) < _MOST:
+            self._shapes[shape] = None
+        return shape in self._shapes
+
+    @property
+    def state(self) -> list[Shape]:
+        """The shapes, in the order in which they were met."""
+        return list(self._shapes)
+
+    def load(self, state: Iterable[Sequence[int]]) -> None:
+        """Put the shapes of a saved state in place of these."""
+        self._shapes = dict.fromkeys((windows, length) for windows, length in state)
+
+
 class RecordedLayers:
     """The layers of an encoder laid out as BERT's, in training on a GPU.
 
@@ -27,20 +56,20 @@ class RecordedLayers:
     write: both passes over a batch are done before the next batch.
     """
 
-    def __init__(self, layers: nn.Module) -> None:
-        self._layers = layers
+    def __init__(self, layers: nn.Module, shapes: RecordedShapes) -> None:
+        self._layers, self._shapes = layers, shapes
         self._weights = dict(layers.named_parameters())
         self._gradients = [torch.empty_like(weight) for weight in self._weights.values()]
         self._pool = torch.cuda.graph_pool_handle()
-        self._passes: dict[tuple[int, int], _Passes] = {}
+        self._passes: dict[Shape, _Passes] = {}
 
     def __call__(self, states: Tensor, mask: Tensor) -> Tensor:
         """The states (B, L, D) after the layers, of states (B, L, D) with this mask (B, L)."""
         windows, length = mask.shape
         shape = windows, -(-length // _MULTIPLE) * _MULTIPLE
+        if not self._shapes.admits(shape):
+            return _compute(self._layers, self._weights, states, mask)
         if shape not in self._passes:
-            if len(self._passes) == _MOST:
-                return _compute(self._layers, self._weights, states, mask)
             zeros = torch.zeros(*shape, states.shape[-1], dtype=states.dtype, device=states.device)
             self._passes[shape] = _Passes(self._layers, self._weights, self._gradients, zeros, self._pool)
         weights = self._weights.values()

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from core.encoding.batches import Batch
 from core.errors import EncoderError
 from core.models.encoders import at_words
-from core.models.encoders.cuda_graphs import RecordedLayers, square
+from core.models.encoders.cuda_graphs import RecordedLayers, RecordedShapes, square
 from core.models.encoders.fast_bert import Places, embed, packs, real_states, use_quick_dropout, weight_count
 from core.models.sources import (
     INDEX,
@@ -77,6 +77,7 @@ class Transformer(HalfPrecision):
         self.half_precision = half
         self._packs = packs(inner)
         self.records_steps = False
+        self.recorded_shapes = RecordedShapes()
         self._recorded: RecordedLayers | None = None
         self._reads_types = (
             "token_type_ids" in inspect.signature(inner.forward).parameters
@@ -92,7 +93,7 @@ class Transformer(HalfPrecision):
                 return places.scatter(real).view(*batch.ids.shape, -1)
             types = {"token_type_ids": batch.types} if self._reads_types and batch.types is not None else {}
             if self.records_steps and self.training:
-                self._recorded = self._recorded or RecordedLayers(self.inner.encoder)
+                self._recorded = self._recorded or RecordedLayers(self.inner.encoder, self.recorded_shapes)
                 return self._recorded(embed(self.inner, input_ids=batch.ids, **types), batch.mask).float()
             mask = batch.mask
             if self._packs:  # on a GPU, which would be asked whether a mask (B, L) has padding

@@ -131,7 +131,8 @@ class WordInputs(nn.Module):
             parts.append(nn.functional.one_hot(patterns, len(CAPITALS)).to(parts[0].dtype))
         if self.characters is not None:
             parts.append(self._spelled([self._spelling_of_form[number] for number in numbers.tolist()]))
-        states = torch.cat(parts, dim=1)[where]
+        # Indexed by `where`, a row would get its gradients in whichever order threads come by.
+        states = nn.functional.embedding(where, torch.cat(parts, dim=1))
         if not self._has_context:
             return states
         assert batch.context is not None

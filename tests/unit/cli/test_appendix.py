@@ -88,3 +88,14 @@ def test_what_an_older_version_did_not_record_is_named(lab: Laboratory) -> None:
 def test_runs_that_have_not_finished_are_refused(lab: Laboratory) -> None:
     run_id = claimed(lab.store)
     assert "None of these runs has finished" in lab.refusal("appendix", str(run_id))
+
+
+def test_values_tried_are_compared_on_the_seeds_that_all_have(lab: Laboratory) -> None:
+    """λ 0.1 is better with the one seed that both have; 0.2 has been tried with an easier one too."""
+    ids = [_finished(lab, dev, 0.7, lambda_=0.1, seed=seed) for seed, dev in ((1, 0.6), (2, 0.8))]
+    ids += [_finished(lab, dev, 0.7, lambda_=0.2, seed=seed) for seed, dev in ((2, 0.79), (3, 0.9))]
+    text = lab.answer("appendix", *map(str, ids), "--format", "markdown")
+    assert text.count("dev is highest for 0.1") == 2
+    lone = _finished(lab, 0.99, 0.7, epochs=9, lambda_=0.1, seed=7)
+    text = lab.answer("appendix", str(lone), "--format", "markdown")
+    assert "they share no seed on dev" in text

@@ -11,11 +11,23 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
+from core.corpora.repeats import Repeat
 from core.mrn.relations import covariance_statistics
-from core.records import Snapshot, SplitResult, StepMetrics, Usage, relation_metrics
+from core.records import Snapshot, SplitResult, StepMetrics, TaskFacts, Usage, relation_metrics
 from core.store import RunState
 from core.transfer.cosines import embedding_curve
-from tests.making import OWNER, claimed, relations, run_facts, snapshot, split_result, task_score
+from tests.making import (
+    OWNER,
+    claimed,
+    config,
+    epoch_metrics,
+    finished,
+    relations,
+    run_facts,
+    snapshot,
+    split_result,
+    task_score,
+)
 from tests.unit.cli.conftest import Laboratory
 
 
@@ -60,6 +72,19 @@ def test_states_are_read_by_word_and_by_stored_value(lab: Laboratory) -> None:
         assert [run["id"] for run in lab.json("runs", "--state", states)] == ids
     refused = lab.refusal("runs", "--state", "stoped")
     assert "states are queued, running, stopping, succeeded, failed, stopped, lost, active, ended." in refused
+
+
+def test_the_dev_score_of_a_correlation_is_no_percentage(lab: Laboratory) -> None:
+    mixed = (
+        TaskFacts("alike", "number", ("0", "5"), "pearson", train_sentences=40, train_tokens=40),
+        TaskFacts("mood", "text", ("good", "bad"), "accuracy", train_sentences=40, train_tokens=40),
+    )
+    shown = {"89.80": mixed, "89.81": mixed[:1], "89.82%": mixed[1:]}
+    for percent, tasks in shown.items():
+        dev = epoch_metrics(2, 1, float(percent.rstrip("%")) / 100)
+        finished(lab.store, config(), run_facts(tasks=tasks), dev)
+    rows = lab.answer("runs").splitlines()[1:]
+    assert [word for row in rows for word in row.split() if "89." in word] == list(shown)[::-1]
 
 
 def test_a_run_with_a_value_that_is_no_longer_known_is_told(lab: Laboratory) -> None:
@@ -163,6 +188,18 @@ class TestResults:
                 [{"text_hash": "aaaabbbb"}, {"text_hash": "bbbbcccc"}],
                 [("MRN 0.01", "aaaabbbb", "1"), ("MRN 0.01", "bbbbcccc", "2")],
                 "text bbbbcc in run 2; text aaaabb in run 1",
+            ),
+            (
+                "text",
+                [{"text_hash": "aaaabbbb"}, {"text_hash": "bbbbcccc-2"}],
+                [("MRN 0.01", "aaaabbbb", "1"), ("MRN 0.01", "bbbbcccc-2", "2")],
+                "Earlier versions hashed a text without deprel and features",
+            ),
+            (
+                "text",
+                [{"text_hash": "a", "repeats": (Repeat("test", "train", 15, 20),)}, {"text_hash": "a"}],
+                [("MRN 0.01", "a", "1 2")],
+                "15 of 20 test sentences are in train, word for word.",
             ),
             (
                 "precision",

@@ -75,11 +75,13 @@ def test_what_is_refused(corpora: Path, lab: Laboratory, tmp_path: Path) -> None
     words = corpora / "words" / "test.conll"
     bad = tmp_path / "bad.tsv"
     bad.write_text("text1\ttext2\talike\nEU\tlamb\tmuch\n")
-    for arguments, words_of_it in {
+    refused: dict[tuple[str, ...], str] = {
         (PAIRS, "EU"): "Run 3 reads pairs of texts (same and alike); give the second with --second TEXT.",
         (TEXTS, "EU", "--second", "lamb"): "Run 4 has no task on pairs",
         (TEXTS, "EU", "--second", " "): "has no words",
         (PAIRS, "--second", "EU"): "has no words",
+        **{(run, "\u200b \ufeff\u00ad"): "has no words" for run in (MIXED, TEXTS)},
+        (PAIRS, "EU", "--second", "\u2060"): "has no words",
         (
             PAIRS,
             "--file",
@@ -88,7 +90,8 @@ def test_what_is_refused(corpora: Path, lab: Laboratory, tmp_path: Path) -> None
         (TEXTS, "--file", str(words)): "must be a .tsv, .csv or .jsonl file with a column text",
         (TEXTS, "--file", str(corpora / "same" / "test.tsv")): "has no task on pairs",
         (PAIRS, "--file", str(bad)): "bad.tsv, line 2: alike must be a number, not 'much'.",
-    }.items():
+    }
+    for arguments, words_of_it in refused.items():
         assert words_of_it in lab.refusal("tag", *arguments), arguments
 
 
@@ -105,6 +108,7 @@ def test_the_library_answers_and_reads_predictions(corpora: Path) -> None:
         "answer\\(\\) reads whole texts": lambda: texts.tag("EU"),
         "give the second text as `second`": lambda: pairs.answer("EU"),
         "no words": lambda: texts.answer("  "),
+        "has no words": lambda: texts.answer("\u200b"),
         "2 texts and 1 second": lambda: pairs.answer(["EU", "lamb"], ["lamb"]),
     }
     for sentence, wrong in refused.items():
