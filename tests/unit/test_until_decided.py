@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -29,9 +33,12 @@ from jobs.studies.decide import (
     planned,
     state_of,
 )
+from tests import deciding
 from tests.making import OWNER, Clock, config, conll_config, conll_folder
+from tests.patience import PATIENCE_S
 from tests.small_training import Ended
 from tests.studying import Workers, finished, scored, train
+from tests.supervised import owner_of, supervised, wait_for
 
 LAMBDA = {"lambda": 0.5}
 LOOKS = (3, 5, 8)
@@ -39,9 +46,8 @@ Score = Callable[[RunConfig, str], float]
 
 
 def score_of(run: RunConfig, _split: str) -> float:
-    """MRN gains 0.02, with a spread over seeds by which three do not decide it and eight do."""
-    noise = ((run.seed * 7919) % 11 - 5) / 500
-    return 0.6 + run.seed / 1000 + (0.02 + noise if run.paradigm == "mrn" else 0.0)
+    """MRN gains 0.02: three seeds do not decide it, five do."""
+    return deciding.score_of(run)
 
 
 def workers(score: Score = score_of, **options: Any) -> Workers:
@@ -281,3 +287,35 @@ def test_an_unreadable_plan_hides_no_table(store: Store) -> None:
     store.declare_plan("0" * 40, '{"from": "a later version"}')
     (table,) = stored_results(store).tables("test").values()
     assert len(table.rows) == 2
+
+
+@pytest.mark.slow
+def test_kills_of_the_follower_and_of_workers_lose_nothing(laboratory: Path) -> None:
+    """Real processes: SIGKILL to a worker amid a run and to the follower, at each of three moments."""
+
+    def follower() -> subprocess.Popen[bytes]:
+        code = "from tests.deciding import follow_plan; follow_plan()"
+        return subprocess.Popen([sys.executable, "-c", code])
+
+    with supervised(deciding.__name__) as (store, _engine):
+        sides = tuple(config(paradigm=each, seed=0, epochs=1) for each in ("mrn", "mtl"))
+        plan = Plan((sides[0],), (sides[1],), ("MRN", "MTL"), ("pos", "ner"), tuple(range(1, 9)), LOOKS)
+        declare(store, plan)
+        for done in (1, 4, 7):  # in the first look, in the second, and in the second once more
+            process = follower()
+            wait_for(lambda done=done: len(store.runs(states={RunState.SUCCEEDED})) >= done)  # type: ignore[misc]
+            wait_for(lambda: bool(store.runs(states={RunState.RUNNING})))
+            with contextlib.suppress(ProcessLookupError, AssertionError):  # it may have ended meanwhile
+                os.kill(owner_of(store, store.runs(states={RunState.RUNNING})[0].id).pid, signal.SIGKILL)
+            process.kill()
+            process.wait()
+        last = follower()
+        assert last.wait(timeout=PATIENCE_S) == 0
+        state = state_of(store, plan)
+        assert state.decided_at == {"pos": 2, "ner": 2}
+        known = Counter((run.config.paradigm, run.config.seed) for run in store.runs())
+        assert known == {(each, seed): 1 for each in ("mrn", "mtl") for seed in range(1, 6)}
+        assert {run.state for run in store.runs()} == {RunState.SUCCEEDED}
+        assert any(run.attempt > 1 for run in store.runs())
+        for looked in state.looks.values():
+            assert looked.seeds == 5
