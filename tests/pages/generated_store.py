@@ -125,6 +125,14 @@ def launches(draw: st.DrawFn) -> Launch:
     return Launch(corpus, tuple((config, draw(fate)) for config in configs))
 
 
+def swept(*fields: str) -> Launch:
+    """A sweep over these settings, of which every run has succeeded."""
+    lists = {"paradigm": ("mrn",), **{name: _SWEPT[name] for name in fields}, "seed": (1, 2)}
+    lists.setdefault("encoder_training", ("frozen",))
+    runs = Sweep("demo", None, tuple(_CORPORA["demo"]), lists=lists).runs()
+    return Launch("demo", tuple((run, Fate()) for run in runs))
+
+
 stores = st.lists(launches(), min_size=1, max_size=3)
 """Up to three launches, of which the newest is the last."""
 
@@ -174,7 +182,7 @@ def _record(store: Store, run_id: int, config: RunConfig, fate: Fate, kinds: Map
     store.set_facts(run_id, _facts(config, kinds))
     store.set_progress(run_id, 20, 2.0, 10 * config.epochs)
     if fate.record != "without curves":
-        store.add_metrics(run_id, _curves(config, random))
+        store.add_metrics(run_id, list(_curves(config, random)))
         for step in (20,) if fate.record == "one snapshot" else (1, 10, 20):
             if config.paradigm == "mrn":
                 relations = _relations(config, kinds, random)

@@ -411,7 +411,7 @@ def test_a_log_axis_counts_the_points_that_it_leaves_out(finished: Filled) -> No
     """Before lines are thinned; a gap is no point."""
     values = np.concatenate([np.zeros(700), [-1.0, math.nan], np.ones(998)])
     key = MetricKey(TOTAL, "train", "penalty")
-    runs = chosen(finished.mtl[0])
+    runs = chosen(finished.mrn[0])
     series = [MetricSeries(runs[0].id, key, np.arange(1700), *(np.arange(1700.0),) * 2, values)]
     for log_y, count in ((True, 701), (False, 0)):
         view = curves(numbers.METRICS["penalty"], Reading(log_y=log_y), runs, series, TASKS)

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from jobs.engines.local import LocalEngine
 from tests.pages.conftest import app_at, page_names
-from tests.pages.generated_store import Launch, build, stores
+from tests.pages.generated_store import Launch, build, stores, swept
 
 _EXAMPLES = int(os.environ.get("MRNLAB_TEST_EXAMPLES", "4"))
 _STEPS = 4
@@ -77,10 +77,29 @@ def laboratories() -> Iterator[Iterator[Path]]:
         yield homes()
 
 
+@pytest.mark.parametrize(
+    "fields", [("lambda",), ("lambda", "dropout"), ("lambda", "dropout", "fraction")], ids=len
+)
+def test_a_sweep_of_so_many_settings_is_on_every_page(
+    fields: Sequence[str], laboratories: Iterator[Path], workers: list[str]
+) -> None:
+    next(laboratories)
+    runs = ",".join(map(str, build([swept(*fields)])))
+    for page in _PAGES:
+        app = app_at(page)
+        app.query_params["id" if page == "run" else "run"] = runs
+        app.run()
+        assert app.title
+        for setting in [box for box in app.selectbox if box.key == "against"]:
+            for option in setting.options:
+                use(app, app.selectbox(key="against"), option)
+
+
 @pytest.mark.parametrize("page", _PAGES)
 @settings(
     max_examples=_EXAMPLES,
     derandomize=True,
+    phases=[Phase.generate],  # a smaller example takes minutes to find, and the plan can be read as it is
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(plan=stores, data=st.data())
