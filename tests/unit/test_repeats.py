@@ -30,9 +30,7 @@ def test_they_are_counted_by_the_words_of_both_texts(
         [Sentence(first, {}, part=str(number), second=second) for number, (first, second) in enumerate(split)]
         for split in (train, dev, test)
     ]
-    counted = {
-        (each.split, each.inside): (each.count, each.total) for each in repeats(Corpus("c", (), *splits))
-    }
+    counted = {(each.split, each.inside): (each.count, each.total) for each in repeats(corpus)}
     expected = {
         ("dev", "train"): (sum(pair in train for pair in dev), len(dev)),
         ("test", "train"): (sum(pair in train for pair in test), len(test)),
