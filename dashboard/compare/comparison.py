@@ -23,7 +23,7 @@ from core.results.records import (
     difference_records,
     score_records,
 )
-from core.results.series import scores_against
+from core.results.series import ScoresAgainst, Series, scores_against
 from core.results.table import ResultRow, ResultTable
 from core.store.records import ACTIVE, Run
 from core.studies.published import CITATION
@@ -325,6 +325,7 @@ def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
 
 
 _LINES = {"mean": "Mean of tasks", "tasks": "Each task"}
+_VALUES = {"scores": "Scores", "differences": "Difference from"}
 
 
 def draw_against(compared: ComparedRuns) -> None:
@@ -339,23 +340,47 @@ def draw_against(compared: ComparedRuns) -> None:
         if len(named) > 1:
             name = choice("Setting", named.keys(), key="against", label_visibility="collapsed", width=320)
         series = named[name]
-        view = scores_against(series, resources.store().scores(series.run_ids, with_reports=False))
+        view, differs = _against_a_baseline(series, compared)
         lines = "tasks" if len(view.tasks) == 1 else segments("Lines", _LINES, key="lines")
+    base = "" if view.baseline is None else view.baseline.name
+    if differs and not view.differences:
+        st.caption(f"{escape(base)} has no seed and task in common with these configurations.")
+        return
+    drawn = "differences" if differs else "scores"
     chart(
-        against_chart(view, task_colours(), of_tasks=lines == "tasks"),
+        against_chart(view, task_colours(), of_tasks=lines == "tasks", differences=differs),
         key="compare_against",
-        revision=f"{name} {lines} {list(series.runs)}",
+        revision=f"{name} {lines} {list(series.runs)} {drawn} {base}",
         still=True,
-        alt=f"Dev and test scores against {series.title} with their 95% intervals",
+        alt=f"Dev and test {drawn} against {series.title} with their 95% intervals"
+        + f", paired by seed with {base}" * differs,
     )
     best = view.dev_choice
     marked = (
         "" if best is None else f" Dashed line: the highest mean dev score, at {series.value_text(best)}."
     )
-    st.caption(
-        f"Means over seeds with 95% intervals (Student's t).{marked} Whether values differ is decided under "
-        "*Differences*."
+    intervals = (
+        f"Points over {escape(base)}, paired by seed, with the 95% interval of each difference alone"
+        if differs
+        else "Means over seeds with 95% intervals"
     )
+    is_grey = view.baseline is not None and not view.baseline.is_value and not differs
+    grey = f" Grey: {escape(base)}." * is_grey
+    st.caption(
+        f"{intervals} (Student's t).{grey}{marked} Whether values differ is decided under *Differences*."
+    )
+
+
+def _against_a_baseline(series: Series, compared: ComparedRuns) -> tuple[ScoresAgainst, bool]:
+    """The scores of a series beside those of the baseline picked, and whether the differences are drawn."""
+    store = resources.store()
+    bases = {base.name: base for base in compared_runs.baselines_of(series, compared)}
+    base, differs = None, False
+    if bases:
+        differs = segments("Values", _VALUES, key="values") == "differences"
+        base = bases[choice("Baseline", bases.keys(), key="from", label_visibility="collapsed", width=220)]
+    ids = [*series.run_ids, *(base.run_ids if base else ())]
+    return scores_against(series, store.scores(ids, with_reports=False), base), differs
 
 
 def difference_view(
