@@ -56,6 +56,8 @@ ROWS_SEEN = 1000
 """The first rows of a file, by which its columns are told: in some of them a column may be null."""
 _MOST_SEEN = 500_000
 """The characters within which the first rows are looked for."""
+_LINES_SEEN = 4 * ROWS_SEEN
+"""The lines within which the first rows are looked for: a row of CSV may have some."""
 
 Record = dict[str, Any]
 
@@ -329,7 +331,9 @@ def _webanno(source: Source) -> Records:
 def rows_seen(source: Source) -> list[Record]:
     """The first rows of a file of texts as objects; none where they cannot be read."""
     text = beginning(source, _MOST_SEEN)
-    lines = text.split("\n") if len(text) < _MOST_SEEN else text.split("\n")[:-1]
+    lines = text.split("\n", _LINES_SEEN)
+    if len(text) >= _MOST_SEEN or len(lines) > _LINES_SEEN:
+        lines.pop()  # it is not whole
     ending = Path(source.name).suffix.lower()
     if ending == JSONL:
         rows: list[Record] = []

@@ -150,7 +150,7 @@ def test_runs_that_cannot_be_compared_are_counted(open_page: Open, filled: Fille
     assert "**0 of 3 runs done" in words(app)
     assert not app.table
     assert not app.info
-    assert "1 running, 2 queued" in [bar.proto.text for bar in app.get("progress")]
+    assert "2 queued, 1 running" in [bar.proto.text for bar in app.get("progress")]
     elsewhere = finished_run(mtl(fraction=0.05), 0.5)
     chosen = [*filled.mrn[:2], filled.live[0], elsewhere]
     shown = words(open_page("compare", run=",".join(map(str, chosen))))
