@@ -23,7 +23,7 @@ from core.results.records import (
     difference_records,
     score_records,
 )
-from core.results.series import scores_against
+from core.results.series import ScoresAgainst, Series, scores_against
 from core.results.table import ResultRow, ResultTable
 from core.store.records import ACTIVE, Run
 from core.studies.published import CITATION
@@ -202,85 +202,6 @@ def _transformer(step: Step) -> None:
     )
 
 
-_PROBLEM = "seeds_problem"
-_OLDER_TEXT = (
-    "Seeds are missing, but the corpus has another text now than these runs learned, or their hash of it is "
-    "an earlier version's. New runs would be in another table."
-)
-_MOST_RUNS = 60
-"""Beyond so many missing runs only those of the two configurations compared are offered."""
-
-
-def missing_seeds_button(table: ResultTable, compared: ComparedRuns, a: str, b: str) -> None:
-    """Draws the button that queues missing seeds, and the number of runs in the queue."""
-    store = resources.store()
-    configs = {run.id: run.config for run in compared.runs}
-    missing = views.missing_seeds(table.rows, configs)
-    if len(missing) > _MOST_RUNS:
-        missing = views.missing_seeds([table.row(a), table.row(b)], configs)
-    there = same_runs(store, missing) if missing else {}
-    listed = {run.id for run in compared.runs}
-    missing = [config for config in missing if config not in there or there[config].id not in listed]
-    new = [config for config in missing if config not in there]
-    if missing and _is_on_older_text(compared.runs):
-        st.caption(f":material/info: {_OLDER_TEXT}", width="content")
-    elif new or any(there[config].state not in ACTIVE for config in missing):
-        label, text = ("Launch" if new else "Add"), plural(len(new or missing), "run")
-        st.button(
-            f"{label} the missing seeds",
-            type="primary",
-            icon=":material/play_arrow:",
-            key="missing_seeds",
-            on_click=_launch_seeds,
-            args=(missing, views.listed_seeds({config.seed for config in missing}), compared.runs),
-        )
-        seconds = cost(store, new).seconds if new else None
-        text += f", {about_time(seconds)}" if seconds else "" if new else ", trained already"
-        st.caption(text, width="content")
-    same = {run.configuration_id for run in compared.runs}
-    active = store.runs(states=ACTIVE, with_facts=False)
-    if active := [run for run in active if run.configuration_id in same]:
-        _on_their_way([run.id for run in active], views.listed_seeds({run.config.seed for run in active}))
-
-
-def _is_on_older_text(runs: Sequence[Run]) -> bool:
-    """Whether the corpus of these runs is known to have another text now; reads no corpus."""
-    return len(up_to_date(resources.store(), runs, any_precision=True, may_read=False)) < len(runs)
-
-
-def _launch_seeds(missing: Sequence[RunConfig], name: str, compared: Sequence[Run]) -> None:
-    """Launches the missing seeds; a callback, so that no refresh comes between the click and the launch.
-
-    Where they would learn another text than the runs compared, nothing is launched.
-    """
-    before = chosen()
-    try:
-        for corpus, columns in {(config.corpus, config.columns) for config in missing}:
-            read(corpus, columns)
-        if _is_on_older_text(compared):
-            st.session_state[_PROBLEM] = "Nothing was launched: the corpus has changed."
-            return
-        runs, reused = actions.launch(missing, name, reuse=True)
-    except MRNLabError as error:
-        st.session_state[_PROBLEM] = str(error)
-        return
-    # What was compared goes on being compared, with the new runs as they end.
-    choose((*before, *(run for run in runs if run not in before)) if before else ())
-    actions.toast(f"{plural(len(runs) - len(reused), 'run')} queued: {name}.")
-
-
-def _on_their_way(runs: Sequence[int], seeds: str) -> None:
-    """A line on these runs with a link; the page follows as soon as one of them has ended."""
-    text = f"{plural(len(runs), 'run')} queued or in progress: {seeds}."
-    st.markdown(f":material/schedule: {text}", width="content")
-    link_to_runs(runs, "See them on Runs")
-
-    def has_ended() -> bool:
-        return any(run.state not in ACTIVE for run in resources.store().runs(runs, with_facts=False))
-
-    rerun_when(has_ended, key="seeds_on_their_way")
-
-
 def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
     """Draws the table of configurations × tasks: mean ± SD, the number of seeds, the best in bold.
 
@@ -322,40 +243,6 @@ def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
             "The dissertation has no figure for these rows: corpus, share of data, encoder "
             "(fine-tuned), paradigm, tasks, alignment and the score of POS must be the same there."
         )
-
-
-_LINES = {"mean": "Mean of tasks", "tasks": "Each task"}
-
-
-def draw_against(compared: ComparedRuns) -> None:
-    """Draws scores against a number in which configurations differ, where some differ in one alone."""
-    found = compared_runs.series_of(compared)
-    if not found:
-        return
-    named = dict(zip(views.series_names(found), found, strict=True))
-    with st.container(horizontal=True, vertical_alignment="center"):
-        name = next(iter(named))
-        st.subheader(f"Score against{f' {escape(name)}' * (len(named) == 1)}", anchor=False, width="content")
-        if len(named) > 1:
-            name = choice("Setting", named.keys(), key="against", label_visibility="collapsed", width=320)
-        series = named[name]
-        view = scores_against(series, resources.store().scores(series.run_ids, with_reports=False))
-        lines = "tasks" if len(view.tasks) == 1 else segments("Lines", _LINES, key="lines")
-    chart(
-        against_chart(view, task_colours(), of_tasks=lines == "tasks"),
-        key="compare_against",
-        revision=f"{name} {lines} {list(series.runs)}",
-        still=True,
-        alt=f"Dev and test scores against {series.title} with their 95% intervals",
-    )
-    best = view.dev_choice
-    marked = (
-        "" if best is None else f" Dashed line: the highest mean dev score, at {series.value_text(best)}."
-    )
-    st.caption(
-        f"Means over seeds with 95% intervals (Student's t).{marked} Whether values differ is decided under "
-        "*Differences*."
-    )
 
 
 def difference_view(
