@@ -12,11 +12,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from core.errors import CorpusError, MRNLabError
+from core.errors import CorpusError
 from core.plain_text import shortened
 
 MEMORY = 1_500_000_000
@@ -24,12 +24,16 @@ MEMORY = 1_500_000_000
 SECONDS = 60
 """The seconds of a child, and one more for each two megabytes."""
 _BYTES_A_SECOND = 2_000_000
+NO_MEMORY = 9
+"""The exit code of a child that has no memory left."""
 _WATCH_S = 0.2
 """Seconds between two looks at what a child has written."""
 
 _LONGEST_REASON = 300
 _ROOT = Path(__file__).resolve().parents[2]
-_REFUSED_EVENTS = ("socket.connect", "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork")
+
+opened: list[str] = []
+"""The files among those that its task names which were opened in this process, the last last."""
 
 
 class Refused(Exception):
@@ -38,26 +42,6 @@ class Refused(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-
-
-def _prove_arrow(content: bytes, kind: str) -> None:
-    from core.foreign.arrow import prove
-
-    prove(content, kind)
-
-
-def _keep_copy(content: bytes, **given: Any) -> dict[str, str]:
-    from core.foreign.copies import keep
-
-    return keep(**given)
-
-
-_TASKS: Mapping[str, Callable[..., Any]] = {"arrow": _prove_arrow, "copy": _keep_copy}
-
-
-def here(task: str, given: Mapping[str, Any], content: bytes = b"", **_limits: Any) -> Any:
-    """The result of the task, in this process and without limits. Raises what the task raises."""
-    return _TASKS[task](content, **given)
 
 
 def run(
@@ -100,7 +84,7 @@ def run(
     if writes is not None:
         environment |= {"HF_HOME": str(writes), "HF_DATASETS_CACHE": str(writes), "TMPDIR": str(writes)}
         environment |= {"HF_HUB_OFFLINE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "core.foreign.child"]
+    command = [sys.executable, "-m", "core.foreign.inside"]
     ends = time.monotonic() + seconds
     with subprocess.Popen(
         command,
@@ -158,40 +142,11 @@ def _result(answer: bytes, code: int) -> Any:
 
 def _end(code: int) -> str:
     """How a child ended that did not answer."""
-    if code in (-signal.SIGKILL, _NO_MEMORY):
+    if code in (-signal.SIGKILL, NO_MEMORY):
         return f"reading it takes more than {MEMORY / 1e6:,.0f} MB of memory"
     if code < 0:
         return f"it is damaged: reading it ended a process by {signal.Signals(-code).name}"
     return f"it is damaged: reading it ended a process with exit code {code}"
-
-
-# In the child.
-
-_NO_MEMORY = 9
-"""The exit code of a child that has no memory left."""
-opened: list[str] = []
-"""The files among those that the task names which were opened in this child, the last last."""
-
-
-def main() -> NoReturn:
-    """Does the task that standard input describes, and answers in JSON on standard output."""
-    answers = os.dup(1)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # libraries print
-    request = json.loads(sys.stdin.buffer.readline())
-    content = sys.stdin.buffer.read()
-    _limit(request)
-    try:
-        answer = {"result": _TASKS[request["task"]](content, **request["given"])}
-    except MemoryError:
-        os._exit(_NO_MEMORY)
-    except Refused as refused:
-        answer = {"reason": refused.reason}
-    except MRNLabError as error:
-        answer = {"sentence": str(error)}
-    except Exception as error:  # noqa: BLE001 - what a library raises on a damaged file is a reason
-        answer = {"reason": reason_of(error)}
-    os.write(answers, json.dumps(answer).encode())
-    os._exit(0)  # no destructor of a library sees damaged data
 
 
 def reason_of(error: BaseException) -> str:
@@ -201,59 +156,3 @@ def reason_of(error: BaseException) -> str:
     message = str(error).strip().partition("\n")[0]
     name = type(error).__name__
     return shortened(f"{name}: {message}" if message else name, _LONGEST_REASON)
-
-
-def _limit(request: Mapping[str, Any]) -> None:
-    """Limits of memory, time and size of files, and those of `reads`, on this process."""
-    if sys.platform != "win32":
-        import resource
-
-        limits = {
-            resource.RLIMIT_CORE: 0,
-            resource.RLIMIT_CPU: int(request["seconds"]),
-            # Files that are mapped do not count.
-            resource.RLIMIT_DATA: int(request["memory"]),
-        }
-        if request["writes"] is not None:
-            limits[resource.RLIMIT_FSIZE] = int(request["most_written"])
-        for which, limit in limits.items():
-            _, most = resource.getrlimit(which)
-            limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
-            resource.setrlimit(which, (limit, limit))
-    if request["reads"] is not None:
-        from core.foreign import copies
-
-        copies.imports()  # before the gate: they read what they need of the machine
-        sys.addaudithook(_gate(request["reads"], request["folder"], request["writes"]))
-
-
-def _gate(reads: Iterable[str], folder: str, writes: str) -> Callable[[str, tuple[Any, ...]], None]:
-    """An audit hook that lets Python open these files, list that folder, and write to another."""
-    files = frozenset(reads)
-    code = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, _ROOT / "core", *sys.path[1:])}
-    free = (*map(Path, code), Path(writes))
-
-    def refuse(event: str, arguments: tuple[Any, ...]) -> None:
-        if event in _REFUSED_EVENTS:
-            raise PermissionError(f"a copy of a dataset asks for {event}")
-        if event not in ("open", "os.listdir", "os.scandir") or not isinstance(arguments[0], str | bytes):
-            return
-        path = os.path.realpath(os.fsdecode(arguments[0]))
-        if path in files:
-            if event == "open":
-                opened.append(path)
-        elif not (
-            (event != "open" and Path(path).is_relative_to(folder))
-            or path == os.devnull
-            or any(map(Path(path).is_relative_to, free))
-        ):
-            raise PermissionError(f"{path} is no file of the copy")
-
-    return refuse
-
-
-if __name__ == "__main__":
-    # Not as __main__: what tasks import of this module is the same.
-    from core.foreign import child
-
-    child.main()

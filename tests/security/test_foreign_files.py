@@ -15,7 +15,7 @@ import pytest
 
 from core.corpora import load
 from core.errors import CorpusError
-from core.foreign import arrow, child
+from core.foreign import arrow, child, inside
 from core.foreign.child import Refused
 from core.paths import cache_dir
 
@@ -46,7 +46,7 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What the child process refuses by itself, before its limits and its gate do."""
-    monkeypatch.setattr(child, "run", child.here)
+    monkeypatch.setattr(child, "run", inside.here)
     monkeypatch.setattr(arrow, "_refusals", {})
     yield
     gc.collect()  # `datasets` leaves files open where it fails, which in a child is of no consequence
@@ -137,9 +137,9 @@ def test_a_link_leads_nowhere_else(target: str, copy: Path, in_process: None) ->
 
 GATE = """
 import sys
-from core.foreign import child
+from core.foreign import child, inside
 file, folder, target = sys.argv[1:4]
-sys.addaudithook(child._gate([file], folder, target))
+sys.addaudithook(inside._gate([file], folder, target))
 open(file).read()
 open(target + "/new", "w").close()
 import os, json, glob, socket, subprocess
@@ -415,7 +415,7 @@ def test_what_is_proved_is_remembered_and_changed_content_is_proved_anew(
     def run(task: str, given: Any, content: bytes) -> None:
         asked.append(content)
         try:
-            child.here(task, given, content)
+            inside.here(task, given, content)
         except pa.ArrowException as error:
             raise Refused(child.reason_of(error)) from None
 
@@ -432,7 +432,7 @@ def test_what_is_proved_is_remembered_and_changed_content_is_proved_anew(
 
 
 def test_the_child_imports_no_heavy_library() -> None:
-    code = "from core.foreign import arrow, child, copies; import pyarrow.parquet"
+    code = "from core.foreign import inside; import pyarrow.parquet"
     script = f"import sys; {code}; print(*sys.modules)"
     modules = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
