@@ -7,25 +7,27 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.recording.owner import this_process
-from core.records import SplitResult
+from core.records import Sink, SplitResult
 from core.results.plan import Plan
 from core.store import Store
 from jobs.studies.decide import decide
 from jobs.worker.cores import shared_cores
 from jobs.worker.loop import Worker, main
 from jobs.worker.slots import Slot
-from tests import small_training
+from tests import small_training, studying
 from tests.making import split_result
+from tests.studying import Workers
 from tests.supervised import small_engine
 
 
-def score_of(config: RunConfig) -> float:
-    """MRN gains 0.02, with a spread over seeds by which three do not decide it and eight do."""
+def score_of(config: RunConfig, _split: str = "test") -> float:
+    """MRN gains 0.02: three seeds do not decide it, five do."""
     noise = ((config.seed * 7919) % 11 - 5) / 500
     return 0.6 + config.seed / 1000 + (0.02 + noise if config.paradigm == "mrn" else 0.0)
 
@@ -38,6 +40,18 @@ def train(config: RunConfig, corpus: Corpus, **options: Any) -> small_training.E
         sink(split_result(event.split, score_of(config)) if isinstance(event, SplitResult) else event)
 
     return small_training.slow_train(config, corpus, sink=scored, **options)
+
+
+def workers(score: Callable[[RunConfig, str], float] = score_of, **options: Any) -> Workers:
+    """Workers in this process that train at once, with these scores."""
+
+    def train_to(config: RunConfig, corpus: Corpus, *, sink: Sink, **more: Any) -> small_training.Ended:
+        ended = studying.train(config, corpus, sink=sink, **more)
+        for split in ("dev", "test"):
+            sink(studying.scored(config, split, score))
+        return ended
+
+    return Workers(train=train_to, **options)
 
 
 def worker(store: Store, slot: Slot) -> Worker:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -85,19 +85,17 @@ def until_decided(
     minutes: float | None = None,
     dry_run: bool = False,
     json_: bool = False,
-    run: Callable[..., PlanState] | None = None,
 ) -> None:
     """Declares the plan of these rows and trains its seeds until it has ended, or prints what it would do.
 
-    Exits 1 where it has not ended: a run has failed, or the time is over. `run` is `decide`, unless a test
-    trains by itself.
+    Exits 1 where it has not ended: a run has failed, or the time is over.
     """
     plan = planned(store, row, baseline, options)
     if not dry_run:
         plan = declare(store, plan, minutes)
         log(f"{plan.title}: {plan.design}.")
         try:
-            state = (run or decide)(store, plan, log)
+            state = decide(store, plan, log)
         except KeyboardInterrupt:
             log("What is queued goes on in the background; the same command goes on with the plan.")
             raise typer.Exit(130) from None
@@ -191,13 +189,16 @@ def decide_verb(
     keeps all looks together at 0.05; it ends at higher, lower or equivalent, or after the last look. Ctrl-C
     or a kill loses nothing: the same command goes on.
     """
+    tasks = None if task is None else tuple(dict.fromkeys(comma_list(task)))
+    if tasks == ():
+        raise ConfigError("task", f"task: '{shortened(task or '')}' names no task.")
     options = PlanOptions(
         None if looks is None else looks_of(looks),
         most_seeds,
         matters,
         alpha,
         shape,
-        None if task is None else tuple(dict.fromkeys(comma_list(task))),
+        tasks,
         True if mean else None,
     )
     with opened_store(ctx) as store:

@@ -34,30 +34,16 @@ from jobs.studies.decide import (
     state_of,
 )
 from tests import deciding
+from tests.deciding import score_of, workers
 from tests.making import OWNER, Clock, config, conll_config, conll_folder
 from tests.patience import PATIENCE_S
 from tests.small_training import Ended
-from tests.studying import Workers, finished, scored, train
+from tests.studying import Workers, finished, train
 from tests.supervised import owner_of, supervised, wait_for
 
 LAMBDA = {"lambda": 0.5}
 LOOKS = (3, 5, 8)
 Score = Callable[[RunConfig, str], float]
-
-
-def score_of(run: RunConfig, _split: str) -> float:
-    """MRN gains 0.02: three seeds do not decide it, five do."""
-    return deciding.score_of(run)
-
-
-def workers(score: Score = score_of, **options: Any) -> Workers:
-    def train_to(config: RunConfig, corpus: Any, *, sink: Any, checkpoint: Any, **more: Any) -> Ended:
-        ended = train(config, corpus, sink=sink, checkpoint=checkpoint, **more)
-        for split in ("dev", "test"):
-            sink(scored(config, split, score))
-        return ended
-
-    return Workers(train=train_to, **options)
 
 
 @pytest.fixture
