@@ -7,14 +7,12 @@ from dataclasses import replace
 
 import streamlit as st
 
-from core.config import RunConfig, field_label
-from core.corpora.loading import read
-from core.errors import MRNLabError
+from core.config import field_label
 from core.evaluation.costs import COST_NOTE
 from core.evaluation.statistics import MATTERS
 from core.registry import ONE_STACK
 from core.results.comparisons import FEW_TASKS, Difference, answers, headline, run_pairs, with_sentences
-from core.results.figures import Forest, against_chart, forest, forest_chart
+from core.results.figures import Forest, forest, forest_chart
 from core.results.naming import confounds
 from core.results.records import (
     COST_COLUMNS,
@@ -23,25 +21,19 @@ from core.results.records import (
     difference_records,
     score_records,
 )
-from core.results.series import ScoresAgainst, Series, scores_against
 from core.results.table import ResultRow, ResultTable
-from core.store.records import ACTIVE, Run
 from core.studies.published import CITATION
-from core.wording import about_time, all_of, plural, without_shared
+from core.wording import all_of, plural, without_shared
 from dashboard.compare import compared_runs, views
 from dashboard.compare.compared_runs import ComparedRuns
 from dashboard.compare.views import Step
 from dashboard.components.charts import chart
-from dashboard.shared import actions, resources
 from dashboard.shared.downloads import copy_table, show_table
-from dashboard.shared.live import rerun_when
 from dashboard.shared.resources import task_colour, task_colours
-from dashboard.shared.selection import choice, choose, chosen, link_to_runs, segments, switch
+from dashboard.shared.selection import choice, switch
 from dashboard.shared.states import problem
 from dashboard.text import coloured, escape, unbroken
 from dashboard.theme import ramp
-from jobs.queue.estimates import cost
-from jobs.queue.submit import same_runs, up_to_date
 from jobs.reports.render import BEST, score_sheet, with_published
 
 _MANY = 180

@@ -27,7 +27,7 @@ from jobs.engines import ENGINES
 # In the order of a run's life, which is also the order of the help.
 _READING = ["runs", "show", "metrics", "results", "appendix", "relations", "tag"]
 _CHANGING = ["stop", "priority", "resume", "retry", "archive", "restore", "keyword", "delete"]
-_ASKING = ["corpus", "launch", "study", "transfer"]
+_ASKING = ["corpus", "launch", "decide", "study", "transfer"]
 _KEEPING = ["export", "import", "backup", "queue", "worker", "dashboard", "doctor"]
 _VERBS = [*_ASKING, *_READING, *_CHANGING, *_KEEPING]
 
