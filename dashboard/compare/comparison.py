@@ -24,14 +24,13 @@ from core.results.records import (
 from core.results.table import ResultRow, ResultTable
 from core.studies.published import CITATION
 from core.wording import all_of, plural, without_shared
-from dashboard.compare import compared_runs, views
+from dashboard.compare import compared_runs, seeds, views
 from dashboard.compare.compared_runs import ComparedRuns
 from dashboard.compare.views import Step
 from dashboard.components.charts import chart
 from dashboard.shared.downloads import copy_table, show_table
 from dashboard.shared.resources import task_colour, task_colours
 from dashboard.shared.selection import choice, switch
-from dashboard.shared.states import problem
 from dashboard.text import coloured, escape, unbroken
 from dashboard.theme import ramp
 from jobs.reports.render import BEST, score_sheet, with_published
@@ -80,7 +79,6 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[ResultTable, tup
         return table, None
     with st.container(border=True):
         a, b = _pick_pair(table, *pair)
-        table = table.asking(matters=_what_matters())
         if a == b:
             st.markdown("Choose two different configurations.")
             return table, None
@@ -93,16 +91,15 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[ResultTable, tup
         else:
             left, right = st.columns([11, 9] if len(shown) <= _MOST_LINES else [2, 3], gap="large")
         with left:
-            offered = seeds.offers(table, compared, a, b, shown)
+            offered = seeds.offers(table, compared, a, b)
             _sentences(table.row(a), table.row(b), shown, several=len(table.blocks) > 1)
-            _answer_lines(shown, offered, compared)
             if repeats:
                 _sharing_notes(of_sharing)
             with st.container(horizontal=True, vertical_alignment="center"):
                 seeds.missing_seeds_button(offered, compared)
                 text = "What the words mean"
                 with st.popover(text, type="tertiary", icon=":material/help:", key="verdicts"):
-                    st.markdown(_meaning_of_verdicts(table))
+                    st.markdown(_VERDICTS)
             seeds.launch_problem()
             for step in steps:
                 if step.asks_transformer:

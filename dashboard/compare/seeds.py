@@ -10,8 +10,7 @@ import streamlit as st
 from core.config import RunConfig
 from core.corpora.loading import read
 from core.errors import MRNLabError
-from core.results.comparisons import Difference
-from core.results.table import MEAN_OF_TASKS, ResultTable
+from core.results.table import ResultTable
 from core.store.records import ACTIVE, Run
 from core.wording import about_time, plural
 from dashboard.compare import views
@@ -58,7 +57,7 @@ class Offers:
     is_on_older_text: bool
 
 
-def offers(table: ResultTable, compared: ComparedRuns, a: str, b: str, shown: Sequence[Difference]) -> Offers:
+def offers(table: ResultTable, compared: ComparedRuns, a: str, b: str) -> Offers:
     """The offers for a table and the differences of two of its rows, from one query of stored times."""
     store, configs = resources.store(), {run.id: run.config for run in compared.runs}
     rows = [table.row(a), table.row(b)]
@@ -66,10 +65,6 @@ def offers(table: ResultTable, compared: ComparedRuns, a: str, b: str, shown: Se
     if len(missing) > _MOST_RUNS:
         missing = views.missing_seeds(rows, configs)
     lots = {"": missing}
-    for delta in shown:
-        if (needed := delta.seeds_needed) is not None and needed.more is not None:
-            task = None if delta.task == MEAN_OF_TASKS else delta.task
-            lots[delta.task] = views.further_seeds(rows, configs, needed.more, task)
     is_older = any(lots.values()) and _is_on_older_text(compared.runs)
     every = list(dict.fromkeys(config for lot in lots.values() for config in lot))
     there = same_runs(store, every) if every else {}
@@ -85,7 +80,9 @@ def offers(table: ResultTable, compared: ComparedRuns, a: str, b: str, shown: Se
         if any(config not in there or there[config].state not in ACTIVE for config in lot)
     }
     new = {task: [config for config in lot if config not in there] for task, lot in wanted.items()}
-    seconds = [of.seconds for of in costs(store, list(new.values()))] if any(new.values()) else [None] * len(new)
+    seconds = (
+        [of.seconds for of in costs(store, list(new.values()))] if any(new.values()) else [None] * len(new)
+    )
     found = {
         task: Offer(wanted[task], new[task], of_lot) for (task, of_lot) in zip(wanted, seconds, strict=True)
     }
@@ -113,27 +110,6 @@ def missing_seeds_button(offered: Offers, compared: ComparedRuns) -> None:
     active = store.runs(states=ACTIVE, with_facts=False)
     if active := [run for run in active if run.configuration_id in same]:
         _on_their_way([run.id for run in active], views.listed_seeds({run.config.seed for run in active}))
-
-
-def seeds_to_decide(delta: Difference, offered: Offers, compared: ComparedRuns, key: str) -> None:
-    """Draws how many more seeds an undecided difference needs, and the button that launches them."""
-    needed = delta.seeds_needed
-    if needed is None:
-        return
-    offer = offered.deciding.get(delta.task)
-    if offer is not None and needed.more is not None:
-        st.button(
-            f"Add {plural(needed.more, 'seed')}",
-            type="tertiary",
-            icon=":material/add:",
-            key=key,
-            on_click=_launch_seeds,
-            args=(offer.configs, compared),
-            help=f"Launches {plural(len(offer.new), 'run')} of both configurations. With so many seeds a "
-            "difference of this size and spread is decided in four of five cases.",
-        )
-    time = "" if offer is None else offer.time_text
-    st.caption(", ".join(filter(None, (needed.sentence, time))), width="content")
 
 
 def launch_problem() -> None:
