@@ -12,6 +12,7 @@ from typing import Any
 from core.evaluation.comparison import UNDECIDED, Comparison
 from core.evaluation.statistics import MeanSD
 from core.figures import BORDER, MUTED, TEXT, Chart, Figure, axis, interval, named_axis, plotly_text, wrapped
+from core.results.choice import expected_best
 from core.results.comparisons import FEW_TASKS, Difference
 from core.results.series import SPLITS, ScoreLine, ScoresAgainst
 from core.results.table import ResultTable
@@ -229,6 +230,30 @@ def _add_scores(
 
 
 _LEGEND = 30
+
+
+def expected_best_chart(scores: Sequence[float]) -> Figure:
+    """The expected best dev score against the number of candidates tried (`expected_best`)."""
+    best = [100 * score for score in expected_best(scores)]
+    tried = list(range(1, len(best) + 1))
+    chart = Chart(220, margin={"l": 8, "r": 16, "t": 12, "b": 44})
+    chart.add(
+        "scatter",
+        x=tried,
+        y=best,
+        mode="lines+markers",
+        line={"color": TEXT, "width": 2},
+        marker={"size": 7, "color": TEXT},
+        text=[f"best of {count}: {score:.2f} expected" for count, score in zip(tried, best, strict=True)],
+        hovertemplate="%{text}<extra></extra>",
+    )
+    whole = {"tickmode": "array", "tickvals": tried} if len(tried) <= _FEW_TICKS else {"nticks": _FEW_TICKS}
+    chart.layout["xaxis"] = axis("candidates tried", showgrid=False, **whole)
+    chart.layout["yaxis"] = axis("expected best dev score, %", nticks=5)
+    return chart.figure()
+
+
+_FEW_TICKS = 10
 
 
 # Longer names are set on two lines.

@@ -132,6 +132,17 @@ def _take_all() -> None:
     set_parameter(_EVERY, "true")
 
 
+def go_on_comparing(compared: ComparedRuns, before: Sequence[int], launched: Sequence[int]) -> None:
+    """Goes on comparing what was compared, with the launched runs as they end.
+
+    `before` are the runs that the reader had chosen before the launch, which became the newest.
+    """
+    if not before and compared.chosen is compared.runs:
+        _take_all()
+    else:
+        choose(tuple(dict.fromkeys((*(before or (run.id for run in compared.chosen)), *launched))))
+
+
 def _described(
     name: str, picked: Sequence[Run], on_data: Sequence[Run], older: int, *, is_launch: bool
 ) -> str:

@@ -24,14 +24,13 @@ from core.results.records import (
 from core.results.table import ResultRow, ResultTable
 from core.studies.published import CITATION
 from core.wording import all_of, plural, without_shared
-from dashboard.compare import compared_runs, views
+from dashboard.compare import compared_runs, seeds, views
 from dashboard.compare.compared_runs import ComparedRuns
 from dashboard.compare.views import Step
 from dashboard.components.charts import chart
 from dashboard.shared.downloads import copy_table, show_table
 from dashboard.shared.resources import task_colour, task_colours
 from dashboard.shared.selection import choice, switch
-from dashboard.shared.states import problem
 from dashboard.text import coloured, escape, unbroken
 from dashboard.theme import ramp
 from jobs.reports.render import BEST, score_sheet, with_published
@@ -68,18 +67,21 @@ _SHARES_NOTHING = (
 )
 
 
-def answer(table: ResultTable, compared: ComparedRuns) -> tuple[str, str] | None:
-    """Draws the comparison of two rows and returns their keys, or None if there is one row only."""
+def answer(table: ResultTable, compared: ComparedRuns) -> tuple[ResultTable, tuple[str, str] | None]:
+    """Draws the comparison of two rows.
+
+    Returns the table with the comparisons asked for, and the keys of the rows; None if there is one row only.
+    """
     pair = views.default_pair(table)
     if pair is None:
         text = "One configuration only. Choose more runs, or launch another on the same data."
         st.info(text, icon=":material/info:")
-        return None
+        return table, None
     with st.container(border=True):
         a, b = _pick_pair(table, *pair)
         if a == b:
             st.markdown("Choose two different configurations.")
-            return None
+            return table, None
         steps = views.sharing(table)
         of_sharing = [step for step in steps if not step.asks_transformer]
         shown = answers(table, a, b)
@@ -89,16 +91,16 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[str, str] | None
         else:
             left, right = st.columns([11, 9] if len(shown) <= _MOST_LINES else [2, 3], gap="large")
         with left:
+            offered = seeds.offers(table, compared, a, b)
             _sentences(table.row(a), table.row(b), shown, several=len(table.blocks) > 1)
             if repeats:
                 _sharing_notes(of_sharing)
             with st.container(horizontal=True, vertical_alignment="center"):
-                missing_seeds_button(table, compared, a, b)
+                seeds.missing_seeds_button(offered, compared)
                 text = "What the words mean"
                 with st.popover(text, type="tertiary", icon=":material/help:", key="verdicts"):
                     st.markdown(_VERDICTS)
-            if why := st.session_state.pop(_PROBLEM, ""):
-                problem(why)
+            seeds.launch_problem()
             for step in steps:
                 if step.asks_transformer:
                     _transformer(step)
@@ -108,7 +110,7 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[str, str] | None
                     _forest_chart(forest(shown, table, b), table, "compare_pair")
                 else:
                     _what_sharing_did(table, of_sharing, table.row(a), table.row(b))
-    return a, b
+    return table, (a, b)
 
 
 def _pick_pair(table: ResultTable, first: str, second: str) -> tuple[str, str]:

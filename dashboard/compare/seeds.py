@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -13,11 +14,12 @@ from core.results.table import ResultTable
 from core.store.records import ACTIVE, Run
 from core.wording import about_time, plural
 from dashboard.compare import views
-from dashboard.compare.compared_runs import ComparedRuns
+from dashboard.compare.compared_runs import ComparedRuns, go_on_comparing
 from dashboard.shared import actions, resources
 from dashboard.shared.live import rerun_when
-from dashboard.shared.selection import choose, chosen, link_to_runs
-from jobs.queue.estimates import cost
+from dashboard.shared.selection import chosen, link_to_runs
+from dashboard.shared.states import problem
+from jobs.queue.estimates import costs
 from jobs.queue.submit import same_runs, up_to_date
 
 _PROBLEM = "seeds_problem"
@@ -29,36 +31,91 @@ _MOST_RUNS = 60
 """Beyond so many missing runs only those of the two configurations compared are offered."""
 
 
-def missing_seeds_button(table: ResultTable, compared: ComparedRuns, a: str, b: str) -> None:
-    """Draws the button that queues missing seeds, and the number of runs in the queue."""
-    store = resources.store()
-    configs = {run.id: run.config for run in compared.runs}
+@dataclass(frozen=True)
+class Offer:
+    """Runs that a button launches; `new` are those that the store lacks, with their `seconds` if known."""
+
+    configs: Sequence[RunConfig]
+    new: Sequence[RunConfig]
+    seconds: float | None
+
+    @property
+    def time_text(self) -> str:
+        """`4 min`, `trained already`; empty without an estimate."""
+        return "trained already" if not self.new else about_time(self.seconds) if self.seconds else ""
+
+
+@dataclass(frozen=True)
+class Offers:
+    """What the seeds cost that the rows lack, and those that may decide a difference, by task.
+
+    None where nothing is lacking. On older text nothing is offered: new runs would be in another table.
+    """
+
+    missing: Offer | None
+    deciding: dict[str, Offer]
+    is_on_older_text: bool
+
+
+def offers(table: ResultTable, compared: ComparedRuns, a: str, b: str) -> Offers:
+    """The offers for a table and the differences of two of its rows, from one query of stored times."""
+    store, configs = resources.store(), {run.id: run.config for run in compared.runs}
+    rows = [table.row(a), table.row(b)]
     missing = views.missing_seeds(table.rows, configs)
     if len(missing) > _MOST_RUNS:
-        missing = views.missing_seeds([table.row(a), table.row(b)], configs)
-    there = same_runs(store, missing) if missing else {}
+        missing = views.missing_seeds(rows, configs)
+    lots = {"": missing}
+    is_older = any(lots.values()) and _is_on_older_text(compared.runs)
+    every = list(dict.fromkeys(config for lot in lots.values() for config in lot))
+    there = same_runs(store, every) if every else {}
     listed = {run.id for run in compared.runs}
-    missing = [config for config in missing if config not in there or there[config].id not in listed]
-    new = [config for config in missing if config not in there]
-    if missing and _is_on_older_text(compared.runs):
+    wanted = {
+        task: [config for config in lot if config not in there or there[config].id not in listed]
+        for task, lot in lots.items()
+    }
+    # Runs that wait or train need no button.
+    wanted = {
+        task: lot
+        for task, lot in wanted.items()
+        if any(config not in there or there[config].state not in ACTIVE for config in lot)
+    }
+    new = {task: [config for config in lot if config not in there] for task, lot in wanted.items()}
+    seconds = (
+        [of.seconds for of in costs(store, list(new.values()))] if any(new.values()) else [None] * len(new)
+    )
+    found = {
+        task: Offer(wanted[task], new[task], of_lot) for (task, of_lot) in zip(wanted, seconds, strict=True)
+    }
+    return Offers(found.pop("", None), {} if is_older else found, is_older)
+
+
+def missing_seeds_button(offered: Offers, compared: ComparedRuns) -> None:
+    """Draws the button that queues missing seeds, and the number of runs in the queue."""
+    missing = offered.missing
+    if missing is not None and offered.is_on_older_text:
         st.caption(f":material/info: {_OLDER_TEXT}", width="content")
-    elif new or any(there[config].state not in ACTIVE for config in missing):
-        label, text = ("Launch" if new else "Add"), plural(len(new or missing), "run")
+    elif missing is not None:
         st.button(
-            f"{label} the missing seeds",
+            f"{'Launch' if missing.new else 'Add'} the missing seeds",
             type="primary",
             icon=":material/play_arrow:",
             key="missing_seeds",
             on_click=_launch_seeds,
-            args=(missing, views.listed_seeds({config.seed for config in missing}), compared.runs),
+            args=(missing.configs, compared),
         )
-        seconds = cost(store, new).seconds if new else None
-        text += f", {about_time(seconds)}" if seconds else "" if new else ", trained already"
-        st.caption(text, width="content")
+        count = plural(len(missing.new or missing.configs), "run")
+        st.caption(", ".join(filter(None, (count, missing.time_text))), width="content")
+    store = resources.store()
     same = {run.configuration_id for run in compared.runs}
     active = store.runs(states=ACTIVE, with_facts=False)
     if active := [run for run in active if run.configuration_id in same]:
         _on_their_way([run.id for run in active], views.listed_seeds({run.config.seed for run in active}))
+
+
+def launch_problem() -> None:
+    """Says why the last launch of seeds failed, if it did."""
+    if why := st.session_state.pop(_PROBLEM, ""):
+        problem(why)
 
 
 def _is_on_older_text(runs: Sequence[Run]) -> bool:
@@ -66,24 +123,24 @@ def _is_on_older_text(runs: Sequence[Run]) -> bool:
     return len(up_to_date(resources.store(), runs, any_precision=True, may_read=False)) < len(runs)
 
 
-def _launch_seeds(missing: Sequence[RunConfig], name: str, compared: Sequence[Run]) -> None:
-    """Launches the missing seeds; a callback, so that no refresh comes between the click and the launch.
+def _launch_seeds(configs: Sequence[RunConfig], compared: ComparedRuns) -> None:
+    """Launches these seeds; a callback, so that no refresh comes between the click and the launch.
 
     Where they would learn another text than the runs compared, nothing is launched.
     """
-    before = chosen()
+    name = views.listed_seeds({config.seed for config in configs})
     try:
-        for corpus, columns in {(config.corpus, config.columns) for config in missing}:
+        for corpus, columns in {(config.corpus, config.columns) for config in configs}:
             read(corpus, columns)
-        if _is_on_older_text(compared):
+        if _is_on_older_text(compared.runs):
             st.session_state[_PROBLEM] = "Nothing was launched: the corpus has changed."
             return
-        runs, reused = actions.launch(missing, name, reuse=True)
+        before = chosen()
+        runs, reused = actions.launch(configs, name, reuse=True)
+        go_on_comparing(compared, before, runs)
     except MRNLabError as error:
         st.session_state[_PROBLEM] = str(error)
         return
-    # What was compared goes on being compared, with the new runs as they end.
-    choose((*before, *(run for run in runs if run not in before)) if before else ())
     actions.toast(f"{plural(len(runs) - len(reused), 'run')} queued: {name}.")
 
 
