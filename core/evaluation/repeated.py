@@ -84,4 +84,5 @@ def is_skewed(differences: Sequence[float]) -> bool:
     if variance <= 1e-24:
         return False
     skewness = float(np.mean(centred**3)) / variance**1.5 * math.sqrt(n * (n - 1)) / (n - 2)
-    return abs(skewness) > _SKEWED * math.sqrt(6 * n * (n - 1) / ((n - 2) * (n + 1) * (n + 3)))
+    error = math.sqrt(6 * n * (n - 1) / ((n - 2) * (n + 1) * (n + 3)))
+    return bool(abs(skewness) > _SKEWED * error)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from statistics import fmean
 from typing import Any
@@ -27,7 +27,7 @@ LOOKS = (5, 8, 12, 20)
 ALPHA = 0.05
 """The probability with which a plan errs in any of its differences."""
 LEAST_FOR_ANY_SHAPE = 8
-"""A look at fewer seeds needs the shape of O'Brien and Fleming: so few do not show whether they are skewed."""
+"""A look at fewer seeds needs the shape of O'Brien and Fleming: so few do not show that they are skewed."""
 MEAN_OF_TASKS = "mean of tasks"
 """The name of the one difference of a plan for the mean over its tasks."""
 
@@ -41,14 +41,22 @@ _ORDINALS = (
 )
 
 
+class PlanUnreadable(MRNLabError):
+    """A stored plan that this version cannot read; `problem` says why."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"A stored plan cannot be read; another version made it ({problem}).")
+        self.problem = problem
+
+
 class PlanDeclared(MRNLabError):
     """Another plan for the same difference is declared already: `plan`."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(
-            f"A plan for {plan.title} was declared before: {plan.design}. It goes on as it was declared; leave "
-            "out --looks, --most-seeds, --matters, --alpha, --shape, --task and --mean. Another plan would test "
-            "the same runs once more, and err more often than it says."
+            f"A plan for {plan.title} was declared before: {plan.design}. It goes on as it was declared; "
+            "leave out --looks, --most-seeds, --matters, --alpha, --shape, --task and --mean. Another plan "
+            "would test the same runs once more, and err more often than it says."
         )
         self.plan = plan
 
@@ -161,7 +169,10 @@ class Plan:
 
     def same_design(self, other: Plan) -> bool:
         """Whether both were declared alike; names and what was there before are not of the design."""
-        return replace(self, names=other.names, seeds=other.seeds, seeds_before=other.seeds_before) == other
+        decided_by = ("tasks", "looks", "matters", "alpha", "shape", "of_mean", "text")
+        return self.sides() == other.sides() and all(
+            getattr(self, name) == getattr(other, name) for name in decided_by
+        )
 
     def to_json(self) -> str:
         """The plan as it is stored."""
@@ -174,7 +185,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
-        """The plan that `to_json` wrote. Raises MRNLabError where this version cannot read it."""
+        """The plan that `to_json` wrote. Raises PlanUnreadable."""
         try:
             values: dict[str, Any] = json.loads(text)
             for name in ("row", "baseline"):
@@ -183,7 +194,7 @@ class Plan:
                 values[name] = tuple(values[name])
             return cls(**values)
         except (ValueError, TypeError, KeyError, ConfigError) as error:
-            raise MRNLabError(f"A stored plan cannot be read; another version made it ({error}).") from None
+            raise PlanUnreadable(str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -265,10 +276,14 @@ def plan_state(plan: Plan, row: SideScores, baseline: SideScores) -> PlanState:
     return PlanState(plan, looks, taken, decided_at)
 
 
-def _means(side: SideScores, tasks: Iterable[str], seeds: Iterable[int]) -> dict[int, float]:
+def _means(side: SideScores, tasks: Sequence[str], seeds: Iterable[int]) -> dict[int, float]:
     """The mean over tasks of the scores of each of these seeds that are all defined."""
-    scores = {seed: [side[task][seed] for task in tasks] for seed in seeds}
-    return {seed: fmean(of) for seed, of in scores.items() if None not in of}  # type: ignore[type-var]
+    means = {}
+    for seed in seeds:
+        scores = [score for task in tasks if (score := side[task][seed]) is not None]
+        if len(scores) == len(tasks):
+            means[seed] = fmean(scores)
+    return means
 
 
 def plan_seeds(row: Iterable[int], baseline: Iterable[int], count: int) -> tuple[int, ...]:

@@ -147,7 +147,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         commands.append(list(command[command.index("study") :]))
         return SimpleNamespace(pid=os.getpid(), poll=lambda: None)
 
-    monkeypatch.setattr("jobs.studies.follow.start", start)
+    monkeypatch.setattr("jobs.studies.followers.start", start)
     return commands
 
 
@@ -245,7 +245,7 @@ class TestLaunch:
         self, page: Open, started: list[list[str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         killed: list[int] = []
-        monkeypatch.setattr("jobs.studies.follow.kill", lambda owner: killed.append(owner.pid))
+        monkeypatch.setattr("jobs.studies.followers.kill", lambda owner: killed.append(owner.pid))
         app = opened(page(), "toy_menu")
         app.checkbox(key="sure_toy").check().run()
         app.button(key="launch_toy").click().run()

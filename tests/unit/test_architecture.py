@@ -60,6 +60,7 @@ THROUGH = {
     **dict.fromkeys(("starlette", "pillow"), "streamlit"),
     **dict.fromkeys(("huggingface-hub", "tokenizers"), "transformers"),
     "pydantic-core": "pydantic",
+    "pyyaml": "datasets",
 }
 """Packages that are imported as part of one that is installed with them."""
 
