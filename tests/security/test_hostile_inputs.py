@@ -359,7 +359,15 @@ def test_the_truecasers_data_may_name_two_classes(evil: bytes) -> None:
 
 # Ruff's rules S102 to S608 (pyproject.toml) refuse the rest. The exception is the unpickler of two names.
 _UNPICKLERS = {"pickle", "joblib", "dill", "cloudpickle", "marshal", "shelve", "yaml"}
-_FORBIDDEN = {"torch.load", "__import__", "compile", "np.fromregex", "shutil.unpack_archive", "tarfile.open", "yaml.load"}
+_FORBIDDEN = {
+    "torch.load",
+    "__import__",
+    "compile",
+    "np.fromregex",
+    "shutil.unpack_archive",
+    "tarfile.open",
+    "yaml.load",
+}
 _REQUIRED = {
     "np.load": {"allow_pickle": "False"},
     "from_pretrained": {"trust_remote_code": "False"},
