@@ -8,6 +8,7 @@ Pages, verbs, library, appendix and studies ask these files, each of one idea:
 - `comparisons`: differences between rows, with their verdicts, and the sentence that sums them up.
 - `methods`: configurations that one searches over as candidates of a method; families of methods.
 - `series`: scores against the one number in which configurations differ.
+- `plan`: seeds until decided, as a declared plan and its state.
 - `choice`: dev chooses, on the tasks and seeds that all candidates have.
 - `records`: tables and differences as CSV, JSON and DataFrames have them.
 - `filter`: runs by text, field and score.
