@@ -82,7 +82,9 @@ def _limit(request: Mapping[str, Any]) -> None:
 def _gate(reads: Iterable[str], folder: str, writes: str) -> Callable[[str, tuple[Any, ...]], None]:
     """An audit hook that lets Python open these files, list that folder, and write to another."""
     files = frozenset(reads)
-    code = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, _ROOT / "core", *sys.path[1:])}
+    code = {
+        os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, str(_ROOT / "core"), *sys.path[1:])
+    }
     free = (*map(Path, code), Path(writes))
 
     def refuse(event: str, arguments: tuple[Any, ...]) -> None:
