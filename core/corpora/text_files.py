@@ -373,7 +373,9 @@ def _with_equal_width(source: Source, rows: Iterator[Row], separators: str) -> I
         if number > 1 and values == first:
             _refuse(source, number, "names the columns again; delete it.")
         if len(values) != len(names):
-            expected = f"{plural(len(names), 'column')} ({_shown(names)}) separated by {separators}"
+            expected = (
+                f"{plural(len(names), 'column')} ({_short(', '.join(names))}) separated by {separators}"
+            )
             _refuse(source, number, f"expected {expected}, but found {len(values):,}.")
         yield number, values
 
@@ -501,7 +503,7 @@ def text_columns(names: Sequence[str]) -> tuple[str, ...]:
             hint = f" The table {problem}"
         raise ValueError(
             "expected a column text or sentence, or two for pairs, such as text1 and text2, sentence1 and "
-            f"sentence2 or premise and hypothesis, but the columns are {_shown(names)}."
+            f"sentence2 or premise and hypothesis, but the columns are {_short(', '.join(names))}."
             f"{hint}"
         )
     return tuple(names[lower.index(name)] for name in texts)
@@ -591,10 +593,6 @@ def check_characters(name: str, text: str) -> None:
         raise ValueError(f"{name} holds a zero byte; save the file as UTF-8 text.")
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         raise ValueError(f"{name} holds half a surrogate pair; write the whole character.")
-
-
-def _shown(names: Sequence[str]) -> str:
-    return _short(", ".join(names))
 
 
 def _short(text: str) -> str:

@@ -220,8 +220,8 @@ class _Entry:
     has_value: Callable[[Line], object] = lambda line: True
 
 
-_ONE: Collection[_Rows] = ("runs",)
-_SEVERAL: Collection[_Rows] = ("configurations",)
+_ONE: tuple[_Rows, ...] = ("runs",)
+_SEVERAL: tuple[_Rows, ...] = ("configurations",)
 _COLUMNS = (
     _Entry("Problem", lambda lines, _: _problems(lines), has_value=lambda line: line.problem),
     _Entry("State", lambda lines, _: _states(lines)),

@@ -29,16 +29,13 @@ def first_card(seeds: int = 5, **changes: Any) -> str:
 
 
 def scarce_data(seeds: int = 5, **changes: Any) -> str:
-    """README's sentences on the card of scarce data, each with one figure."""
+    """README's sentence on the card of scarce data."""
     rows = {(row.config.paradigm, row.config.alignment): row for row in _trained(SCARCE, seeds, changes)}
     related = rows["mrn", "exact"]
-    over_mtl = _gains(related, rows["mtl", None])
-    over_penalty = _gains(related, rows["mrn", "disjoint"])
-    return (
-        f"MRN gains {over_mtl[0]} points over MTL on `pos-a`. On `pos-b` it gains {over_mtl[1]}. "
-        "Over the same penalty without relations (`disjoint`) it gains "
-        f"{over_penalty[0]} on `pos-a`. On `pos-b` it gains {over_penalty[1]}."
+    over_mtl, over_penalty = (
+        " and ".join(_gains(related, rows[key])) for key in (("mtl", None), ("mrn", "disjoint"))
     )
+    return f"MRN gains {over_mtl} over MTL, {over_penalty} over the same penalty without relations."
 
 
 def _trained(card: LaunchPreset, seeds: int, changes: dict[str, Any]) -> tuple[ResultRow, ...]:
@@ -52,14 +49,14 @@ def _trained(card: LaunchPreset, seeds: int, changes: dict[str, Any]) -> tuple[R
 
 
 def _gains(row: ResultRow, baseline: ResultRow) -> list[str]:
-    """The gain in points on `pos-a` and on `pos-b`, each with half its 95% interval."""
+    """The gain in points on `pos-a` and on `pos-b`, each with its 95% interval."""
     gains = []
     for task in ("pos-a", "pos-b"):
         gain = paired_difference(row.cells[task].by_seed, baseline.cells[task].by_seed)
         assert gain is not None
         assert gain.low is not None
         assert gain.high is not None
-        gains.append(f"{100 * gain.mean:.1f} ± {50 * (gain.high - gain.low):.1f}")
+        gains.append(f"{100 * gain.mean:.1f} [{100 * gain.low:.1f}, {100 * gain.high:.1f}]")
     return gains
 
 

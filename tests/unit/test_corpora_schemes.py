@@ -138,6 +138,7 @@ def test_unseen_labels_and_illegal_sequences_are_counted_per_split_and_kept() ->
         "ner: training never shows B-ORG, I-ORG in test. The model cannot predict them.",
         "ner: its dev score is undefined: the dev split has no span of this task.",
         "ner: I- labels that continue no span: 1 in train, 1 in test; they are kept as they are.",
+        "1 of 1 dev sentences is in train, word for word.",
     )
 
 

@@ -244,6 +244,8 @@ def test_any_file_is_read_or_refused_with_a_line_that_it_has(text: str, header: 
     else:
         assert all(sentence.whole and sentence.tokens and sentence.labels for sentence in sentences)
         return
+    if "no row of its train split has a label" in problem:
+        return
     place = re.match(rf"a\.{ending}(?: is empty|, line (\d+):)", problem)
     assert place is not None
     assert 1 <= int(place[1] or 1) <= text.count("\n") + 1

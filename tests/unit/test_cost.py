@@ -65,7 +65,7 @@ def test_without_a_past_run_there_is_no_estimate(store: Store, corpus: Path, clo
     assert (unknown.runs, unknown.seconds, unknown.span) == ((None,), None, None)
     assert unknown.basis == "no estimate: no run of this kind was trained on this data and machine"
     assert plan_rows([conll_config(corpus)], [None], unknown) == [
-        {"Configuration": "MRN 0.01", "Runs": "1 seed"}
+        {"Configuration": "MRN 0.001", "Runs": "1 seed"}
     ]
     ended(store, clock, conll_config(corpus, batch_size=4), start=1, per_word=1)
     some = cost(store, [conll_config(corpus, batch_size=4), conll_config(corpus, encoder_training="frozen")])
@@ -128,7 +128,7 @@ def test_slots_train_at_once(
         estimate = cost(store, configs)
         assert estimate.seconds == pytest.approx(4 * run_s / slots)
         assert plan_rows(configs, [None] * 4, estimate) == [
-            {"Configuration": "MRN 0.01", "Runs": "4 seeds", "Time": duration(4 * run_s / slots)}
+            {"Configuration": "MRN 0.001", "Runs": "4 seeds", "Time": duration(4 * run_s / slots)}
         ]
 
 
