@@ -16,6 +16,7 @@ from core.registry import ONE_STACK
 from core.results.comparisons import FEW_TASKS, Difference, answers, headline, run_pairs, with_sentences
 from core.results.figures import Forest, against_chart, forest, forest_chart
 from core.results.naming import confounds
+from core.results.pairs import default_pair, missing_seeds
 from core.results.records import (
     COST_COLUMNS,
     DIFFERENCE_COLUMNS,
@@ -42,7 +43,7 @@ from dashboard.text import coloured, escape, unbroken
 from dashboard.theme import ramp
 from jobs.queue.estimates import cost
 from jobs.queue.submit import same_runs, up_to_date
-from jobs.reports.render import BEST, score_sheet, with_published
+from jobs.reports.render import BEST, difference_sheet, score_sheet, with_published
 
 _MANY = 180
 """Predictions (a run's, of one task) beyond which testing takes more than some seconds, and is asked for."""
@@ -78,7 +79,7 @@ _SHARES_NOTHING = (
 
 def answer(table: ResultTable, compared: ComparedRuns) -> tuple[str, str] | None:
     """Draws the comparison of two rows and returns their keys, or None if there is one row only."""
-    pair = views.default_pair(table)
+    pair = default_pair(table)
     if pair is None:
         text = "One configuration only. Choose more runs, or launch another on the same data."
         st.info(text, icon=":material/info:")
@@ -215,9 +216,9 @@ def missing_seeds_button(table: ResultTable, compared: ComparedRuns, a: str, b: 
     """Draws the button that queues missing seeds, and the number of runs in the queue."""
     store = resources.store()
     configs = {run.id: run.config for run in compared.runs}
-    missing = views.missing_seeds(table.rows, configs)
+    missing = missing_seeds(table.rows, configs)
     if len(missing) > _MOST_RUNS:
-        missing = views.missing_seeds([table.row(a), table.row(b)], configs)
+        missing = missing_seeds([table.row(a), table.row(b)], configs)
     there = same_runs(store, missing) if missing else {}
     listed = {run.id for run in compared.runs}
     missing = [config for config in missing if config not in there or there[config].id not in listed]
@@ -373,8 +374,7 @@ def difference_view(
     with st.expander("In numbers, with both tests", expanded=is_drawn or len(shown) <= _OPEN):
         shown = _tested(shown, table, compared)
         sheet, with_remarks = (
-            views.difference_sheet(shown, table, baseline, compared.name, on_page=asked)
-            for asked in (False, True)
+            difference_sheet(shown, table, baseline, compared.name, on_page=asked) for asked in (False, True)
         )
         with st.container(height=420 if len(shown) > _TALL else "content", border=False):
             alt = "Differences from the baseline with verdicts, intervals and corrected p-values"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from core.config import RunConfig
 from core.evaluation import Comparison, compare
-from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, UNDECIDED
+from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, UNDECIDED, verdict_text
 from core.evaluation.statistics import summary
 from core.library import Laboratory
 from core.records import SplitResult
@@ -28,10 +28,10 @@ from core.studies import Method
 from core.studies.analysis import FinalScores, analyse
 from core.studies.study import DevScores, with_runs
 from core.transfer.gains import measured_gains
-from dashboard.compare.views import difference_sheet, sharing, sharing_forest
+from dashboard.compare.views import sharing, sharing_forest
 from dashboard.runs.views import page_of
 from dashboard.transfer.views import gains_table
-from jobs.reports.render import csv_text, score_sheet
+from jobs.reports.render import csv_text, difference_sheet, score_sheet
 from tests.making import OWNER, finished, run_facts, task_score
 from tests.studying import METHODS, study
 
@@ -206,7 +206,8 @@ def check_compare(table: ResultTable, verdicts: Mapping[tuple[str, str, str], st
         lines = [cells for _, cells in block.rows]
         assert [delta.verdict for delta in shown] == expected
         assert [mark.verdict for mark in view.marks] == expected
-        assert [cells[2] and cells[2].text for cells in lines] == expected
+        words = [verdict_text(verdict, table.matters) for verdict in expected]
+        assert [cells[2] and cells[2].text for cells in lines] == words
         assert [cells[1] and cells[1].bold for cells in lines] == [each == HIGHER for each in expected]
         assert [record["verdict"] for record in difference_records(shown, table)] == expected
         for delta, mark in zip(shown, view.marks, strict=True):
