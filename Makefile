@@ -20,8 +20,7 @@ slow:
 other-precision:
 	MRNLAB_BF16=yes pytest tests/unit/test_examples.py tests/unit/test_frozen_encoders.py \
 		tests/unit/test_partial_training.py tests/unit/test_training.py tests/unit/test_model_io.py \
-		tests/unit/test_scored_as_tagged.py tests/unit/test_text_tasks.py tests/unit/test_sentence_labels.py \
-		tests/unit/test_new_task.py tests/unit/test_task_folders.py tests/pins/test_training.py
+		tests/unit/test_scored_as_tagged.py tests/pins/test_training.py
 
 # Slower than the tests alone by two thirds.
 coverage:

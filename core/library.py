@@ -35,12 +35,13 @@ from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Sink, StepM
 from core.results.comparisons import differences
 from core.results.records import SCORE_COLUMNS, score_records
 from core.results.samples import readable
-from core.results.series import number_series, scores_against
+from core.results.series import baselines, number_series, scores_against
 from core.results.stored import stored_results
 from core.store import Run, RunState, Store
 from core.tagging import Tagger, check_texts, load_tagger, text_of
 from core.tasks import KINDS, reading
 from core.tasks.scores import FIGURES, report_rows, score_text
+from core.wording import all_of
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -240,14 +241,21 @@ class Laboratory:
         return forest_chart(view, dict(zip(view.targets, SERIES, strict=False)))
 
     def plot_against(
-        self, setting: str, run_ids: Collection[int] | None = None, *, of_tasks: bool = False
+        self,
+        setting: str,
+        run_ids: Collection[int] | None = None,
+        *,
+        of_tasks: bool = False,
+        baseline: str | None = None,
     ) -> Figure:
         """A figure of scores against the one number in which configurations differ, as in Compare.
 
         `setting` is a field (`lambda`, `fraction`, `lr_heads`) or an option of the corpus's name (`alpha`).
         Means with 95% intervals over the seeds of successful runs, of the tasks' mean, or with `of_tasks` of
         each task. Of several sets of such configurations the one with the most values is drawn; a text of the
-        corpus is a set of its own. Raises MRNLabError without one.
+        corpus is a set of its own. With a `baseline`, the name of another configuration of these runs (`MTL`)
+        or of a value (`λ 0.01`), the differences from it are drawn, paired by seed. Raises MRNLabError
+        without such configurations.
         """
         from core.figures import SERIES
         from core.results.figures import against_chart
@@ -258,8 +266,19 @@ class Laboratory:
         series = next((series for series in number_series(known, conditions) if series.setting == name), None)
         if series is None:
             raise MRNLabError(f"No two configurations of these runs differ in {name} alone.")
-        view = scores_against(series, self.store.scores(series.run_ids, with_reports=False))
-        return against_chart(view, dict(zip(view.tasks, SERIES, strict=False)), of_tasks=of_tasks)
+        base = None
+        if baseline is not None:
+            named = {each.name: each for each in baselines(series, known, conditions)}
+            base = named.get(baseline)
+            if base is None:
+                others = all_of(list(named)) or "none"
+                raise MRNLabError(f"No baseline of these runs is named {baseline}; there is {others}.")
+        ids = [*series.run_ids, *(base.run_ids if base else ())]
+        view = scores_against(series, self.store.scores(ids, with_reports=False), base)
+        if base is not None and not view.differences:
+            raise MRNLabError(f"{baseline} has no seed and task in common with these configurations.")
+        colours = dict(zip(view.tasks, SERIES, strict=False))
+        return against_chart(view, colours, of_tasks=of_tasks, differences=base is not None)
 
     def _comparable(self, run_ids: Collection[int]) -> list[Run]:
         """These runs. Raises MRNLabError for one that cannot be read."""

@@ -23,7 +23,7 @@ class CommonMean(NoPrior):
         self.strength = settings.lambda_ / settings.tokens
 
     def penalty(self, heads):
-        weights = self.align @ heads  # (T, C, D)
+        weights = self.align.to(heads.dtype) @ heads  # (T, C, D)
         return self.strength * (weights - weights.mean(dim=0)).square().sum()
 
 

@@ -2,8 +2,11 @@
 
 Two tasks name the parts of speech of different sentences of the demo corpus, with tag sets that mostly agree.
 Each has a head. The prior learns from the heads how tasks, labels and features relate, and holds related
-weights together. Equation numbers and symbols are those of docs/mathematics.md. `core` gives the corpus and
-the place of the encoder; tests/unit/test_examples.py holds losses and covariances equal to the trainer's.
+weights together. Equation numbers are those of the dissertation (docs/mathematics.md): the prior (5), the
+losses (21) and (22) and the sum of losses and penalty (23) are published. Three things belong to `relational`
+alone and are marked OURS: the weight of the penalty, the scale of the covariances, their shrinkage. `core`
+gives the corpus and the place of the encoder; tests/unit/test_examples.py holds losses and covariances equal
+to the trainer's.
 """
 
 import torch
@@ -48,7 +51,7 @@ class RelationalPrior:
             self.align[task, label, row] = 1  # W[t] = A_t W_t: labels of equal name share a row
         self.sizes = len(label_sets), len(names), features
         self.covariances = [torch.eye(size, dtype=torch.float64) for size in self.sizes]
-        self.strength = LAMBDA / (2 * words / (3 * features))  # λ / (2 N s) with s = 1 / (3 D)
+        self.strength = LAMBDA / (2 * words / (3 * features))  # OURS: λ / (2 N s), s = 1 / (3 D); (23) has λ
 
     def whitened(self, weights, modes):
         """W times the inverse covariances of these modes."""
@@ -58,13 +61,16 @@ class RelationalPrior:
         return weights
 
     def penalty(self, heads):
-        """λ · L_reg, (23), with L_reg = <W, Ω^-1 W>."""
+        """The penalty of (23), <W, Ω^-1 W>, with the weight `strength`."""
         weights = self.align @ heads.double()
         return self.strength * (weights * self.whitened(weights, (TASK, LABEL, FEATURE))).sum()
 
     @torch.no_grad()
     def update(self, heads):
-        """(24) to (26): each covariance in turn from its scatter S_u, with the newest of the others."""
+        """Each covariance in turn from its scatter S_u, with the newest of the others.
+
+        (24) to (26) compute all three at once, as S_u / (D_j D_k), without scale or shrinkage.
+        """
         weights = self.align @ heads.double()
         for mode, others in ((FEATURE, (TASK, LABEL)), (LABEL, (TASK, FEATURE)), (TASK, (LABEL, FEATURE))):
             unfolded = weights.movedim(mode, 0).flatten(1)
@@ -72,6 +78,7 @@ class RelationalPrior:
             pseudo, columns = KAPPA * self.sizes[mode], unfolded.shape[1]
             share = pseudo / (columns + pseudo)  # ρ_u: how far Ω_u is drawn to the identity
             identity = torch.eye(self.sizes[mode], dtype=torch.float64)
+            # OURS: S_u with mean variance 1, and shrinkage.
             self.covariances[mode] = (1 - share) * scatter / scatter.diagonal().mean() + share * identity
 
 

@@ -14,7 +14,7 @@ from core.corpora.layout.doubts import of_prefixes
 from core.corpora.layout.gold import only_labelled, untrained, without_codes
 from core.corpora.layout.names import name_numbers
 from core.corpora.readers import FEATURE
-from core.corpora.reading import Reading, Taken, read_labels, read_spans
+from core.corpora.reading import Reading, read_labels, read_spans
 from core.corpora.repeats import repeats
 from core.corpora.types import SPLITS as SPLITS
 from core.corpora.types import Column, Corpus, Scheme, Sentence, Sentences, Split, Task
@@ -34,14 +34,6 @@ TEXT_VERSION = "-2"
 """The end of a text hash with the labels of `_LATER` tasks."""
 _LATER = re.compile(rf"deprel$|{FEATURE}")
 
-
-_TAKEN: dict[Scheme, Taken] = {
-    "plain": "labels",
-    "sentence": "sentence label",
-    "text": "text label",
-    "pair": "pair label",
-    "score": "number",
-}
 Place = Callable[[Split, int, int], str]
 """The function that gives a word's location in the files from its split, sentence and word index, from 0."""
 
@@ -94,7 +86,7 @@ def assemble(
             packed = {split: sentences.without([task]) for split, sentences in packed.items()}
             readings.append(without_training)
             continue
-        reading = reading or read_labels(task, _TAKEN[scheme], written)
+        reading = reading or read_labels(task, KINDS[scheme], written)
         readings.append(
             replace(reading, notes=(*reading.notes, *column_notes), doubts=(*reading.doubts, *doubts))
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import urllib.error
 import urllib.request
@@ -16,8 +17,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from glob import escape
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -26,12 +28,14 @@ from core.corpora.dataset_rows import corpus_of
 from core.corpora.folder import corpus_name, split_of
 from core.corpora.types import Corpus, Split
 from core.errors import CorpusError
-from core.paths import OUTSIDE, cache_dir, first_outside, may_read
+from core.foreign import child, copies
+from core.foreign.child import Refused
+from core.paths import OUTSIDE, cache_dir, first_outside, opened, room
 from core.plain_text import shortened
-from core.wording import all_of, first_of
+from core.wording import all_of
 
 if TYPE_CHECKING:
-    from datasets import Dataset, DatasetBuilder
+    from datasets import Dataset
 
 PREFIX = "hub:"
 OPTIONS = ("config", "revision", "splits", "columns")
@@ -42,17 +46,10 @@ _REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
 _COMMIT = re.compile("[0-9a-f]{40}")
 _NO_CONFIG = re.compile(r"[<>:/\\|?*\0]")
 """The characters that the name of a configuration, which is also a folder's name, does not hold."""
-_TABLES = ("parquet", "arrow", "csv", "json")
-"""The builders of `datasets` that read tables. Others read images, archives or pickles."""
-_SAVED = ("dataset_dict.json", "state.json")
-"""The files by which a folder of `save_to_disk` is told."""
+_KEPT = "1"
+"""The version of what is kept of a copy."""
 _TIMEOUT_S = 5.0
-_MOST_NAMES = 20
 _MOST_FILES = 5_000
-_DEFAULT = "default"
-"""The name that `datasets` gives to a configuration without a name."""
-_PARQUET = "refs/convert/parquet"
-"""The revision that the Hub makes itself: the same data without code."""
 
 
 @dataclass(frozen=True)
@@ -194,13 +191,12 @@ def read_hub(name: str) -> Corpus:
         revision, origin = wanted.revision, asked.source
         data, config = _from_hub(wanted)
     else:
-        with _told(str(folder)):
-            revision, origin = content_hash(folder), f"copy in {asked.source}"
+        revision, origin = content_hash(folder), f"copy in {asked.source}"
         data, config = _from_folder(folder, wanted.config, revision)
     splits = _splits(asked, data)
     about = (
         f"dataset {origin}",
-        f"configuration {config}" if config != _DEFAULT else "",
+        f"configuration {config}" if config != copies.DEFAULT else "",
         f"{'revision' if folder is None else 'fingerprint'} {revision}",
     )
     return corpus_of(asked.corpus, splits, asked.columns, ", ".join(filter(None, about)), revision)
@@ -267,47 +263,55 @@ def content_hash(folder: Path) -> str:
     """16 hexadecimal digits of SHA-256 over the names and contents of a copy's files."""
     digest = hashlib.sha256()
     for path in _files(folder):
-        with path.open("rb") as file:
+        with opened(path) as file:
             content = hashlib.file_digest(file, "sha256").hexdigest()
         digest.update(f"{path.relative_to(folder).as_posix()}\0{content}\n".encode())
     return digest.hexdigest()[:16]
 
 
 def _from_folder(folder: Path, config: str, content: str) -> tuple[Mapping[str, Dataset], str]:
-    """The tables of a copy with this hash, and the name of their configuration."""
-    from datasets import Dataset, load_from_disk
+    """The tables of a copy with this hash, and the name of their configuration.
 
-    for candidate in (folder / config, folder) if config else (folder,):
-        if any((candidate / file).is_file() for file in _SAVED):
-            _check_saved(candidate)
-            with _told(str(folder)):
-                saved = load_from_disk(str(candidate))
-            if not isinstance(saved, Dataset):
-                return saved, config or _DEFAULT
-            return {str(saved.split or "train"): saved}, config or _DEFAULT
-    with _told(str(folder)), quiet():
-        # `datasets` would take what it has kept of other files that the same card names.
-        builder = _builder(str(folder), config, cache_dir=str(cache_dir("datasets") / content))
-        for path in chain(*(builder.config.data_files or {}).values()):
-            if not Path(path).is_relative_to(folder) or not may_read(path):
-                raise CorpusError(
-                    f"The card of {folder} names a file outside of it, which is not read: {path}."
-                )
-        builder.download_and_prepare()
-        return builder.as_dataset(), builder.config.name
+    A child process reads them once, and what it kept is read from then on.
+    """
+    from datasets import load_from_disk
+
+    key = hashlib.sha256(f"{_KEPT}\0{config}\0{folder.name}".encode()).hexdigest()[:8]
+    kept = cache_dir("datasets") / f"{content}-{key}"
+    if not kept.exists():
+        _keep(folder, config, kept)
+    with quiet():
+        tables = load_from_disk(str(kept / "tables"))
+    return tables, str(json.loads((kept / "about.json").read_bytes())["config"])
 
 
-def _check_saved(folder: Path) -> None:
-    """Raises CorpusError where a folder of `save_to_disk` leads to files elsewhere."""
-    for state in (folder / "state.json", *folder.glob("*/state.json")):
-        if not state.is_file():
-            continue
+def _keep(folder: Path, config: str, kept: Path) -> None:
+    """Has a child process write the tables of a copy to a folder of the cache. Raises CorpusError."""
+    files = _files(folder)
+    size = sum(path.stat().st_size for path in files)
+    resolved = [os.path.realpath(path) for path in files]
+    with (
+        room(kept.parent, size, f"What is read of {folder}"),
+        TemporaryDirectory(dir=kept.parent, prefix=".copy-") as temporary,
+    ):
+        target = Path(temporary)
+        given = {"folder": os.path.realpath(folder), "config": config, "files": resolved, "target": temporary}
         try:
-            names = [each["filename"] for each in json.loads(state.read_text("utf-8"))["_data_files"]]
-        except (OSError, ValueError, KeyError, TypeError):
-            raise CorpusError(f"{state} cannot be read; save the dataset anew.") from None
-        if any(Path(str(name)).name != name for name in names):
-            raise CorpusError(f"{state} names a file outside of its folder, which is not read.")
+            about = child.run(
+                "copy", given, reads=resolved, folder=folder, writes=target, size=size,
+                most_written=copies.MOST_BYTES,
+            )  # fmt: skip
+        except Refused as refused:
+            raise CorpusError(
+                f"The dataset {folder} cannot be read: {refused.reason}. Take out the damaged or too large "
+                "file, or keep the data anew as train.parquet, validation.parquet and test.parquet."
+            ) from None
+        (target / "about.json").write_text(json.dumps(about))
+        try:
+            target.rename(kept)
+        except OSError:
+            if not kept.exists():  # else another process has read the same meanwhile
+                raise
 
 
 # The Hub.
@@ -344,13 +348,13 @@ def _newest(repository: str, config: str, revision: str) -> tuple[str, str]:
             "name, and log in to the Hub if it is private or gated."
         ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        copies = [] if revision else _prepared(repository, config or "*")
-        if copies and len({copy.parts[-3] for copy in copies}) == 1:
-            return copies[-1].name, copies[-1].parts[-3].removesuffix(_DEFAULT)
+        ready = [] if revision else _prepared(repository, config or "*")
+        if ready and len({path.parts[-3] for path in ready}) == 1:
+            return ready[-1].name, ready[-1].parts[-3].removesuffix(copies.DEFAULT)
         raise CorpusError(_unreachable(named)) from None
     script = f"{repository.rpartition('/')[2]}.py"
     if script in files:
-        raise CorpusError(_is_script(repository, script))
+        raise CorpusError(copies.is_script(repository, script))
     return commit, default
 
 
@@ -358,10 +362,10 @@ def _default_config(card: Mapping[str, Any]) -> str:
     """The configuration that a dataset's card makes the default; empty where it names none."""
     configs = card.get("configs") or card.get("dataset_info") or ()
     configs = [configs] if isinstance(configs, dict) else configs
-    names = [str(each.get("config_name", _DEFAULT)) for each in configs]
+    names = [str(each.get("config_name", copies.DEFAULT)) for each in configs]
     marked = [name for name, each in zip(names, configs, strict=True) if each.get("default")]
     chosen = next(iter(marked), names[0] if len(names) == 1 else "")
-    return chosen.removesuffix(_DEFAULT)
+    return chosen.removesuffix(copies.DEFAULT)
 
 
 def _unreachable(repository: str) -> str:
@@ -369,13 +373,6 @@ def _unreachable(repository: str) -> str:
         f"The dataset {repository} is not on this machine and the Hugging Face Hub cannot be reached; name "
         f"the folder of a copy, as {PREFIX}/path/to/copy (written by save_to_disk, or data files with their "
         "card)."
-    )
-
-
-def _is_script(repository: str, script: str) -> str:
-    return (
-        f"The dataset {repository} is a script ({script}), and scripts are never run; read the copy that the "
-        f"Hub made of its data, with the option revision={_PARQUET}."
     )
 
 
@@ -388,7 +385,7 @@ def _prepared(repository: str, config: str, commit: str = "*") -> list[Path]:
     root = Path(settings.HF_DATASETS_CACHE) / f"{owner}___{camelcase_to_snakecase(name)}"
     whole = [
         path
-        for path in root.glob(f"{'*' if config == '*' else escape(config or _DEFAULT)}/*/{commit}")
+        for path in root.glob(f"{'*' if config == '*' else escape(config or copies.DEFAULT)}/*/{commit}")
         if _COMMIT.fullmatch(path.name) and (path / "dataset_info.json").is_file()
     ]
     return sorted(whole, key=lambda path: path.stat().st_mtime)
@@ -402,7 +399,7 @@ def _from_hub(wanted: HubName) -> tuple[Mapping[str, Dataset], str]:
     from datasets.packaged_modules.cache.cache import Cache
 
     named = f"{wanted.source} in the revision {wanted.revision}"
-    with _told(named, _unreachable(named)), quiet():
+    with copies.telling(named, _unreachable(named)), quiet():
         for ready in _prepared(wanted.source, wanted.config, wanted.revision)[-1:]:
             config, version, commit = ready.parts[-3:]
             copy = Cache(
@@ -414,56 +411,12 @@ def _from_hub(wanted: HubName) -> tuple[Mapping[str, Dataset], str]:
             )
             return copy.as_dataset(), config
         look_up_hub()
-        builder = _builder(wanted.source, wanted.config, wanted.revision)
+        builder = copies.builder(wanted.source, wanted.config, wanted.revision)
         # Without the network, `datasets` takes whatever revision it has read last.
         if builder.hash != wanted.revision:
             raise CorpusError(_unreachable(named))
         builder.download_and_prepare()
         return builder.as_dataset(), builder.config.name
-
-
-def _builder(
-    source: str, config: str, revision: str | None = None, cache_dir: str | None = None
-) -> DatasetBuilder:
-    """The builder that reads the files of a dataset.
-
-    Raises CorpusError where the dataset is a script, lacks the configuration, or is no table; else as
-    `datasets`.
-    """
-    from datasets import get_dataset_config_names, load_dataset_builder
-
-    try:
-        builder = load_dataset_builder(source, config or None, cache_dir=cache_dir, revision=revision)
-    except RuntimeError:
-        raise CorpusError(_is_script(source, f"{Path(source).name}.py")) from None
-    except ValueError:
-        names = get_dataset_config_names(source, revision=revision)
-        if config in names or (not config and len(names) < 2):
-            raise
-        has = f"no configuration '{shortened(config)}'" if config else "several configurations"
-        raise CorpusError(
-            f"The dataset {source} has {has}; name one as config=NAME: {first_of(names, _MOST_NAMES)}."
-        ) from None
-    if builder.name not in _TABLES:
-        raise CorpusError(
-            f"The dataset {source} holds files of the kind {builder.name}; those of {all_of(list(_TABLES))} "
-            "are read."
-        )
-    return builder
-
-
-@contextmanager
-def _told(name: str, unreachable: str = "") -> Iterator[None]:
-    """A context in which an exception of `datasets` becomes a CorpusError."""
-    from datasets.exceptions import DatasetNotFoundError, DatasetsError
-
-    try:
-        yield
-    except (DatasetsError, ValueError, OSError) as error:
-        if unreachable and isinstance(error, OSError) and not isinstance(error, DatasetNotFoundError):
-            raise CorpusError(unreachable) from error
-        reason = shortened(str(error).partition("\n")[0])
-        raise CorpusError(f"The dataset {name} cannot be read ({reason}).") from error
 
 
 @contextmanager

@@ -6,30 +6,23 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, Literal
+from typing import Any
 
 from core.config.typed import real_number
 from core.corpora.layout.codes import text_doubts, type_doubts, word_doubts
 from core.plain_text import shortened
+from core.tasks.kinds import KINDS, TaskKind
 from core.tasks.packed import Packed, all_counts
 from core.tasks.schemes import NO_SPAN, SpanColumn, Split
 from core.wording import all_of, plural
 
-Taken = Literal[
-    "words", "spans", "labels", "sentence label", "text", "text label", "pair label", "number", "skipped"
-]
-TAKEN: dict[Taken, str] = {
+ROLES: dict[str, str] = {
     "words": "words",
-    "spans": "spans of words",
-    "labels": "labels of words",
     "text": "text",
-    "sentence label": "label of a sentence",
-    "text label": "label of a text",
-    "pair label": "label of a pair",
-    "number": "number of a pair",
+    **{kind.role: kind.role_title for kind in KINDS.values()},
     "skipped": "skipped",
 }
-"""The possible roles of a column, in the words of pages and terminal."""
+"""The roles of a column as they are stored, each in the words of pages and terminal."""
 
 FEATURE = "feats:"
 """The prefix of the names of tasks that are a feature of FEATS in CoNLL-U."""
@@ -49,6 +42,7 @@ class ColumnReading:
     """The role that a column was given.
 
     name      of the task, `tokens`, or of a column that is skipped
+    taken     its role, one of `ROLES`
     column    what the column itself is called, where it is a task by another name
     guessed   the name is a guess by what the column holds
     labels    how many different labels it has, as they are written; None where it has none
@@ -59,7 +53,7 @@ class ColumnReading:
     """
 
     name: str
-    taken: Taken
+    taken: str
     guessed: bool = False
     labels: int | None = None
     spans: int | None = None
@@ -67,6 +61,10 @@ class ColumnReading:
     notes: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     column: str = ""
+
+    def __post_init__(self) -> None:
+        if self.taken not in ROLES:  # as facts of another version may have it
+            raise ValueError(f"'{self.taken}' is no role of a column; roles are {', '.join(ROLES)}.")
 
     @property
     def title(self) -> str:
@@ -79,7 +77,7 @@ class ColumnReading:
         """`spans of words: 12 of 3 labels`, as pages and terminal say it."""
         counts = [] if self.spans is None else [plural(self.spans, "span")]
         counts += [] if self.labels is None else [plural(self.labels, "label")]
-        return ": ".join(filter(None, (TAKEN[self.taken], ", ".join(counts))))
+        return ": ".join(filter(None, (ROLES[self.taken], ", ".join(counts))))
 
 
 @dataclass(frozen=True)
@@ -183,24 +181,26 @@ def read_spans(name: str, written: Mapping[Split, Packed], column: SpanColumn[Sp
     )  # fmt: skip
 
 
-def read_labels(name: str, taken: Taken, written: Mapping[Split, Packed]) -> ColumnReading:
-    """The reading of a column of labels or numbers. `written` has them by split."""
+def read_labels(name: str, kind: TaskKind, written: Mapping[Split, Packed]) -> ColumnReading:
+    """The reading of a column of labels or numbers of this kind. `written` has them by split."""
     counts = all_counts(written.values())
-    doubts = _case_doubts(counts) if taken != "number" else []
-    if taken == "labels" and len(counts) > 1 and counts["O"] * 2 > sum(counts.values()):
+    examples = _most_frequent(counts)
+    if kind.is_number:
+        return ColumnReading(name, kind.role, examples=examples)
+    doubts = _case_doubts(counts)
+    if kind.reads == "words" and len(counts) > 1 and counts["O"] * 2 > sum(counts.values()):
         doubts.append(
             "more than half of its labels are O, and the others are not read as spans: it is scored by "
             "accuracy. Write B- or I- and a type where spans are meant."
         )
     # Of a feature `_` is a label by intention: the word has not the feature.
-    if taken == "labels" and not name.startswith(FEATURE):
+    if kind.reads == "words" and not name.startswith(FEATURE):
         doubts += word_doubts(counts)
-    elif taken not in ("labels", "number"):
+    elif kind.reads != "words":
         doubts += text_doubts(counts)
-    if taken in ("text label", "pair label"):
-        doubts += _text_doubts(counts, of_pairs=taken == "pair label")
-    labels = None if taken == "number" else len(counts)
-    return ColumnReading(name, taken, labels=labels, examples=_most_frequent(counts), doubts=tuple(doubts))
+    if kind.reads in ("text", "pair"):
+        doubts += _text_doubts(counts, of_pairs=kind.reads == "pair")
+    return ColumnReading(name, kind.role, labels=len(counts), examples=examples, doubts=tuple(doubts))
 
 
 def _text_doubts(counts: Counter[str], *, of_pairs: bool) -> Iterator[str]:

@@ -11,7 +11,6 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, islice
 from pathlib import Path
@@ -43,7 +42,8 @@ from core.corpora.text_files import (
 )
 from core.corpora.webanno import webanno_rows
 from core.errors import CorpusError
-from core.plain_text import shortened
+from core.foreign import arrow
+from core.foreign.child import Refused
 
 JSON, JSONL = ".json", ".jsonl"
 ARROW = {".parquet": "Parquet", ".arrow": "Arrow", ".feather": "Feather"}
@@ -56,6 +56,8 @@ ROWS_SEEN = 1000
 """The first rows of a file, by which its columns are told: in some of them a column may be null."""
 _MOST_SEEN = 500_000
 """The characters within which the first rows are looked for."""
+_LINES_SEEN = 4 * ROWS_SEEN
+"""The lines within which the first rows are looked for: a row of CSV may have some."""
 
 Record = dict[str, Any]
 
@@ -192,51 +194,28 @@ def _json(source: Source) -> Records:
     return Records("JSON lists", rows())
 
 
-_ROWS_AT_ONCE = 1000
-"""Rows of Arrow that are Python's at a time: a batch may be the whole file."""
 _EXAMPLE = '{"tokens": ["…"], "ner_tags": ["…"]}'
 
 
 def _arrow(source: Source) -> Records:
     """The rows of a Parquet, Arrow or Feather file. Numbers have the names that `datasets` stored."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     kind = ARROW[Path(source.name).suffix.lower()]
     content = _content(source)
-
-    @contextmanager
-    def readable() -> Iterator[None]:
-        try:
-            yield
-        except (pa.ArrowException, OSError) as error:
-            reason = shortened(str(error).partition("\n")[0])
-            raise CorpusError(f"{source} cannot be read as {kind} ({reason}); write it anew.") from None
-
-    with readable():
-        if kind == "Parquet":
-            file = pq.ParquetFile(pa.BufferReader(content))
-            schema, batches = file.schema_arrow, file.iter_batches()
-        elif content.startswith(b"ARROW1"):
-            whole = pa.ipc.open_file(pa.BufferReader(content))
-            schema = whole.schema
-            batches = map(whole.get_batch, range(whole.num_record_batches))
-        else:
-            stream = pa.ipc.open_stream(pa.BufferReader(content))
-            schema, batches = stream.schema, iter(stream)
+    try:
+        arrow.check(content, kind)
+    except Refused as refused:
+        raise CorpusError(
+            f"{source} cannot be read as {kind} ({refused.reason}); write it anew, or a part of it."
+        ) from None
+    # Nothing of it fails from here on: a child process has read the same bytes in the same way.
+    schema, batches = arrow.batches(content, kind)
 
     def rows() -> Iterator[tuple[str, Record]]:
         numbers = count(1)
-        while True:
-            with readable():
-                if (batch := next(batches, None)) is None:
-                    return
-                parts = [batch.slice(start, _ROWS_AT_ONCE) for start in range(0, len(batch), _ROWS_AT_ONCE)]
-            for part in parts:
-                with readable():
-                    records = part.to_pylist()
-                for record in records:
-                    yield f"row {next(numbers)}", record
+        for batch in batches:
+            columns = map(arrow.values, batch.columns)
+            for values in zip(*columns, strict=True):
+                yield f"row {next(numbers)}", dict(zip(schema.names, values, strict=True))
 
     return Records(f"{kind} lists", rows(), _stored_names((schema.metadata or {}).get(b"huggingface", b"")))
 
@@ -329,7 +308,9 @@ def _webanno(source: Source) -> Records:
 def rows_seen(source: Source) -> list[Record]:
     """The first rows of a file of texts as objects; none where they cannot be read."""
     text = beginning(source, _MOST_SEEN)
-    lines = text.split("\n") if len(text) < _MOST_SEEN else text.split("\n")[:-1]
+    lines = text.split("\n", _LINES_SEEN)
+    if len(text) >= _MOST_SEEN or len(lines) > _LINES_SEEN:
+        lines.pop()  # it is not whole
     ending = Path(source.name).suffix.lower()
     if ending == JSONL:
         rows: list[Record] = []

@@ -66,6 +66,15 @@ class PairedDifference(MeanSD):
 
         return float(stdtr(self.n - 1, (abs(self.mean) - matters) / (self.sd / math.sqrt(self.n))))
 
+    def interval(self, level: float) -> tuple[float, float] | None:
+        """The t interval at confidence 1 − `level`; None where there is no spread over seeds."""
+        if not self.sd:
+            return None
+        from scipy.special import stdtrit
+
+        half = float(-stdtrit(self.n - 1, level / 2)) * self.sd / math.sqrt(self.n)
+        return self.mean - half, self.mean + half
+
 
 def summary(values: Iterable[float]) -> MeanSD:
     """Mean, standard deviation and interval. Raises ValueError for no values, or one that is not finite."""

@@ -10,6 +10,7 @@ Pages, verbs, library, appendix and studies ask these files, each of one idea:
 - `pairs`: which rows are compared first, and the seeds that rows lack.
 - `signature`: in a line, what the figures of a table depend on.
 - `series`: scores against the one number in which configurations differ.
+- `plan`: seeds until decided, as a declared plan and its state.
 - `choice`: dev chooses, on the tasks and seeds that all candidates have.
 - `records`: tables and differences as CSV, JSON and DataFrames have them.
 - `filter`: runs by text, field and score.

@@ -44,3 +44,21 @@ def chosen_on_dev(candidates: Mapping[_Key, DevScores]) -> _Key | None:
     """The candidate with the highest of `dev_means`, the first of equals; None where there is no mean."""
     means = dev_means(candidates)
     return max(means, key=means.__getitem__, default=None)
+
+
+def expected_best(scores: Iterable[float]) -> list[float]:
+    """The expected best of 1, 2, … n candidates tried, where these are the dev scores of n candidates.
+
+    Those tried are drawn at random, with replacement, from the n (Dodge et al., Show Your Work: Improved
+    Reporting of Experimental Results, EMNLP 2019).
+    """
+    ordered = sorted(scores)
+    n = len(ordered)
+    # The best of k is at most the i-th lowest score with probability (i / n)^k.
+    return [
+        math.fsum(
+            score * ((place / n) ** tried - ((place - 1) / n) ** tried)
+            for place, score in enumerate(ordered, 1)
+        )
+        for tried in range(1, n + 1)
+    ]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from core.evaluation.comparison import UNDECIDED, Comparison
+from core.evaluation.statistics import MeanSD
 from core.figures import BORDER, MUTED, TEXT, Chart, Figure, axis, interval, named_axis, plotly_text, wrapped
+from core.results.choice import expected_best
 from core.results.comparisons import FEW_TASKS, Difference
 from core.results.series import SPLITS, ScoreLine, ScoresAgainst
 from core.results.table import MEAN_OF_TASKS, ResultTable
-from core.wording import percent, plural, spread_text, without_shared
+from core.wording import percent, plural, signed_points, spread_text, without_shared
 
 RARE = "rarer labels"
 """A target of a forest that is drawn as a diamond, as MEAN_OF_TASKS is: a mean over rarer labels, no task."""
@@ -86,13 +90,19 @@ _WIDE = 10.0
 """From this ratio of the largest to the smallest value on an axis is logarithmic."""
 
 
-def against_chart(view: ScoresAgainst, colours: Mapping[str, str], *, of_tasks: bool) -> Figure:
+def against_chart(
+    view: ScoresAgainst, colours: Mapping[str, str], *, of_tasks: bool, differences: bool = False
+) -> Figure:
     """Mean scores and 95% intervals against a setting, of the tasks' mean or in a panel for each task.
 
-    Filled and solid: test; hollow and dotted: dev. A line marks the value with the best dev score.
+    Filled and solid: test; hollow, dotted and a little to the left: dev. A grey line is the baseline; an
+    upright one marks the value with the best dev score. With `differences` the points are those from the
+    baseline, paired by seed, and the line is at 0.
     """
+    lines = view.differences if differences else view.lines
     values, choice = list(view.series.runs), view.dev_choice
-    tasks = view.tasks if of_tasks or len(view.tasks) == 1 else ("",)
+    drawn = {line.task for line in lines}
+    tasks = ("",) if "" in drawn and not of_tasks else tuple(task for task in view.tasks if task in drawn)
     is_wide = values[0] > 0 and values[-1] >= _WIDE * values[0]
     inner = _ONLY_PANEL if len(tasks) == 1 else _PANEL * len(tasks)
     chart = Chart(
@@ -101,18 +111,34 @@ def against_chart(view: ScoresAgainst, colours: Mapping[str, str], *, of_tasks: 
         showlegend=True,
         legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 12}},
     )
-    room = _GAP / inner
+    base = "" if view.baseline is None else view.baseline.name
+    grey = () if differences or view.baseline is None or view.baseline.is_value else view.base_lines
+    places = {"test": {value: value for value in values}, "dev": _beside(values, is_log=is_wide)}
+    room, panel = _GAP / inner, "y"
     for index, task in enumerate(tasks):
         panel = f"y{index + 1 if index else ''}"
-        colour = colours.get(task, TEXT)
-        for line in (
-            line for split in SPLITS for line in view.lines if (line.task, line.split) == (task, split)
-        ):
-            _add_scores(chart, view, line, colour, yaxis=panel, showlegend=index == 0)
+        settings = {"yaxis": panel, "showlegend": index == 0}
+        for of_base in (line for line in grey if line.task == task):
+            _add_baseline(chart, base, of_base, **settings)
+        for line in (line for split in SPLITS for line in lines if (line.task, line.split) == (task, split)):
+            _add_scores(
+                chart,
+                view,
+                line,
+                colours.get(task, TEXT),
+                places[line.split],
+                less=base if differences else "",
+                **settings,
+            )
+        if differences:
+            chart.add_line(y=0, line={"color": MUTED, "width": 1.5}, yref=panel, xref="paper", layer="below")
         top = 1 - index / len(tasks)
-        title = f"{plotly_text(task) if task else 'Mean of tasks'}, %"
+        title = f"{plotly_text(task) if task else 'Mean of tasks'}, {'points' if differences else '%'}"
         chart.layout[f"yaxis{panel[1:]}"] = axis(
-            title, domain=[top - 1 / len(tasks) + room * (index + 1 < len(tasks)), top], nticks=6
+            title,
+            domain=[top - 1 / len(tasks) + room * (index + 1 < len(tasks)), top],
+            nticks=6,
+            tickformat="+~g" if differences else None,
         )
     ticks = {
         "tickmode": "array",
@@ -129,16 +155,64 @@ def against_chart(view: ScoresAgainst, colours: Mapping[str, str], *, of_tasks: 
     return chart.figure()
 
 
-def _add_scores(chart: Chart, view: ScoresAgainst, line: ScoreLine, colour: str, **settings: Any) -> None:
+_ASIDE = 0.02
+"""How far dev stands beside test, of the axis; never more than a third of the way to the next value."""
+
+
+def _beside(values: Sequence[float], *, is_log: bool) -> dict[float, float]:
+    """A place on the axis a little to the left of each value."""
+    at = [math.log10(value) for value in values] if is_log else list(values)
+    least = min((b - a for a, b in pairwise(at)), default=0.0)
+    aside = min(_ASIDE * (at[-1] - at[0]), least / 3)
+    moved = [place - aside for place in at]
+    return dict(zip(values, [10**place for place in moved] if is_log else moved, strict=True))
+
+
+def _add_baseline(chart: Chart, name: str, line: ScoreLine, **settings: Any) -> None:
+    is_dev = line.split == "dev"
+    chart.add(
+        "scatter",
+        x=list(line.points),
+        y=[100 * point.mean for point in line.points.values()],
+        mode="lines",
+        name=f"{plotly_text(name)}, {line.split}",
+        line={"color": MUTED, "width": 1.5, "dash": "dot" if is_dev else "solid"},
+        text=[f"{plotly_text(name)}, {_point_text(line, point)}" for point in line.points.values()],
+        hovertemplate="%{text}<extra></extra>",
+        **settings,
+    )
+
+
+def _point_text(line: ScoreLine, point: MeanSD, *, is_difference: bool = False) -> str:
+    value = signed_points(point.mean) if is_difference else percent(point.mean)
+    if is_difference and point.sd and point.low is not None and point.high is not None:
+        spread = f"[{signed_points(point.low)}, {signed_points(point.high)}]"
+    else:
+        spread = spread_text(point.sd and 100 * point.sd)
+    task = plotly_text(line.task or "mean of tasks")
+    return f"{task}, {line.split}: {value} {spread} ({plural(point.n, 'seed')})"
+
+
+def _add_scores(
+    chart: Chart,
+    view: ScoresAgainst,
+    line: ScoreLine,
+    colour: str,
+    places: Mapping[float, float],
+    *,
+    less: str,
+    **settings: Any,
+) -> None:
     means = list(line.points.values())
     points = [100 * of.mean for of in means]
     low, high = (
         [end and 100 * end for end in ends] for ends in zip(*((of.low, of.high) for of in means), strict=True)
     )
     is_dev = line.split == "dev"
+    minus = f" less {plotly_text(less)}" if less else ""
     chart.add(
         "scatter",
-        x=list(line.points),
+        x=[places[value] for value in line.points],
         y=points,
         mode="lines+markers",
         name=line.split,
@@ -146,10 +220,9 @@ def _add_scores(chart: Chart, view: ScoresAgainst, line: ScoreLine, colour: str,
         marker={"size": 8, "symbol": "circle-open" if is_dev else "circle", "color": colour},
         error_y=interval(points, low, high, colour),
         text=[
-            f"{plotly_text(line.task or 'mean of tasks')}, {line.split}, {plotly_text(view.series.title)} "
-            f"{view.series.value_text(value)}: {percent(of.mean)} {spread_text(of.sd and 100 * of.sd)} "
-            f"({plural(of.n, 'seed')})"
-            for value, of in line.points.items()
+            f"{plotly_text(view.series.title)} {view.series.value_text(value)}{minus}, "
+            f"{_point_text(line, point, is_difference=bool(less))}"
+            for value, point in line.points.items()
         ],
         hovertemplate="%{text}<extra></extra>",
         **settings,
@@ -157,6 +230,30 @@ def _add_scores(chart: Chart, view: ScoresAgainst, line: ScoreLine, colour: str,
 
 
 _LEGEND = 30
+
+
+def expected_best_chart(scores: Sequence[float]) -> Figure:
+    """The expected best dev score against the number of candidates tried (`expected_best`)."""
+    best = [100 * score for score in expected_best(scores)]
+    tried = list(range(1, len(best) + 1))
+    chart = Chart(220, margin={"l": 8, "r": 16, "t": 12, "b": 44})
+    chart.add(
+        "scatter",
+        x=tried,
+        y=best,
+        mode="lines+markers",
+        line={"color": TEXT, "width": 2},
+        marker={"size": 7, "color": TEXT},
+        text=[f"best of {count}: {score:.2f} expected" for count, score in zip(tried, best, strict=True)],
+        hovertemplate="%{text}<extra></extra>",
+    )
+    whole = {"tickmode": "array", "tickvals": tried} if len(tried) <= _FEW_TICKS else {"nticks": _FEW_TICKS}
+    chart.layout["xaxis"] = axis("candidates tried", showgrid=False, **whole)
+    chart.layout["yaxis"] = axis("expected best dev score, %", nticks=5)
+    return chart.figure()
+
+
+_FEW_TICKS = 10
 
 
 # Longer names are set on two lines.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from core.config import RunConfig
 from core.results.choice import chosen_on_dev
@@ -74,18 +74,46 @@ def missing_seeds(rows: Sequence[ResultRow], configs: Mapping[int, RunConfig]) -
     """The runs of these rows with seeds that only other rows have.
     If all have the same one or two seeds, the seeds up to five. `configs` are the descriptions of the runs.
     """
-    # By row and tasks, since STL has a run for each task: the newest description, and the seeds there are.
+    known = _by_seed(rows, configs)
+    wanted = set().union(*known)
+    if len(wanted) < _FEW and all(by_seed.keys() == wanted for by_seed in known):
+        wanted |= set(itertools.islice(_unused(wanted), _USUAL - len(wanted)))
+    return _with_seeds(known, sorted(wanted))
+
+
+def further_seeds(
+    rows: Sequence[ResultRow], configs: Mapping[int, RunConfig], more: int, task: str | None = None
+) -> list[RunConfig]:
+    """The runs that give these rows so many more seeds in common, of STL only those of the task if named.
+    Seeds that some of the rows have come first.
+    """
+    known = _by_seed(rows, configs, task)
+    every = set().union(*known)
+    lacking = sorted(every - set.intersection(*map(set, known))) if known else []
+    return _with_seeds(known, list(itertools.islice(itertools.chain(lacking, _unused(every)), more)))
+
+
+def _by_seed(
+    rows: Sequence[ResultRow], configs: Mapping[int, RunConfig], task: str | None = None
+) -> list[dict[int, RunConfig]]:
+    """The newest description with each seed, by row and tasks, since STL has a run for each task."""
     known: dict[tuple[str, tuple[str, ...]], dict[int, RunConfig]] = defaultdict(dict)
     for row in rows:
         scored = (cell.run_ids.values() for cell in row.cells.values())
         for run_id in sorted(itertools.chain(*scored, *row.undefined.values())):
-            known[row.key, configs[run_id].tasks][configs[run_id].seed] = configs[run_id]
-    wanted = set().union(*known.values())
-    if len(wanted) < _FEW and all(by_seed.keys() == wanted for by_seed in known.values()):
-        further = (seed for seed in itertools.count(1) if seed not in wanted)
-        wanted |= set(itertools.islice(further, _USUAL - len(wanted)))
+            if task is None or task in configs[run_id].tasks:
+                known[row.key, configs[run_id].tasks][configs[run_id].seed] = configs[run_id]
+    return list(known.values())
+
+
+def _unused(seeds: Collection[int]) -> Iterator[int]:
+    return (seed for seed in itertools.count(1) if seed not in seeds)
+
+
+def _with_seeds(known: Sequence[Mapping[int, RunConfig]], seeds: Sequence[int]) -> list[RunConfig]:
     return [
         next(reversed(by_seed.values())).with_(seed=seed)
-        for by_seed in known.values()
-        for seed in sorted(wanted - by_seed.keys())
+        for by_seed in known
+        for seed in seeds
+        if seed not in by_seed
     ]

@@ -15,7 +15,8 @@ from core.config import FIELD_HELP, RunConfig, comparison_values, default_value,
 from core.config.fields import attribute_name
 from core.evaluation.statistics import MeanSD, summary
 from core.results.choice import chosen_on_dev
-from core.results.samples import older_texts, sampled
+from core.results.naming import confounds, shortest_names
+from core.results.samples import by_configuration, older_texts, sampled
 from core.store.records import Conditions, Run, RunState, StoredScore
 from core.wording import number
 
@@ -24,6 +25,9 @@ _OPTION = re.compile(r"(?<=[?&])(\w+)=([^&]+)(?=&|$)")
 _SYMBOLS = {"alpha": "α", **{name: known.symbol for name, known in FIELD_HELP.items() if known.symbol}}
 # Scores on other text do not make one line.
 _SCORED_ON = ("dev", "test", "dev_sentences")
+_DATA = ("corpus", "fraction", "pos_score")
+_BASES = ("mtl", "stl", "mrn")
+"""The paradigms in the order in which a baseline is looked for."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +60,28 @@ class Series:
 
 
 @dataclass(frozen=True)
+class Baseline:
+    """What a series is compared with: its runs by value of the series' setting.
+
+    They are the runs with the same value, or at each value those of one configuration that does not vary.
+    """
+
+    name: str
+    runs: Mapping[float, Sequence[Run]]
+    is_value: bool = False
+    """Whether it is one of the series' own values."""
+
+    @property
+    def run_ids(self) -> list[int]:
+        return list(dict.fromkeys(run.id for runs in self.runs.values() for run in runs))
+
+
+@dataclass(frozen=True)
 class ScoreLine:
-    """The scores of a task on a split, in [0, 1], by value of the setting; the task "" is the mean of all."""
+    """The scores of a task on a split, in [0, 1], by value of the setting; the task "" is the mean of all.
+
+    Of differences the scores are those of the series less those of the baseline, seed by seed.
+    """
 
     task: str
     split: str
@@ -72,11 +96,36 @@ class ScoreLine:
 
 @dataclass(frozen=True)
 class ScoresAgainst:
-    """The scores of a series: a line for each task and for their mean, on each split that has scores."""
+    """The scores of a series: a line for each task and for their mean, on each split that has scores.
+
+    `base_lines` are those of the baseline, if there is one.
+    """
 
     series: Series
     tasks: tuple[str, ...]
     lines: tuple[ScoreLine, ...]
+    baseline: Baseline | None = None
+    base_lines: tuple[ScoreLine, ...] = ()
+
+    @property
+    def differences(self) -> tuple[ScoreLine, ...]:
+        """The lines less those of the baseline, paired: at each value over the seeds that both have."""
+        base = {(line.task, line.split): line.by_seed for line in self.base_lines}
+        lines = []
+        for line in self.lines:
+            of_base = base.get((line.task, line.split), {})
+            paired = {
+                value: {
+                    seed: score - of_base[value][seed]
+                    for seed, score in scores.items()
+                    if seed in of_base[value]
+                }
+                for value, scores in line.by_seed.items()
+                if value in of_base
+            }
+            if known := {value: by_seed for value, by_seed in paired.items() if by_seed}:
+                lines.append(ScoreLine(line.task, line.split, known))
+        return tuple(lines)
 
     @property
     def dev_choice(self) -> float | None:
@@ -130,15 +179,91 @@ def number_series(runs: Iterable[Run], conditions: Mapping[int, Conditions] | No
     return sorted(series, key=lambda each: -len(each.runs))
 
 
-def scores_against(series: Series, scores: Iterable[StoredScore]) -> ScoresAgainst:
-    """These scores by value of the setting and seed."""
+def baselines(
+    series: Series, runs: Iterable[Run], conditions: Mapping[int, Conditions] | None = None
+) -> list[Baseline]:
+    """The configurations of these runs from which a series may differ, the nearest to it first.
+
+    MTL comes before STL and MRN, its own paradigm last, and among those what differs in the fewest fields. A
+    configuration that varies in the setting too is compared at equal values. The last are the values of the
+    series themselves. All are on the data of the series: none varies where the setting is of the data.
+    """
+    known = conditions or {}
+    every = [run for run in runs if run.state is RunState.SUCCEEDED]
+    texts = older_texts(every, known)
+    text, data = texts.get(series.run_ids[0], ""), _data(series.config, series.setting)
+    on_data = [
+        run for run in every if texts.get(run.id, "") == text and _data(run.config, series.setting) == data
+    ]
+    varying = [
+        other
+        for other in number_series(on_data, known)
+        if other.setting == series.setting
+        and other.runs.keys() & series.runs.keys()
+        and other.run_ids != series.run_ids
+    ]
+    taken = {*series.run_ids, *chain.from_iterable(other.run_ids for other in varying)}
+    others: list[Mapping[float, Sequence[Run]]] = [other.runs for other in varying]
+    own: list[Baseline] = []
+    if series.setting not in _DATA and series.setting in comparison_values(series.config):
+        others += [
+            dict.fromkeys(series.runs, same)
+            for same in by_configuration(sampled(on_data, known)).values()
+            if taken.isdisjoint(run.id for run in same)
+        ]
+        own = [
+            Baseline(
+                f"{series.title} {series.value_text(value)}",
+                dict.fromkeys(series.runs, of_value),
+                is_value=True,
+            )
+            for value, of_value in series.runs.items()
+        ]
+    configs = [next(iter(by_value.values()))[0].config for by_value in others]
+    named = [Baseline(name, by_value) for name, by_value in zip(_distinct(configs), others, strict=True)]
+
+    def distance(index: int) -> tuple[bool, int, int]:
+        config = configs[index]
+        fields = confounds(config, series.config, ("paradigm", series.setting))
+        return config.paradigm == series.config.paradigm, _BASES.index(config.paradigm), len(fields)
+
+    return [named[index] for index in sorted(range(len(named)), key=distance)] + own
+
+
+def _distinct(configs: Sequence[RunConfig]) -> list[str]:
+    names = shortest_names(configs)
+    return [name if names.count(name) == 1 else f"{name} ({place})" for place, name in enumerate(names, 1)]
+
+
+def _data(config: RunConfig, setting: str) -> dict[str, Any]:
+    """What says on which data a run is scored, without the setting."""
+    settings, fields = _settings(config), comparison_values(config)
+    return {
+        name: value
+        for name, value in settings.items()
+        if (name in _DATA or name not in fields) and name != setting
+    }
+
+
+def scores_against(
+    series: Series, scores: Iterable[StoredScore], baseline: Baseline | None = None
+) -> ScoresAgainst:
+    """These scores by value of the setting and seed; with those of a baseline, on the tasks of the series."""
     known = {(score.run_id, score.split, score.task): score.score for score in scores if score.is_defined}
-    by_value = {value: sorted(runs, key=lambda run: run.id) for value, runs in series.runs.items()}
-    runs = sorted(chain.from_iterable(by_value.values()), key=lambda run: run.id)
     scored = {task for _, _, task in known}
+    runs = sorted(chain.from_iterable(series.runs.values()), key=lambda run: run.id)
     named = dict.fromkeys(task for run in runs for task in run.config.tasks)
     tasks = tuple(task for task in named if task in scored)
-    means = [(task, (task,)) for task in tasks] + [("", tasks)] * (len(tasks) > 1)
+    base = () if baseline is None else _lines(baseline.runs, tasks, known)
+    return ScoresAgainst(series, tasks, _lines(series.runs, tasks, known), baseline, base)
+
+
+def _lines(
+    runs: Mapping[float, Sequence[Run]], tasks: Sequence[str], known: Mapping[tuple[int, str, str], float]
+) -> tuple[ScoreLine, ...]:
+    """A line for each task and for the mean of all, on each split; of a repeated seed the newest counts."""
+    by_value = {value: sorted(of_value, key=lambda run: run.id) for value, of_value in runs.items()}
+    means = [(task, (task,)) for task in tasks] + [("", tuple(tasks))] * (len(tasks) > 1)
     lines = []
     for split, (name, of_mean) in product(SPLITS, means):
         values: dict[float, dict[int, float]] = {}
@@ -157,7 +282,7 @@ def scores_against(series: Series, scores: Iterable[StoredScore]) -> ScoresAgain
                 }
         if values:
             lines.append(ScoreLine(name, split, values))
-    return ScoresAgainst(series, tasks, tuple(lines))
+    return tuple(lines)
 
 
 def _settings(config: RunConfig) -> dict[str, Any]:

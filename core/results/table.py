@@ -272,7 +272,9 @@ def _row(
         for task, score in dev.get(run_id, {}).items():
             on_dev[task][seed] = score
     known = [conditions[run_id] for _, run_id in counted if run_id in conditions]
-    shared = (next(filter(None, map(of, known)), None) for of in (TEXT, *RESOLVED.values()))
+    text, precision, alignment = (
+        next(filter(None, map(of, known)), None) for of in (TEXT, *RESOLVED.values())
+    )
     return ResultRow(
         key,
         name="",
@@ -285,7 +287,7 @@ def _row(
             for task, of in defined.items()
             if of
         },
-        conditions=Conditions(*shared),
+        conditions=Conditions(text, precision, alignment),
         dev=dict(on_dev),
         undefined={
             task: tuple(run_id for run_id in of.values() if not by_run[run_id][task].is_defined)

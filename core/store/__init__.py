@@ -14,6 +14,7 @@ from core.store.records import Run as Run
 from core.store.records import RunEvent as RunEvent
 from core.store.records import RunState as RunState
 from core.store.records import SnapshotKey as SnapshotKey
+from core.store.records import StoredPlan as StoredPlan
 from core.store.records import StoredScore as StoredScore
 from core.store.runs import normal_keyword as normal_keyword
 from core.store.store import Store as Store

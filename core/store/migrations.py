@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Engine, func, inspect, select, text
 from core.errors import StoreError
 from core.store.schema import metadata, versions
 
-HEAD = "0007"
+HEAD = "0008"
 """The present revision. A new store is made at it; `_STEPS` bring older ones to it."""
 
 _FIGURES_0006 = ("accuracy", "precision", "recall", "f1_conll", "f1_strict", "seqeval_f1", "spearman")
@@ -64,6 +64,11 @@ _STEPS: dict[str, tuple[str, ...]] = {
         *(f"ALTER TABLE scores DROP COLUMN {name}" for name in _FIGURES_0006),
     ),
     "0007": ("ALTER TABLE runs ADD COLUMN threads INTEGER",),
+    "0008": (
+        "CREATE TABLE plans (key VARCHAR(40) NOT NULL, plan TEXT NOT NULL, "
+        "declared_at DOUBLE PRECISION NOT NULL, ends_at DOUBLE PRECISION, "
+        "CONSTRAINT pk_plans PRIMARY KEY (key))",
+    ),
 }
 # Any number that no other program on the same database would use.
 _LOCK = 0x4D524E4C  # "MRNL"

@@ -269,6 +269,19 @@ class RunEvent:
 
 
 @dataclass(frozen=True)
+class StoredPlan:
+    """A plan of a comparison as text (`core.results.plan`), and when it was declared.
+
+    After `ends_at` it begins no run; None where it has all the time.
+    """
+
+    key: str
+    plan: str
+    declared_at: datetime
+    ends_at: datetime | None
+
+
+@dataclass(frozen=True)
 class Machine:
     """A machine that trains: how many runs, since when the longest of them, its last sign of life."""
 

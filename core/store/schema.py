@@ -221,6 +221,16 @@ IS_KEPT = runs.c.id.not_in(
 )
 """Whether a run was not deleted: no query finds deleted ones, though their rows are kept for a while."""
 
+# Plans of comparisons (`core.results.plan`), by their key, as they were declared. Only `ends_at` changes.
+plans = Table(
+    "plans",
+    metadata,
+    Column("key", String(40), primary_key=True),
+    Column("plan", Text, nullable=False),
+    Column("declared_at", Double, nullable=False),
+    Column("ends_at", Double),
+)
+
 events = Table(
     "events",
     metadata,

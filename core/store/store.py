@@ -15,6 +15,7 @@ from core.store import engine
 from core.store.exchange import Exchange
 from core.store.life import Life
 from core.store.migrations import upgrade
+from core.store.plans import Plans
 from core.store.queue import Queue
 from core.store.schema import metadata
 
@@ -29,13 +30,13 @@ class StoreHealth:
     problems: tuple[str, ...]
 
 
-class Store(Queue, Life, Exchange):
-    """Runs, their lives, curves, scores, predictions, relations and history, in one SQL database.
+class Store(Queue, Life, Exchange, Plans):
+    """Runs, their lives, curves, scores, predictions, relations, history and plans, in one SQL database.
 
-    Its methods stand in `runs`, `queue`, `life`, `metrics`, `results` and `exchange`, classes that know only
-    `Database`, not each other; `Exchange` alone uses the first three. Safe to share among threads, and among
-    processes that each open their own. Methods raise StoreError where the database cannot be reached, read or
-    written.
+    Its methods stand in `runs`, `queue`, `life`, `metrics`, `results`, `exchange` and `plans`, classes that
+    know only `Database`, not each other; `Exchange` alone uses `runs`, `metrics` and `results`. Safe to share
+    among threads, and among processes that each open their own. Methods raise StoreError where the database
+    cannot be reached, read or written.
     """
 
     @classmethod

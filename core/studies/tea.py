@@ -76,6 +76,7 @@ def _at_rate(part: str, rate: float) -> Setting:
     """
     setting, words = _setting(part, 0.0, "own"), f"rate {rate:g}"
     rates = {name: rate for name in _PARTS[part] if name in ("lr_encoder", "lr_heads")}
+    rates.setdefault("lr_heads", 10 * rate)  # in floats, as the recorded runs have it
     return replace(
         setting,
         name=f"{setting.name}-rate-{rate:g}",

@@ -45,11 +45,14 @@ class TaskKind(ABC):
     examples    what a corpus consists of, in the plural: sentences, texts or pairs
     has_spans   labels are IOB2 tags of spans
     is_number   what is predicted is a number and no label
+    role        what the reading report stores that a column of this kind was read as; `role_title` in words
     secondary   the names of the figures that are shown beside the headline
     """
 
     scheme: ClassVar[Scheme]
     title: ClassVar[str]
+    role: ClassVar[str]
+    role_title: ClassVar[str]
     reads: ClassVar[Reads] = "words"
     has_spans: ClassVar[bool] = False
     is_number: ClassVar[bool] = False
@@ -125,6 +128,8 @@ class TaskKind(ABC):
 class Spans(TaskKind):
     scheme = "iob2"
     title = "Spans"
+    role = "spans"
+    role_title = "spans of words"
     has_spans = True
     secondary = ("precision", "recall", "f1_strict", "accuracy")
 
@@ -152,6 +157,8 @@ class Spans(TaskKind):
 class WordLabels(TaskKind):
     scheme = "plain"
     title = "Labels of words"
+    role = "labels"
+    role_title = "labels of words"
     secondary = ("precision", "recall", "accuracy")
 
     def score_name(self, plain_score: PlainScore = "accuracy") -> str:
@@ -180,24 +187,32 @@ class SentenceLabels(_TextTask):
 
     scheme = "sentence"
     title = "Label of a sentence"
+    role = "sentence label"
+    role_title = "label of a sentence"
     reads = "sentence"
 
 
 class TextLabels(_TextTask):
     scheme = "text"
     title = "Label of a text"
+    role = "text label"
+    role_title = "label of a text"
     reads = "text"
 
 
 class PairLabels(_TextTask):
     scheme = "pair"
     title = "Label of a pair of texts"
+    role = "pair label"
+    role_title = "label of a pair"
     reads = "pair"
 
 
 class PairScores(TaskKind):
     scheme = "score"
     title = "Number of a pair of texts"
+    role = "number"
+    role_title = "number of a pair"
     reads = "pair"
     is_number = True
     secondary = ("spearman",)

@@ -229,9 +229,9 @@ def sentence_counts(score_name: str, gold: Labels, predicted: Labels) -> Counts:
     """
     known, guess = numbered(gold, predicted)
     if score_name == PEARSON:
-        true, guessed = (np.array([float(text) for (text,) in rows]) for rows in (gold, predicted))
+        pair = [np.array([float(text) for (text,) in rows]) for rows in (gold, predicted)]
         # One centre for all systems: a test over sentences exchanges their predictions.
-        return _products(*(_centred(numbers, float(np.mean(true))) for numbers in (true, guessed)))
+        return _products(*(_centred(numbers, float(np.mean(pair[0]))) for numbers in pair))
     if score_name == "accuracy":
         right = np.bincount(_sentences(known.lengths)[known.numbers == guess], minlength=len(known.lengths))
         return np.stack([known.lengths, known.lengths, right], axis=1)

@@ -20,7 +20,7 @@ from core.corpora.types import Sentence
 from core.evaluation.mistakes import Labels
 from core.results.comparisons import Difference, Tested, run_pairs
 from core.results.samples import TEXT, alike, by_configuration, group_by_data, readable
-from core.results.series import Series, number_series
+from core.results.series import Baseline, Series, baselines, number_series
 from core.results.table import ResultTable, tabulate
 from core.store.records import ACTIVE, Run, RunState
 from core.tasks import TaskKind, kind_of
@@ -132,6 +132,17 @@ def _take_all() -> None:
     set_parameter(_EVERY, "true")
 
 
+def go_on_comparing(compared: ComparedRuns, before: Sequence[int], launched: Sequence[int]) -> None:
+    """Goes on comparing what was compared, with the launched runs as they end.
+
+    `before` are the runs that the reader had chosen before the launch, which became the newest.
+    """
+    if not before and compared.chosen is compared.runs:
+        _take_all()
+    else:
+        choose(tuple(dict.fromkeys((*(before or (run.id for run in compared.chosen)), *launched))))
+
+
 def _described(
     name: str, picked: Sequence[Run], on_data: Sequence[Run], older: int, *, is_launch: bool
 ) -> str:
@@ -176,14 +187,26 @@ def series_of(compared: ComparedRuns) -> list[Series]:
 
     Without a choice, those with three values or more. Of the table's corpus only runs on its text count.
     """
+    on_text = _on_text(compared)
+    least = _PAIR + (compared.chosen is compared.runs)
+    found = number_series(on_text, resources.store().conditions(on_text))
+    return [of for of in found if len(of.runs) >= least]
+
+
+def baselines_of(series: Series, compared: ComparedRuns) -> list[Baseline]:
+    """What the series can be compared with, of the same runs."""
+    on_text = _on_text(compared)
+    return baselines(series, on_text, resources.store().conditions(on_text))
+
+
+def _on_text(compared: ComparedRuns) -> list[Run]:
+    """The chosen runs, without those on another text of the table's corpus."""
     conditions = resources.store().conditions(compared.chosen)
     tabled, corpus = {run.id for run in compared.runs}, compared.runs[0].config.corpus
     on_corpus = [run for run in compared.chosen if run.config.corpus == corpus]
     groups = alike(on_corpus, conditions, TEXT).values()
     other_text = {run.id for of in groups if tabled.isdisjoint(run.id for run in of) for run in of}
-    on_text = [run for run in compared.chosen if run.id not in other_text]
-    least = _PAIR + (compared.chosen is compared.runs)
-    return [of for of in number_series(on_text, conditions) if len(of.runs) >= least]
+    return [run for run in compared.chosen if run.id not in other_text]
 
 
 def sentence_tests(

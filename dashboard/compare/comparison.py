@@ -7,16 +7,14 @@ from dataclasses import replace
 
 import streamlit as st
 
-from core.config import RunConfig, field_label
-from core.corpora.loading import read
-from core.errors import MRNLabError
+from core.config import field_label
 from core.evaluation.costs import COST_NOTE
 from core.evaluation.statistics import MATTERS
 from core.registry import ONE_STACK
 from core.results.comparisons import FEW_TASKS, Difference, answers, headline, run_pairs, with_sentences
-from core.results.figures import Forest, against_chart, forest, forest_chart
+from core.results.figures import Forest, forest, forest_chart
 from core.results.naming import confounds
-from core.results.pairs import default_pair, missing_seeds
+from core.results.pairs import default_pair
 from core.results.records import (
     COST_COLUMNS,
     DIFFERENCE_COLUMNS,
@@ -24,25 +22,18 @@ from core.results.records import (
     difference_records,
     score_records,
 )
-from core.results.series import scores_against
 from core.results.table import ResultRow, ResultTable
-from core.store.records import ACTIVE, Run
 from core.studies.published import CITATION
-from core.wording import about_time, all_of, plural, without_shared
-from dashboard.compare import compared_runs, views
+from core.wording import all_of, plural, without_shared
+from dashboard.compare import compared_runs, seeds, views
 from dashboard.compare.compared_runs import ComparedRuns
 from dashboard.compare.views import Step
 from dashboard.components.charts import chart
-from dashboard.shared import actions, resources
 from dashboard.shared.downloads import copy_table, show_table
-from dashboard.shared.live import rerun_when
 from dashboard.shared.resources import task_colour, task_colours
-from dashboard.shared.selection import choice, choose, chosen, link_to_runs, segments, switch
-from dashboard.shared.states import problem
+from dashboard.shared.selection import choice, switch
 from dashboard.text import coloured, escape, unbroken
 from dashboard.theme import ramp
-from jobs.queue.estimates import cost
-from jobs.queue.submit import same_runs, up_to_date
 from jobs.reports.render import BEST, difference_sheet, score_sheet, with_published
 
 _MANY = 180
@@ -77,18 +68,21 @@ _SHARES_NOTHING = (
 )
 
 
-def answer(table: ResultTable, compared: ComparedRuns) -> tuple[str, str] | None:
-    """Draws the comparison of two rows and returns their keys, or None if there is one row only."""
+def answer(table: ResultTable, compared: ComparedRuns) -> tuple[ResultTable, tuple[str, str] | None]:
+    """Draws the comparison of two rows.
+
+    Returns the table with the comparisons asked for, and the keys of the rows; None if there is one row only.
+    """
     pair = default_pair(table)
     if pair is None:
         text = "One configuration only. Choose more runs, or launch another on the same data."
         st.info(text, icon=":material/info:")
-        return None
+        return table, None
     with st.container(border=True):
         a, b = _pick_pair(table, *pair)
         if a == b:
             st.markdown("Choose two different configurations.")
-            return None
+            return table, None
         steps = views.sharing(table)
         of_sharing = [step for step in steps if not step.asks_transformer]
         shown = answers(table, a, b)
@@ -98,16 +92,16 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[str, str] | None
         else:
             left, right = st.columns([11, 9] if len(shown) <= _MOST_LINES else [2, 3], gap="large")
         with left:
+            offered = seeds.offers(table, compared, a, b)
             _sentences(table.row(a), table.row(b), shown, several=len(table.blocks) > 1)
             if repeats:
                 _sharing_notes(of_sharing)
             with st.container(horizontal=True, vertical_alignment="center"):
-                missing_seeds_button(table, compared, a, b)
+                seeds.missing_seeds_button(offered, compared)
                 text = "What the words mean"
                 with st.popover(text, type="tertiary", icon=":material/help:", key="verdicts"):
                     st.markdown(_VERDICTS)
-            if why := st.session_state.pop(_PROBLEM, ""):
-                problem(why)
+            seeds.launch_problem()
             for step in steps:
                 if step.asks_transformer:
                     _transformer(step)
@@ -117,7 +111,7 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[str, str] | None
                     _forest_chart(forest(shown, table, b), table, "compare_pair")
                 else:
                     _what_sharing_did(table, of_sharing, table.row(a), table.row(b))
-    return a, b
+    return table, (a, b)
 
 
 def _pick_pair(table: ResultTable, first: str, second: str) -> tuple[str, str]:
@@ -203,85 +197,6 @@ def _transformer(step: Step) -> None:
     )
 
 
-_PROBLEM = "seeds_problem"
-_OLDER_TEXT = (
-    "Seeds are missing, but the corpus has another text now than these runs learned, or their hash of it is "
-    "an earlier version's. New runs would be in another table."
-)
-_MOST_RUNS = 60
-"""Beyond so many missing runs only those of the two configurations compared are offered."""
-
-
-def missing_seeds_button(table: ResultTable, compared: ComparedRuns, a: str, b: str) -> None:
-    """Draws the button that queues missing seeds, and the number of runs in the queue."""
-    store = resources.store()
-    configs = {run.id: run.config for run in compared.runs}
-    missing = missing_seeds(table.rows, configs)
-    if len(missing) > _MOST_RUNS:
-        missing = missing_seeds([table.row(a), table.row(b)], configs)
-    there = same_runs(store, missing) if missing else {}
-    listed = {run.id for run in compared.runs}
-    missing = [config for config in missing if config not in there or there[config].id not in listed]
-    new = [config for config in missing if config not in there]
-    if missing and _is_on_older_text(compared.runs):
-        st.caption(f":material/info: {_OLDER_TEXT}", width="content")
-    elif new or any(there[config].state not in ACTIVE for config in missing):
-        label, text = ("Launch" if new else "Add"), plural(len(new or missing), "run")
-        st.button(
-            f"{label} the missing seeds",
-            type="primary",
-            icon=":material/play_arrow:",
-            key="missing_seeds",
-            on_click=_launch_seeds,
-            args=(missing, views.listed_seeds({config.seed for config in missing}), compared.runs),
-        )
-        seconds = cost(store, new).seconds if new else None
-        text += f", {about_time(seconds)}" if seconds else "" if new else ", trained already"
-        st.caption(text, width="content")
-    same = {run.configuration_id for run in compared.runs}
-    active = store.runs(states=ACTIVE, with_facts=False)
-    if active := [run for run in active if run.configuration_id in same]:
-        _on_their_way([run.id for run in active], views.listed_seeds({run.config.seed for run in active}))
-
-
-def _is_on_older_text(runs: Sequence[Run]) -> bool:
-    """Whether the corpus of these runs is known to have another text now; reads no corpus."""
-    return len(up_to_date(resources.store(), runs, any_precision=True, may_read=False)) < len(runs)
-
-
-def _launch_seeds(missing: Sequence[RunConfig], name: str, compared: Sequence[Run]) -> None:
-    """Launches the missing seeds; a callback, so that no refresh comes between the click and the launch.
-
-    Where they would learn another text than the runs compared, nothing is launched.
-    """
-    before = chosen()
-    try:
-        for corpus, columns in {(config.corpus, config.columns) for config in missing}:
-            read(corpus, columns)
-        if _is_on_older_text(compared):
-            st.session_state[_PROBLEM] = "Nothing was launched: the corpus has changed."
-            return
-        runs, reused = actions.launch(missing, name, reuse=True)
-    except MRNLabError as error:
-        st.session_state[_PROBLEM] = str(error)
-        return
-    # What was compared goes on being compared, with the new runs as they end.
-    choose((*before, *(run for run in runs if run not in before)) if before else ())
-    actions.toast(f"{plural(len(runs) - len(reused), 'run')} queued: {name}.")
-
-
-def _on_their_way(runs: Sequence[int], seeds: str) -> None:
-    """A line on these runs with a link; the page follows as soon as one of them has ended."""
-    text = f"{plural(len(runs), 'run')} queued or in progress: {seeds}."
-    st.markdown(f":material/schedule: {text}", width="content")
-    link_to_runs(runs, "See them on Runs")
-
-    def has_ended() -> bool:
-        return any(run.state not in ACTIVE for run in resources.store().runs(runs, with_facts=False))
-
-    rerun_when(has_ended, key="seeds_on_their_way")
-
-
 def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
     """Draws the table of configurations × tasks: mean ± SD, the number of seeds, the best in bold.
 
@@ -323,40 +238,6 @@ def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
             "The dissertation has no figure for these rows: corpus, share of data, encoder "
             "(fine-tuned), paradigm, tasks, alignment and the score of POS must be the same there."
         )
-
-
-_LINES = {"mean": "Mean of tasks", "tasks": "Each task"}
-
-
-def draw_against(compared: ComparedRuns) -> None:
-    """Draws scores against a number in which configurations differ, where some differ in one alone."""
-    found = compared_runs.series_of(compared)
-    if not found:
-        return
-    named = dict(zip(views.series_names(found), found, strict=True))
-    with st.container(horizontal=True, vertical_alignment="center"):
-        name = next(iter(named))
-        st.subheader(f"Score against{f' {escape(name)}' * (len(named) == 1)}", anchor=False, width="content")
-        if len(named) > 1:
-            name = choice("Setting", named.keys(), key="against", label_visibility="collapsed", width=320)
-        series = named[name]
-        view = scores_against(series, resources.store().scores(series.run_ids, with_reports=False))
-        lines = "tasks" if len(view.tasks) == 1 else segments("Lines", _LINES, key="lines")
-    chart(
-        against_chart(view, task_colours(), of_tasks=lines == "tasks"),
-        key="compare_against",
-        revision=f"{name} {lines} {list(series.runs)}",
-        still=True,
-        alt=f"Dev and test scores against {series.title} with their 95% intervals",
-    )
-    best = view.dev_choice
-    marked = (
-        "" if best is None else f" Dashed line: the highest mean dev score, at {series.value_text(best)}."
-    )
-    st.caption(
-        f"Means over seeds with 95% intervals (Student's t).{marked} Whether values differ is decided under "
-        "*Differences*."
-    )
 
 
 def difference_view(

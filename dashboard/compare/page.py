@@ -5,8 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from core.results.comparisons import differences
+from dashboard.compare.against import draw_against
 from dashboard.compare.compared_runs import pick_compared_runs, table_of
-from dashboard.compare.comparison import answer, draw_against, summary_table
+from dashboard.compare.comparison import answer, summary_table
 from dashboard.compare.mistakes import closer_look
 from dashboard.shared.states import empty, title
 
@@ -33,7 +34,7 @@ if not table.rows:
     )
     st.stop()
 
-pair = answer(table, compared)
+table, pair = answer(table, compared)
 summary_table(table, compared)
 draw_against(compared)
 if pair is not None:

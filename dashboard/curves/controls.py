@@ -55,7 +55,9 @@ def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str], runs: Sequen
     with st.container(horizontal=True, vertical_alignment="bottom"):
         metric = _metric(keys)
         large = _task(metric, numbers.tasks_of(metric, keys, tasks), runs)
-        menu = st.popover("View", icon=":material/tune:", help="Axis, seeds, smoothing, scale")
+        menu = st.popover(
+            "View", icon=":material/tune:", help="Axis, seeds, smoothing, scale", key="curves_view"
+        )
     with menu:
         axis = segments("Over", AXES, key="over", labelled=True, on_change=lambda: set_window(None))
         seeds = "sd"

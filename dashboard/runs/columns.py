@@ -1,13 +1,13 @@
 """The columns of a table of runs: the values that sort them, their texts and their looks.
 
-A new column is an entry of `columns_of`.
+A new column is an entry of `_COLUMNS`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -50,26 +50,17 @@ def columns_of(
     `picked` runs are chosen; `key` is the table's; `on_open` is called when the eye of a line is pressed.
     """
     lines = table.lines
-    grouped = lines[0].run is None
-    columns = {
+    rows: _Rows = "configurations" if lines[0].run is None else "runs"
+    return {
         "": _eye(lines, key, on_open),
         "Name": _names(lines),
-        **_scores(table, split, grouped=grouped),
-        "Problem": None if table.is_readable else _problems(lines),
-        "State": _states(lines, grouped=grouped),
-        "Done": _shares_done(lines) if any(line.is_active for line in lines) else None,
-        "Seeds": _seeds(lines, picked) if grouped else None,
-        "Run": None if grouped else _numbers([line.run for line in lines], 60),
-        "Seed": None if grouped else _numbers([line.config.seed for line in lines], 60),
-        "λ": _lambdas(lines),
-        "Share": _shares_of_data(lines),
-        "Encoder": _encoders(lines),
-        "Priority": _priorities(lines) if any(line.priority for line in lines) else None,
-        "Time": _times(lines),
-        "Queued": _ages(lines),
-        "Keywords": _keywords(lines) if any(line.keywords for line in lines) else None,
+        **_scores(table, split, grouped=rows == "configurations"),
+        **{
+            entry.head: entry.column(lines, picked)
+            for entry in _COLUMNS
+            if rows in entry.rows and any(map(entry.has_value, lines))
+        },
     }
-    return {name: column for name, column in columns.items() if column is not None}
 
 
 def _eye(lines: Sequence[Line], key: str, on_open: Callable[[], None]) -> Column:
@@ -129,7 +120,8 @@ def _problems(lines: Sequence[Line]) -> Column:
     return Column([line.problem for line in lines], look, is_usual=True)
 
 
-def _states(lines: Sequence[Line], *, grouped: bool) -> Column:
+def _states(lines: Sequence[Line]) -> Column:
+    grouped = lines[0].run is None
     states = [[state_text(state, count * grouped) for state, count in line.states] for line in lines]
     shown = dict.fromkeys(pair for line in lines for pair in line.states)
     look = st.column_config.MultiselectColumn(
@@ -210,3 +202,37 @@ def _keywords(lines: Sequence[Line]) -> Column:
 
 def _width(texts: Iterable[str]) -> int:
     return 24 + 7 * max(map(len, texts))
+
+
+_Rows = Literal["configurations", "runs"]
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A column of the table: its head, its drawing from the lines and the chosen runs, and where it shows.
+
+    It shows in tables whose lines are of one of `rows`, where one of the lines has a value.
+    """
+
+    head: str
+    column: Callable[[Sequence[Line], Collection[int]], Column]
+    rows: Collection[_Rows] = ("configurations", "runs")
+    has_value: Callable[[Line], object] = lambda line: True
+
+
+_COLUMNS = (
+    _Entry("Problem", lambda lines, _: _problems(lines), has_value=lambda line: line.problem),
+    _Entry("State", lambda lines, _: _states(lines)),
+    _Entry("Done", lambda lines, _: _shares_done(lines), has_value=lambda line: line.is_active),
+    _Entry("Seeds", _seeds, rows=("configurations",)),
+    _Entry("Run", lambda lines, _: _numbers([line.run for line in lines], 60), rows=("runs",)),
+    _Entry("Seed", lambda lines, _: _numbers([line.config.seed for line in lines], 60), rows=("runs",)),
+    _Entry("λ", lambda lines, _: _lambdas(lines)),
+    _Entry("Share", lambda lines, _: _shares_of_data(lines)),
+    _Entry("Encoder", lambda lines, _: _encoders(lines)),
+    _Entry("Priority", lambda lines, _: _priorities(lines), has_value=lambda line: line.priority),
+    _Entry("Time", lambda lines, _: _times(lines)),
+    _Entry("Queued", lambda lines, _: _ages(lines)),
+    _Entry("Keywords", lambda lines, _: _keywords(lines), has_value=lambda line: line.keywords),
+)
+"""The columns behind the eye, the name and the scores, from left to right. A new one is an entry."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.results.naming import corpus_name, run_name, settings_text, short_name
+from core.results.naming import corpus_name, field_texts, run_name, settings_text, short_name
 from core.results.samples import readable
 from core.store import Run
 from core.wording import plural
@@ -60,7 +60,8 @@ def _title(runs: Sequence[Run]) -> None:
     known = readable(runs)[0]
     if len(ids) == 1:
         config = known[0].config if known else None
-        about = f"{', '.join(config.tasks)} · {settings_text(config)}" if config else ""
+        (tasks,) = field_texts("tasks", [config.tasks]) if config else ("",)
+        about = f"{tasks} · {settings_text(config)}" if config else ""
         title(f"Run {escape(run_name(runs[0]) if runs else ids[0])}", escape(about), "Runs")
         return
     names = {f"{short_name(run.config)} on {corpus_name(run.config)}" for run in known}

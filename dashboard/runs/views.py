@@ -57,31 +57,58 @@ SORTS: Mapping[str, str] = {
 class Line:
     """The runs of one configuration that were found (STL: of all its tasks), or one run (`run` is its id).
 
-    Runs of a configuration under different conditions (`by_conditions`) make a line each. `name` is distinct
-    in the table; `problem` is the reason why the runs cannot be read. `by_seed` has the scores in [0, 1] by
-    split and task, of one run in progress those of its last epoch; `undefined` the undefined ones. `counted`
-    runs make the means (`one_per_seed`; of scores those that succeeded), of which `seeds` are of one task.
-    `scored_by` names the score of each task, `text` the text where the table has several. `done` and
-    `seconds` are means, `priority` is the highest of the queued runs.
+    `runs` are newest first. Those of a configuration under different conditions (`by_conditions`) make a line
+    each. `name` is distinct in the table; `problem` is the reason why the runs cannot be read. `by_seed` has
+    the scores in [0, 1] by split and task, of one run in progress those of its last epoch; `undefined` the
+    undefined ones. `counted` runs make the means (`one_per_seed`; of scores those that succeeded), of which
+    `seeds` are of one task. `scored_by` names the score of each task, `text` the text where the table has
+    several. `seconds` is a mean.
     """
 
     run: int | None
-    run_ids: tuple[int, ...]
-    config: RunConfig
+    runs: tuple[Run, ...]
     name: str
     counted: int
     seeds: int
-    states: tuple[tuple[RunState, int], ...]
-    done: float
     by_seed: Mapping[tuple[str, str], Mapping[int, float]]
     undefined: Collection[tuple[str, str]]
     seconds: float | None
-    newest: datetime
-    keywords: tuple[str, ...]
-    priority: int
     scored_by: Mapping[str, str]
     text: str = ""
     problem: str = ""
+
+    @property
+    def run_ids(self) -> tuple[int, ...]:
+        return tuple(run.id for run in self.runs)
+
+    @property
+    def config(self) -> RunConfig:
+        return self.runs[0].config
+
+    @cached_property
+    def states(self) -> tuple[tuple[RunState, int], ...]:
+        """The states that its runs are in, each with the number of runs."""
+        states = Counter(run.state for run in self.runs)
+        return tuple((state, states[state]) for state in RunState if states[state])
+
+    @property
+    def done(self) -> float:
+        """The share of training steps that are done, in [0, 1], the mean over its runs."""
+        return fmean(map(fraction_done, self.runs))
+
+    @property
+    def newest(self) -> datetime:
+        """When its newest run was queued."""
+        return max(run.created_at for run in self.runs)
+
+    @cached_property
+    def keywords(self) -> tuple[str, ...]:
+        return tuple(sorted({word for run in self.runs for word in run.keywords}))
+
+    @property
+    def priority(self) -> int:
+        """The highest of its queued runs."""
+        return max((run.priority for run in self.runs if run.state is RunState.QUEUED), default=0)
 
     @cached_property
     def scores(self) -> dict[tuple[str, str], MeanSD]:
@@ -339,7 +366,6 @@ def _line(
     A run that has not succeeded has scores on a line of its own only.
     """
     row = of.runs
-    states = Counter(run.state for run in row)
     scored_by: dict[str, str] = {}
     values: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
     undefined: set[tuple[str, str]] = set()
@@ -355,19 +381,13 @@ def _line(
     times = [run.seconds for run in counted if run.seconds is not None]
     return Line(
         run=row[0].id if is_run else None,
-        run_ids=tuple(run.id for run in row),
-        config=row[0].config,
+        runs=tuple(row),
         name=name,
         counted=len(counted),
         seeds=max(Counter(run.configuration_id for run in counted).values()),
-        states=tuple((state, states[state]) for state in RunState if states[state]),
-        done=fmean(map(fraction_done, row)),
         by_seed=values,
         undefined=undefined,
         seconds=fmean(times) if times else None,
-        newest=max(run.created_at for run in row),
-        keywords=tuple(sorted({word for run in row for word in run.keywords})),
-        priority=max((run.priority for run in row if run.state is RunState.QUEUED), default=0),
         scored_by=scored_by,
         text=of.text,
     )

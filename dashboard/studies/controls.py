@@ -15,7 +15,8 @@ from core.wording import about_time, plural
 from dashboard.shared import actions, resources
 from dashboard.shared.states import problem
 from jobs.exchange.run_table import RunTable
-from jobs.studies.follow import follower, start_study, stop_study
+from jobs.studies.follow import start_study
+from jobs.studies.followers import follower, stop_follower
 from jobs.studies.progress import RunCounts, StudyOptions
 
 _PROBLEM = "study_problem"
@@ -69,7 +70,7 @@ def launch_or_stop(
         st.button(
             "Stop the study", icon=":material/stop_circle:", key=f"stop_{study.name}",
             help=f"{plural(active, 'run')} queued or in progress" + "; the rest is queued later." * followed,
-            on_click=actions.perform, args=(stop_study, study.name),
+            on_click=actions.perform, args=(stop_follower, study.name),
         )  # fmt: skip
     if followed or (counts and not _missing(counts)):
         return

@@ -8,6 +8,7 @@ from core.paths import set_umask
 from jobs.cli import (  # noqa: F401
     control,
     corpus,
+    decide,
     laboratory,
     launch,
     listing,

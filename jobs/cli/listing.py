@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -31,10 +32,65 @@ _WORDS: dict[str, frozenset[RunState]] = {
 _STATES = _WORDS | {state.value: frozenset({state}) for state in RunState}
 """The states by word, as `--filter` knows them, and by the value that JSON and the store have."""
 _MEAN_DEV_SCORE = MetricKey("", "dev", "score")
-_HEADERS = (
-    *("run", "state", "progress", "paradigm", "λ", "tasks", "encoder", "corpus", "seed", "time"),
-    *("dev", "keywords"),
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of `mrnlab runs`: its head, and its value of a run and of the run's best mean dev score.
+
+    The score is None where the run has none.
+    """
+
+    head: str
+    value: Callable[[Run, float | None], object]
+
+
+def _stored(field: str) -> Callable[[Run, float | None], object]:
+    """The value of a field of the description as stored, which may no longer be valid."""
+    return lambda run, _: run.description.get(field)
+
+
+def _text(run: Run, field: str) -> str:
+    """A stored field in words; empty where the run does not have it."""
+    return value_text(run.description[field]) if field in run.description else ""
+
+
+def _progress(run: Run) -> str:
+    # Patience may end a run before its last step.
+    done = 1.0 if run.state is RunState.SUCCEEDED else run.step / (run.total_steps or 1)
+    return f"{done:.0%}" if run.total_steps else ""
+
+
+def _encoder(run: Run) -> str:
+    training = _text(run, "encoder_training")
+    return _text(run, "encoder") + (f" ({training})" if training not in ("", FULL) else "")
+
+
+def _corpus(run: Run) -> str:
+    corpus = _text(run, "corpus")
+    return corpus if len(corpus) <= 24 else "…" + corpus[-23:]
+
+
+def _mean_text(run: Run, mean: float) -> str:
+    tasks = run.facts.get("tasks", ())
+    return score_text(mean, *(task["score_name"] for task in tasks if not task.get("auxiliary")))
+
+
+_COLUMNS = (
+    _Column("run", lambda run, _: run.id),
+    _Column("state", lambda run, _: run.state.word),
+    _Column("progress", lambda run, _: _progress(run)),
+    _Column("paradigm", lambda run, _: _text(run, "paradigm")),
+    _Column("λ", _stored("lambda")),
+    _Column("tasks", lambda run, _: _text(run, "tasks").replace(", ", ",")),
+    _Column("encoder", lambda run, _: _encoder(run)),
+    _Column("corpus", lambda run, _: _corpus(run)),
+    _Column("seed", _stored("seed")),
+    _Column("time", lambda run, _: "" if run.seconds is None else duration(run.seconds)),
+    _Column("dev", lambda run, best: "" if best is None else _mean_text(run, best)),
+    _Column("keywords", lambda run, _: ",".join(run.keywords)),
 )
+"""The columns of `mrnlab runs`, from left to right. A new one is an entry."""
 
 
 @app.command()
@@ -67,14 +123,10 @@ def runs(
         # Facts name the scores: a mean over a Pearson is no percentage.
         scored = {run.id: run for run in store.runs(list(best))}
         rows = [
-            (
-                *_cells(run),
-                _mean_text(scored[run.id], best[run.id]) if run.id in scored else "",
-                ",".join(run.keywords),
-            )
+            [column.value(scored.get(run.id, run), best.get(run.id)) for column in _COLUMNS]
             for run in matching
         ]
-        print_table(_HEADERS, rows)
+        print_table([column.head for column in _COLUMNS], rows)
     for run in matching:
         if run.config_problem is not None:
             log(f"Run {run.id}: {run.config_problem}")
@@ -94,11 +146,6 @@ def _documents(store: Store, listed: Sequence[Run], best: Mapping[int, float]) -
     ]
 
 
-def _mean_text(run: Run, mean: float) -> str:
-    tasks = run.facts.get("tasks", ())
-    return score_text(mean, *(task["score_name"] for task in tasks if not task.get("auxiliary")))
-
-
 def _nothing_listed(state: str | None, *, filtered: bool) -> str:
     if filtered:
         return "No run matches; `mrnlab runs` without --filter, --state and --archived lists all."
@@ -116,26 +163,6 @@ def _states(text: str | None) -> set[RunState] | None:
         raise MRNLabError(
             f"--state: '{shortened(text)}' names no state; states are {', '.join(_WORDS)}."
         ) from None
-
-
-def _cells(run: Run) -> tuple[object, ...]:
-    # Patience may end a run before its last step.
-    done = 1.0 if run.state is RunState.SUCCEEDED else run.step / (run.total_steps or 1)
-    progress = f"{done:.0%}" if run.total_steps else ""
-    seconds = "" if run.seconds is None else duration(run.seconds)
-    return run.id, run.state.word, progress, *_described(run), seconds
-
-
-def _described(run: Run) -> tuple[object, ...]:
-    """Returns paradigm, λ, tasks, encoder, corpus and seed, as stored where they are no longer valid."""
-    stored = run.description
-    paradigm, tasks, encoder, training, corpus = (
-        value_text(stored[name]) if name in stored else ""
-        for name in ("paradigm", "tasks", "encoder", "encoder_training", "corpus")
-    )
-    encoder += f" ({training})" if training not in ("", FULL) else ""
-    corpus = corpus if len(corpus) <= 24 else "…" + corpus[-23:]
-    return paradigm, stored.get("lambda"), tasks.replace(", ", ","), encoder, corpus, stored.get("seed")
 
 
 @app.command()

@@ -6,23 +6,12 @@ state of a study is in the store, so a study that was killed goes on where it wa
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
-import json
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
-from typing import Any
-
-from filelock import FileLock
 
 from core.config import RunConfig
 from core.errors import MRNLabError
-from core.paths import cache_dir
-from core.recording.owner import process
-from core.store import ACTIVE, Run, RunState, Store
-from core.store.records import Owner
+from core.store import Run, RunState, Store
 from core.studies.analysis import MEAN
 from core.studies.study import (
     SettingRuns,
@@ -35,10 +24,9 @@ from jobs.engines import Engine
 from jobs.queue import control
 from jobs.queue.maintenance import QueueMaintenance
 from jobs.queue.submit import check, queue_runs
-from jobs.studies.progress import RunsByState, StudyOptions, StudyRuns, launch_label, launch_prefix
+from jobs.studies.followers import start_follower
+from jobs.studies.progress import RunsByState, StudyOptions, StudyRuns, launch_label
 from jobs.worker.cores import train_at_once
-from jobs.worker.process import is_alive, kill
-from jobs.worker.start import start
 
 _POLL_S = 1.0
 # The next setting is queued while so many runs per slot still wait: no slot idles, and settings end in order.
@@ -53,11 +41,16 @@ def follow(
     report: Callable[[str], object],
     *,
     keep: Callable[[Iterable[Run]], None] | None = None,
+    stages: bool = True,
+    is_over: Callable[[], bool] = lambda: False,
     engine: Engine | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> bool:
     """Queues missing runs, waits until every setting is at its end, and returns whether all succeeded.
-    `keep` is given the study's finished runs whenever there is a new one.
+
+    `keep` is given the study's finished runs whenever there is a new one. `stages`: what dev chose, and the
+    scores of each setting at its end, are reported. Once `is_over`, what waits is stopped, and what trains
+    goes on by itself; it returns False then.
 
     Failed runs are reported once; lost and cancelled runs are queued again. A setting that cannot be run
     here, for instance without its corpus, is reported and left out. Raises MRNLabError where no worker can be
@@ -65,7 +58,7 @@ def follow(
     """
     runs = StudyRuns(store, settings)
     _resume(store, runs, engine)
-    queue = _StudyQueue(store, runs, settings, report)
+    queue = _StudyQueue(store, runs, settings, report, stages=stages)
     maintenance = QueueMaintenance(store, engine)
     seen: RunsByState | None = None
     while True:
@@ -76,6 +69,10 @@ def follow(
                 keep(by_state.succeeded.values())
             if queue.has_ended(by_state):
                 return queue.is_complete and not by_state.failed
+        if is_over():
+            waiting = [run.id for run in runs.look().active.values() if run.state is RunState.QUEUED]
+            control.stop(store, waiting)
+            return False
         maintenance.look()
         maintenance.check_starts()
         sleep(_POLL_S)
@@ -85,22 +82,6 @@ def _resume(store: Store, runs: StudyRuns, engine: Engine | None = None) -> None
     """Queues the runs again that were stopped or lost."""
     ended = runs.look().failed.values()
     control.resume(store, [run.id for run in ended if run.state is not RunState.FAILED], engine)
-
-
-_followers: list[Any] = []  # polled, so that each is reaped once it has ended
-
-
-def _follower_card(store: Store, study: str) -> Path:
-    return cache_dir("studies") / f"{hashlib.sha256(store.url.encode()).hexdigest()[:12]}-{study}.json"
-
-
-def follower(store: Store, study: str) -> Owner | None:
-    """Returns the process that `start_study` has started for this study, while it lives."""
-    try:
-        owner = Owner(**json.loads(_follower_card(store, study).read_text()))
-    except (OSError, ValueError, TypeError):
-        return None
-    return owner if is_alive(owner) else None
 
 
 def start_study(store: Store, options: StudyOptions) -> list[str]:
@@ -115,34 +96,25 @@ def start_study(store: Store, options: StudyOptions) -> list[str]:
     has_ended = queue.has_ended(runs.look())
     if has_ended and not queue.is_complete:
         raise MRNLabError(" ".join(notes))
-    card = _follower_card(store, options.study)
-    with FileLock(card.with_suffix(".lock")):  # two pages may start it at once
-        if follower(store, options.study) is None:
-            command = [sys.executable, "-c", "from jobs.cli import main; main()", *options.arguments()]
-            child = start(command, store.url)
-            _followers[:] = [other for other in _followers if other.poll() is None] + [child]
-            card.write_text(json.dumps(dataclasses.asdict(process(child.pid))))
+    start_follower(store, options.study, options.arguments())
     return [] if queue.is_complete else notes
-
-
-def stop_study(store: Store, study: str) -> list[control.Answer]:
-    """Ends the process that follows the study, and stops the study's queued and running runs."""
-    if (owner := follower(store, study)) is not None:
-        kill(owner)
-    active = store.runs(states=ACTIVE, with_facts=False)
-    return control.stop(
-        store, [run.id for run in active if (run.launch or "").startswith(launch_prefix(study))]
-    )
 
 
 class _StudyQueue:
     """Queues the runs of settings, and reports each stage once."""
 
     def __init__(
-        self, store: Store, runs: StudyRuns, settings: Sequence[SettingRuns], report: Callable[[str], object]
+        self,
+        store: Store,
+        runs: StudyRuns,
+        settings: Sequence[SettingRuns],
+        report: Callable[[str], object],
+        *,
+        stages: bool = True,
     ) -> None:
         self._store, self._runs, self._report = store, runs, report
         self._settings = list(settings)
+        self._stages = stages
         self._checked: set[str] = set()
         self._messages: set[str] = set()
         self._ended: set[str] = set()
@@ -166,7 +138,8 @@ class _StudyQueue:
         is_left = False
         for setting_runs in list(self._settings):
             due = next_runs(setting_runs, by_state.dev, by_state.failed)
-            self._report_stages(setting_runs, by_state, has_ended=not due)
+            if self._stages:
+                self._report_stages(setting_runs, by_state, has_ended=not due)
             new = [run for run in due if run not in known]
             if new and room > 0 and not self._queue(setting_runs, new):
                 continue

@@ -49,7 +49,8 @@ def main() -> int:
         print(f"{name}: {checked.summary}")
         for difference in checked.differences:
             print(f"  {difference}")
-    total = Checked(*(sum(each.counts[i] for each in checks.values()) for i in range(3)), ())
+    computed, declared, quoted = map(sum, zip(*(each.counts for each in checks.values()), strict=True))
+    total = Checked(computed, declared, quoted, ())
     differ = sum(len(each.differences) for each in checks.values())
     print(f"All: {total.summary.rpartition(';')[0]}; {differ} differ.")
     return differ

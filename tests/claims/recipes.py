@@ -29,6 +29,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -104,6 +105,10 @@ def _figure_of(difference: Comparison) -> Figure:
     )
 
 
+def _has_verdict(verdict: str, difference: Comparison) -> bool:
+    return difference.verdict == verdict
+
+
 _CHOICES: Mapping[str, Callable[[Comparison], bool]] = {
     "all": lambda _: True,
     "decided": lambda difference: difference.is_decided,
@@ -111,10 +116,7 @@ _CHOICES: Mapping[str, Callable[[Comparison], bool]] = {
     "excludes-0": lambda difference: _excludes_zero(difference) != 0,
     "above-0": lambda difference: _excludes_zero(difference) > 0,
     "below-0": lambda difference: _excludes_zero(difference) < 0,
-    **{
-        word: lambda difference, word=word: difference.verdict == word
-        for word in (HIGHER, LOWER, EQUIVALENT, UNDECIDED)
-    },
+    **{word: partial(_has_verdict, word) for word in (HIGHER, LOWER, EQUIVALENT, UNDECIDED)},
 }
 
 
@@ -192,7 +194,7 @@ class Figures:
         first, _, second = pair.partition(" - ")
         if family:
             cells = self._pairs(f"{family}/{self._parsed(first)['method']}", second)
-            compared = compare_paired({pair: tuple(map(self._scores, pair)) for pair in cells})
+            compared = compare_paired({(a, b): (self._scores(a), self._scores(b)) for a, b in cells})
             return [compared[pair] for pair in self._pairs(first, second)]
         return [self._difference(*pair) for pair in self._pairs(first, second)]
 

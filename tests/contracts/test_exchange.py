@@ -77,7 +77,7 @@ def test_who_asks_while_another_takes_the_run_in_waits_for_it(
         has_written.wait()
         with second.queueing_alone():
             known = second.same_run(record.run)
-        return known and known.id
+        return None if known is None else known.id
 
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(ask)

@@ -24,7 +24,8 @@ def test_a_pair_by_click_and_by_key(
     widths = page.locator("button[data-at]").evaluate_all(
         "cells => cells.map((cell) => Math.round(cell.getBoundingClientRect().width))"
     )
-    assert len(set(widths)) == 1, widths
+    assert max(widths) - min(widths) <= 1, widths
+    assert max(widths) < 200, widths
     cell.click()
     expect(page.get_by_text("Mistakes on ner")).to_be_visible()
     # Over the diagonal by the arrow keys.

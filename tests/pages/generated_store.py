@@ -182,7 +182,7 @@ def _record(store: Store, run_id: int, config: RunConfig, fate: Fate, kinds: Map
     store.set_facts(run_id, _facts(config, kinds))
     store.set_progress(run_id, 20, 2.0, 10 * config.epochs)
     if fate.record != "without curves":
-        store.add_metrics(run_id, _curves(config, random))
+        store.add_metrics(run_id, list(_curves(config, random)))
         for step in (20,) if fate.record == "one snapshot" else (1, 10, 20):
             if config.paradigm == "mrn":
                 relations = _relations(config, kinds, random)

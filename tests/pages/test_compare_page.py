@@ -150,7 +150,7 @@ def test_runs_that_cannot_be_compared_are_counted(open_page: Open, filled: Fille
     assert "**0 of 3 runs done" in words(app)
     assert not app.table
     assert not app.info
-    assert "1 running, 2 queued" in [bar.proto.text for bar in app.get("progress")]
+    assert "2 queued, 1 running" in [bar.proto.text for bar in app.get("progress")]
     elsewhere = finished_run(mtl(fraction=0.05), 0.5)
     chosen = [*filled.mrn[:2], filled.live[0], elsewhere]
     shown = words(open_page("compare", run=",".join(map(str, chosen))))
@@ -311,6 +311,36 @@ def test_scores_against_a_number_are_shown_where_configurations_differ_in_it_alo
     assert not figures(open_page("compare", run=",".join(map(str, of_one))), "compare_against")
     store.archive(of_one)
     assert not figures(open_page("compare"), "compare_against")
+
+
+def test_the_difference_from_a_baseline_is_drawn_paired_by_seed(open_page: Open) -> None:
+    """MTL comes first; its line is grey among the scores, and at 0 among the differences."""
+    for seed, level in enumerate((0.6, 0.7, 0.8), 1):
+        finished_run(mtl(seed), level)
+        finished_run(mtl(seed, epochs=9), level - 0.05)
+        for gain, value in enumerate((0.001, 0.01, 0.1)):
+            finished_run(mtl(seed, paradigm="mrn", lambda_=value), level + gain / 100 + seed / 1000)
+    app = open_page("compare")
+    (scores,) = figures(app, "compare_against")
+    assert [trace["name"] for trace in scores["data"]] == [
+        "MTL · epochs 5, test",
+        "MTL · epochs 5, dev",
+        "test",
+        "dev",
+    ]
+    app.segmented_control(key="values").set_value("differences").run()
+    (drawn,) = figures(app, "compare_against")
+    assert [trace["y"] for trace in drawn["data"]] == [pytest.approx([0.2, 1.2, 2.2])] * 2
+    assert max(drawn["data"][0]["error_y"]["array"]) < 0.5 < min(scores["data"][2]["error_y"]["array"])
+    assert drawn["data"][0]["x"] != drawn["data"][1]["x"]
+    assert "Points over MTL · epochs 5, paired by seed" in words(app)
+    app.selectbox(key="from").select("λ 0.1").run()
+    (drawn,) = figures(app, "compare_against")
+    assert drawn["data"][0]["y"] == pytest.approx([-2, -1, 0])
+    (linked,) = figures(
+        open_page("compare", **{"values": "Difference from", "from": "λ 0.1"}), "compare_against"
+    )
+    assert linked["data"][0]["y"] == pytest.approx([-2, -1, 0])
 
 
 def test_of_a_sweep_of_two_settings_either_is_shown(open_page: Open) -> None:

@@ -317,11 +317,11 @@ class TestWordEncoders:
         )  # fmt: skip
         assert {block: [row.label for row in rows] for block, rows in table.blocks.items()} == {
             "word vectors": [
-                "STL · bilstm", "MTL · bilstm", "MTL · lstm-d", "MTL · sc-lstm", "MRN 0.01 · bilstm",
+                "STL · bilstm", "MTL · bilstm", "MTL · lstm-d", "MTL · sc-lstm", "MRN 0.001 · bilstm",
             ],
             "minilm, frozen": ["MTL"],
         }  # fmt: skip
-        assert [row.name for row in table.rows][-2:] == ["MRN 0.01 · bilstm", "MTL · minilm, frozen"]
+        assert [row.name for row in table.rows][-2:] == ["MRN 0.001 · bilstm", "MTL · minilm, frozen"]
         alone = over(("bilstm", "mtl", MTL), ("bilstm", "stl", STL))
         assert set(alone.blocks) == {"bilstm"}
         folders = over(("/a/one/bert", "mtl", MTL), ("/a/two/bert", "mtl", MTL))

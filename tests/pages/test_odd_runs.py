@@ -233,6 +233,7 @@ def test_numbers_stay_in_sight_beside_long_names(open_page: Open) -> None:
 
     app = open_page("run", id=str(run))
     assert list(table(app, "Value")["Task"]) == list(map(str, range(1, 13)))
+    assert "12 tasks · " in words(app)
     app = open_page("runs")
     assert "12 tasks" in words(app)
     assert long not in words(app)

@@ -8,6 +8,7 @@ from contextlib import closing
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.records import Event
 from core.store import RunState, Store
 from tests.making import OWNER, config, run_facts, snapshot, split_result, step_metrics
 from tests.making import finished as finished_as
@@ -22,7 +23,7 @@ def launched(name: str, *states: RunState, corpus: str = "demo") -> list[int]:
     with closing(Store.open()) as store:
         for place, state in enumerate(states):
             run = config(paradigm=("mtl", "mrn")[place % 2], seed=place // 2, corpus=corpus)
-            begun = [run_facts(), step_metrics(1), step_metrics(2), snapshot(1), snapshot(2)]
+            begun: list[Event] = [run_facts(), step_metrics(1), step_metrics(2), snapshot(1), snapshot(2)]
             if state is DONE:
                 results = map(split_result, ("dev", "test"))
                 ids.append(finished_as(store, run, *begun, *results, launch=name, checkpoint=f"/gone/{name}"))

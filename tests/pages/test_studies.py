@@ -147,7 +147,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         commands.append(list(command[command.index("study") :]))
         return SimpleNamespace(pid=os.getpid(), poll=lambda: None)
 
-    monkeypatch.setattr("jobs.studies.follow.start", start)
+    monkeypatch.setattr("jobs.studies.followers.start", start)
     return commands
 
 
@@ -245,7 +245,7 @@ class TestLaunch:
         self, page: Open, started: list[list[str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         killed: list[int] = []
-        monkeypatch.setattr("jobs.studies.follow.kill", lambda owner: killed.append(owner.pid))
+        monkeypatch.setattr("jobs.studies.followers.kill", lambda owner: killed.append(owner.pid))
         app = opened(page(), "toy_menu")
         app.checkbox(key="sure_toy").check().run()
         app.button(key="launch_toy").click().run()
@@ -378,7 +378,7 @@ def test_published_figures_stand_beside_ours(open_page: Open) -> None:
 
 def test_a_record_with_missing_runs_says_so_and_what_it_answers(open_page: Open) -> None:
     record = next(each for each in records_of("dissertation") if BASE_SIZE in str(each.encoder))
-    (result_,) = map(record.result, record.settings)
+    (result_,) = (record.result(each) for each in record.settings if each.part == "table 3")
     app = open_page("studies", study="dissertation", over=BASE_SIZE)
     assert app.segmented_control(key="part").value == "table 3"
     assert recorded_runs(result_) in words(app)

@@ -18,7 +18,7 @@ from core.store.migrations import HEAD
 from tests.pins.conftest import RUNS, Call
 from tests.pins.recorded import FOLDER, RECORDING, masked, pinned
 
-SCHEMAS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
+SCHEMAS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
 
 
 def _write(schema: str, home: Path) -> None:

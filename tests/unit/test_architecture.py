@@ -26,6 +26,7 @@ FORBIDDEN = {
 }
 HEAVY = ("torch", "transformers", "datasets", "seqeval", "scipy")
 MOST_LINES = 600
+CONTRACTS = ROOT / "core" / "testing"
 MOST_PAGE_LINES = 120
 
 
@@ -59,6 +60,7 @@ THROUGH = {
     **dict.fromkeys(("starlette", "pillow"), "streamlit"),
     **dict.fromkeys(("huggingface-hub", "tokenizers"), "transformers"),
     "pydantic-core": "pydantic",
+    "pyyaml": "datasets",
 }
 """Packages that are imported as part of one that is installed with them."""
 
@@ -69,7 +71,15 @@ def test_every_imported_package_is_declared() -> None:
         entries for name, entries in project["optional-dependencies"].items() if name not in ("test", "dev")
     )
     declared = {Requirement(text).name.lower() for text in chain(project["dependencies"], extras)}
-    modules = {name for paths in SOURCES.values() for path in paths for name in _imported(path)}
+    in_contracts = {name for path in SOURCES["core"] if path.parent == CONTRACTS for name in _imported(path)}
+    modules = {
+        name
+        for paths in SOURCES.values()
+        for path in paths
+        if path.parent != CONTRACTS
+        for name in _imported(path)
+    }
+    assert in_contracts - modules == {"pytest"}, "what contracts alone need is in the extra test"
     modules -= {*sys.stdlib_module_names, *SOURCES}
     installed = packages_distributions()
     named = {installed.get(module, [module])[0].lower().replace("_", "-") for module in modules}

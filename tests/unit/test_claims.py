@@ -35,7 +35,7 @@ def figures() -> Figures:
 def test_each_printed_figure_and_verb_is_that_of_the_records(path: Path, figures: Figures) -> None:
     checked = check_page(path, figures)
     assert not checked.differences, "\n".join(checked.differences)
-    assert checked.computed or not read_page(path).claims
+    assert checked.computed or path.stem in ("rare-labels", "studies"), "no figure is held"
 
 
 def test_no_page_of_a_study_is_left_out() -> None:

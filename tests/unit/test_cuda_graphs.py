@@ -41,23 +41,27 @@ def loss_and_gradients(run: TrainingRun, batch: Batch, records: bool) -> tuple[T
     return sums.detach().clone(), [weight.grad.clone() for _, weight in named if weight.grad is not None]
 
 
+def shapes_of(run: TrainingRun) -> cuda_graphs.RecordedShapes:
+    assert isinstance(run.model.encoder, Transformer)
+    return run.model.encoder.recorded_shapes
+
+
 def test_a_resumed_training_records_the_same_shapes(encoder: str) -> None:
     """155 steps in 39 shapes, more than are recorded: which ones are decides what dropout draws."""
     values = {"paradigm": "mtl", "batch_size": 3, "head_init": "default"}
     drawn = np.random.default_rng(5).integers(0, 39, 155)
     steps = [(1 + int(shape), 16) for shape in drawn]
     whole = set_up(config(encoder, **values), corpus())
-    shapes = whole.model.encoder.recorded_shapes
-    recorded = [shapes.admits(shape) for shape in steps]
+    recorded = [shapes_of(whole).admits(shape) for shape in steps]
     assert not all(recorded)
     for stop in (1, 100):
         begun, resumed = (set_up(config(encoder, **values), corpus()) for _ in range(2))
-        first = [begun.model.encoder.recorded_shapes.admits(shape) for shape in steps[:stop]]
+        first = [shapes_of(begun).admits(shape) for shape in steps[:stop]]
         next(begun.epoch(skip=0))
         with tempfile.TemporaryDirectory() as folder:
             state_writer(begun, Progress(), {})[1](Path(folder))
             read_state(Path(folder), resumed)
-        rest = [resumed.model.encoder.recorded_shapes.admits(shape) for shape in steps[stop:]]
+        rest = [shapes_of(resumed).admits(shape) for shape in steps[stop:]]
         assert first + rest == recorded, stop
 
 

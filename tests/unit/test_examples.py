@@ -7,6 +7,7 @@ import re
 import runpy
 import tokenize
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from core.corpora import prepare
 from core.mrn.priors import PRIOR_CLASSES
 from core.mrn.relations import MODES
 from core.registry import PRIORS
+from core.testing.priors import PriorClass, PriorContract
 from core.training.setup import set_up, update_steps
 from core.training.trainer import train_step
 
@@ -104,14 +106,28 @@ def test_it_prints_the_learned_correlation(capsys: pytest.CaptureFixture[str]) -
     assert 0.3 < float(found[2]) < 1
 
 
+@pytest.fixture
+def compare_a_prior(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The example's names; it adds its prior to both registries."""
+    for registry in (PRIORS, PRIOR_CLASSES):
+        monkeypatch.setitem(registry, "common-mean", None)
+    return runpy.run_path(str(EXAMPLES / "compare_a_prior.py"))
+
+
+class TestCommonMean(PriorContract):
+    alignment = "exact"
+
+    @pytest.fixture
+    def prior_class(self, compare_a_prior: dict[str, Any]) -> PriorClass:
+        made: PriorClass = compare_a_prior["CommonMean"]
+        return made
+
+
 @pytest.mark.slow
 def test_a_prior_is_compared(
-    laboratory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    laboratory: Path, capsys: pytest.CaptureFixture[str], compare_a_prior: dict[str, Any]
 ) -> None:
-    for registry in (PRIORS, PRIOR_CLASSES):  # the example adds its prior to both
-        monkeypatch.setitem(registry, "common-mean", None)
-    example = runpy.run_path(str(EXAMPLES / "compare_a_prior.py"))
-    example["main"](seeds=(1, 2), epochs=2)
+    compare_a_prior["main"](seeds=(1, 2), epochs=2)
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(":")[0] for line in lines] == ["pos-a", "pos-b"]
     assert all(re.search(r"common-mean \d+\.\d\d, MRN \d+\.\d\d; .+, 2 seeds, p ", line) for line in lines)

@@ -17,6 +17,7 @@ from core.config import RunConfig
 from core.corpora import hub, load, prepare
 from core.corpora.loading import derivation_of, files_of, is_here, pinned_name, tasks_of
 from core.errors import CorpusError
+from core.foreign import child, inside
 from core.recording.resolve import with_absolute_paths
 
 datasets = pytest.importorskip("datasets", reason="the package datasets is not installed here")
@@ -26,6 +27,12 @@ Rows = dict[str, list[Any]]
 STRING = datasets.Value("string")
 STRINGS = datasets.List(STRING)
 COMMIT = "bcdcba79d07bc864c1c254ccfcedcce55bcc9a8c"
+
+
+@pytest.fixture(autouse=True)
+def without_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies are read in this process: what a child process does more is tested in tests/security."""
+    monkeypatch.setattr(child, "run", inside.here)
 
 
 def names(*labels: str) -> Any:

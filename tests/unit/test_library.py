@@ -245,6 +245,20 @@ def test_scores_are_drawn_against_a_number(laboratory: Path) -> None:
         lab.plot_against("epochs")
 
 
+def test_differences_from_a_baseline_are_drawn_against_a_number(laboratory: Path) -> None:
+    lab = core.Laboratory()
+    for seed in (1, 2):
+        for fields, score in (({"paradigm": "mtl"}, 0.7), ({"lambda_": 0.1}, 0.8), ({"lambda_": 0.01}, 0.75)):
+            run = run_config(**fields, seed=seed)
+            finished(lab.store, run, run_facts(), split_result("test", score + seed / 10))
+    (mean,) = checked(lab.plot_against("lambda", baseline="MTL")).data
+    of_mtl = lab.scores().query("split == 'test'")["score"].groupby("run").mean()
+    expected = [100 * (of_mtl[[run, run + 3]].mean() - of_mtl[[1, 4]].mean()) for run in (3, 2)]
+    assert (mean["x"], mean["y"]) == ((0.01, 0.1), pytest.approx(expected))
+    with pytest.raises(core.MRNLabError, match=r"named GPT; there is MTL, λ 0\.01 and λ 0\.1\."):
+        lab.plot_against("lambda", baseline="GPT")
+
+
 def test_scores_on_other_text_are_not_drawn_in_one_line(laboratory: Path) -> None:
     lab = core.Laboratory()
     for value, score, text in ((0.1, 0.8, "a"), (0.001, 0.7, "a"), (0.01, 0.9, "b")):

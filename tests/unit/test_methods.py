@@ -197,7 +197,10 @@ def test_an_undecided_difference_says_how_many_seeds_it_needs_at_the_level_that_
     assert of_three.mean == alone.mean
     assert of_three.level == pytest.approx(0.05 / 3)
     few, many = alone.seeds_needed, of_three.seeds_needed
-    assert few is not None and many is not None and few.seeds is not None and many.seeds is not None
+    assert few is not None
+    assert many is not None
+    assert few.seeds is not None
+    assert many.seeds is not None
     assert many.seeds > few.seeds
     decided = by_method(table_of(five_lambdas()))
     assert answers(decided, *(row.key for row in decided.rows))[0].seeds_needed is None

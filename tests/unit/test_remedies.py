@@ -38,7 +38,7 @@ def _sound(store: Store, run_id: int) -> Advice:
         ("OutOfMemoryError", {}, "out of memory", "batch_size 16 (now 32)"),
         ("MemoryError", {}, "out of memory", "max_length 128"),
         ("OutOfMemory", {"field": "batch_size", "fits": 8}, "out of memory", "batch_size 8 (now 32)"),
-        ("NotFinite", {}, "not a number", "lambda 0.001 (now"),
+        ("NotFinite", {}, "not a number", "lambda 0.0001 (now"),
         ("CorpusError", {}, "corpus cannot be read", "mrnlab doctor"),
         ("EncoderError", {}, "encoder cannot be loaded", "Check the name minilm"),
         ("ConfigError", {"field": "prior"}, "does not hold", "change the field"),

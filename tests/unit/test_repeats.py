@@ -26,12 +26,13 @@ def test_they_are_counted_by_the_words_of_both_texts(
     dev: list[tuple[tuple[str, ...], tuple[str, ...] | None]],
     test: list[tuple[tuple[str, ...], tuple[str, ...] | None]],
 ) -> None:
-    splits = [
+    train_split, dev_split, test_split = (
         [Sentence(first, {}, part=str(number), second=second) for number, (first, second) in enumerate(split)]
         for split in (train, dev, test)
-    ]
+    )
     counted = {
-        (each.split, each.inside): (each.count, each.total) for each in repeats(Corpus("c", (), *splits))
+        (each.split, each.inside): (each.count, each.total)
+        for each in repeats(Corpus("c", (), train_split, dev_split, test_split))
     }
     expected = {
         ("dev", "train"): (sum(pair in train for pair in dev), len(dev)),

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import statistics
 from typing import Any
 
 import pytest
+from scipy import stats
 
 from core.results.figures import against_chart
-from core.results.series import ScoresAgainst, number_series, scores_against
-from core.store import Conditions
+from core.results.series import ScoresAgainst, Series, baselines, number_series, scores_against
+from core.store import Conditions, Run, StoredScore
 from tests.pages.compared import config, score, succeeded
 
+Made = tuple[dict[str, Any], dict[str, dict[str, float]]]
+"""The fields of a run, and its scores by split and task."""
 
-def against(*made: tuple[dict[str, Any], dict[str, dict[str, float]]]) -> list[ScoresAgainst]:
-    """Of runs with these fields, and their scores by split and task."""
+
+def scored(*made: Made) -> tuple[list[Run], list[StoredScore]]:
+    """Successful runs with these fields, and their scores."""
     runs = succeeded([config(**fields) for fields, _ in made])
-    scores = [
+    return runs, [
         score(run.id, task, value, split)
         for run, (_, by_split) in zip(runs, made, strict=True)
         for split, by_task in by_split.items()
         for task, value in by_task.items()
     ]
+
+
+def against(*made: Made) -> list[ScoresAgainst]:
+    """The scores of each series of such runs."""
+    runs, scores = scored(*made)
     return [
         scores_against(series, [of for of in scores if of.run_id in series.run_ids])
         for series in number_series(runs)
@@ -136,3 +146,119 @@ def test_a_picture_needs_configurations_that_differ_in_one_number_alone(
 ) -> None:
     views = against(*((values, both(0.8, 0.8)) for values in fields))
     assert [(of.series.title, list(map(of.series.value_text, of.series.runs))) for of in views] == found
+
+
+def brute_differences(
+    minuends: dict[int, float], base: dict[int, float]
+) -> tuple[float, float, float, float]:
+    """Mean, SD and the 95% interval of the differences by seed, computed with scipy's own functions."""
+    values = [minuends[seed] - base[seed] for seed in minuends if seed in base]
+    mean, sd = statistics.mean(values), statistics.stdev(values)
+    low, high = stats.t.interval(0.95, len(values) - 1, loc=mean, scale=sd / len(values) ** 0.5)
+    return mean, sd, float(low), float(high)
+
+
+MTL = {1: 0.60, 2: 0.72, 3: 0.66, 4: 0.9}
+SWEPT = {
+    0.001: {1: 0.61, 2: 0.74, 3: 0.665},
+    0.01: {1: 0.63, 2: 0.75, 3: 0.70},
+    0.1: {2: 0.70, 3: 0.65, 5: 0.2},
+}
+
+
+def swept(*more: Made) -> tuple[Series, list[Run], list[StoredScore]]:
+    """A sweep of λ beside MTL, with seeds in common: the series, all runs, all scores."""
+    of_mrn = [
+        ({"lambda": value, "seed": seed}, both(score, score + 0.05))
+        for value, by_seed in SWEPT.items()
+        for seed, score in by_seed.items()
+    ]
+    of_mtl = [({"paradigm": "mtl", "seed": seed}, both(score, score + 0.04)) for seed, score in MTL.items()]
+    runs, scores = scored(*of_mrn, *of_mtl, *more)
+    return number_series(runs)[0], runs, scores
+
+
+def test_differences_from_mtl_are_paired_by_seed() -> None:
+    """Seeds spread by 6 points, their differences by less than 1: the interval is that of the latter."""
+    series, runs, scores = swept()
+    mtl = baselines(series, runs)[0]
+    assert mtl.name == "MTL"
+    view = scores_against(series, scores, mtl)
+    drawn = {(line.task, line.split): line.points for line in view.differences}
+    assert drawn.keys() == {(task, split) for task in ("", "pos", "ner") for split in ("test", "dev")}
+    for value, by_seed in SWEPT.items():
+        mean, sd, low, high = brute_differences(by_seed, MTL)
+        for task in ("", "pos", "ner"):
+            point = drawn[task, "test"][value]
+            assert (point.mean, point.sd, point.low, point.high) == pytest.approx((mean, sd, low, high))
+            assert point.n == len(by_seed.keys() & MTL.keys())
+            assert drawn[task, "dev"][value].mean == pytest.approx(mean + 0.01)
+    test, dev = against_chart(view, {}, of_tasks=False, differences=True).data
+    assert test["y"] == pytest.approx([100 * brute_differences(SWEPT[value], MTL)[0] for value in SWEPT])
+    narrow = drawn["", "test"][0.01]
+    wide = next(line for line in view.lines if (line.task, line.split) == ("", "test")).points[0.01]
+    assert narrow.high - narrow.low < (wide.high - wide.low) / 3
+    # Dev and test have different places, and dev is not at the place of another value.
+    assert list(test["x"]) == list(SWEPT)
+    assert all(place < value for place, value in zip(dev["x"], SWEPT, strict=True))
+    assert all(dev["x"][place + 1] > value for place, value in enumerate(list(SWEPT)[:-1]))
+
+
+def test_a_line_at_zero_of_differences_and_one_for_the_baseline_of_scores() -> None:
+    series, runs, scores = swept()
+    view = scores_against(series, scores, baselines(series, runs)[0])
+    differences = against_chart(view, {}, of_tasks=True, differences=True)
+    levels = [(line["yref"], line["y0"]) for line in differences.layout["shapes"] if line["y0"] == line["y1"]]
+    assert levels == [("y", 0), ("y2", 0)]
+    assert differences.layout["yaxis"]["title"]["text"] == "pos, points"
+    of_scores = against_chart(view, {}, of_tasks=False)
+    of_mtl = {trace["name"]: trace["y"] for trace in of_scores.data if "MTL" in trace["name"]}
+    mean = 100 * (statistics.mean(MTL.values()) - 0.1)
+    assert of_mtl["MTL, test"] == pytest.approx([mean] * 3)
+    assert of_mtl["MTL, dev"] == pytest.approx([mean + 4] * 3)
+
+
+def test_the_baselines_of_a_series_are_those_on_its_data_the_nearest_first() -> None:
+    series, runs, scores = swept(
+        ({"paradigm": "mtl", "epochs": 9}, both(0.5, 0.5)),
+        ({"paradigm": "stl", "tasks": ("pos",)}, {"test": {"pos": 0.5}}),
+        ({"paradigm": "stl", "tasks": ("ner",)}, {"test": {"ner": 0.4}}),
+        ({"paradigm": "mtl", "fraction": 0.5}, both(0.99, 0.99)),
+        ({"paradigm": "mtl", "corpus": "demo?train=9"}, both(0.99, 0.99)),
+        ({"lambda": 0.01, "prior": "map", "alignment": "exact"}, both(0.5, 0.5)),
+    )
+    names = [base.name for base in baselines(series, runs)]
+    assert (
+        names == ["MTL · 5 epochs", "MTL · 9 epochs", "STL", "MRN 0.01", "λ 0.001", "λ 0.01", "λ 0.1"]
+        or names
+    )
+    stl = next(base for base in baselines(series, runs) if base.name == "STL")
+    assert len(stl.run_ids) == 2
+    of_stl = {
+        line.task: line for line in scores_against(series, scores, stl).differences if line.split == "test"
+    }
+    assert of_stl["ner"].by_seed[0.01] == {1: pytest.approx(0.43 - 0.4)}
+    own = scores_against(series, scores, baselines(series, runs)[-1])
+    zero = next(line for line in own.differences if (line.task, line.split) == ("pos", "test"))
+    assert set(zero.by_seed[0.1].values()) == {0}
+    assert zero.by_seed[0.01] == {2: pytest.approx(0.05), 3: pytest.approx(0.05)}
+
+
+def test_a_baseline_that_varies_too_is_compared_at_equal_values() -> None:
+    made = [
+        ({"paradigm": paradigm, "epochs": epochs, "seed": seed}, both(0.5 + 0.01 * epochs + gain, 0.6))
+        for paradigm, gain in (("mtl", 0.0), ("mrn", 0.03))
+        for epochs in (2, 4, 8)[: 3 if paradigm == "mrn" else 2]
+        for seed in (1, 2)
+    ]
+    runs, scores = scored(*made)
+    series = next(found for found in number_series(runs) if found.config.paradigm == "mrn")
+    (mtl, *own) = baselines(series, runs)
+    assert (mtl.name, [base.name for base in own]) == ("MTL", ["Epochs 2", "Epochs 4", "Epochs 8"])
+    pos = next(line for line in scores_against(series, scores, mtl).differences if line.task == "pos")
+    assert {value: point.mean for value, point in pos.points.items()} == pytest.approx({2: 0.03, 4: 0.03})
+    # Shares of the data are on other data: only a baseline with the same share is compared.
+    made_of = [config(paradigm, fraction=share) for paradigm in ("mtl", "mrn") for share in (0.5, 1.0)]
+    runs = succeeded([*made_of, config("stl")])
+    series = next(found for found in number_series(runs) if found.config.paradigm == "mrn")
+    assert [base.name for base in baselines(series, runs)] == ["MTL"]

@@ -219,16 +219,17 @@ def test_words_have_the_same_losses_with_and_without_the_whole(
     expected = torch.zeros(())
     inner = load_transformer(encoder, half=False).inner.eval()
     weight, bias = model.heads.weight_and_bias(2)
-    for sentence in given:
+    fitting = [each for each in given if len(bert.split(each.tokens).ids) <= 14]
+    assert len(fitting) > 5
+    for sentence in fitting:
         pieces = bert.split(sentence.tokens).ids.tolist()
-        ids = torch.tensor([[*bert.prefix, *pieces[:14], *bert.suffix]])
+        ids = torch.tensor([[*bert.prefix, *pieces, *bert.suffix]])
         with torch.no_grad():
             states = inner(input_ids=ids).last_hidden_state[0]
         vector = states[0] if pooled_by == "cls" else states.mean(dim=0)
         right = corpus.tasks[2].labels.index(sentence.labels["intent"][0])
         expected = expected + torch.nn.functional.cross_entropy(weight @ vector + bias, torch.tensor(right))
-    if all(len(bert.split(s.tokens).ids) <= 14 for s in given):
-        torch.testing.assert_close(both[2], expected.detach())
+    torch.testing.assert_close(losses(fitting)[2], expected.detach())
 
 
 LEARNED: dict[str, Any] = {"epochs": 12, "lr_encoder": 5e-3, "lr_heads": 5e-2, "dropout": 0.0}

@@ -226,7 +226,7 @@ def test_two_pages_that_start_a_study_leave_one_process(monkeypatch: pytest.Monk
         started.append(command)
         return SimpleNamespace(pid=os.getpid(), poll=lambda: None)
 
-    monkeypatch.setattr("jobs.studies.follow.start", start)
+    monkeypatch.setattr("jobs.studies.followers.start", start)
     with contextlib.closing(Store.open()) as store, ThreadPoolExecutor(2) as pages:
         assert list(pages.map(lambda version: start_study(store, version), [StudyOptions("toy")] * 2)) == [
             [],

@@ -16,10 +16,10 @@ from torch import Tensor
 from core.config import RunConfig
 from core.corpora.types import Corpus, Sentence
 from core.encoding.batches import Batch, Batches
-from core.encoding.encoded import encode
+from core.encoding.encoded import EncodedText, encode
 from core.encoding.words import WordTokenizer, words_read
 from core.errors import ConfigError
-from core.models.encoders import at_words
+from core.models.encoders import Encoder, at_words
 from core.models.encoders.fast_bert import weight_count
 from core.models.encoders.lstm import StackedBiLSTM
 from core.models.encoders.transformer import load_transformer
@@ -29,6 +29,7 @@ from core.recording.resolve import with_absolute_paths
 from core.records import Note, Snapshot
 from core.registry import WORD_ENCODERS
 from core.tagging import load_tagger
+from core.testing.encoders import EncoderContract
 from core.training.setup import TrainingRun, set_up
 from jobs.queue.submit import check
 from tests.toys import WORDS, config, corpus, sentences
@@ -53,6 +54,27 @@ def test_a_run_over_words_learns_and_tags_as_it_was_tested(encoder: str, head: s
     # Words that no text of the run has, among them one of the vectors.
     (answer,) = load_tagger(run.checkpoint).tag([["Paris", "qwertz", "!"]])
     assert len(answer.tags["pos"]) == 3
+
+
+class TestWordEncoders(EncoderContract):
+    """What holds of every encoder over words in the table."""
+
+    @pytest.fixture
+    def tokenizer(self) -> WordTokenizer:
+        return WordTokenizer(WORDS)
+
+    @pytest.fixture(params=WORD_ENCODERS)
+    def encoder(self, request: pytest.FixtureRequest, tokenizer: WordTokenizer) -> Encoder:
+        run = config(request.param, paradigm="mtl", bilstm_hidden=8, input_dropout=0.3)
+        return cast(Encoder, word_encoder(run, tokenizer, WORDS)[0])
+
+    @pytest.fixture
+    def text(self, tokenizer: WordTokenizer) -> EncodedText:
+        return encode([WORDS[:5], WORDS[:2], WORDS[2:], WORDS[:1]], tokenizer, 32)
+
+    @pytest.fixture
+    def pad(self, tokenizer: WordTokenizer) -> int:
+        return tokenizer.pad
 
 
 def test_inputs_are_dropped_once() -> None:

@@ -46,7 +46,7 @@ def test_all_that_a_reader_needs_to_repeat_it(lab: Laboratory, format_: str) -> 
     assert "71.50" in text  # test
     assert "A processor, 2 cores" in text
     # Dev scores are higher for the other λ, whatever the test scores are, and the appendix says so.
-    assert "of 0.01, 0.5: dev is highest for 0.5" in text
+    assert "of 0.001, 0.5: dev is highest for 0.5" in text
     option = "-{}-" if format_ == "latex" else "--"
     assert f"mrnlab launch {option}corpus" in text
     assert f"{option}seeds 1,2" in text

@@ -75,7 +75,7 @@ def test_what_is_refused(corpora: Path, lab: Laboratory, tmp_path: Path) -> None
     words = corpora / "words" / "test.conll"
     bad = tmp_path / "bad.tsv"
     bad.write_text("text1\ttext2\talike\nEU\tlamb\tmuch\n")
-    for arguments, words_of_it in {
+    refused: dict[tuple[str, ...], str] = {
         (PAIRS, "EU"): "Run 3 reads pairs of texts (same and alike); give the second with --second TEXT.",
         (TEXTS, "EU", "--second", "lamb"): "Run 4 has no task on pairs",
         (TEXTS, "EU", "--second", " "): "has no words",
@@ -90,7 +90,8 @@ def test_what_is_refused(corpora: Path, lab: Laboratory, tmp_path: Path) -> None
         (TEXTS, "--file", str(words)): "must be a .tsv, .csv or .jsonl file with a column text",
         (TEXTS, "--file", str(corpora / "same" / "test.tsv")): "has no task on pairs",
         (PAIRS, "--file", str(bad)): "bad.tsv, line 2: alike must be a number, not 'much'.",
-    }.items():
+    }
+    for arguments, words_of_it in refused.items():
         assert words_of_it in lab.refusal("tag", *arguments), arguments
 
 
