@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice, repeat
 from types import MappingProxyType
 
 from core.corpora.layout.codes import LAYERS, has_layers
@@ -32,6 +32,7 @@ _OF_WORDS = ("plain", "iob2")
 
 TEXT_VERSION = "-2"
 """The end of a text hash with the labels of `_LATER` tasks."""
+_SENTENCES_AT_ONCE = 1000
 _LATER = re.compile(rf"deprel$|{FEATURE}")
 
 Place = Callable[[Split, int, int], str]
@@ -150,7 +151,7 @@ def findings(corpus: Corpus) -> tuple[str, ...]:
         if counts:
             where = ", ".join(f"{number:,} in {split}" for split, number in counts.items())
             notes.append(f"{task.name}: I- labels that continue no span: {where}; they are kept as they are.")
-    return (*notes, *(repeat.sentence for repeat in repeats(corpus)))
+    return (*notes, *(found.sentence for found in repeats(corpus)))
 
 
 def undefined_note(task: str, split: str, reason: str) -> str:
@@ -238,13 +239,19 @@ def _text_hash(corpus: Corpus, without: re.Pattern[str] | None = None) -> str:
         digest.update(f"\x1d{split}".encode())
         sentences = corpus.split(split)
         tasks = [task for task in sorted(sentences.labels) if without is None or not without.match(task)]
-        rows = [sentences.tokens, sentences.second.by_sentence(len(sentences))]
-        rows += [sentences.labels[task].by_sentence(len(sentences)) for task in tasks]
-        names = ("", "", *(f"{task}\x1e" for task in tasks))
-        parts = sentences.by_frame(lambda frame: frame.part).tolist()
-        for part, *columns in zip(parts, *rows, strict=True):
-            given = (
-                name + "\x1f".join(row) for name, row in zip(names, columns, strict=True) if row is not None
-            )
-            digest.update("\x1e".join(("", part, *given)).encode(errors="surrogatepass"))
+        columns = [("\x1e", sentences.second)]
+        columns += [(f"\x1e{task}\x1e", sentences.labels[task]) for task in tasks]
+        parts = sentences.by_frame(lambda frame: f"\x1e{frame.part}\x1e").tolist()
+        rows = [parts, map("\x1f".join, sentences.tokens)]
+        rows += [_joined(name, column, len(sentences)) for name, column in columns]
+        by_sentence = zip(*rows, strict=True)
+        while some := "".join(chain.from_iterable(islice(by_sentence, _SENTENCES_AT_ONCE))):
+            digest.update(some.encode(errors="surrogatepass"))
     return digest.hexdigest()[:16]
+
+
+def _joined(name: str, column: Column, sentences: int) -> Iterator[str]:
+    """The labels of each of so many sentences behind their name; nothing where it has none."""
+    if not len(column.at):
+        return repeat("", sentences)
+    return ("" if row is None else name + "\x1f".join(row) for row in column.by_sentence(sentences))

@@ -186,9 +186,11 @@ def format_of(files: Iterable[Source], location: str) -> Format:
     Raises CorpusError where they differ, or a CSV file has no commas.
     """
     training, *others = files
-    if cells_in(training) is not None:  # what is in the cells of the training file is in those of all
+    format_ = _format(training)
+    # What is in the cells of the training file is in those of all.
+    if format_ == "lists" and cells_in(training) is not None:
         others = [file for file in others if Path(file.name).suffix != Path(training.name).suffix]
-    found = dict.fromkeys(map(_format, (training, *others)))
+    found = dict.fromkeys([format_, *map(_format, others)])
     if len(found) > 1:
         raise CorpusError(
             f"{location} mixes {all_of([_FORMATS[each] for each in _FORMATS if each in found])}; all of its "

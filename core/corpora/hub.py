@@ -17,10 +17,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from glob import escape
+from io import BufferedReader
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
 from core.corpora.catalogue import find_folder, look_up_hub
@@ -264,7 +265,7 @@ def content_hash(folder: Path) -> str:
     digest = hashlib.sha256()
     for path in _files(folder):
         with opened(path) as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
+            content = hashlib.file_digest(cast(BufferedReader, file), "sha256").hexdigest()
         digest.update(f"{path.relative_to(folder).as_posix()}\0{content}\n".encode())
     return digest.hexdigest()[:16]
 

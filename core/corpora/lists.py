@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType, NoneType
-from typing import Any, cast
+from typing import Any
 
 from core.corpora.assembly import assemble
 from core.corpora.char_spans import Counted, fields_beside, sentences_of, span_notes, tool_of, tool_of_rows
@@ -430,12 +430,13 @@ def _sentence(
         if isinstance(record[column], list) and not _names_numbers(column, record):
             raise ValueError(f"has also {shortened(column)}; every row needs the columns of the first.")
     words = record.get(columns.words)
-    if not is_list_of(words, str):
+    if not isinstance(words, list):
         raise ValueError(f"{columns.words} must be a list of words.")
-    assert isinstance(words, list)
     known = columns.checked[columns.words]
-    for number, word in enumerate(words, start=1):
-        if word not in known:
+    if _known(words, known) is None:
+        if not is_list_of(words, str):
+            raise ValueError(f"{columns.words} must be a list of words.")
+        for number, word in enumerate(words, start=1):
             check_characters(columns.words, word)
             if not word.strip():
                 raise ValueError(f"word {number} of {columns.words} is empty.")
@@ -453,11 +454,13 @@ def _sentence(
                 f"each word. A column whose name begins with {IGNORED} is skipped."
             )
         known_labels = columns.checked[column]
-        row = tuple(_label(column, value, names, known_labels) for value in values)
-        if None in row:
+        if (row := _known(values, known_labels)) is None:
+            checked = [_label(column, value, names, known_labels) for value in values]
+            row = tuple(label for label in checked if label is not None)
+        if len(row) < len(values):
             lacking[tasks[column]] += 1
         else:
-            labels[tasks[column]] = cast("tuple[str, ...]", row)
+            labels[tasks[column]] = row
     for column, names in columns.sentence_columns.items():
         if not is_blank(value := record.get(column)):
             # Whether it is a label shows when all values are known: a text in a column like this is no error.
@@ -465,6 +468,14 @@ def _sentence(
             labels |= {} if label is None else {tasks[column]: (label,)}
     whole = tuple(tasks[column] for column in columns.sentence_columns)
     return Sentence(tuple(words), labels, text_tasks=whole) if words else None
+
+
+def _known(values: Sequence[Any], known: Mapping[str, str]) -> tuple[str, ...] | None:
+    """The values, where each is a text that was checked before; else None. Fast, since it is of each row."""
+    try:
+        return tuple(map(known.__getitem__, values))
+    except (KeyError, TypeError):  # a new text, or no text: a list has no hash
+        return None
 
 
 def _label(column: str, value: Any, names: Sequence[str], known: dict[str, str]) -> str | None:

@@ -213,9 +213,8 @@ def _arrow(source: Source) -> Records:
     def rows() -> Iterator[tuple[str, Record]]:
         numbers = count(1)
         for batch in batches:
-            columns = map(arrow.values, batch.columns)
-            for values in zip(*columns, strict=True):
-                yield f"row {next(numbers)}", dict(zip(schema.names, values, strict=True))
+            for record in batch.to_pylist():
+                yield f"row {next(numbers)}", record
 
     return Records(f"{kind} lists", rows(), _stored_names((schema.metadata or {}).get(b"huggingface", b"")))
 

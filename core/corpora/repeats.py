@@ -9,7 +9,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpora.types import Corpus, Sentences, Split
+from core.corpora.types import SPLITS, Corpus, Sentences, Split
 from core.tasks.packed import Packed
 
 _COMPARED: tuple[tuple[Split, Split], ...] = (("dev", "train"), ("test", "train"), ("dev", "test"))
@@ -39,7 +39,9 @@ def repeats(corpus: Corpus) -> tuple[Repeat, ...]:
 
     Capitals count, labels do not; of a pair both texts are compared. The words are compared by 64-bit hashes.
     """
-    keys = {split: _keys(corpus.split(split)) for split in {split for pair in _COMPARED for split in pair}}
+    train, dev, test = (corpus.split(split) for split in SPLITS)
+    train = train.where(np.isin(_outlines(train), np.concatenate([_outlines(dev), _outlines(test)])))
+    keys = {split: _keys(each) for split, each in zip(SPLITS, (train, dev, test), strict=True)}
     counted = (
         Repeat(split, inside, int(np.isin(keys[split], keys[inside]).sum()), len(keys[split]), _unit(corpus))
         for split, inside in _COMPARED
@@ -76,6 +78,22 @@ def _unit(corpus: Corpus) -> str:
     return "pairs" if any(len(sentences.second.at) for sentences in splits) else "texts"
 
 
+def _outlines(sentences: Sentences) -> NDArray[np.uint64]:
+    """(s,) a hash of the first and last word of each sentence and of its length: few are equal by chance."""
+    rows = sentences.tokens
+    hashes = _hashes(rows)
+    has_words = rows.lengths > 0
+    outlines = rows.lengths.astype(np.uint64)
+    for place in (rows.offsets[:-1], rows.offsets[1:] - 1):
+        outlines = _mixed(outlines * _STEP)
+        outlines[has_words] += hashes[rows.numbers[place[has_words]]]
+    return outlines
+
+
+def _hashes(rows: Packed) -> NDArray[np.uint64]:
+    return np.array([hash(name) for name in rows.names], dtype=np.int64).view(np.uint64)
+
+
 def _keys(sentences: Sentences) -> NDArray[np.uint64]:
     """(s,) a hash of the words of each sentence, of both texts of a pair."""
     keys = _row_keys(sentences.tokens)
@@ -85,7 +103,7 @@ def _keys(sentences: Sentences) -> NDArray[np.uint64]:
 
 def _row_keys(rows: Packed) -> NDArray[np.uint64]:
     """(s,) the sum over the texts of each row of a hash of text and place."""
-    hashes = np.array([hash(name) for name in rows.names], dtype=np.int64).view(np.uint64)
+    hashes = _hashes(rows)
     keys = np.zeros(len(rows), dtype=np.uint64)
     for first in range(0, len(rows), _ROWS_AT_ONCE):
         offsets = rows.offsets[first : first + _ROWS_AT_ONCE + 1]

@@ -316,13 +316,13 @@ class _Rows:
         self.width = width
         self.names = [Numbering[str]() for _ in range(width)]
         self.codes = [array("i") for _ in range(width)]
+        self._columns = [(codes.append, names) for codes, names in zip(self.codes, self.names, strict=True)]
 
     def add(self, fields: Sequence[str]) -> int:
         """The number of a further row with these fields."""
-        row = len(self.codes[0])
-        for names, values, field in zip(self.names, self.codes, fields, strict=True):
-            values.append(names[field])
-        return row
+        for (append, names), field in zip(self._columns, fields, strict=True):
+            append(names[field])
+        return len(self.codes[0]) - 1
 
     def names_words(self, row: int) -> bool:
         """Whether a row has a name of the column of words, as a header has; also while lines are read."""
@@ -443,17 +443,19 @@ class _LineReader(dict[bytes, int]):
     def __missing__(self, raw: bytes) -> int:
         """The row of a line that was not met before, or one of _ENDS and _DEPENDS."""
         try:
-            line = self._stripped(self._lines.text(raw, 0))
+            line = self._lines.text(raw, 0)
         except CorpusError:
             return _DEPENDS  # raised again, with its number
+        separator = self._shape.separator
+        if separator == " ":
+            line = line.strip(" ")
         if not line:
             row = _ENDS
         else:
-            fields = split_fields(line, self._shape.separator)
-            may_be_left_out = line[0] == "#" or "docstart" in line.casefold()
-            if "" in fields or self._problem(line, fields) is not None:
+            fields = split_fields(line, separator)
+            if "" in fields or row_problem(line, fields, self._width, self._expectation, separator):
                 return _DEPENDS
-            if may_be_left_out and (
+            if (line[0] == "#" or "docstart" in line.casefold()) and (
                 is_document_mark(line) or self._shape.is_comment(line, fields, self._width)
             ):
                 return _DEPENDS
@@ -466,7 +468,7 @@ class _LineReader(dict[bytes, int]):
     def _decide(self, raw: bytes, number: int, *, is_start: bool) -> int:
         """The row of a line that is a word or not by its place; _ENDS where it is none."""
         text = self._lines.text(raw, number)
-        line = self._stripped(text)
+        line = text.strip(" ") if self._shape.separator == " " else text
         if not line.strip(BLANKS) or is_document_mark(line):
             what = _DOCUMENT_MARKS if line.strip(BLANKS) else "lines of spaces or tabs"
             self.leave_out(what, number, line)
@@ -479,7 +481,7 @@ class _LineReader(dict[bytes, int]):
         if row is None and is_start and self._shape.is_comment(line, fields, self._width):
             self.comments.append((number, line))
             return _ENDS
-        if problem := self._problem(line, fields):
+        if problem := row_problem(line, fields, self._width, self._expectation, self._shape.separator):
             if len(fields) != self._width:
                 check_format(self._source)
                 problem += self._shape.advice(number)
@@ -491,15 +493,9 @@ class _LineReader(dict[bytes, int]):
             row = self._decided[line] = self._add(line, fields)
         return row
 
-    def _stripped(self, line: str) -> str:
-        return line if self._shape.separator == "\t" else line.strip(" ")
-
-    def _problem(self, line: str, fields: Sequence[str]) -> str | None:
-        return row_problem(line, fields, self._width, self._expectation, self._shape.separator)
-
     def _add(self, line: str, fields: Sequence[str]) -> int:
         row = self.rows.add(fields)
-        if self._shape.may_be_comment(line, fields):
+        if line[0] == "#" and self._shape.may_be_comment(line, fields):
             self.maybe_comments[row] = line
         return row
 

@@ -16,8 +16,8 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NoReturn
@@ -187,7 +187,7 @@ def read_texts(source: Source, corpus: str, training: Columns | None = None) -> 
     first = list(islice(rows, _ROWS_SEEN))
     rows = chain(first, rows)
     lists = structured([dict(zip(names, values, strict=True)) for _, values in first])
-    with _line(source, 1):
+    with at(source, 1):
         columns = _columns(tuple(names), training, lists, has_answers=has_answers)
     tasks = columns.tasks(corpus)
     sentences, unaccepted = _sentences(source, rows, columns, tasks)
@@ -244,7 +244,7 @@ def read_asked(source: Source, schemes: Mapping[str, str]) -> AskedTexts:
     or `score`, where the run has one such task. Raises CorpusError as `read_texts`.
     """
     names, rows = read_rows(source)
-    with _line(source, 1):
+    with at(source, 1):
         texts = text_columns(names)
     reads = ("text", "sentence") if len(texts) == 1 else ("pair",)
     known = {task: KINDS[scheme] for task, scheme in schemes.items() if KINDS[scheme].reads in reads}
@@ -257,7 +257,7 @@ def read_asked(source: Source, schemes: Mapping[str, str]) -> AskedTexts:
     given: dict[str, Scheme] = {name: known[task].scheme for name, task in tasks.items()}
     is_answer = has_answers and _ANSWER not in given
     columns = Columns(tuple(names), texts, given, {_ANSWER: ""} if is_answer else {})
-    with _line(source, 1):
+    with at(source, 1):
         check_names(names, (*texts, *given))
     sentences, _ = _sentences(source, rows, columns, tasks, unlabelled=True)
     asked: dict[Split, Sentences] = {"train": sentences}
@@ -294,7 +294,7 @@ def _sentences(
     def sentences() -> Iterator[Sentence]:
         nonlocal unaccepted
         for number, values in rows:
-            with _line(source, number):
+            with at(source, number):
                 accepted = answer is None or _is_accepted(values[answer])
                 sentence = text_sentence(values, columns, tasks)
             unaccepted += not accepted
@@ -315,17 +315,26 @@ def _refuse(source: Source, line: int, problem: str) -> NoReturn:
     raise CorpusError(f"{source}, line {line}: {problem}")
 
 
-@contextmanager
-def at(source: Source, location: str) -> Iterator[None]:
-    """A context in which a ValueError becomes a CorpusError that names this line or row."""
-    try:
-        yield
-    except ValueError as error:
-        raise CorpusError(f"{source}, {location}: {error}") from None
+class _Located:
+    """The context that `at` returns. A class, since a row enters it and generators are slow."""
+
+    __slots__ = ("_location", "_source")
+
+    def __init__(self, source: Source, location: str | int) -> None:
+        self._source, self._location = source, location
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, ValueError):
+            location = f"line {self._location}" if isinstance(self._location, int) else self._location
+            raise CorpusError(f"{self._source}, {location}: {error}") from None
 
 
-def _line(source: Source, number: int) -> AbstractContextManager[None]:
-    return at(source, f"line {number}")
+def at(source: Source, location: str | int) -> _Located:
+    """A context in which a ValueError becomes a CorpusError that names this line, by its number, or row."""
+    return _Located(source, location)
 
 
 def _tsv(source: Source, lines: Sequence[str]) -> Iterator[Row]:
@@ -372,7 +381,7 @@ def _with_equal_width(source: Source, rows: Iterator[Row], separators: str) -> I
 def _jsonl(source: Source, lines: Sequence[str]) -> Iterator[Row]:
     names: list[str] = []
     for number, line in enumerate(lines, start=1):
-        with _line(source, number):
+        with at(source, number):
             values = json_object(line)
             names = names or list(values)
             for has, lacks, what in ((names, values, "has no"), (values, names, "has also")):
@@ -425,7 +434,7 @@ ENDINGS = tuple(_ROWS)
 """The endings of files of texts."""
 
 
-# What is wrong with a line is a ValueError from here on: `_line` adds the file and the line.
+# What is wrong with a line is a ValueError from here on: `at` adds the file and the line.
 
 
 def _is_accepted(answer: Any) -> bool:
@@ -522,12 +531,11 @@ def text_sentence(values: Sequence[Any], columns: Columns, tasks: Mapping[str, s
     Raises ValueError where a value is none of its column.
     """
     row = dict(zip(columns.names, values, strict=True))
-    first, *second = (_words(name, row[name]) for name in columns.texts)
-    labels = {
-        tasks[name]: (_label(name, row[name], scheme),)
-        for name, scheme in columns.schemes.items()
-        if not is_blank(row[name])
-    }
+    first, *second = [_words(name, row[name]) for name in columns.texts]
+    labels = {}
+    for name, scheme in columns.schemes.items():
+        if (label := _label(name, row[name], scheme)) is not None:
+            labels[tasks[name]] = (label,)
     return Sentence(first, labels, whole=True, second=second[0] if second else None)
 
 
@@ -544,18 +552,27 @@ def _words(name: str, value: Any) -> tuple[str, ...]:
     return words
 
 
-def _label(name: str, value: Any, scheme: Scheme) -> str:
-    """A label, or a number, as it is written."""
+def _label(name: str, value: Any, scheme: Scheme) -> str | None:
+    """A label, or a number, as it is written; None where there is none."""
+    if isinstance(value, str):
+        return _checked_label(name, value, scheme)
+    if is_blank(value):
+        return None
     if isinstance(value, (bool, int, float)):
-        value = json.dumps(value)
+        return _checked_label(name, json.dumps(value), scheme)
     if isinstance(value, list):
         raise ValueError(
             f"{name} holds a list, and {ONE_LABEL}; write one label in each row, or a column of 0 and 1 for "
             "each label."
         )
-    if not isinstance(value, str):
-        raise ValueError(f"{name} must be a text or a number.")
+    raise ValueError(f"{name} must be a text or a number.")
+
+
+@lru_cache  # of each row, and there are few labels
+def _checked_label(name: str, value: str, scheme: Scheme) -> str | None:
     label = value.strip()
+    if not label:
+        return None
     check_characters(name, label)
     if any(character < " " for character in label):
         raise ValueError(f"{name} holds a line end or another control character.")

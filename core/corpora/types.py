@@ -75,6 +75,8 @@ class Column:
     def by_sentence(self, sentences: int) -> Iterator[tuple[str, ...] | None]:
         """The row of each of so many sentences; None where it has none."""
         rows = iter(self.rows)
+        if len(self.at) == sentences:
+            return rows
         has_row = np.zeros(sentences, dtype=bool)
         has_row[self.at] = True
         return (next(rows) if each else None for each in has_row.tolist())

@@ -1,7 +1,7 @@
-"""Arrow, Feather and Parquet files: their batches, the proof that reading them ends well, and their values.
+"""Arrow, Feather and Parquet files: their batches, and the proof that reading them ends well.
 
 `check` has a child process (`core.foreign.child`) prove each content once; what is proved is remembered by
-its hash. The values of columns of plain types are made without an object for each of them.
+its hash.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from core.errors import NoRoom
@@ -160,32 +160,3 @@ def is_plain(type_: pa.DataType) -> bool:
             types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_boolean
         )
     )  # fmt: skip
-
-
-def values(column: pa.Array) -> list[Any]:
-    """The values of a column, as `to_pylist`; equal texts are one object."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not is_plain(column.type):
-        return list(column.to_pylist())
-    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
-        flat = values(column.flatten())
-        lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
-        ends = np.cumsum(lengths).tolist()
-        lists = [flat[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-        if column.null_count:
-            lists = [
-                each if valid else None
-                for each, valid in zip(lists, column.is_valid().to_pylist(), strict=True)
-            ]
-        return lists
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        encoded = column.dictionary_encode()
-        texts = np.array([*encoded.dictionary.to_pylist(), None], dtype=object)
-        codes = pc.fill_null(encoded.indices, len(texts) - 1).to_numpy(zero_copy_only=False)
-        return list(texts[codes].tolist())
-    if not column.null_count:
-        return list(column.to_numpy(zero_copy_only=False).tolist())
-    return list(column.to_pylist())

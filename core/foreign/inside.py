@@ -29,8 +29,13 @@ _TASKS: Mapping[str, Callable[..., Any]] = {"arrow": _prove_arrow, "copy": _keep
 
 
 def here(task: str, given: Mapping[str, Any], content: bytes = b"", **_limits: Any) -> Any:
-    """The result of the task, in this process and without limits. Raises what the task raises."""
-    return _TASKS[task](content, **given)
+    """The result of the task, in this process and without limits. Raises as `child.run`; may crash."""
+    try:
+        return _TASKS[task](content, **given)
+    except (Refused, MRNLabError, MemoryError):
+        raise
+    except Exception as error:  # what a library raises on a damaged file is a reason
+        raise Refused(reason_of(error)) from error
 
 
 def main() -> NoReturn:
@@ -41,15 +46,13 @@ def main() -> NoReturn:
     content = sys.stdin.buffer.read()
     _limit(request)
     try:
-        answer = {"result": _TASKS[request["task"]](content, **request["given"])}
+        answer = {"result": here(request["task"], request["given"], content)}
     except MemoryError:
         os._exit(NO_MEMORY)
     except Refused as refused:
         answer = {"reason": refused.reason}
     except MRNLabError as error:
         answer = {"sentence": str(error)}
-    except Exception as error:  # noqa: BLE001 - what a library raises on a damaged file is a reason
-        answer = {"reason": reason_of(error)}
     os.write(answers, json.dumps(answer).encode())
     os._exit(0)  # no destructor of a library sees damaged data
 
@@ -79,7 +82,9 @@ def _limit(request: Mapping[str, Any]) -> None:
 def _gate(reads: Iterable[str], folder: str, writes: str) -> Callable[[str, tuple[Any, ...]], None]:
     """An audit hook that lets Python open these files, list that folder, and write to another."""
     files = frozenset(reads)
-    code = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, _ROOT / "core", *sys.path[1:])}
+    code = {
+        os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, str(_ROOT / "core"), *sys.path[1:])
+    }
     free = (*map(Path, code), Path(writes))
 
     def refuse(event: str, arguments: tuple[Any, ...]) -> None:

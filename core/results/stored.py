@@ -50,7 +50,7 @@ class Results:
         """The state of a plan by a group's table; None where neither configuration is in it on its text."""
         rows = [
             max(
-                (row for row in table.rows if _is_side(row, side, plan.text)),
+                (row for row in table.rows if is_side(row, side, plan.text)),
                 key=lambda row: (row.seeds, row.run_ids),
                 default=None,
             )
@@ -66,7 +66,8 @@ PLANNED_SPLIT = "test"
 """The split whose scores decide a plan."""
 
 
-def _is_side(row: ResultRow, side: Sequence[RunConfig], text: str | None) -> bool:
+def is_side(row: ResultRow, side: Sequence[RunConfig], text: str | None) -> bool:
+    """Whether a row of a table has the configuration that a plan has on one side, on the plan's text."""
     return row.conditions.text in (text, None) and comparison_key(row.config) == comparison_key(side[0])
 
 

@@ -220,13 +220,15 @@ class _Entry:
     has_value: Callable[[Line], object] = lambda line: True
 
 
+_ONE: Collection[_Rows] = ("runs",)
+_SEVERAL: Collection[_Rows] = ("configurations",)
 _COLUMNS = (
     _Entry("Problem", lambda lines, _: _problems(lines), has_value=lambda line: line.problem),
     _Entry("State", lambda lines, _: _states(lines)),
     _Entry("Done", lambda lines, _: _shares_done(lines), has_value=lambda line: line.is_active),
-    _Entry("Seeds", _seeds, rows=("configurations",)),
-    _Entry("Run", lambda lines, _: _numbers([line.run for line in lines], 60), rows=("runs",)),
-    _Entry("Seed", lambda lines, _: _numbers([line.config.seed for line in lines], 60), rows=("runs",)),
+    _Entry("Seeds", _seeds, rows=_SEVERAL),
+    _Entry("Run", lambda lines, _: _numbers([line.run for line in lines], 60), rows=_ONE),
+    _Entry("Seed", lambda lines, _: _numbers([line.config.seed for line in lines], 60), rows=_ONE),
     _Entry("λ", lambda lines, _: _lambdas(lines)),
     _Entry("Share", lambda lines, _: _shares_of_data(lines)),
     _Entry("Encoder", lambda lines, _: _encoders(lines)),

@@ -35,60 +35,63 @@ _MEAN_DEV_SCORE = MetricKey("", "dev", "score")
 
 
 @dataclass(frozen=True)
-class _Column:
-    """A column of `mrnlab runs`: its head, and its value of a run and of the run's best mean dev score.
+class _Row:
+    """A run of the list, its description as stored, and its best mean dev score; None where it has none."""
 
-    The score is None where the run has none.
-    """
+    run: Run
+    description: Mapping[str, Any]
+    best: float | None
+
+    def text(self, field: str) -> str:
+        """A field of the description in words, though no longer valid; empty where the run lacks it."""
+        return value_text(self.description[field]) if field in self.description else ""
+
+    @property
+    def progress(self) -> str:
+        # Patience may end a run before its last step.
+        run = self.run
+        done = 1.0 if run.state is RunState.SUCCEEDED else run.step / (run.total_steps or 1)
+        return f"{done:.0%}" if run.total_steps else ""
+
+    @property
+    def encoder(self) -> str:
+        training = self.text("encoder_training")
+        return self.text("encoder") + (f" ({training})" if training not in ("", FULL) else "")
+
+    @property
+    def corpus(self) -> str:
+        corpus = self.text("corpus")
+        return corpus if len(corpus) <= 24 else "…" + corpus[-23:]
+
+    @property
+    def dev_score(self) -> str:
+        if self.best is None:
+            return ""
+        tasks = self.run.facts.get("tasks", ())
+        return score_text(self.best, *(task["score_name"] for task in tasks if not task.get("auxiliary")))
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of `mrnlab runs`: its head, and its value of a row."""
 
     head: str
-    value: Callable[[Run, float | None], object]
-
-
-def _stored(field: str) -> Callable[[Run, float | None], object]:
-    """The value of a field of the description as stored, which may no longer be valid."""
-    return lambda run, _: run.description.get(field)
-
-
-def _text(run: Run, field: str) -> str:
-    """A stored field in words; empty where the run does not have it."""
-    return value_text(run.description[field]) if field in run.description else ""
-
-
-def _progress(run: Run) -> str:
-    # Patience may end a run before its last step.
-    done = 1.0 if run.state is RunState.SUCCEEDED else run.step / (run.total_steps or 1)
-    return f"{done:.0%}" if run.total_steps else ""
-
-
-def _encoder(run: Run) -> str:
-    training = _text(run, "encoder_training")
-    return _text(run, "encoder") + (f" ({training})" if training not in ("", FULL) else "")
-
-
-def _corpus(run: Run) -> str:
-    corpus = _text(run, "corpus")
-    return corpus if len(corpus) <= 24 else "…" + corpus[-23:]
-
-
-def _mean_text(run: Run, mean: float) -> str:
-    tasks = run.facts.get("tasks", ())
-    return score_text(mean, *(task["score_name"] for task in tasks if not task.get("auxiliary")))
+    value: Callable[[_Row], object]
 
 
 _COLUMNS = (
-    _Column("run", lambda run, _: run.id),
-    _Column("state", lambda run, _: run.state.word),
-    _Column("progress", lambda run, _: _progress(run)),
-    _Column("paradigm", lambda run, _: _text(run, "paradigm")),
-    _Column("λ", _stored("lambda")),
-    _Column("tasks", lambda run, _: _text(run, "tasks").replace(", ", ",")),
-    _Column("encoder", lambda run, _: _encoder(run)),
-    _Column("corpus", lambda run, _: _corpus(run)),
-    _Column("seed", _stored("seed")),
-    _Column("time", lambda run, _: "" if run.seconds is None else duration(run.seconds)),
-    _Column("dev", lambda run, best: "" if best is None else _mean_text(run, best)),
-    _Column("keywords", lambda run, _: ",".join(run.keywords)),
+    _Column("run", lambda row: row.run.id),
+    _Column("state", lambda row: row.run.state.word),
+    _Column("progress", lambda row: row.progress),
+    _Column("paradigm", lambda row: row.text("paradigm")),
+    _Column("λ", lambda row: row.description.get("lambda")),
+    _Column("tasks", lambda row: row.text("tasks").replace(", ", ",")),
+    _Column("encoder", lambda row: row.encoder),
+    _Column("corpus", lambda row: row.corpus),
+    _Column("seed", lambda row: row.description.get("seed")),
+    _Column("time", lambda row: "" if row.run.seconds is None else duration(row.run.seconds)),
+    _Column("dev", lambda row: row.dev_score),
+    _Column("keywords", lambda row: ",".join(row.run.keywords)),
 )
 """The columns of `mrnlab runs`, from left to right. A new one is an entry."""
 
@@ -122,10 +125,11 @@ def runs(
             return
         # Facts name the scores: a mean over a Pearson is no percentage.
         scored = {run.id: run for run in store.runs(list(best))}
-        rows = [
-            [column.value(scored.get(run.id, run), best.get(run.id)) for column in _COLUMNS]
+        listing = [
+            _Row(scored.get(run.id, run), run.description, best.get(run.id) if run.id in scored else None)
             for run in matching
         ]
+        rows = [[column.value(row) for column in _COLUMNS] for row in listing]
         print_table([column.head for column in _COLUMNS], rows)
     for run in matching:
         if run.config_problem is not None:

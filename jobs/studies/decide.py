@@ -27,7 +27,7 @@ from core.results.plan import (
     plan_seeds,
     plan_state,
 )
-from core.results.stored import stored_plans, stored_results
+from core.results.stored import is_side, stored_plans, stored_results
 from core.results.table import ResultRow
 from core.store import RunState, Store
 from core.studies.study import Candidate, Method, Setting, SettingRuns, Study
@@ -111,6 +111,14 @@ def planned(store: Store, row: ResultRow, baseline: ResultRow, options: PlanOpti
             raise PlanDeclared(other)
     check_text(plan)
     return plan
+
+
+def plan_between(store: Store, row: ResultRow, baseline: ResultRow) -> Plan | None:
+    """The first declared plan of these rows; None where there is none."""
+    for plan in stored_plans(store):
+        if is_side(row, plan.row, plan.text) and is_side(baseline, plan.baseline, plan.text):
+            return plan
+    return None
 
 
 def _side(store: Store, row: ResultRow, tasks: Sequence[str]) -> tuple[RunConfig, ...]:

@@ -15,7 +15,7 @@ from tests.unit.cli.conftest import Laboratory
 def test_the_attempts_stand_under_their_heads(lab: Laboratory) -> None:
     claimed(lab.store, RunState.SUCCEEDED)
     again = claimed(lab.store, RunState.FAILED, seed=2)
-    lab.store.requeue([again])
+    lab.store.requeue(again)
     head, *rows = lab.answer("runs").splitlines()
     place = head.index("attempt")
     assert [row[place:].split()[0] for row in rows] == ["2", "1"]
@@ -41,7 +41,7 @@ RECIPE = Recipe(
         ),
         Edit(
             "jobs/cli/listing.py",
-            '    _Column("attempt", lambda run, _: run.attempt),\n',
+            '    _Column("attempt", lambda row: row.run.attempt),\n',
             after="_COLUMNS = (\n",
         ),
         Edit("tests/unit/cli/test_attempts.py", _TEST),

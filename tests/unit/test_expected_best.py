@@ -19,10 +19,8 @@ def test_the_expected_best_is_the_mean_over_all_draws(scores: list[float]) -> No
     ]
     assert expected_best(scores) == pytest.approx(expected)
     (drawn,) = expected_best_chart(scores).data
-    assert (list(drawn["x"]), list(drawn["y"])) == (
-        list(range(1, len(scores) + 1)),
-        pytest.approx([100 * value for value in expected]),
-    )
+    assert list(drawn["x"]) == list(range(1, len(scores) + 1))
+    assert list(drawn["y"]) == pytest.approx([100 * value for value in expected])
 
 
 def test_no_candidates_have_no_best() -> None:

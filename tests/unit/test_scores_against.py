@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from scipy import stats
 
+from core.evaluation.statistics import MeanSD
 from core.results.figures import against_chart
 from core.results.series import ScoresAgainst, Series, baselines, number_series, scores_against
 from core.store import Conditions, Run, StoredScore
@@ -15,6 +16,12 @@ from tests.pages.compared import config, score, succeeded
 
 Made = tuple[dict[str, Any], dict[str, dict[str, float]]]
 """The fields of a run, and its scores by split and task."""
+
+
+def width(mean: MeanSD) -> float:
+    assert mean.low is not None
+    assert mean.high is not None
+    return mean.high - mean.low
 
 
 def scored(*made: Made) -> tuple[list[Run], list[StoredScore]]:
@@ -197,7 +204,7 @@ def test_differences_from_mtl_are_paired_by_seed() -> None:
     assert test["y"] == pytest.approx([100 * brute_differences(SWEPT[value], MTL)[0] for value in SWEPT])
     narrow = drawn["", "test"][0.01]
     wide = next(line for line in view.lines if (line.task, line.split) == ("", "test")).points[0.01]
-    assert narrow.high - narrow.low < (wide.high - wide.low) / 3
+    assert width(narrow) < width(wide) / 3
     # Dev and test have different places, and dev is not at the place of another value.
     assert list(test["x"]) == list(SWEPT)
     assert all(place < value for place, value in zip(dev["x"], SWEPT, strict=True))

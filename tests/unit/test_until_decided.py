@@ -76,7 +76,7 @@ def plan_for(store: Store, *ids: int, **options: Any) -> Plan:
 
 
 def decide(store: Store, plan: Plan, lines: list[str] | None = None, **options: Any) -> PlanState:
-    given = {"engine": workers(), "sleep": lambda _: None} | options
+    given: dict[str, Any] = {"engine": workers(), "sleep": lambda _: None} | options
     return module.decide(store, plan, (lines if lines is not None else []).append, **given)
 
 
@@ -127,8 +127,8 @@ def test_runs_that_are_there_are_reused_in_the_order_of_their_seeds(store: Store
     ids = begun(store, "mrn", "mtl")
     for paradigm in ("mrn", "mtl"):
         for seed in (9, 4):
-            finished(store, *runs(paradigm, seed), score=score_of)
-    finished(store, *runs("mtl", 30), score=score_of)
+            finished(store, runs(paradigm, seed)[0], score=score_of)
+    finished(store, runs("mtl", 30)[0], score=score_of)
     plan = plan_for(store, *ids)
     assert (plan.seeds, plan.seeds_before) == ((1, 4, 9, 30, 2, 3, 5, 6), 3)
     decide(store, declare(store, plan))
@@ -248,7 +248,7 @@ def test_tables_say_at_which_look_a_difference_was_decided(store: Store) -> None
     assert f"{plan.names[0]} against {plan.names[1]}: pos, second of three looks: higher, +" in note
     # More seeds change no verdict of the plan.
     for paradigm in ("mrn", "mtl"):
-        finished(store, *runs(paradigm, 50), score=lambda _run, _split: 0.1)
+        finished(store, runs(paradigm, 50)[0], score=lambda _run, _split: 0.1)
     assert notes() == [note]
     assert notes("dev") == []
 

@@ -1,0 +1,66 @@
+"""The button that adds seeds of two rows until their differences are decided, and how far that is."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.errors import MRNLabError
+from core.results.plan import LOOKS
+from core.results.table import ResultRow
+from dashboard.shared import actions, resources
+from dashboard.shared.states import problem
+from dashboard.text import escape
+from jobs.studies.decide import (
+    PlanOptions,
+    follower_name,
+    plan_between,
+    planned,
+    start_deciding,
+    state_of,
+)
+from jobs.studies.followers import follower, stop_follower
+
+_PROBLEM = "until_decided_problem"
+
+
+def add_until_decided(row: ResultRow, baseline: ResultRow, matters: float) -> None:
+    """Draws *Add seeds until decided* for these rows; once it is begun its looks, and a button to stop.
+
+    `matters` is the smallest difference that matters of a plan that is declared now, in [0, 1].
+    """
+    store, pair = resources.store(), f"{row.key}_{baseline.key}"
+    of_pair, why = st.session_state.get(_PROBLEM, ("", ""))
+    if of_pair == pair:
+        problem(why)
+    plan = plan_between(store, row, baseline)
+    if plan is not None:
+        state = state_of(store, plan)
+        for target in plan.targets:
+            st.caption(f"{escape(target)}: {escape(state.sentence(target))}.")
+        if state.has_ended:
+            return
+        if follower(store, name := follower_name(plan)) is not None:
+            st.button(
+                "Stop adding seeds", icon=":material/stop_circle:", key=f"stop_{pair}",
+                on_click=actions.perform, args=(stop_follower, name),
+            )  # fmt: skip
+            return
+    st.button(
+        "Add seeds until decided", icon=":material/playlist_add:", key=f"until_decided_{pair}",
+        help=f"Looks at {', '.join(map(str, LOOKS))} seeds, at levels that keep all of them at 0.05. "
+        "It goes on when this page is closed.",
+        on_click=_start, args=(row, baseline, pair, None if plan else matters),
+    )  # fmt: skip
+
+
+def _start(row: ResultRow, baseline: ResultRow, pair: str, matters: float | None) -> None:
+    """Declares the plan or takes it up; a callback, so that no refresh comes between click and start."""
+    st.session_state.pop(_PROBLEM, None)
+    store = resources.store()
+    try:
+        plan = planned(store, row, baseline, PlanOptions(matters=matters))
+        start_deciding(store, plan, (row.run_ids[-1], baseline.run_ids[-1]))
+    except MRNLabError as error:
+        st.session_state[_PROBLEM] = pair, str(error)
+        return
+    actions.toast(f"Seeds of {row.name} and {baseline.name} are added until decided.")
