@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from core.config import RunConfig
 from core.evaluation import Comparison, compare
-from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, UNDECIDED, verdict_text
+from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, UNDECIDED
 from core.evaluation.statistics import summary
 from core.library import Laboratory
 from core.records import SplitResult
@@ -206,8 +206,7 @@ def check_compare(table: ResultTable, verdicts: Mapping[tuple[str, str, str], st
         lines = [cells for _, cells in block.rows]
         assert [delta.verdict for delta in shown] == expected
         assert [mark.verdict for mark in view.marks] == expected
-        words = [verdict_text(verdict, table.matters) for verdict in expected]
-        assert [cells[2] and cells[2].text for cells in lines] == words
+        assert [cells[2] and cells[2].text for cells in lines] == expected
         assert [cells[1] and cells[1].bold for cells in lines] == [each == HIGHER for each in expected]
         assert [record["verdict"] for record in difference_records(shown, table)] == expected
         for delta, mark in zip(shown, view.marks, strict=True):
