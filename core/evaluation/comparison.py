@@ -7,12 +7,13 @@ difference follows from its verdict.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TypeVar
 
 from core.errors import ConfigError
+from core.evaluation.power import SeedsNeeded, seeds_to_decide
 from core.evaluation.statistics import (
     CONFIDENCE,
     MATTERS,
@@ -38,7 +39,8 @@ class Comparison:
 
     `paired` is over the seeds that both have, None where there is none. `mean` in [−1, 1] is its mean;
     without a common seed the difference of the means. `p` (that they differ) and `p_within` (that they differ
-    by less than `matters`) are corrected for the family; None where no test can be made.
+    by less than `matters`) are corrected for the family; None where no test can be made. `level` and
+    `level_within` are what Holm's correction leaves for the next of the family to be decided by either test.
     """
 
     paired: PairedDifference | None
@@ -46,6 +48,8 @@ class Comparison:
     p: float | None = None
     p_within: float | None = None
     matters: float = MATTERS
+    level: float = 1 - CONFIDENCE
+    level_within: float = 1 - CONFIDENCE
 
     @property
     def verdict(self) -> str:
@@ -76,6 +80,15 @@ class Comparison:
     def seeds(self) -> int:
         """How many seeds both have."""
         return 0 if self.paired is None else self.paired.n
+
+    @property
+    def seeds_needed(self) -> SeedsNeeded | None:
+        """How many seeds would decide it, were the truth as observed; None if decided or without spread."""
+        if self.paired is None or self.verdict != UNDECIDED:
+            return None
+        return seeds_to_decide(
+            self.paired, matters=self.matters, level=self.level, level_within=self.level_within
+        )
 
     @property
     def is_equal(self) -> bool:
@@ -161,8 +174,15 @@ def compare(family: Mapping[_Key, tuple[BySeed, BySeed]], matters: float = MATTE
     known = {key: comparison.paired for key, comparison in comparisons.items() if comparison.paired}
     differs = _corrected({key: paired.p for key, paired in known.items()})
     within = _corrected({key: paired.p_within(matters) for key, paired in known.items()})
+    level, level_within = _level_left(differs.values()), _level_left(within.values())
     return {
-        key: replace(comparison, p=differs.get(key), p_within=within.get(key))
+        key: replace(
+            comparison,
+            p=differs.get(key),
+            p_within=within.get(key),
+            level=level,
+            level_within=level_within,
+        )
         for key, comparison in comparisons.items()
     }
 
@@ -195,6 +215,11 @@ def highest_row(comparisons: Mapping[tuple[_Key, _Key], Comparison]) -> _Key | N
 def _corrected(p_values: Mapping[_Key, float | None]) -> dict[_Key, float]:
     known = {key: p_value for key, p_value in p_values.items() if p_value is not None}
     return dict(zip(known, holm(list(known.values())), strict=True))
+
+
+def _level_left(corrected: Iterable[float]) -> float:
+    """The level at which Holm's correction tests the next hypothesis of a family, by their corrected p."""
+    return (1 - CONFIDENCE) / max(1, sum(not _is_significant(p) for p in corrected))
 
 
 def _is_significant(p: float | None) -> bool:

@@ -49,11 +49,14 @@ class SeedsNeeded:
         return f"About {plural(self.more, 'more seed')}" + (f" ({low} to {high})" if high != str(low) else "")
 
 
-def seeds_to_decide(paired: PairedDifference, *, matters: float, level: float = 0.05) -> SeedsNeeded | None:
+def seeds_to_decide(
+    paired: PairedDifference, *, matters: float, level: float = 0.05, level_within: float | None = None
+) -> SeedsNeeded | None:
     """The seeds for a verdict on a difference, were its true mean and spread those observed.
 
     The verdict is that of a two-sided t-test at `level`, or, where the mean is within ± `matters`, of two
-    one-sided tests at `level`, whichever is sooner. `level` is what a correction for several tests leaves.
+    one-sided tests at `level_within` (by default `level`), whichever is sooner. Levels are what a correction
+    for several tests leaves.
     None for fewer than two seeds, or without a spread.
     """
     if paired.n < 2 or not paired.sd:
@@ -64,14 +67,16 @@ def seeds_to_decide(paired: PairedDifference, *, matters: float, level: float = 
     tail = (1 - CONFIDENCE) / 2
     squares = paired.sd**2 * degrees
     low, high = (math.sqrt(squares / float(chdtri(degrees, side))) for side in (tail, 1 - tail))
-    needed = [_least_seeds(paired.mean, sd, matters, level) for sd in (paired.sd, low, high)]
+    levels = level, level if level_within is None else level_within
+    needed = [_least_seeds(paired.mean, sd, matters, *levels) for sd in (paired.sd, low, high)]
     return SeedsNeeded(paired.n, *needed)
 
 
-def _least_seeds(mean: float, sd: float, matters: float, level: float) -> int | None:
+def _least_seeds(mean: float, sd: float, matters: float, level: float, level_within: float) -> int | None:
     seeds = np.arange(2, MOST_SEEDS + 1)
     power = np.maximum(
-        power_to_differ(seeds, mean / sd, level), power_to_be_equivalent(seeds, mean, sd, matters, level)
+        power_to_differ(seeds, mean / sd, level),
+        power_to_be_equivalent(seeds, mean, sd, matters, level_within),
     )
     enough = np.flatnonzero(power >= POWER)
     return int(seeds[enough[0]]) if len(enough) else None

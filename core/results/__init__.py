@@ -6,7 +6,9 @@ Pages, verbs, library, appendix and studies ask these files, each of one idea:
 - `naming`: names that tell runs and configurations apart.
 - `table`: configurations × tasks over seeds; `stored` makes the tables of a store's runs.
 - `comparisons`: differences between rows, with their verdicts, and the sentence that sums them up.
-- `methods`: configurations that one searches over as candidates of a method; families of methods.
+- `methods`: configurations that one searches over as candidates of a method; the table with a row a method.
+- `pairs`: which rows are compared first, and the seeds that rows lack.
+- `signature`: in a line, what the figures of a table depend on.
 - `series`: scores against the one number in which configurations differ.
 - `plan`: seeds until decided, as a declared plan and its state.
 - `choice`: dev chooses, on the tasks and seeds that all candidates have.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from core.evaluation.comparison import (
@@ -16,8 +16,8 @@ from core.evaluation.comparison import (
     verdict_text,
 )
 from core.evaluation.statistics import Randomised, holm
-from core.results.table import ResultRow, ResultTable
-from core.wording import all_of, signed_points
+from core.results.table import MEAN_OF_TASKS, ResultRow, ResultTable
+from core.wording import all_of, plural, signed_points
 
 Tested = Randomised | str
 """The result of a test over sentences, or why there is none."""
@@ -25,7 +25,8 @@ Tested = Randomised | str
 
 @dataclass(frozen=True, kw_only=True)
 class Difference(Comparison):
-    """A row minus another on one task.
+    """A row minus another on one task, or (MEAN_OF_TASKS) in the mean over tasks.
+
     `p_sentences` is corrected for the differences from the baseline; `untested` is the reason why there is no
     test over sentences.
     """
@@ -39,7 +40,7 @@ class Difference(Comparison):
 
 
 def answers(table: ResultTable, a: str, b: str) -> list[Difference]:
-    """The difference of two rows on each task that both have."""
+    """The difference of two rows on each task that both have; none where the table does not compare them."""
     return [
         Difference(**vars(comparison), row=table.row(a), base=table.row(b), task=task)
         for task in table.tasks
@@ -51,6 +52,35 @@ def differences(table: ResultTable, baseline: str) -> list[Difference]:
     """Of every row from the row of that key, task by task."""
     others = [row.key for row in table.rows if row.key != baseline]
     return [delta for key in others for delta in answers(table, key, baseline)]
+
+
+def mean_answer(table: ResultTable, a: str, b: str) -> Difference | None:
+    """The difference of two rows in the mean over tasks; None unless both have the same tasks, several."""
+    comparison = table.mean_comparisons.get((a, b))
+    if comparison is None:
+        return None
+    return Difference(**vars(comparison), row=table.row(a), base=table.row(b), task=MEAN_OF_TASKS)
+
+
+def mean_differences(table: ResultTable, baseline: str) -> list[Difference]:
+    """Of every row from the row of that key in the mean over tasks."""
+    deltas = (mean_answer(table, row.key, baseline) for row in table.rows if row.key != baseline)
+    return [delta for delta in deltas if delta is not None]
+
+
+def verdict_counts(differences: Iterable[Difference]) -> dict[tuple[str, str], Counter[str]]:
+    """The number of each verdict by the methods of row and baseline, over several tables `by_method`."""
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for delta in differences:
+        counts.setdefault((delta.row.method, delta.base.method), Counter())[delta.verdict] += 1
+    return counts
+
+
+def counts_sentence(a: str, b: str, counts: Mapping[str, int], of: str) -> str:
+    """`MRN against MTL, 8 differences on 2 corpora: 3 higher, 0 lower, 1 equivalent, 4 undecided.`"""
+    number = plural(sum(counts.values()), "difference")
+    each = ", ".join(f"{counts.get(word, 0)} {word}" for word in VERDICTS)
+    return f"{a} against {b}, {number} on {of}: {each}."
 
 
 FEW_TASKS = 4

@@ -15,11 +15,11 @@ from core.figures import BORDER, MUTED, TEXT, Chart, Figure, axis, interval, nam
 from core.results.choice import expected_best
 from core.results.comparisons import FEW_TASKS, Difference
 from core.results.series import SPLITS, ScoreLine, ScoresAgainst
-from core.results.table import ResultTable
+from core.results.table import MEAN_OF_TASKS, ResultTable
 from core.wording import percent, plural, signed_points, spread_text, without_shared
 
 RARE = "rarer labels"
-"""The target of a forest that is drawn as a diamond: a mean over rarer labels, no task."""
+"""A target of a forest that is drawn as a diamond, as MEAN_OF_TASKS is: a mean over rarer labels, no task."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ class Forest:
 def forest_of(compared: Mapping[str, Sequence[Difference]], tasks: Sequence[str], reference: str) -> Forest:
     """A row for each comparison and a mark for each task; of many tasks a row for each of them."""
     with_score = {delta.task for deltas in compared.values() for delta in deltas}
-    shown = tuple(task for task in tasks if task in with_score)
+    shown = tuple(task for task in (*tasks, MEAN_OF_TASKS) if task in with_score)
     names = tuple(compared)
-    of_configurations = len(shown) <= FEW_TASKS
+    of_configurations = len(set(shown) - {MEAN_OF_TASKS}) <= FEW_TASKS
     marks = tuple(
         Mark.from_comparison(
             delta,
@@ -273,7 +273,7 @@ def forest_chart(view: Forest, colours: Mapping[str, str]) -> Figure:
     for index, target in enumerate(view.targets):
         offset = 0.7 * ((index + 0.5) / per_row - 0.5)
         colour = colours.get(target, MUTED if target == RARE else TEXT)
-        shape = "diamond" if target == RARE else _SHAPES[used[colour] % len(_SHAPES)]
+        shape = "diamond" if target in (RARE, MEAN_OF_TASKS) else _SHAPES[used[colour] % len(_SHAPES)]
         used[colour] += 1
         _add_target(chart, view, target, offset, name=short[target], colour=colour, shape=shape)
     chart.layout["xaxis"] = axis(

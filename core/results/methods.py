@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.config import RunConfig, comparison_values, has_field
-from core.evaluation.comparison import Comparison, compare, compare_rows
 from core.results.choice import chosen_on_dev, dev_means
 from core.results.naming import fields_apart, is_default
 from core.results.samples import RESOLVED, alike_by
-from core.results.table import ResultRow
+from core.results.table import ResultRow, ResultTable
 
 NOT_SEARCHED = ("seed", "fraction", "dev_sentences")
 """The numbers that are not searched: they change the data, or tell samples apart."""
@@ -89,8 +88,16 @@ def _names(groups: Sequence[Sequence[ResultRow]]) -> list[str]:
     for field, texts in fields_apart(configs):
         if field in differing and field != "paradigm":
             for part, text in zip(parts, texts, strict=True):
-                part += [text] if text else []
+                name = text.partition(":")[0] if field == _LAYERS else text
+                part += [name] if name else []
     names = [" · ".join(part) for part in parts]
+    for condition in RESOLVED.values():
+        taken = Counter(names)
+        chosen = [next(filter(None, (condition(row.conditions) for row in group)), "") for group in groups]
+        names = [
+            f"{name} · {value}" if taken[name] > 1 and value else name
+            for name, value in zip(names, chosen, strict=True)
+        ]
     taken = Counter(names)
     return [
         name if taken[name] == 1 else f"{name} (run {group[0].run_ids[0]})"
@@ -98,23 +105,59 @@ def _names(groups: Sequence[Sequence[ResultRow]]) -> list[str]:
     ]
 
 
-def compare_methods(
-    compared: Sequence[Method], task: str, baseline: str | None = None
-) -> dict[tuple[str, str], Comparison]:
-    """The differences between the chosen candidates on a task, by the names of both methods.
+def by_method(table: ResultTable) -> ResultTable:
+    """The table with a row a method: that of the candidate which dev chose, with its candidates.
 
-    They are a family of tests: all pairs of methods, in both directions; or with a baseline each other method
-    less that. Methods without a choice, or without a score on the task, are in none.
+    Of several candidates the row has the name of the method. The candidates of a method for which dev cannot
+    choose have a row each, and a note. Comparisons are between the rows of this table, so choose a `baseline`
+    by `asking` afterwards. A row of it has the key of its candidate.
     """
-    scores = {
-        method.name: method.chosen.cells[task].by_seed
-        for method in compared
-        if method.chosen is not None and task in method.chosen.cells
-    }
-    if baseline is None:
-        return compare_rows(scores)
-    if baseline not in scores:
-        return {}
-    return compare(
-        {(name, baseline): (of, scores[baseline]) for name, of in scores.items() if name != baseline}
+    found = methods(table.rows)
+    rows: list[ResultRow] = []
+    for method in found:
+        if method.chosen is None:
+            rows += [replace(row, method=row.name) for row in method.candidates]
+        else:
+            row = replace(method.chosen, method=method.name, candidates=method.candidates)
+            rows.append(replace(row, dev_means=method.dev))
+    place = {row.key: index for index, row in enumerate(table.rows)}
+    rows.sort(key=lambda row: min(place[of.key] for of in row.candidates or (row,)))
+    notes = [_not_chosen(method) for method in found if method.chosen is None]
+    if table.split == "dev" and any(row.choice for row in rows):
+        notes.append(_CHOSEN_HERE)
+    return replace(table, rows=tuple(_relabelled(rows)), notes=(*table.notes, *notes), baseline=None)
+
+
+_CHOSEN_HERE = (
+    "Dev chose among the candidates of a method, so the best one's dev score is higher than on other text: "
+    "compare methods on test."
+)
+
+
+def _not_chosen(method: Method) -> str:
+    return (
+        f"Dev cannot choose among the {len(method.candidates)} configurations of {method.name}, "
+        "which have no dev scores of a task and seed in common: each has a row."
     )
+
+
+def _relabelled(rows: Sequence[ResultRow]) -> list[ResultRow]:
+    """The rows; those with a choice have the names of their methods."""
+    blocks: dict[str, list[ResultRow]] = {}
+    for row in rows:
+        blocks.setdefault(row.block, []).append(row)
+    labels: dict[str, str] = {}
+    for block in blocks.values():
+        # A block has one encoder, which the names in it need not tell, or tells it in each name.
+        names = _names([row.candidates or (row,) for row in block])
+        of_block = [name if row.choice else row.label for row, name in zip(block, names, strict=True)]
+        is_distinct = len(set(of_block)) == len(block)
+        labels |= zip((row.key for row in block), of_block if is_distinct else names, strict=True)
+    return [
+        replace(
+            row,
+            label=labels[row.key],
+            name=labels[row.key] if row.name == row.label else f"{labels[row.key]} · {row.block}",
+        )
+        for row in rows
+    ]

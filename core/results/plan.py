@@ -21,6 +21,7 @@ from core.evaluation.comparison import UNDECIDED, check_matters
 from core.evaluation.looks import OBRIEN_FLEMING, SHAPES, LooksError, check_looks, look_levels
 from core.evaluation.repeated import Looked, looked
 from core.evaluation.statistics import MATTERS
+from core.results.table import MEAN_OF_TASKS
 from core.wording import all_of, plural
 
 LOOKS = (5, 8, 12, 20)
@@ -28,8 +29,6 @@ ALPHA = 0.05
 """The probability with which a plan errs in any of its differences."""
 LEAST_FOR_ANY_SHAPE = 8
 """A look at fewer seeds needs the shape of O'Brien and Fleming: so few do not show that they are skewed."""
-MEAN_OF_TASKS = "mean of tasks"
-"""The name of the one difference of a plan for the mean over its tasks."""
 
 SideScores = Mapping[str, Mapping[int, float | None]]
 """The test scores of a configuration by task and seed, in [0, 1]; None where that of a finished run is

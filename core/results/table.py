@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from statistics import fmean
 
 from core.config import RunConfig
 from core.corpora.repeats import repeats_notes
-from core.evaluation.comparison import Comparison, compare_rows, highest_row
+from core.evaluation.comparison import HIGHER, Comparison, check_matters, compare_rows, highest_row
 from core.evaluation.costs import Cost, cost_of, run_cost
-from core.evaluation.statistics import MeanSD, summary
+from core.evaluation.statistics import MATTERS, MeanSD, summary
 from core.registry import WORD_ENCODERS, family
 from core.results.choice import DevScores
 from core.results.naming import (
@@ -23,9 +24,11 @@ from core.results.naming import (
 )
 from core.results.samples import RESOLVED, TEXT, UNKNOWN, by_configuration, condition_texts
 from core.store import Conditions, Run, StoredScore
-from core.wording import which_runs
+from core.wording import all_of, which_runs
 
 _ORDER = {"stl": 0, "mtl": 1, "mrn": 2}
+MEAN_OF_TASKS = "mean of tasks"
+"""What stands for a task where scores are means over tasks."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,30 @@ class ResultRow:
     """The runs with an undefined score, by task."""
     cost: Cost | None = None
     """The cost; None where the runs were loaded without facts, or did not record it."""
+    method: str = ""
+    """The name of its method, distinct among the methods of a table `by_method`, which sets it."""
+    candidates: tuple[ResultRow, ...] = ()
+    """The configurations among which dev chose this one, itself too."""
+    dev_means: Mapping[str, float] = field(default_factory=dict)
+    """The mean dev scores that were compared, by the key of the candidate."""
+
+    @property
+    def choice(self) -> str:
+        """`best of 5 on dev`; empty where nothing was chosen."""
+        return f"best of {len(self.candidates)} on dev" if len(self.candidates) > 1 else ""
+
+    @property
+    def chosen(self) -> str:
+        """The name of the candidate that was chosen: `MRN 0.3`; empty where nothing was."""
+        return next((of.label for of in self.candidates if self.choice and of.key == self.key), "")
+
+    @cached_property
+    def mean_by_seed(self) -> dict[int, float]:
+        """The mean over its tasks, of the seeds that all of them have; empty for fewer than two tasks."""
+        if len(self.cells) < 2:
+            return {}
+        seeds = set.intersection(*(set(cell.by_seed) for cell in self.cells.values()))
+        return {seed: fmean(cell.by_seed[seed] for cell in self.cells.values()) for seed in sorted(seeds)}
 
     @property
     def seeds(self) -> int:
@@ -76,7 +103,8 @@ class ResultTable:
     """Rows in the order of the papers: family by family, in each STL, MTL, MRN; columns are tasks.
 
     `scored_by` has the name of each task's score in the store. A row has no cell for a task where all its
-    scores are undefined.
+    scores are undefined. `matters` in [0, 1] is the smallest difference that matters; `baseline` is the key
+    of the row with which alone the others are compared, None for all pairs (`asking`).
     """
 
     split: str
@@ -86,19 +114,72 @@ class ResultTable:
     notes: tuple[str, ...] = ()
     """Notes on runs of one description in several rows, and on undefined scores."""
 
+    matters: float = MATTERS
+    baseline: str | None = None
+
+    def asking(self, *, matters: float | None = None, baseline: str | None = None) -> ResultTable:
+        """The same rows for other comparisons: of all pairs, or with `baseline`, the key of a row.
+
+        `matters` is in [0, 1], by default as it is. Raises ConfigError for one that is no difference of
+        scores, KeyError where there is no such row.
+        """
+        if baseline is not None:
+            self.row(baseline)
+        return replace(
+            self, matters=self.matters if matters is None else check_matters(matters), baseline=baseline
+        )
+
     @cached_property
     def comparisons(self) -> Mapping[str, Mapping[tuple[str, str], Comparison]]:
-        """The difference of each row from each other row, by task and keys; a task is a family of tests."""
+        """The differences between rows, by task and keys; those of a task are a family of tests."""
         return {
-            task: compare_rows({row.key: row.cells[task].by_seed for row in self.rows if task in row.cells})
+            task: self._compared({row.key: row.cells[task].by_seed for row in self.rows if task in row.cells})
             for task in self.tasks
         }
 
     @cached_property
+    def mean_comparisons(self) -> Mapping[tuple[str, str], Comparison]:
+        """The differences between the means over tasks of rows that have the same tasks, two or more.
+
+        They are a family of tests for each set of tasks.
+        """
+        alike: dict[frozenset[str], dict[str, Mapping[int, float]]] = defaultdict(dict)
+        for row in self.rows:
+            if row.mean_by_seed:
+                alike[frozenset(row.cells)][row.key] = row.mean_by_seed
+        return {pair: comparison for of in alike.values() for pair, comparison in self._compared(of).items()}
+
+    def _compared(self, by_row: Mapping[str, Mapping[int, float]]) -> Mapping[tuple[str, str], Comparison]:
+        if self.baseline is not None and self.baseline not in by_row:
+            return {}
+        return compare_rows(by_row, self.matters, self.baseline)
+
+    @cached_property
     def bold(self) -> frozenset[tuple[str, str]]:
-        """The cells in bold, by row and task: the cells of rows that are higher than each other row."""
+        """The cells in bold, by row and task: of rows higher than each other row, or than the baseline."""
+        if self.baseline is not None:
+            return frozenset(
+                (key, task)
+                for task, compared in self.comparisons.items()
+                for (key, base), comparison in compared.items()
+                if base == self.baseline and comparison.verdict == HIGHER
+            )
         highest = {task: highest_row(compared) for task, compared in self.comparisons.items()}
         return frozenset((key, task) for task, key in highest.items() if key is not None)
+
+    @property
+    def tests(self) -> int:
+        """The number of tests of the largest family: what Holm's correction counts."""
+        families = (*self.comparisons.values(), self.mean_comparisons)
+        return max((sum(of.p is not None for of in family.values()) // 2 for family in families), default=0)
+
+    def mean_scores(self, row: ResultRow) -> str:
+        """The scores of which the mean over a row's tasks is: `F1 of chunk and ner, accuracy of pos`."""
+        tasks: dict[str, list[str]] = defaultdict(list)
+        for task in self.tasks:
+            if task in row.cells:
+                tasks[self.score_names[task]].append(task)
+        return ", ".join(f"{name} of {all_of(of)}" for name, of in tasks.items())
 
     @property
     def score_names(self) -> dict[str, str]:

@@ -14,6 +14,7 @@ from core.registry import ONE_STACK
 from core.results.comparisons import FEW_TASKS, Difference, answers, headline, run_pairs, with_sentences
 from core.results.figures import Forest, forest, forest_chart
 from core.results.naming import confounds
+from core.results.pairs import default_pair
 from core.results.records import (
     COST_COLUMNS,
     DIFFERENCE_COLUMNS,
@@ -33,7 +34,7 @@ from dashboard.shared.resources import task_colour, task_colours
 from dashboard.shared.selection import choice, switch
 from dashboard.text import coloured, escape, unbroken
 from dashboard.theme import ramp
-from jobs.reports.render import BEST, score_sheet, with_published
+from jobs.reports.render import BEST, difference_sheet, score_sheet, with_published
 
 _MANY = 180
 """Predictions (a run's, of one task) beyond which testing takes more than some seconds, and is asked for."""
@@ -72,7 +73,7 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[ResultTable, tup
 
     Returns the table with the comparisons asked for, and the keys of the rows; None if there is one row only.
     """
-    pair = views.default_pair(table)
+    pair = default_pair(table)
     if pair is None:
         text = "One configuration only. Choose more runs, or launch another on the same data."
         st.info(text, icon=":material/info:")
@@ -254,8 +255,7 @@ def difference_view(
     with st.expander("In numbers, with both tests", expanded=is_drawn or len(shown) <= _OPEN):
         shown = _tested(shown, table, compared)
         sheet, with_remarks = (
-            views.difference_sheet(shown, table, baseline, compared.name, on_page=asked)
-            for asked in (False, True)
+            difference_sheet(shown, table, baseline, compared.name, on_page=asked) for asked in (False, True)
         )
         with st.container(height=420 if len(shown) > _TALL else "content", border=False):
             alt = "Differences from the baseline with verdicts, intervals and corrected p-values"

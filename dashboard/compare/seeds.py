@@ -10,6 +10,7 @@ import streamlit as st
 from core.config import RunConfig
 from core.corpora.loading import read
 from core.errors import MRNLabError
+from core.results.pairs import missing_seeds
 from core.results.table import ResultTable
 from core.store.records import ACTIVE, Run
 from core.wording import about_time, plural
@@ -61,9 +62,9 @@ def offers(table: ResultTable, compared: ComparedRuns, a: str, b: str) -> Offers
     """The offers for a table and the differences of two of its rows, from one query of stored times."""
     store, configs = resources.store(), {run.id: run.config for run in compared.runs}
     rows = [table.row(a), table.row(b)]
-    missing = views.missing_seeds(table.rows, configs)
+    missing = missing_seeds(table.rows, configs)
     if len(missing) > _MOST_RUNS:
-        missing = views.missing_seeds(rows, configs)
+        missing = missing_seeds(rows, configs)
     lots = {"": missing}
     is_older = any(lots.values()) and _is_on_older_text(compared.runs)
     every = list(dict.fromkeys(config for lot in lots.values() for config in lot))

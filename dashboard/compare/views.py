@@ -7,78 +7,20 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 
 from core.config import RunConfig, shares_nothing
 from core.registry import ONE_STACK, reads_words
-from core.results.choice import chosen_on_dev
 from core.results.comparisons import Difference, answers
 from core.results.figures import Forest, forest_of
 from core.results.naming import confounds, fields_apart
+from core.results.pairs import best_on_dev, most_alike, rows_of
 from core.results.series import Series
 from core.results.table import ResultRow, ResultTable
-from core.wording import all_of, without_shared
-from jobs.reports.parts import Entry, Sheet, difference_entry, p_entry
-
-
-def default_pair(table: ResultTable) -> tuple[str, str] | None:
-    """The two rows to compare first: MRN against MTL, else against STL, else the first two.
-
-    Without STL, MRN is compared with the same MRN that relates nothing (`disjoint`), where both are there. Of
-    several pairs, the one that differs in the fewest other fields, so that the paradigm is what is
-    compared; then the one with the most seeds, then the best on dev.
-    """
-    if len(table.rows) < 2:
-        return None
-    mrn = _rows_of(table.rows, "mrn")
-    apart = [row for row in mrn if row.config.alignment == "disjoint"]
-    pair = (
-        None if _rows_of(table.rows, "stl") else _most_alike([row for row in mrn if row not in apart], apart)
-    )
-    if pair is not None and confounds(pair[0].config, pair[1].config) == ("alignment",):
-        return pair[0].key, pair[1].key
-    for a, b in (("mrn", "mtl"), ("mrn", "stl"), ("mtl", "stl")):
-        if pair := _most_alike(_rows_of(table.rows, a), _rows_of(table.rows, b)):
-            return pair[0].key, pair[1].key
-    first, second = table.rows[:2]
-    return second.key, first.key
-
-
-def _rows_of(rows: Iterable[ResultRow], paradigm: str, encoder: str = "") -> list[ResultRow]:
-    """The rows of this paradigm, and of this encoder where one is named."""
-    return [row for row in rows if row.config.paradigm == paradigm and encoder in ("", row.config.encoder)]
-
-
-def _most_alike(
-    firsts: Sequence[ResultRow], seconds: Sequence[ResultRow]
-) -> tuple[ResultRow, ResultRow] | None:
-    """The pair of rows that are most alike in all but the paradigm; None where one side has no row."""
-
-    pairs = list(itertools.product(firsts, seconds))
-    if not pairs:
-        return None
-
-    def likeness(pair: tuple[ResultRow, ResultRow]) -> tuple[int, int]:
-        return -len(confounds(pair[0].config, pair[1].config)), min(pair[0].seeds, pair[1].seeds)
-
-    known = {index: likeness(pair) for index, pair in enumerate(pairs)}
-    alike = [pairs[index] for index, value in known.items() if value == max(known.values())]
-    return _best_on_dev(alike) or alike[0]
-
-
-def _best_on_dev(pairs: Sequence[tuple[ResultRow, ResultRow]]) -> tuple[ResultRow, ResultRow] | None:
-    """The pair whose rows have the highest dev scores; None where these cannot be compared (`dev_means`)."""
-    if len(pairs) == 1:
-        return pairs[0]
-    on_dev = {
-        index: {(side, task): scores for side, row in enumerate(pair) for task, scores in row.dev.items()}
-        for index, pair in enumerate(pairs)
-    }
-    chosen = chosen_on_dev(on_dev)
-    return None if chosen is None else pairs[chosen]
+from core.wording import all_of
 
 
 def _steps(table: ResultTable) -> Iterator[tuple[ResultRow, ResultRow] | None]:
@@ -88,11 +30,11 @@ def _steps(table: ResultTable) -> Iterator[tuple[ResultRow, ResultRow] | None]:
     """
     for rows in table.blocks.values():
         for encoder in dict.fromkeys(row.config.encoder for row in rows):
-            stl, mtl, mrn = (_rows_of(rows, paradigm, encoder) for paradigm in ("stl", "mtl", "mrn"))
-            yield _most_alike(mtl, stl or _rows_of(rows, "stl"))
+            stl, mtl, mrn = (rows_of(rows, paradigm, encoder) for paradigm in ("stl", "mtl", "mrn"))
+            yield most_alike(mtl, stl or rows_of(rows, "stl"))
             if encoder != ONE_STACK:
-                yield _most_alike(mtl, _rows_of(rows, "mtl", ONE_STACK))
-            yield _most_alike(mrn, mtl)
+                yield most_alike(mtl, rows_of(rows, "mtl", ONE_STACK))
+            yield most_alike(mrn, mtl)
 
 
 def _transformer_pair(table: ResultTable) -> tuple[ResultRow, ResultRow] | None:
@@ -105,7 +47,7 @@ def _transformer_pair(table: ResultTable) -> tuple[ResultRow, ResultRow] | None:
     pairs = list(itertools.product(over_transformers, over_words))
     shared = [len(a.cells.keys() & b.cells.keys()) for a, b in pairs]
     most = [pair for pair, count in zip(pairs, shared, strict=True) if count == max(shared)]
-    return _best_on_dev(most) if most else None
+    return best_on_dev(most) if most else None
 
 
 def series_names(found: Sequence[Series]) -> list[str]:
@@ -127,58 +69,6 @@ def series_names(found: Sequence[Series]) -> list[str]:
         names.append(" · ".join([series.title, *more]))
     taken = Counter(names)
     return [name if taken[name] == 1 else f"{name} ({place})" for place, name in enumerate(names, 1)]
-
-
-_USUAL, _FEW = 5, 3
-
-
-def missing_seeds(rows: Sequence[ResultRow], configs: Mapping[int, RunConfig]) -> list[RunConfig]:
-    """The runs of these rows with seeds that only other rows have.
-    If all have the same one or two seeds, the seeds up to five. `configs` are the descriptions of the runs.
-    """
-    known = _by_seed(rows, configs)
-    wanted = set().union(*known)
-    if len(wanted) < _FEW and all(by_seed.keys() == wanted for by_seed in known):
-        wanted |= set(itertools.islice(_unused(wanted), _USUAL - len(wanted)))
-    return _with_seeds(known, sorted(wanted))
-
-
-def further_seeds(
-    rows: Sequence[ResultRow], configs: Mapping[int, RunConfig], more: int, task: str | None = None
-) -> list[RunConfig]:
-    """The runs that give these rows so many more seeds in common, of STL only those of the task if named.
-    Seeds that some of the rows have come first.
-    """
-    known = _by_seed(rows, configs, task)
-    every = set().union(*known)
-    lacking = sorted(every - set.intersection(*map(set, known))) if known else []
-    return _with_seeds(known, list(itertools.islice(itertools.chain(lacking, _unused(every)), more)))
-
-
-def _by_seed(
-    rows: Sequence[ResultRow], configs: Mapping[int, RunConfig], task: str | None = None
-) -> list[dict[int, RunConfig]]:
-    """The newest description with each seed, by row and tasks, since STL has a run for each task."""
-    known: dict[tuple[str, tuple[str, ...]], dict[int, RunConfig]] = defaultdict(dict)
-    for row in rows:
-        scored = (cell.run_ids.values() for cell in row.cells.values())
-        for run_id in sorted(itertools.chain(*scored, *row.undefined.values())):
-            if task is None or task in configs[run_id].tasks:
-                known[row.key, configs[run_id].tasks][configs[run_id].seed] = configs[run_id]
-    return list(known.values())
-
-
-def _unused(seeds: Collection[int]) -> Iterator[int]:
-    return (seed for seed in itertools.count(1) if seed not in seeds)
-
-
-def _with_seeds(known: Sequence[Mapping[int, RunConfig]], seeds: Sequence[int]) -> list[RunConfig]:
-    return [
-        next(reversed(by_seed.values())).with_(seed=seed)
-        for by_seed in known
-        for seed in seeds
-        if seed not in by_seed
-    ]
 
 
 def per_seed(table: ResultTable) -> pd.DataFrame:
@@ -268,31 +158,3 @@ def sharing_forest(steps: Sequence[Step], tasks: Sequence[str]) -> Forest:
         return f"{step.title} · {encoder if reads_words(encoder) else step.a.block}"
 
     return forest_of({name(step): step.deltas for step in steps}, tasks, "the second of each pair")
-
-
-def difference_sheet(
-    differences: Sequence[Difference],
-    table: ResultTable,
-    baseline: str,
-    setting: str,
-    *,
-    on_page: bool = False,
-) -> Sheet:
-    """A line per configuration and task; on a page with remarks on the verdicts and short names of tasks."""
-    tasks = without_shared(table.tasks) if on_page else {task: task for task in table.tasks}
-    lines = []
-    for delta in differences:
-        p_values = map(p_entry, (delta.p, delta.p_sentences))
-        verdict = f"{delta.verdict} ({delta.remark})" if on_page and delta.remark else delta.verdict
-        seeds = Entry(delta.seeds, form="d")
-        lines.append(
-            (delta.row.name, tasks[delta.task], difference_entry(delta, bold=True), verdict, seeds, *p_values)
-        )
-    sheet = Sheet.of(
-        ("Configuration", "Task", "Difference, 95% interval", "Verdict", "Seeds", "p seeds", "p sentences"),
-        lines,
-        f"{setting}, {table.split} sentences: differences from {table.row(baseline).name} in points, paired "
-        "by seed. p seeds: paired t-test over seeds; p sentences: approximate randomisation over sentences; "
-        "the first corrected for all pairs of rows on a task, the second for all differences shown (Holm).",
-    )
-    return replace(sheet, bold="higher than the baseline by the corrected p over seeds.")

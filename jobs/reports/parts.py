@@ -117,6 +117,8 @@ class Block:
 class Sheet:
     """A table ready to be written. `head` begins with the title of the rows, `bold` explains bold cells.
 
+    `signature` is a line on what the figures depend on (`core.results.signature`), the end of the caption.
+
     `hides_n`: the caption has the number of seeds, which is the same everywhere. Verdicts are marks (bold,
     italic, colours), or text where `writes_verdicts`.
     """
@@ -125,6 +127,7 @@ class Sheet:
     blocks: tuple[Block, ...]
     caption: str = ""
     bold: str = ""
+    signature: str = ""
     hides_n: bool = False
     writes_verdicts: bool = False
 
@@ -145,10 +148,11 @@ class Sheet:
         return cls(tuple(head), (Block("", named),), caption, writes_verdicts=writes_verdicts)
 
     def captioned(self, mark: str = "Bold") -> str:
-        """Returns the caption; where a cell is bold it ends with the meaning of `mark`."""
+        """Returns the caption, where a cell is bold with the meaning of `mark`, and the signature."""
         entries = [entry for block in self.blocks for _, row in block.rows for entry in row]
         marked = self.bold and any(entry is not None and entry.bold for entry in entries)
-        return f"{self.caption} {mark}: {self.bold}" if marked else self.caption
+        texts = (self.caption, f"{mark}: {self.bold}" if marked else "", self.signature)
+        return " ".join(filter(None, texts))
 
 
 @dataclass(frozen=True)

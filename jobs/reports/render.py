@@ -17,12 +17,14 @@ from itertools import zip_longest
 from core.evaluation.comparison import HIGHER, LOWER
 from core.evaluation.costs import COST_NOTE
 from core.plain_text import spreadsheet_cell, terminal_text
+from core.results.comparisons import Difference
 from core.results.naming import run_name
-from core.results.table import ResultTable
+from core.results.table import ResultRow, ResultTable
 from core.store import Run, StoredScore
 from core.studies.published import CITATION, Published, matching
 from core.tasks import kind_of
 from core.tasks.scores import REPORT_NUMBERS, averages, report_rows, scale_text
+from core.wording import without_shared
 from jobs.reports.parts import (
     COST_HEAD,
     Block,
@@ -33,12 +35,28 @@ from jobs.reports.parts import (
     Part,
     Sheet,
     cost_entries,
+    difference_entry,
+    p_entry,
     published_entry,
     score_entry,
 )
 
 BEST = "higher than each other row: p over the seeds that both have, corrected for all pairs of rows (Holm)."
-"""The meaning of a bold score."""
+"""The meaning of a bold score where all pairs of rows are compared."""
+
+
+def best(table: ResultTable) -> str:
+    """Returns the meaning of a bold score."""
+    if table.baseline is None:
+        return BEST
+    base = table.row(table.baseline).name
+    return f"higher than {base}: p over the seeds that both have, corrected for all rows (Holm)."
+
+
+def row_label(row: ResultRow, *, whole: bool = False) -> str:
+    """Returns the row's label (or name) with how it was chosen: `MRN (best of 5 on dev: MRN 0.3)`."""
+    name = row.name if whole else row.label
+    return f"{name} ({row.choice}: {row.chosen})" if row.choice else name
 
 
 def score_sheet(table: ResultTable, setting: str, *, cost: bool = False) -> Sheet:
@@ -70,9 +88,46 @@ def score_sheet(table: ResultTable, setting: str, *, cost: bool = False) -> Shee
                 for task in table.tasks
             ]
             costs = cost_entries(row.cost) if cost else ()
-            lines.append((row.label, (*scores, *costs)))
+            lines.append((row_label(row), (*scores, *costs)))
         blocks.append(Block(title if len(table.blocks) > 1 else "", tuple(lines)))
-    return Sheet(tuple(head), tuple(blocks), caption, BEST, hides_n=alike)
+    return Sheet(tuple(head), tuple(blocks), caption, best(table), hides_n=alike)
+
+
+def difference_sheet(
+    differences: Sequence[Difference],
+    table: ResultTable,
+    baseline: str,
+    setting: str,
+    *,
+    on_page: bool = False,
+) -> Sheet:
+    """Returns a line per row and task; on a page with remarks on verdicts and short names of tasks."""
+    tasks = without_shared(table.tasks) if on_page else {}
+    lines = []
+    for delta in differences:
+        remark = f" ({delta.remark})" if on_page and delta.remark else ""
+        cells = (
+            tasks.get(delta.task, delta.task),
+            difference_entry(delta, bold=True),
+            delta.verdict + remark,
+            Entry(delta.seeds, form="d"),
+            *map(p_entry, (delta.p, delta.p_sentences)),
+        )
+        lines.append((row_label(delta.row, whole=True), *cells))
+    compared = "differences shown" if table.baseline else "pairs of rows"
+    base = table.row(baseline).name
+    sheet = Sheet.of(
+        (
+            *("Configuration", "Task", "Difference, 95% interval", "Verdict", "Seeds"),
+            *("p seeds", "p sentences"),
+        ),
+        lines,
+        f"{setting}, {table.split} sentences: differences from {base} in points, paired by seed. "
+        "p seeds: paired t-test over seeds; p sentences: approximate randomisation over sentences; "
+        f"the first corrected for all {compared} on a task, the second for all differences shown (Holm).",
+    )
+    bold = "higher than the baseline by the corrected p over seeds."
+    return replace(sheet, bold=bold)
 
 
 def with_published(sheet: Sheet, table: ResultTable) -> Sheet:

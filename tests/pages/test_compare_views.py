@@ -18,6 +18,7 @@ from core.evaluation.statistics import Randomised, holm, paired_difference
 from core.results.comparisons import Difference, answers, differences, headline, run_pairs, with_sentences
 from core.results.figures import forest
 from core.results.naming import confounds
+from core.results.pairs import default_pair, missing_seeds
 from core.results.records import difference_records, score_records
 from core.results.samples import group_by_data
 from core.results.table import ResultTable, tabulate
@@ -28,7 +29,7 @@ from dashboard.compare import mistake_views, views
 from dashboard.compare.charts import confusion_chart, seeds_chart
 from dashboard.compare.mistake_views import counted
 from dashboard.compare.mistake_views import tested as over_sentences
-from jobs.reports.render import BEST, latex, markdown, score_sheet
+from jobs.reports.render import BEST, difference_sheet, latex, markdown, score_sheet
 from tests.pages.compared import TASKS, config, score, tabled
 
 STL, MTL, MRN = [0.78, 0.80, 0.79], [0.80, 0.81, 0.82], [0.83, 0.84, 0.86]
@@ -84,7 +85,7 @@ class TestTable:
         assert answers(table, mrn.key, mtl.key) == []
         assert not table.bold
         assert "no score on a common task" in headline(mrn.name, mtl.name, [])
-        assert views.missing_seeds(table.rows, {run.id: run.config for run in runs}) == []
+        assert missing_seeds(table.rows, {run.id: run.config for run in runs}) == []
         # With a defined score of one seed in common, that seed alone counts.
         first = next(run for run in runs if run.config.paradigm == "mrn")
         of_one = [s for s in scores if s.run_id != first.id] + [score(first.id, "ner", 0.5)]
@@ -139,7 +140,7 @@ def test_the_first_pair_is_chosen_on_common_dev_seeds() -> None:
     made |= {config(lambda_=0.1, seed=seed): value for seed, value in ((1, 0.3), (2, 0.3), (3, 0.8))}
     made |= {config(lambda_=0.2, seed=seed): value for seed, value in ((3, 0.79), (4, 0.79), (5, 0.79))}
     _, table = tabled(made)
-    pair = views.default_pair(table)
+    pair = default_pair(table)
     assert pair is not None
     assert table.row(pair[0]).name == "MRN 0.1"
 
@@ -205,7 +206,7 @@ class TestAnswers:
     def test_the_first_comparison_is_of_like_with_like(self) -> None:
         made = [config("mtl"), config("mrn"), config("mrn", encoder_training="full")]
         _, table = tabled(dict(zip(made, (0.6, 0.61, 0.9), strict=True)))
-        pair = views.default_pair(table)
+        pair = default_pair(table)
         assert pair is not None
         assert [table.row(key).config.encoder_training for key in pair] == ["frozen", "frozen"]
         assert confounds(made[0], made[1]) == ()
@@ -215,7 +216,7 @@ class TestAnswers:
         mtl, *mrn = config("mtl"), config("mrn", alignment="exact"), config("mrn", alignment="disjoint")
         for made, baseline in (([mtl, *mrn], "disjoint"), ([config("stl", tasks=("ner",)), mtl, *mrn], None)):
             _, table = tabled(dict(zip(made, (0.6, 0.61, 0.9, 0.8), strict=False)))
-            first, second = (table.row(key).config for key in views.default_pair(table) or ())
+            first, second = (table.row(key).config for key in default_pair(table) or ())
             assert (first.paradigm, second.alignment) == ("mrn", baseline)
 
 
@@ -260,7 +261,7 @@ class TestDifferences:
         records = difference_records(tested, table)
         assert [record["p_sentences_holm"] for record in records] == [None, 0.01]
         assert [record["sentences"] for record in records] == [None, 100]
-        text = latex(views.difference_sheet(tested, table, base.key, "demo"))
+        text = latex(difference_sheet(tested, table, base.key, "demo"))
         assert r"MRN 0.003 & ner & +3.00 & undecided & 2 & -- & 0.010" in text
 
     def test_only_the_same_sentences_can_be_exchanged(self) -> None:
@@ -385,7 +386,7 @@ class TestMissingSeeds:
             ]
 
         runs, table = tabled(dict.fromkeys(configs(there), 0.5), TASKS)
-        launched = views.missing_seeds(table.rows, {run.id: run.config for run in runs})
+        launched = missing_seeds(table.rows, {run.id: run.config for run in runs})
         assert len(launched) == len(set(launched))
         assert set(launched) == set(configs(missing))
 

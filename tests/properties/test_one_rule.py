@@ -28,10 +28,10 @@ from core.studies import Method
 from core.studies.analysis import FinalScores, analyse
 from core.studies.study import DevScores, with_runs
 from core.transfer.gains import measured_gains
-from dashboard.compare.views import difference_sheet, sharing, sharing_forest
+from dashboard.compare.views import sharing, sharing_forest
 from dashboard.runs.views import page_of
 from dashboard.transfer.views import gains_table
-from jobs.reports.render import csv_text, score_sheet
+from jobs.reports.render import csv_text, difference_sheet, score_sheet
 from tests.making import OWNER, finished, run_facts, task_score
 from tests.studying import METHODS, study
 

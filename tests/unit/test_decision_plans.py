@@ -14,12 +14,12 @@ from core.errors import MRNLabError
 from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, UNDECIDED
 from core.evaluation.looks import POCOCK, look_levels
 from core.results.plan import (
-    MEAN_OF_TASKS,
     Plan,
     looks_within,
     plan_seeds,
     plan_state,
 )
+from core.results.table import MEAN_OF_TASKS
 from tests.making import config
 
 SEEDS = tuple(range(1, 21))
