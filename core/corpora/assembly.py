@@ -242,7 +242,7 @@ def _text_hash(corpus: Corpus, without: re.Pattern[str] | None = None) -> str:
         columns = [("\x1e", sentences.second)]
         columns += [(f"\x1e{task}\x1e", sentences.labels[task]) for task in tasks]
         parts = sentences.by_frame(lambda frame: f"\x1e{frame.part}\x1e").tolist()
-        rows = [parts, map("\x1f".join, sentences.tokens)]
+        rows: list[Iterable[str]] = [parts, map("\x1f".join, sentences.tokens)]
         rows += [_joined(name, column, len(sentences)) for name, column in columns]
         by_sentence = zip(*rows, strict=True)
         while some := "".join(chain.from_iterable(islice(by_sentence, _SENTENCES_AT_ONCE))):

@@ -166,10 +166,10 @@ def is_skipped(column: Packed) -> bool:
 
 def are_flags_or_blank(values: Iterable[Any]) -> bool:
     """Whether values beside words are no labels: nothing but booleans, or nothing but blanks."""
-    kinds = set(values)
-    return bool(kinds) and (
-        all(isinstance(value, bool) for value in kinds)
-        or all(value is None or (isinstance(value, str) and not value.strip()) for value in kinds)
+    given = list(values)  # no set: a list among them has no hash
+    return bool(given) and (
+        all(isinstance(value, bool) for value in given)
+        or all(value is None or (isinstance(value, str) and not value.strip()) for value in given)
     )
 
 

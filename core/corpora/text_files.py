@@ -323,13 +323,12 @@ class _Located:
     def __init__(self, source: Source, location: str | int) -> None:
         self._source, self._location = source, location
 
-    def __enter__(self) -> None:
-        return None
+    def __enter__(self) -> None: ...
 
     def __exit__(self, _: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, ValueError):
-            location = f"line {self._location}" if isinstance(self._location, int) else self._location
-            raise CorpusError(f"{self._source}, {location}: {error}") from None
+            line = "line " * isinstance(self._location, int)
+            raise CorpusError(f"{self._source}, {line}{self._location}: {error}") from None
 
 
 def at(source: Source, location: str | int) -> _Located:

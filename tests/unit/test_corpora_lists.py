@@ -416,6 +416,8 @@ _ROW = {"tokens": ["Ada", "ran"], "ner_tags": ["B-PER", "O"]}
         (".json", b'[{"text": "a", "label": "b"}]', "row 1: expected a list of words in tokens"),
         (".jsonl", lines([_ROW, _ROW | {"ner_tags": ["B-PER", 3]}]), "line 2: ner_tags holds numbers"),
         (".jsonl", lines([_ROW, _ROW | {"ner_tags": ["B-PER", " "]}]), "line 2: ner_tags has a label"),
+        (".jsonl", lines([_ROW, _ROW | {"ner_tags": ["O", ["O"]]}]), "line 2: ner_tags has a label that is"),
+        (".jsonl", lines([_ROW, _ROW | {"tokens": ["Ada", ["a"]]}]), "line 2: tokens must be a list of"),
         (".jsonl", lines([_ROW, _ROW | {"tokens": ["Ada", " "]}]), "line 2: word 2 of tokens is empty"),
         (".jsonl", lines([{"tokens": ["Ada"], "id": 1}]), "line 1: expected a list of labels beside tokens"),
         (".jsonl", lines([_ROW, _ROW | {"ner_tags": ["O", "I_PER"]}] * 30), "line 2, word 2: 'I_PER'"),
