@@ -88,7 +88,7 @@ def further_seeds(
     Seeds that some of the rows have come first.
     """
     known = _by_seed(rows, configs, task)
-    every = set().union(*known)
+    every: set[int] = set().union(*known)
     lacking = sorted(every - set.intersection(*map(set, known))) if known else []
     return _with_seeds(known, list(itertools.islice(itertools.chain(lacking, _unused(every)), more)))
 
@@ -112,7 +112,7 @@ def _unused(seeds: Collection[int]) -> Iterator[int]:
 
 def _with_seeds(known: Sequence[Mapping[int, RunConfig]], seeds: Sequence[int]) -> list[RunConfig]:
     return [
-        next(reversed(by_seed.values())).with_(seed=seed)
+        [*by_seed.values()][-1].with_(seed=seed)
         for by_seed in known
         for seed in seeds
         if seed not in by_seed
