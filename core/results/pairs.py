@@ -89,7 +89,7 @@ def further_seeds(
     """
     known = _by_seed(rows, configs, task)
     every: set[int] = set().union(*known)
-    lacking = sorted(every - set.intersection(*map(set, known))) if known else []
+    lacking = [seed for seed in sorted(every) if any(seed not in by_seed for by_seed in known)]
     return _with_seeds(known, list(itertools.islice(itertools.chain(lacking, _unused(every)), more)))
 
 
@@ -112,8 +112,5 @@ def _unused(seeds: Collection[int]) -> Iterator[int]:
 
 def _with_seeds(known: Sequence[Mapping[int, RunConfig]], seeds: Sequence[int]) -> list[RunConfig]:
     return [
-        [*by_seed.values()][-1].with_(seed=seed)
-        for by_seed in known
-        for seed in seeds
-        if seed not in by_seed
+        [*by_seed.values()][-1].with_(seed=seed) for by_seed in known for seed in seeds if seed not in by_seed
     ]
