@@ -28,10 +28,13 @@ from core.corpora.splitting import split_sentences
 from core.corpora.types import Sentence, whole_text
 from core.corpora.uploads import save_dataset
 from core.errors import ConfigError, CorpusError, MRNLabError
+from core.evaluation.comparison import check_matters
+from core.evaluation.statistics import MATTERS
 from core.mrn.relations import MODES, row_names
 from core.paths import own_checkpoint
 from core.recording.foreground import train_here
 from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Sink, StepMetrics
+from core.results.compared import COMPARED_COLUMNS, compared
 from core.results.comparisons import differences
 from core.results.records import SCORE_COLUMNS, score_records
 from core.results.samples import readable
@@ -207,6 +210,31 @@ class Laboratory:
             for record in score_records(table)
         ]
         return pd.DataFrame(rows, columns=["data", *SCORE_COLUMNS])
+
+    def compare(
+        self,
+        run_ids: Collection[int] | None = None,
+        baseline: str | None = None,
+        split: str = "test",
+        *,
+        matters: float = 100 * MATTERS,
+        every_row: bool = False,
+    ) -> pd.DataFrame:
+        """What `mrnlab compare` prints of these runs (of all that are not archived).
+
+        A row for each difference from the baseline, in [0, 1], with its interval, verdict and the seeds that
+        would decide it. `baseline` is the name of a row, method or paradigm, and then the family of tests;
+        without, all pairs are. `matters` is the smallest difference that matters, in points. Raises
+        ConfigError for a baseline that is no row.
+        """
+        found = compared(
+            stored_results(self.store, run_ids),
+            split,
+            baseline=baseline,
+            matters=check_matters(matters / 100),
+            every_row=every_row,
+        )
+        return pd.DataFrame([record for each in found for record in each.records], columns=COMPARED_COLUMNS)
 
     def plot_differences(self, run_ids: Collection[int], baseline: int, split: str = "test") -> Figure:
         """A figure of differences between configurations of runs and that of the run `baseline`.

@@ -6,6 +6,7 @@ from core.paths import set_umask
 
 # Each module adds its verbs to the app.
 from jobs.cli import (  # noqa: F401
+    compare,
     control,
     corpus,
     decide,
