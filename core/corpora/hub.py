@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -307,6 +308,8 @@ def _keep(folder: Path, config: str, kept: Path) -> None:
                 f"The dataset {folder} cannot be read: {refused.reason}. Take out the damaged or too large "
                 "file, or keep the data anew as train.parquet, validation.parquet and test.parquet."
             ) from None
+        if (target / copies.PREPARED).exists():
+            shutil.rmtree(target / copies.PREPARED)
         (target / "about.json").write_text(json.dumps(about))
         try:
             target.rename(kept)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
@@ -29,6 +28,8 @@ MOST_BYTES = 2_000_000_000
 """The most bytes of the tables of a copy."""
 DEFAULT = "default"
 """The name that `datasets` gives to a configuration without a name."""
+PREPARED = "prepared"
+"""The folder of what `datasets` writes beside the tables; the parent removes it when the child has ended."""
 PARQUET_REVISION = "refs/convert/parquet"
 """The revision that the Hub makes itself: the same data without code."""
 
@@ -67,7 +68,7 @@ def keep(folder: str, config: str, files: Collection[str], target: str) -> dict[
         from datasets import disable_progress_bars
 
         disable_progress_bars()
-        tables, name = _tables(source, config, frozenset(files), kept / "prepared")
+        tables, name = _tables(source, config, frozenset(files), kept / PREPARED)
         for split, table in tables.items():
             _check_name(source, split)
             plain = _plain(source, split, table)
@@ -75,7 +76,6 @@ def keep(folder: str, config: str, files: Collection[str], target: str) -> dict[
             place.parent.mkdir(exist_ok=True)
             plain.save_to_disk(str(place))
         (kept / "tables" / _DICT).write_text(json.dumps({"splits": list(tables)}))
-        shutil.rmtree(kept / "prepared", ignore_errors=True)
     return {"config": name}
 
 
