@@ -9,7 +9,7 @@ import streamlit as st
 from core.errors import MRNLabError, StoreError
 from dashboard import security
 from dashboard.shared import docs
-from dashboard.shared.live import store_away, whole_run
+from dashboard.shared.live import store_away
 from dashboard.shared.states import problem
 from dashboard.sidebar import sidebar
 from dashboard.theme import tab_icon
@@ -53,13 +53,12 @@ page = st.navigation(
 st.html(Path(__file__).parent / "style.css")
 if not admitted:
     st.stop()
-with whole_run():
-    try:
-        sidebar()
-        security.account()
-        page.run()
-    except StoreError as error:
-        store_away(error)
-    except MRNLabError as error:
-        # What a page does not answer itself: a run deleted meanwhile.
-        problem(str(error))
+try:
+    sidebar()
+    security.account()
+    page.run()
+except StoreError as error:
+    store_away(error)
+except MRNLabError as error:
+    # What a page does not answer itself: a run deleted meanwhile.
+    problem(str(error))

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.store.records import RunState
 from dashboard.shared import actions, resources
-from dashboard.shared.live import live
+from dashboard.shared.live import live, look_out
 from dashboard.shared.queue import counts_text
 from dashboard.shared.run_views import fraction_done
 from dashboard.text import escape
@@ -23,6 +23,7 @@ def sidebar() -> None:
     home = f"{Path.home()}/"
     with st.sidebar:
         live(_running, resources.pace, key="sidebar")
+        look_out()
         short = f"~/{path.removeprefix(home)}" if path.startswith(home) else path
         st.caption(f":material/database: {escape(short)}")
 

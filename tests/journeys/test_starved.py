@@ -1,4 +1,4 @@
-"""A server that is hardly given any time, and messages that never come: every page is drawn in the end."""
+"""A server that is hardly given any time: every address is drawn once that has ended."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 import psutil
 import pytest
-from playwright.sync_api import Browser, Page, WebSocketRoute, expect
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from playwright.sync_api import Browser, expect
 
 from core.store import Store
 from tests.journeys.browser import browser_page
@@ -64,36 +63,3 @@ def test_every_page_is_drawn_once_a_starved_server_is_fed(
             expect(page.get_by_role("heading", level=1)).to_have_text(name.capitalize())
             if name == "launch":
                 expect(page.get_by_test_id("stTable")).to_be_visible()  # its last part
-
-
-def test_a_page_whose_end_never_came_is_drawn_again(
-    page: Page, filled_laboratory: Laboratory, store: Store
-) -> None:
-    """Streamlit drops what a script has sent where a part's timer starts another before it was passed on."""
-    store.pause_queue()
-    store.add_runs([store.run(filled_laboratory.filled.mrn[0]).config.with_(seed=99)])
-    whole_runs = 0
-
-    def lossy(browser: WebSocketRoute) -> None:
-        server = browser.connect_to_server()
-        is_dropped = False
-
-        def pass_on(message: str | bytes) -> None:
-            nonlocal whole_runs, is_dropped
-            assert isinstance(message, bytes)
-            sent = ForwardMsg.FromString(message)
-            kind = sent.WhichOneof("type")
-            if kind == "new_session":
-                is_dropped = False
-                whole_runs += not sent.metadata.run.fragment_ids
-            is_title = kind == "delta" and sent.delta.new_element.WhichOneof("type") == "heading"
-            is_dropped |= is_title and whole_runs == 1
-            if not is_dropped:
-                browser.send(message)
-
-        server.on_message(pass_on)
-
-    page.route_web_socket("**/_stcore/stream*", lossy)
-    page.goto(filled_laboratory.link("launch"))
-    expect(page.get_by_test_id("stTable")).to_be_visible()
-    assert whole_runs == 2

@@ -21,6 +21,7 @@ def test_a_pair_by_click_and_by_key(
     page.goto(filled_laboratory.link("transfer", main="pos", aux="chunk"))
     expect(page.get_by_text("Nothing can transfer")).to_be_visible()
     cell = page.locator("button[data-at='2,0']")
+    expect(cell).to_be_visible()
     widths = page.locator("button[data-at]").evaluate_all(
         "cells => cells.map((cell) => Math.round(cell.getBoundingClientRect().width))"
     )
