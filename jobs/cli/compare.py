@@ -13,7 +13,7 @@ from core.results.filter import parse_filter
 from core.results.stored import stored_results
 from core.wording import plural
 from jobs.cli.app import JSON_OPTION, app, named_runs, one_of, opened_store, run_number
-from jobs.cli.decide import points_of
+from jobs.cli.decide import MATTERS_OPTION
 from jobs.cli.output import log, print_json, print_report, print_text, write_document
 from jobs.reports.render import csv_text, difference_sheet
 
@@ -42,11 +42,7 @@ def compare_verb(
     ] = None,
     matters: Annotated[
         float | None,
-        typer.Option(
-            metavar="POINTS",
-            help="The smallest difference that matters (default: 0.05).",
-            parser=points_of,
-        ),
+        MATTERS_OPTION,
     ] = None,
     split: Annotated[str, typer.Option(help="dev or test.")] = "test",
     every_row: Annotated[

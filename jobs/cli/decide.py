@@ -40,6 +40,11 @@ def points_of(text: str | float) -> float:
     return check_matters(_number("matters", text, "points, as 0.5") / 100)
 
 
+MATTERS_OPTION: Any = typer.Option(
+    metavar="POINTS", help="The smallest difference that matters (default: 0.05).", parser=points_of
+)
+
+
 def minutes_of(text: str | float) -> float:
     """Returns a number of minutes above 0. Raises ConfigError."""
     minutes = _number("minutes", text, "minutes, as 30")
@@ -156,11 +161,7 @@ def decide_verb(
     ] = None,
     matters: Annotated[
         float | None,
-        typer.Option(
-            metavar="POINTS",
-            help="The smallest difference that matters (default: 0.05).",
-            parser=points_of,
-        ),
+        MATTERS_OPTION,
     ] = None,
     alpha: Annotated[
         float | None,
