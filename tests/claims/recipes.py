@@ -22,8 +22,6 @@ dev-less-mtl alike-50-full/mrn 0.01    that, less the dev score of MTL with the 
 
 from __future__ import annotations
 
-import csv
-import gzip
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -34,6 +32,7 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+import pandas as pd
 
 from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, UNDECIDED, Comparison, compare_paired
 from core.evaluation.statistics import MeanSD, summary
@@ -361,14 +360,12 @@ def dev_rows(record: Record) -> dict[tuple[str, int], dict[str, float]]:
     """By configuration and seed the dev scores of a run, by task."""
     name = record.path.name
     if name not in _DEV:
-        csv.field_size_limit(10**9)
-        with gzip.open(record.path, "rt", encoding="utf-8", newline="") as file:
-            _DEV[name] = {
-                (row["configuration"], int(row["seed"])): {
-                    score["task"]: score["score"]
-                    for score in json.loads(row["scores"])
-                    if score["split"] == "dev"
-                }
-                for row in csv.DictReader(file)
+        columns = ["configuration", "seed", "scores"]
+        rows = pd.read_csv(record.path, usecols=columns)[columns]
+        _DEV[name] = {
+            (configuration, int(seed)): {
+                score["task"]: score["score"] for score in json.loads(scores) if score["split"] == "dev"
             }
+            for configuration, seed, scores in rows.itertuples(index=False)
+        }
     return _DEV[name]
