@@ -30,10 +30,11 @@ from core.corpora.uploads import save_dataset
 from core.errors import ConfigError, CorpusError, MRNLabError
 from core.evaluation.comparison import check_matters
 from core.evaluation.statistics import MATTERS
+from core.metrics import DEV_SCORE, TOTAL, EpochMetrics, StepMetrics
 from core.mrn.relations import MODES, row_names
 from core.paths import own_checkpoint
 from core.recording.foreground import train_here
-from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Sink, StepMetrics
+from core.records import Event, Note, RunFacts, Sink
 from core.results.compared import COMPARED_COLUMNS, compared
 from core.results.comparisons import differences
 from core.results.records import SCORE_COLUMNS, score_records
@@ -117,7 +118,7 @@ def _progress_bar(shown: bool) -> Iterator[Sink]:
             elif isinstance(event, StepMetrics):
                 bar.update(event.step - bar.n)
             elif isinstance(event, EpochMetrics):
-                score = score_text(event.values.get((TOTAL, "score")), *score_names)
+                score = score_text(event.values.get((TOTAL, DEV_SCORE.name)), *score_names)
                 bar.set_description(f"epoch {event.epoch}, dev score {score}")
             elif isinstance(event, Note) and shown:
                 bar.write(event.message)

@@ -5,16 +5,17 @@ The loop does not know where they go: tests pass a list's `append`, workers the 
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, SupportsFloat
+from typing import Literal, NamedTuple
 
 from core.corpora.reading import Reading
 from core.corpora.repeats import Repeat
 from core.corpora.types import Planted
-from core.mrn.relations import MODES, CovarianceStatistics, Relations, covariance_statistics
+from core.metrics import EpochMetrics as EpochMetrics
+from core.metrics import StepMetrics as StepMetrics
+from core.mrn.relations import Relations
 from core.tasks.scores import TaskScore as TaskScore
 
 SelectBy = Literal["score", "loss", "last"]
@@ -47,10 +48,6 @@ def best_epoch(history: Sequence[DevMetrics], by: SelectBy, epochs: int) -> int 
         if valid := [pair for pair in figures if not math.isnan(pair[0])]:
             return -max(valid)[1]
     return None
-
-
-TOTAL = ""
-"""The task name of metrics that belong to no single task (the total loss, the penalty)."""
 
 
 @dataclass(frozen=True)
@@ -138,34 +135,6 @@ class RunFacts:
 
 
 @dataclass(frozen=True)
-class StepMetrics:
-    """Training metrics after one step: (task, name) → value; task is TOTAL for the whole.
-
-    At every step `loss` (per task and total), `penalty` (λ-weighted, in the total) and `lr`; at every
-    snapshot the numbers of `core.records`. Values may be NaN or infinite.
-    """
-
-    step: int
-    epoch: float
-    seconds: float
-    values: Mapping[tuple[str, str], float]
-
-
-@dataclass(frozen=True)
-class EpochMetrics:
-    """Dev metrics after one epoch: (task, name) → value, in [0, 1] for scores.
-
-    Names: `score` (the task's headline), `loss`; with task TOTAL the means over tasks. An undefined score is
-    left out, and so is the mean of an epoch in which a score is undefined that dev sentences allow.
-    """
-
-    step: int
-    epoch: int
-    seconds: float
-    values: Mapping[tuple[str, str], float]
-
-
-@dataclass(frozen=True)
 class Snapshot:
     """The covariances at one step."""
 
@@ -246,31 +215,3 @@ class Saved:
 
 Event = RunFacts | StepMetrics | EpochMetrics | Snapshot | SplitResult | Note | Saved | Usage
 Sink = Callable[[Event], None]
-
-
-_FIELDS = tuple(field.name for field in dataclasses.fields(CovarianceStatistics))
-
-RELATION_METRICS: tuple[str, ...] = tuple(f"{mode}_{name}" for mode in MODES for name in _FIELDS)
-"""The names of the statistics of the three covariances, as metrics."""
-
-
-def relation_metrics(
-    step: int, epoch: float, seconds: float, relations: Relations, objective: SupportsFloat | None = None
-) -> StepMetrics:
-    """RELATION_METRICS at a step, and `objective` (J) where the prior has one."""
-    measured = {mode: covariance_statistics(relations, mode) for mode in MODES}
-    named = {f"{mode}_{name}": getattr(measured[mode], name) for mode in MODES for name in _FIELDS}
-    named["objective"] = None if objective is None else float(objective)
-    values = {(TOTAL, name): value for name, value in named.items() if value is not None}
-    return StepMetrics(step, epoch, seconds, values)
-
-
-def statistics_at(logged: Mapping[str, float], mode: str, relations: Relations) -> CovarianceStatistics:
-    """The statistics of `mode` as they were logged at a step (name → value), exact.
-
-    Where a run did not log them, the statistics of the `relations` stored at it.
-    """
-    if f"{mode}_trace" not in logged:
-        return covariance_statistics(relations, mode)
-    values: dict[str, Any] = {name: logged.get(f"{mode}_{name}") for name in _FIELDS}
-    return CovarianceStatistics(**values)

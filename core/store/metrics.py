@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Integer, Subquery, column, func, select, values
 
-from core.records import EpochMetrics, StepMetrics
+from core.metrics import EpochMetrics, MetricKey, StepMetrics
 from core.store.database import Database, in_chunks
-from core.store.records import MetricKey, MetricSeries, Owner
+from core.store.records import MetricSeries, Owner
 from core.store.schema import FINITE, MINUS_INFINITY, NOT_A_NUMBER, PLUS_INFINITY, metric_keys, metrics, runs
 
 _MOST_CURVES = 2000  # of one statement, whose parameters are limited
@@ -37,9 +37,8 @@ class Metrics(Database):
         """
         points: list[_Point] = []
         for row in rows:
-            split = "train" if isinstance(row, StepMetrics) else "dev"
             for (task, name), value in row.values.items():
-                points.append((MetricKey(task, split, name), row.step, row.epoch, row.seconds, value))
+                points.append((MetricKey(task, row.split, name), row.step, row.epoch, row.seconds, value))
         with self.transaction() as connection:
             self.guard(connection, run_id, owner)
             self._insert_points(connection, run_id, points)

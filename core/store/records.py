@@ -16,6 +16,7 @@ from pydantic_core import from_json
 from core.config import RunConfig
 from core.corpora.repeats import Repeat
 from core.errors import MRNLabError
+from core.metrics import MetricKey as MetricKey
 from core.records import TaskScore
 
 _TRACEBACK_LINES = 40
@@ -212,15 +213,6 @@ class Run:
         signs = (self.started_at, self.progress_at, self.heartbeat_at)
         end = self.finished_at or max(sign for sign in signs if sign is not None)
         return max(0.0, (end - self.started_at).total_seconds())
-
-
-@dataclass(frozen=True, order=True)
-class MetricKey:
-    """A curve: task (`""` for the whole), split (`train`, `dev`), name (as `core.records` says)."""
-
-    task: str
-    split: str
-    name: str
 
 
 @dataclass(frozen=True)

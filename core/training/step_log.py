@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from core.errors import NotFinite
-from core.records import TOTAL, Sink, StepMetrics
+from core.metrics import LEARNING_RATE, LOSS, PENALTY, TOTAL, StepMetrics
+from core.records import Sink
 
 Measured = tuple[Tensor, Tensor, Tensor, Tensor]
 """The losses of a step: the tasks' losses and word counts (T,), the penalty and the total loss (scalars)."""
@@ -67,13 +68,14 @@ class StepLog:
         for (step, epoch, seconds, lr, _), row in zip(pending, rows, strict=True):
             losses, words, (penalty, total) = row[:count], row[count : 2 * count], row[2 * count :]
             values = {
-                (task, "loss"): loss for task, loss, n in zip(self._tasks, losses, words, strict=True) if n
+                (task, LOSS.name): loss for task, loss, n in zip(self._tasks, losses, words, strict=True) if n
             }
-            values |= {(TOTAL, "loss"): total, (TOTAL, "penalty"): penalty, (TOTAL, "lr"): lr}
+            whole = {LOSS: total, PENALTY: penalty, LEARNING_RATE: lr}
+            values |= {(TOTAL, metric.name): value for metric, value in whole.items()}
             self._sink(StepMetrics(step, epoch, seconds, values))
             for (task, name), value in values.items():
                 if not math.isfinite(value):
-                    subject = f"loss of task {task}" if task else f"{'total ' * (name == 'loss')}{name}"
+                    subject = f"loss of task {task}" if task else f"{'total ' * (name == LOSS.name)}{name}"
                     raise NotFinite(
                         f"The {subject} is not a number at step {step} ({value}). Lower the learning rates, "
                         "or use fp32 precision if this ran in bf16."

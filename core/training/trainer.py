@@ -15,7 +15,8 @@ from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.encoding.batches import Batch
 from core.errors import NotFinite
-from core.records import TOTAL, DevMetrics, EpochMetrics, Note, Sink, best_epoch
+from core.metrics import DEV_LOSS, DEV_SCORE, TOTAL, EpochMetrics
+from core.records import DevMetrics, Note, Sink, best_epoch
 from core.training.checkpoints import Progress, Resuming
 from core.training.evaluate import Predicted, Scorer, predict
 from core.training.memory import StepMemory, gauge_of, restart_process_peak
@@ -156,12 +157,11 @@ def _end_epoch(
         # A task that no development sentence is annotated for does not count.
         losses = {task.task: losses[task.task] for task in headlines if task.tokens}
         mean, loss = (sum(of.values()) / len(of) if of else math.nan for of in (scores, losses))
-        named = {"score": scores | {TOTAL: mean}, "loss": losses | {TOTAL: loss}}
+        defined = {task: score for task, score in (scores | {TOTAL: mean}).items() if not math.isnan(score)}
         values = {
-            (task, name): value
-            for name, of in named.items()
-            for task, value in of.items()
-            if name == "loss" or not math.isnan(value)
+            (task, metric.name): value
+            for metric, by_task in ((DEV_SCORE, defined), (DEV_LOSS, losses | {TOTAL: loss}))
+            for task, value in by_task.items()
         }
         sink(EpochMetrics(progress.step, epoch, log.seconds, values))
     progress.history.append(DevMetrics(epoch, mean, loss))

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core.store.records import MetricKey, Run
+from core.metrics import LOSS, Metric, MetricKey, metrics_of
+from core.store.records import Run
 from core.wording import without_shared
 from dashboard.curves import numbers
-from dashboard.curves.numbers import AXES, METRICS, RELATION_METRICS, Metric, choices, others
+from dashboard.curves.numbers import AXES
 from dashboard.curves.views import Reading
 from dashboard.shared.selection import choice, segments, set_parameter, switch
 from dashboard.text import option
 
-_RELATIONS, _OTHERS = "relations", "others"
-_GROUPS = {_RELATIONS: "Relations", _OTHERS: "Others"}
+_GROUPS = {"relations": "Relations", "others": "Others"}
 SEEDS = {"sd": "Mean ± SD", "interval": "Mean, 95% interval", "lines": "Each run"}
 _SMOOTHINGS = {"0": "None", "0.6": "0.6", "0.9": "0.9"}
 
@@ -47,7 +47,7 @@ class Chosen:
 
 def offered(keys: Sequence[MetricKey]) -> tuple[str, ...]:
     """All that can be chosen for runs with these curves; when it changes, the controls are drawn anew."""
-    return (*choices(keys), *choices(keys, RELATION_METRICS), *others(keys))
+    return tuple(metrics_of(keys))
 
 
 def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str], runs: Sequence[Run]) -> Chosen:
@@ -71,7 +71,7 @@ def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str], runs: Sequen
                 help="At every point, the mean over a configuration's seeds with its standard deviation "
                 "(n − 1) or its 95% interval (Student's t). Or one line per run.",
             )
-        is_loss = metric == METRICS["loss"]
+        is_loss = metric == LOSS
         smoothing = segments(
             "Smoothing",
             _SMOOTHINGS,
@@ -86,19 +86,18 @@ def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str], runs: Sequen
 
 
 def _metric(keys: Sequence[MetricKey]) -> Metric:
-    names = choices(keys) or ["loss"]
-    groups = {
-        _RELATIONS: {name: RELATION_METRICS[name] for name in choices(keys, RELATION_METRICS)},
-        _OTHERS: others(keys),
-    }
-    titles = {name: METRICS[name].title for name in names}
-    titles |= {group: _GROUPS[group] for group, among in groups.items() if among}
-    name = segments("Curve", titles, key="metric", labelled=True)
-    if name not in groups:
-        return METRICS[name]
-    among = groups[name]
-    number_titles = {name: metric.title for name, metric in among.items()}
-    return among[choice("Number", number_titles, key="number", width=300)]
+    places: dict[str, dict[str, Metric]] = {"alone": {}, **{group: {} for group in _GROUPS}}
+    for slug, metric in metrics_of(keys).items():
+        places[metric.shown][slug] = metric
+    alone = places.pop("alone") or {LOSS.slug: LOSS}
+    titles = {slug: metric.title for slug, metric in alone.items()}
+    titles |= {group: _GROUPS[group] for group, numbers_of in places.items() if numbers_of}
+    chosen = segments("Curve", titles, key="metric", labelled=True)
+    if chosen in alone:
+        return alone[chosen]
+    in_group = places[chosen]
+    number_titles = {slug: metric.title for slug, metric in in_group.items()}
+    return in_group[choice("Number", number_titles, key="number", width=300)]
 
 
 def _task(metric: Metric, tasks: Sequence[str], runs: Sequence[Run]) -> str:

@@ -1,4 +1,4 @@
-"""Which curves there are, and their arithmetic: smoothing, seeds side by side, thinning, their table."""
+"""The arithmetic of curves: smoothing, seeds side by side, thinning, their table."""
 
 from __future__ import annotations
 
@@ -11,97 +11,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from core.config import comparison_key
-from core.mrn.relations import MODES
-from core.records import TOTAL
+from core.metrics import TOTAL, Metric, MetricKey
 from core.results.naming import corpus_name, settings_text, short_name, shortest_names
-from core.store.records import MetricKey, MetricSeries, Run
+from core.store.records import MetricSeries, Run
 from core.wording import plural
 
 AXES: Mapping[str, str] = {"step": "Step", "epoch": "Epoch", "minutes": "Minutes"}
 
 
-@dataclass(frozen=True)
-class Metric:
-    """A kind of curve: its stored name, its titles, its unit, and whether high or low is better.
-
-    `percent`: a score up to 1, shown times a hundred. `best` is max, min, or empty where neither is good.
-    """
-
-    split: str
-    name: str
-    title: str
-    total: str
-    unit: str = ""
-    percent: bool = False
-    best: str = ""
-
-    def shown_title(self, task: str) -> str:
-        """The curve of that task, or of the whole, with its unit."""
-        unit = "× 100" if self.percent else self.unit  # of a correlation too, which is no percentage
-        name = self.title if task != TOTAL or self.total == self.title else f"{self.title}, {self.total}"
-        return f"{name}, {unit}" if unit else name
-
-    def text(self, value: float, sd: float | None = None) -> str:
-        """A value of the curve, `93.10` or `0.2345`; with a standard deviation `93.10 ± 0.20`."""
-        digits, sd_digits = ("z.2f", ".2f") if self.percent else ("#.4g", ".2g")
-        return f"{value:{digits}}".replace("-", "−") + ("" if sd is None else f" ± {sd:{sd_digits}}")
-
-
-_NATS = "nats per label"
-
-METRICS: Mapping[str, Metric] = {
-    "dev-score": Metric("dev", "score", "Dev score", "mean over tasks", percent=True, best="max"),
-    "loss": Metric("train", "loss", "Training loss", "total", _NATS, best="min"),
-    "dev-loss": Metric("dev", "loss", "Dev loss", "total", _NATS, best="min"),
-    "penalty": Metric("train", "penalty", "MRN penalty", "weighted by λ"),
-    "objective": Metric(
-        "train", "objective", "Objective", "J, minimised over heads and covariances", best="min"
-    ),
-    "lr": Metric("train", "lr", "Learning rate", "Learning rate"),
-}
-
-_NUMBERS = {
-    "effective_rank": ("Effective rank", "number of directions that share the variance"),
-    "trace": ("Trace", "sum of the variances"),
-    "condition": ("Condition", "ratio of the largest to the smallest eigenvalue"),
-    "strongest": ("Strongest correlation", "largest absolute correlation of a pair"),
-}
-RELATION_METRICS: Mapping[str, Metric] = {
-    f"{mode}_{name}": Metric("train", f"{mode}_{name}", f"{title} of {mode}s", meaning)
-    for mode in MODES
-    for name, (title, meaning) in _NUMBERS.items()
-}
-"""The covariances in numbers, a value at each snapshot."""
-
-_KNOWN = {(metric.split, metric.name) for metric in (*METRICS.values(), *RELATION_METRICS.values())}
-
-
-def choices(keys: Iterable[MetricKey], among: Mapping[str, Metric] = METRICS) -> list[str]:
-    """Which of the metrics these runs have."""
-    stored = {(key.split, key.name) for key in keys}
-    return [name for name, metric in among.items() if (metric.split, metric.name) in stored]
-
-
-def others(keys: Iterable[MetricKey]) -> dict[str, Metric]:
-    """The stored kinds of curves that nothing is known of, by their plain names."""
-    other_keys = sorted({(key.split, key.name) for key in keys} - _KNOWN)
-    plain = [name for _, name in other_keys]
-    return {
-        f"{split}-{name}": Metric(
-            split, name, name if plain.count(name) == 1 else f"{name} on {split}", "total"
-        )
-        for split, name in other_keys
-    }
-
-
-def metric_keys(metric: Metric, keys: Iterable[MetricKey]) -> list[MetricKey]:
-    """Returns the names of one metric's stored curves: the total and each task's."""
-    return sorted(key for key in keys if (key.split, key.name) == (metric.split, metric.name))
-
-
 def tasks_of(metric: Metric, keys: Iterable[MetricKey], order: Iterable[str]) -> list[str]:
     """The tasks that have this curve, TOTAL first where the whole has it, then in their order."""
-    stored = {key.task for key in metric_keys(metric, keys)}
+    stored = {key.task for key in metric.keys_among(keys)}
     return [task for task in dict.fromkeys((TOTAL, *order, *sorted(stored))) if task in stored]
 
 

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Sequence
 import streamlit as st
 
 from core.evaluation.statistics import summary
-from core.records import TOTAL
+from core.metrics import LOSS, TOTAL, Metric
 from core.store.records import ACTIVE, MetricSeries, Run, RunState
 from core.wording import first_of, plural, without_shared
 from dashboard.components.charts import LegendRow, Picture, Zoom, chart, curve_legend
 from dashboard.curves import numbers
 from dashboard.curves.charts import curve_chart
 from dashboard.curves.controls import SEEDS, Chosen, set_window, window
-from dashboard.curves.numbers import AXES, METRICS, Metric
+from dashboard.curves.numbers import AXES
 from dashboard.curves.views import Curve, CurvesView, Group, Panel, curves, last_shared
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_button, csv_file
@@ -71,7 +71,7 @@ def _name(runs: Sequence[Run], chosen: Chosen) -> str:
 def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
     """One large chart, its legend as a table one can click, a small chart for each other task."""
     metric, reading = chosen.metric, chosen.reading
-    keys = numbers.metric_keys(metric, resources.store().metric_keys([run.id for run in runs]))
+    keys = metric.keys_among(resources.store().metric_keys([run.id for run in runs]))
     with st.spinner("Reading curves"):
         series = resources.curve_series(runs, keys)
     hidden = [key for key in st.query_params.get("hide", "").split(",") if key]
@@ -127,7 +127,7 @@ def _about_tasks(view: CurvesView, runs: Sequence[Run]) -> str:
         which = f" Most of them have {task}." if task == first else ""
         return escape(f"These runs have different tasks: compare a task, not the mean.{which}")
     paradigms = {run.config.paradigm for run in runs}
-    if whole and view.metric == METRICS["loss"] and "mrn" in paradigms and len(paradigms) > 1:
+    if whole and view.metric == LOSS and "mrn" in paradigms and len(paradigms) > 1:
         return "MRN's total includes its penalty: compare the losses of a task."
     return ""
 

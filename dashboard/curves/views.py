@@ -11,11 +11,11 @@ from types import MappingProxyType
 import numpy as np
 
 from core.evaluation.statistics import band
-from core.records import TOTAL
+from core.metrics import TOTAL, Metric
 from core.results.samples import one_per_seed
 from core.store.records import Conditions, MetricSeries, Run
 from dashboard.curves import numbers
-from dashboard.curves.numbers import Configuration, Floats, Metric, side_by_side
+from dashboard.curves.numbers import Configuration, Floats, side_by_side
 
 _LARGE_POINTS, _SMALL_POINTS, _LEAST_POINTS = 960, 140, 30
 """Points that are drawn of a line: in the large chart, in a small one, and where many lines share a chart."""

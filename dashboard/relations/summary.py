@@ -10,11 +10,12 @@ import numpy as np
 import streamlit as st
 
 from core.config.fields import NOTHING
+from core.metrics import DEV_SCORE
+from core.metrics import PENALTY as PENALTY_METRIC
 from core.mrn.relations import Relations, covariance_statistics, impossible_blocks, task_groups
-from core.records import TOTAL
 from core.registry import FROZEN, feature_parts, prior_spec
 from core.results.naming import run_name
-from core.store.records import ACTIVE, MetricKey, Run, RunState
+from core.store.records import ACTIVE, Run, RunState
 from core.wording import all_of, number, plural, without_shared
 from dashboard.relations import sentences, views
 from dashboard.relations.controls import EMBEDDING, MODES
@@ -26,7 +27,6 @@ from dashboard.shared.states import empty
 from dashboard.text import coloured, escape
 from dashboard.theme import STATES
 
-_PENALTY = MetricKey(TOTAL, "train", "penalty")
 _MOST_NAMED = 6
 _OTHERWISE = {
     "exact": "exact, if tasks share label names",
@@ -107,7 +107,7 @@ def draw_scores(state: RelationsState) -> None:
     """Draws the dev scores of the runs at the step shown, and a warning where one is too low."""
     tasks = list(dict.fromkeys(task for run in state.runs for task in run.config.tasks))
     steps = {run.id: keys[state.at].step for run, keys in zip(state.runs, state.steps.keys, strict=True)}
-    curves = resources.curve_series(state.runs, [MetricKey(task, "dev", "score") for task in tasks])
+    curves = resources.curve_series(state.runs, [DEV_SCORE.key(task) for task in tasks])
     scores = views.dev_scores(curves, steps)
     groups = [[run] for run in state.runs] if state.view == "side" else [list(state.runs)]
     shown = [group[0] for group in groups]
@@ -210,7 +210,7 @@ def run_warnings(state: RelationsState) -> None:
             st.caption(f"{escape(run_name(run))}: {word}. Shown up to step {run.step:,}.")
         if not state.is_learned:
             continue
-        series = resources.curve_series([run], [_PENALTY])
+        series = resources.curve_series([run], [PENALTY_METRIC.key()])
         if (vanished := views.penalty_vanished(series[0] if series else None)) is not None:
             largest, last = (number(float(f"{value:.2g}")) for value in vanished)
             st.warning(

@@ -10,10 +10,10 @@ import pandas as pd
 import streamlit as st
 
 from core.figures import MUTED, TEXT, Chart, Figure, axis
-from core.records import TOTAL
+from core.metrics import DEV_SCORE, LOSS
 from core.results.samples import one_per_seed, readable
 from core.store import Store
-from core.store.records import ACTIVE, MetricKey, MetricSeries, Run, RunState
+from core.store.records import ACTIVE, MetricSeries, Run, RunState
 from core.tasks.scores import scale_text
 from core.wording import plural
 from dashboard.components.charts import chart
@@ -113,7 +113,7 @@ def show_loss(run: Run) -> None:
     """Draws the training loss of a run that trains, once it has two steps."""
     if run.state not in ACTIVE:
         return
-    for loss in resources.curve_series([run], [MetricKey(TOTAL, "train", "loss")]):
+    for loss in resources.curve_series([run], [LOSS.key()]):
         if len(loss.step) > 1:
             st.caption("Training loss by step.")
             chart(loss_chart(loss), key="run_loss", alt="Training loss of this run by step", still=True)
@@ -126,7 +126,7 @@ def show_dev_curves(store: Store, run: Run) -> None:
     others, _ = readable(others if run.problem is None else (), conditions)
     seeds = [seed for seed in one_per_seed(others, conditions) if seed.id != run.id]
     seeds = [seed for seed in seeds if seed.config.seed != run.config.seed]
-    keys = [MetricKey(task, "dev", "score") for task in run.config.tasks]
+    keys = [DEV_SCORE.key(task) for task in run.config.tasks]
     curves = dev_curves(run, resources.curve_series([run, *seeds], keys))
     if not curves:
         return

@@ -20,6 +20,7 @@ from core.config import FIELD_HELP, RunConfig, comparison_values, has_field
 from core.corpora.assembly import TEXT_VERSION, has_later_tasks
 from core.evaluation.comparison import compare_rows, highest_row
 from core.evaluation.statistics import MeanSD, summary
+from core.metrics import DEV_SCORE
 from core.results.naming import (
     SCORE_NAMES,
     UNREADABLE,
@@ -33,7 +34,7 @@ from core.results.naming import (
 )
 from core.results.samples import by_conditions, by_configuration, one_per_seed, readable, sampled, text_names
 from core.store import Conditions, Store
-from core.store.records import ACTIVE, MetricKey, Run, RunState
+from core.store.records import ACTIVE, Run, RunState
 from core.wording import all_of, capitalised, number, plural, which_runs
 from dashboard.shared.run_views import fraction_done
 from dashboard.theme import order_tasks
@@ -346,7 +347,7 @@ def _scores(
         names[score.run_id][score.task] = score.score_name
     unscored = [run for run in runs if run.id not in by_run] if with_latest else []
     for task in {task for run in unscored for task in run.config.tasks}:
-        latest = store.last_points([run.id for run in unscored], MetricKey(task, "dev", "score"))
+        latest = store.last_points([run.id for run in unscored], DEV_SCORE.key(task))
         for run_id, (_, _, value) in latest.items():
             by_run[run_id]["dev", task] = value
     return by_run, names

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import streamlit as st
 
 from core.evaluation.mistakes import errors
-from core.store.records import MetricKey, Run
+from core.metrics import LOSS
+from core.store.records import Run
 from core.tasks import kind_of
 from core.transfer.features import FEATURES
 from core.transfer.gains import Gain, Gains, Pair
@@ -86,7 +87,7 @@ def _losses(group: PairGroup, task: str, pair: Pair, runs: Mapping[int, Run], co
     courses = {}
     for paradigm, tasks in (("stl", (task,)), ("mtl", pair)):
         of_paradigm = [runs[run_id] for run_id in group.of(*tasks).values()]
-        curves = resources.curve_series(of_paradigm, [MetricKey(task, "train", "loss")])
+        curves = resources.curve_series(of_paradigm, [LOSS.key(task)])
         courses[paradigm] = views.course(curves, {run.id: run.step for run in of_paradigm})
     if views.is_same_course(courses["stl"], courses["mtl"]):  # else one line would hide the other
         del courses["mtl"]

@@ -10,12 +10,13 @@ import typer
 
 from core.config import FIELD_HELP
 from core.errors import MRNLabError
+from core.metrics import DEV_SCORE
 from core.paths import own_log
 from core.plain_text import shortened
 from core.registry import FULL
 from core.results.filter import parse_filter
 from core.results.naming import value_text
-from core.store import ACTIVE, ENDED, MetricKey, Run, RunState, Store, StoredScore
+from core.store import ACTIVE, ENDED, Run, RunState, Store, StoredScore
 from core.tasks import kind_of
 from core.tasks.scores import score_text
 from core.wording import UTC_FORMAT, duration, first_of, percent
@@ -31,7 +32,6 @@ _WORDS: dict[str, frozenset[RunState]] = {
 }
 _STATES = _WORDS | {state.value: frozenset({state}) for state in RunState}
 """The states by word, as `--filter` knows them, and by the value that JSON and the store have."""
-_MEAN_DEV_SCORE = MetricKey("", "dev", "score")
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def runs(
         wanted = parse_filter(filter_ or "", store=store)
         listed = store.runs(states=_states(state), archived=True if archived else wanted.archived)
         matching = [run for run in listed if wanted.matches(run)][:limit]
-        best = store.best_metrics([run.id for run in matching], _MEAN_DEV_SCORE)
+        best = store.best_metrics([run.id for run in matching], DEV_SCORE.key())
         if json_:
             print_json(_documents(store, matching, best))
             return

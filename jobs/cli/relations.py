@@ -10,6 +10,7 @@ import typer
 
 from core.config.typed import whole_number
 from core.errors import MRNLabError
+from core.metrics import OBJECTIVE, PENALTY, STATISTICS, statistic, statistics_at
 from core.mrn.relations import (
     MODES,
     Array,
@@ -20,8 +21,7 @@ from core.mrn.relations import (
     task_groups,
 )
 from core.plain_text import shortened
-from core.records import RELATION_METRICS, TOTAL, statistics_at
-from core.store import MetricKey, Run, SnapshotKey, Store
+from core.store import Run, SnapshotKey, Store
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, one_of, opened_store
 from jobs.cli.output import log, print_json, print_table, print_text, write_document
 from jobs.reports.render import csv_lines
@@ -35,16 +35,17 @@ _MODES = (*MODES, _EMBEDDING)
 def numbers_document(store: Store, run: Run, key: SnapshotKey, learned: Relations) -> dict[str, Any]:
     """Returns the statistics of one snapshot; penalty and J are None where its step has none logged."""
     logged = {}
-    for name in ("penalty", "objective", *RELATION_METRICS):
-        for series in store.metrics([run.id], MetricKey(TOTAL, "train", name), after_step=key.step - 1):
+    statistics = (statistic(mode, name) for mode in MODES for name in STATISTICS)
+    for metric in (PENALTY, OBJECTIVE, *statistics):
+        for series in store.metrics([run.id], metric.key(), after_step=key.step - 1):
             if series.step[0] == key.step:
-                logged[name] = float(series.value[0])
+                logged[metric.name] = float(series.value[0])
     return {
         "run": run.id,
         "step": key.step,
         "epoch": key.epoch,
-        "penalty": logged.get("penalty"),
-        "objective": logged.get("objective"),
+        "penalty": logged.get(PENALTY.name),
+        "objective": logged.get(OBJECTIVE.name),
         "modes": {mode: _mode(run, learned, logged, mode) for mode in MODES},
     }
 
@@ -61,8 +62,7 @@ def _mode(run: Run, learned: Relations, logged: dict[str, float], mode: str) -> 
     }
 
 
-_STATISTICS = ("effective_rank", "trace", "condition", "strongest")
-_HEADERS = ("mode", "rows", "learned", *(name.replace("_", " ") for name in _STATISTICS))
+_HEADERS = ("mode", "rows", "learned", *(name.replace("_", " ") for name in STATISTICS))
 
 
 def print_numbers(document: dict[str, Any], *, csv: bool) -> None:
@@ -73,7 +73,7 @@ def print_numbers(document: dict[str, Any], *, csv: bool) -> None:
             mode,
             numbers["size"],
             "yes" if numbers["learned"] else "no",
-            *(numbers[name] for name in _STATISTICS),
+            *(numbers[name] for name in STATISTICS),
         )
         for mode, numbers in modes.items()
     ]

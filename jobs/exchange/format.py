@@ -24,8 +24,9 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from core import __version__
 from core.config import RunConfig
 from core.errors import ConfigError, first_problem
+from core.metrics import TOTAL
 from core.mrn.relations import related_tasks
-from core.records import TOTAL, RunFacts
+from core.records import RunFacts
 from core.store import MetricKey, MetricSeries, Run, RunEvent, RunState, StoredScore
 from core.store.exchange import KEPT, RunRecord
 from core.store.results import Labels, score_row

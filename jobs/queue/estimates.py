@@ -20,15 +20,14 @@ from datetime import datetime
 from typing import NamedTuple
 
 from core.config import RunConfig
+from core.metrics import LOSS
 from core.paths import checkpoint_dir, home
-from core.records import TOTAL
-from core.store import MetricKey, Run, RunState, Store
+from core.store import Run, RunState, Store
 from core.wording import plural
 from jobs.worker.cores import Sharing
 
 _NEWEST = 400  # runs that succeeded, which are searched for runs of a kind
 _ENOUGH = 20  # runs of a kind whose medians are taken
-_TRAINING_LOSS = MetricKey(TOTAL, "train", "loss")
 _RANGE = (0.7, 1.5)
 """How far estimates from past runs have been seen to be off."""
 
@@ -243,7 +242,7 @@ def _times(
     store: Store, runs: Mapping[tuple[_Kind, int | None], Sequence[Run]], first: Collection[int]
 ) -> dict[tuple[_Kind, int | None], _Times]:
     """Returns the times of each kind, as medians over its runs."""
-    trained = store.last_points({run.id for group in runs.values() for run in group}, _TRAINING_LOSS)
+    trained = store.last_points({run.id for group in runs.values() for run in group}, LOSS.key())
     timed = {key: [run for run in group if run.id in trained] for key, group in runs.items()}
     starts = {run.id: _start(run, trained[run.id][1]) for group in timed.values() for run in group}
     later_starts: dict[_Kind, list[float]] = {}  # of a model
@@ -287,7 +286,7 @@ def eta(store: Store, runs: Sequence[Run]) -> dict[int, float]:
     The pace is that of training alone, without the start of the run (corpus, encoder, features).
     """
     totals = {run.id: run.total_steps for run in runs if run.state is RunState.RUNNING and run.total_steps}
-    points = store.last_points(totals, _TRAINING_LOSS)
+    points = store.last_points(totals, LOSS.key())
     return {
         run_id: max(0.0, seconds / step * (totals[run_id] - step))
         for run_id, (step, seconds, _) in points.items()

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.config import RunConfig
+from core.metrics import StepMetrics
 from core.results.samples import one_per_seed
 from core.store import MetricKey, Run, RunState, SnapshotKey, Store
 from core.transfer.cosines import Curve, NamesCurve, cosine_matrix, curves_of, embedding_curve, gradient_curve
@@ -117,4 +118,4 @@ def run_embeddings(store: Store, run: Run) -> dict[SnapshotKey, NDArray[np.float
 
 
 def _keys(curve: NamesCurve, tasks: Sequence[str]) -> list[MetricKey]:
-    return [MetricKey(task, "train", name) for task, name in curves_of(curve, tasks)]
+    return [MetricKey(task, StepMetrics.split, name) for task, name in curves_of(curve, tasks)]

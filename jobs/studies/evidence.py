@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from core.corpora import prepare
 from core.corpora.loading import read
 from core.errors import CorpusError
+from core.metrics import LOSS
 from core.models.word_vectors import GLOVE, lookup, read_vectors
-from core.store import MetricKey, Run, RunState, Store
+from core.store import Run, RunState, Store
 from core.transfer.features import Features, curve_features, data_features, label_ami
 from core.transfer.gains import Pair
 from core.transfer.predictors import (
@@ -114,7 +115,7 @@ def _task_features(store: Store, group: PairGroup) -> tuple[dict[str, Features],
     """
     ids = [run_id for by_seed in group.alone.values() for run_id in by_seed.values()]
     runs = {run.id: run for run in store.runs(ids)}
-    keys = {(run.id, MetricKey(run.config.tasks[0], "train", "loss")): -1 for run in runs.values()}
+    keys = {(run.id, LOSS.key(run.config.tasks[0])): -1 for run in runs.values()}
     curves = {series.run_id: series for series in store.metrics_since(keys)}
     words = _words_of(group.config.vectors or GLOVE)
     features: dict[str, Features] = {}

@@ -16,10 +16,11 @@ from core.config.fields import comma_list
 from core.corpora.loading import pinned_name
 from core.errors import ConfigError, MRNLabError
 from core.evaluation.costs import run_cost
+from core.metrics import DEV_SCORE
 from core.recording.resolve import with_absolute_paths
 from core.registry import FROZEN, FULL
 from core.store import ACTIVE, Run, RunState, Store
-from core.store.records import MetricKey, StoredScore
+from core.store.records import StoredScore
 from core.studies import load_study
 from core.studies.analysis import FinalScores, Floats, Result, analyse
 from core.studies.study import (
@@ -256,11 +257,7 @@ class StudyRuns:
         """Returns the dev scores of these settings' runs by run, epoch and task."""
         wanted = {run for setting_runs in settings for run in setting_runs.runs()}
         runs = {run.id: config for config, run in self._by_state.succeeded.items() if config in wanted}
-        keys = {
-            (run_id, MetricKey(task, "dev", "score")): -1
-            for run_id, config in runs.items()
-            for task in config.tasks
-        }
+        keys = {(run_id, DEV_SCORE.key(task)): -1 for run_id, config in runs.items() for task in config.tasks}
         curves: dict[RunConfig, dict[int, dict[str, float]]] = {}
         for curve in self._store.metrics_since(keys):
             by_epoch = curves.setdefault(runs[curve.run_id], {})

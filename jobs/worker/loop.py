@@ -23,12 +23,13 @@ from core.checkpoints.shared_storage import shared_artefacts
 from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.errors import ConfigError, MRNLabError, NotOwner, RunNotFound
+from core.metrics import DEV_LOSS, DEV_SCORE, TOTAL, EpochMetrics
 from core.paths import checkpoint_dir, own_log, set_umask
 from core.recording.heartbeat import BEAT_S, Heartbeat, StopReason, StopSignal
 from core.recording.owner import hostname, this_process
 from core.recording.resolve import resolve_base_run
 from core.recording.sink import StoreSink
-from core.records import TOTAL, EpochMetrics, Event, Note, RunFacts, Saved, Sink, SplitResult
+from core.records import Event, Note, RunFacts, Saved, Sink, SplitResult
 from core.settings import seconds
 from core.store import ErrorInfo, Owner, Run, RunState, Store
 from core.tasks.scores import score_text
@@ -259,14 +260,15 @@ def _log_lines(event: Event, score_names: Mapping[str, str]) -> list[str]:
                 lines.append(f"Alignment {event.alignment}: {event.alignment_reason}")
             return [*lines, *event.notes]
         case EpochMetrics():
-            scores = {task: value for (task, name), value in event.values.items() if name == "score"}
+            scores = {task: value for (task, name), value in event.values.items() if name == DEV_SCORE.name}
             mean = scores.pop(TOTAL, None)
             parts = [f"{task} {score_text(value, score_names[task])}" for task, value in scores.items()]
             if mean is not None:
                 parts.append(f"mean {score_text(mean, *(score_names[task] for task in scores))}")
-            dev_text = (
-                f"dev scores {', '.join(parts)}" if parts else f"dev loss {event.values[TOTAL, 'loss']:.4f}"
-            )
+            if parts:
+                dev_text = f"dev scores {', '.join(parts)}"
+            else:
+                dev_text = f"dev loss {event.values[TOTAL, DEV_LOSS.name]:.4f}"
             return [f"Epoch {event.epoch} after {event.seconds:.1f} s (step {event.step:,}): {dev_text}."]
         case SplitResult():
             listed = ", ".join(

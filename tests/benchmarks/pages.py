@@ -31,7 +31,7 @@ import psutil
 from playwright.sync_api import BrowserContext
 
 from core.config import RunConfig
-from core.records import TOTAL, StepMetrics
+from core.metrics import TOTAL, StepMetrics
 from core.store import Store
 from jobs.worker.slots import free_slot
 from tests.benchmarks._harness import arguments, laboratory, print_json, spread

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from core.records import StepMetrics
+from core.metrics import StepMetrics
 from core.store import MetricKey, Store
 from core.testing.stores import StoreContract
 from tests.making import claimed, step_metrics

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Download, Page, expect
 
+from core.metrics import TOTAL, StepMetrics
 from core.recording.owner import this_process
-from core.records import TOTAL, StepMetrics
 from core.store import MetricKey, RunState, Store
 from dashboard.components.charts import read_asset
 from tests.journeys.browser import picture

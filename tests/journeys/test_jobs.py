@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Page, expect
 
-from core.records import TOTAL
+from core.metrics import TOTAL
 from core.store import MetricKey, Run, RunState, Store
 from tests.journeys.browser import picture, running_app
 from tests.making import config

@@ -15,17 +15,9 @@ from hypothesis import strategies as st
 
 from core.config import RunConfig
 from core.errors import ConfigError
+from core.metrics import TOTAL, EpochMetrics, StepMetrics, relation_metrics
 from core.mrn.relations import Relations
-from core.records import (
-    TOTAL,
-    EpochMetrics,
-    RunFacts,
-    Snapshot,
-    SplitResult,
-    StepMetrics,
-    TaskFacts,
-    relation_metrics,
-)
+from core.records import RunFacts, Snapshot, SplitResult, TaskFacts
 from core.store import ErrorInfo, RunState, Store
 from core.tasks import KINDS, score_task
 from jobs.queue.sweeps import Sweep

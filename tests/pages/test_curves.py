@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from core.evaluation.statistics import summary
-from core.records import TOTAL, StepMetrics
+from core.metrics import METRICS, TOTAL, StepMetrics, metrics_of
 from core.store import MetricKey, Store
 from core.store.records import MetricSeries, Run
 from dashboard.components.charts import themed_json
@@ -29,19 +29,17 @@ from dashboard.theme import ramp
 from tests.pages.conftest import Open, figures, sent, words
 from tests.pages.filled_store import TASKS, Filled
 
-LOSS, SCORE = numbers.METRICS["loss"], numbers.METRICS["dev-score"]
+LOSS, SCORE = METRICS["loss"], METRICS["dev-score"]
 
 
 def series_of(store: Store, runs: list[Run], metric: str = "loss") -> list[MetricSeries]:
     ids = [run.id for run in runs]
-    keys = numbers.metric_keys(numbers.METRICS[metric], store.metric_keys(ids))
+    keys = METRICS[metric].keys_among(store.metric_keys(ids))
     return store.metrics_since({(run_id, key): -1 for run_id in ids for key in keys})
 
 
 def read(runs: list[Run], reading: Reading, metric: str = "loss", **more: Any) -> CurvesView:
-    return curves(
-        numbers.METRICS[metric], reading, runs, series_of(Store.open(), runs, metric), TASKS, **more
-    )
+    return curves(METRICS[metric], reading, runs, series_of(Store.open(), runs, metric), TASKS, **more)
 
 
 def band(line: Line) -> tuple[Any, Any, Any]:
@@ -248,8 +246,9 @@ def test_every_stored_curve_is_offered() -> None:
     names = [("", "train", "loss"), ("ner", "train", "loss"), ("", "dev", "grad_norm")]
     names += [("", "train", "grad_norm"), ("pos", "train", "entropy")]
     keys = [MetricKey(*parts) for parts in names]
-    assert numbers.choices(keys) == ["loss"]
-    titles = [metric.title for metric in numbers.others(keys).values()]
+    offered = metrics_of(keys)
+    assert next(iter(offered)) == "loss"
+    titles = [metric.title for metric in offered.values() if metric.shown == "others"]
     assert titles == ["grad_norm on dev", "entropy", "grad_norm on train"]
     assert numbers.tasks_of(LOSS, keys, ["pos", "ner"]) == [TOTAL, "ner"]
 
@@ -414,7 +413,7 @@ def test_a_log_axis_counts_the_points_that_it_leaves_out(finished: Filled) -> No
     runs = chosen(finished.mrn[0])
     series = [MetricSeries(runs[0].id, key, np.arange(1700), *(np.arange(1700.0),) * 2, values)]
     for log_y, count in ((True, 701), (False, 0)):
-        view = curves(numbers.METRICS["penalty"], Reading(log_y=log_y), runs, series, TASKS)
+        view = curves(METRICS["penalty"], Reading(log_y=log_y), runs, series, TASKS)
         assert view.large.left_out == count
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.metrics import TOTAL
 from core.mrn.relations import Relations, correlation
-from core.records import TOTAL
 from core.store import Store
 from core.store.records import MetricKey, MetricSeries, Run, SnapshotKey, StoredScore
 from dashboard.relations import views

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from core.metrics import TOTAL, relation_metrics
 from core.mrn.relations import (
     MODES,
     Block,
@@ -19,7 +20,6 @@ from core.mrn.relations import (
     eigenvalues,
     strongest_pairs,
 )
-from core.records import TOTAL, relation_metrics
 from core.store.snapshot_codec import decode, encode
 
 

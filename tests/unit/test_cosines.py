@@ -16,7 +16,7 @@ from core.config import RunConfig
 from core.corpora.types import Corpus, Sentence, Task
 from core.encoding.batches import Batch
 from core.errors import ConfigError
-from core.records import StepMetrics
+from core.metrics import StepMetrics
 from core.store import Store
 from core.training.gradient_cosines import gradient_cosines, measure_gradient_cosines, shared_weights
 from core.training.setup import TrainingRun, part_of, set_up

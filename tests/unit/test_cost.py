@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from core.config import RunConfig
+from core.metrics import TOTAL, StepMetrics
 from core.paths import checkpoint_dir
-from core.records import TOTAL, StepMetrics, TaskFacts
+from core.records import TaskFacts
 from core.store import RunState, Store
 from core.wording import duration
 from dashboard.launch.plan import plan_rows

@@ -16,6 +16,8 @@ from typer.exceptions import TyperException
 
 from core.config import FIELD_HELP, FIELD_RULES, PRESETS, RunConfig
 from core.config.fields import attribute_name, public_name
+from core.metrics import METRICS, STATISTICS, statistic
+from core.mrn.relations import MODES
 from core.registry import ADDED, ALIGNMENTS, ENCODERS, PREDICTED, PRIORS, WORD_ENCODERS
 from core.results.filter import FIELDS
 from core.settings import SETTINGS
@@ -50,6 +52,14 @@ def test_every_field_of_a_filter_is_documented() -> None:
     section = _section((DOCS / "command-line.md").read_text(encoding="utf-8"), "runs")
     for name, field in FIELDS.items():
         assert name in FIELD_HELP or f"| `{name}` | {field.description} |" in section, name
+
+
+def test_every_metric_is_documented() -> None:
+    section = _section((DOCS / "command-line.md").read_text(encoding="utf-8"), "metrics")
+    statistics = {statistic(mode, name) for mode in MODES for name in STATISTICS}
+    names = {metric.name for metric in METRICS.values() if metric not in statistics}
+    assert {"loss", "penalty"} < names
+    assert not [name for name in (*names, *MODES, *STATISTICS) if f"`{name}`" not in section]
 
 
 def test_no_section_without_a_verb() -> None:

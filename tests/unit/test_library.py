@@ -18,8 +18,9 @@ import pytest
 import core
 from core.corpora import load
 from core.errors import ConfigError, CorpusError, MRNLabError, RunNotFound, StoreError, TrainingError
+from core.metrics import StepMetrics
 from core.recording.foreground import train_here
-from core.records import Event, StepMetrics
+from core.records import Event
 from core.store import RunState
 from jobs.worker.liveness import reap
 from tests.making import claimed, finished, run_facts, split_result

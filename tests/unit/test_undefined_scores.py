@@ -14,7 +14,8 @@ import pytest
 
 from core.corpora.types import Corpus, Sentence
 from core.library import Laboratory
-from core.records import TOTAL, EpochMetrics, Note, SplitResult
+from core.metrics import TOTAL, EpochMetrics
+from core.records import Note, SplitResult
 from core.store import RunState, Store
 from core.tasks import score_task
 from core.tasks.scores import FIGURES, REPORT_NUMBERS, TaskScore
