@@ -11,7 +11,7 @@ import warnings
 import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -24,7 +24,7 @@ from core.corpora import load, prepare
 from core.corpora.assembly import older_text_hash
 from core.corpora.hub import HubName
 from core.corpora.loading import read
-from core.corpora.splitting import split_sentences
+from core.corpora.splitting import joined_words, place_words, split_sentences
 from core.corpora.types import Sentence, whole_text
 from core.corpora.uploads import save_dataset
 from core.errors import ConfigError, CorpusError, MRNLabError
@@ -42,7 +42,7 @@ from core.results.samples import readable
 from core.results.series import baselines, number_series, scores_against
 from core.results.stored import stored_results
 from core.store import Run, RunState, Store
-from core.tagging import Tagger, check_texts, load_tagger, text_of
+from core.tagging import TaggedSpan, Tagger, check_texts, load_tagger, spans_in, text_of
 from core.tasks import KINDS, reading
 from core.tasks.scores import FIGURES, report_rows, score_text
 from core.wording import all_of
@@ -467,13 +467,8 @@ class StoredRun:
         more, the probability of its label. Raises MRNLabError where the run has no finished model, and for a
         list of texts: whether each is a sentence or a word cannot be told.
         """
-        if not reading(self._tagger.schemes, "words"):
-            raise MRNLabError(f"Run {self.id} has no task on words; answer() reads whole texts.")
-        if not isinstance(text, str) and any(isinstance(words, str) for words in text):
-            raise MRNLabError("tag() reads one text, or a list of sentences that are lists of words.")
-        sentences = split_sentences(text) if isinstance(text, str) else text
         rows = []
-        for number, tagged in enumerate(self._tagger.tag(sentences, top=1)):
+        for number, tagged in enumerate(self._tagger.tag(self._sentences(text, "tag"), top=1)):
             for position, word in enumerate(tagged.tokens):
                 row: dict[str, object] = {"sentence": number, "word": word}
                 for task, tags in tagged.tags.items():
@@ -482,6 +477,35 @@ class StoredRun:
                         row[f"{task} confidence"] = tags[position].confidence
                 rows.append(row)
         return pd.DataFrame(rows)
+
+    def spans(self, text: str | Sequence[Sequence[str]]) -> pd.DataFrame:
+        """Find the spans of a text (entities, chunks), with every task of the run that has spans: a row each.
+
+        `start` and `end` are places in the given text, counted in code points; in sentences that are split
+        into words already, places in the words with a space between them. `score` is the mean of the
+        probabilities of a span's labels. Raises MRNLabError as `tag` does.
+        """
+        sentences = self._sentences(text, "spans")
+        if isinstance(text, str):
+            placed = [(text, words) for words in place_words(text, sentences)]
+        else:
+            placed = [joined_words(words) for words in sentences]
+        columns = ["sentence", "task", *(column.name for column in fields(TaggedSpan))]
+        rows = [
+            {"sentence": number, "task": task} | asdict(span)
+            for number, tagged in enumerate(self._tagger.tag(sentences, top=1))
+            for task, spans in spans_in(*placed[number], tagged, self._tagger.schemes).items()
+            for span in spans
+        ]
+        return pd.DataFrame(rows, columns=columns)
+
+    def _sentences(self, text: str | Sequence[Sequence[str]], method: str) -> Sequence[Sequence[str]]:
+        """The sentences of a text as lists of words. Raises MRNLabError, which names the method."""
+        if not reading(self._tagger.schemes, "words"):
+            raise MRNLabError(f"Run {self.id} has no task on words; answer() reads whole texts.")
+        if not isinstance(text, str) and any(isinstance(words, str) for words in text):
+            raise MRNLabError(f"{method}() reads one text, or a list of sentences that are lists of words.")
+        return split_sentences(text) if isinstance(text, str) else text
 
     @cached_property
     def _tagger(self) -> Tagger:

@@ -170,6 +170,21 @@ class WordTag(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class TaggedSpan:
+    """A span that a task found in a text: the characters from `start` up to, not including, `end`.
+
+    Places count code points. `score` is the mean of the probabilities of its words' labels, as pipelines of
+    Transformers have it.
+    """
+
+    label: str
+    text: str
+    start: int
+    end: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
 class TextAnswer:
     """One task's answer on a sentence, a text or a pair.
 

@@ -9,16 +9,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from core.corpora.splitting import is_blank
+from core.corpora.splitting import PlacedWord, is_blank
 from core.corpora.types import Sentence
 from core.errors import MRNLabError
 from core.plain_text import spreadsheet_cell
 from core.records import TaggedSentence as TaggedSentence
+from core.records import TaggedSpan as TaggedSpan
 from core.records import TaskScore
 from core.records import TextAnswer as TextAnswer
 from core.records import WordTag as WordTag
-from core.tasks import reading, score_task
+from core.tasks import KINDS, reading, score_task
 from core.tasks.scores import PlainScore
+from core.tasks.spans import spans
 from core.wording import all_of
 
 if TYPE_CHECKING:
@@ -55,6 +57,29 @@ def tag_in_parts(
         part = sentences[start : start + _PART]
         answers = [tagger.tag(part, top=1) for tagger in taggers]
         yield [joined(sentence) for sentence in zip(*answers, strict=True)]
+
+
+def spans_in(
+    text: str, words: Sequence[PlacedWord], tagged: TaggedSentence, schemes: Mapping[str, str]
+) -> dict[str, list[TaggedSpan]]:
+    """The spans that each task on spans found in a sentence, from left to right.
+
+    `words` are the sentence's words with their places in the text.
+    """
+    return {
+        task: [
+            TaggedSpan(
+                span.type,
+                text[words[span.start].start : words[span.end - 1].end],
+                words[span.start].start,
+                words[span.end - 1].end,
+                sum(tag.confidence for tag in tags[span.start : span.end]) / (span.end - span.start),
+            )
+            for span in spans([tag.label for tag in tags])
+        ]
+        for task, tags in tagged.tags.items()
+        if KINDS[schemes[task]].has_spans
+    }
 
 
 Answered = Mapping[str, TextAnswer]

@@ -25,7 +25,7 @@ from core.corpora.readers import (
     read_conllu,
     read_lines,
 )
-from core.corpora.splitting import has_unspaced_script, split_words
+from core.corpora.splitting import PlacedWord, has_unspaced_script, joined_words, place_words, split_words
 from core.corpora.tables import (
     Table,
     left_out_notes,
@@ -62,18 +62,28 @@ _ROWS_PER_LABEL = 10
 class GivenText:
     """Given sentences with the gold labels of some tasks or of none; labels of span tasks are IOB2.
 
-    `layout` says how they were read, `columns` how the columns were named, from left to right.
+    `layout` says how they were read, `columns` how the columns were named, from left to right. `lines` are
+    the lines of text that were split, one for each sentence; None where the words were given.
     """
 
     sentences: Sequence[Sentence]
     notes: tuple[str, ...] = ()
     layout: Layout = "text"
     columns: tuple[str, ...] = ()
+    lines: tuple[str, ...] | None = None
 
     @property
     def gold(self) -> tuple[str, ...]:
         """The tasks that some sentence has gold labels of."""
         return tuple(dict.fromkeys(task for sentence in self.sentences for task in sentence.labels))
+
+    def placed_words(self, number: int) -> tuple[str, list[PlacedWord]]:
+        """The text of a sentence and its words with their places in it. Words without a text are joined."""
+        words = self.sentences[number].tokens
+        if self.lines is None:
+            return joined_words(words)
+        line = self.lines[number]
+        return line, place_words(line, [words], has_invisible=self.layout == "split")[0]
 
     @property
     def read_as(self) -> str:
@@ -149,8 +159,10 @@ def read_given(
         sentences, notes = read_conllu(file)
         return GivenText(_in_iob2(sentences, schemes, name), notes, layout)
     if layout in ("text", "split"):
-        words = [line.split() if layout == "split" else split_words(line) for line in read_lines(file)]
-        return GivenText(tuple(Sentence(tuple(line), {}) for line in words if line), (), layout)
+        split = str.split if layout == "split" else split_words
+        lines = [(line, words) for line in read_lines(file) if (words := split(line))]
+        unlabelled = tuple(Sentence(tuple(words), {}) for _, words in lines)
+        return GivenText(unlabelled, (), layout, lines=tuple(line for line, _ in lines))
     if layout == "words":
         columns = (TOKENS,)
     elif columns:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -71,8 +72,21 @@ class PlacedWord(NamedTuple):
 
 def placed_sentences(text: str) -> list[list[PlacedWord]]:
     """The sentences of `split_sentences`, with the place of each word in the text."""
-    kept = [position for position, mark in enumerate(text) if not _INVISIBLE.match(mark)]
-    seen = _INVISIBLE.sub("", text)
+    return place_words(text, split_sentences(text))
+
+
+def place_words(
+    text: str, sentences: Sequence[Sequence[str]], *, has_invisible: bool = False
+) -> list[list[PlacedWord]]:
+    """The words of sentences that a text was split into, with the place of each in the text.
+
+    The functions here that split leave out marks that are not to be seen; `has_invisible`: these words still
+    have them, as those of `given_sentences` do. Raises ValueError where the words are not those of the text.
+    """
+    seen, kept = text, list(range(len(text)))
+    if not has_invisible:
+        seen = _INVISIBLE.sub("", text)
+        kept = [position for position, mark in enumerate(text) if not _INVISIBLE.match(mark)]
     end = 0
 
     def placed(word: str) -> PlacedWord:
@@ -81,7 +95,14 @@ def placed_sentences(text: str) -> list[list[PlacedWord]]:
         end = start + len(word)
         return PlacedWord(word, kept[start], kept[end - 1] + 1)
 
-    return [list(map(placed, words)) for words in split_sentences(text)]
+    return [list(map(placed, words)) for words in sentences]
+
+
+def joined_words(words: Sequence[str]) -> tuple[str, list[PlacedWord]]:
+    """The words with a space between them, and the place of each in that text."""
+    ends = list(itertools.accumulate(len(word) + 1 for word in words))
+    places = [PlacedWord(word, end - 1 - len(word), end - 1) for word, end in zip(words, ends, strict=True)]
+    return " ".join(words), places
 
 
 def split_words(text: str) -> list[str]:

@@ -243,13 +243,14 @@ function columnsOf({ tokens, all }) {
   return `${rows.map((row) => row.join("\t")).join("\n")}\n`
 }
 
-async function copy(button, text) {
+async function copy(button, text, name) {
+  const label = button.textContent
   try {
     await copyText(text)
     button.textContent = "Copied"
-    setTimeout(() => (button.textContent = "Copy"), 1500)
+    setTimeout(() => (button.textContent = label), 1500)
   } catch {
-    saveAs(new Blob([text], { type: "text/plain" }), "sentence.conll") // the browser refused
+    saveAs(new Blob([text], { type: "text/plain" }), name) // the browser refused
   }
 }
 
@@ -320,7 +321,8 @@ function footNode(block, toggle) {
   if (!block.tools) return foot
   const tools = foot.appendChild(element("span", "tools"))
   const save = async (name, made) => saveAs(name.endsWith("svg") ? made.blob : await asPNG(made.blob, made), name)
-  button(tools, "Copy", "Copy the words and their labels as columns", (made) => copy(made, columnsOf(block)))
+  button(tools, "Copy", "Copy the words and their labels as columns", (made) => copy(made, columnsOf(block), "sentence.conll"))
+  if (block.spans) button(tools, "Copy spans", "Copy the spans with their places in the text, as JSON", (made) => copy(made, block.spans, "spans.json"))
   button(tools, "PNG", "Save this sentence as PNG", () => save("sentence.png", asSVG(foot.parentElement)))
   button(tools, "SVG", "Save this sentence as SVG", () => save("sentence.svg", asSVG(foot.parentElement)))
   return foot

@@ -69,11 +69,12 @@ class Lane:
 
 @dataclass(frozen=True)
 class SentenceBlock:
-    """A sentence with its lanes; `about` is said under it."""
+    """A sentence with its lanes; `about` stands under it, and `spans` is the JSON of its spans to copy."""
 
     tokens: tuple[str, ...]
     lanes: tuple[Lane, ...]
     about: str = ""
+    spans: str = ""
 
 
 def sentence(

@@ -20,21 +20,34 @@ from dashboard.shared.downloads import data_table
 from dashboard.shared.selection import switch
 from dashboard.tag.seeds import Answer
 from dashboard.tag.texts import shown_texts, task_answers, text_disagreement
-from dashboard.tag.views import Marked, about_confidence, blocks, disagreement, marked, schemes_of, score_rows
+from dashboard.tag.views import (
+    Marked,
+    Placed,
+    about_confidence,
+    blocks,
+    disagreement,
+    marked,
+    schemes_of,
+    score_rows,
+)
 from dashboard.text import escape
 
 _FIRST = "tag_first"
 
 
 def show_answers(
-    configs: Mapping[str, RunConfig], sentences: Sequence[Sentence], answers: Sequence[Answer]
+    configs: Mapping[str, RunConfig],
+    sentences: Sequence[Sentence],
+    answers: Sequence[Answer],
+    places: Sequence[Placed] | None = None,
 ) -> None:
     """Draws the sentences with a lane per task and configuration, mistakes or differences, and scores.
-    Answers on whole texts come below.
+
+    Answers on whole texts come below. `places` has the text of each sentence of words.
     """
     spoken = [given for given in sentences if not given.whole]
     if spoken and reading(schemes_of(answers), "words"):
-        _lanes(configs, spoken, answers)
+        _lanes(configs, spoken, answers, places)
     if spoken and (of_sentences := reading(schemes_of(answers), "sentence")):
         _on_sentences(spoken, answers, of_sentences, configs)
     texts = [given for given in sentences if given.whole]
@@ -135,7 +148,10 @@ def _about_length(who: str, config: RunConfig, said: Iterable[TextAnswer]) -> No
 
 
 def _lanes(
-    configs: Mapping[str, RunConfig], sentences: Sequence[Sentence], answers: Sequence[Answer]
+    configs: Mapping[str, RunConfig],
+    sentences: Sequence[Sentence],
+    answers: Sequence[Answer],
+    places: Sequence[Placed] | None,
 ) -> None:
     has_gold = any(given.labels for given in sentences)
     legend = _legend(
@@ -144,7 +160,8 @@ def _lanes(
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.caption(_summary(sentences, answers), width="content")
         confidence = switch("Show confidence", key="confidence", help=legend)
-    sentence(blocks(sentences, answers, resources.task_colours()), key="tagged", confidence=confidence)
+    drawn = blocks(sentences, answers, resources.task_colours(), places)
+    sentence(drawn, key="tagged", confidence=confidence)
     if note := about_confidence(configs.values()):
         st.caption(note)
     # Once another sentence is tagged, the legend is only in the help of the switch.

@@ -13,7 +13,7 @@ import streamlit as st
 from core.config.fields import comma_list
 from core.corpora.given import LAYOUTS, GivenText, Layout, read_given
 from core.corpora.readers import TOKENS
-from core.corpora.splitting import given_sentences, has_unspaced_script, split_sentences
+from core.corpora.splitting import given_sentences, has_unspaced_script, place_words, split_sentences
 from core.corpora.types import Sentence, whole_text
 from core.errors import CorpusError, MRNLabError
 from core.plain_text import shortened
@@ -26,7 +26,7 @@ from dashboard.shared.selection import choice, segments, set_parameter
 from dashboard.shared.states import problem
 from dashboard.tag.models import is_here, test_split
 from dashboard.tag.seeds import System
-from dashboard.tag.views import ALL_SENTENCES, ANY_TASK, NO_TASK, matching
+from dashboard.tag.views import ALL_SENTENCES, ANY_TASK, NO_TASK, Placed, matching
 from dashboard.text import escape
 
 TEXT, TEST, FILE = "Text", "Test sentences", "File"
@@ -101,6 +101,14 @@ def text(reads: Collection[Reads]) -> list[Sentence]:
     if written.split() and ("text" in reads or second.split()):
         sentences.append(whole_text(written, second if second.split() else None))
     return sentences
+
+
+def placed_words(kind: str, sentences: Sequence[Sequence[str]]) -> list[Placed] | None:
+    """The typed text with the places of these sentences' words in it; None where no text was typed."""
+    if kind != TEXT:
+        return None
+    written, is_split = st.session_state["tag_text"], st.session_state.get("tag_split", False)
+    return [(written, words) for words in place_words(written, sentences, has_invisible=is_split)]
 
 
 def read_columns(content: bytes, name: str, schemes: Mapping[str, str]) -> GivenText | None:

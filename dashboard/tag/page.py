@@ -14,7 +14,16 @@ from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import chosen
 from dashboard.shared.states import empty, problem, title
 from dashboard.tag.answers import show_answers
-from dashboard.tag.controls import FILE, TEXT, bounded, input_kind, nothing_yet, test_sentence, text
+from dashboard.tag.controls import (
+    FILE,
+    TEXT,
+    bounded,
+    input_kind,
+    nothing_yet,
+    placed_words,
+    test_sentence,
+    text,
+)
 from dashboard.tag.files import tag_file
 from dashboard.tag.models import MOST_BYTES, answers, models, pending, reads_of
 from dashboard.tag.seeds import (
@@ -97,7 +106,8 @@ def ask() -> None:
             "the others are loading."
         )
     if given.answers:
-        show_answers({of.who: of.config for of in shown}, sentences, given.answers)
+        places = placed_words(kind, words)
+        show_answers({of.who: of.config for of in shown}, sentences, given.answers, places)
 
 
 if kind != FILE:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from core.config import RunConfig
+from core.corpora.splitting import PlacedWord, joined_words
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 from core.records import TaskScore
 from core.results.naming import SCORE_NAMES
 from core.store.records import ACTIVE, Run, RunState
-from core.tagging import given_scores, labels_of
+from core.tagging import TaggedSentence, given_scores, labels_of, spans_in
 from core.tasks import KINDS, reading
 from core.tasks.confusion import BOUNDARY, BOUNDARY_AND_LABEL, LABEL, MISSED, MISTAKE_KINDS
 from core.tasks.scores import PlainScore
@@ -98,13 +100,21 @@ def disagreement(chosen: Sequence[Answer], sentences: Sequence[int]) -> str:
 # Lanes
 
 
+Placed = tuple[str, Sequence[PlacedWord]]
+"""A text, and the words of a sentence with their places in it."""
+
+
 def blocks(
-    sentences: Sequence[Sentence], answers: Sequence[Answer], known: Mapping[str, str]
+    sentences: Sequence[Sentence],
+    answers: Sequence[Answer],
+    known: Mapping[str, str],
+    places: Sequence[Placed] | None = None,
 ) -> list[SentenceBlock]:
     """A block per sentence: of each task the gold labels, a lane per configuration, and its seeds' lanes.
 
     Against gold labels mistakes are marked by kind; without them, whatever differs from the first lane. The
-    lane of a seed without gold labels is compared with its configuration's.
+    lane of a seed without gold labels is compared with its configuration's. `places` has the text of each
+    sentence; without, it is the words with a space between them.
     """
     schemes = reading(schemes_of(answers), "words")
     tasks, colour = ordered(list(schemes), known)
@@ -118,8 +128,30 @@ def blocks(
                 with_task, number, gold, Lane(task, colour[task], lane_kind(schemes[task]), ()), schemes[task]
             )
         about = disagreement(answers, [number])
-        blocks_of_sentences.append(SentenceBlock(sentence.tokens, tuple(lanes), about))
+        placed = joined_words(sentence.tokens) if places is None else places[number]
+        spans = spans_json([(answer, answer.sentences[number]) for answer in answers], *placed)
+        blocks_of_sentences.append(SentenceBlock(sentence.tokens, tuple(lanes), about, spans))
     return blocks_of_sentences
+
+
+def spans_json(
+    answers: Sequence[tuple[Answer, TaggedSentence]], text: str, words: Sequence[PlacedWord]
+) -> str:
+    """The spans of a sentence as `mrnlab tag --json` has them, by task; of several models by their names too.
+
+    Empty where no task has spans.
+    """
+    by_model = {
+        answer.who: {
+            task: [asdict(span) for span in spans]
+            for task, spans in spans_in(text, words, tagged, answer.schemes).items()
+        }
+        for answer, tagged in answers
+    }
+    if not any(by_model.values()):
+        return ""
+    document = by_model if len(by_model) > 1 else next(iter(by_model.values()))
+    return json.dumps(document, ensure_ascii=False, indent=1)
 
 
 def _lanes(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,11 +11,11 @@ import typer
 
 from core.config.fields import comma_list
 from core.corpora.readers import GivenFile
-from core.corpora.splitting import is_blank
+from core.corpora.splitting import PlacedWord, is_blank
 from core.corpora.types import Sentence
 from core.errors import MRNLabError
 from core.paths import given_path, own_checkpoint
-from core.records import TextAnswer, WordTag
+from core.records import TaggedSentence, TextAnswer, WordTag
 from core.store import Run
 from core.tagging import Tagger
 from core.tasks import KINDS, reading
@@ -81,7 +82,7 @@ def tag(
 
 
 def _sentence(run: Run, text: str, second: str | None, json_: bool, *, confidence: bool) -> None:
-    from core.corpora.splitting import split_words
+    from core.corpora.splitting import place_words, split_words
     from core.corpora.types import whole_text
     from core.tagging import check_texts, column_names, load_tagger, text_of
 
@@ -102,11 +103,13 @@ def _sentence(run: Run, text: str, second: str | None, json_: bool, *, confidenc
         log(f"{all_of(missing)}: no answer without a second text; give it with --second TEXT.")
     if json_:
         document: dict[str, object] = {"run": run.id}
-        if words:
-            tags = {task: _word_tags(tagged.tags[task]) for task in words}
-            document |= {"tokens": tagged.tokens, "tags": tags}
         if whole:
             document |= _text_json(asked, answers)
+        if words:
+            tags = {task: _word_tags(tagged.tags[task]) for task in words}
+            (places,) = place_words(text, [tagged.tokens])
+            spans = _spans_json(text, places, tagged, tagger.schemes)
+            document |= {"text": text, "tokens": tagged.tokens, "tags": tags, "spans": spans}
         print_json(document)
         return
     if words:
@@ -149,6 +152,15 @@ def _word_tags(tags: Sequence[Any]) -> list[dict[str, object]]:
     return [{"label": word.label, "confidence": word.confidence} for word in tags]
 
 
+def _spans_json(
+    text: str, words: Sequence[PlacedWord], tagged: TaggedSentence, schemes: Mapping[str, str]
+) -> dict[str, list[dict[str, object]]]:
+    from core.tagging import spans_in
+
+    spans = spans_in(text, words, tagged, schemes)
+    return {task: [asdict(span) for span in of_task] for task, of_task in spans.items()}
+
+
 def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence: bool, json_: bool) -> None:
     from core.corpora.given import LAYOUTS, read_given
     from core.corpora.readers import read_bytes
@@ -179,12 +191,16 @@ def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence:
             log(note)
         sentences = [
             {
+                "text": text,
                 "tokens": answer.tokens,
                 "tags": {task: _word_tags(tags) for task, tags in answer.tags.items()},
+                "spans": _spans_json(text, words, answer, tasks),
                 "gold": sentence.labels,
             }
             | ({"answers": _answers_json(answer.answers)} if answer.answers else {})
-            for sentence, answer in zip(given.sentences, tagged, strict=True)
+            for sentence, (text, words), answer in zip(
+                given.sentences, map(given.placed_words, range(len(tagged))), tagged, strict=True
+            )
         ]
         scores = given_scores(given.sentences, tagged, tasks, run.config.pos_score)
         print_json({"run": run.id, "sentences": sentences, "scores": _scores_json(scores, tasks)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -127,6 +128,13 @@ def test_a_sentence_is_copied_and_saved(tagging_laboratory: Laboratory, page: Pa
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     copied = page.evaluate("() => navigator.clipboard.readText()")
     assert copied.splitlines()[:2] == ["German\tJ\tB-MISC", "lamb\tN\tI-MISC"]
+    page.get_by_role("button", name="Copy spans").first.click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    spans = json.loads(page.evaluate("() => navigator.clipboard.readText()"))["ner"]
+    assert [(span["text"], span["start"], span["end"]) for span in spans] == [
+        ("German lamb", 0, 11),
+        ("EU", 20, 22),
+    ]
     kinds = {"PNG": b"\x89PNG", "SVG": b"<svg "}
     for kind, begin in kinds.items():
         with page.expect_download() as downloading:

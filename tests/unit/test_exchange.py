@@ -23,11 +23,11 @@ from huggingface_hub import ModelCard
 from transformers import AutoModelForTokenClassification, pipeline
 
 from core.checkpoints.sealed import digest_of
+from core.corpora.splitting import joined_words
 from core.errors import MRNLabError, RunNotFound
 from core.paths import checkpoint_dir
 from core.store import RunState, Store
-from core.tagging import TaggedSentence, labels_of, load_tagger
-from core.tasks.spans import spans
+from core.tagging import TaggedSentence, load_tagger, spans_in
 from jobs.exchange import Exported, Imported, export_run, export_zip, import_, import_run, import_zip
 from jobs.exchange.export import _datasets
 from tests.making import OWNER, assert_same, claimed
@@ -225,18 +225,17 @@ def test_the_pipeline_gives_the_spans_of_the_run_by_first_subwords(exported: Pat
     split = 0
     for words in itertools.product(("EUwanted", "Germanwanted", "lambwanted"), ("lamb", "Britishwanted")):
         sentence = [*words, "rejects", words[0], "."]
-        text, starts = " ".join(sentence), [0]
-        for word in sentence:
-            starts.append(starts[-1] + len(word) + 1)
+        text = " ".join(sentence)
         (answer,) = tagger.tag([sentence])
-        expected = [
-            (span.type, starts[span.start], starts[span.end] - 1) for span in spans(labels_of(answer, "ner"))
-        ]
+        of_run = spans_in(*joined_words(sentence), answer, tagger.schemes)["ner"]
+        expected = [(span.label, span.start, span.end) for span in of_run]
+        answers = {strategy: tag(text) for strategy, tag in tags.items()}
         found = {
-            strategy: [(each["entity_group"], each["start"], each["end"]) for each in tag(text)]
-            for strategy, tag in tags.items()
+            strategy: [(each["entity_group"], each["start"], each["end"]) for each in given]
+            for strategy, given in answers.items()
         }
         assert found["first"] == expected
+        assert [each["score"] for each in answers["first"]] == pytest.approx([span.score for span in of_run])
         split += found["simple"] != expected
     assert split > 0
 

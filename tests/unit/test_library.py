@@ -123,9 +123,23 @@ def test_a_run_without_a_laboratory(laboratory: Path) -> None:
     assert list(tagged.columns) == ["sentence", "word", "pos", "pos confidence", "ner", "ner confidence"]
     assert list(tagged["sentence"]) == [0, 0, 0, 0, 1, 1, 1]
     assert run.tag([["EU", "call"]])["word"].tolist() == ["EU", "call"]
+    text = "\U0001f600  EU call .\r\n\r\nGerman \u05e9 lamb rejects EU ."
+    of_text = run.spans(text)
+    assert [*of_text.columns] == ["sentence", "task", "label", "text", "start", "end", "score"]
+    assert set(of_text["task"]) == {"ner"}
+    places = of_text[["start", "end"]].to_numpy().tolist()
+    assert [text[start:end] for start, end in places] == of_text["text"].tolist()
+    of_words = run.spans([["rejects", "EU"], ["EU"]])
+    assert of_words[of_words["text"] == "EU"][["sentence", "start", "end"]].to_numpy().tolist() == [
+        [0, 8, 10],
+        [1, 0, 2],
+    ]
     for texts in (["EU call .", "EU ."], ["EU", "call"]):
-        with pytest.raises(MRNLabError, match="a list of sentences that are lists of words"):
-            run.tag(texts)
+        for method in ("tag", "spans"):
+            with pytest.raises(
+                MRNLabError, match=f"{method}.. reads one text, or a list of sentences that are"
+            ):
+                getattr(run, method)(texts)
     _check_relations(run)
 
     test = laboratory / "toy" / "test.conll"

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from core.corpora.splitting import (
     given_sentences,
     has_unspaced_script,
+    joined_words,
+    place_words,
     placed_sentences,
     split_sentences,
     split_words,
@@ -91,3 +93,14 @@ def test_words_stand_at_their_places(text: str) -> None:
         seen = [mark for mark in text[word.start : word.end] if split_words(mark)]
         assert "".join(seen) == "".join(word.word.split())
         end = word.end
+
+
+@given(st.lists(st.lists(st.text(alphabet="aB\u200b\U0001f600\u05d0", min_size=1), min_size=1)), st.data())
+def test_words_that_were_given_stand_at_their_places(sentences: list[list[str]], data: st.DataObject) -> None:
+    gaps = st.sampled_from([" ", "  ", "\t"])
+    text = "\n".join("".join(word + data.draw(gaps) for word in words) for words in sentences)
+    for words in place_words(text, sentences, has_invisible=True):
+        assert [text[word.start : word.end] for word in words] == [word.word for word in words]
+    for given_words in sentences:
+        joined, places = joined_words(given_words)
+        assert [joined[word.start : word.end] for word in places] == given_words

@@ -25,6 +25,29 @@ def corpora(shared_folder: Path, laboratory: Path) -> Path:
     return laboratory / "texts"
 
 
+def test_spans_have_their_places_in_the_given_text(corpora: Path, lab: Laboratory) -> None:
+    text = "\U0001f600  EU\trejects"
+    document = lab.json("tag", MIXED, text)
+    assert document["text"] == text
+    (span,) = document["spans"]["ner"]
+    confidence = document["tags"]["ner"][1]["confidence"]
+    assert span == {"label": "ORG", "text": "EU", "start": 3, "end": 5, "score": confidence}
+
+    lines = corpora / "lines.txt"
+    lines.write_text("\u200e  EU rejects\n\nHe said EU rejects .\n", encoding="utf-8")
+    sentences = lab.json("tag", MIXED, "--file", str(lines), "--layout", "text")["sentences"]
+    for sentence in sentences:
+        assert "EU" in [span["text"] for span in sentence["spans"]["ner"]]
+        assert all(
+            sentence["text"][span["start"] : span["end"]] == span["text"] for span in sentence["spans"]["ner"]
+        )
+    assert sentences[0]["spans"]["ner"][0]["start"] == 3
+
+    lines.write_text("EU\nrejects\n\nEU\n", encoding="utf-8")
+    first, _ = lab.json("tag", MIXED, "--file", str(lines), "--layout", "words")["sentences"]
+    assert first["text"] == "EU rejects"
+
+
 def test_a_text_and_a_pair(corpora: Path, lab: Laboratory) -> None:
     document = lab.json("tag", MIXED, "EU rejects", "--second", "lamb .")
     assert document["tokens"] == ["EU", "rejects"]
