@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pandas as pd
 
-from core.config import FIELD_HELP, RunConfig
-from core.config.fields import comma_list, public_name
+from core.config import FIELD_HELP, RunConfig, public_name
+from core.config.fields import comma_list
 from core.corpora import load, prepare
 from core.corpora.assembly import older_text_hash
 from core.corpora.hub import HubName

@@ -16,3 +16,4 @@ from core.config.run_config import default_value as default_value
 from core.config.run_config import field_label as field_label
 from core.config.run_config import fill as fill
 from core.config.run_config import has_field as has_field
+from core.config.run_config import public_name as public_name

@@ -7,9 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import ConfigDict, Field
+from pydantic.fields import FieldInfo
 
 from core.errors import ConfigError
 from core.registry import (
@@ -59,6 +60,7 @@ Values = Mapping[str, Any]
 """Values of CONTEXT_FIELDS, `lr_encoder` and `added_to`, by the names that fields have in Python."""
 
 _REQUIRED = object()
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,37 @@ class FieldRule:
         return self.default(values) if callable(self.default) else self.default
 
 
+@dataclass(frozen=True)
+class FieldView:
+    """How the form, the command line and names of configurations show a field.
+
+    rank    its place among the fields that a sweep varies slowest, from 1 on; 0 after them, as they are here
+    asked   the form asks for it in a place of its own, not under *More settings*
+    seldom  the form asks for it only where it has a value
+    open    the choices are the known ones; another value may be typed
+    option  it is an option of `mrnlab launch`, not a value of `--set`
+    reads   a run has it only where one of its tasks reads this (`core.tasks.TaskKind.reads`); empty: always
+    unset   the form's words for no value
+    hint    the form's words before the description
+    short   its words in names of configurations; None: its name
+    path    its value may be a path, of which names show the last part
+    """
+
+    rank: int = 0
+    asked: bool = False
+    seldom: bool = False
+    open: bool = False
+    option: bool = False
+    reads: frozenset[str] = frozenset()
+    unset: str = ""
+    hint: str = ""
+    short: str | None = None
+    path: bool = False
+
+
+_ORDINARY = FieldView()
+
+
 def always(values: Values) -> bool:
     """Every run has the field."""
     return True
@@ -106,6 +139,7 @@ def run_field(
     when: Callable[[Values], bool] | None = None,
     reason: str = "",
     legacy: Any = _REQUIRED,
+    view: FieldView = _ORDINARY,
     **limits: Any,
 ) -> Any:
     """A field of a part; its docstring is its description in the form, the command line and the docs.
@@ -115,7 +149,7 @@ def run_field(
     about: dict[str, Any] = {"unit": unit, "symbol": symbol, "label": label, "enum": list(choices)}
     extra = {name: value for name, value in about.items() if value}
     info: Any = Field(None if when else default, json_schema_extra=extra, **limits)
-    info.metadata.append(FieldRule(when or always, reason, default if when else None, legacy))
+    info.metadata += [FieldRule(when or always, reason, default if when else None, legacy), view]
     return info
 
 
@@ -210,21 +244,12 @@ scaled_prior_field = partial(
 )
 
 
-def public_name(attribute: str) -> str:
-    """The field's name outside of Python: `lambda` for `lambda_`."""
-    return "lambda" if attribute == "lambda_" else attribute
-
-
-def attribute_name(field: str) -> str:
-    """The field's name in Python: `lambda_` for `lambda`."""
-    return "lambda_" if field == "lambda" else field
-
-
 @dataclass(frozen=True)
 class FieldHelp:
     """The description of a field, for the form, the command line and the docs."""
 
     name: str
+    """Outside of Python: `lambda` for `lambda_`."""
     description: str
     unit: str
     range: str
@@ -233,6 +258,18 @@ class FieldHelp:
     symbol: str | None
     label: str
     """The name of the field on the pages."""
+    group: str
+    """The group of the form's *More settings* that its part belongs to."""
+    default: Any
+    """Its default where all runs have the same; else None, or pydantic's mark of a required field."""
+    annotation: Any
+    """The type of its values."""
+    view: FieldView
+
+    @property
+    def is_list(self) -> bool:
+        """Whether a value of it is a list."""
+        return any(get_origin(type_) is tuple for type_ in (self.annotation, *get_args(self.annotation)))
 
     @property
     def sentence(self) -> str:
@@ -249,8 +286,13 @@ _LIMITS = {
 }
 
 
-def help_of(name: str, schema: Mapping[str, Any]) -> FieldHelp:
-    """The help of a field from its JSON schema; its range are the choices or the limits."""
+def metadata_of(info: FieldInfo, kind: type[_T]) -> _T:
+    """The FieldRule or the FieldView of a field."""
+    return next(entry for entry in info.metadata if isinstance(entry, kind))
+
+
+def help_of(name: str, info: FieldInfo, group: str, schema: Mapping[str, Any]) -> FieldHelp:
+    """The help of a field, with its JSON schema; its range are the choices or the limits."""
     range_ = accepted = ""
     for option in (schema, *schema.get("anyOf", [])):
         limits = [(sign, words, option[key]) for key, (sign, words) in _LIMITS.items() if key in option]
@@ -261,4 +303,6 @@ def help_of(name: str, schema: Mapping[str, Any]) -> FieldHelp:
     description = " ".join(schema["description"].split())
     unit, symbol = schema["unit"], schema.get("symbol")
     label = schema.get("label", name.replace("_", " ").capitalize())
-    return FieldHelp(name, description, unit, range_, accepted, symbol, label)
+    view = metadata_of(info, FieldView)
+    about = (description, unit, range_, accepted, symbol, label, group)
+    return FieldHelp(name, *about, info.default, info.annotation, view)

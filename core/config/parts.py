@@ -7,12 +7,13 @@ read it from here.
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from pydantic import BaseModel
 
 from core.config.fields import (
     MODEL_CONFIG,
+    FieldView,
     always,
     bilstm_field,
     default_encoder_rate,
@@ -35,25 +36,41 @@ PARADIGMS: tuple[str, ...] = get_args(Paradigm)
 
 
 class Part(BaseModel):
-    """Some fields of a run's description."""
+    """Some fields of a run's description, and their group of the form's *More settings*."""
 
     model_config = MODEL_CONFIG
+    form_group: ClassVar[str] = ""
 
 
 class Data(Part):
     """The data of a run: corpus, tasks, the share of the sentences, the labels."""
 
-    corpus: str = run_field(..., "name or folder", min_length=1)
+    form_group = "Data"
+    corpus: str = run_field(
+        ..., "name or folder", min_length=1, view=FieldView(option=True, short="", path=True)
+    )
     """The annotated sentences: a name of the catalogue, a folder of annotated words or texts, a dataset of
     the Hub, as 'hub:nyu-mll/glue?config=cola', or a corpus derived from such, as 'apart:demo?tokens=300'.
     """
-    columns: tuple[str, ...] | None = run_field(None, "names")
+    columns: tuple[str, ...] | None = run_field(None, "names", view=FieldView(option=True))
     """The names of a CoNLL file's columns from left to right, one of them 'tokens'; unset where the corpus
     knows them.
     """
-    tasks: tuple[str, ...] = run_field(..., "names", min_length=1)
+    tasks: tuple[str, ...] = run_field(..., "names", min_length=1, view=FieldView(option=True))
     """The columns of labels to learn. STL learns exactly one, MRN at least two."""
-    fraction: float = run_field(1.0, "share", gt=0, le=1, label="Share")
+    fraction: float = run_field(
+        1.0,
+        "share",
+        gt=0,
+        le=1,
+        label="Share",
+        view=FieldView(
+            rank=8,
+            asked=True,
+            option=True,
+            hint="1 uses all. A list such as 5%, 10% makes runs for each value.",
+        ),
+    )
     """The share of each corpus's training sentences to use, drawn at random by the seed."""
     fraction_draw: Literal["once", "each_epoch"] = run_field(
         "once", "choice", label="Draw the share", legacy="once"
@@ -62,7 +79,13 @@ class Data(Part):
     sentences in every epoch and trains on that share of the batches, as the dissertation's program does.
     """
     dev_sentences: int | None = run_field(
-        None, "sentences", ge=0, le=1_000_000, label="Held-out dev set", legacy=None
+        None,
+        "sentences",
+        ge=0,
+        le=1_000_000,
+        label="Held-out dev set",
+        legacy=None,
+        view=FieldView(unset="a tenth"),
     )
     """Training sentences to hold out as development sentences, for each corpus without a dev split. Unset: a
     tenth. 0: none; all of them train, and without any dev split the last epoch is kept.
@@ -80,11 +103,23 @@ class Data(Part):
 class EncoderChoice(Part):
     """The shared layers, and how much of them is trained."""
 
-    encoder: str = run_field("minilm", "name", min_length=1)
+    form_group = "Model"
+    encoder: str = run_field(
+        "minilm",
+        "name",
+        min_length=1,
+        view=FieldView(rank=1, asked=True, open=True, option=True, short="", path=True),
+    )
     """The shared layers: a known name, a Hugging Face Hub id or a local folder; add '+bilstm' for a BiLSTM on
     top. A decoder (GPT-2, Llama, Qwen) reads left to right: its state of a word knows no word after it.
     """
-    encoder_training: str = run_field("full", "choice", choices=("full", "frozen", "top:K"), label="Training")
+    encoder_training: str = run_field(
+        "full",
+        "choice",
+        choices=("full", "frozen", "top:K"),
+        label="Training",
+        view=FieldView(rank=2, asked=True, open=True, option=True, short=""),
+    )
     """'full' fine-tunes the encoder; 'frozen' computes its features once, caches them and trains only what
     stands on top, in seconds. Between the two: 'top:K' trains the last K layers over cached states of the
     layer below.
@@ -94,7 +129,8 @@ class EncoderChoice(Part):
 class Sharing(Part):
     """How tasks share: alone (STL), an encoder (MTL), relations too (MRN), or added to a finished run."""
 
-    paradigm: Paradigm = run_field("mrn", "choice")
+    form_group = "MRN"
+    paradigm: Paradigm = run_field("mrn", "choice", view=FieldView(rank=3, asked=True, option=True))
     """STL trains one task alone, MTL shares the encoder among tasks, MRN also learns how tasks, labels and
     features relate.
     """
@@ -103,6 +139,7 @@ class Sharing(Part):
         "choice",
         description=f"The regulariser of MRN. {prior_lines()}; '{PREDICTED}': adds one task to a finished "
         "run.",
+        view=FieldView(rank=4, asked=True, option=True, short=""),
     )
     added_to: str | None = run_field(
         None,
@@ -112,12 +149,19 @@ class Sharing(Part):
         when=lambda run: is_mrn(run) and run["prior"] == PREDICTED,
         reason="only a run with the prior predicted adds a task to another run",
         legacy=None,
+        view=FieldView(
+            rank=5,
+            asked=True,
+            option=True,
+            unset="the number of a finished run",
+            hint="The run must have heads over the same frozen encoder.",
+        ),
     )
     """The finished run over a frozen encoder that this run's one task is added to: its number, its checkpoint
     folder, or 'configuration:ID', the run of that configuration with the same seed. Trained heads are
     kept. The new head starts from their prediction and is regularised towards it.
     """
-    alignment: str | None = mrn_field("auto", "choice")
+    alignment: str | None = mrn_field("auto", "choice", view=FieldView(rank=6, asked=True, option=True))
     """How labels of different tasks are matched in MRN: 'disjoint' keeps them apart, 'exact' joins equal
     names, 'cooccurrence' relates labels that occur on the same tokens, 'mapping:FILE' follows a CSV file,
     'auto' chooses.
@@ -131,6 +175,7 @@ class Sharing(Part):
         le=1e6,
         label="λ",
         description=f"The strength of the MRN prior (unset: {lambda_defaults()}).",
+        view=FieldView(rank=7, asked=True, option=True, hint="One number, or a list such as 0.01, 0.1."),
     )
     learn: tuple[Mode, ...] | None = learning_field(
         prior_default("learn"),
@@ -173,14 +218,36 @@ class Sharing(Part):
 class Schedule(Part):
     """Which sentences make a step, how many steps there are, and how large they are."""
 
-    seed: int = run_field(1, "number", ge=0, le=2**31 - 1, label="Seeds")
+    form_group = "Training"
+    seed: int = run_field(
+        1,
+        "number",
+        ge=0,
+        le=2**31 - 1,
+        label="Seeds",
+        view=FieldView(asked=True, hint="For example 1, 2, 3 or 1-5. Each seed is a run."),
+    )
     """The source of all randomness. Runs that differ only in it are seeds of one configuration."""
-    epochs: int = run_field(5, "passes", ge=1, le=1000)
+    epochs: int = run_field(
+        5,
+        "passes",
+        ge=1,
+        le=1000,
+        view=FieldView(
+            asked=True, option=True, short="epochs", hint="A list such as 5, 10 makes runs for each value."
+        ),
+    )
     """Passes over the training sentences."""
-    batch_size: int = run_field(16, "sentences", ge=1, le=4096)
+    batch_size: int = run_field(16, "sentences", ge=1, le=4096, view=FieldView(short="batch"))
     """Sentences in one step, where batch_tokens is not set."""
     batch_tokens: int | None = run_field(
-        None, "subwords", ge=8, le=1_000_000, label="Batch budget", legacy=None
+        None,
+        "subwords",
+        ge=8,
+        le=1_000_000,
+        label="Batch budget",
+        legacy=None,
+        view=FieldView(unset="none"),
     )
     """The most subwords in one step, of sentences of like length: many short or few long ones. Unset:
     batch_size sentences.
@@ -223,6 +290,7 @@ class Schedule(Part):
 class Layers(Part):
     """The BiLSTM, the layers of encoders over words, task embeddings."""
 
+    form_group = "Model"
     bilstm_hidden: int | None = bilstm_field(
         # Per direction: the SC-LSTM paper's table 2, the dissertation.
         lambda run: 256 if reads_words(str(run["encoder"])) else 768,
@@ -230,6 +298,7 @@ class Layers(Part):
         ge=1,
         le=4096,
         label="BiLSTM size",
+        view=FieldView(short="BiLSTM size"),
     )
     """Size of the BiLSTM in each direction."""
     lstm_layers: int | None = word_field(
@@ -249,12 +318,19 @@ class Layers(Part):
         when=lambda run: run["encoder"] == "lstm-d" and run["paradigm"] != "stl",
         reason="only lstm-d has a layer for each task, and STL has one task",
         legacy=None,
+        view=FieldView(unset="in the order of the tasks"),
     )
     """Which task reads which layer of lstm-d, from the lowest on; unset in the order of the tasks."""
-    vectors: str | None = word_field("glove", "name or file", label="Word vectors", legacy=None)
+    vectors: str | None = word_field(
+        "glove", "name or file", label="Word vectors", legacy=None, view=FieldView(path=True)
+    )
     """The pre-trained word vectors: 'glove', or a text file in the format of GloVe or word2vec, gzip too."""
     vectors_training: Literal["tuned", "fixed"] | None = word_field(
-        "tuned", "choice", label="Word vectors are", legacy=None
+        "tuned",
+        "choice",
+        label="Word vectors are",
+        legacy=None,
+        view=FieldView(short="vectors"),
     )
     """'tuned' trains the vectors of the training words with all else; 'fixed' leaves them all as they are."""
     capitals: bool | None = word_field(True, "yes or no", label="Capitalisation", legacy=None)
@@ -262,7 +338,12 @@ class Layers(Part):
     characters: Literal["none", "cnn"] | None = word_field("cnn", "choice", label="Characters", legacy=None)
     """'cnn' also reads each word's characters: 16 features each, 128 filters of width 3, max-pooled."""
     context_encoder: str | None = word_field(
-        None, "name", min_length=1, label="Contextual vectors", legacy=None
+        None,
+        "name",
+        min_length=1,
+        label="Contextual vectors",
+        legacy=None,
+        view=FieldView(unset="none", path=True),
     )
     """A transformer that is read beside the word vectors, frozen: a known name, a Hugging Face Hub id or a
     local folder. Each word gets the states of its first subword (unset: none).
@@ -276,18 +357,31 @@ class Layers(Part):
         when=lambda run: run["encoder"] == ONE_STACK,
         reason="only the encoder bilstm reads windows of words",
         legacy=None,
+        view=FieldView(seldom=True, unset="the whole sentence"),
     )
     """How many words the BiLSTM reads of each word, a sequence of its own with the word in the middle: an odd
     number (unset: the whole sentence).
     """
     shared_dense: int | None = word_field(
-        None, "layers", ge=1, le=8, label="Dense layers of all tasks", legacy=None
+        None,
+        "layers",
+        ge=1,
+        le=8,
+        label="Dense layers of all tasks",
+        legacy=None,
+        view=FieldView(seldom=True, unset="none"),
     )
     """Dense layers with a ReLU above the LSTMs, the same for all tasks and as wide as their states (unset:
     none).
     """
     task_dense: int | None = word_field(
-        None, "layers", ge=1, le=8, label="Dense layers of each task", legacy=None
+        None,
+        "layers",
+        ge=1,
+        le=8,
+        label="Dense layers of each task",
+        legacy=None,
+        view=FieldView(seldom=True, unset="none"),
     )
     """Dense layers with a ReLU that each task has of its own, above those that all share (unset: none)."""
     task_embedding: Literal["none", "input", "attention", "projected", "elu", "tanh", "selu"] | None = (
@@ -318,6 +412,7 @@ class Layers(Part):
 class Heads(Part):
     """The output layers of the tasks, and their inputs from whole texts and pairs."""
 
+    form_group = "Model"
     heads: Literal["own", "shared"] | None = run_field(
         "own",
         "choice",
@@ -326,6 +421,7 @@ class Heads(Part):
         reason="only MTL can share rows of heads among tasks; the prior of MRN relates rows that each task "
         "has, and STL has one task",
         legacy="own",
+        view=FieldView(reads=frozenset({"words"})),
     )
     """The rows of MTL's heads: 'own', each task has its own; 'shared', labels of equal name share one row,
     which is trained on the words of all tasks with the label.
@@ -336,18 +432,28 @@ class Heads(Part):
     span.
     """
     pooling: Literal["auto", "cls", "mean"] = run_field(
-        "auto", "choice", label="Vector of a text", legacy="auto"
+        "auto",
+        "choice",
+        label="Vector of a text",
+        legacy="auto",
+        view=FieldView(reads=frozenset({"sentence", "text", "pair"})),
     )
     """What stands for a whole text: 'cls', the state of its first subword; 'mean', the mean over all its
     subwords; 'auto' follows the encoder's own convention.
     """
     pair_encoding: Literal["apart", "together"] = run_field(
-        "apart", "choice", label="Pairs are read", legacy="apart"
+        "apart",
+        "choice",
+        label="Pairs are read",
+        legacy="apart",
+        view=FieldView(reads=frozenset({"pair"})),
     )
     """How the encoder reads a pair of texts: 'apart' in two passes, whose vectors are then compared;
     'together' in one pass, so that each text sees the other.
     """
-    pair_heads: Literal["own", "shared"] = run_field("own", "choice", label="Heads of pairs", legacy="own")
+    pair_heads: Literal["own", "shared"] = run_field(
+        "own", "choice", label="Heads of pairs", legacy="own", view=FieldView(reads=frozenset({"pair"}))
+    )
     """The heads of pairs that are read apart: each task has its own, or all share one linear layer."""
     dropout: float = run_field(0.1, "share", ge=0, lt=1)
     """Probability of dropout at the heads while training."""
@@ -362,8 +468,9 @@ class Heads(Part):
 
 
 class Optimisation(Part):
-    """The optimiser, which tasks a step trains, and when the training ends."""
+    """The optimiser, which tasks a step trains, when the training ends, and which epoch is kept."""
 
+    form_group = "Training"
     optimiser: Literal["adamw", "adam", "sgd", "adadelta"] = run_field("adamw", "choice", legacy="adamw")
     """What makes the steps: AdamW, Adam, SGD with momentum 0.9, or Adadelta (its usual rate is 1)."""
     lr_schedule: Literal["linear", "constant"] = run_field(
@@ -372,7 +479,15 @@ class Optimisation(Part):
     """How the learning rates change: they fall linearly to zero over all epochs, or stay."""
     weight_decay: float = run_field(1e-2, "per step", ge=0, le=10)
     """AdamW's decoupled weight decay; with the other optimisers an L2 penalty."""
-    clip_norm: float | None = run_field(None, "norm", gt=0, le=1e6, label="Clip gradients at", legacy=None)
+    clip_norm: float | None = run_field(
+        None,
+        "norm",
+        gt=0,
+        le=1e6,
+        label="Clip gradients at",
+        legacy=None,
+        view=FieldView(unset="none", short="clipped at"),
+    )
     """The largest norm of a step's gradient; a larger gradient is scaled down to it."""
     draw_tasks: Literal["together", "uniform", "by_size"] = run_field(
         "together", "choice", label="Tasks of a step", legacy="together"
@@ -388,6 +503,7 @@ class Optimisation(Part):
         when=lambda run: run["paradigm"] != "stl",
         reason="STL has one task; set the paradigm to mtl or mrn",
         legacy=None,
+        view=FieldView(unset="1 for each task"),
     )
     """What each task's loss is multiplied by, in the order of the tasks (unset: 1)."""
     affinity_every: int | None = run_field(
@@ -403,22 +519,24 @@ class Optimisation(Part):
         reason="it compares what tasks do to layers that they share and train; STL has one task, and a "
         "frozen encoder without a BiLSTM trains no layer but the heads",
         legacy=None,
+        view=FieldView(unset="never"),
     )
     """Training steps between two measurements of how the tasks' gradients agree, as cosines (unset: none).
     They change nothing in the training but its time.
     """
-    patience: int | None = run_field(None, "epochs", ge=1, le=1000, legacy=None)
+    patience: int | None = run_field(None, "epochs", ge=1, le=1000, legacy=None, view=FieldView(unset="none"))
     """After how many epochs without a better one the training ends early (unset: it never does)."""
-
-
-class Scoring(Part):
-    """Which epoch is kept, how it is scored, and where the run computes."""
-
     select_by: Literal["score", "loss", "last"] = run_field("score", "choice", label="Best epoch by")
     """Which epoch's model is kept: the one with the highest mean score over tasks on the development
     sentences, the one with the lowest mean cross-entropy over tasks there, or the last. Tasks whose score is
     undefined there count in no mean; where it is of all tasks, the loss decides.
     """
+
+
+class Scoring(Part):
+    """How an epoch is scored, and where the run computes."""
+
+    form_group = "Scores and machine"
     pos_score: Literal["accuracy", "seqeval_f1"] = run_field(
         "accuracy", "choice", label="Score of plain labels"
     )

@@ -30,10 +30,9 @@ from core.config.fields import (
     MODEL_CONFIG,
     FieldHelp,
     FieldRule,
-    attribute_name,
     comma_list,
     help_of,
-    public_name,
+    metadata_of,
 )
 from core.config.parts import PARADIGMS as PARADIGMS
 from core.config.parts import (
@@ -43,6 +42,7 @@ from core.config.parts import (
     Layers,
     Mode,
     Optimisation,
+    Part,
     Schedule,
     Scoring,
     Sharing,
@@ -72,6 +72,21 @@ class _Fields(Scoring, Optimisation, Heads, Layers, Schedule, Sharing, EncoderCh
     """The fields of a run, each checked by itself."""
 
     model_config = ConfigDict(**MODEL_CONFIG | {"extra": "ignore"})
+
+
+_ATTRIBUTES = {info.alias or name: name for name, info in _Fields.model_fields.items()}
+"""The names of fields in Python by those outside: pydantic alone knows that `lambda` is `lambda_`."""
+_PUBLIC = {name: field for field, name in _ATTRIBUTES.items()}
+
+
+def public_name(name: str) -> str:
+    """The name of a field outside of Python, `lambda`, also where it is given as `lambda_`."""
+    return _PUBLIC.get(name, name)
+
+
+def _in_python(values: Mapping[Any, Any]) -> dict[Any, Any]:
+    """The values by the names of fields in Python."""
+    return {_ATTRIBUTES.get(field, field): value for field, value in values.items()}
 
 
 class RunConfig(_Fields):
@@ -121,8 +136,7 @@ class RunConfig(_Fields):
     def _fill_conditional_fields(cls, data: Any) -> Any:
         if not isinstance(data, Mapping):
             return data
-        values = {attribute_name(key): value for key, value in data.items()}
-        return fill(values)
+        return fill(_in_python(data))
 
     @model_validator(mode="after")
     def _fields_fit_each_other(self) -> RunConfig:
@@ -193,7 +207,7 @@ class RunConfig(_Fields):
         return {
             name: value
             for name, value in values.items()
-            if not (rule := FIELD_RULES[attribute_name(name)]).optional or value not in (None, rule.legacy)
+            if not (rule := FIELD_RULES[name]).optional or value not in (None, rule.legacy)
         }
 
     @classmethod
@@ -224,21 +238,19 @@ class RunConfig(_Fields):
         Each field has its stored value where that is of the field's type, else its default. The values may
         contradict each other.
         """
-        known = {
-            attribute_name(field): value for field, value in (_changed_defaults() | dict(values)).items()
-        }
+        named = _in_python(_changed_defaults() | dict(values))
         try:
-            fields = _Fields.model_validate(known)
+            fields = _Fields.model_validate(named)
         except ValidationError as error:
-            wrong = {attribute_name(str(problem["loc"][0])) for problem in error.errors()}
-            left = {name: value for name, value in known.items() if name not in wrong}
+            wrong = _in_python({str(problem["loc"][0]): problem for problem in error.errors()})
+            left = {name: value for name, value in named.items() if name not in wrong}
             # Both must be set; that no task is known is said below.
             fields = _Fields.model_validate({"corpus": _UNREADABLE, "tasks": (_UNREADABLE,), **left})
         shown = dict(fields)
         if shown["tasks"] == (_UNREADABLE,):
             shown["tasks"] = ()
-        for name, rule in FIELD_RULES.items():
-            if shown[name] is None and rule.is_conditional and rule.when(shown):
+        for name, rule in _CONDITIONAL_RULES.items():
+            if shown[name] is None and rule.when(shown):
                 shown[name] = rule.default_of(shown)
         return cls.model_construct(None, **shown)
 
@@ -259,11 +271,18 @@ class RunConfig(_Fields):
         whole: dict[str, Any] = self.model_dump(mode="json", context=_WHOLE)
         return whole
 
+    def value(self, field: str) -> Any:
+        """The value of a field by its public name, as Python has it. Raises KeyError for another name."""
+        return getattr(self, _ATTRIBUTES[field])
+
     def with_(self, **changes: Any) -> RunConfig:
         """A copy with other values. Fields that no longer apply (λ when MRN becomes MTL) are dropped."""
+        changes = _in_python(changes)
         values = self.model_dump(by_alias=False, context=_WHOLE) | changes
         values |= {
-            name: None for name in FIELD_RULES if name not in changes and not FIELD_RULES[name].when(values)
+            name: None
+            for name, rule in _CONDITIONAL_RULES.items()
+            if name not in changes and not rule.when(values)
         }
         if values.get("batch_tokens") is not None and "batch_size" not in changes:
             values.pop("batch_size")
@@ -323,7 +342,7 @@ def _changed_defaults() -> dict[str, Any]:
     return {
         name: rule.legacy
         for name, rule in FIELD_RULES.items()
-        if rule.optional and RunConfig.model_fields[name].default not in (None, rule.legacy)
+        if rule.optional and FIELD_HELP[name].default not in (None, rule.legacy)
     }
 
 
@@ -346,15 +365,15 @@ def fill(values: Mapping[str, Any]) -> dict[str, Any]:
     return filled
 
 
-def default_value(config: RunConfig, name: str) -> Any:
-    """The default of a field (by its name in Python) in this run; None where the run does not have it.
+def default_value(config: RunConfig, field: str) -> Any:
+    """The default of a field (by its public name) in this run; None where the run does not have it.
 
     No changed run is built for it, which might not be valid.
     """
-    rule = FIELD_RULES[name]
+    rule = FIELD_RULES[field]
     if not rule.is_conditional:
-        return RunConfig.model_fields[name].default
-    values = {field: getattr(config, field) for field in (*CONTEXT_FIELDS, *_ALSO_READ)}
+        return FIELD_HELP[field].default
+    values = {name: getattr(config, name) for name in (*CONTEXT_FIELDS, *_ALSO_READ)}
     return rule.default_of(values) if rule.when(values) else None
 
 
@@ -370,7 +389,7 @@ def applicable_fields(
     context = dict(zip(CONTEXT_FIELDS, (paradigm, encoder, training, prior), strict=True))
     hidden = {name for name, rule in FIELD_RULES.items() if not rule.when(context)}
     hidden |= {"encoder_training"} if reads_words(encoder) else set()
-    return frozenset(public_name(name) for name in RunConfig.model_fields if name not in hidden)
+    return frozenset(FIELD_RULES.keys() - hidden)
 
 
 def has_field(config: RunConfig, field: str) -> bool:
@@ -381,17 +400,23 @@ def has_field(config: RunConfig, field: str) -> bool:
 
 
 FIELD_RULES: Mapping[str, FieldRule] = {
-    name: next(known for known in info.metadata if isinstance(known, FieldRule))
-    for name, info in RunConfig.model_fields.items()
+    public_name(name): metadata_of(info, FieldRule) for name, info in RunConfig.model_fields.items()
 }
-"""By the names in Python, in the order of the fields."""
-_CONDITIONAL_RULES = {name: rule for name, rule in FIELD_RULES.items() if rule.is_conditional}
+"""By public name, in the order of the fields."""
+_CONDITIONAL_RULES = _in_python({field: rule for field, rule in FIELD_RULES.items() if rule.is_conditional})
 
-FIELD_HELP: dict[str, FieldHelp] = {
-    name: help_of(name, schema)
-    for name, schema in RunConfig.model_json_schema(by_alias=True)["properties"].items()
-}
-"""By public name."""
+
+def _field_help() -> Iterator[tuple[str, FieldHelp]]:
+    schemas = RunConfig.model_json_schema(by_alias=True)["properties"]
+    for part in reversed(_Fields.__bases__):
+        assert issubclass(part, Part)
+        for name, info in part.model_fields.items():
+            field = public_name(name)
+            yield field, help_of(field, info, part.form_group, schemas[field])
+
+
+FIELD_HELP: dict[str, FieldHelp] = dict(_field_help())
+"""By public name, in the order of the fields."""
 
 
 def field_label(field: str) -> str:

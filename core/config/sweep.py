@@ -10,8 +10,8 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from core.config import FIELD_HELP, RunConfig, applicable_fields
-from core.config.fields import CONTEXT_FIELDS, comma_list, public_name
+from core.config import FIELD_HELP, RunConfig, applicable_fields, public_name
+from core.config.fields import CONTEXT_FIELDS, comma_list
 from core.errors import FIELD, ConfigError
 from core.plain_text import shortened
 
@@ -19,9 +19,7 @@ MOST_RUNS = 10_000
 """The most runs of one sweep. More are a slip, and would hold the page or the terminal for minutes."""
 
 LISTED: tuple[str, ...] = tuple(
-    name
-    for name in FIELD_HELP
-    if name not in ("corpus", "columns", "tasks", "task_order", "task_weights", "learn")
+    name for name, help_ in FIELD_HELP.items() if name != "corpus" and not help_.is_list
 )
 """The fields of which a sweep can have several values. The others are lists themselves, or name the data."""
 
@@ -109,8 +107,7 @@ def check_number(runs: int, lists: Mapping[str, Sequence[Any]]) -> None:
 
 
 def _applicable(values: Mapping[str, Any]) -> frozenset[str]:
-    defaults = RunConfig.model_fields
-    context = [values.get(name, defaults[name].default) for name in CONTEXT_FIELDS]
+    context = [values.get(name, FIELD_HELP[name].default) for name in CONTEXT_FIELDS]
     # As text: a value of another type, which RunConfig refuses, may have no hash.
     return applicable_fields(*(None if value is None else str(value) for value in context))
 

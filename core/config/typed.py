@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, get_args
 
-from core.config import FIELD_HELP, RunConfig
-from core.config.fields import attribute_name, comma_list
+from core.config import FIELD_HELP
+from core.config.fields import comma_list
 from core.errors import FIELD, ConfigError
 from core.plain_text import shortened
 
@@ -68,12 +68,12 @@ def _share(text: str) -> float | None:
 
 def is_whole(field: str) -> bool:
     """Whether the field holds a whole number."""
-    return int in _types(RunConfig.model_fields[attribute_name(field)].annotation)
+    return int in _types(FIELD_HELP[field].annotation)
 
 
 def is_number(field: str) -> bool:
     """Whether the field holds a number, whole or not."""
-    return is_whole(field) or float in _types(RunConfig.model_fields[attribute_name(field)].annotation)
+    return is_whole(field) or float in _types(FIELD_HELP[field].annotation)
 
 
 def _types(annotation: Any) -> set[Any]:

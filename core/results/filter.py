@@ -23,7 +23,7 @@ from pathlib import PurePath
 from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
-from core.config import FIELD_HELP, RunConfig
+from core.config import FIELD_HELP
 from core.config.typed import real_number, whole_number
 from core.errors import MRNLabError
 from core.plain_text import shortened
@@ -152,19 +152,18 @@ _STATES = {state.word: (state.value,) for state in RunState} | {
 
 def _config_field(name: str) -> FilterField:
     """Returns the field of a run's description, by the type of its values."""
-    annotation: Any = RunConfig.model_fields[name].annotation
+    annotation = FIELD_HELP[name].annotation
     if get_origin(annotation) in (Union, UnionType):
         annotation = next(type_ for type_ in get_args(annotation) if type_ is not NoneType)
-    public = "lambda" if name == "lambda_" else name
     kind: Any = {bool: "flag", int: "number", float: "number"}.get(annotation, "text")
     is_choice = get_origin(annotation) is Literal
     choices = {choice: (choice,) for choice in get_args(annotation)} if is_choice else None
 
     def read(run: Run) -> Any:
-        value = getattr(run.config, name, None)  # a description of another version may lack it
+        value = run.config.value(name)
         return (value, PurePath(str(value)).name) if name == "corpus" else value
 
-    return FilterField(public, kind, FIELD_HELP[public].description, read, choices)
+    return FilterField(name, kind, FIELD_HELP[name].description, read, choices)
 
 
 # fmt: off
@@ -187,7 +186,7 @@ _RUN_FIELDS: tuple[FilterField, ...] = (
 )
 # fmt: on
 FIELDS: Mapping[str, FilterField] = {
-    field.name: field for field in (*_RUN_FIELDS, *map(_config_field, RunConfig.model_fields))
+    field.name: field for field in (*_RUN_FIELDS, *map(_config_field, FIELD_HELP))
 }
 ALIASES: Mapping[str, str] = {
     "id": "run",

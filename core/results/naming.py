@@ -14,8 +14,15 @@ from operator import and_
 from pathlib import PurePath
 from typing import Any
 
-from core.config import FIELD_RULES, RunConfig, comparison_key, comparison_values, default_value, has_field
-from core.config.fields import attribute_name, public_name
+from core.config import (
+    FIELD_HELP,
+    FIELD_RULES,
+    RunConfig,
+    comparison_key,
+    comparison_values,
+    default_value,
+    has_field,
+)
 from core.corpora.derived import is_derived
 from core.registry import FULL, reads_words
 from core.store import Run, RunState
@@ -25,17 +32,7 @@ from core.wording import all_of, number, plural, without_shared
 UNREADABLE = "made by another version"
 """The name of a run whose description cannot be read."""
 
-# Words for the fields that a name may need to tell two configurations apart.
-_PLAIN = {"encoder_training", "encoder", "prior", "corpus"}
-_SHORT = {
-    "epochs": "epochs",
-    "fraction": "of the data",
-    "batch_size": "batch",
-    "bilstm_hidden": "BiLSTM size",
-    "vectors_training": "vectors",
-    "clip_norm": "clipped at",
-}
-_PATHS = ("corpus", "encoder", "vectors", "context_encoder")
+_PATHS = tuple(field for field, help_ in FIELD_HELP.items() if help_.view.path)
 _FIRST = ("encoder", "encoder_training", "prior", "alignment", "fraction", "corpus")
 """The fields that a name begins with."""
 _SETTINGS = ("fraction", "encoder", "encoder_training")
@@ -46,7 +43,7 @@ _LEAST_DECIMAL = 1e-5
 """From here on a λ is written in decimals beside others that are."""
 _FEW_TASKS = 3
 """More tasks are counted, or named by those that are missing."""
-_CONDITIONAL = {public_name(name) for name, rule in FIELD_RULES.items() if rule.is_conditional}
+_CONDITIONAL = {name for name, rule in FIELD_RULES.items() if rule.is_conditional}
 
 SCORE_NAMES: Mapping[str, str] = {
     "f1_conll": "F1",
@@ -144,7 +141,7 @@ def field_text(field: str, value: Any, parts: int = 1) -> str:
         value = value_text(value)
     elif field in _PATHS and (PurePath(str(value)).is_absolute() or "encoder" not in field):
         value = "/".join(PurePath(str(value)).parts[-parts:]) or value
-    return str(value) if field in _PLAIN else f"{_label(field)} {value}"
+    return f"{_label(field)} {value}".lstrip()
 
 
 def field_texts(field: str, values: Sequence[Any]) -> list[str]:
@@ -180,7 +177,8 @@ def _task_texts(lists: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _label(field: str) -> str:
-    return _SHORT.get(field, field.replace("_", " "))
+    short = FIELD_HELP[field].view.short if field in FIELD_HELP else None
+    return field.replace("_", " ") if short is None else short
 
 
 def shortest_names(configs: Sequence[RunConfig]) -> list[str]:
@@ -330,8 +328,7 @@ def confounds(a: RunConfig, b: RunConfig, compared: Sequence[str] = ("paradigm",
 
 def is_default(config: RunConfig, field: str) -> bool:
     """Whether a field has its default in a run of this kind."""
-    name = attribute_name(field)
-    return bool(getattr(config, name) == default_value(config, name))
+    return bool(config.value(field) == default_value(config, field))
 
 
 def survival_text(run: Run) -> str:

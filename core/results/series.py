@@ -12,7 +12,6 @@ from itertools import chain, product
 from typing import Any
 
 from core.config import FIELD_HELP, RunConfig, comparison_values, default_value, field_label
-from core.config.fields import attribute_name
 from core.evaluation.statistics import MeanSD, summary
 from core.results.choice import chosen_on_dev
 from core.results.naming import confounds, shortest_names
@@ -305,5 +304,5 @@ def _is_number(value: Any) -> bool:
 
 
 def _text(config: RunConfig, name: str, value: Any) -> str:
-    is_default = name in FIELD_HELP and value == default_value(config, attribute_name(name))
+    is_default = name in FIELD_HELP and value == default_value(config, name)
     return "default" if value is not None and is_default else repr(value)

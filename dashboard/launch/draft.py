@@ -16,8 +16,9 @@ from core.config import (
     applicable_fields,
     field_label,
     fill,
+    public_name,
 )
-from core.config.fields import CONTEXT_FIELDS, NOTHING, attribute_name, comma_list, public_name
+from core.config.fields import CONTEXT_FIELDS, NOTHING, comma_list
 from core.config.sweep import LISTED
 from core.config.task_groups import TASK_GROUPS
 from core.config.typed import text_of, value_text, whole_number
@@ -35,47 +36,27 @@ from core.registry import (
 from core.tasks import TaskKind
 from core.wording import plural
 from jobs.queue.control import MOST_RETRIES, PRIORITIES
-from jobs.queue.sweeps import WHOLE, Sweep, distinct, given_values
+from jobs.queue.sweeps import RANKED, WHOLE, Sweep, distinct, given_values
 
-# What the form asks in its own place, in the order a researcher thinks; all other fields are rare.
-_FIRST = ("encoder", "encoder_training", "paradigm", "prior", "added_to", "alignment", "lambda", "fraction")
-_ASKED = (*_FIRST, "seed", "epochs")
-# The field with which each group of *More settings* begins, in the order in which a run has them.
-_BEGINS = {
-    "corpus": "Data",
-    "encoder": "Model",
-    "paradigm": "MRN",
-    "seed": "Training",
-    "bilstm_hidden": "Model",
-    "optimiser": "Training",
-    "pos_score": "Scores and machine",
-}
+# The first varies slowest, so that what one compares stands together; seeds vary fastest.
+_ORDER = (*RANKED, *(name for name in LISTED if name not in RANKED))
 
 
 def _rare() -> Mapping[str, tuple[str, ...]]:
-    groups: dict[str, tuple[str, ...]] = dict.fromkeys(_BEGINS.values(), ())
-    group = ""
-    for name in FIELD_HELP:
-        group = _BEGINS.get(name, group)
-        if name in (*LISTED, *WHOLE) and name not in _ASKED:
-            groups[group] = (*groups[group], name)
+    groups: dict[str, tuple[str, ...]] = {help_.group: () for help_ in FIELD_HELP.values()}
+    for name, help_ in FIELD_HELP.items():
+        if name in (*LISTED, *WHOLE) and not help_.view.asked:
+            groups[help_.group] = (*groups[help_.group], name)
     return groups
 
 
 RARE: Mapping[str, tuple[str, ...]] = _rare()
 """The fields under *More settings*, by group."""
-SELDOM = ("window", "shared_dense", "task_dense")
+SELDOM: tuple[str, ...] = tuple(name for name, help_ in FIELD_HELP.items() if help_.view.seldom)
 """Fields that only the study of simulated tasks sets: the form asks for them where they have a value."""
-NEEDED: tuple[str, ...] = tuple(name for name in _ASKED if name != "lambda")
+NEEDED: tuple[str, ...] = tuple(name for name in _ORDER if FIELD_HELP[name].view.asked and name != "lambda")
 """The fields that must have a value where they are asked; the others take their default."""
-_OF_TEXTS = {
-    "pooling": {"sentence", "text", "pair"},
-    "pair_encoding": {"pair"},
-    "pair_heads": {"pair"},
-    "heads": {"words"},
-}
-"""The fields that only runs have of whose tasks one reads this."""
-OPEN: tuple[str, ...] = ("encoder", "encoder_training")
+OPEN: tuple[str, ...] = tuple(name for name, help_ in FIELD_HELP.items() if help_.view.open)
 """The fields whose options are only the known ones: another one may be typed."""
 
 EXECUTION: Mapping[str, tuple[int, int]] = {"priority": PRIORITIES, "retries": (0, MOST_RETRIES)}
@@ -106,8 +87,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 def _start(field: str) -> str | tuple[str, ...]:
-    default: Any = RunConfig.model_fields[attribute_name(field)].default
-    rule = FIELD_RULES[attribute_name(field)]
+    default, rule = FIELD_HELP[field].default, FIELD_RULES[field]
     if field in OPTIONS and rule.is_conditional:
         trainings = OPTIONS["encoder_training"]
         kinds = itertools.product(("mrn",), ("minilm",), trainings, PRIORS)
@@ -135,10 +115,6 @@ def start_for(kinds: Sequence[TaskKind]) -> dict[str, tuple[str, ...]]:
         return {"paradigm": ("stl",), **whole}
     related = [kind for kind in kinds if kind.reads != "pair"]
     return {"pair_encoding": ("together",)} if kinds and len(related) < 2 else {}
-
-
-# The first varies slowest, so that what one compares stands together; seeds vary fastest.
-_ORDER = (*_FIRST, *(name for name in LISTED if name not in _FIRST))
 
 
 @dataclass(frozen=True)
@@ -221,7 +197,9 @@ def applicable(
     fields = frozenset[str]().union(*(applicable_fields(*kind) for kind in _kinds(lists)))
     if reads is None:
         return fields
-    unread = {field for field, of in _OF_TEXTS.items() if reads.isdisjoint(of)}
+    unread = {
+        name for name, help_ in FIELD_HELP.items() if help_.view.reads and reads.isdisjoint(help_.view.reads)
+    }
     if "apart" not in (lists.get("pair_encoding") or START["pair_encoding"]):
         unread.add("pair_heads")  # what reads both texts at once has heads as any other
     return fields - unread

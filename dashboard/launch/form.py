@@ -10,8 +10,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.config import FIELD_HELP, RunConfig
-from core.config.fields import attribute_name
+from core.config import FIELD_HELP
 from core.config.task_groups import GROUPINGS, TASK_GROUPS
 from core.config.typed import value_text
 from core.errors import ConfigError, EncoderError
@@ -50,19 +49,6 @@ from dashboard.shared.selection import link_to_runs
 from dashboard.text import coloured, escape
 from dashboard.theme import PARADIGM_NAMES
 
-_UNSET = {
-    "batch_tokens": "none",
-    "dev_sentences": "a tenth",
-    "context_encoder": "none",
-    "window": "the whole sentence",
-    "shared_dense": "none",
-    "task_dense": "none",
-    "clip_norm": "none",
-    "patience": "none",
-    "affinity_every": "never",
-    "task_weights": "1 for each task",
-    "task_order": "in the order of the tasks",
-}
 _SEVERAL = " (one or more)"
 _NO_UNIT = (
     *("share", "choice", "name", "names", "number", "yes or no", "factor", "factors", "norm", "layers"),
@@ -104,16 +90,16 @@ def _picked(field: str) -> tuple[str, ...]:
     return tuple(option for option in OPTIONS[field] if option in st.session_state[key_of(field)])
 
 
-def typed(field: str, label: str | None = None, *, placeholder: str = "automatic", note: str = "") -> str:
+def typed(field: str, label: str | None = None, *, placeholder: str = "automatic") -> str:
     """A number, a name, or a list of them as one types it.
 
     Text, since Streamlit's number field has one fixed format for 2e-4 and 256, and takes no list.
     """
-    default = RunConfig.model_fields[attribute_name(field)].default
+    help_ = FIELD_HELP[field]
     return st.text_input(
         label or field_label(field),
-        placeholder=_UNSET.get(field, placeholder) if default is None else str(START[field]),
-        help=f"{note} {escape(FIELD_HELP[field].description)}".strip(),
+        placeholder=(help_.view.unset or placeholder) if help_.default is None else str(START[field]),
+        help=f"{help_.view.hint} {escape(help_.description)}".strip(),
         key=key_of(field),
         persist_state="session",
     ).strip()
@@ -322,17 +308,12 @@ def _prior(
                 "lambda",
                 "λ, strength of the prior",
                 placeholder=", ".join(["automatic", *map(number, strengths)]),
-                note="One number, or a list such as 0.01, 0.1.",
             )
             fold(lambda: say("strength"), key="what_is_this", label="What does λ do?")
         added: _Lists = {}
         if PREDICTED in priors:
             with _field(slots, "added_to"):
-                added["added_to"] = typed(
-                    "added_to",
-                    placeholder="the number of a finished run",
-                    note="The run must have heads over the same frozen encoder.",
-                )
+                added["added_to"] = typed("added_to")
         with _field(slots, "alignment"):
             alignments = picks("alignment", "Alignment, Aₜ")
             captions({name: ALIGNMENTS[name] for name in alignments})
@@ -385,15 +366,10 @@ def _mapping(labels: Mapping[str, Sequence[str]]) -> str:
 
 
 def _budget(slots: _Slots) -> _Lists:
-    words = {
-        "seed": "For example 1, 2, 3 or 1-5. Each seed is a run.",
-        "epochs": "A list such as 5, 10 makes runs for each value.",
-        "fraction": "1 uses all. A list such as 5%, 10% makes runs for each value.",
-    }
     values: _Lists = {}
-    for (field, text), column in zip(words.items(), st.columns(3), strict=True):
+    for field, column in zip(("seed", "epochs", "fraction"), st.columns(3), strict=True):
         with _field(slots, field, column):
-            values[field] = typed(field, FIELD_HELP[field].label, note=text)
+            values[field] = typed(field, FIELD_HELP[field].label)
     return values
 
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from core.config import FIELD_HELP, PRESETS, RunConfig
-from core.config.fields import attribute_name, comma_list
+from core.config import FIELD_HELP, PRESETS, RunConfig, public_name
+from core.config.fields import comma_list
 from core.config.sweep import LISTED
 from core.config.task_groups import GROUPINGS
 from core.config.typed import values_of
@@ -207,7 +207,8 @@ def described(options: Mapping[str, Any]) -> list[RunConfig]:
 
     Raises ConfigError naming the field that is wrong, and CorpusError.
     """
-    given = [(name, options[attribute_name(name)], f"--{name.replace('_', '-')} ") for name in NAMED]
+    options = {public_name(name): text for name, text in options.items()}
+    given = [(name, options[name], f"--{name.replace('_', '-')} ") for name in NAMED]
     given += [*_settings(options["setting"] or []), ("seed", options["seeds"], "--seeds ")]
     typed: dict[str, Any] = {}
     for name, text, option in given:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from core.config import FIELD_HELP, FIELD_RULES, RunConfig, default_value, has_field
-from core.config.fields import CONTEXT_FIELDS, attribute_name, comma_list
+from core.config.fields import CONTEXT_FIELDS, comma_list
 from core.config.sweep import LISTED, alternatives, check_number, expand
 from core.config.task_groups import HINT, TASK_GROUPS, task_groups
 from core.config.typed import text_of, value_text, values_of
@@ -24,9 +24,17 @@ WHOLE: tuple[str, ...] = tuple(
     name for name in FIELD_HELP if name not in (*LISTED, "corpus", "columns", "tasks")
 )
 """The fields with one value for all runs of a sweep, since the value is a list."""
-NAMED = (
-    *("corpus", "columns", "tasks", "encoder", "encoder_training", "paradigm", "prior", "added_to"),
-    *("alignment", "epochs", "fraction", "lambda"),
+RANKED: tuple[str, ...] = tuple(
+    sorted(
+        (name for name, help_ in FIELD_HELP.items() if help_.view.rank),
+        key=lambda name: FIELD_HELP[name].view.rank,
+    )
+)
+"""The fields that a sweep varies slowest, the first slowest of all; in this order the form asks for them."""
+NAMED: tuple[str, ...] = tuple(
+    name
+    for name in ("corpus", "columns", "tasks", *RANKED, *(name for name in LISTED if name not in RANKED))
+    if FIELD_HELP[name].view.option
 )
 """The fields that are options of `mrnlab launch`, the first varies slowest; others are values of `--set`."""
 _ALWAYS_NAMED = ("prior", "alignment")
@@ -158,12 +166,11 @@ def given_values(name: str, given: str | Sequence[Any]) -> list[Any]:
 
 def launch_command(config: RunConfig, tasks: Sequence[str], seeds: Sequence[int]) -> str:
     """Returns the command that launches this configuration on these tasks, or reuses its runs."""
-    context = {name: getattr(config, attribute_name(name)) for name in (*CONTEXT_FIELDS, "alignment")}
+    context = {name: config.value(name) for name in (*CONTEXT_FIELDS, "alignment")}
     lists: dict[str, Sequence[Any]] = {"paradigm": [config.paradigm], "seed": seeds}
     lists |= {name: [value] for name, value in context.items() if value and name != "paradigm"}
     for name, value in config.values().items():
-        attribute = attribute_name(name)
-        is_set = getattr(config, attribute) != default_value(config, attribute)
+        is_set = config.value(name) != default_value(config, name)
         if is_set and name in (*LISTED, *WHOLE) and name not in lists and name not in context:
             lists[name] = value if isinstance(value, list | tuple) else [value]
     options = Sweep(config.corpus, config.columns, tuple(tasks), lists=lists).options()
@@ -201,7 +208,7 @@ def _explicit(configs: Iterable[RunConfig], name: str) -> tuple[Any, ...]:
         for config in configs
         if has_field(config, name) and (value := _named_value(config, name)) is not None
     }
-    may_be_left_out = FIELD_RULES[attribute_name(name)].is_conditional and name not in _ALWAYS_NAMED
+    may_be_left_out = FIELD_RULES[name].is_conditional and name not in _ALWAYS_NAMED
     if may_be_left_out and all(_has_default(config, name) for config in values):
         return ()
     return distinct(values.values())
@@ -209,7 +216,7 @@ def _explicit(configs: Iterable[RunConfig], name: str) -> tuple[Any, ...]:
 
 def _named_value(config: RunConfig, name: str) -> Any:
     """Returns the value by which a sweep makes this run, which may have the field unset for that value."""
-    return config.lstm_layer_count if name == "lstm_layers" else getattr(config, attribute_name(name))
+    return config.lstm_layer_count if name == "lstm_layers" else config.value(name)
 
 
 def _has_default(config: RunConfig, name: str) -> bool:

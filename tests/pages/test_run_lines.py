@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from core.config import FIELD_HELP, RunConfig, applicable_fields, comparison_key
-from core.config.fields import attribute_name
 from core.corpora.reading import ColumnReading, Reading
 from core.records import RunFacts
 from core.results.filter import parse_filter
@@ -81,7 +80,7 @@ def test_a_corpus_has_a_table_of_its_own_tasks(memory: Store) -> None:
 
 def _changed(field: str, base: RunConfig) -> RunConfig | None:
     """The configuration with another value of one field; None where the field cannot be changed alone."""
-    value = getattr(base, attribute_name(field))
+    value = base.value(field)
     options = [part.strip() for part in FIELD_HELP[field].range.split("|") if part.strip().isidentifier()]
     others: dict[str, Any] = {
         "corpus": "/elsewhere/demo",
@@ -109,7 +108,7 @@ def _changed(field: str, base: RunConfig) -> RunConfig | None:
         other = value + 1
     else:
         other = next((option for option in options if option != value), None)
-    return None if other is None else base.with_(**{attribute_name(field): other})
+    return None if other is None else base.with_(**{field: other})
 
 
 @pytest.mark.parametrize(

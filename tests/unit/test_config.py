@@ -285,11 +285,11 @@ def test_a_default_is_what_a_field_takes_when_it_is_unset(
     context = {"encoder": encoder, "prior": prior if paradigm == "mrn" else None}
     context |= {"encoder_training": training if encoder.startswith("minilm") else "full"}
     config = RunConfig.build(**values | context)
-    for name in FIELD_RULES:
-        if FIELD_RULES[name].is_conditional:
-            assert default_value(config, name) == getattr(config.with_(**{name: None}), name), name
+    for field in FIELD_RULES:
+        if FIELD_RULES[field].is_conditional:
+            assert default_value(config, field) == config.with_(**{field: None}).value(field), field
         else:
-            assert default_value(config, name) == RunConfig.model_fields[name].default
+            assert default_value(config, field) == FIELD_HELP[field].default
 
 
 def test_what_is_wrong_is_said_in_our_words() -> None:

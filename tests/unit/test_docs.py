@@ -15,7 +15,6 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from core.config import FIELD_HELP, FIELD_RULES, PRESETS, RunConfig
-from core.config.fields import attribute_name, public_name
 from core.metrics import METRICS, STATISTICS, statistic
 from core.mrn.relations import MODES
 from core.registry import ADDED, ALIGNMENTS, ENCODERS, PREDICTED, PRIORS, WORD_ENCODERS
@@ -98,7 +97,7 @@ def _run_description() -> Iterator[str]:
     reasons: dict[str, list[str]] = {}
     for name, rule in FIELD_RULES.items():
         if rule.reason:
-            reasons.setdefault(rule.reason, []).append(f"`{public_name(name)}`")
+            reasons.setdefault(rule.reason, []).append(f"`{name}`")
     yield from (f"- {', '.join(names)}: {reason}." for reason, names in reasons.items())
     encoders = {spec.name: spec.description for spec in ENCODERS.values()} | WORD_ENCODERS
     priors = {name: spec.description for name, spec in (PRIORS | {PREDICTED: ADDED}).items()}
@@ -111,11 +110,9 @@ def _run_description() -> Iterator[str]:
 
 
 def _default(name: str) -> str:
-    attribute = attribute_name(name)
-    field = RunConfig.model_fields[attribute]
-    if field.is_required():
+    if name in ("corpus", "tasks"):
         return "required"
-    value = field.default if name == "encoder" else getattr(_EXAMPLE, attribute)
+    value = FIELD_HELP[name].default if name == "encoder" else _EXAMPLE.value(name)
     if value is None:
         return "unset"
     text = f"`{','.join(map(str, value)) if isinstance(value, tuple) else value}`"
