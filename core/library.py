@@ -24,15 +24,17 @@ from core.corpora import load, prepare
 from core.corpora.assembly import older_text_hash
 from core.corpora.hub import HubName
 from core.corpora.loading import read
+from core.corpora.readers import GivenFile, read_bytes
 from core.corpora.splitting import joined_words, place_words, split_sentences
-from core.corpora.types import Sentence, whole_text
+from core.corpora.types import Sentence, Split, whole_text
 from core.corpora.uploads import save_dataset
 from core.errors import ConfigError, CorpusError, MRNLabError
 from core.evaluation.comparison import check_matters
 from core.evaluation.statistics import MATTERS
 from core.metrics import DEV_SCORE, TOTAL, EpochMetrics, StepMetrics
 from core.mrn.relations import MODES, row_names
-from core.paths import own_checkpoint
+from core.paths import given_path, own_checkpoint
+from core.predictions import Predictions, add_predictions
 from core.recording.foreground import train_here
 from core.records import Event, Note, RunFacts, Sink
 from core.results.compared import COMPARED_COLUMNS, compared
@@ -102,6 +104,16 @@ def train(run: RunConfig, *, lab: Laboratory | None = None, progress: bool = Tru
     with _progress_bar(progress) as watch:
         run_id = train_here(lab.store, run, watch, folder)
     return StoredRun(lab, run_id, folder)
+
+
+def _word_lists(table: pd.DataFrame) -> bytes:
+    """JSON lines with the words and labels of each sentence. Raises CorpusError."""
+    if "tokens" not in table:
+        if not {"sentence", "word"} <= set(table):
+            raise CorpusError("The table needs columns sentence and word, or tokens, beside its labels.")
+        words = table.rename(columns={"word": "tokens"})
+        table = words.groupby("sentence", sort=False).agg(list).reset_index(drop=True)
+    return table.to_json(orient="records", lines=True, force_ascii=False).encode()
 
 
 @contextmanager
@@ -308,6 +320,33 @@ class Laboratory:
             raise MRNLabError(f"{baseline} has no seed and task in common with these configurations.")
         colours = dict(zip(view.tasks, SERIES, strict=False))
         return against_chart(view, colours, of_tasks=of_tasks, differences=base is not None)
+
+    def add_predictions(
+        self,
+        data: pd.DataFrame | str | Path,
+        *,
+        corpus: str,
+        system: str,
+        task: str | Sequence[str],
+        seed: int = 1,
+        split: Split = "test",
+        **options: Any,
+    ) -> StoredRun:
+        """Store predictions of another system as a run, which is compared like any other, and return it.
+
+        `data` is a file in a format that corpora are read from, or a DataFrame with a row for each word
+        (columns `sentence`, `word` and the tasks, as `StoredRun.tag` returns) or for each sentence (`tokens`
+        and lists of labels). `options` are the other fields of `core.predictions.Predictions`. Raises
+        MRNLabError, and stores nothing, where `add_predictions` of that module does.
+        """
+        if isinstance(data, pd.DataFrame):
+            file = GivenFile("predictions.jsonl", _word_lists(data))
+        else:
+            path = given_path(data)
+            file = GivenFile(path.name, read_bytes(path))
+        tasks = tuple(comma_list(task) if isinstance(task, str) else task)
+        predictions = Predictions(system, corpus, tasks, seed, {split: file}, **options)
+        return StoredRun(self, add_predictions(self.store, predictions))
 
     def _comparable(self, run_ids: Collection[int]) -> list[Run]:
         """These runs. Raises MRNLabError for one that cannot be read."""

@@ -129,6 +129,8 @@ ENCODER_TRAININGS: dict[str, str] = {
 }
 """The choices of the form for `encoder_training`, each with a line; other numbers of layers work."""
 
+UNKNOWN_ENCODER = "unknown"
+"""The encoder in the description of a system that was trained elsewhere."""
 FULL, FROZEN = "full", "frozen"
 _TRAINING = re.compile(r"full|frozen|top:([1-9][0-9]{0,3})")
 

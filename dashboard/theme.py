@@ -18,9 +18,14 @@ from core.store.records import RunState
 
 TASK_COLOURS = SERIES
 
-DASHES: Mapping[str, str] = {"stl": "dot", "mtl": "dash", "mrn": "solid"}
-PARADIGM_NAMES: Mapping[str, str] = {"stl": "STL", "mtl": "MTL", "mrn": "MRN"}
-MARKERS: Mapping[str, str] = {"stl": "circle-open", "mtl": "square-open", "mrn": "circle"}
+DASHES: Mapping[str, str] = {"stl": "dot", "mtl": "dash", "mrn": "solid", "other": "longdash"}
+PARADIGM_NAMES: Mapping[str, str] = {"stl": "STL", "mtl": "MTL", "mrn": "MRN", "other": "Other"}
+MARKERS: Mapping[str, str] = {
+    "stl": "circle-open",
+    "mtl": "square-open",
+    "mrn": "circle",
+    "other": "diamond-open",
+}
 
 TEXT = "var(--st-text-color)"
 MUTED = "var(--st-gray-color)"

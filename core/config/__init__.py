@@ -9,6 +9,7 @@ from core.config.presets import shares_nothing as shares_nothing
 from core.config.presets import trains_heads_alone as trains_heads_alone
 from core.config.run_config import FIELD_HELP as FIELD_HELP
 from core.config.run_config import FIELD_RULES as FIELD_RULES
+from core.config.run_config import OTHER as OTHER
 from core.config.run_config import PARADIGMS as PARADIGMS
 from core.config.run_config import RunConfig as RunConfig
 from core.config.run_config import applicable_fields as applicable_fields

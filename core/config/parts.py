@@ -7,7 +7,7 @@ read it from here.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel
 
@@ -30,9 +30,12 @@ from core.config.fields import (
 )
 from core.registry import FROZEN, FULL, ONE_STACK, PREDICTED, has_bilstm, reads_words
 
-Paradigm = Literal["stl", "mtl", "mrn"]
+Paradigm = Literal["stl", "mtl", "mrn", "other"]
 Mode = Literal["task", "label", "feature", "none"]
-PARADIGMS: tuple[str, ...] = get_args(Paradigm)
+OTHER = "other"
+"""The paradigm of a system that was trained elsewhere, whose predictions are imported."""
+PARADIGMS = ("stl", "mtl", "mrn")
+"""The paradigms of runs that train here."""
 
 
 class Part(BaseModel):
@@ -130,10 +133,22 @@ class Sharing(Part):
     """How tasks share: alone (STL), an encoder (MTL), relations too (MRN), or added to a finished run."""
 
     form_group = "MRN"
-    paradigm: Paradigm = run_field("mrn", "choice", view=FieldView(rank=3, asked=True, option=True))
+    paradigm: Paradigm = run_field(
+        "mrn", "choice", choices=PARADIGMS, view=FieldView(rank=3, asked=True, option=True)
+    )
     """STL trains one task alone, MTL shares the encoder among tasks, MRN also learns how tasks, labels and
     features relate.
     """
+    system: str | None = run_field(
+        None,
+        "name",
+        pattern=r"^[^\x00-\x1f\x7f]{1,80}$",
+        when=lambda run: run["paradigm"] == OTHER,
+        reason="a run that trains here is named by its settings",
+        legacy=None,
+        view=FieldView(seldom=True),
+    )
+    """The system whose predictions were imported, as 'flair'; unset in runs that train here."""
     prior: str | None = mrn_field(
         lambda run: PREDICTED if run.get("added_to") else "relational",
         "choice",

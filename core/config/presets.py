@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from core.config.parts import OTHER
 from core.config.run_config import RunConfig
 from core.registry import FROZEN
 
@@ -34,11 +35,12 @@ def shares_nothing(config: RunConfig) -> bool:
 def comparison_values(config: RunConfig) -> dict[str, Any]:
     """The fields that the runs of one row of a comparison share: all but the seed.
 
-    The STL runs of all tasks are one row, as in the dissertation's tables, so theirs lack the tasks too.
+    The STL runs of all tasks are one row, as in the dissertation's tables, so theirs lack the tasks too, and
+    so do those of a system trained elsewhere.
     """
     values = config.values()
     del values["seed"]
-    if config.paradigm == "stl":
+    if config.paradigm in ("stl", OTHER):
         del values["tasks"]
     return values
 

@@ -34,6 +34,7 @@ from core.config.fields import (
     help_of,
     metadata_of,
 )
+from core.config.parts import OTHER as OTHER
 from core.config.parts import PARADIGMS as PARADIGMS
 from core.config.parts import (
     Data,
@@ -157,10 +158,12 @@ class RunConfig(_Fields):
             if self.encoder_training != FROZEN or has_bilstm(self.encoder):
                 problem = "a task is added to trained heads over the same features."
                 yield "encoder_training", f" must be frozen here, without a BiLSTM: {problem}"
-        elif self.paradigm != "stl" and number < 2:
+        elif self.paradigm in ("mtl", "mrn") and number < 2:
             aim = "share" if self.paradigm == "mtl" else "relate"
             needs = f"{self.paradigm.upper()} needs at least two tasks to {aim}"
             yield "tasks", f": {needs}; name another or use STL."
+        if self.paradigm == OTHER and not self.system:
+            yield "system", " is missing: name the system that made the predictions."
         if self.batch_tokens is not None:
             if self.batch_size != type(self).model_fields["batch_size"].default:
                 yield "batch_size", " must be left unset here: batch_tokens says how much a step reads."
@@ -377,14 +380,20 @@ def default_value(config: RunConfig, field: str) -> Any:
     return rule.default_of(values) if rule.when(values) else None
 
 
+_OF_OTHERS = frozenset({"corpus", "columns", "tasks", "fraction", "paradigm", "system", "seed", "pos_score"})
+
+
 @lru_cache
 def applicable_fields(
     paradigm: str, encoder: str, encoder_training: str, prior: str | None = None
 ) -> frozenset[str]:
     """The public names of the fields that a run of this kind has. `prior` None: the default one.
 
-    What reads words is always trained, so it has no `encoder_training`, whatever is given.
+    What reads words is always trained, so it has no `encoder_training`, whatever is given. Of a system that
+    was trained elsewhere no more is known than `_OF_OTHERS`.
     """
+    if paradigm == OTHER:
+        return _OF_OTHERS
     training = "full" if reads_words(encoder) else encoder_training
     context = dict(zip(CONTEXT_FIELDS, (paradigm, encoder, training, prior), strict=True))
     hidden = {name for name, rule in FIELD_RULES.items() if not rule.when(context)}

@@ -132,11 +132,11 @@ def against_chart(
             )
         if differences:
             chart.add_line(y=0, line={"color": MUTED, "width": 1.5}, yref=panel, xref="paper", layer="below")
-        top = 1 - index / len(tasks)
+        top, bottom = 1 - index / len(tasks), 1 - (index + 1) / len(tasks)
         title = f"{plotly_text(task) if task else 'Mean of tasks'}, {'points' if differences else '%'}"
         chart.layout[f"yaxis{panel[1:]}"] = axis(
             title,
-            domain=[top - 1 / len(tasks) + room * (index + 1 < len(tasks)), top],
+            domain=[bottom + room * (index + 1 < len(tasks)), top],
             nticks=6,
             tickformat="+~g" if differences else None,
         )

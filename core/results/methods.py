@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from core.config import RunConfig, comparison_values, has_field
 from core.results.choice import chosen_on_dev, dev_means
-from core.results.naming import fields_apart, is_default
+from core.results.naming import fields_apart, is_default, paradigm_name
 from core.results.samples import RESOLVED, alike_by
 from core.results.table import ResultRow, ResultTable
 
@@ -82,7 +82,7 @@ def _method(name: str, candidates: Sequence[ResultRow]) -> Method:
 def _names(groups: Sequence[Sequence[ResultRow]]) -> list[str]:
     """Distinct names: the paradigm, and the fields that are not searched and differ between methods."""
     configs = [group[0].config for group in groups]
-    parts = [[config.paradigm.upper()] for config in configs]
+    parts = [[paradigm_name(config)] for config in configs]
     keys = [dict(method_key(config)) for config in configs]
     differing = {field for key in keys for field in key if len({other.get(field) for other in keys}) > 1}
     for field, texts in fields_apart(configs):

@@ -24,7 +24,7 @@ from core.config import (
     has_field,
 )
 from core.corpora.derived import is_derived
-from core.registry import FULL, reads_words
+from core.registry import FULL, UNKNOWN_ENCODER, reads_words
 from core.store import Run, RunState
 from core.tasks.scores import PEARSON
 from core.wording import all_of, number, plural, without_shared
@@ -67,10 +67,15 @@ def corpus_name(config: RunConfig) -> str:
 
 def short_name(config: RunConfig) -> str:
     """Returns a short name of a configuration: `MRN 0.01`, `MTL`, `STL ner`."""
-    name = config.paradigm.upper()
+    name = paradigm_name(config)
     if config.paradigm == "mrn":
         return f"{name} {number(config.lambda_)}"
     return " ".join((name, *config.tasks[:1])) if config.paradigm == "stl" else name
+
+
+def paradigm_name(config: RunConfig) -> str:
+    """Returns `STL`, `MTL` or `MRN`; the name of a system that was trained elsewhere."""
+    return config.system or config.paradigm.upper()
 
 
 def run_name(run: Run) -> str:
@@ -112,7 +117,7 @@ def _paradigm_names(groups: Sequence[Sequence[Run]]) -> list[str]:
 
 def encoder_title(name: str, training: str) -> str:
     """Returns `minilm, frozen`, `roberta-base, fine-tuned` or, for encoders over words, `sc-lstm`."""
-    if reads_words(name):
+    if reads_words(name) or name == UNKNOWN_ENCODER:
         return name
     return f"{name}, {'fine-tuned' if training == FULL else training}"
 
@@ -193,7 +198,7 @@ def shortest_names(configs: Sequence[RunConfig]) -> list[str]:
     always = dict(zip(by_key, _always_named(list(by_key.values())), strict=True))
     by_paradigm: dict[str, dict[str, RunConfig]] = {}
     for key, config in by_key.items():
-        by_paradigm.setdefault(config.paradigm, {})[key] = config
+        by_paradigm.setdefault(paradigm_name(config), {})[key] = config
     names: dict[str, str] = {}
     for paradigm, of_paradigm in by_paradigm.items():
         parts = _distinguishing(list(of_paradigm.values()))
@@ -206,15 +211,12 @@ def shortest_names(configs: Sequence[RunConfig]) -> list[str]:
 def _always_named(configs: Sequence[RunConfig]) -> list[tuple[str, ...]]:
     """Returns for each configuration the texts of the share, the encoder and its training that differ.
 
-    Empty for the training of encoders over words. Paradigms over other encoders do not compare, so each name
-    tells its own.
+    Empty for the training of encoders over words, and for what is not known of other systems. Paradigms over
+    other encoders do not compare, so each name tells its own.
     """
     columns = []
     for field in _SETTINGS:
-        values = [
-            None if field == "encoder_training" and reads_words(config.encoder) else config.values()[field]
-            for config in configs
-        ]
+        values = [config.values()[field] if has_field(config, field) else None for config in configs]
         if len({value for value in values if value is not None}) > 1:
             columns.append(field_texts(field, values))
     return list(zip(*columns, strict=True)) if columns else [()] * len(configs)
@@ -229,7 +231,7 @@ def _with_lambda(paradigm: str, lambdas: Sequence[float | None]) -> list[str]:
     texts = ["" if value is None else str(value) if is_close else number(value) for value in lambdas]
     if len({"e" in text for text in texts}) > 1 and min(filter(None, lambdas), default=0) >= _LEAST_DECIMAL:
         texts = [format(Decimal(text), "f") if text else "" for text in texts]
-    return [f"{paradigm.upper()} {text}".rstrip() for text in texts]
+    return [f"{paradigm} {text}".rstrip() for text in texts]
 
 
 def _distinguishing(configs: Sequence[RunConfig]) -> list[list[str]]:
@@ -239,7 +241,7 @@ def _distinguishing(configs: Sequence[RunConfig]) -> list[list[str]]:
         f"{value} {config.fraction} {config.encoder} {config.encoder_training}"
         for value, config in zip(lambdas, configs, strict=True)
     ]
-    given = ("paradigm", "lambda", *_SETTINGS)
+    given = ("paradigm", "system", "lambda", *_SETTINGS)
     columns = [texts for field, texts in fields_apart(configs) if field not in given]
     distinct = len(set(zip(starts, *columns, strict=True)))
     # Fields that the other fields make superfluous go, the last ones first.
@@ -277,7 +279,7 @@ def fields_apart(configs: Sequence[RunConfig]) -> Iterator[tuple[str, list[str]]
     all_values = [comparison_values(config) for config in configs]
     for field in dict.fromkeys(_FIRST + tuple(name for values in all_values for name in values)):
         if field == "tasks":
-            differs = len({config.tasks for config in configs if config.paradigm != "stl"}) > 1
+            differs = len({config.tasks for config in configs if config.paradigm in ("mtl", "mrn")}) > 1
         else:
             different = {
                 repr(values.get(field))

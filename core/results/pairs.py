@@ -6,7 +6,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from core.config import RunConfig
+from core.config import OTHER, RunConfig
 from core.results.choice import chosen_on_dev
 from core.results.naming import confounds
 from core.results.table import ResultRow, ResultTable
@@ -99,6 +99,8 @@ def _by_seed(
     """The newest description with each seed, by row and tasks, since STL has a run for each task."""
     known: dict[tuple[str, tuple[str, ...]], dict[int, RunConfig]] = defaultdict(dict)
     for row in rows:
+        if row.config.paradigm == OTHER:
+            continue  # trained elsewhere
         scored = (cell.run_ids.values() for cell in row.cells.values())
         for run_id in sorted(itertools.chain(*scored, *row.undefined.values())):
             if task is None or task in configs[run_id].tasks:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from core.config import OTHER
 from core.evaluation.costs import Cost
 from core.results.comparisons import Difference
 from core.results.table import ResultTable
@@ -32,13 +33,14 @@ def score_records(table: ResultTable, *, cost: bool = False) -> list[dict[str, o
             if task not in row.cells and task not in row.undefined:
                 continue
             cell, chosen = row.cells.get(task), row.conditions.alignment
+            is_known = row.config.paradigm != OTHER
             runs = row.undefined[task] if cell is None else cell.run_ids.values()
             record = {
                 "corpus": row.config.corpus,
                 "fraction": row.config.fraction,
                 "configuration": row.name,
-                "encoder": row.config.encoder,
-                "encoder_training": row.config.encoder_training,
+                "encoder": row.config.encoder if is_known else None,
+                "encoder_training": row.config.encoder_training if is_known else None,
                 "task": task,
                 "split": table.split,
                 "score_name": table.scored_by[task],

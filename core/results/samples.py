@@ -9,7 +9,7 @@ from operator import attrgetter
 from statistics import fmean
 from typing import TypeVar
 
-from core.config import comparison_key
+from core.config import OTHER, comparison_key
 from core.corpora.assembly import TEXT_VERSION
 from core.results.naming import (
     SCORE_NAMES,
@@ -104,14 +104,15 @@ _stl_keys: dict[str, str] = {}
 def by_configuration(runs: Iterable[Run]) -> dict[str, list[Run]]:
     """Returns the runs by configuration, in their order.
 
-    STL runs of all tasks are one configuration; runs whose description cannot be read are apart.
+    STL runs of all tasks are one configuration, and so are those of a system trained elsewhere. Runs whose
+    description cannot be read are apart.
     """
     groups: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
         key = run.configuration_id
         if run.config_problem is not None:
             key = f"unreadable {key}"
-        elif run.config.paradigm == "stl":
+        elif run.config.paradigm in ("stl", OTHER):
             if key not in _stl_keys:
                 _stl_keys[key] = comparison_key(run.config)
             key = _stl_keys[key]

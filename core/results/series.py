@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import chain, product
 from typing import Any
 
-from core.config import FIELD_HELP, RunConfig, comparison_values, default_value, field_label
+from core.config import FIELD_HELP, OTHER, RunConfig, comparison_values, default_value, field_label
 from core.evaluation.statistics import MeanSD, summary
 from core.results.choice import chosen_on_dev
 from core.results.naming import confounds, shortest_names
@@ -25,7 +25,7 @@ _SYMBOLS = {"alpha": "α", **{name: known.symbol for name, known in FIELD_HELP.i
 # Scores on other text do not make one line.
 _SCORED_ON = ("dev", "test", "dev_sentences")
 _DATA = ("corpus", "fraction", "pos_score")
-_BASES = ("mtl", "stl", "mrn")
+_BASES = ("mtl", "stl", "mrn", OTHER)
 """The paradigms in the order in which a baseline is looked for."""
 
 

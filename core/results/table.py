@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import fmean
 
-from core.config import RunConfig
+from core.config import OTHER, RunConfig
 from core.corpora.repeats import repeats_notes
 from core.evaluation.comparison import HIGHER, Comparison, check_matters, compare_rows, highest_row
 from core.evaluation.costs import Cost, cost_of, run_cost
@@ -26,7 +26,8 @@ from core.results.samples import RESOLVED, TEXT, UNKNOWN, by_configuration, cond
 from core.store import Conditions, Run, StoredScore
 from core.wording import all_of, which_runs
 
-_ORDER = {"stl": 0, "mtl": 1, "mrn": 2}
+_OTHERS = "other systems"
+_ORDER = {"stl": 0, "mtl": 1, "mrn": 2, OTHER: 3}
 MEAN_OF_TASKS = "mean of tasks"
 """What stands for a task where scores are means over tasks."""
 
@@ -321,8 +322,10 @@ def _notes(rows: Iterable[ResultRow], resolved: Mapping[str, str]) -> tuple[str,
 def _named(rows: Sequence[ResultRow], resolved: Mapping[str, str]) -> list[ResultRow]:
     """Returns the rows in order, with their names; `resolved` has the choices for `auto` that differ."""
     blocks: dict[tuple[str, str], list[ResultRow]] = {}
+    others = [row for row in rows if row.config.paradigm == OTHER]
     for row in rows:
-        blocks.setdefault((family(row.config.encoder), row.config.encoder_training), []).append(row)
+        if row not in others:
+            blocks.setdefault((family(row.config.encoder), row.config.encoder_training), []).append(row)
     bases = list(dict.fromkeys(_base(encoder) for encoder, _ in blocks))
     order = sorted(blocks, key=lambda block: (bases.index(_base(block[0])), block[0] != _base(block[0])))
     encoders = [{row.config.encoder for row in blocks[block]} for block in order]
@@ -342,6 +345,9 @@ def _named(rows: Sequence[ResultRow], resolved: Mapping[str, str]) -> list[Resul
             # Where a block has several encoders its labels name them.
             name = own_label if len(order) == 1 or len(of) > 1 else f"{own_label} · {title}"
             named.append(replace(row, name=name, label=own_label, block=title))
+    names_of_others = shortest_names([row.config for row in others])
+    for row, name in zip(others, names_of_others, strict=True):
+        named.append(replace(row, name=name, label=name, block=_OTHERS))
     return named
 
 

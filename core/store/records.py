@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic_core import from_json
 
-from core.config import RunConfig
+from core.config import OTHER, RunConfig, has_field
 from core.corpora.repeats import Repeat
 from core.errors import MRNLabError
 from core.metrics import MetricKey as MetricKey
@@ -193,11 +193,15 @@ class Run:
 
     @property
     def description_lines(self) -> list[tuple[str, str]]:
-        """Field and value of all that the run's description sets, lists with commas."""
+        """Field and value of all that the run's description sets, lists with commas.
+
+        Of a system that was trained elsewhere, only of what is known of it.
+        """
+        is_other = self.stored_config is None and self.config.paradigm == OTHER
         return [
             (field, ",".join(map(str, value)) if isinstance(value, list) else str(value))
             for field, value in self.description.items()
-            if value is not None
+            if value is not None and (not is_other or has_field(self.config, field))
         ]
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.config import RunConfig
+from core.config import OTHER, RunConfig
 from core.corpora.types import Task
 from core.errors import FIELD, ConfigError, NothingToLearn
 from core.registry import FROZEN, has_bilstm, reads_words
@@ -16,6 +16,9 @@ def check_trainable(config: RunConfig, tasks: Sequence[Task]) -> None:
 
     Raises NothingToLearn where it would have no weight to train.
     """
+    if config.paradigm == OTHER:
+        problem = f"the predictions of {config.system} were imported, so there is no training to repeat."
+        raise ConfigError("paradigm", f"{FIELD}: {problem} Choose stl, mtl or mrn.")
     whole = [task.name for task in tasks if KINDS[task.scheme].reads != "words"]
     pairs = [task for task in tasks if KINDS[task.scheme].reads == "pair"]
     if config.added_to is not None and whole:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from core.config import RunConfig
+from core.config import OTHER, RunConfig
 from core.config.task_groups import GROUPINGS, TASK_GROUPS
 from core.config.typed import whole_number
 from core.corpora import CATALOGUE
@@ -200,7 +200,12 @@ def _clone(store: Store, numbers: str) -> tuple[Draft, tuple[int, ...], tuple[st
     missing = [*(str(run_id) for run_id in ids if run_id not in stored), *no_numbers]
     notes = [f"There is no run {shortened(part)}." for part in missing[:_MOST_NOTES]]
     notes += [f"The description of run {run.id} can no longer be read." for run in runs if run.config_problem]
-    readable = [run for run in runs if run.config_problem is None]
+    notes += [
+        f"Run {run.id} has imported predictions of {run.config.system}, with no training to repeat."
+        for run in runs
+        if run.config.paradigm == OTHER
+    ]
+    readable = [run for run in runs if run.config_problem is None and run.config.paradigm != OTHER]
     draft, differing = cloned([run.config for run in readable]) if readable else (Draft(corpus="demo"), ())
     return draft, tuple(run.id for run in readable), (*notes, *differing)
 

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.config import FIELD_HELP
+from core.config import FIELD_HELP, PARADIGMS
 from core.config.task_groups import GROUPINGS, TASK_GROUPS
 from core.config.typed import value_text
 from core.errors import ConfigError, EncoderError
@@ -164,7 +164,7 @@ def form() -> tuple[Draft, _Slots]:
             lists["encoder_training"] = _picked_or_typed("encoder_training", "Choose, or type top:K")
             captions(_known(lists["encoder_training"], ENCODER_TRAININGS))
     with _field(slots, "paradigm", right if has_training else left):
-        lists["paradigm"] = picks("paradigm", names=PARADIGM_NAMES)
+        lists["paradigm"] = picks("paradigm", names={name: PARADIGM_NAMES[name] for name in PARADIGMS})
         with st.popover("What are STL, MTL and MRN?", type="tertiary", key="launch_paradigms"):
             paradigms()
     known = {task.name: task for task in data.summary.tasks} if data.summary else {}

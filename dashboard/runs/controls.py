@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from core.config import trains_heads_alone
+from core.config import OTHER, trains_heads_alone
 from core.config.presets import ADDED_EPOCHS
 from core.registry import PREDICTED
 from core.store.records import ENDED, RESTARTABLE, Run, RunState
@@ -76,8 +76,9 @@ def run_actions(runs: Sequence[Run], *, stops: bool = True) -> None:
     for page, label, icon, shows in _PAGES:
         if any(map(shows, runs)):
             link_to_runs(ids, label, f":material/{icon}:", page=page)
-    clone = {"clone": ",".join(map(str, ids))}
-    st.page_link("launch/page.py", label="Clone", icon=":material/content_copy:", query_params=clone)
+    if trained := [run.id for run in runs if run.config.paradigm != OTHER]:
+        clone = {"clone": ",".join(map(str, trained))}
+        st.page_link("launch/page.py", label="Clone", icon=":material/content_copy:", query_params=clone)
     if len(runs) == 1 and can_be_added_to(runs[0]):
         label, icon = "Add a task to this run", ":material/add_task:"
         st.page_link("launch/page.py", label=label, icon=icon, query_params=with_task_added(runs[0]))

@@ -1,4 +1,4 @@
-"""mrnlab doctor, backup, worker, dashboard, export and import: a laboratory as a whole."""
+"""mrnlab doctor, backup, worker, dashboard, export, import, import-predictions: a laboratory as a whole."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from typing import Annotated, Any
 
 import typer
 
+from core.config import FIELD_HELP
 from core.config.fields import comma_list
+from core.corpora.readers import GivenFile, read_bytes
+from core.corpora.types import Split
 from core.errors import MRNLabError
-from core.paths import database_url
+from core.paths import database_url, given_path
 from core.plain_text import without_passwords
 from core.settings import seconds
 from core.store import back_up
 from core.store.engine import check_shared, parse_url
-from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, opened_store
-from jobs.cli.output import log, print_json, print_text
+from core.tasks.scores import score_text
+from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, one_of, opened_store
+from jobs.cli.output import log, print_json, print_table, print_text
 from jobs.queue.doctor import Examination, Finding, Fix, Severity, examine
 
 
@@ -178,3 +182,63 @@ def import_(
         print_text(f"The store already has this run, as run {made.run_id}. --again imports it once more.")
     else:
         print_text(f"Imported as run {made.run_id}.")
+
+
+@app.command("import-predictions")
+def import_predictions(
+    ctx: typer.Context,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Words and predicted labels, as corpora have.")
+    ],
+    corpus: Annotated[str, typer.Option(help="The corpus that was predicted.", metavar="NAME")],
+    system: Annotated[str, typer.Option(help="The system, as tables name it: 'flair'.", metavar="NAME")],
+    task: Annotated[str, typer.Option(help="The tasks that the file has labels of.", metavar="TASKS")],
+    seed: Annotated[int, typer.Option(help="The seed of the system's training.")] = 1,
+    split: Annotated[str, typer.Option(help="The split that was predicted: test or dev.")] = "test",
+    dev: Annotated[Path | None, typer.Option(help="Predictions of dev too.", metavar="FILE")] = None,
+    columns: Annotated[
+        str, typer.Option(help="The columns of a CoNLL file, as tokens,_,ner.", metavar="NAMES")
+    ] = "",
+    corpus_columns: Annotated[
+        str, typer.Option(help="The columns of the corpus, where it is a CoNLL folder.", metavar="NAMES")
+    ] = "",
+    fraction: Annotated[float, typer.Option(help="The share of the training sentences that it saw.")] = 1.0,
+    pos_score: Annotated[str, typer.Option(help=FIELD_HELP["pos_score"].description)] = "accuracy",
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Sentences that the file lacks count as without labels.")
+    ] = False,
+    json_: Annotated[bool, JSON_OPTION] = False,
+) -> None:
+    """Import the predictions of another system: they are scored here, and compared like a run."""
+    from core.predictions import Predictions, add_predictions
+
+    chosen: Split = one_of("--split", ("test", "dev"))(split)  # type: ignore[assignment]
+    if dev is not None and chosen == "dev":
+        raise MRNLabError("FILE is of dev already; --dev is for a second file beside one of test.")
+    files = {chosen: file} | ({"dev": dev} if dev is not None else {})
+    predictions = Predictions(
+        system,
+        corpus,
+        tuple(comma_list(task)),
+        seed,
+        {name: GivenFile(path.name, read_bytes(given_path(path))) for name, path in files.items()},
+        tuple(comma_list(columns)) or None,
+        tuple(comma_list(corpus_columns)) or None,
+        fraction,
+        pos_score,
+        partial,
+    )
+    with opened_store(ctx) as store:
+        run_id = add_predictions(store, predictions)
+        run, scores = store.run(run_id), store.scores([run_id])
+    if json_:
+        by_task = [
+            {"split": score.split, "task": score.task, score.score_name: score.score} for score in scores
+        ]
+        print_json({"run": run_id, "scores": by_task})
+        return
+    for note in run.facts["notes"]:
+        log(note)
+    rows = [[of.split, of.task, of.score_name, score_text(of.score, of.score_name)] for of in scores]
+    print_table(["split", "task", "score", ""], rows)
+    print_text(f"Stored as run {run_id}.")

@@ -84,9 +84,9 @@ class Entry:
         return self.form.lstrip("+") if isinstance(self.form, str) else self.form
 
 
-def number_text(value: float, form: Form) -> str:
-    """Formats a number with a typographic minus, and no sign on a zero; a dash for NaN."""
-    if math.isnan(value):
+def number_text(value: float | None, form: Form) -> str:
+    """Formats a number with a typographic minus, and no sign on a zero; a dash for NaN and None."""
+    if value is None or math.isnan(value):
         return "–"
     if not isinstance(form, str):
         return form(value)

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
-from core.config import RunConfig
+from core.config import OTHER, RunConfig
 from core.errors import ConfigError
 from core.metrics import TOTAL, EpochMetrics, StepMetrics, relation_metrics
 from core.mrn.relations import Relations
 from core.records import RunFacts, Snapshot, SplitResult, TaskFacts
+from core.registry import UNKNOWN_ENCODER
 from core.store import ErrorInfo, RunState, Store
 from core.tasks import KINDS, score_task
 from jobs.queue.sweeps import Sweep
@@ -113,8 +114,17 @@ def launches(draw: st.DrawFn) -> Launch:
         keep = draw(st.lists(st.booleans(), min_size=len(configs), max_size=len(configs)))
         configs = [config for config, kept in zip(configs, keep, strict=True) if kept] or configs[:1]
     configs = configs[:_MOST_RUNS]
+    if draw(st.sampled_from([False, False, True])):
+        configs += other_systems(corpus, seeds)
     fate = draw(st.sampled_from([st.just(Fate()), st.just(Fate(imported=True)), _fates]))
     return Launch(corpus, tuple((config, draw(fate)) for config in configs))
+
+
+def other_systems(corpus: str, seeds: Sequence[int]) -> list[RunConfig]:
+    """The runs of a system that was trained elsewhere, whose predictions were imported."""
+    described = {"paradigm": OTHER, "system": "flair 0.15", "encoder": UNKNOWN_ENCODER, "corpus": corpus}
+    tasks = list(_CORPORA[corpus])[:2]
+    return [RunConfig.build(**described, tasks=tasks, seed=seed) for seed in seeds]
 
 
 def swept(*fields: str) -> Launch:
@@ -140,6 +150,8 @@ def build(plan: Sequence[Launch]) -> list[int]:
 
 
 def _run(store: Store, config: RunConfig, fate: Fate, kinds: Mapping[str, str], launch: str) -> int:
+    if config.paradigm == OTHER:
+        fate = replace(fate, state=RunState.SUCCEEDED, record="without curves", imported=True)
     (run_id,) = store.add_runs([config], launch)
     if fate.state is not RunState.QUEUED:
         assert store.claim(OWNER, run_id=run_id) is not None

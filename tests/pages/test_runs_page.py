@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.corpora import load
 from core.records import SplitResult
 from core.store import ErrorInfo, MetricKey, RunState, Store
 from core.tasks import score_task
@@ -293,6 +294,29 @@ def test_a_file_that_is_no_export_is_refused_and_a_run_without_checkpoint_has_no
     app.run()
     assert len(problems(app)) == 1
     assert not app.get("download_button")
+
+
+def test_predictions_of_another_system_are_imported(open_page: Open, finished: Filled) -> None:
+    rows = [(sentence.tokens, sentence.labels["ner"]) for sentence in load("demo").split("test")]
+    text = "\n".join("".join(f"{word} {label}\n" for word, label in zip(*row, strict=True)) for row in rows)
+    app = open_page("runs")
+    app.session_state["import"] = True
+    app.session_state["import_kind"] = "Predictions"
+    app.run()
+    press(app, "Import these predictions")
+    assert "Choose a file" in problems(app)[0]
+    app.file_uploader(key="predictions_file").upload("ner.conll", text.encode(), "text/plain").run()
+    for key, value in {"corpus": "demo", "system": "spaCy", "tasks": "nerd"}.items():
+        app.text_input(key=f"predictions_{key}").input(value)
+    press(app, "Import these predictions")
+    assert "nerd" in problems(app)[0]
+    app.text_input(key="predictions_tasks").input("ner")
+    press(app, "Import these predictions")
+    assert not problems(app)
+    run = max(Store.open().runs(), key=lambda run: run.id)
+    assert (run.config.system, run.config.tasks, run.state) == ("spaCy", ("ner",), RunState.SUCCEEDED)
+    app = open_page("run", id=str(run.id))
+    assert "Clone" not in [link.proto.label for link in app.get("page_link")]
 
 
 def test_run_in_full(open_page: Open, filled: Filled) -> None:

@@ -92,6 +92,18 @@ def test_means_intervals_and_the_dev_choice_over_seeds() -> None:
     assert (first["y"], second["y"]) == (pytest.approx((55, 40, 70)), pytest.approx((70, 85, 80)))
 
 
+@pytest.mark.parametrize("number", range(2, 25))
+def test_a_panel_for_each_of_so_many_tasks(number: int) -> None:
+    tasks = [f"task {place}" for place in range(number)]
+    scores = {"test": dict.fromkeys(tasks, 0.5)}
+    (view,) = against(
+        *(({"lambda": value, "seed": 1, "tasks": tuple(tasks)}, scores) for value in (0.1, 0.01))
+    )
+    chart = against_chart(view, {}, of_tasks=True)
+    axes = [chart.layout[f"yaxis{place or ''}"]["domain"] for place in [0, *range(2, number + 1)]]
+    assert all(0 <= low < high <= 1 for low, high in axes)
+
+
 def test_the_mean_over_tasks_has_the_seeds_that_have_all_of_them() -> None:
     (view,) = against(
         ({"paradigm": "stl", "tasks": ("pos",), "lr_heads": 0.01, "seed": 1}, {"test": {"pos": 0.9}}),
