@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from core.errors import FIELD, ConfigError
+from core.plain_text import shortened
 
 BILSTM_SUFFIX = "+bilstm"
 
@@ -132,6 +133,7 @@ ENCODER_TRAININGS: dict[str, str] = {
 UNKNOWN_ENCODER = "unknown"
 """The encoder in the description of a system that was trained elsewhere."""
 FULL, FROZEN = "full", "frozen"
+_DRAWING = re.compile(r"together|uniform|by_size|smoothed:([0-9.]{1,9}(?<![.]))")
 _TRAINING = re.compile(r"full|frozen|top:([1-9][0-9]{0,3})")
 
 
@@ -149,6 +151,21 @@ def top_layer_count(encoder_training: str) -> int:
             f"'{encoder_training}'.",
         )
     return int(match[1] or 0)
+
+
+def task_smoothing(draw_tasks: str) -> float | None:
+    """The exponent A of `smoothed:A`, to which a task's number of batches is raised; None for other ways.
+
+    Raises ConfigError where the text is none that `draw_tasks` may have.
+    """
+    match = _DRAWING.fullmatch(draw_tasks)
+    if match is None or (match[1] and not 0 <= float(match[1]) <= 1):
+        raise ConfigError(
+            "draw_tasks",
+            f"{FIELD} must be together, uniform, by_size or smoothed:A with A from 0 to 1, as in "
+            f"smoothed:0.5, not '{shortened(draw_tasks)}'.",
+        )
+    return float(match[1]) if match[1] else None
 
 
 # The priors and alignments by name, each with a line for the form. Needs no torch.

@@ -504,12 +504,18 @@ class Optimisation(Part):
         view=FieldView(unset="none", short="clipped at"),
     )
     """The largest norm of a step's gradient; a larger gradient is scaled down to it."""
-    draw_tasks: Literal["together", "uniform", "by_size"] = run_field(
-        "together", "choice", label="Tasks of a step", legacy="together"
+    draw_tasks: str = run_field(
+        "together",
+        "choice",
+        choices=("together", "uniform", "by_size", "smoothed:0.5"),
+        label="Tasks of a step",
+        view=FieldView(open=True),
+        legacy="together",
     )
     """Which tasks a step trains: 'together' all that its sentences have labels of; 'uniform' and 'by_size'
     one task, drawn among those with batches left, all alike or by their number. An epoch then has every
-    task's batches.
+    task's batches. 'smoothed:A' draws by size too, and gives a task with n batches a share of the epoch's in
+    proportion to n to the power A: small tasks come again, large ones only in part.
     """
     task_weights: tuple[float, ...] | None = run_field(
         None,

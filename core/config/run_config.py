@@ -60,6 +60,7 @@ from core.registry import (
     has_bilstm,
     parse_alignment,
     reads_words,
+    task_smoothing,
     top_layer_count,
 )
 from core.wording import any_of, plural
@@ -118,6 +119,12 @@ class RunConfig(_Fields):
     @classmethod
     def _says_what_is_trained(cls, value: str) -> str:
         top_layer_count(value)
+        return value
+
+    @field_validator("draw_tasks")
+    @classmethod
+    def _says_how_tasks_are_drawn(cls, value: str) -> str:
+        task_smoothing(value)
         return value
 
     @field_validator("lstm_layers")

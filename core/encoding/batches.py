@@ -116,6 +116,9 @@ class EpochOrder:
                   batch among those with windows left, and the labels of the others do not count (Algorithm 1
                   of the SC-LSTM paper). None: a batch trains all tasks that it has labels of
     by_size       tasks are drawn in proportion to the batches they have left, else all alike
+    smoothing     an epoch has as many batches as the tasks together; a task with n gets a share in proportion
+                  to n to this power, at least one. It is repeated or cut, drawn anew in every epoch (as in
+                  MaChAmp; van der Goot et al., 2021). None: each task's batches once
     """
 
     by_length: bool = True
@@ -123,6 +126,7 @@ class EpochOrder:
     share: float | None = None
     tasks: tuple[NDArray[np.int64], ...] | None = None
     by_size: bool = False
+    smoothing: float | None = None
 
     @property
     def partial(self) -> bool:
@@ -132,6 +136,18 @@ class EpochOrder:
     def count(self, batches: int) -> int:
         """How many of one corpus's batches an epoch trains on."""
         return batches if self.share is None else min(batches, math.floor(self.share * batches) + 2)
+
+    def counts(self, batches: Sequence[int]) -> tuple[int, ...]:
+        """How many batches of each part an epoch trains on, of parts with so many."""
+        if self.smoothing is None:
+            return tuple(map(self.count, batches))
+        powers = np.array(batches, dtype=np.float64) ** self.smoothing
+        wanted = sum(batches) * powers / powers.sum()
+        counts = np.maximum(1, np.floor(wanted)).astype(int)
+        # The largest remainders are rounded up, so that an epoch has as many batches as before.
+        left = max(0, sum(batches) - int(counts.sum()))
+        counts[np.argsort(counts - wanted, kind="stable")[:left]] += 1
+        return tuple(counts.tolist())
 
 
 class Batches:
@@ -179,9 +195,11 @@ class Batches:
     @property
     def per_part(self) -> tuple[int, ...]:
         """The batches of one epoch, corpus by corpus; a single number where corpora are mixed."""
-        return tuple(
-            self._epoch_order.count(-(-len(windows) // self._size) if borders is None else len(borders) - 1)
-            for windows, borders in zip(self._parts, self._borders, strict=True)
+        return self._epoch_order.counts(
+            [
+                -(-len(windows) // self._size) if borders is None else len(borders) - 1
+                for windows, borders in zip(self._parts, self._borders, strict=True)
+            ]
         )
 
     def __len__(self) -> int:
@@ -191,10 +209,13 @@ class Batches:
     def shuffled(self, rng: np.random.Generator, skip: int = 0) -> Iterator[Batch]:
         """One epoch in random order, without its first `skip` batches."""
         by_part: list[list[NDArray[np.int64]]] = []
-        for windows, borders in zip(self._parts, self._borders, strict=True):
-            batches = self._cut(windows, borders, rng)
-            drawn = rng.permutation(len(batches))[: self._epoch_order.count(len(batches))]
-            by_part.append([batches[index] for index in drawn])
+        for windows, borders, count in zip(self._parts, self._borders, self.per_part, strict=True):
+            drawn: list[NDArray[np.int64]] = []
+            while len(drawn) < count:  # more than once where a task is repeated
+                batches = self._cut(windows, borders, rng)
+                order = rng.permutation(len(batches))[: count - len(drawn)]
+                drawn += [batches[index] for index in order]
+            by_part.append(drawn)
         parts = self._order_of_parts([len(batches) for batches in by_part], rng)
         following = [iter(batches) for batches in by_part]
         epoch = [(next(following[part]), part) for part in parts]

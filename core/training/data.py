@@ -20,6 +20,7 @@ from core.encoding.tokenizer import SubwordTokenizer, Tokenizer
 from core.models.sources import longest_window
 from core.paths import cache_dir
 from core.records import TaskFacts
+from core.registry import task_smoothing
 from core.tasks import KINDS
 from core.tasks.packed import offsets, places
 
@@ -121,8 +122,10 @@ def _epoch_order(
     if config.draw_tasks != "together":
         window_of_word = np.repeat(np.arange(text.windows), np.diff(text.words))
         annotated = [np.unique(window_of_word[column != IGNORED]) for column in labels.T]
+        smoothing = task_smoothing(config.draw_tasks)
+        by_size = config.draw_tasks == "by_size" or smoothing is not None
         return EpochOrder(
-            config.batching == "by_length", tasks=tuple(annotated), by_size=config.draw_tasks == "by_size"
+            config.batching == "by_length", tasks=tuple(annotated), by_size=by_size, smoothing=smoothing
         )
     part_of_window = None
     if config.corpus_order == "in_turn":

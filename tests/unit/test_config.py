@@ -112,6 +112,12 @@ def test_each_prior_has_its_own_defaults(
         ({"task_weights": "1"}, "task_weights", "a weight above 0 for each of the 2 tasks"),
         ({"task_weights": "1,x"}, "task_weights", "x"),
         ({"draw_tasks": "uniform", "corpus_order": "in_turn"}, "draw_tasks", "must be 'together'"),
+        (
+            {"draw_tasks": "smoothed:2"},
+            "draw_tasks",
+            "with A from 0 to 1, as in smoothed:0.5, not 'smoothed:2'",
+        ),
+        ({"draw_tasks": "smoothed:"}, "draw_tasks", "must be together, uniform, by_size or smoothed:A"),
         ({"heads": "shared"}, "heads", _ONLY_MTL_SHARES),
         ({"heads": "shared", "paradigm": "stl", "tasks": "ner"}, "heads", _ONLY_MTL_SHARES),
         *(

@@ -138,6 +138,41 @@ def test_drawn_tasks_have_batches_of_their_own(by_size: bool) -> None:
     assert [batch.words.tolist() for batch in again] == [batch.words.tolist() for batch in made[7:]]
 
 
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=6), st.sampled_from([0.0, 0.3, 0.5, 1.0]))
+def test_smoothing_shares_the_batches_of_an_epoch(sizes: list[int], exponent: float) -> None:
+    counts = EpochOrder(smoothing=exponent).counts(sizes)
+    assert min(counts) >= 1
+    assert sum(counts) == sum(sizes) or (sum(counts) > sum(sizes) and 1 in counts)
+    powers = [size**exponent for size in sizes]
+    for count, power in zip(counts, powers, strict=True):
+        wanted = sum(sizes) * power / sum(powers)
+        assert abs(count - wanted) < 1 or (count == 1 > wanted)
+    if exponent == 1:
+        assert list(counts) == sizes
+
+
+def test_a_smoothed_epoch_repeats_small_tasks_and_cuts_large_ones() -> None:
+    text = _plain_text([2] * 40)
+    labels = np.stack([np.arange(80), np.full(80, IGNORED)], axis=1)
+    labels[:10, 1] = 7
+    order = EpochOrder(tasks=(np.arange(40), np.arange(5)), by_size=True, smoothing=0.0)
+    batches = Batches(text, labels, 5, 0, epoch_order=order)
+    assert batches.per_part == (5, 4)
+    rng = np.random.default_rng(0)
+    state = rng.bit_generator.state
+    made = list(batches.shuffled(rng))
+    small = [batch.words[batch.labels[:, 1] != IGNORED].tolist() for batch in made]
+    assert [sorted(words) for words in small if words] == [list(range(10))] * 4
+    seen: set[int] = set()
+    for _ in range(20):  # what is left out changes from epoch to epoch
+        for batch in batches.shuffled(rng):
+            seen |= set(batch.words[batch.labels[:, 0] != IGNORED].tolist())
+    assert seen == set(range(80))
+    rng.bit_generator.state = state
+    again = list(batches.shuffled(rng, skip=4))
+    assert [batch.words.tolist() for batch in again] == [batch.words.tolist() for batch in made[4:]]
+
+
 def _plain_text(sizes: list[int]) -> EncodedText:
     """A window of so many words, each one subword, for each size, between two of a frame."""
     offsets = np.cumsum([0, *(size + 2 for size in sizes)])

@@ -58,6 +58,7 @@ KINDS: dict[str, dict[str, Any]] = {
     },
     "words sc-lstm": {"encoder": "sc-lstm", "bilstm_hidden": 8, "paradigm": "mrn", "update_every": 2},
     "words context": {"encoder": "sc-lstm", "bilstm_hidden": 8, "head": "crf", "draw_tasks": "by_size"},
+    "smoothed": {"draw_tasks": "smoothed:0.5"},
     "measured": {"paradigm": "mrn", "affinity_every": 3, "dropout": 0.3},
     "measured in turn": {"affinity_every": 2, "corpus_order": "in_turn", "dropout": 0.3},
     "top layers": {"encoder_training": "top:1", "dropout": 0.3},
