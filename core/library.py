@@ -43,7 +43,7 @@ from core.results.records import SCORE_COLUMNS, score_records
 from core.results.samples import readable
 from core.results.series import baselines, number_series, scores_against
 from core.results.stored import stored_results
-from core.store import Run, RunState, Store
+from core.store import Run, RunState, RunWithFacts, Store
 from core.tagging import TaggedSpan, Tagger, check_texts, load_tagger, spans_in, text_of
 from core.tasks import KINDS, reading
 from core.tasks.scores import FIGURES, report_rows, score_text
@@ -350,11 +350,11 @@ class Laboratory:
 
     def _comparable(self, run_ids: Collection[int]) -> list[Run]:
         """These runs. Raises MRNLabError for one that cannot be read."""
-        known = self.store.runs(run_ids)
-        if problems := {run.id: run.problem for run in known if run.problem is not None}:
+        runs = self.store.runs(run_ids)
+        if problems := {run.id: run.problem for run in runs if run.problem is not None}:
             run_id, problem = min(problems.items())
             raise MRNLabError(f"Run {run_id} cannot be compared. {problem}")
-        return known
+        return list[Run](runs)
 
 
 class StoredRun:
@@ -370,7 +370,7 @@ class StoredRun:
         return f"<run {run.id}: {run.state.word}, {run.config.paradigm} of {tasks}, {run.config.corpus}>"
 
     @property
-    def record(self) -> Run:
+    def record(self) -> RunWithFacts:
         """The run as the store has it now: state, description, facts, error. Raises RunNotFound."""
         return self.lab.store.run(self.id)
 

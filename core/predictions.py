@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,7 +17,7 @@ from core.errors import CorpusError, MRNLabError
 from core.plain_text import shortened
 from core.records import RunFacts, TaskFacts
 from core.registry import UNKNOWN_ENCODER
-from core.store import Run, RunState, Store
+from core.store import RunState, RunWithFacts, Store
 from core.store.exchange import RunRecord
 from core.store.records import StoredScore
 from core.tasks import KINDS, score_task
@@ -157,9 +155,9 @@ def _facts(corpus: Corpus, config: RunConfig, notes: Sequence[str]) -> RunFacts:
     )
 
 
-def _finished(config: RunConfig, facts: RunFacts) -> Run:
+def _finished(config: RunConfig, facts: RunFacts) -> RunWithFacts:
     now = datetime.now(UTC)
-    return Run(
+    return RunWithFacts(
         id=0,
         config=config,
         configuration_id=config.configuration_id,
@@ -178,7 +176,7 @@ def _finished(config: RunConfig, facts: RunFacts) -> Run:
         checkpoint=None,
         log=None,
         error=None,
-        facts=json.loads(json.dumps(dataclasses.asdict(facts))),
+        facts=facts,
         attempt=1,
     )
 

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, NamedTuple
 
 from core.corpora.reading import Reading
 from core.corpora.repeats import Repeat
 from core.corpora.types import Planted
 from core.metrics import EpochMetrics as EpochMetrics
 from core.metrics import StepMetrics as StepMetrics
-from core.mrn.relations import Relations
+from core.mrn.relations import Relations, TaskRelations
+from core.tasks.kinds import TaskFacts as TaskFacts
 from core.tasks.scores import TaskScore as TaskScore
 
 SelectBy = Literal["score", "loss", "last"]
@@ -51,26 +52,6 @@ def best_epoch(history: Sequence[DevMetrics], by: SelectBy, epochs: int) -> int 
 
 
 @dataclass(frozen=True)
-class TaskFacts:
-    """One task as this run has it: labels in the order of the head's rows, and the counts of the data.
-
-    An `auxiliary` task is annotated on training sentences only, and has no scores. `train_tokens` counts what
-    has a label of it in training. `scale` are the ends of the training scores of a task of numbers.
-    """
-
-    name: str
-    scheme: str
-    labels: tuple[str, ...]
-    score_name: str
-    train_sentences: int
-    train_tokens: int
-    unseen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    illegal: Mapping[str, int] = field(default_factory=dict)
-    auxiliary: bool = False
-    scale: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True)
 class Usage:
     """The cost of a training, sent once, at its end.
 
@@ -84,18 +65,15 @@ class Usage:
     memory_of: Literal["gpu", "process"]
 
 
-@dataclass(frozen=True)
-class RunFacts:
-    """The facts of a run, known when training begins; at its end also the `usage`. Stored as JSON.
+@dataclass(frozen=True, kw_only=True)
+class RunFacts(TaskRelations):
+    """The facts of a run, known when training begins; at its end also the `usage`.
 
-    `label_names` are the C rows of the general label space, each `task:label`, or the bare label where tasks
-    share rows; `label_owners` the tasks of each row. `related` are the tasks that the prior relates, where it
-    leaves any out; empty elsewhere. `meet` (T, T) says which tasks share a row; `impossible`
-    names the modes whose correlations between tasks the alignment forces to zero. `cooccurrence` (C, C) has
-    the gold label correlations on the training words; empty where tasks share no words.
-    `parameters` counts all weights of encoder, BiLSTM and heads. `planted`: how related simulated tasks are
-    by construction. `selected_by` is the description's `select_by`; `last` without development sentences, and
-    `loss` instead of `score` where these allow no score of any task.
+    The store has them as JSON (`core.store.facts`). `parameters` counts all weights of encoder, BiLSTM and
+    heads. `planted`: how related simulated tasks are by construction. `selected_by` is the description's
+    `select_by`; `last` without development sentences, and `loss` instead of `score` where these allow no
+    score of any task; None of versions that did not record it. `error` has the fields of the error of a
+    failed run.
     Scores on text of another `text_hash`, or in another `precision` (`fp32`, `bf16`), do not compare.
     `feats_sentences` is `all` where sentences without any feature of CoNLL-U are annotated for tasks on
     features; runs of earlier versions left them out and have it empty. `sizes` has the sentences and words of
@@ -112,26 +90,25 @@ class RunFacts:
     steps_per_epoch: int
     features: int
     dev_from_train: bool
-    alignment: str | None = None
-    alignment_reason: str | None = None
-    label_names: tuple[str, ...] = ()
-    label_owners: tuple[tuple[str, ...], ...] = ()
-    related: tuple[str, ...] = ()
-    meet: tuple[tuple[bool, ...], ...] = ()
-    impossible: tuple[str, ...] = ()
-    cooccurrence: tuple[tuple[float, ...], ...] = ()
     notes: tuple[str, ...] = ()
     planted: Planted | None = None
     parameters: int | None = None
     trained_parameters: int | None = None
     usage: Usage | None = None
-    selected_by: SelectBy = "score"
+    selected_by: SelectBy | None = None
     text_hash: str = ""
     feats_sentences: Literal["", "all"] = ""
     sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     hardware: str = ""
     readings: tuple[Reading, ...] = ()
     repeats: tuple[Repeat, ...] = ()
+    error: Mapping[str, Any] = field(default_factory=dict)
+
+    def without_alignment(self) -> RunFacts:
+        """These facts, with all that the alignment makes of the tasks unset."""
+        names = [each.name for each in fields(TaskRelations) if each.name != "tasks"]
+        unset: dict[str, Any] = {name: getattr(TaskRelations(), name) for name in names}
+        return replace(self, **unset)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from core.records import (
     RunFacts,
     TaskFacts,
 )
-from core.store import ErrorInfo, Owner, RunState, Store
+from core.store import ErrorInfo, Owner, Run, RunState, RunWithFacts, Store
 from core.store.exchange import RunRecord
 from core.testing.values import OWNER as OWNER
 from core.testing.values import claimed as claimed
@@ -95,6 +95,13 @@ def conll_config(folder: Path, **values: Any) -> RunConfig:
     return RunConfig.build(**(defaults | values))
 
 
+def facts_of(run: Run) -> RunFacts:
+    """The facts of a run that has begun, read with them."""
+    assert isinstance(run, RunWithFacts)
+    assert run.facts is not None
+    return run.facts
+
+
 def run_facts(total_steps: int = 20, **values: Any) -> RunFacts:
     """Facts of a run of two tasks."""
     defaults: dict[str, Any] = {
@@ -110,6 +117,7 @@ def run_facts(total_steps: int = 20, **values: Any) -> RunFacts:
         "steps_per_epoch": 10,
         "features": 16,
         "dev_from_train": False,
+        "selected_by": "score",
         "alignment": "cooccurrence",
         "alignment_reason": "the tasks share sentences",
         "label_names": ("pos:NN", "pos:VB", "ner:O", "ner:B-PER"),

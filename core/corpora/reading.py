@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
 
 from core.config.typed import real_number
 from core.corpora.layout.codes import text_doubts, type_doubts, word_doubts
@@ -113,14 +112,6 @@ class Reading:
 def column_notes(column: ColumnReading) -> list[str]:
     """The notes and doubts on a column, each with its name."""
     return [f"{column.name}: {note}" for note in (*column.notes, *column.doubts)]
-
-
-def stored_readings(facts: Mapping[str, Any]) -> list[Reading]:
-    """The readings in a run's stored facts; none of runs of earlier versions."""
-    return [
-        Reading(**reading | {"columns": tuple(ColumnReading(**column) for column in reading["columns"])})
-        for reading in facts.get("readings", ())
-    ]
 
 
 def reading_rows(reading: Reading) -> list[dict[str, str]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+from core.records import RunFacts
 
 COST_NOTE = (
     "Parameters: all weights, and those that training changes. Peak memory: on a GPU the most that torch "
@@ -32,14 +34,12 @@ class Cost:
     models: int = 1
 
 
-def run_cost(facts: Mapping[str, Any]) -> Cost | None:
-    """The cost in a run's stored facts; None for a run of a version that did not record it."""
-    usage = facts.get("usage")
-    parameters, trained = facts.get("parameters"), facts.get("trained_parameters")
-    if usage is None or parameters is None or trained is None:
+def run_cost(facts: RunFacts | None) -> Cost | None:
+    """The cost in a run's facts; None without them, and for a run of a version that did not record it."""
+    if facts is None or facts.usage is None or facts.parameters is None or facts.trained_parameters is None:
         return None
-    device = str(facts["device"]).partition(":")[0]
-    return Cost(parameters, trained, usage["peak_memory"], usage["seconds"], (device,))
+    usage, device = facts.usage, facts.device.partition(":")[0]
+    return Cost(facts.parameters, facts.trained_parameters, usage.peak_memory, usage.seconds, (device,))
 
 
 def cost_of(by_seed: Iterable[Sequence[Cost | None]]) -> Cost | None:

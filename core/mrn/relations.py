@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from core.tasks.kinds import TaskFacts
 
 MODES: tuple[str, ...] = ("task", "label", "feature")
 Array = NDArray[np.floating]
@@ -85,13 +86,39 @@ class Relations:
         return scale * largest, relative * _inverse(scale)[:, None]
 
 
-def related_tasks(facts: Mapping[str, Any]) -> tuple[str, ...]:
-    """The tasks that a run's prior relates, by its stored facts, in the order of the task covariance."""
-    return tuple(facts.get("related", ())) or tuple(task["name"] for task in facts.get("tasks", ()))
+@dataclass(frozen=True, kw_only=True)
+class TaskRelations:
+    """What the alignment of a run makes of its tasks: which labels share rows, which tasks can be related.
+
+    `label_names` are the C rows of the general label space, each `task:label`, or the bare label where tasks
+    share rows; `label_owners` the tasks of each row. `related` are the tasks that the prior relates, where it
+    leaves any out; empty elsewhere. `meet` (T, T) says which tasks share a row; `impossible`
+    names the modes whose correlations between tasks the alignment forces to zero. `cooccurrence` (C, C) has
+    the gold label correlations on the training words; empty where tasks share no words.
+    """
+
+    tasks: tuple[TaskFacts, ...] = ()
+    alignment: str | None = None
+    alignment_reason: str | None = None
+    label_names: tuple[str, ...] = ()
+    label_owners: tuple[tuple[str, ...], ...] = ()
+    related: tuple[str, ...] = ()
+    meet: tuple[tuple[bool, ...], ...] = ()
+    impossible: tuple[str, ...] = ()
+    cooccurrence: tuple[tuple[float, ...], ...] = ()
 
 
-def task_groups(facts: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
-    """The related tasks of a run's stored facts in groups, in their order.
+_UNKNOWN = TaskRelations()
+
+
+def related_tasks(facts: TaskRelations | None) -> tuple[str, ...]:
+    """The tasks that a run's prior relates, in the order of the task covariance; none without facts."""
+    facts = facts or _UNKNOWN
+    return facts.related or tuple(task.name for task in facts.tasks)
+
+
+def task_groups(facts: TaskRelations | None) -> tuple[tuple[str, ...], ...]:
+    """The related tasks of a run in groups, in their order.
 
     Relations are learned within a group only.
 
@@ -99,10 +126,11 @@ def task_groups(facts: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
     directly or through others, Ω_task and the blocks of Ω_label stay exactly zero: their scatters are zero
     there while the covariances are, and these begin as the identity.
     """
+    facts = facts or _UNKNOWN
     names = related_tasks(facts)
-    if not facts.get("meet"):  # a run of a version that told only whether all tasks are apart
-        return tuple((name,) for name in names) if "task" in facts.get("impossible", ()) else (names,)
-    reach = np.asarray(facts["meet"], dtype=bool)
+    if not facts.meet:  # a run of a version that told only whether all tasks are apart
+        return tuple((name,) for name in names) if "task" in facts.impossible else (names,)
+    reach = np.asarray(facts.meet, dtype=bool)
     for _ in names:
         reach = reach @ reach
     first = reach.argmax(axis=1)  # the first task of each task's group
@@ -123,22 +151,23 @@ class Block:
 
 
 def row_names(
-    facts: Mapping[str, Any], tasks: Sequence[str], mode: str, size: int
+    facts: TaskRelations | None, tasks: Sequence[str], mode: str, size: int
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Returns the name of each row and the tasks that own it; numbers if the facts have no names."""
+    facts = facts or _UNKNOWN
+    owners: tuple[tuple[str, ...], ...]
     if mode == "task":
         names = related_tasks(facts) or tuple(tasks)
         owners = tuple((name,) for name in names)
     else:
-        names = tuple(facts.get("label_names", ())) if mode == "label" else ()
-        owners = tuple(tuple(owner) for owner in facts.get("label_owners", ()))
+        names, owners = facts.label_names if mode == "label" else (), facts.label_owners
     if len(names) == size:
         return names, owners
     return tuple(f"{mode} {index}" for index in range(size)), ((),) * size
 
 
 def impossible_blocks(
-    facts: Mapping[str, Any], mode: str, owners: Sequence[tuple[str, ...]]
+    facts: TaskRelations | None, mode: str, owners: Sequence[tuple[str, ...]]
 ) -> tuple[Block, ...]:
     """Returns the blocks in which the alignment allows no relation: groups of tasks, and of labels."""
     groups = task_groups(facts)

@@ -23,6 +23,7 @@ from core.wording import which_runs
 UNKNOWN = Conditions()
 """The conditions of a run that has not begun, or was trained before conditions were stored."""
 
+RunT = TypeVar("RunT", bound=Run)
 _Of = Callable[[Conditions], str | None]
 
 TEXT: _Of = attrgetter("text")
@@ -55,8 +56,8 @@ def alike(runs: Sequence[Run], conditions: Mapping[int, Conditions], of: _Of) ->
 
 
 def readable(
-    runs: Iterable[Run], conditions: Mapping[int, Conditions] | None = None
-) -> tuple[list[Run], str]:
+    runs: Iterable[RunT], conditions: Mapping[int, Conditions] | None = None
+) -> tuple[list[RunT], str]:
     """Returns the runs that can be compared, and a sentence on the others, empty where there are none.
 
     The description or the facts of the others cannot be read; `conditions` (`Store.conditions`) have the
@@ -101,13 +102,13 @@ _stl_keys: dict[str, str] = {}
 """A cache by `configuration_id` of STL: with thousands of runs, computing the keys dominates."""
 
 
-def by_configuration(runs: Iterable[Run]) -> dict[str, list[Run]]:
+def by_configuration(runs: Iterable[RunT]) -> dict[str, list[RunT]]:
     """Returns the runs by configuration, in their order.
 
     STL runs of all tasks are one configuration, and so are those of a system trained elsewhere. Runs whose
     description cannot be read are apart.
     """
-    groups: dict[str, list[Run]] = defaultdict(list)
+    groups: dict[str, list[RunT]] = defaultdict(list)
     for run in runs:
         key = run.configuration_id
         if run.config_problem is not None:

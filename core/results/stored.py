@@ -95,7 +95,7 @@ def stored_results(
     store: Store, run_ids: Collection[int] | None = None, *, with_facts: bool = False
 ) -> Results:
     """The results of these runs, or of all that are not archived. Costs need `with_facts`."""
-    succeeded = store.runs(run_ids, states={RunState.SUCCEEDED}, with_facts=with_facts)
+    succeeded: Sequence[Run] = store.runs(run_ids, states={RunState.SUCCEEDED}, with_facts=with_facts)
     conditions = store.conditions(succeeded)
     runs, note = readable(succeeded, conditions)
     scores = store.scores([run.id for run in runs], with_reports=False)

@@ -23,7 +23,7 @@ from core.results.naming import (
     shortest_names,
 )
 from core.results.samples import RESOLVED, TEXT, UNKNOWN, by_configuration, condition_texts
-from core.store import Conditions, Run, StoredScore
+from core.store import Conditions, Run, RunWithFacts, StoredScore
 from core.wording import all_of, which_runs
 
 _OTHERS = "other systems"
@@ -247,6 +247,10 @@ def tabulate(
     return ResultTable(split, shown, scored_by, tuple(rows), notes)
 
 
+def _cost(run: Run) -> Cost | None:
+    return run_cost(run.facts) if isinstance(run, RunWithFacts) else None
+
+
 def _row(
     key: str,
     runs: Sequence[Run],
@@ -263,7 +267,7 @@ def _row(
     counted = {(by_id[run_id].config.seed, run_id) for of in latest.values() for run_id in of.values()}
     costs: dict[int, list[Cost | None]] = defaultdict(list)
     for seed, run_id in sorted(counted):
-        costs[seed].append(run_cost(by_id[run_id].facts))
+        costs[seed].append(_cost(by_id[run_id]))
     defined = {
         task: {seed: run_id for seed, run_id in sorted(of.items()) if by_run[run_id][task].is_defined}
         for task, of in latest.items()

@@ -13,6 +13,7 @@ from core.store.records import Owner as Owner
 from core.store.records import Run as Run
 from core.store.records import RunEvent as RunEvent
 from core.store.records import RunState as RunState
+from core.store.records import RunWithFacts as RunWithFacts
 from core.store.records import SnapshotKey as SnapshotKey
 from core.store.records import StoredPlan as StoredPlan
 from core.store.records import StoredScore as StoredScore

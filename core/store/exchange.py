@@ -9,8 +9,9 @@ from typing import Any
 
 from sqlalchemy import insert, select
 
+from core.store.facts import write_facts
 from core.store.metrics import Metrics
-from core.store.records import MetricSeries, Run, RunEvent, RunState, StoredScore
+from core.store.records import MetricSeries, Run, RunEvent, RunState, RunWithFacts, StoredScore
 from core.store.results import Labels, Results, figure_rows, prediction_rows, score_row
 from core.store.runs import Runs
 from core.store.schema import events, facts, figures, predictions, runs, scores, snapshots
@@ -32,7 +33,7 @@ class RunRecord:
     them (`core.store.snapshot_codec`), by column.
     """
 
-    run: Run
+    run: RunWithFacts
     history: Sequence[RunEvent]
     curves: Sequence[MetricSeries]
     scores: Sequence[StoredScore]
@@ -95,7 +96,7 @@ class Exchange(Runs, Metrics, Results):
             ]
             rows: dict[Any, list[dict[str, Any]]] = {
                 events: history,
-                facts: [run_key | {"facts": json.dumps(run.facts, ensure_ascii=False)}],
+                facts: [run_key | {"facts": write_facts(run.facts)}],
                 scores: [
                     score_row(score) | run_key | {"split": score.split, "epoch": score.epoch}
                     for score in record.scores

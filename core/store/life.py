@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -12,8 +11,8 @@ from sqlalchemy import Connection, delete, func, select, update
 from core.errors import IllegalMove, LossCause, RunNotFound
 from core.records import RunFacts
 from core.store.database import Database
+from core.store.facts import read_facts, write_facts
 from core.store.records import ENDED, MOVES, ErrorInfo, Owner, RunState
-from core.store.runs import parse_facts
 from core.store.schema import events, facts, figures, metrics, predictions, runs, scores, snapshots
 
 # The columns of a run that is queued again.
@@ -106,12 +105,12 @@ class Life(Database):
         """Records the checkpoint folder of an imported run. Raises RunNotFound."""
         self._record(run_id, None, {"checkpoint": checkpoint})
 
-    def set_facts(self, run_id: int, known: RunFacts, owner: Owner | None = None) -> None:
+    def set_facts(self, run_id: int, run_facts: RunFacts, owner: Owner | None = None) -> None:
         """Stores the facts that are known when training begins. Raises as `set_progress`."""
-        text = json.dumps(dataclasses.asdict(known), ensure_ascii=False)
+        row = {"run_id": run_id, "facts": write_facts(run_facts)}
         with self.transaction() as connection:
-            self._record(run_id, owner, {"total_steps": known.total_steps})
-            self.insert(connection, facts, [{"run_id": run_id, "facts": text}], replace=True)
+            self._record(run_id, owner, {"total_steps": run_facts.total_steps})
+            self.insert(connection, facts, [row], replace=True)
 
     def finish(
         self,
@@ -142,9 +141,9 @@ class Life(Database):
             self._move(connection, run_id, state, message, values)
             if error is not None and error.data:
                 stored = connection.scalar(select(facts.c.facts).where(facts.c.run_id == run_id))
-                known, problem = parse_facts(stored or "{}")
-                if known and problem is None:
-                    text = json.dumps({**known, "error": dict(error.data)}, ensure_ascii=False)
+                run_facts, _ = read_facts(stored or "{}")
+                if run_facts is not None:
+                    text = write_facts(dataclasses.replace(run_facts, error=dict(error.data)))
                     connection.execute(update(facts).where(facts.c.run_id == run_id).values(facts=text))
 
     def request_stop(self, run_id: int) -> RunState:

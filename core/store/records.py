@@ -17,7 +17,7 @@ from core.config import OTHER, RunConfig, has_field
 from core.corpora.repeats import Repeat
 from core.errors import MRNLabError
 from core.metrics import MetricKey as MetricKey
-from core.records import TaskScore
+from core.records import RunFacts, TaskFacts, TaskScore
 
 _TRACEBACK_LINES = 40
 
@@ -79,7 +79,7 @@ class ErrorInfo:
     traceback: str
     exit_code: int | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
-    """The error's fields (`MRNLabError.data`), kept as `error` among the facts of a run that has some."""
+    """The error's fields (`MRNLabError.data`), kept as `RunFacts.error` of a run that has facts."""
 
     @classmethod
     def from_error(cls, error: Exception) -> ErrorInfo:
@@ -133,8 +133,6 @@ class Run:
     checkpoint: str | None
     log: str | None
     error: ErrorInfo | None
-    facts: Mapping[str, Any]
-    """`RunFacts` as a JSON object; empty until training begins."""
     attempt: int
     """1 for the first try; each resume or retry adds one."""
     stop_requested_at: datetime | None = None
@@ -150,8 +148,6 @@ class Run:
     """
     stored_config: str | None = None
     """The description as it is stored, where it no longer holds."""
-    facts_problem: str | None = None
-    """Why the stored facts cannot be read, where they were; `facts` then is empty."""
     priority: int = 0
     """Higher ones are claimed first; among equals the oldest."""
     retries: int = 0
@@ -167,8 +163,8 @@ class Run:
 
     @property
     def problem(self) -> str | None:
-        """Why the run cannot be compared with others: its description or its facts cannot be read."""
-        return self.config_problem or self.facts_problem
+        """Why the run cannot be compared with others: what is read of it cannot be read."""
+        return self.config_problem
 
     @property
     def lacks_model(self) -> str:
@@ -217,6 +213,31 @@ class Run:
         signs = (self.started_at, self.progress_at, self.heartbeat_at)
         end = self.finished_at or max(sign for sign in signs if sign is not None)
         return max(0.0, (end - self.started_at).total_seconds())
+
+
+@dataclass(frozen=True)
+class RunWithFacts(Run):
+    """A run that was read with its facts. A list without them has no such attribute, so nobody asks it."""
+
+    facts: RunFacts | None = None
+    """None until training begins, and where they cannot be read."""
+    facts_problem: str | None = None
+    """Why the stored facts cannot be read, if so."""
+
+    @property
+    def problem(self) -> str | None:
+        """Why the run cannot be compared with others: its description or its facts cannot be read."""
+        return self.config_problem or self.facts_problem
+
+    @property
+    def alignment(self) -> str | None:
+        """The alignment that it trains with; None where it has none, or that is not known yet."""
+        return self.facts.alignment if self.facts else None
+
+    @property
+    def task_facts(self) -> tuple[TaskFacts, ...]:
+        """Its tasks as they are stored; none until training begins."""
+        return self.facts.tasks if self.facts else ()
 
 
 @dataclass(frozen=True)

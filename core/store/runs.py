@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from functools import cache, lru_cache
-from typing import Any
+from functools import lru_cache
+from typing import Any, Literal, overload
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
@@ -37,11 +37,17 @@ from core.errors import ConfigError, IllegalMove, MRNLabError, RunNotFound
 from core.plain_text import shortened
 from core.records import RunFacts
 from core.store.database import Database, in_chunks
-from core.store.records import ENDED, Conditions, ErrorInfo, Owner, Run, RunEvent, RunState
+from core.store.facts import (
+    DAMAGED,
+    LONGEST_PROBLEM,
+    OTHER_VERSION,
+    facts_document,
+    read_facts,
+    unlike_now,
+)
+from core.store.records import ENDED, Conditions, ErrorInfo, Owner, Run, RunEvent, RunState, RunWithFacts
 from core.store.schema import DELETED, IS_KEPT, events, facts, runs, settings
-from core.tasks import KINDS
 
-_NO_FACTS: Mapping[str, Any] = {}
 _LARGEST_SEED = 2**31 - 1
 _LONGEST_KEYWORD = 50
 _COLUMNS = tuple(runs.c.keys())
@@ -121,12 +127,67 @@ class Runs(Database):
             added = insert(runs).returning(runs.c.id, sort_by_parameter_order=True)
             return list(connection.scalars(added, rows))
 
-    def run(self, run_id: int) -> Run:
+    def run(self, run_id: int) -> RunWithFacts:
         """The run with its facts. Raises RunNotFound."""
         named = self.runs(ids=[run_id])
         if not named:
             raise RunNotFound(run_id)
         return named[0]
+
+    @overload
+    def runs(
+        self,
+        ids: Collection[int],
+        states: Collection[RunState] | None = None,
+        limit: int | None = None,
+        *,
+        archived: bool | None = False,
+        with_facts: Literal[True] | None = None,
+    ) -> list[RunWithFacts]: ...
+
+    @overload
+    def runs(
+        self,
+        ids: None = None,
+        states: Collection[RunState] | None = None,
+        limit: int | None = None,
+        *,
+        archived: bool | None = False,
+        with_facts: Literal[True],
+    ) -> list[RunWithFacts]: ...
+
+    @overload
+    def runs(
+        self,
+        ids: Collection[int] | None = None,
+        states: Collection[RunState] | None = None,
+        limit: int | None = None,
+        *,
+        archived: bool | None = False,
+        with_facts: Literal[False],
+    ) -> list[Run]: ...
+
+    @overload
+    def runs(
+        self,
+        ids: None = None,
+        states: Collection[RunState] | None = None,
+        limit: int | None = None,
+        *,
+        archived: bool | None = False,
+        with_facts: None = None,
+    ) -> list[Run]: ...
+
+    @overload
+    def runs(
+        self,
+        ids: Collection[int] | None = None,
+        states: Collection[RunState] | None = None,
+        limit: int | None = None,
+        *,
+        archived: bool | None = False,
+        with_facts: bool | None = None,
+    ) -> list[Run] | list[RunWithFacts]: ...
 
     def runs(
         self,
@@ -136,14 +197,14 @@ class Runs(Database):
         *,
         archived: bool | None = False,
         with_facts: bool | None = None,
-    ) -> list[Run]:
+    ) -> list[Run] | list[RunWithFacts]:
         """Runs, newest first.
 
         `archived`: whether lists of all runs hold those not archived (False), only archived ones (True), or
         both (None). A run named by its id is always found.
 
-        `with_facts`: whether `Run.facts` is filled. The default is yes for runs named by id, no for lists of
-        all runs: the facts of thousands of runs are megabytes.
+        `with_facts`: whether they come as RunWithFacts. The default is yes for runs named by id, no for lists
+        of all runs: the facts of thousands of runs are megabytes.
         """
         heads = _heads(states)
         if ids is None and archived is not None:
@@ -180,17 +241,16 @@ class Runs(Database):
             known.update(rows_by_id)  # what a write transaction reads may be rolled back
         return [rows_by_id[run_id][1] for run_id, _ in heads]
 
-    def _with_facts(self, connection: Connection, listed: Sequence[Run]) -> list[Run]:
-        known: dict[int, tuple[Mapping[str, Any], str | None]] = {}
+    def _with_facts(self, connection: Connection, listed: Sequence[Run]) -> list[RunWithFacts]:
+        stored: dict[int, tuple[RunFacts | None, str | None]] = {}
         for chunk in in_chunks(run.id for run in listed):
             rows = connection.execute(select(facts.c.run_id, facts.c.facts).where(facts.c.run_id.in_(chunk)))
-            known |= {run_id: parse_facts(text) for run_id, text in rows}
-        return [
-            dataclasses.replace(run, facts=known[run.id][0], facts_problem=known[run.id][1])
-            if run.id in known
-            else run
-            for run in listed
-        ]
+            stored |= {run_id: read_facts(text) for run_id, text in rows}
+        with_facts = []
+        for run in listed:
+            run_facts, problem = stored.get(run.id, (None, None))
+            with_facts.append(RunWithFacts(**vars(run), facts=run_facts, facts_problem=problem))
+        return with_facts
 
     def conditions(self, listed: Iterable[Run]) -> dict[int, Conditions]:
         """The text, precision and alignment in the facts of these runs, by run; runs without are left out.
@@ -215,7 +275,7 @@ class Runs(Database):
                         found = _REPEATS.validate_json(repeats or "[]")
                         known = dataclasses.replace(known, repeats=found)
                     except ValidationError:
-                        known = dataclasses.replace(known, problem=_not_as_now("repeats"))
+                        known = dataclasses.replace(known, problem=unlike_now("repeats"))
                     config = by_id[run_id].config
                     learns_features = any(FEATURE in name for name in (config.corpus, *config.tasks))
                     if known.text and learns_features and not feats_sentences:
@@ -393,20 +453,17 @@ def _some_facts(
     if others := [row[0] for row in rows if not row[1]]:
         stored = select(facts.c.run_id, facts.c.facts).where(facts.c.run_id.in_(others))
         for run_id, text in connection.execute(stored):
-            known, problem = parse_facts(text)
-            values = (known.get(name) for name in _NAMED_FACTS)
+            run_facts, problem = read_facts(text)
+            document = facts_document(run_facts)
+            values = (document.get(name) for name in _NAMED_FACTS)
             yield (
                 run_id,
-                [json.dumps(value) if isinstance(value, list) else value for value in values],
+                [json.dumps(value) if isinstance(value, list | tuple) else value for value in values],
                 problem,
             )
 
 
 # Whether what is stored of a run can be read is decided here alone. Everything else asks `Run.problem`.
-
-_OTHER_VERSION = "Made by another version"
-_DAMAGED = "Damaged in the store"
-_LONGEST_PROBLEM = 300
 
 
 @lru_cache(maxsize=20_000)
@@ -419,7 +476,7 @@ def parse_config(text: str) -> tuple[RunConfig, str | None]:
         stored = from_json(text)  # several times as fast as the json module's
         seed = stored.get("seed")
     except (ValueError, AttributeError):
-        return RunConfig.unchecked({}), f"{_DAMAGED}: its description is no JSON object."
+        return RunConfig.unchecked({}), f"{DAMAGED}: its description is no JSON object."
     if type(seed) is not int or not 0 <= seed <= _LARGEST_SEED:
         return _checked(text)
     # Checking a description costs far more than parsing it, and the seeds of a configuration differ in
@@ -433,36 +490,8 @@ def _checked(text: str) -> tuple[RunConfig, str | None]:
     try:
         return RunConfig.from_json(text), None
     except ConfigError as error:
-        problem = f"{_OTHER_VERSION}: {shortened(str(error), _LONGEST_PROBLEM)}"
+        problem = f"{OTHER_VERSION}: {shortened(str(error), LONGEST_PROBLEM)}"
         return RunConfig.unchecked(from_json(text)), problem
-
-
-@cache
-def _facts_of_now() -> TypeAdapter[RunFacts]:
-    return TypeAdapter(RunFacts)
-
-
-def _not_as_now(path: str) -> str:
-    return f"{_OTHER_VERSION}: its facts are not as this one has them, at {path}."
-
-
-def parse_facts(text: str) -> tuple[Mapping[str, Any], str | None]:
-    """The stored facts (`RunFacts` as JSON), and why they cannot be read if so: then they are empty."""
-    try:
-        if (known := from_json(text)) == {}:  # of a run from elsewhere that had none
-            return _NO_FACTS, None
-        # Strictly: what is kept is the JSON itself, in which a number must be one.
-        checked = _facts_of_now().validate_json(text, strict=True)
-    except ValidationError as error:
-        if path := shortened(".".join(map(str, error.errors()[0]["loc"])), _LONGEST_PROBLEM):
-            return _NO_FACTS, _not_as_now(path)
-        return _NO_FACTS, f"{_DAMAGED}: its facts are no JSON object."
-    except ValueError:
-        return _NO_FACTS, f"{_DAMAGED}: its facts are no JSON object."
-    if unknown := [task.scheme for task in checked.tasks if task.scheme not in KINDS]:
-        kind = shortened(unknown[0], _LONGEST_PROBLEM)
-        return _NO_FACTS, f"{_OTHER_VERSION}: this one has no kind of task called '{kind}'."
-    return known, None
 
 
 _FIELDS = {field.name: str(field.type) for field in dataclasses.fields(Run)}
@@ -489,7 +518,6 @@ def run_of(row: Row[Any]) -> Run:
         state=RunState(column["state"]),
         owner=owner,
         error=error,
-        facts=_NO_FACTS,
         launch=column["sweep"],
         keywords=tuple(json.loads(column["tags"])),
         **values,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -35,6 +36,26 @@ from core.tasks.spans import Ints, Labels, labels_by_sentence, numbered
 Reads = Literal["words", "sentence", "text", "pair"]
 Predictions = NDArray[Any]
 """Predictions for N items: label numbers, or the numbers themselves."""
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """One task as this run has it: labels in the order of the head's rows, and the counts of the data.
+
+    An `auxiliary` task is annotated on training sentences only, and has no scores. `train_tokens` counts what
+    has a label of it in training. `scale` are the ends of the training scores of a task of numbers.
+    """
+
+    name: str
+    scheme: str
+    labels: tuple[str, ...]
+    score_name: str
+    train_sentences: int
+    train_tokens: int
+    unseen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    illegal: Mapping[str, int] = field(default_factory=dict)
+    auxiliary: bool = False
+    scale: tuple[float, float] | None = None
 
 
 class TaskKind(ABC):
@@ -256,11 +277,11 @@ KINDS: dict[str, TaskKind] = {
 """By stored name."""
 
 
-def kind_of(facts: Mapping[str, Any], task: str, score_name: str) -> TaskKind:
-    """The kind of a task by its run's stored facts; without them the first with that headline."""
-    for known in facts.get("tasks", ()):
-        if known["name"] == task:
-            return KINDS[known["scheme"]]
+def kind_of(tasks: Iterable[TaskFacts], task: str, score_name: str) -> TaskKind:
+    """The kind of a task among the stored tasks of its run; without it the first with that headline."""
+    for facts in tasks:
+        if facts.name == task:
+            return KINDS[facts.scheme]
     return next((kind for kind in KINDS.values() if kind.score_name() == score_name), KINDS["plain"])
 
 

@@ -116,7 +116,12 @@ class TrainingRun:
     @property
     def patience(self) -> int | None:
         """The epochs without a better one after which training ends; None where none can be better."""
-        return None if self.facts.selected_by == "last" else self.config.patience
+        return None if self.selected_by == "last" else self.config.patience
+
+    @property
+    def selected_by(self) -> SelectBy:
+        """What chooses the epoch that is kept."""
+        return self.facts.selected_by or self.config.select_by
 
     @property
     def heads_lr(self) -> float:

@@ -68,7 +68,7 @@ def train(
     probes = Probes(run, steps, sink, log)
     memory = StepMemory(config.batch_size, config.batch_tokens, run.optimiser, gauge_of(run.device))
     dev = run.scorers.get("dev")
-    chosen = partial(best_epoch, by=run.facts.selected_by, epochs=config.epochs)
+    chosen = partial(best_epoch, by=run.selected_by, epochs=config.epochs)
     best_on_dev: Predicted | None = None
 
     for epoch in range(len(progress.history) + 1, config.epochs + 1):
@@ -108,7 +108,7 @@ def train(
     best = chosen(progress.history)
     if best is None:
         raise NotFinite("No epoch could be scored on the development sentences: its losses are not numbers.")
-    if run.facts.selected_by == "score" and all(math.isnan(epoch.score) for epoch in progress.history):
+    if run.selected_by == "score" and all(math.isnan(epoch.score) for epoch in progress.history):
         sink(
             Note(
                 f"No epoch has a mean dev score: {_CONSTANT}. Epoch {best} has the lowest dev loss.",

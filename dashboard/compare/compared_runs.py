@@ -244,7 +244,7 @@ def task_kind(table: ResultTable, task: str) -> TaskKind:
     run_id = next(
         run_id for row in table.rows if task in row.cells for run_id in row.cells[task].run_ids.values()
     )
-    return kind_of(resources.store().run(run_id).facts, task, table.scored_by[task])
+    return kind_of(resources.store().run(run_id).task_facts, task, table.scored_by[task])
 
 
 @st.cache_resource(max_entries=24, show_spinner=False, hash_funcs=resources.BY_RUN)

@@ -21,7 +21,7 @@ from core.corpora.uploads import uploads
 from core.errors import ConfigError, CorpusError
 from core.plain_text import shortened
 from core.registry import BILSTM_SUFFIX, PREDICTED, has_bilstm, reads_words
-from core.store import Run, Store
+from core.store import RunWithFacts, Store
 from core.tasks import TaskKind
 from dashboard.launch.draft import EXECUTION, FIELDS, START, Draft, cloned, draft_of, start_for
 from dashboard.shared.selection import run_numbers
@@ -158,7 +158,7 @@ def filled_from() -> tuple[tuple[int, ...], tuple[str, ...]]:
     return source
 
 
-def added_to(store: Store) -> Run | None:
+def added_to(store: Store) -> RunWithFacts | None:
     """The run that the form adds a task to, by its number; None where it makes other runs."""
     state = st.session_state
     adds = (state[key_of("paradigm")], state[key_of("prior")]) == (["mrn"], [PREDICTED])

@@ -27,7 +27,7 @@ from core.registry import (
     base_name,
     prior_spec,
 )
-from core.store import Run
+from core.store import RunWithFacts
 from core.tasks import KINDS
 from core.wording import all_of, number, without_shared
 from dashboard.launch.address import (
@@ -105,7 +105,7 @@ def typed(field: str, label: str | None = None, *, placeholder: str = "automatic
     ).strip()
 
 
-def show_source(added: Run | None, corpus: str) -> None:
+def show_source(added: RunWithFacts | None, corpus: str) -> None:
     """Draws the source of the form's values, a way back, and the fields that were not copied.
     The source is past runs, or the run that a task is added to.
     """
@@ -195,7 +195,7 @@ def captions(texts: Mapping[str, str]) -> None:
 
 
 def _tasks(
-    data: ChosenData, colour: Mapping[str, str], added: Run | None, problems: dict[str, str]
+    data: ChosenData, colour: Mapping[str, str], added: RunWithFacts | None, problems: dict[str, str]
 ) -> tuple[str, ...]:
     """The tasks chosen: at first all of the corpus; where one is `added` to a run, one it has not learned.
     A corpus without such a task goes to `problems`.

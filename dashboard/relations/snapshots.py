@@ -14,7 +14,7 @@ from core.config.typed import whole_number
 from core.mrn.relations import Relations
 from core.paths import database_url
 from core.results.naming import run_names
-from core.store.records import Run, SnapshotKey
+from core.store.records import Run, RunWithFacts, SnapshotKey
 from dashboard.relations.charts import player_frame, player_numbers
 from dashboard.relations.controls import EMBEDDING, PLAYER, Selection
 from dashboard.relations.matrices import Corner, arrangement, picture
@@ -46,7 +46,7 @@ class RelationsState:
 
     selection: Selection
     view: str
-    runs: tuple[Run, ...]
+    runs: tuple[RunWithFacts, ...]
     steps: AlignedSteps
     shared: SharedRows
     embeddings: Embeddings = field(default_factory=dict)
@@ -86,7 +86,7 @@ class RelationsState:
         return [_learned(run, of_run[position], self.embeddings) for run, of_run in keys]
 
 
-def read_state(selection: Selection) -> tuple[RelationsState | None, list[Run], str | None]:
+def read_state(selection: Selection) -> tuple[RelationsState | None, list[RunWithFacts], str | None]:
     """The state (None without any snapshot), the runs without one, and why runs cannot be compared, if so."""
     store = resources.store()
     by_id = {run.id: run for run in store.runs(selection.run_ids)}
@@ -95,7 +95,7 @@ def read_state(selection: Selection) -> tuple[RelationsState | None, list[Run], 
     if selection.mode == EMBEDDING:
         embeddings = {run.id: _embeddings(run) for run in runs}
         # What the facts tell of the prior's alignment does not hold of them.
-        runs = [replace(run, facts={"tasks": run.facts.get("tasks", ())}) for run in runs]
+        runs = [replace(run, facts=run.facts and run.facts.without_alignment()) for run in runs]
         snapshots = {run_id: list(of_run) for run_id, of_run in embeddings.items()}
     else:
         snapshots = {run.id: store.snapshots(run.id) for run in runs}
@@ -110,7 +110,7 @@ def read_state(selection: Selection) -> tuple[RelationsState | None, list[Run], 
     return state, waiting, reason
 
 
-def _embeddings(run: Run) -> dict[SnapshotKey, Relations]:
+def _embeddings(run: RunWithFacts) -> dict[SnapshotKey, Relations]:
     """The cosines of a run's task embeddings, as correlation matrices of tasks."""
     none = np.zeros((0, 0))
     cosines = run_embeddings(resources.store(), run)
@@ -119,7 +119,7 @@ def _embeddings(run: Run) -> dict[SnapshotKey, Relations]:
 
 def _state(
     selection: Selection,
-    runs: tuple[Run, ...],
+    runs: tuple[RunWithFacts, ...],
     snapshots: Mapping[int, Sequence[SnapshotKey]],
     embeddings: Embeddings,
 ) -> RelationsState:

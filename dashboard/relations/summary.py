@@ -15,7 +15,7 @@ from core.metrics import PENALTY as PENALTY_METRIC
 from core.mrn.relations import Relations, covariance_statistics, impossible_blocks, task_groups
 from core.registry import FROZEN, feature_parts, prior_spec
 from core.results.naming import run_name
-from core.store.records import ACTIVE, Run, RunState
+from core.store.records import ACTIVE, Run, RunState, RunWithFacts
 from core.wording import all_of, number, plural, without_shared
 from dashboard.relations import sentences, views
 from dashboard.relations.controls import EMBEDDING, MODES
@@ -95,7 +95,7 @@ def draw_summary(state: RelationsState, values: Floats, learned: Sequence[Relati
     ):
         st.caption(parts)
     drawn, learnable = (values, ~fixed) if state.view == "side" else (values.mean(axis=0)[None], possible)
-    if size := sentences.read_size(mode, drawn, learnable, runs[0].facts.get("alignment")):
+    if size := sentences.read_size(mode, drawn, learnable, runs[0].alignment):
         st.caption(size)
 
 
@@ -117,7 +117,9 @@ def draw_scores(state: RelationsState) -> None:
         st.warning(text, icon=":material/warning:")
 
 
-def _scores_in_words(runs: Sequence[Run], scores: Mapping[str, Mapping[int, float]]) -> tuple[str, str, str]:
+def _scores_in_words(
+    runs: Sequence[RunWithFacts], scores: Mapping[str, Mapping[int, float]]
+) -> tuple[str, str, str]:
     """The dev scores of these runs, from which tasks no majority is known, and a warning of low scores."""
     tasks = [task for task in runs[0].config.tasks if task in scores]
     # A dot and its name stay on one line.
@@ -132,9 +134,7 @@ def _scores_in_words(runs: Sequence[Run], scores: Mapping[str, Mapping[int, floa
     for run in runs:
         if run.state is RunState.SUCCEEDED:
             majority |= _majority_shares(run)
-    by_accuracy = {
-        task["name"] for task in runs[0].facts.get("tasks", ()) if task["score_name"] == "accuracy"
-    }
+    by_accuracy = {task.name for task in runs[0].task_facts if task.score_name == "accuracy"}
     unknown = [names[task] for task in tasks if task in by_accuracy and task not in majority]
     known = {names[task]: share for task, share in majority.items() if task in names}
     return (
@@ -237,7 +237,7 @@ def run_warnings(state: RelationsState) -> None:
             )
 
 
-def describe_runs(runs: Sequence[Run]) -> None:
+def describe_runs(runs: Sequence[RunWithFacts]) -> None:
     """Draws prior, λ, alignment and learned covariances of the runs, equal texts once."""
     for text in _with_run_ids(runs, [_description(run) for run in runs]):
         st.caption(text)
@@ -250,21 +250,20 @@ def _with_run_ids(runs: Sequence[Run], texts: Sequence[str]) -> Iterator[str]:
         yield text if len(ids) == len(runs) else f"Run {all_of(ids)}: {text}"
 
 
-def _description(run: Run) -> str:
+def _description(run: RunWithFacts) -> str:
     config, facts = run.config, run.facts
     learned = ", ".join(config.learn or ()) or "nothing; shown is how the heads correlate"
     text = f"Prior {escape(config.prior)}, λ {number(config.lambda_)}, learned: {learned}."
-    if (related := facts.get("related")) and config.added_to is None:
-        others = [task for task in config.tasks if task not in related]
+    if facts and facts.related and config.added_to is None:
+        others = [task for task in config.tasks if task not in facts.related]
         text += f" Left out: {escape(all_of(others))}, whose heads have another shape."
-    if not facts.get("alignment"):
+    if facts is None or not facts.alignment:
         return text
-    reason = facts.get("alignment_reason")
-    because = f": {escape(reason.rstrip('.'))}" if reason else ""
-    return f"{text} Alignment **{escape(facts['alignment'])}**{because}."
+    because = f": {escape(facts.alignment_reason.rstrip('.'))}" if facts.alignment_reason else ""
+    return f"{text} Alignment **{escape(facts.alignment)}**{because}."
 
 
-def _limits(state: RelationsState, run: Run) -> str:
+def _limits(state: RelationsState, run: RunWithFacts) -> str:
     """The relations of this mode that the run could not learn; empty if it could learn all."""
     mode = state.mode
     initial = (run.config.task_correlation or 0) if mode == "task" else 0
@@ -280,7 +279,7 @@ def _limits(state: RelationsState, run: Run) -> str:
     if any(len(group) > 1 for group in groups):
         names = "; ".join(", ".join(map(escape, group)) for group in groups)
         between = f"these groups of tasks ({names})"
-    others = "; ".join(words for name, words in _OTHERWISE.items() if name != run.facts.get("alignment"))
+    others = "; ".join(words for name, words in _OTHERWISE.items() if name != run.alignment)
     stay = f" They stay at their initial value, {number(initial)}." if initial else ""
     return (
         f"This alignment shares no label between {between}, so it cannot learn relations between them "

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from core.evaluation.statistics import CONFIDENCE
 from core.mrn.relations import Relations, impossible_blocks, row_names, strongest_pairs
 from core.registry import has_bilstm
-from core.store.records import MetricSeries, Run, RunState, SnapshotKey, StoredScore
+from core.store.records import MetricSeries, Run, RunState, RunWithFacts, SnapshotKey, StoredScore
 
 Floats = NDArray[np.floating]
 Bools = NDArray[np.bool_]
@@ -63,7 +63,7 @@ class AlignedSteps:
 class Trajectory:
     """One run's learned relations at each snapshot."""
 
-    run: Run
+    run: RunWithFacts
     keys: tuple[SnapshotKey, ...]
     learned: tuple[Relations, ...]
 
@@ -125,7 +125,7 @@ class SharedRows:
     left_out: tuple[tuple[str, ...], ...]
 
 
-def rows_of(run: Run, mode: str, learned: Relations) -> Rows:
+def rows_of(run: RunWithFacts, mode: str, learned: Relations) -> Rows:
     """The rows of a run's matrix of `task`, `label` or `feature`."""
     size = len(learned.feature_factor) if mode == "feature" else len(learned.covariance(mode))
     return Rows(*row_names(run.facts, run.config.tasks, mode, size))
@@ -195,7 +195,7 @@ def shared_matrices(learned: Sequence[Relations], mode: str, shared: SharedRows)
     return np.stack([relations.correlation(mode)[np.ix_(places, places)] for relations, places in runs])
 
 
-def impossible_pairs(runs: Sequence[Run], mode: str, rows: Rows) -> Bools:
+def impossible_pairs(runs: Sequence[RunWithFacts], mode: str, rows: Rows) -> Bools:
     """A mask (runs, n, n) of the pairs that each run's alignment fixes."""
     fixed = np.zeros((len(runs), len(rows), len(rows)), dtype=bool)
     for of_run, run in zip(fixed, runs, strict=True):
@@ -253,17 +253,17 @@ def majority_shares(scores: Iterable[StoredScore]) -> dict[str, float]:
 # Gold labels
 
 
-def gold_labels(run: Run) -> Floats | None:
+def gold_labels(run: RunWithFacts) -> Floats | None:
     """The correlations (C, C) of gold labels on the training words; None if the run has none.
     A label is a 0/1 variable of the word. Rows are as in the label covariance.
     """
-    stored = run.facts.get("cooccurrence")
+    stored = run.facts.cooccurrence if run.facts else ()
     return np.array(stored, dtype=np.float32) if stored else None
 
 
-def why_no_gold(run: Run) -> str:
+def why_no_gold(run: RunWithFacts) -> str:
     """Why a run without gold correlations has none, in a sentence."""
-    owners = run.facts.get("label_owners", ())
+    owners = run.facts.label_owners if run.facts else ()
     if not owners:
         return "No gold labels: the labels are not recorded yet."
     if (run.config.alignment or "").startswith("mapping") or any(len(tasks) > 1 for tasks in owners):
@@ -289,7 +289,7 @@ def _spearman(two: pd.DataFrame) -> float:
 # Pairs of rows
 
 
-def learnable_pairs(runs: Sequence[Run], mode: str, rows: Rows, among: str) -> Bools:
+def learnable_pairs(runs: Sequence[RunWithFacts], mode: str, rows: Rows, among: str) -> Bools:
     """A mask (n, n) of the pairs that the alignment of any run can relate.
     `among` is all rows, `within` a task or `between` tasks.
     """
@@ -298,7 +298,7 @@ def learnable_pairs(runs: Sequence[Run], mode: str, rows: Rows, among: str) -> B
 
 
 def strongest(
-    runs: Sequence[Run],
+    runs: Sequence[RunWithFacts],
     values: Floats,
     mode: str,
     view: str,
@@ -369,7 +369,7 @@ def half_interval(n: int) -> float | None:
 # Simulated tasks
 
 
-def planted(run: Run, rows: Rows, values: Floats) -> tuple[str, pd.DataFrame, float | None] | None:
+def planted(run: RunWithFacts, rows: Rows, values: Floats) -> tuple[str, pd.DataFrame, float | None] | None:
     """The real task, a row per simulated one, and the rank correlation of planted and learned relatedness.
     A row has the share of labels kept, the adjusted mutual information with the real task's labels and the
     learned correlation, from `values` (n, n) of the tasks in `rows`. The rank correlation (Spearman) is None
@@ -377,19 +377,19 @@ def planted(run: Run, rows: Rows, values: Floats) -> tuple[str, pd.DataFrame, fl
 
     None where the corpus is not simulated, or the real task is not among the run's.
     """
-    facts = run.facts.get("planted")
-    if not facts:
+    tasks = run.facts.planted if run.facts else None
+    if tasks is None:
         return None
-    simulated = {task["name"] for task in run.facts["tasks"] if task["auxiliary"]}
-    real = next((task for task in facts["tasks"] if task not in simulated), None)
+    simulated = {task.name for task in run.task_facts if task.auxiliary}
+    real = next((task for task in tasks.tasks if task not in simulated), None)
     if real is None:
         return None
-    ami = facts["ami"][facts["tasks"].index(real)]
+    ami = tasks.ami[tasks.tasks.index(real)]
     learned = dict(zip(rows.names, values[rows.names.index(real)], strict=True))
     frame = pd.DataFrame(
         [
             (task, alpha, information, float(learned[task]))
-            for task, alpha, information in zip(facts["tasks"], facts["alphas"], ami, strict=True)
+            for task, alpha, information in zip(tasks.tasks, tasks.alphas, ami, strict=True)
             if task != real
         ],
         columns=["Task", "α", "Planted AMI", "Learned"],

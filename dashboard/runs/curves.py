@@ -13,7 +13,7 @@ from core.figures import MUTED, TEXT, Chart, Figure, axis
 from core.metrics import DEV_SCORE, LOSS
 from core.results.samples import one_per_seed, readable
 from core.store import Store
-from core.store.records import ACTIVE, MetricSeries, Run, RunState
+from core.store.records import ACTIVE, MetricSeries, Run, RunState, RunWithFacts
 from core.tasks.scores import scale_text
 from core.wording import plural
 from dashboard.components.charts import chart
@@ -119,7 +119,7 @@ def show_loss(run: Run) -> None:
             chart(loss_chart(loss), key="run_loss", alt="Training loss of this run by step", still=True)
 
 
-def show_dev_curves(store: Store, run: Run) -> None:
+def show_dev_curves(store: Store, run: RunWithFacts) -> None:
     """Draws a small chart for each task with dev scores, below a sentence that explains its lines."""
     others = store.runs_of([run.configuration_id], {RunState.SUCCEEDED})
     conditions = store.conditions(others)
@@ -132,7 +132,7 @@ def show_dev_curves(store: Store, run: Run) -> None:
         return
     n = len(seeds) + 1
     beside = f" Grey: mean ± SD of its {plural(n, 'seed')}, this one included." if seeds else ""
-    scale = scale_text(task["score_name"] for task in run.facts.get("tasks", ()))
+    scale = scale_text(task.score_name for task in run.task_facts)
     st.caption(f"Dev score by epoch, {scale}.{beside} ◆ marks the epoch whose weights were kept.")
     for start in range(0, len(curves), _IN_A_ROW):
         for column, curve in zip(st.columns(_IN_A_ROW), curves[start : start + _IN_A_ROW], strict=False):

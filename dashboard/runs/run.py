@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,12 +10,12 @@ import pandas as pd
 import streamlit as st
 
 from core.config import FIELD_HELP
-from core.corpora.reading import stored_readings
 from core.paths import own_log
+from core.records import TaskFacts
 from core.results.naming import SCORE_NAMES, survival_text, value_text
 from core.results.table import undefined_notes
 from core.store import Store
-from core.store.records import ACTIVE, Run, RunState, StoredScore
+from core.store.records import ACTIVE, Run, RunState, RunWithFacts, StoredScore
 from core.tasks import KINDS, kind_of
 from core.tasks.scores import FIGURES, averages, scale_text
 from core.wording import ago, duration, percent, plural, without_shared
@@ -123,7 +123,7 @@ def _test_scores(run: Run, scores: Sequence[StoredScore]) -> None:
             st.metric(label, percent(by_task[task].score), width="content", help=full)
 
 
-def _scores(store: Store, run: Run) -> None:
+def _scores(store: Store, run: RunWithFacts) -> None:
     show_loss(run)
     show_dev_curves(store, run)
     scores = store.scores([run.id])
@@ -132,7 +132,7 @@ def _scores(store: Store, run: Run) -> None:
         if not scores:
             _no_scores(run)
         else:
-            selected_by = run.facts.get("selected_by", run.config.select_by)
+            selected_by = (run.facts and run.facts.selected_by) or run.config.select_by
             kept = "" if run.best_epoch is None else f" {_KEPT[selected_by].format(run.best_epoch)}"
             scale = scale_text(score.score_name for score in scores)
             st.caption(f"Scores {scale}.{kept}")
@@ -141,7 +141,7 @@ def _scores(store: Store, run: Run) -> None:
             data_table(rows, alt="Scores of this run by task and split", column_config=looks)
             for note in undefined_notes(scores):
                 st.caption(f":material/info: {escape(note)}")
-        if tasks := run.facts.get("tasks", ()):
+        if tasks := run.task_facts:
             st.caption("Training data of each task.")
             localized = st.column_config.NumberColumn(format="localized")
             columns = dict.fromkeys(("Labels", "Sentences", "Words", "Texts", "Pairs"), localized)
@@ -149,9 +149,9 @@ def _scores(store: Store, run: Run) -> None:
             of_tasks = pd.DataFrame(task_rows(tasks))
             data_table(of_tasks, alt=alt, column_config=columns | {"Task": _task_column(of_tasks["Task"])})
         with st.container(gap="xsmall"):
-            for note in run.facts.get("notes", ()):
+            for note in run.facts.notes if run.facts else ():
                 st.caption(f":material/info: {escape(note)}")
-        if readings := stored_readings(run.facts):
+        if readings := run.facts.readings if run.facts else ():
 
             def show_readings() -> None:
                 for reading in readings:
@@ -167,12 +167,14 @@ def _task_column(names: Iterable[str]) -> Any:
     return st.column_config.TextColumn(width=min(_WIDEST_TASK, 24 + 7 * max(map(len, names))), pinned=True)
 
 
-def score_rows(run: Run, scores: Sequence[StoredScore]) -> list[dict[str, str]]:
+def score_rows(run: RunWithFacts, scores: Sequence[StoredScore]) -> list[dict[str, str]]:
     """A row per split and task: headline and secondary scores but accuracy, in columns that a task has."""
     tasks = _tasks_of(run, scores)
     short = without_shared(tasks)
     ordered = sorted(scores, key=lambda score: (score.split != "test", tasks.index(score.task)))
-    beside = [kind_of(run.facts, score.task, score.score_name).secondary_scores(score) for score in ordered]
+    beside = [
+        kind_of(run.task_facts, score.task, score.score_name).secondary_scores(score) for score in ordered
+    ]
     shown = dict.fromkeys(name for of_task in beside for name, value in of_task.items() if value is not None)
     shown.pop(FIGURES["accuracy"].title, None)  # the headline of labels; of spans it says little
     return [
@@ -200,32 +202,30 @@ def _no_scores(run: Run) -> None:
     )
 
 
-def task_rows(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def task_rows(tasks: Sequence[TaskFacts]) -> list[dict[str, Any]]:
     """Returns a row per task of a run's facts, with a column for each count."""
     rows = []
-    short = without_shared([task["name"] for task in tasks])
+    short = without_shared([task.name for task in tasks])
     for task in tasks:
-        kind = KINDS[task["scheme"]]
+        kind = KINDS[task.scheme]
         rows.append(
             {
-                "Task": short[task["name"]],
+                "Task": short[task.name],
                 "Kind": kind.title,
-                "Labels": None if kind.is_number else len(task["labels"]),
-                kind.examples.capitalize(): task["train_sentences"],
-                kind.items.capitalize(): task["train_tokens"],
+                "Labels": None if kind.is_number else len(task.labels),
+                kind.examples.capitalize(): task.train_sentences,
+                kind.items.capitalize(): task.train_tokens,
             }
         )
     names = dict.fromkeys(name for row in rows for name in row)
-    unseen = (
-        [f"{', '.join(labels)} in {split}" for split, labels in task["unseen"].items()] for task in tasks
-    )
+    unseen = ([f"{', '.join(labels)} in {split}" for split, labels in task.unseen.items()] for task in tasks)
     return [
         {name: row.get(name) for name in names} | {"Labels never seen": "; ".join(parts) or "none"}
         for row, parts in zip(rows, unseen, strict=True)
     ]
 
 
-def _facts(run: Run) -> dict[str, str]:
+def _facts(run: RunWithFacts) -> dict[str, str]:
     facts = run.facts
     lines = {
         "Queued": ago(run.created_at),
@@ -236,21 +236,21 @@ def _facts(run: Run) -> dict[str, str]:
         "Worker": f"process {run.owner.pid} on {run.owner.host}" if run.owner else "none",
     }
     if facts:
-        threads = plural(int(facts["threads"]), "thread")
+        threads = plural(facts.threads, "thread")
         early, patience = ended_early(run), plural(run.config.patience or 0, "epoch")
-        steps = f"{run.step:,} of {facts['total_steps']:,}" if early else f"{facts['total_steps']:,} in all"
+        steps = f"{run.step:,} of {facts.total_steps:,}" if early else f"{facts.total_steps:,} in all"
         lines |= {
-            "Device": f"{facts['device']}, {facts['precision']}, {threads}",
-            "Steps": f"{steps}, {facts['steps_per_epoch']:,} an epoch",
+            "Device": f"{facts.device}, {facts.precision}, {threads}",
+            "Steps": f"{steps}, {facts.steps_per_epoch:,} an epoch",
             "Ended early": f"After {early}: {patience} without a better one" if early else "",
-            "Alignment": f"{facts['alignment']}: {facts['alignment_reason'] or 'as asked'}"
-            if facts.get("alignment")
+            "Alignment": f"{facts.alignment}: {facts.alignment_reason or 'as asked'}"
+            if facts.alignment
             else "",
         }
     return {name: escape(text) for name, text in lines.items() if text}
 
 
-def _by_label(store: Store, run: Run) -> None:
+def _by_label(store: Store, run: RunWithFacts) -> None:
     """The report of one task on one split: its averages, then every label; to copy too."""
     scores = store.scores([run.id])
     reported = {(score.task, score.split): score for score in scores if score.report}
@@ -272,7 +272,7 @@ def _by_label(store: Store, run: Run) -> None:
         score = reported[task, split]
         sheet, records = report_sheet(run, score), report_records(run, score)
         copy_table(sheet, REPORT_COLUMNS, records, key=f"run_{score.run_id}_{task}")
-    kind = kind_of(run.facts, task, score.score_name)
+    kind = kind_of(run.task_facts, task, score.score_name)
     alt = f"Precision, recall, F1 and how many are annotated, a line per {kind.row_title.lower()}"
     with st.container(height=520 if len(score.report) > _MOST_LABELS else "content", border=False):
         show_table(replace(sheet, blocks=sheet.blocks[::-1]), alt=alt)
@@ -283,7 +283,7 @@ def _by_label(store: Store, run: Run) -> None:
     st.caption(f"In percent, over {items}. {counted}{missing}")
 
 
-def _configuration(_store: Store, run: Run) -> None:
+def _configuration(_store: Store, run: RunWithFacts) -> None:
     records = [
         {
             "Field": name,
@@ -295,7 +295,7 @@ def _configuration(_store: Store, run: Run) -> None:
     ]
     records += [
         {"Field": f"{name} version", "Value": str(version), "Meaning": "The package that trained the run."}
-        for name, version in run.facts.get("versions", {}).items()
+        for name, version in (run.facts.versions if run.facts else {}).items()
     ]
     data_table(pd.DataFrame(records), alt="Every field of this run's configuration")
 

@@ -21,6 +21,7 @@ from core.corpora.assembly import TEXT_VERSION, has_later_tasks
 from core.evaluation.comparison import compare_rows, highest_row
 from core.evaluation.statistics import MeanSD, summary
 from core.metrics import DEV_SCORE
+from core.records import RunFacts
 from core.results.naming import (
     SCORE_NAMES,
     UNREADABLE,
@@ -34,7 +35,7 @@ from core.results.naming import (
 )
 from core.results.samples import by_conditions, by_configuration, one_per_seed, readable, sampled, text_names
 from core.store import Conditions, Store
-from core.store.records import ACTIVE, Run, RunState
+from core.store.records import ACTIVE, Run, RunState, RunWithFacts
 from core.wording import all_of, capitalised, number, plural, which_runs
 from dashboard.shared.run_views import fraction_done
 from dashboard.theme import order_tasks
@@ -419,7 +420,7 @@ def _distinct(values: Sequence[Any], text: Callable[[Any], str]) -> list[str]:
     return ["" if value is None else str(value) for value in values]
 
 
-def differences(runs: Sequence[Run]) -> pd.DataFrame:
+def differences(runs: Sequence[RunWithFacts]) -> pd.DataFrame:
     """The fields and training facts in which these runs differ: a row for each, a column a configuration.
 
     ≠ marks what is not as in the first configuration that has the field. That one lacks it, because of its
@@ -484,21 +485,21 @@ def _differing_fields(configs: Sequence[RunConfig]) -> list[str]:
     return [name for name in FIELD_HELP if len({json.dumps(of_one.get(name)) for of_one in values}) > 1]
 
 
-def _facts_text(run: Run) -> dict[str, str]:
+def _facts_text(run: RunWithFacts) -> dict[str, str]:
     """The facts of a training beyond its configuration; of one that has not begun only its machine."""
     facts = run.facts
     texts = {"Machine": run.owner.host} if run.owner is not None else {}
-    if not facts:
+    if facts is None:
         return texts
     return {
         **texts,
-        "Device used": str(facts["device"]),
-        "Precision used": str(facts["precision"]),
-        "Threads": str(facts["threads"]),
-        **({"Text": _text(run)} if facts.get("text_hash") else {}),
-        **({"Alignment used": str(facts["alignment"])} if facts.get("alignment") else {}),
-        **{f"Training words, {task['name']}": f"{task['train_tokens']:,}" for task in facts.get("tasks", ())},
-        **{f"{name} version": str(version) for name, version in facts["versions"].items()},
+        "Device used": facts.device,
+        "Precision used": facts.precision,
+        "Threads": str(facts.threads),
+        **({"Text": _text(run.config, facts)} if facts.text_hash else {}),
+        **({"Alignment used": facts.alignment} if facts.alignment else {}),
+        **{f"Training words, {task.name}": f"{task.train_tokens:,}" for task in facts.tasks},
+        **{f"{name} version": version for name, version in facts.versions.items()},
     }
 
 
@@ -507,19 +508,19 @@ _TWO_VERSIONS = (
 )
 
 
-def _text(run: Run) -> str:
+def _text(config: RunConfig, facts: RunFacts) -> str:
     """The first digits of the hash of the run's text, and what an earlier version left out of it."""
-    text = str(run.facts["text_hash"])
-    columns = [column["name"] for reading in run.facts.get("readings", ()) for column in reading["columns"]]
-    is_older = not text.endswith(TEXT_VERSION) and has_later_tasks((*run.config.tasks, *columns))
+    text = facts.text_hash
+    columns = [column.name for reading in facts.readings for column in reading.columns]
+    is_older = not text.endswith(TEXT_VERSION) and has_later_tasks((*config.tasks, *columns))
     return text[:6] + ", of an earlier version: without labels of deprel and of features" * is_older
 
 
-def difference_sentence(runs: Sequence[Run]) -> str:
+def difference_sentence(runs: Sequence[RunWithFacts]) -> str:
     """The differences of these runs in plain text: the seed only, or the fields; and their text."""
     by_corpus: dict[str, set[str]] = defaultdict(set)
     for run in runs:
-        by_corpus[run.config.corpus] |= {str(run.facts["text_hash"])} if run.facts.get("text_hash") else set()
+        by_corpus[run.config.corpus] |= {run.facts.text_hash} - {""} if run.facts else set()
     changed = ""
     if several := [hashes for hashes in by_corpus.values() if len(hashes) > 1]:
         is_text = any(len({text.endswith(TEXT_VERSION) for text in hashes}) == 1 for hashes in several)

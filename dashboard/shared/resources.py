@@ -17,7 +17,7 @@ from core.mrn.relations import Relations
 from core.paths import database_url
 from core.registry import base_name
 from core.store import Store
-from core.store.records import ACTIVE, MetricKey, MetricSeries, Run, RunState
+from core.store.records import ACTIVE, MetricKey, MetricSeries, Run, RunState, RunWithFacts
 from core.studies import STUDIES, Study, load_study
 from core.studies.analysis import Result
 from core.studies.recorded import records_of
@@ -51,7 +51,10 @@ def _identity(run: Run) -> tuple[str, int, int]:
     return database_url(), run.id, run.attempt
 
 
-BY_RUN: dict[str | type[Any], Callable[[Any], Any]] = {Run: _identity}
+BY_RUN: dict[str | type[Any], Callable[[Any], Any]] = {
+    Run: _identity,
+    RunWithFacts: _identity,
+}
 """How a cache tells runs apart: what is recorded of one never changes within an attempt."""
 
 

@@ -107,7 +107,7 @@ def _changes(group: PairGroup, gain: Gain, runs: Mapping[int, Run]) -> None:
         for score in resources.store().scores([first], "test", with_reports=False)
         if score.task == task
     )
-    kind = kind_of(resources.store().run(first).facts, task, score_name)
+    kind = kind_of(resources.store().run(first).task_facts, task, score_name)
     if kind.is_number:
         st.caption("Numeric tasks have no confusions.")
         return

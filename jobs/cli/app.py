@@ -8,7 +8,7 @@ import os
 import platform
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -20,7 +20,7 @@ from core.config.typed import whole_number
 from core.errors import MRNLabError, RunNotFound
 from core.paths import home
 from core.plain_text import message_text, shortened, without_passwords
-from core.store import Run, Store
+from core.store import RunWithFacts, Store
 from jobs.cli.output import log, print_text
 from jobs.engines import ENGINES
 
@@ -181,14 +181,19 @@ def opened_store(ctx: typer.Context) -> Iterator[Store]:
         yield store
 
 
-def named_runs(store: Store, run_ids: Iterable[int], *, with_facts: bool = True) -> list[Run]:
+def check_numbers(store: Store, run_ids: Collection[int]) -> None:
+    """Raises RunNotFound where there is no run with one of these numbers."""
+    present = {run.id for run in store.runs(run_ids, with_facts=False)}
+    if missing := [run_id for run_id in run_ids if run_id not in present]:
+        raise RunNotFound(missing[0])
+
+
+def named_runs(store: Store, run_ids: Iterable[int]) -> list[RunWithFacts]:
     """Returns the runs with these numbers, each once. Raises RunNotFound where there is no such run."""
     wanted = list(dict.fromkeys(run_ids))
-    known = {run.id: run for run in store.runs(wanted, with_facts=with_facts)}
-    for run_id in wanted:
-        if run_id not in known:
-            raise RunNotFound(run_id)
-    return [known[run_id] for run_id in wanted]
+    check_numbers(store, wanted)
+    runs = {run.id: run for run in store.runs(wanted)}
+    return [runs[run_id] for run_id in wanted]
 
 
 UNFORESEEN = 70

@@ -15,7 +15,7 @@ from core.errors import MRNLabError
 from core.recording.owner import hostname
 from core.store import ACTIVE, Run, RunState, Store
 from core.wording import plural
-from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, named_runs, number_option, opened_store, whole
+from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, check_numbers, number_option, opened_store, whole
 from jobs.cli.output import log, print_json, print_table, print_text
 from jobs.queue import control
 from jobs.queue.control import PRIORITIES, Answer
@@ -34,7 +34,7 @@ def _print_answers(answers: Sequence[Answer]) -> None:
 
 def _existing(store: Store, run_ids: list[int]) -> list[int]:
     """Returns these numbers. Raises RunNotFound where one is of no run, before any run is changed."""
-    named_runs(store, run_ids, with_facts=False)
+    check_numbers(store, run_ids)
     return run_ids
 
 

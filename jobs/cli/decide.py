@@ -19,7 +19,7 @@ from core.results.stored import PLANNED_SPLIT, stored_results
 from core.results.table import ResultRow, ResultTable
 from core.store import Store
 from core.wording import duration, plural
-from jobs.cli.app import JSON_OPTION, app, named_runs, number_option, one_of, opened_store, run_number
+from jobs.cli.app import JSON_OPTION, app, check_numbers, number_option, one_of, opened_store, run_number
 from jobs.cli.output import log, print_json, print_table, print_text
 from jobs.studies.decide import PlanOptions, decide, declare, looks_to_come, planned, state_of
 
@@ -62,7 +62,7 @@ def _number(name: str, text: str | float, what: str) -> float:
 
 def rows_of(store: Store, run: int, baseline: int) -> tuple[ResultRow, ResultRow]:
     """The rows of the table in which both runs are. Raises MRNLabError where they are in none together."""
-    named_runs(store, (run, baseline), with_facts=False)
+    check_numbers(store, (run, baseline))
     places: dict[int, tuple[DataGroup, ResultTable]] = {}
     results = stored_results(store)
     for group, table in results.tables(PLANNED_SPLIT).items():

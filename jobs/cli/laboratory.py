@@ -237,7 +237,7 @@ def import_predictions(
         ]
         print_json({"run": run_id, "scores": by_task})
         return
-    for note in run.facts["notes"]:
+    for note in run.facts.notes if run.facts else ():
         log(note)
     rows = [[of.split, of.task, of.score_name, score_text(of.score, of.score_name)] for of in scores]
     print_table(["split", "task", "score", ""], rows)

@@ -263,8 +263,8 @@ def _settings(pairs: list[str]) -> list[tuple[str, str | None, str]]:
 def _documents(store: Store, ids: list[int]) -> list[dict[str, Any]]:
     runs = {run.id: run for run in store.runs(ids=ids)}
     return [
-        run_document(runs[run_id], store.scores([run_id])) | {"config": runs[run_id].config.values()}
-        for run_id in ids
+        run_document(run, store.scores([run.id]), run.alignment) | {"config": run.config.values()}
+        for run in map(runs.__getitem__, ids)
     ]
 
 

@@ -13,10 +13,12 @@ from core.errors import MRNLabError
 from core.metrics import DEV_SCORE
 from core.paths import own_log
 from core.plain_text import shortened
+from core.records import TaskFacts
 from core.registry import FULL
 from core.results.filter import parse_filter
 from core.results.naming import value_text
-from core.store import ACTIVE, ENDED, Run, RunState, Store, StoredScore
+from core.store import ACTIVE, ENDED, Run, RunState, RunWithFacts, Store, StoredScore
+from core.store.facts import facts_document
 from core.tasks import kind_of
 from core.tasks.scores import score_text
 from core.wording import UTC_FORMAT, duration, first_of, percent
@@ -36,10 +38,11 @@ _STATES = _WORDS | {state.value: frozenset({state}) for state in RunState}
 
 @dataclass(frozen=True)
 class _Row:
-    """A run of the list, its description as stored, and its best mean dev score; None where it has none."""
+    """A run of the list, its description and tasks as stored, its best mean dev score (None: it has none)."""
 
     run: Run
     description: Mapping[str, Any]
+    tasks: Sequence[TaskFacts]
     best: float | None
 
     def text(self, field: str) -> str:
@@ -67,8 +70,7 @@ class _Row:
     def dev_score(self) -> str:
         if self.best is None:
             return ""
-        tasks = self.run.facts.get("tasks", ())
-        return score_text(self.best, *(task["score_name"] for task in tasks if not task.get("auxiliary")))
+        return score_text(self.best, *(task.score_name for task in self.tasks if not task.auxiliary))
 
 
 @dataclass(frozen=True)
@@ -124,9 +126,9 @@ def runs(
             log(_nothing_listed(state, filtered=archived or filter_ is not None))
             return
         # Facts name the scores: a mean over a Pearson is no percentage.
-        scored = {run.id: run for run in store.runs(list(best))}
+        tasks = {run.id: run.task_facts for run in store.runs(list(best))}
         listing = [
-            _Row(scored.get(run.id, run), run.description, best.get(run.id) if run.id in scored else None)
+            _Row(run, run.description, tasks.get(run.id, ()), best.get(run.id) if run.id in tasks else None)
             for run in matching
         ]
         rows = [[column.value(row) for column in _COLUMNS] for row in listing]
@@ -143,8 +145,7 @@ def _documents(store: Store, listed: Sequence[Run], best: Mapping[int, float]) -
         scores[score.run_id].append(score)
     conditions = store.conditions(listed)
     return [
-        run_document(run, scores[run.id])
-        | {"alignment": conditions[run.id].alignment if run.id in conditions else None}
+        run_document(run, scores[run.id], conditions[run.id].alignment if run.id in conditions else None)
         | {"best_dev_score": best.get(run.id), "config_problem": run.config_problem}
         for run in listed
     ]
@@ -186,9 +187,9 @@ def show(
                 {"time": event.time.isoformat(), "kind": event.kind, "message": event.message}
                 for event in events
             ]
-            document = run_document(shown, scores) | {
+            document = run_document(shown, scores, shown.alignment) | {
                 "config": dict(shown.description),
-                "facts": dict(shown.facts),
+                "facts": facts_document(shown.facts),
                 "config_problem": shown.config_problem,
                 "facts_problem": shown.facts_problem,
                 "history": history,
@@ -217,12 +218,10 @@ def show(
                 for field, value in shown.description_lines
             ],
         )
-        if alignment := shown.facts.get("alignment"):
-            print_text(f"\nAlignment {alignment}: {shown.facts.get('alignment_reason') or 'as asked'}.")
-        if notes := shown.facts.get("notes", ()):
-            print_text("")
-        for note in notes:
-            print_text(note)
+        if (facts := shown.facts) and facts.alignment:
+            print_text(f"\nAlignment {facts.alignment}: {facts.alignment_reason or 'as asked'}.")
+        if facts and facts.notes:
+            print_text("\n".join(("", *facts.notes)))
         if scores:
             print_text("")
             print_table(("split", "task", "score", "by", "epoch", "beside"), _score_rows(shown, scores))
@@ -233,11 +232,11 @@ def show(
             print_text(f"\n{shown.log}\n{tail(own_log(shown.log), log)}")
 
 
-def _score_rows(run: Run, scores: Sequence[StoredScore]) -> list[tuple[object, ...]]:
+def _score_rows(run: RunWithFacts, scores: Sequence[StoredScore]) -> list[tuple[object, ...]]:
     """Returns a row per score: the headline and the secondary scores."""
     rows: list[tuple[object, ...]] = []
     for score in scores:
-        secondary = kind_of(run.facts, score.task, score.score_name).secondary_scores(score)
+        secondary = kind_of(run.task_facts, score.task, score.score_name).secondary_scores(score)
         beside = ", ".join(
             f"{name[0].lower()}{name[1:]} {percent(value)}"
             for name, value in secondary.items()

@@ -165,7 +165,7 @@ def print_rows(headers: Sequence[str], rows: Sequence[Sequence[object]], *, csv:
 _RUN_FIELDS = ("note", "archived", "attempt", "step", "total_steps", "epoch", "best_epoch", "seconds")
 
 
-def run_document(run: Run, scores: Iterable[StoredScore]) -> dict[str, Any]:
+def run_document(run: Run, scores: Iterable[StoredScore], alignment: str | None) -> dict[str, Any]:
     """Returns a run for `--json`: description, state, and scores in [0, 1] by split and task."""
     by_split: dict[str, dict[str, Any]] = {"dev": {}, "test": {}}
     for score in scores:
@@ -183,7 +183,7 @@ def run_document(run: Run, scores: Iterable[StoredScore]) -> dict[str, Any]:
         "sweep": run.launch,
         "tags": run.keywords,  # the name that readers of `--json` know
         **{name: getattr(run, name) for name in _RUN_FIELDS},
-        "alignment": run.facts.get("alignment"),
+        "alignment": alignment,
         **by_split,
         "error": None if run.error is None else run.error.message,
         "checkpoint": run.checkpoint,

@@ -21,7 +21,7 @@ from core.mrn.relations import (
     task_groups,
 )
 from core.plain_text import shortened
-from core.store import Run, SnapshotKey, Store
+from core.store import RunWithFacts, SnapshotKey, Store
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, one_of, opened_store
 from jobs.cli.output import log, print_json, print_table, print_text, write_document
 from jobs.reports.render import csv_lines
@@ -32,7 +32,7 @@ _EMBEDDING = "embedding"
 _MODES = (*MODES, _EMBEDDING)
 
 
-def numbers_document(store: Store, run: Run, key: SnapshotKey, learned: Relations) -> dict[str, Any]:
+def numbers_document(store: Store, run: RunWithFacts, key: SnapshotKey, learned: Relations) -> dict[str, Any]:
     """Returns the statistics of one snapshot; penalty and J are None where its step has none logged."""
     logged = {}
     statistics = (statistic(mode, name) for mode in MODES for name in STATISTICS)
@@ -50,7 +50,7 @@ def numbers_document(store: Store, run: Run, key: SnapshotKey, learned: Relation
     }
 
 
-def _mode(run: Run, learned: Relations, logged: dict[str, float], mode: str) -> dict[str, Any]:
+def _mode(run: RunWithFacts, learned: Relations, logged: dict[str, float], mode: str) -> dict[str, Any]:
     matrix = learned.correlation(mode)
     names, owners = row_names(run.facts, run.config.tasks, mode, len(matrix))
     pairs = strongest_pairs(matrix, _PAIRS, impossible_blocks(run.facts, mode, owners))
@@ -134,11 +134,12 @@ def relations(
             )
         key, learned = store.relations(run, number)
         document = numbers_document(store, chosen, key, learned) if numbers else {}
-    if (alignment := chosen.facts.get("alignment")) and not (csv or json_):
-        log(f"Alignment {alignment}: {chosen.facts.get('alignment_reason') or 'as asked'}.")
+    alignment, reason = _alignment(chosen)
+    if alignment and not (csv or json_):
+        log(f"Alignment {alignment}: {reason or 'as asked'}.")
     groups = task_groups(chosen.facts)
     if (numbers or mode != "feature") and len(groups) > 1:
-        log(_impossible("task" if numbers else mode, chosen.facts["alignment"], groups))
+        log(_impossible("task" if numbers else mode, alignment or "", groups))
     if numbers:
         print_json(document) if json_ else print_numbers(document, csv=csv)
         return
@@ -147,7 +148,12 @@ def relations(
     _print_matrix(chosen, mode, key, learned.correlation(mode), csv=csv, json_=json_)
 
 
-def _embeddings(store: Store, run: Run, step: int | None) -> tuple[SnapshotKey, Array]:
+def _alignment(run: RunWithFacts) -> tuple[str | None, str | None]:
+    """The alignment and its reason; None where the run has none."""
+    return (run.facts.alignment, run.facts.alignment_reason) if run.facts else (None, None)
+
+
+def _embeddings(store: Store, run: RunWithFacts, step: int | None) -> tuple[SnapshotKey, Array]:
     if not run.config.embeds_tasks:
         raise MRNLabError(f"Run {run.id} has no task embeddings; launch one with --set task_embedding=input.")
     cosines = run_embeddings(store, run)
@@ -158,7 +164,9 @@ def _embeddings(store: Store, run: Run, step: int | None) -> tuple[SnapshotKey, 
     return known[-1], cosines[known[-1]]
 
 
-def _print_matrix(run: Run, mode: str, key: SnapshotKey, values: Array, *, csv: bool, json_: bool) -> None:
+def _print_matrix(
+    run: RunWithFacts, mode: str, key: SnapshotKey, values: Array, *, csv: bool, json_: bool
+) -> None:
     matrix = values.astype(float).round(6)
     rows_are = "task" if mode == _EMBEDDING else mode
     labels, _ = row_names(run.facts, run.config.tasks, rows_are, len(matrix))
@@ -168,8 +176,7 @@ def _print_matrix(run: Run, mode: str, key: SnapshotKey, values: Array, *, csv: 
         if mode == _EMBEDDING:
             document["task_embedding"] = run.config.task_embedding
         else:
-            document["alignment"] = run.facts.get("alignment")
-            document["alignment_reason"] = run.facts.get("alignment_reason")
+            document["alignment"], document["alignment_reason"] = _alignment(run)
         print_json(document | {"labels": labels, "matrix": [row[1:] for row in rows]})
     elif csv:
         write_document(csv_lines([mode, *labels], rows))

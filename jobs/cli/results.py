@@ -130,9 +130,9 @@ def _alignments(store: Store, tables: Iterable[ResultTable]) -> dict[tuple[str, 
     by_alignment: dict[tuple[str, str], list[int]] = {}
     runs = store.runs(ids={run_id for row in rows for run_id in row.run_ids})
     for run in sorted(runs, key=lambda run: run.id):
-        if alignment := run.facts.get("alignment"):
-            reason = run.facts.get("alignment_reason") or "as asked"
-            by_alignment.setdefault((alignment, reason), []).append(run.id)
+        if run.facts and run.facts.alignment:
+            reason = run.facts.alignment_reason or "as asked"
+            by_alignment.setdefault((run.facts.alignment, reason), []).append(run.id)
     return by_alignment
 
 

@@ -26,7 +26,7 @@ from core.paths import given_path, own_checkpoint
 from core.registry import ENCODERS, reads_words
 from core.results.naming import corpus_name, short_name
 from core.results.table import undefined_notes
-from core.store import Run, RunState, Store
+from core.store import Run, RunState, RunWithFacts, Store
 from core.store.exchange import RunRecord
 from core.tasks import KINDS, reading
 from core.tasks.scores import PEARSON, score_text
@@ -150,7 +150,6 @@ def _card(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> str:
     `schemes` are the kinds of the tasks.
     """
     run = record.run
-    tasks = run.facts.get("tasks", ())
     environment = jinja2.Environment(undefined=jinja2.ChainableUndefined, keep_trailing_newline=True)
     environment.filters |= {
         "plain": _plain,
@@ -166,7 +165,7 @@ def _card(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> str:
         title=_title(run),
         run=run,
         config=run.config,
-        facts=run.facts,
+        facts=file.facts,
         file=file,
         scores=_scores(record, schemes),
         undefined=undefined_notes(record.scores),
@@ -181,7 +180,7 @@ def _card(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> str:
         corpus_description=known.description if known else "",
         took="unknown time" if run.seconds is None else duration(run.seconds),
         fields=run.description_lines,
-        unseen={task["name"]: sorted(set().union(*task.get("unseen", {}).values())) for task in tasks},
+        unseen={task.name: sorted(set().union(*task.unseen.values())) for task in run.task_facts},
         over_words=reads_words(run.config.encoder),
         vectors_are_packaged=run.config.vectors == GLOVE,
         span_tasks=[task for task, scheme in schemes.items() if KINDS[scheme].has_spans],
@@ -228,10 +227,10 @@ def _scores(record: RunRecord, schemes: Mapping[str, str]) -> list[dict[str, Any
     return rows
 
 
-def _saved_name(run: Run, task: str) -> str:
+def _saved_name(run: RunWithFacts, task: str) -> str:
     """Returns the task's name in the model, which may include the corpus for a task added to a run."""
-    related = run.facts.get("related")
-    return task if run.config.added_to is None or not related else str(related[-1])
+    related = run.facts.related if run.facts else ()
+    return task if run.config.added_to is None or not related else related[-1]
 
 
 def _task_type(schemes: Mapping[str, str], *tasks: str) -> str:

@@ -5,7 +5,6 @@ TABLES defines the values of each column. An imported table is checked against i
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 from collections import Counter, defaultdict
@@ -26,9 +25,9 @@ from core.config import RunConfig
 from core.errors import ConfigError, first_problem
 from core.metrics import TOTAL
 from core.mrn.relations import related_tasks
-from core.records import RunFacts
-from core.store import MetricKey, MetricSeries, Run, RunEvent, RunState, StoredScore
+from core.store import MetricKey, MetricSeries, Run, RunEvent, RunState, RunWithFacts, StoredScore
 from core.store.exchange import KEPT, RunRecord
+from core.store.facts import facts_adapter, facts_document, read_facts
 from core.store.results import Labels, score_row
 from core.store.schema import EVENT_KINDS, FACTOR_TYPES
 from core.store.snapshot_codec import check
@@ -111,7 +110,7 @@ class RunFile(BaseModel):
             exported_at=at,
             run=run.id,
             config=json.loads(run.config.to_json()) if run.stored_config is None else dict(run.description),
-            facts=dict(run.facts),
+            facts=facts_document(run.facts),
             sweep=run.launch,
             tags=run.keywords,
             history=tuple(
@@ -142,7 +141,7 @@ class RunFile(BaseModel):
             raise
         if file.facts:
             # Strictly: the JSON itself is stored, in which a number must be a number.
-            _facts_adapter().validate_json(json.dumps(file.facts), strict=True)
+            facts_adapter().validate_json(json.dumps(file.facts), strict=True)
         return file
 
     def record(self, tables: Mapping[str, Any]) -> RunRecord:
@@ -160,7 +159,8 @@ class RunFile(BaseModel):
         }
         # These belong to one laboratory.
         values |= dict.fromkeys(("owner", "heartbeat_at", "checkpoint", "log", "error"))
-        run = Run(id=self.run, config=config, state=RunState.SUCCEEDED, facts=self.facts, **values)
+        facts, _ = read_facts(json.dumps(self.facts))
+        run = RunWithFacts(id=self.run, config=config, state=RunState.SUCCEEDED, facts=facts, **values)
         history = [RunEvent(0, self.run, line.time, line.kind, line.message) for line in self.history]
         record = RunRecord(run=run, history=history, **tables)
         for problem in (*_problems_of_times(run), *_problems_of_facts(run), *_problems_of_tables(record)):
@@ -188,26 +188,26 @@ def _problems_of_times(run: Run) -> Iterator[str]:
             yield f"{name} {getattr(run, name)} is more than {limit}"
 
 
-def _problems_of_facts(run: Run) -> Iterator[str]:
+def _problems_of_facts(run: RunWithFacts) -> Iterator[str]:
     facts = run.facts
-    if not facts:
+    if facts is None:
         return
-    tasks = [task["name"] for task in facts["tasks"]]
+    tasks = [task.name for task in facts.tasks]
     if sorted(tasks) != sorted(run.config.tasks):
         yield f"its facts are of the tasks {', '.join(tasks)[:80]}, not those of its description"
-    counts = [task[name] for task in facts["tasks"] for name in ("train_sentences", "train_tokens")]
-    if min(*counts, *(facts[name] for name in ("threads", "total_steps", "steps_per_epoch", "features"))) < 0:
+    counts = [count for task in facts.tasks for count in (task.train_sentences, task.train_tokens)]
+    if min(*counts, facts.threads, facts.total_steps, facts.steps_per_epoch, facts.features) < 0:
         yield "a count in its facts is below zero"
-    sizes = {name: len(facts.get(name, ())) for name in ("meet", "cooccurrence", "label_owners")}
-    for name in ("meet", "cooccurrence"):
-        if any(len(row) != sizes[name] for row in facts.get(name, ())):
+    tables: dict[str, Sequence[Sequence[object]]] = {"meet": facts.meet, "cooccurrence": facts.cooccurrence}
+    for name, table in tables.items():
+        if any(len(row) != len(table) for row in table):
             yield f"{name} in its facts is no square table"
     related = related_tasks(facts)
     if not set(related) <= set(tasks) and run.config.added_to is None:
         yield "its facts relate tasks that it has not"
-    if sizes["meet"] not in (0, len(related)):
+    if len(facts.meet) not in (0, len(related)):
         yield "meet in its facts has not a row for each related task"
-    if sizes["label_owners"] != len(facts.get("label_names", ())):
+    if len(facts.label_owners) != len(facts.label_names):
         yield "its facts have not an owner for each label row"
 
 
@@ -220,7 +220,8 @@ def _problems_of_tables(record: RunRecord) -> Iterator[str]:
         yield f"a table has the task '{min(unknown)[:40]}', which the run has not"
     if any(score.epoch > run.config.epochs for score in record.scores):
         yield "its scores are of an epoch after the last"
-    labels, related = len(run.facts.get("label_names", ())), related_tasks(run.facts) or tasks
+    labels = len(run.facts.label_names) if run.facts else 0
+    related = related_tasks(run.facts) or tasks
     if any(
         shot["tasks"] != len(related) or shot["labels"] != (labels or shot["labels"])
         for shot in record.snapshots
@@ -462,12 +463,6 @@ class _ReportLine(BaseModel):
 
 
 _REPORT = TypeAdapter(dict[Annotated[str, Field(max_length=1000)], _ReportLine])
-
-
-@functools.cache
-def _facts_adapter() -> TypeAdapter[RunFacts]:
-    """Returns the validator of a run's facts, which takes 30 ms to build."""
-    return TypeAdapter(RunFacts)
 
 
 def score_columns(score: StoredScore) -> dict[str, Any]:

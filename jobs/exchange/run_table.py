@@ -195,9 +195,9 @@ def _text_of(rows: Iterable[dict[str, str]]) -> str:
 def _row_of(store: Store, run_id: int) -> dict[str, str]:
     run = store.run(run_id)
     scores = [dataclasses.replace(score, run_id=0) for score in store.scores([run_id])]
-    facts = {name: value for name, value in run.facts.items() if name not in _FACTS_OF_LABELS}
-    record = RunRecord(dataclasses.replace(run, facts=facts), (), (), scores, {}, ())
+    record = RunRecord(run, (), (), scores, {}, ())
     file = RunFile.of(record, datetime.now(UTC), {}, "the table of a study has no weights")
+    facts = {name: value for name, value in file.facts.items() if name not in _FACTS_OF_LABELS}
     description = {name: value for name, value in file.config.items() if name != "seed"}
     cost = run_cost(run.facts)
     return {
@@ -208,7 +208,7 @@ def _row_of(store: Store, run_id: int) -> dict[str, str]:
         "seconds": f"{(run.seconds or 0) if cost is None else cost.seconds:.1f}",
         "scores": json.dumps([_plain(score) for score in scores], ensure_ascii=False, separators=(",", ":")),
         "description": json.dumps(description, ensure_ascii=False, separators=(",", ":")),
-        "run": file.model_dump_json(exclude={"config"}),
+        "run": file.model_copy(update={"facts": facts}).model_dump_json(exclude={"config"}),
     }
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from core.errors import LossCause
 from core.registry import FROZEN
-from core.store import Run, RunEvent, RunState
+from core.store import Run, RunEvent, RunState, RunWithFacts
 from core.wording import capitalised, number
 
 
@@ -36,7 +36,7 @@ class Advice:
     word: str = ""
 
 
-def advice(run: Run, history: Sequence[RunEvent] = ()) -> Advice | None:
+def advice(run: RunWithFacts, history: Sequence[RunEvent] = ()) -> Advice | None:
     """Returns advice on the next steps for this run; None where it goes on or has succeeded.
 
     `history` are its events: a warning about its last attempt is part of `happened`.
@@ -84,10 +84,10 @@ class _Cause(NamedTuple):
     name: str
     steps: tuple[str, ...]
     word: str = ""
-    change: Callable[[Run], tuple[Sequence[str], Mapping[str, str]]] = lambda _run: ((), {})
+    change: Callable[[RunWithFacts], tuple[Sequence[str], Mapping[str, str]]] = lambda _run: ((), {})
 
 
-def _cause(run: Run) -> _Cause:
+def _cause(run: RunWithFacts) -> _Cause:
     general = _GENERAL[run.state]
     if run.error is None:
         return general
@@ -100,10 +100,9 @@ def _cause(run: Run) -> _Cause:
     return _CAUSES.get(run.error.type, general)
 
 
-def _error_data(run: Run) -> Mapping[str, Any]:
+def _error_data(run: RunWithFacts) -> Mapping[str, Any]:
     """Returns the stored fields of the error; empty where there are none."""
-    data: Mapping[str, Any] = run.facts.get("error", {})
-    return data
+    return run.facts.error if run.facts else {}
 
 
 def _batch(run: Run) -> tuple[str, int]:
@@ -113,7 +112,7 @@ def _batch(run: Run) -> tuple[str, int]:
     return "batch_size", run.config.batch_size
 
 
-def _smaller_batch(run: Run) -> tuple[Sequence[str], Mapping[str, str]]:
+def _smaller_batch(run: RunWithFacts) -> tuple[Sequence[str], Mapping[str, str]]:
     """Returns the steps and fields of a clone with the largest batch known to fit, else half the batch."""
     config = run.config
     name, now = _batch(run)
@@ -127,7 +126,7 @@ def _smaller_batch(run: Run) -> tuple[Sequence[str], Mapping[str, str]]:
     return steps, clone
 
 
-def _lower_rates(run: Run) -> tuple[Sequence[str], Mapping[str, str]]:
+def _lower_rates(run: RunWithFacts) -> tuple[Sequence[str], Mapping[str, str]]:
     config = run.config
     rates = {"lr_heads": config.lr_heads, "lr_encoder": config.lr_encoder}
     lower = {name: number(float(f"{rate / 3:.2g}")) for name, rate in rates.items() if rate}
@@ -139,7 +138,7 @@ def _lower_rates(run: Run) -> tuple[Sequence[str], Mapping[str, str]]:
     ]
     if config.paradigm == "mrn" and config.lambda_ is not None:
         steps.append(f"Or with a weaker prior: lambda {config.lambda_ / 10:.2g} (now {config.lambda_:g}).")
-    if run.facts.get("precision", config.precision) != "fp32":
+    if (run.facts.precision if run.facts else config.precision) != "fp32":
         steps.append("Or with precision fp32.")
     return steps, lower
 

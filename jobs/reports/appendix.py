@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from core.config import FIELD_HELP, comparison_values, has_field
 from core.config.typed import seeds_typed
 from core.errors import MRNLabError
+from core.records import RunFacts
 from core.results.choice import dev_means
 from core.results.naming import is_default, value_text
 from core.results.samples import (
@@ -21,7 +22,7 @@ from core.results.samples import (
 )
 from core.results.stored import stored_results
 from core.results.table import ResultRow, ResultTable, undefined_notes
-from core.store import Conditions, Run, RunState, Store
+from core.store import Conditions, Run, RunState, RunWithFacts, Store
 from core.tasks.scores import scale_text
 from core.wording import all_of, duration, plural
 from jobs.queue.sweeps import launch_command
@@ -61,9 +62,14 @@ def appendix(store: Store, run_ids: Sequence[int]) -> list[Part]:
     return [*parts, Heading("Software"), _versions(sorted(counted, key=lambda run: -run.id))]
 
 
+def _facts(run: Run) -> RunFacts | None:
+    return run.facts if isinstance(run, RunWithFacts) else None
+
+
 def _data(runs: Sequence[Run], group: DataGroup) -> Sheet:
-    facts = next((run.facts for run in reversed(runs) if run.facts.get("sizes")), runs[-1].facts)
-    sizes: Mapping[str, Sequence[int]] = facts.get("sizes", {})
+    stored = [facts for run in runs if (facts := _facts(run))]
+    facts = next((facts for facts in reversed(stored) if facts.sizes), stored[-1] if stored else None)
+    sizes = facts.sizes if facts else {}
     splits: list[tuple[str | Entry | None, ...]] = [
         (split, _counted(sentences, "sentences"), _counted(words, "words"), None)
         for split, (sentences, words) in sizes.items()
@@ -71,13 +77,13 @@ def _data(runs: Sequence[Run], group: DataGroup) -> Sheet:
     tasks = [
         (
             name,
-            _counted(task["train_sentences"], "training sentences"),
-            _counted(task["train_tokens"], "labelled"),
-            Entry(len(task["labels"]), form=lambda labels: plural(int(labels), "label")),
+            _counted(task.train_sentences, "training sentences"),
+            _counted(task.train_tokens, "labelled"),
+            Entry(len(task.labels), form=lambda labels: plural(int(labels), "label")),
         )
-        for name, task in {task["name"]: task for run in runs for task in run.facts.get("tasks", ())}.items()
+        for name, task in {task.name: task for facts in stored for task in facts.tasks}.items()
     ]
-    held_out = facts.get("dev_from_train")
+    held_out = facts is not None and facts.dev_from_train
     dev = " The dev split was held out of the training sentences." if held_out else ""
     return Sheet.of(
         ("Data", "", "", ""),
@@ -143,8 +149,9 @@ def _costs(rows: Iterable[ResultRow], runs: Mapping[int, Run], group: DataGroup)
 
 
 def _hardware(run: Run) -> str:
-    device = str(run.facts.get("device", NOT_RECORDED))
-    return f"{run.facts['hardware']} ({device})" if run.facts.get("hardware") else device
+    if (facts := _facts(run)) is None:
+        return NOT_RECORDED
+    return f"{facts.hardware} ({facts.device})" if facts.hardware else facts.device
 
 
 def _tried(store: Store, row: ResultRow) -> dict[str, dict[str, float]]:
@@ -229,8 +236,9 @@ def _commands(runs: Sequence[Run]) -> Code:
 def _versions(runs: Sequence[Run]) -> Sheet:
     by_package: dict[str, dict[str, None]] = {}
     for run in runs:
-        for package, version in run.facts.get("versions", {}).items():
-            by_package.setdefault(package, {})[str(version)] = None
+        facts = _facts(run)
+        for package, version in facts.versions.items() if facts else ():
+            by_package.setdefault(package, {})[version] = None
     lines = [(package, ", ".join(of)) for package, of in by_package.items()]
     return Sheet.of(
         ("Package", "Version"), lines or [(NOT_RECORDED, None)], "Software, as the runs recorded it."

@@ -20,7 +20,7 @@ from core.plain_text import spreadsheet_cell, terminal_text
 from core.results.comparisons import Difference
 from core.results.naming import run_name
 from core.results.table import ResultRow, ResultTable
-from core.store import Run, StoredScore
+from core.store import RunWithFacts, StoredScore
 from core.studies.published import CITATION, Published, matching
 from core.tasks import kind_of
 from core.tasks.scores import REPORT_NUMBERS, averages, report_rows, scale_text
@@ -155,9 +155,9 @@ NOT_ANNOTATED = " Dashes: not annotated, so undefined, and in no average."
 """The meaning of dashes in a report."""
 
 
-def report_sheet(run: Run, score: StoredScore) -> Sheet:
+def report_sheet(run: RunWithFacts, score: StoredScore) -> Sheet:
     """Returns the scores of one task of one run by label, with averages, in percent."""
-    kind = kind_of(run.facts, score.task, score.score_name)
+    kind = kind_of(run.task_facts, score.task, score.score_name)
     unit = "span type, as conlleval counts spans" if kind.has_spans else "label"
     return Sheet(
         (kind.row_title, "Precision", "Recall", "F1", "Support"),
@@ -184,12 +184,12 @@ def _report_entries(row: Mapping[str, float]) -> tuple[Entry, ...]:
 REPORT_COLUMNS = ("run", "task", "split", "row", "label", *REPORT_NUMBERS)
 
 
-def report_records(run: Run, score: StoredScore) -> list[dict[str, object]]:
+def report_records(run: RunWithFacts, score: StoredScore) -> list[dict[str, object]]:
     """Returns a record of REPORT_COLUMNS per label and average, scores in [0, 1], None where undefined.
 
     `row` is label, type or average.
     """
-    title = kind_of(run.facts, score.task, score.score_name).row_title.lower()
+    title = kind_of(run.task_facts, score.task, score.score_name).row_title.lower()
     rows = [(title, label, row) for label, row in report_rows(score.report).items()]
     rows += [("average", name, row) for name, row in averages(score).items()]
     return [

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from core.config import RunConfig
 from core.metrics import StepMetrics
 from core.results.samples import one_per_seed
-from core.store import MetricKey, Run, RunState, SnapshotKey, Store
+from core.store import MetricKey, Run, RunState, RunWithFacts, SnapshotKey, Store
 from core.transfer.cosines import Curve, NamesCurve, cosine_matrix, curves_of, embedding_curve, gradient_curve
 from core.transfer.gains import Gains, group_key, measured_gains
 from jobs.queue.submit import up_to_date
@@ -99,12 +99,12 @@ def run_gradients(store: Store, run: Run) -> NDArray[np.float64]:
     return cosine_matrix(gradient_curve, run.config.tasks, means)
 
 
-def run_embeddings(store: Store, run: Run) -> dict[SnapshotKey, NDArray[np.float64]]:
+def run_embeddings(store: Store, run: RunWithFacts) -> dict[SnapshotKey, NDArray[np.float64]]:
     """Returns the cosines (T, T) of a run's task embeddings by step, in the order of its facts.
 
     Empty for a run without task embeddings, and for one that has not begun.
     """
-    tasks = [task["name"] for task in run.facts.get("tasks", ())]
+    tasks = [task.name for task in run.task_facts]
     by_step: dict[SnapshotKey, dict[Curve, float]] = {}
     for curve in store.metrics_since({(run.id, key): -1 for key in _keys(embedding_curve, tasks)}):
         for step, epoch, value in zip(

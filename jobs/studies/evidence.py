@@ -163,9 +163,9 @@ def _planted(store: Store, group: PairGroup) -> Numbers:
     """Returns the AMI of simulated tasks from the facts of their runs; empty for other corpora."""
     ami: dict[Pair, float] = {}
     for run in store.runs([next(iter(runs.values())) for runs in group.beside]):
-        if facts := run.facts.get("planted"):
-            for main, row in zip(facts["tasks"], facts["ami"], strict=True):
-                ami |= {(main, aux): value for aux, value in zip(facts["tasks"], row, strict=True)}
+        if run.facts and (planted := run.facts.planted):
+            for main, row in zip(planted.tasks, planted.ami, strict=True):
+                ami |= {(main, aux): value for aux, value in zip(planted.tasks, row, strict=True)}
     return Numbers({pair: ami[pair] for pair in group.gains.pairs if pair in ami})
 
 

@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from core.config import RunConfig
+from core.corpora.types import Planted
 from core.evaluation.statistics import summary
 from core.results.samples import readable
-from core.store import Run, Store
+from core.store import RunWithFacts, Store
 from core.studies import Study
 from core.studies.simulator import ARCHITECTURES, DENSE_LAYERS, PLANTED, point_of
 from core.studies.study import SettingRuns
@@ -35,7 +36,7 @@ class GridRuns:
         succeeded = (runs or StudyRuns(store, settings)).look().succeeded
         listed, _ = readable(store.runs([run.id for run in succeeded.values()]))
         with_facts = {run.id: run for run in listed}
-        self._runs: Mapping[RunConfig, Run] = {
+        self._runs: Mapping[RunConfig, RunWithFacts] = {
             config: with_facts[run.id] for config, run in succeeded.items() if run.id in with_facts
         }
         scores = store.scores(list(with_facts), "test", with_reports=False)
@@ -93,16 +94,21 @@ class GridRuns:
             if (correlations := task_correlations(self._store, joint)) is not None:
                 learned.append(correlations[0, 1:])
             ami[row] = self._ami(joint)
-            alphas[:] = joint.facts["planted"]["alphas"][1:]
+            alphas[:] = self._planted_of(joint).alphas[1:]
             for run in runs.values():
                 column = tasks.index(run.config.tasks[1])
                 gains[row, column] = 100 * (self._scores[run.id, target] - alone)
         return PlantedTasks(alphas, ami, gains, np.array(learned) if len(learned) == len(seeds) else None)
 
     @staticmethod
-    def _ami(run: Run) -> list[float]:
+    def _planted_of(run: RunWithFacts) -> Planted:
+        assert run.facts is not None
+        assert run.facts.planted is not None
+        return run.facts.planted
+
+    def _ami(self, run: RunWithFacts) -> list[float]:
         """Returns the AMI of the run's first task with each other task."""
-        return list(run.facts["planted"]["ami"][0][1:])
+        return list(self._planted_of(run).ami[0][1:])
 
 
 def table_csv(runs: GridRuns) -> str:

@@ -20,11 +20,11 @@ from sqlalchemy import func, insert, select, text, update
 from core.config import RunConfig
 from core.metrics import TOTAL, StepMetrics
 from core.recording.owner import this_process
-from core.records import RunFacts, Snapshot
+from core.records import Snapshot
 from core.store import RunState, Store
 from core.store.schema import metadata, metrics, runs
 from tests.benchmarks._harness import laboratory
-from tests.making import relations, run_facts
+from tests.making import facts_of, relations, run_facts
 from tests.pages.filled_store import LABELS, TASKS, fill
 from tests.trained import train_runs
 
@@ -149,7 +149,7 @@ def _relations(store: Store, like: int, number: int, features: int) -> int:
     model = store.run(like)
     (run_id,) = store.add_runs([model.config.with_(seed=77)])
     store.claim(this_process(), run_id=run_id)
-    store.set_facts(run_id, RunFacts(**{**model.facts, "features": features}))
+    store.set_facts(run_id, replace(facts_of(model), features=features))
     learned = relations(7, len(TASKS), sum(map(len, LABELS.values())), features, rank=20)
     for step in range(1, number + 1):
         grown = replace(learned, feature_factor=learned.feature_factor * step / number)

@@ -57,7 +57,7 @@ def make_configs(number: int, first: float = 0.001, **values: Any) -> list[RunCo
     return [RunConfig.build(fraction=fraction, **base, **varied) for varied in itertools.islice(grid, number)]
 
 
-def train(configs: Sequence[RunConfig], slots: int | None, worker: str) -> list[Run]:
+def train(configs: Sequence[RunConfig], slots: int | None, worker: str) -> Sequence[Run]:
     """Queue the runs and wait until that many workers, or as many as the settings say, have trained them."""
     os.environ.pop("MRNLAB_SLOTS", None)
     if slots is not None:

@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import NotOwner
 from core.store import Owner, RunState, SnapshotKey, Store
-from tests.making import OWNER, Clock, claimed, config, step_metrics, stopped_halfway
+from tests.making import OWNER, Clock, claimed, config, facts_of, step_metrics, stopped_halfway
 
 ELSEWHERE = Owner(host="there", pid=7, process_started=5.0, boot_id="boot-2")
 
@@ -168,7 +168,7 @@ class TestAgain:
         assert (run.step, run.total_steps, run.best_epoch) == (10, 40, 1)
         assert run.epoch == pytest.approx(1.0)
         assert (run.owner, run.error, run.finished_at, run.stop_requested_at) == (None, None, None, None)
-        assert run.facts["total_steps"] == 40
+        assert facts_of(run).total_steps == 40
         assert store.last_metric_steps([run_id]) == {run_id: 2}
         assert store.snapshots(run_id) == [SnapshotKey(2, 0.2)]
         assert len(store.scores([run_id])) == 2

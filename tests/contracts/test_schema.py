@@ -194,7 +194,7 @@ def test_a_store_of_each_released_schema_is_read(tmp_path: Path) -> None:
         runs = {run.state: run for run in store.runs(with_facts=True)}
         assert set(runs) == {RunState.SUCCEEDED, RunState.FAILED, RunState.QUEUED}
         done = runs[RunState.SUCCEEDED]
-        assert done.facts["alignment"] == "cooccurrence"
+        assert done.alignment == "cooccurrence"
         assert {run.config_problem for run in runs.values()} == {None}
         (loss,) = store.metrics([done.id], MetricKey("", "train", "loss"))
         assert loss.step.tolist() == [1, 2, 3]

@@ -22,6 +22,7 @@ from tests.making import (
     Clock,
     claimed,
     config,
+    facts_of,
     fully_recorded,
     run_facts,
     snapshot,
@@ -43,7 +44,7 @@ class TestRuns:
         assert {run.state for run in runs} == {RunState.QUEUED}
         assert runs[0].created_at == datetime.fromtimestamp(clock.now, UTC)
         assert runs[0].attempt == 1
-        assert runs[0].facts == {}
+        assert runs[0].facts is None
 
     def test_lists_newest_first(self, store: Store) -> None:
         ids = store.add_runs([config(seed=seed) for seed in range(5)])
@@ -134,10 +135,9 @@ class TestRuns:
     def test_facts_come_with_runs_that_are_named(self, store: Store) -> None:
         run_id = claimed(store)
         store.set_facts(run_id, run_facts(total_steps=33))
-        assert store.run(run_id).facts["label_names"] == ["pos:NN", "pos:VB", "ner:O", "ner:B-PER"]
-        assert store.run(run_id).facts["tasks"][1]["name"] == "ner"
+        assert store.run(run_id).facts == run_facts(total_steps=33)
         assert store.run(run_id).total_steps == 33
-        assert store.runs()[0].facts == {}
+        assert not hasattr(store.runs()[0], "facts")
         assert store.runs(with_facts=True)[0].facts == store.run(run_id).facts
 
     def test_unknown_runs_are_named(self, store: Store) -> None:
@@ -234,8 +234,8 @@ class TestRuns:
             known = dataclasses.asdict(run_facts()) | {"tasks": 3}
             connection.execute(change, {"facts": json.dumps(known), "id": odd})
         runs = {run.id: run for run in store.runs([good, bad, odd])}
-        assert runs[good].facts["text_hash"] == "abc"
-        assert [runs[run_id].facts for run_id in (bad, odd)] == [{}, {}]
+        assert facts_of(runs[good]).text_hash == "abc"
+        assert [runs[run_id].facts for run_id in (bad, odd)] == [None, None]
         assert runs[good].problem is None
         assert runs[bad].problem == "Damaged in the store: its facts are no JSON object."
         assert (
@@ -286,7 +286,7 @@ class TestLife:
         assert run.started_at == datetime.fromtimestamp(clock.now, UTC)
         assert run.log is not None
         assert run.log.endswith(f"run-{first}.log")
-        assert run == store.runs(ids=[first])[0]
+        assert run == store.runs(ids=[first], with_facts=False)[0]
         other = store.claim(OTHER)
         assert other is not None
         assert other.id == second
@@ -365,7 +365,7 @@ class TestLife:
         assert (run.step, run.epoch, run.total_steps, run.best_epoch) == (0, 0.0, None, None)
         assert (run.owner, run.error, run.checkpoint, run.started_at) == (None, None, None, None)
         assert (run.stop_requested_at, run.saved_step) == (None, None)
-        assert run.facts == {}
+        assert run.facts is None
         assert {table for table, rows in store.rows().items() if rows} == {"runs", "events", "metric_keys"}
         assert "clean restart" in store.events(run_id)[-1].message
 

@@ -184,6 +184,7 @@ def _facts(config: RunConfig) -> RunFacts:
         steps_per_epoch=STEPS_PER_EPOCH,
         features=FEATURES,
         dev_from_train=False,
+        selected_by="score",
         alignment=config.alignment,
         alignment_reason="The tasks are annotated on the same sentences." if is_mrn else None,
         label_names=names if is_mrn else (),

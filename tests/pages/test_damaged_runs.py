@@ -24,7 +24,8 @@ from typer.testing import CliRunner
 from core.config import RunConfig
 from core.results.naming import settings_text, short_name, shortest_names
 from core.store import Run, RunState, Store
-from core.store.runs import parse_config, parse_facts
+from core.store.facts import read_facts
+from core.store.runs import parse_config
 from jobs.cli import app as program
 from tests.pages.conftest import Open, page_names, problems, words
 from tests.pages.filled_store import Filled
@@ -100,7 +101,7 @@ def damaged_home(templates: Templates, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture
-def damaged(damaged_home: Path, laboratory: Path) -> list[Run]:
+def damaged(damaged_home: Path, laboratory: Path) -> Sequence[Run]:
     """The runs of that store in this test's laboratory, with their facts; among them four or more that can be
     read.
     """
@@ -117,7 +118,7 @@ def damaged(damaged_home: Path, laboratory: Path) -> list[Run]:
 
 @pytest.mark.parametrize("is_chosen", [True, False], ids=["chosen", "nothing chosen"])
 @pytest.mark.parametrize("page", page_names())
-def test_every_page_is_there(page: str, is_chosen: bool, open_page: Open, damaged: list[Run]) -> None:
+def test_every_page_is_there(page: str, is_chosen: bool, open_page: Open, damaged: Sequence[Run]) -> None:
     chosen = {"run": ",".join(str(run.id) for run in damaged)} if is_chosen else {}
     looks: Mapping[str, Sequence[Mapping[str, str]]] = {
         "runs": ({}, {"order": "runs"}, {"sort": "lambda"}, {"filter": "paradigm:mrn"}),
@@ -132,7 +133,7 @@ def test_every_page_is_there(page: str, is_chosen: bool, open_page: Open, damage
         assert "Made by another version" in words(app)
 
 
-def test_every_run_has_a_page(open_page: Open, damaged: list[Run]) -> None:
+def test_every_run_has_a_page(open_page: Open, damaged: Sequence[Run]) -> None:
     unreadable = [run for run in damaged if run.problem is not None]
     parts = itertools.cycle(("Scores and facts", "By label", "Configuration", "History", "Log"))
     for run, part in zip(unreadable, parts, strict=False):
@@ -209,7 +210,7 @@ def _call(verb: str, arguments: str, ids: Sequence[int]) -> list[tuple[int, str]
 
 @pytest.mark.parametrize("verb", [*READING, *OF_ONE])
 def test_every_verb_answers(
-    verb: str, damaged: list[Run], workers: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    verb: str, damaged: Sequence[Run], workers: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
     ids = [run.id for run in damaged if run.problem is not None or verb in READING]
@@ -222,7 +223,7 @@ def test_every_verb_answers(
         assert "made by another version or damaged" in " ".join(said.split())
 
 
-def test_a_run_that_cannot_be_read_can_be_deleted(damaged: list[Run], workers: list[str]) -> None:
+def test_a_run_that_cannot_be_read_can_be_deleted(damaged: Sequence[Run], workers: list[str]) -> None:
     gone = [
         run.id for run in damaged if run.problem and run.state not in (RunState.RUNNING, RunState.CANCELLING)
     ]
@@ -262,6 +263,6 @@ def test_any_text_is_read_or_told(text: str) -> None:
     config, problem = parse_config(text)
     assert problem is not None
     assert config.corpus
-    facts, problem = parse_facts(text)
-    assert facts == {}
+    facts, problem = read_facts(text)
+    assert facts is None
     assert problem is not None or json.loads(text) == {}

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from core.metrics import TOTAL
 from core.mrn.relations import Relations, correlation
-from core.store import Store
+from core.store import RunWithFacts, Store
 from core.store.records import MetricKey, MetricSeries, Run, SnapshotKey, StoredScore
 from dashboard.relations import views
 from dashboard.relations.matrices import Picture, arrangement, picture
-from tests.making import claimed, run_facts
+from tests.making import claimed, facts_of, run_facts
 from tests.making import relations as random_relations
 from tests.pages.filled_store import FEATURES, LABELS, TASKS, Filled
 
@@ -280,12 +280,14 @@ def test_why_there_are_no_gold_labels(finished: Filled) -> None:
     run = Store.open().run(finished.disjoint[0])
     assert views.gold_labels(run) is None
     assert "not annotated on the same words" in views.why_no_gold(run)
-    merged = dataclasses.replace(run, facts={**run.facts, "label_owners": [["pos", "ner"]]})
+    merged = dataclasses.replace(
+        run, facts=dataclasses.replace(facts_of(run), label_owners=(("pos", "ner"),))
+    )
     assert "rows of several labels" in views.why_no_gold(merged)
-    assert "labels are not recorded yet" in views.why_no_gold(dataclasses.replace(run, facts={}))
+    assert "labels are not recorded yet" in views.why_no_gold(dataclasses.replace(run, facts=None))
 
 
-def _plain_run() -> Run:
+def _plain_run() -> RunWithFacts:
     store = Store.open("sqlite://")
     try:
         return store.run(claimed(store))

@@ -223,7 +223,7 @@ class TestDifferences:
         """However many runs come before the one that differs."""
         exact, disjoint = config(alignment="exact"), config(alignment="disjoint")
         memory.add_runs([exact.with_(seed=seed) for seed in range(9)] + [disjoint.with_(seed=9)])
-        runs = memory.runs()[::-1]
+        runs = memory.runs(with_facts=True)[::-1]
         assert difference_sentence(runs) == (
             "These 10 runs are 2 configurations. They differ in Alignment; the seeds are not the same."
         )
@@ -234,7 +234,8 @@ class TestDifferences:
 
     def test_what_a_paradigm_lacks_is_no_other_difference(self, finished: Filled) -> None:
         store = Store.open()
-        mtl = next(run for run in store.runs() if run.config.paradigm == "mtl" and run.config.seed == 1)
+        runs = store.runs(with_facts=True)
+        mtl = next(run for run in runs if run.config.paradigm == "mtl" and run.config.seed == 1)
         weak, strong = store.runs(finished.mrn[:2])[::-1]
         assert "They differ in Paradigm; the seeds are the same." in difference_sentence([weak, mtl])
         assert list(differences([weak, mtl]).index) == ["Paradigm"]

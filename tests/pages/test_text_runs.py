@@ -204,7 +204,7 @@ class TestOneRun:
 
     def test_what_training_sees(self, corpus: str) -> None:
         run = Store.open().run(text_run(text_config(corpus), 0.8))
-        mood, same, alike = task_rows(run.facts["tasks"])
+        mood, same, alike = task_rows(run.task_facts)
         assert list(mood) == ["Task", "Kind", "Labels", "Texts", "Pairs", "Labels never seen"]
         assert (mood["Texts"], mood["Pairs"], same["Pairs"]) == (40, None, 40)
         assert (alike["Kind"], alike["Labels"]) == ("Number of a pair of texts", None)
@@ -249,10 +249,8 @@ def test_sheets_name_the_measure(corpus: str) -> None:
 
 
 def test_relations_are_of_the_tasks_that_the_prior_relates() -> None:
-    from dataclasses import asdict
-
-    facts = asdict(run_facts(related=("ner",), meet=((True,),))) | {"label_names": (), "label_owners": ()}
-    assert [task["name"] for task in facts["tasks"]] == ["pos", "ner"]
+    facts = run_facts(related=("ner",), meet=((True,),), label_names=(), label_owners=())
+    assert [task.name for task in facts.tasks] == ["pos", "ner"]
     assert row_names(facts, ("pos", "ner"), "task", 1) == (("ner",), (("ner",),))
     assert task_groups(facts) == (("ner",),)
     assert len(relations(tasks=1).task) == 1

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from core.mrn.alignments import Alignment, LabelCounts, align
 from core.mrn.alignments.rules import SMOOTHING
 from core.mrn.priors import PRIOR_CLASSES, PriorSettings
-from core.mrn.relations import task_groups
+from core.mrn.relations import TaskRelations, task_groups
 
 NAMES = ("disjoint", "exact", "cooccurrence", "mapping")
 POOL = ("O", "A", "B", "C", "D")
@@ -174,9 +174,8 @@ def test_relations_arise_within_groups_of_tasks_and_only_there(
 
 def _groups(alignment: Alignment) -> NDArray[np.int64]:
     """The number of each task's group."""
-    facts = {
-        "tasks": [{"name": task} for task in alignment.task_names],
-        "meet": alignment.shares_rows.tolist(),
-    }
+    facts = TaskRelations(
+        related=tuple(alignment.task_names), meet=tuple(map(tuple, alignment.shares_rows.tolist()))
+    )
     number = {task: index for index, tasks in enumerate(task_groups(facts)) for task in tasks}
     return np.array([number[task] for task in alignment.task_names])

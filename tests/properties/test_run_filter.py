@@ -17,7 +17,7 @@ _BASE = Run(
     id=1, config=config(), configuration_id="", launch=None, state=RunState.QUEUED, created_at=NOW,
     started_at=None, finished_at=None, owner=None, heartbeat_at=None, step=0,
     total_steps=None, epoch=0.0, progress_at=None, best_epoch=None, checkpoint=None, log=None, error=None,
-    facts={}, attempt=1,
+    attempt=1,
 )  # fmt: skip
 
 configs = st.sampled_from(

@@ -5,7 +5,6 @@ There is a table for words and one for texts. `tag` reads the same text as train
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
@@ -13,9 +12,10 @@ import pytest
 
 from core.corpora import load, save_upload, summarise
 from core.corpora.given import read_given
-from core.corpora.reading import column_notes, stored_readings
+from core.corpora.reading import column_notes
 from core.errors import CorpusError
-from tests.making import corpus_folder
+from core.store.facts import read_facts, write_facts
+from tests.making import corpus_folder, run_facts
 
 Rows = list[list[str]]
 
@@ -460,6 +460,6 @@ def test_the_report_says_what_each_column_was_taken_for(tmp_path: Path) -> None:
     assert reading.columns[1].examples == ("Ada", "Li", "ran")
     assert reading.columns[2].doubts == ("labels differ only in case: NN and nn.",)
     assert "adjacent spans of one type count as one" in " ".join(column_notes(reading.columns[3]))
-    stored = json.loads(json.dumps({"readings": [dataclasses.asdict(reading)]}))
-    (again,) = stored_readings(stored)
-    assert [column.taken_for for column in again.columns] == [column.taken_for for column in reading.columns]
+    stored, problem = read_facts(write_facts(run_facts(readings=(reading,))))
+    assert stored is not None, problem
+    assert stored.readings == (reading,)

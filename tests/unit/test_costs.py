@@ -31,7 +31,7 @@ def test_training_records_parameters_memory_and_time(laboratory: Path, tmp_path:
     with contextlib.closing(Store.open()) as store:
         ids = train_runs(store, configs)
         costs = [run_cost(store.run(run_id).facts) for run_id in ids]
-        labels = [len(task["labels"]) for task in store.run(ids[0]).facts["tasks"]]
+        labels = [len(task.labels) for task in store.run(ids[0]).task_facts]
     mtl, frozen, stl = (cost for cost in costs if cost is not None)
     heads = sum(labels) * (16 + 1)
     # All rows of the vocabulary count, however few the training text has.
@@ -62,10 +62,10 @@ def test_the_peak_is_that_of_this_run_alone() -> None:
 
 
 def test_a_run_of_before_is_unknown() -> None:
-    assert run_cost({}) is None
-    assert run_cost(dataclasses.asdict(run_facts())) is None
+    assert run_cost(None) is None
+    assert run_cost(run_facts()) is None
     facts = run_facts(parameters=10, trained_parameters=4, usage=Usage(2.0, None, "gpu"), device="cuda:1")
-    assert run_cost(dataclasses.asdict(facts)) == Cost(10, 4, None, 2.0, ("cuda",))
+    assert run_cost(facts) == Cost(10, 4, None, 2.0, ("cuda",))
 
 
 def test_stl_is_summed_over_its_tasks_and_the_mean_over_seeds() -> None:

@@ -23,7 +23,7 @@ from core.tagging import load_tagger
 from core.training.evaluate import Predicted, Scorer
 from core.training.setup import set_up
 from jobs.queue.submit import check
-from tests.making import corpus_folder
+from tests.making import corpus_folder, facts_of
 from tests.tiny import tiny_bert
 from tests.trained import train_runs
 from tests.unit.derived import made, on
@@ -313,9 +313,10 @@ def test_a_run_from_end_to_end(tmp_path: Path) -> None:
         scored = {(score.split, score.task) for score in store.scores([run_id])}
         assert {key.task for key in store.metric_keys([run_id]) if key.name == "score"} == {"", "ner"}
     assert scored == {("dev", "ner"), ("test", "ner")}
-    assert [task["auxiliary"] for task in run.facts["tasks"]] == [False, True, True, True]
-    planted = run.facts["planted"]
-    assert (planted["tasks"], planted["alphas"], planted["ami"][1][1]) == (tasks, [1.0, 0.9, 0.2, 0.9], 1.0)
+    assert [task.auxiliary for task in run.task_facts] == [False, True, True, True]
+    planted = facts_of(run).planted
+    assert planted is not None
+    assert (planted.tasks, planted.alphas, planted.ami[1][1]) == (tuple(tasks), (1.0, 0.9, 0.2, 0.9), 1.0)
     assert set(load_tagger(str(run.checkpoint)).tag([("EU", "rejects")])[0].tags) == set(tasks)
 
 

@@ -27,6 +27,7 @@ from core.models.sources import left_to_right_note
 from core.store import Store
 from jobs.exchange.export import export_run
 from jobs.queue.submit import check
+from tests.making import facts_of
 from tests.tiny_types import tiny_encoder, tiny_tokenizer
 from tests.trained import text_config, train_runs
 
@@ -77,7 +78,7 @@ def test_a_type_trains_tags_and_is_exported(
     (run,) = train_runs(store, [config])
     checkpoint = store.run(run).checkpoint
     assert checkpoint is not None
-    notes = " ".join(store.run(run).facts["notes"])
+    notes = " ".join(facts_of(store.run(run)).notes)
     assert (left_to_right_note(str(encoder)) in notes) == (model_type in LEFT_TO_RIGHT)
     assert ("the mean over its subwords" in notes) == (model_type in WITHOUT_FIRST)
 

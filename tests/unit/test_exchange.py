@@ -159,7 +159,7 @@ def test_what_an_export_holds(exported: Path, source: Store, trained: Trained) -
     assert set(listed) == files - {"manifest.json"}
     for name, file in listed.items():
         assert hashlib.sha256((exported / name).read_bytes()).hexdigest() == file["sha256"]
-    labels_of = {task["name"]: task["labels"] for task in source.run(run_id).facts["tasks"]}
+    labels_of = {task.name: list(task.labels) for task in source.run(run_id).task_facts}
     for task in ("pos", "ner"):
         model = AutoModelForTokenClassification.from_pretrained(exported / task)
         assert list(model.config.id2label.values()) == labels_of[task]

@@ -27,6 +27,7 @@ from jobs.reports.render import markdown
 from jobs.studies import grids as report
 from jobs.studies.grids import GridRuns
 from jobs.studies.progress import settings_with_runs
+from tests.making import facts_of
 from tests.trained import train_runs
 
 SETTINGS = ("planted", "balanced-n500-t1-a1", "balanced-n500-t2-a1", "unbalanced-n500-1500-t1-a0.2")
@@ -98,8 +99,9 @@ def test_planted_relations_are_read_from_pairs_and_the_joint_run(
     (mrn,) = (run for run in store.runs() if run.config.paradigm == "mrn" and run.config.seed == 21)
     assert planted.learned is not None
     np.testing.assert_array_equal(planted.learned[0], store.relations(mrn.id)[1].correlation("task")[0, 1:])
-    (with_facts,) = store.runs([mrn.id])
-    assert planted.ami[0].tolist() == with_facts.facts["planted"]["ami"][0][1:]
+    planted_tasks = facts_of(store.run(mrn.id)).planted
+    assert planted_tasks is not None
+    assert planted.ami[0].tolist() == list(planted_tasks.ami[0][1:])
     scores = {
         run.config.tasks: store.scores([run.id], "test")[0].score
         for run in store.runs()

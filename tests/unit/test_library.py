@@ -23,7 +23,7 @@ from core.recording.foreground import train_here
 from core.records import Event
 from core.store import RunState
 from jobs.worker.liveness import reap
-from tests.making import claimed, finished, run_facts, split_result
+from tests.making import claimed, facts_of, finished, run_facts, split_result
 from tests.making import config as run_config
 from tests.trained import LEARNED, toy_config, train_runs
 from tests.unit.conftest import error_of
@@ -66,7 +66,7 @@ def test_data_of_a_notebook_are_described_and_trained_on(laboratory: Path) -> No
     assert run.scores().loc[("test", "ner"), "tokens"] == 10
     assert core.describe(frames, tasks="ner", paradigm="stl").corpus == config.corpus
     assert len(list((laboratory / "uploads").iterdir())) == 1
-    assert run.record.facts["readings"][0]["revision"]
+    assert facts_of(run.record).readings[0].revision
 
 
 def test_data_may_be_a_dataset_dict_or_a_single_table(laboratory: Path) -> None:

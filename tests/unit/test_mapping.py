@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from core.corpora.types import Overlap, Sentence
 from core.errors import ConfigError
 from core.mrn.alignments import LabelCounts, align, choose
 from core.mrn.alignments.mapping import MappingFile, fit, keep_mapping, parse_mapping, read_mapping
-from core.mrn.relations import Block, impossible_blocks, task_groups
+from core.mrn.relations import Block, TaskRelations, impossible_blocks, task_groups
+from core.tasks.kinds import TaskFacts
 from core.training.setup import set_up
 from tests.making import corpus_folder
 
@@ -280,9 +282,10 @@ def test_derived_corpora_are_measured_as_they_are_made(
     assert [name for name, _ in chosen] == [expected]
 
 
-def facts(meet: list[list[int]], **more: Any) -> dict[str, Any]:
-    """As they are stored: of tasks a, b, c, ..."""
-    return {"tasks": [{"name": name} for name in "abcd"[: len(meet)]], "meet": meet, **more}
+def facts(meet: list[list[int]], **more: Any) -> TaskRelations:
+    """Of tasks a, b, c, ..."""
+    tasks = tuple(TaskFacts(name, "plain", (), "accuracy", 1, 1) for name in "abcd"[: len(meet)])
+    return TaskRelations(tasks=tasks, meet=tuple(tuple(map(bool, row)) for row in meet), **more)
 
 
 @pytest.mark.parametrize(
@@ -300,9 +303,9 @@ def test_groups_are_connected_through_meeting(meet: list[list[int]], groups: lis
 
 
 def test_a_run_of_an_earlier_version_says_all_or_none() -> None:
-    earlier = {"tasks": [{"name": "a"}, {"name": "b"}]}
+    earlier = replace(facts([[], []]), meet=())
     assert task_groups(earlier) == (("a", "b"),)
-    assert task_groups({**earlier, "impossible": ["task", "label"]}) == (("a",), ("b",))
+    assert task_groups(replace(earlier, impossible=("task", "label"))) == (("a",), ("b",))
 
 
 def test_only_cells_between_groups_are_hatched() -> None:

@@ -18,7 +18,7 @@ from core.training import trainer
 from core.training.memory import Gauge, Memory, StepMemory, fitting, is_out_of_memory
 from jobs.queue.remedies import advice
 from jobs.worker.loop import Worker
-from tests.making import OWNER
+from tests.making import OWNER, facts_of
 from tests.trained import toy_config
 from tests.unit.conftest import error_of
 
@@ -150,7 +150,7 @@ def test_a_training_that_finds_no_memory_leads_to_the_batch_size_that_fits(
     Worker(store, OWNER, log_to=lambda _path: contextlib.nullcontext()).train_next()
     run, error = store.run(run_id), error_of(store, run_id)
     assert (run.state, error.type) == (RunState.FAILED, "OutOfMemory")
-    assert run.facts["error"] == {"field": "batch_size", "fits": 4}
+    assert facts_of(run).error == {"field": "batch_size", "fits": 4}
     assert "batches of 16 sentences: about 4 would fit. Clone it with batch_size 4." in error.message
     advised = advice(run)
     assert advised is not None

@@ -22,7 +22,7 @@ from jobs.exchange.run_table import RunTable
 from jobs.queue.submit import submit
 from jobs.studies.follow import follow
 from jobs.studies.progress import StudyRuns, settings_with_runs
-from tests.making import NoWorkers
+from tests.making import NoWorkers, facts_of
 from tests.studying import Workers, finished
 from tests.trained import toy_config, train_runs
 
@@ -109,7 +109,7 @@ def test_a_small_study_from_end_to_end(laboratory: Path, store: Store, tmp_path:
     of_a_setting = 2 + 2 + 3  # Alone, Ridge and Predicted, which one seed searches
     assert len(runs) == 2 + 2 * of_a_setting
     added = [run for run in runs if run.config.added_to is not None]
-    assert {tuple(store.run(run.id).facts["related"]) for run in added} == {("ner", "pos")}
+    assert {facts_of(store.run(run.id)).related for run in added} == {("ner", "pos")}
     for result in StudyRuns(store, settings).results():
         for method in ("alone", "predicted"):
             assert result.outcome(method).differences["pos"].paired is not None

@@ -20,6 +20,7 @@ from core.predictions import Predictions, add_predictions
 from core.results.stored import stored_results
 from core.store import Store
 from core.training.trainable import check_trainable
+from tests.making import facts_of
 
 Rows = list[tuple[tuple[str, ...], tuple[str, ...]]]
 
@@ -142,9 +143,9 @@ def test_missing_sentences_count_as_without_labels(store: Store) -> None:
     ]
     score = f1_score([list(labels) for _, labels in rows], [list(labels) for _, labels in expected])
     assert store.scores([run_id])[0].score == pytest.approx(score)
-    assert store.run(run_id).facts["notes"] == [
-        "ner.conll lacks 10 sentences of test, counted as without labels."
-    ]
+    assert facts_of(store.run(run_id)).notes == (
+        "ner.conll lacks 10 sentences of test, counted as without labels.",
+    )
 
 
 def test_what_is_refused_is_named_and_stores_nothing(store: Store) -> None:

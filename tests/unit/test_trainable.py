@@ -18,7 +18,7 @@ from core.training import setup
 from core.training.trainable import check_trainable
 from jobs.queue.submit import check, submit
 from jobs.worker.loop import Worker
-from tests.making import OWNER, NoWorkers
+from tests.making import OWNER, NoWorkers, facts_of
 from tests.pages.text_store import text_config, text_folders
 from tests.toys import config, text_corpus
 
@@ -112,5 +112,5 @@ def test_a_task_with_one_label_trains_and_a_note_says_what_its_score_is(
     Worker(store, OWNER, log_to=lambda _path: contextlib.nullcontext()).train_next()
     trained = store.run(1)
     assert (trained.error, trained.state) == (None, RunState.SUCCEEDED)
-    assert note in trained.facts["notes"]
+    assert note in facts_of(trained).notes
     assert {score.score for score in store.scores([trained.id])} == {1.0}

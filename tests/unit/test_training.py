@@ -258,7 +258,7 @@ def test_exact_relates_the_common_task_and_leaves_the_other_apart(encoder: str, 
     facts, relations = trained(encoder, "exact", tmp_path)
     assert facts.impossible == ()
     assert facts.cooccurrence == ()
-    groups = task_groups({"tasks": [{"name": name} for name in TASKS], "meet": facts.meet})
+    groups = task_groups(facts)
     assert groups == (("pos@demo", "pos@demo-pos-b"), ("ner",))
     task = relations.correlation("task")
     assert task[0, 1] == task[1, 2] == 0

@@ -148,7 +148,7 @@ def test_every_figure_goes_wherever_a_score_goes(store: Store, tmp_path: Path) -
     exported = scores_of(pq.read_table(tmp_path / "scores.parquet"))
     for (score,) in (record.scores, exported, other.scores()):
         assert score.figures == figures
-    document = run_document(record.run, record.scores)["test"]["ner"]
+    document = run_document(record.run, record.scores, record.run.alignment)["test"]["ner"]
     assert {name: document[name] for name in FIGURES} == figures
     laboratory = Laboratory(f"sqlite:///{tmp_path / 'runs.db'}")
     laboratory.store.import_record(record, "Imported.")
@@ -160,7 +160,7 @@ def test_every_figure_goes_wherever_a_score_goes(store: Store, tmp_path: Path) -
 def test_json_has_null_and_a_csv_file_nothing(store: Store) -> None:
     run = store.run(_stored(store))
     (score,) = store.scores([run.id])
-    document = json.loads(json.dumps(run_document(run, [score])["test"]["ner"]).replace("NaN", "null"))
+    document = json.loads(json.dumps(run_document(run, [score], None)["test"]["ner"]).replace("NaN", "null"))
     assert (document["score"], document["f1_conll"], document["macro_f1"]) == (None, None, None)
     records = report_records(run, score)
     assert {record["f1"] for record in records} == {None}

@@ -51,7 +51,7 @@ class TestWorker:
             run = store.run(run_id)
             assert (run.state, run.best_epoch, run.step, run.total_steps) == (RunState.SUCCEEDED, 2, 20, 20)
             assert run.checkpoint == str(checkpoint_dir(run_id))
-            assert run.facts["alignment"] == "cooccurrence"
+            assert run.alignment == "cooccurrence"
             assert store.metrics([run_id], LOSS)[0].step.tolist() == list(range(1, 21))
             assert [key.step for key in store.snapshots(run_id)] == [10, 20]
             assert {(score.split, score.task) for score in store.scores([run_id])} == {
