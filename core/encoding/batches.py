@@ -34,6 +34,29 @@ _POOL = 50
 
 
 @dataclass(frozen=True)
+class TextItems:
+    """The items of a batch that are whole texts, or pairs of texts.
+
+    words (m,)          their numbers among the batch's n words
+    windows (m, 2)      their windows: that of the text or the first text, that of the second one or the same
+    other_counts (B,)   how many words of each window are none of them, in the processor's memory
+    are_mixed           whether a sentence of words is also read as a whole
+    """
+
+    words: Tensor
+    windows: Tensor
+    other_counts: Tensor
+    are_mixed: bool
+
+    def to(self, device: torch.device) -> TextItems:
+        """These items on a device, from pinned memory."""
+        words, windows = (
+            tensor.pin_memory().to(device, non_blocking=True) for tensor in (self.words, self.windows)
+        )
+        return replace(self, words=words, windows=windows)
+
+
+@dataclass(frozen=True)
 class Batch:
     """B windows padded to L subwords, with the n words that belong to them.
 
@@ -48,10 +71,7 @@ class Batch:
     context (B, L, C)  contextual vectors, where the ids are whole words and the run reads such
     task               the only task whose logits are needed, that of a drawn batch; None: all are
     tasks (B,)         the task that each window is read for, where an encoder is told its task
-    texts (m,)         which of the words are whole texts, or pairs of texts; None: none is
-    word_counts (B,)   how many others belong to each window, in the processor's memory; None: all
-    has_mixed_windows  whether a sentence of words is also read as a whole
-    pairs (m, 2)       their windows: that of the text or the first text, that of the second one or the same
+    texts              which of the words are whole texts, or pairs of texts; None: none is
     types (B, L)       1 in the second text of pairs that share a window, where the tokenizer has types
     scores (n, T)      the gold numbers, where a task has numbers and no labels
     partial            its epoch takes one corpus or one task at a time: the loss is a mean over the tasks
@@ -70,10 +90,7 @@ class Batch:
     context: Tensor | None = None
     task: int | None = None
     tasks: Tensor | None = None
-    texts: Tensor | None = None
-    word_counts: Tensor | None = None
-    has_mixed_windows: bool = False
-    pairs: Tensor | None = None
+    texts: TextItems | None = None
     types: Tensor | None = None
     scores: Tensor | None = None
     partial: bool = False
@@ -85,9 +102,9 @@ class Batch:
         moved: dict[str, Any] = {
             name: tensor.pin_memory().to(device, non_blocking=True)
             for name, tensor in vars(self).items()
-            if isinstance(tensor, Tensor) and name not in ("lengths", "counts", "word_counts")
+            if isinstance(tensor, Tensor) and name not in ("lengths", "counts")
         }
-        return replace(self, **moved)
+        return replace(self, **moved, texts=self.texts and self.texts.to(device))
 
 
 @dataclass(frozen=True)
@@ -327,7 +344,8 @@ class Batches:
             tasks=None if tasks is None else torch.from_numpy(tasks),
             scores=None if self.scores is None else torch.from_numpy(self.scores[words]),
             partial=self._epoch_order.partial,
-            **_texts_of(text.texts, windows, counts, mask),
+            texts=_text_items(text.texts, windows, counts),
+            types=_second_texts(text.texts, windows, mask),
         )
 
 
@@ -360,22 +378,27 @@ class _Units:
         return [*borders, len(order)] if len(order) else borders
 
 
-def _texts_of(
-    known: TextWindows | None, windows: NDArray[np.int64], counts: NDArray[np.int64], mask: NDArray[np.bool_]
-) -> dict[str, Any]:
-    """The fields of a batch that only whole texts have."""
+def _text_items(
+    known: TextWindows | None, windows: NDArray[np.int64], counts: NDArray[np.int64]
+) -> TextItems | None:
     if known is None or not known.whole[windows].any():
-        return {}
+        return None
     is_first_text = known.whole[windows] & (counts > 0)  # no word belongs to the second text of a pair
     first = np.flatnonzero(is_first_text)
     paired = np.append(known.follows[windows], False)[first + 1]
-    fields = {
-        "texts": offsets(counts)[first],
-        "word_counts": counts - is_first_text,
-        "pairs": np.stack([first, first + paired], axis=1),
-    }
+    return TextItems(
+        words=torch.from_numpy(offsets(counts)[first]),
+        windows=torch.from_numpy(np.stack([first, first + paired], axis=1)),
+        other_counts=torch.from_numpy(counts - is_first_text),
+        are_mixed=bool((is_first_text & (counts > 1)).any()),
+    )
+
+
+def _second_texts(
+    known: TextWindows | None, windows: NDArray[np.int64], mask: NDArray[np.bool_]
+) -> Tensor | None:
+    """The types (B, L) of subwords; None where no window has two texts."""
+    if known is None or not known.whole[windows].any():
+        return None
     types = mask & (np.arange(mask.shape[1]) >= known.second[windows][:, None])
-    if types.any():
-        fields["types"] = types.astype(np.int64)
-    tensors = {name: torch.from_numpy(values) for name, values in fields.items()}
-    return {**tensors, "has_mixed_windows": bool((is_first_text & (counts > 1)).any())}
+    return torch.from_numpy(types.astype(np.int64)) if types.any() else None

@@ -122,14 +122,14 @@ class MultiTaskTagger(nn.Module):
     def forward(self, batch: Batch) -> Tensor:
         """Logits (n, r) of the batch's n words: the stacked tasks' side by side, then the pairs'."""
         # The item of a sentence as a whole is its first subword: the states of words hold that of [CLS] too.
-        has_all_vectors = batch.has_mixed_windows and self.pooled_by == "cls" and self.pairs is None
-        if batch.texts is None or batch.pairs is None or has_all_vectors:
+        texts = batch.texts
+        if texts is None or (texts.are_mixed and self.pooled_by == "cls" and self.pairs is None):
             logits: Tensor = self.heads(self.encoder.words(batch), batch.task)
             return self._with_pairs(logits, batch, None)
         states = self.encoder(batch)
         vectors = pooled(states, batch, self.pooled_by)
-        firsts, seconds = (vectors.index_select(-2, windows) for windows in batch.pairs.T)
-        words = states.flatten(-3, -2).index_select(-2, batch.rows).index_copy(-2, batch.texts, firsts)
+        firsts, seconds = (vectors.index_select(-2, windows) for windows in texts.windows.T)
+        words = states.flatten(-3, -2).index_select(-2, batch.rows).index_copy(-2, texts.words, firsts)
         return self._with_pairs(self.heads(words, batch.task), batch, (firsts, seconds))
 
     def _with_pairs(self, logits: Tensor, batch: Batch, texts: tuple[Tensor, Tensor] | None) -> Tensor:
@@ -139,7 +139,7 @@ class MultiTaskTagger(nn.Module):
             return torch.cat([logits, logits.new_zeros(len(logits), sum(self.pairs.sizes))], dim=1)
         pair_logits = torch.cat(self.pairs(*texts), dim=1)
         everywhere = pair_logits.new_zeros(len(logits), pair_logits.shape[1]).index_copy(
-            0, batch.texts, pair_logits
+            0, batch.texts.words, pair_logits
         )
         return torch.cat([logits, everywhere], dim=1)
 

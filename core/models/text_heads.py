@@ -152,11 +152,11 @@ class ChainOutput:
 
 def _words(batch: Batch) -> tuple[Tensor | slice, Tensor]:
     """Which items of the batch are words and no whole texts, and how many each sentence has."""
-    if batch.texts is None or batch.word_counts is None:
+    if batch.texts is None:
         return slice(None), batch.counts
     is_word = torch.ones(len(batch.labels), dtype=torch.bool, device=batch.labels.device)
-    is_word[batch.texts] = False
-    return torch.nonzero(is_word)[:, 0], batch.word_counts
+    is_word[batch.texts.words] = False
+    return torch.nonzero(is_word)[:, 0], batch.texts.other_counts
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from core.encoding.batches import Batch
+from core.models.encoders import parts_of
 from core.models.tagger import MultiTaskTagger
-from core.training.setup import TrainingRun, part_of
+from core.training.setup import TrainingRun
 from core.transfer.cosines import gradient_curve
 
 _STREAM = 2  # of the seed: the batches of measurements are drawn apart from those of the training
@@ -50,10 +51,11 @@ def shared_weights(run: TrainingRun) -> list[nn.Parameter]:
 
     The latter are SC-LSTM's gates and task embeddings.
     """
+    parts = parts_of(run.model)
     return [
         weight
         for name, weight in run.model.named_parameters()
-        if weight.requires_grad and part_of(name) != "heads" and not _OF_ONE_TASK.search(name)
+        if weight.requires_grad and parts[weight] != "heads" and not _OF_ONE_TASK.search(name)
     ]
 
 

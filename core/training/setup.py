@@ -26,6 +26,7 @@ from core.encoding.words import words_read
 from core.errors import TrainingError
 from core.models.build import BuiltEncoder, build_encoder, load_tokenizers
 from core.models.device import ALL_THREADS, choose_device, computes_in_half, hardware_name, make_deterministic
+from core.models.encoders import parts_of
 from core.models.encoders.fast_bert import TrainedRows, weight_count
 from core.models.encoders.frozen import FeatureTables, FrozenFeatures
 from core.models.tagger import HeadTask, MultiTaskTagger, make_tagger
@@ -40,16 +41,6 @@ from core.training.trainable import check_trainable
 from core.wording import all_of
 
 _ORDER_STREAM = 1  # the data order draws from its own stream of the seed, apart from torch's generator
-
-
-_LSTM = (".lstm.", ".gate_", "encoder.shared.", "encoder.own.")
-
-
-def part_of(parameter_name: str) -> str:
-    """Which part a parameter of the tagger belongs to: `heads`, `bilstm` or `encoder`."""
-    if parameter_name.startswith(("heads.", "chains.", "pairs.")):
-        return "heads"
-    return "bilstm" if any(part in parameter_name for part in _LSTM) else "encoder"
 
 
 _ADAM: dict[str, Any] = {"betas": (0.9, 0.999), "eps": 1e-8, "fused": True}
@@ -69,12 +60,13 @@ def make_optimiser(
     They stay, or fall linearly to zero over `total_steps` steps, without warm-up (dissertation, section 6.1).
     """
     groups: list[dict[str, Any]] = []
+    parts = parts_of(model)
     for part, lr in (
         ("encoder", config.lr_encoder),
         ("bilstm", config.lr_bilstm),
         ("heads", config.lr_heads),
     ):
-        weights = [value for name, value in model.named_parameters() if part_of(name) == part]
+        weights = [weight for weight in model.parameters() if parts[weight] == part]
         if weights and lr is not None:
             groups.append({"params": weights, "lr": lr, "name": part})
     optimiser = _OPTIMISERS[config.optimiser](groups, weight_decay=config.weight_decay)
@@ -125,8 +117,9 @@ class TrainingRun:
 
     @property
     def heads_lr(self) -> float:
-        """The heads' learning rate of this step: their group is the last."""
-        return float(self.optimiser.param_groups[-1]["lr"])
+        """The heads' learning rate of this step."""
+        (heads,) = (group for group in self.optimiser.param_groups if group["name"] == "heads")
+        return float(heads["lr"])
 
     def compute_features(self, sink: Sink, should_stop: Callable[[], bool]) -> bool:
         """Compute the states of layers that are not trained for every split.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,8 +14,15 @@ from core.errors import NotFinite
 from core.metrics import LEARNING_RATE, LOSS, PENALTY, TOTAL, StepMetrics
 from core.records import Sink
 
-Measured = tuple[Tensor, Tensor, Tensor, Tensor]
-"""The losses of a step: the tasks' losses and word counts (T,), the penalty and the total loss (scalars)."""
+
+class StepLosses(NamedTuple):
+    """The losses of a step: those of tasks and the words they are over (T,), penalty and total (scalars)."""
+
+    tasks: Tensor
+    words: Tensor
+    penalty: Tensor
+    total: Tensor
+
 
 _SLOW_S = 1.0
 """Slow steps are sent after this time, however few: somebody may watch them."""
@@ -48,11 +56,10 @@ class StepLog:
     def seconds(self) -> float:
         return self._clock() - self._began
 
-    def add(self, step: int, epoch: float, lr: float, measured: Measured) -> None:
+    def add(self, step: int, epoch: float, lr: float, losses: StepLosses) -> None:
         """Add one step, with the result of `train_step`."""
-        losses, counts, penalty, total = measured
-        scalars = torch.stack([penalty.detach(), total.detach()])
-        values = torch.cat([losses.detach(), counts.to(losses.dtype), scalars])
+        scalars = torch.stack([losses.penalty.detach(), losses.total.detach()])
+        values = torch.cat([losses.tasks.detach(), losses.words.to(losses.tasks.dtype), scalars])
         self._pending.append((step, epoch, self.seconds, lr, values))
         if len(self._pending) >= self._every or self.seconds - self._flushed_at >= _SLOW_S:
             self.flush()

@@ -22,7 +22,7 @@ from core.training.evaluate import Predicted, Scorer, predict
 from core.training.memory import StepMemory, gauge_of, restart_process_peak
 from core.training.probes import Probes
 from core.training.setup import TrainingRun, set_up, update_steps
-from core.training.step_log import Measured, StepLog
+from core.training.step_log import StepLog, StepLosses
 from core.wording import plural
 
 _CONSTANT = "in each one a task's predicted numbers are all the same"
@@ -124,7 +124,7 @@ def train(
     return Outcome(False, best, progress.step)
 
 
-def train_step(run: TrainingRun, batch: Batch) -> Measured:
+def train_step(run: TrainingRun, batch: Batch) -> StepLosses:
     """One step of the optimiser."""
     batch = batch.to(run.device)
     sums, counts = run.model.losses(run.model(batch), batch)
@@ -138,7 +138,7 @@ def train_step(run: TrainingRun, batch: Batch) -> Measured:
     if run.config.clip_norm is not None:
         torch.nn.utils.clip_grad_norm_(run.model.parameters(), run.config.clip_norm)
     run.optimiser.step()
-    return losses, counts, penalty, total
+    return StepLosses(losses, counts, penalty, total)
 
 
 def _end_epoch(

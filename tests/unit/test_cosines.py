@@ -17,9 +17,10 @@ from core.corpora.types import Corpus, Sentence, Task
 from core.encoding.batches import Batch
 from core.errors import ConfigError
 from core.metrics import StepMetrics
+from core.models.encoders import parts_of
 from core.store import Store
 from core.training.gradient_cosines import gradient_cosines, measure_gradient_cosines, shared_weights
-from core.training.setup import TrainingRun, part_of, set_up
+from core.training.setup import TrainingRun, set_up
 from core.training.trainer import train_step
 from core.transfer.cosines import cosine_matrix, curves_of, embedding_curve, gradient_curve
 from jobs.reports.transfer import run_gradients
@@ -47,7 +48,7 @@ def by_hand(run: TrainingRun, batches: list[Batch]) -> np.ndarray:
     shared = {
         name: weight
         for name, weight in model.named_parameters()
-        if weight.requires_grad and part_of(name) != "heads" and ".gate_" not in name
+        if weight.requires_grad and parts_of(run.model)[weight] != "heads" and ".gate_" not in name
     }
 
     def gradient(task: int) -> torch.Tensor:

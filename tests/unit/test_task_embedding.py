@@ -28,6 +28,7 @@ from core.encoding.batches import Batch
 from core.encoding.tokenizer import load_tokenizer
 from core.errors import ConfigError, EncoderError
 from core.models import model_io
+from core.models.encoders import parts_of
 from core.models.encoders.fast_bert import train_rows
 from core.models.encoders.task_embedding import (
     TaskEmbeddedTransformer,
@@ -40,7 +41,7 @@ from core.models.tagger import Heads, MultiTaskTagger
 from core.models.task_folders import save_task_folders
 from core.records import TaskFacts
 from core.training.gradient_cosines import shared_weights
-from core.training.setup import part_of, set_up
+from core.training.setup import set_up
 from tests.tiny import tiny_bert
 from tests.toys import config, corpus
 from tests.unit.transformers_alone import MODERN, SIZES, batch, gradients
@@ -181,7 +182,7 @@ def test_new_weights_train_with_the_encoder_all_but_those_of_keys(injection: str
     tagger = MultiTaskTagger(model, Heads(16, [2, 2], init="default", dropout=0.0))
     of_embeddings = {f"encoder.{name}" for name, _ in model.named_parameters() if ".inner." not in name}
     assert of_embeddings | {"heads.weight", "heads.bias"} == model_io.own_weights(tagger).keys()
-    assert {part_of(name) for name in of_embeddings} == {"encoder"}
+    assert {parts_of(tagger)[weight] for weight in model.parameters()} == {"encoder"}
     model.words(mixed(0)).square().sum().backward()
     weights: list[Any] = [layer.weight for layer in (*model.projections, *model.outputs)]
     vectors = model.task_vectors.grad
@@ -375,7 +376,7 @@ def test_only_a_run_with_task_embeddings_reads_for_each_task(encoder: str, chang
     assert given.tasks is not None
     assert given.tasks.bincount().tolist() == [len(given.ids) / 2] * 2
     assert any(note.startswith("Task embeddings (attention) add ") for note in run.facts.notes)
-    encoder_weights = [weight for name, weight in run.model.named_parameters() if part_of(name) == "encoder"]
+    encoder_weights = [weight for weight, part in parts_of(run.model).items() if part == "encoder"]
     (vectors,) = (weight for name, weight in run.model.named_parameters() if "task_vectors" in name)
     shared = shared_weights(run)
     assert len(shared) == len(encoder_weights) - 1

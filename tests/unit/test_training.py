@@ -26,7 +26,7 @@ from core.records import DevMetrics, Event, Note, RunFacts, Snapshot, SplitResul
 from core.registry import PRIORS
 from core.training import trainer
 from core.training.setup import set_up, snapshot_steps
-from core.training.step_log import StepLog
+from core.training.step_log import StepLog, StepLosses
 from core.training.trainer import Outcome, train
 from tests.toys import config as toy_config
 from tests.toys import corpus as toy_corpus
@@ -330,5 +330,5 @@ def test_the_first_step_is_told_at_once_others_by_number_or_by_time() -> None:
     for step in range(1, 8):
         moment = 1.0 if step == 7 else 0.0
         losses, counts = torch.tensor([0.5, 0.0]), torch.tensor([7, 0])
-        log.add(step, 0.1, 1e-3, (losses, counts, torch.tensor(0.0), torch.tensor(0.25)))
+        log.add(step, 0.1, 1e-3, StepLosses(losses, counts, torch.tensor(0.0), torch.tensor(0.25)))
         assert steps == list(range(1, (2, 2, 2, 5, 5, 5, 8)[step - 1]))

@@ -12,10 +12,10 @@ from torch import Tensor
 from core.encoding.batches import Batch, Batches
 from core.encoding.encoded import encode
 from core.encoding.words import WordTokenizer
-from core.models.encoders import at_words
+from core.models.encoders import at_words, parts_of
 from core.models.encoders.dense import Dense
 from core.models.encoders.lstm import SCLSTM, StackedBiLSTM, WindowedBiLSTM
-from core.training.setup import part_of, set_up
+from core.training.setup import set_up
 from tests.toys import config, corpus
 
 
@@ -105,7 +105,8 @@ def test_a_run_trains_them_at_the_rate_of_the_bilstm(drawn: str) -> None:
     made = set_up(
         config("bilstm", window=3, shared_dense=1, task_dense=2, bilstm_hidden=8, draw_tasks=drawn), corpus()
     )
-    parts = {name: part_of(name) for name, _ in made.model.named_parameters()}
+    part_of_weight = parts_of(made.model)
+    parts = {name: part_of_weight[weight] for name, weight in made.model.named_parameters()}
     dense = [name for name in parts if "shared" in name or "own" in name]
     assert len(dense) == 2 + 2 * 2 * len(made.facts.tasks)
     assert {parts[name] for name in dense} == {"bilstm"}

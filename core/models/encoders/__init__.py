@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Iterator
+from typing import Literal, Protocol, runtime_checkable
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from core.encoding.batches import Batch
 
@@ -24,7 +25,39 @@ class Encoder(Protocol):
 
     def words(self, batch: Batch) -> Tensor: ...
 
+    def parameters(self) -> Iterator[nn.Parameter]: ...
+
 
 def at_words(states: Tensor, batch: Batch) -> Tensor:
     """The states (…, n, D) of each word's first subword, from the states of all subwords (…, B, L, D)."""
     return states.flatten(-3, -2)[..., batch.rows, :]
+
+
+Part = Literal["encoder", "bilstm", "heads"]
+"""What has a learning rate of its own."""
+
+
+@runtime_checkable
+class LayersAbove(Protocol):
+    """Layers over an encoder that train at the rate of the BiLSTM, as their `part` says."""
+
+    part: Part
+
+    @property
+    def below(self) -> Encoder: ...
+
+    def parameters(self) -> Iterator[nn.Parameter]: ...
+
+
+def parts_of(model: nn.Module) -> dict[Tensor, Part]:
+    """The part that each weight of a tagger belongs to; all that is not under its `encoder` are heads."""
+    parts: dict[Tensor, Part] = {
+        weight: "encoder" if name == "encoder" else "heads"
+        for name, child in model.named_children()
+        for weight in child.parameters()
+    }
+    for module in model.modules():
+        if isinstance(module, LayersAbove):
+            lower = {id(weight) for weight in module.below.parameters()}
+            parts |= {weight: module.part for weight in module.parameters() if id(weight) not in lower}
+    return parts

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from core.encoding.batches import Batch
-from core.models.encoders import Encoder, at_words
+from core.models.encoders import Encoder, Part, at_words
 from core.models.encoders.fast_bert import Places
 
 WEIGHTS = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
@@ -15,6 +15,8 @@ WEIGHTS = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
 
 class BiLSTM(nn.Module):
     """Reads the states of `below` in both directions; `hidden` features each, so D = 2 · hidden."""
+
+    part: Part = "bilstm"
 
     def __init__(self, below: Encoder, hidden: int) -> None:
         super().__init__()

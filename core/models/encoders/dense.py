@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from core.encoding.batches import Batch
-from core.models.encoders import Encoder
+from core.models.encoders import Encoder, Part
 
 
 class Dense(nn.Module):
@@ -16,6 +16,8 @@ class Dense(nn.Module):
 
     Each has a ReLU and is as wide as the states of `below`. With own layers each task has states of its own.
     """
+
+    part: Part = "bilstm"
 
     def __init__(self, below: Encoder, shared: int, own: int, tasks: int) -> None:
         super().__init__()

@@ -16,7 +16,7 @@ from torch.autograd import Function
 
 from core.config import RunConfig
 from core.encoding.batches import Batch
-from core.models.encoders import Encoder, at_words
+from core.models.encoders import Encoder, Part, at_words
 from core.models.encoders.bilstm import WEIGHTS, mirrored, read_both_ways
 from core.models.encoders.fast_bert import Dropout, Places
 from core.models.encoders.word_inputs import WordInputs
@@ -41,6 +41,8 @@ class StackedBiLSTM(nn.Module):
 
     The states that enter a layer, those of `below` too, are dropped with probability `dropout`.
     """
+
+    part: Part = "bilstm"
 
     def __init__(self, below: Encoder, hidden: int, layers: int, dropout: float) -> None:
         super().__init__()
