@@ -9,6 +9,7 @@ import streamlit as st
 from core.errors import MRNLabError, StoreError
 from dashboard import security
 from dashboard.shared import docs
+from dashboard.shared.delivery import delivered
 from dashboard.shared.live import store_away
 from dashboard.shared.states import problem
 from dashboard.sidebar import sidebar
@@ -53,12 +54,13 @@ page = st.navigation(
 st.html(Path(__file__).parent / "style.css")
 if not admitted:
     st.stop()
-try:
-    sidebar()
-    security.account()
-    page.run()
-except StoreError as error:
-    store_away(error)
-except MRNLabError as error:
-    # What a page does not answer itself: a run deleted meanwhile.
-    problem(str(error))
+with delivered():
+    try:
+        sidebar()
+        security.account()
+        page.run()
+    except StoreError as error:
+        store_away(error)
+    except MRNLabError as error:
+        # What a page does not answer itself: a run deleted meanwhile.
+        problem(str(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import importlib
 import logging
@@ -22,6 +23,7 @@ from core.paths import set_umask
 from dashboard import security
 from dashboard.components import charts
 from dashboard.components.charts import plotly_url
+from dashboard.shared import delivery
 from jobs.queue.doctor import exposure_warning, is_local
 
 _log = logging.getLogger(__name__)
@@ -38,9 +40,10 @@ _OWN_ONLY = (
 
 @asynccontextmanager
 async def ready(_app: st.App) -> AsyncIterator[None]:
-    """Warns at the start if others can use it without a login, and imports libraries in a thread."""
+    """At the start warns if others can use it without a login, and imports libraries in a thread."""
     gc.set_threshold(100_000, 20, 50)  # Python looks for garbage as modules are imported: 2.2 s, or 1.7 s so
     set_umask()
+    delivery.serve(asyncio.get_running_loop())
     address = st.get_option("server.address")
     if not is_local(address) and not security.demanded():
         _log.warning("%s", exposure_warning(address))

@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import MRNLabError, StoreError
 from dashboard.shared import resources
+from dashboard.shared.delivery import fragment
 from dashboard.shared.states import problem
 from dashboard.text import escape
 
@@ -26,7 +27,7 @@ def live(draw: Callable[[], None], pace: Callable[[], float | None], *, key: str
     seconds = pace()
     is_drawn = False
 
-    @st.fragment(run_every=seconds, key=key)
+    @fragment(every=seconds, key=key)
     def part() -> None:
         nonlocal is_drawn
         above = st.empty()
@@ -63,7 +64,7 @@ def look_out() -> None:
 def rerun_when(changed: Callable[[], bool], *, every: float = resources.LIVE, key: str | None = None) -> None:
     """Rerun the page as soon as that is so; looks every so many seconds. Draws nothing."""
 
-    @st.fragment(run_every=every, key=key)
+    @fragment(every=every, key=key)
     def look() -> None:
         try:
             is_time = changed()

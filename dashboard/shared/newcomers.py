@@ -10,6 +10,7 @@ import streamlit as st
 from core.errors import MRNLabError
 from core.wording import plural
 from dashboard.shared import actions
+from dashboard.shared.delivery import fragment
 from dashboard.shared.presets import TRY_IT, LaunchPreset
 from dashboard.shared.selection import address_of
 from dashboard.shared.states import problem
@@ -116,7 +117,7 @@ def fold(draw: Callable[[], None], *, key: str, label: str = LOOKING_AT, icon: s
     In a form, where it has a label of its own, it is a line without a border.
     """
 
-    @st.fragment
+    @fragment()
     def part() -> None:
         with st.expander(
             label,
