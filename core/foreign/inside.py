@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from core.errors import MRNLabError
-from core.foreign import arrow, copies
+from core.foreign import arrow, copies, tables
 from core.foreign.child import NO_MEMORY, Refused, opened, reason_of
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -25,7 +25,15 @@ def _keep_copy(content: bytes, **given: Any) -> dict[str, str]:
     return copies.keep(**given)
 
 
-_TASKS: Mapping[str, Callable[..., Any]] = {"arrow": _prove_arrow, "copy": _keep_copy}
+def _prove_tables(content: bytes, **given: Any) -> tuple[str, str] | None:
+    return tables.prove(**given)
+
+
+_TASKS: Mapping[str, Callable[..., Any]] = {
+    "arrow": _prove_arrow,
+    "copy": _keep_copy,
+    "tables": _prove_tables,
+}
 
 
 def here(task: str, given: Mapping[str, Any], content: bytes = b"", **_limits: Any) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,13 +16,13 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from core import __version__
 from core.config import RunConfig
 from core.errors import ConfigError, first_problem
+from core.foreign.tables import Limits, read_table, unreadable_table
 from core.metrics import TOTAL
 from core.mrn.relations import related_tasks
 from core.store import MetricKey, MetricSeries, Run, RunEvent, RunState, RunWithFacts, StoredScore
@@ -39,15 +39,13 @@ CHECKPOINT = "checkpoint"
 """The folder of an export that holds the run's own checkpoint."""
 MOST_BYTES = 1024**3
 """The most bytes of one unpacked table."""
-_MOST_VALUES = 20_000_000  # of one column: ten times the labels of a large corpus's test sentences
-_ROWS_AT_ONCE = 10_000
+# Values of one column: ten times the labels of a large corpus's test sentences.
+_LIMITS = Limits(MOST_BYTES, 20_000_000)
 INVALID = (
     *(ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError),
     *(pa.ArrowException, SystemError, MemoryError),
 )
 """What reading the invalid values of a run may raise."""
-_UNREADABLE = (pa.ArrowException, OSError, ValueError, OverflowError, SystemError, MemoryError)
-"""What reading a damaged or hostile table may raise, where it does not end the process."""
 
 _CLOCKS_DIFFER = timedelta(days=1)  # a clock may be wrong by up to a day
 _LARGEST = 2**53  # every whole number up to here is a float too
@@ -335,6 +333,10 @@ def read_export(folder: Path) -> tuple[RunFile, RunRecord]:
     part = "run.json"
     try:
         file = RunFile.read((folder / part).read_bytes())
+        paths = [path for name in _READERS if (path := folder / name).is_file()]
+        if (unreadable := unreadable_table(paths, _LIMITS)) is not None:
+            part, reason = unreadable
+            raise ValueError(reason)
         tables = {}
         for part, (field, reader) in _READERS.items():
             tables[field] = reader(_table(folder / part))
@@ -349,74 +351,21 @@ def read_export(folder: Path) -> tuple[RunFile, RunRecord]:
 
 
 def _table(path: Path) -> pa.Table:
-    """Returns the table in that file. Raises ValueError where its columns or a value are not valid."""
-    if not path.is_file():
-        raise FileNotFoundError(path)
+    """Returns a table that a child process has read. Raises ValueError for a wrong column or value."""
     columns = TABLES[path.name]
-    try:
-        with pq.ParquetFile(path) as file:
-            metadata, schema = file.metadata, file.schema
-            # Compared before a row is read, so that only types that exports have are read.
-            names, types = file.schema_arrow.names, file.schema_arrow.types
-        absent = [name for name in columns if name in _FIGURES and name not in names]
-        expected = {name: column.type for name, column in columns.items() if name not in absent}
-        if len(names) != len(expected) or dict(zip(names, types, strict=True)) != expected:
-            raise _Invalid("its columns are not those of such a table")
-        groups = (metadata.row_group(index) for index in range(metadata.num_row_groups))
-        if metadata.num_rows > _MOST_VALUES or sum(group.total_byte_size for group in groups) > MOST_BYTES:
-            raise _Invalid(_TOO_MUCH)
-        table = _small_table(path, schema).cast(pa.schema([(name, expected[name]) for name in names]))
-        table = table.combine_chunks()
-        table.validate(full=True)
-    except _UNREADABLE as error:
-        if isinstance(error, _Invalid):
-            raise
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(f"it cannot be read ({reason})") from error
+    with pq.ParquetFile(path) as file:
+        # Compared before a row is read, so that only types that exports have are read.
+        names, types = file.schema_arrow.names, file.schema_arrow.types
+    absent = [name for name in columns if name in _FIGURES and name not in names]
+    expected = {name: column.type for name, column in columns.items() if name not in absent}
+    if len(names) != len(expected) or dict(zip(names, types, strict=True)) != expected:
+        raise ValueError("its columns are not those of such a table")
+    schema = pa.schema([(name, expected[name]) for name in names])
+    table = read_table(path, _LIMITS).cast(schema).combine_chunks()
+    table.validate(full=True)
     for name in absent:
         table = table.append_column(name, pa.nulls(len(table), columns[name].type))
     return checked(path.name, table)
-
-
-class _Invalid(ValueError):
-    """A table holds what no export has."""
-
-
-_TOO_MUCH = (
-    f"it unpacks to more than any run records: at most {MOST_BYTES:,} bytes and {_MOST_VALUES:,} values"
-)
-
-
-def _small_table(path: Path, schema: Any) -> pa.Table:
-    """Returns the table with its texts as indices into dictionaries, each row validated.
-
-    A text that the file has once is held once, however many rows have it, until all sizes are known. Raises
-    _Invalid where all texts would be too large.
-    """
-    parts = [schema.column(index) for index in range(len(schema))]
-    texts = [part.path for part in parts if part.physical_type == "BYTE_ARRAY"]
-    batches: list[pa.RecordBatch] = []
-    values: Counter[int] = Counter()
-    size = 0
-    with pq.ParquetFile(path, read_dictionary=texts) as file:
-        for batch in file.iter_batches(batch_size=_ROWS_AT_ONCE):
-            batch.validate(full=True)
-            for index, column in enumerate(batch.columns):
-                items = column.flatten() if pa.types.is_list(column.type) else column
-                values[index] += len(items)
-                size += _bytes_of(items)
-            if size > MOST_BYTES or max(values.values(), default=0) > _MOST_VALUES:
-                raise _Invalid(_TOO_MUCH)
-            batches.append(batch)
-        return pa.Table.from_batches(batches, file.schema_arrow)
-
-
-def _bytes_of(values: pa.Array) -> int:
-    """Returns the bytes of values, those of a dictionary as often as they occur."""
-    if not pa.types.is_dictionary(values.type):
-        return int(values.nbytes)
-    lengths = pc.binary_length(values.dictionary).cast(pa.int64())
-    return int(pc.sum(lengths.take(values.indices)).as_py() or 0)
 
 
 def checked(name: str, table: pa.Table) -> pa.Table:

@@ -92,11 +92,8 @@ async def app(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tab]:
     """The app, opened in a tab that has heard of the first timer."""
     monkeypatch.setattr(Runtime, "_instance", None)
     monkeypatch.setattr(delivery, "_loop", asyncio.get_running_loop())
-    storages = {
-        "media_file_storage": MemoryMediaFileStorage("/media"),
-        "uploaded_file_manager": MemoryUploadedFileManager("/upload"),
-    }
-    runtime = Runtime(RuntimeConfig(str(APP), **storages))
+    media, uploads = MemoryMediaFileStorage("/media"), MemoryUploadedFileManager("/upload")
+    runtime = Runtime(RuntimeConfig(str(APP), media_file_storage=media, uploaded_file_manager=uploads))
     await runtime.start()
     try:
         tab = Tab(runtime)

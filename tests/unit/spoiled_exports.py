@@ -204,7 +204,7 @@ TABLES: list[tuple[Spoil, str]] = [
     (_table("scores.parquet", _not_text), "scores.parquet is not .*cannot be read .*UTF-?8"),
     (
         _table("scores.parquet", _large, store_schema=False),
-        "unpacks to more than any run records: at most 1,073",
+        "unpacks to more than is read: at most 1,073",
     ),
     (_table("metrics.parquet", _in_zone), "columns are not those"),
     (_written("metrics.parquet", b"PAR1 but not really PAR1"), "cannot be read"),

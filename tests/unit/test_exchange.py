@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import ModelCard
 from transformers import AutoModelForTokenClassification, pipeline
@@ -25,6 +26,8 @@ from transformers import AutoModelForTokenClassification, pipeline
 from core.checkpoints.sealed import digest_of
 from core.corpora.splitting import joined_words
 from core.errors import MRNLabError, RunNotFound
+from core.foreign import child
+from core.foreign.child import Refused
 from core.paths import checkpoint_dir
 from core.store import RunState, Store
 from core.tagging import TaggedSentence, load_tagger, spans_in
@@ -357,6 +360,26 @@ def test_four_imports_of_one_export_at_once_make_one_run(
     assert {each.run_id for each in made} == {run.id}
     assert sorted(each.was_there for each in made) == [False, True, True, True]
     assert [path.name for path in checkpoint_dir(1).parent.iterdir()] == [str(run.id)]
+
+
+def test_a_table_that_ends_a_process_ends_a_child(
+    exported: Path, target: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What crashed there is not opened here."""
+    asked: list[str] = []
+
+    def crash(task: str, given: dict[str, Any], **limits: Any) -> None:
+        asked.extend(Path(path).name for path in given["paths"])
+        raise Refused("it is damaged: reading it ended a process by SIGSEGV")
+
+    monkeypatch.setattr(child, "run", crash)
+    monkeypatch.setattr(pq, "ParquetFile", None)
+    with pytest.raises(
+        MRNLabError, match=r"a table is not as an export has it .*SIGSEGV.*Nothing was changed"
+    ):
+        import_run(target, exported)
+    assert asked == ["metrics.parquet", "scores.parquet", "predictions.parquet", "snapshots.parquet"]
+    assert target.runs() == []
 
 
 @pytest.mark.parametrize("cases", [FILES, RUN, TABLES], ids=["files", "run.json", "tables"])
