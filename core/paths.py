@@ -78,6 +78,9 @@ def _folder(variable: str) -> Path | None:
     return Path(os.path.realpath(os.path.expanduser(chosen))) if chosen else None
 
 
+PACKAGED_CORPORA = Path(__file__).resolve().parent / "corpora" / "data"
+"""The corpora that come with MRN Lab, a folder each."""
+
 OUTSIDE = "lies outside of the folders that this laboratory reads; MRNLAB_DATA_ROOTS names them."
 """The fault of a path that may not be read, as the end of a sentence."""
 
@@ -86,8 +89,9 @@ def may_read(path: str | Path) -> bool:
     """Whether a corpus, an encoder or a mapping may lie there, links followed.
 
     Everywhere, unless `MRNLAB_DATA_ROOTS` names folders (set apart as in PATH): then under those, under
-    MRNLAB_DATA and MRNLAB_MODELS, and in the laboratory itself. For a laboratory whose visitors are not the
-    machine's users. What is then opened may be another file: `opened` checks and opens in one.
+    MRNLAB_DATA and MRNLAB_MODELS, in the laboratory itself, and in the corpora that come with MRN Lab. For a
+    laboratory whose visitors are not the machine's users. What is then opened may be another file: `opened`
+    checks and opens in one.
     """
     if "MRNLAB_DATA_ROOTS" not in os.environ:  # thousands of runs are asked about, and links take their time
         return "\0" not in str(path)
@@ -103,7 +107,7 @@ def _is_inside(resolved: str) -> bool:
     if roots is None:
         return True
     folders = [Path(os.path.expanduser(root)).resolve() for root in roots.split(os.pathsep) if root]
-    folders += filter(None, (home(), data_dir(), models_dir()))
+    folders += filter(None, (home(), data_dir(), models_dir(), PACKAGED_CORPORA))
     return any(Path(resolved).is_relative_to(folder) for folder in folders)
 
 

@@ -23,14 +23,11 @@ from core.corpora.folder import find_splits, read_folder
 from core.corpora.records import NAMES_FILES
 from core.corpora.types import Corpus, Scheme, Sentences, Split
 from core.errors import CorpusError
-from core.paths import OUTSIDE, data_dir, may_read
+from core.paths import OUTSIDE, PACKAGED_CORPORA, data_dir, may_read
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-
-_DATA = Path(__file__).parent / "data"
-"""The files of the corpora that come with MRN Lab, a folder each."""
 
 _OF_TEXTS = "sentences"
 """A folder of MRNLAB_DATA that may hold folders of corpora."""
@@ -201,7 +198,7 @@ class CorpusSpec:
     @property
     def needs_folder(self) -> bool:
         """Whether it is read from a folder under MRNLAB_DATA alone."""
-        return not self.parts and self.repository is None and not (_DATA / self.name).is_dir()
+        return not self.parts and self.repository is None and not (PACKAGED_CORPORA / self.name).is_dir()
 
     @property
     def hub_folders(self) -> tuple[str, ...]:
@@ -223,7 +220,7 @@ class CorpusSpec:
                 f"{self.name} is not on this machine; set MRNLAB_DATA to a folder that holds a folder "
                 f"'{self.name}' with its files."
             )
-        return read_folder(_DATA / self.name, self.columns, self.name)
+        return read_folder(PACKAGED_CORPORA / self.name, self.columns, self.name)
 
 
 CATALOGUE: dict[str, CorpusSpec] = {

@@ -157,6 +157,7 @@ def test_a_laboratory_may_read_in_named_folders_only(
     with pytest.raises(EncoderError, match="outside of the folders"):
         sources.locate(str(encoder))
     assert Path(sources.locate("minilm")).is_dir()
+    assert load("demo").test
     with pytest.raises(ConfigError, match="outside of the folders") as refused:
         read_mapping(mapping)
     assert "secret,header" not in str(refused.value)
