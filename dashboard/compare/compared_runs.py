@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -19,6 +19,7 @@ from core.corpora import prepare
 from core.corpora.types import Sentence
 from core.evaluation.mistakes import Labels
 from core.results.comparisons import Difference, Tested, run_pairs
+from core.results.methods import by_method, method_key
 from core.results.samples import TEXT, alike, by_configuration, group_by_data, readable
 from core.results.series import Baseline, Series, baselines, number_series
 from core.results.table import ResultTable, tabulate
@@ -36,6 +37,7 @@ from dashboard.text import escape
 _MOST_ROWS, _PAIR = 40, 2
 _EVERY = "every"
 """In the address: all runs are compared, not those of the newest launch alone."""
+_ROWS = {"methods": "A row a method", "every": "Every row"}
 _NEWEST = 2000
 """Where nothing is chosen, the newest finished runs are compared, up to this number."""
 
@@ -44,13 +46,15 @@ _NEWEST = 2000
 class ComparedRuns:
     """The runs compared, all on the same data, with the name of the data and the split of the scores.
 
-    `chosen` are the runs of the reader's choice or of the newest launch on any data; else `runs`.
+    `chosen` are the runs of the reader's choice or of the newest launch on any data; else `runs`. With
+    `every_row` all configurations are compared, else methods, of whose candidates dev chose one.
     """
 
     runs: list[Run]
     name: str
     split: str
     chosen: list[Run]
+    every_row: bool = False
 
 
 def pick_compared_runs() -> ComparedRuns | None:
@@ -98,12 +102,18 @@ def pick_compared_runs() -> ComparedRuns | None:
     compared, older = list(itertools.chain(*rows[:_MOST_ROWS])), max(0, len(rows) - _MOST_ROWS)
     with st.container(horizontal=True, vertical_alignment="center"):
         split = segments("Scores on", {"test": "Test split", "dev": "Dev split"}, key="on")
+        every_row = _has_candidates(rows[:_MOST_ROWS]) and segments("Rows", _ROWS, key="rows") == "every"
         st.caption(_described(name, picked, on_data, older, is_launch=bool(asked)), width="content")
         if asked:
             _all_runs_button()
     if group.note:
         st.caption(f":material/info: {escape(group.note)}")
-    return ComparedRuns(compared, name, split, runs if asked else compared)
+    return ComparedRuns(compared, name, split, runs if asked else compared, every_row)
+
+
+def _has_candidates(rows: Sequence[Sequence[Run]]) -> bool:
+    """Whether some of the configurations, each with its runs, may be candidates of one method."""
+    return len({method_key(runs[0].config) for runs in rows}) < len(rows)
 
 
 def _newest_launch() -> list[Run]:
@@ -171,15 +181,28 @@ def _described(
     return f"{len(on_data)} of {plural(max(stored, len(picked)), 'chosen run')}; {all_of(reasons)}."
 
 
-def table_of(compared: ComparedRuns, split: str, *, cost: bool = False) -> ResultTable:
-    """The table of scores on that split.
-    Reports, which are megabytes, are not read; facts only for the cost.
+def table_of(compared: ComparedRuns) -> ResultTable:
+    """The table of scores, with a row a method unless every row is asked for.
+
+    Reports, which are megabytes, are not read.
     """
     store, runs = resources.store(), compared.runs
-    ids = [run.id for run in runs]
+    scores = store.scores([run.id for run in runs], with_reports=False)
+    table = tabulate(runs, scores, compared.split, resources.task_order(), store.conditions(runs))
+    return table if compared.every_row else by_method(table)
+
+
+def with_costs(table: ResultTable, compared: ComparedRuns) -> ResultTable:
+    """The table with what its rows cost, for which facts are read."""
+    store, ids = resources.store(), [run.id for run in compared.runs]
     scores = store.scores(ids, with_reports=False)
-    order = resources.task_order()
-    return tabulate(store.runs(ids) if cost else runs, scores, split, order, store.conditions(runs))
+    costs = {
+        row.key: row.cost
+        for row in tabulate(
+            store.runs(ids), scores, table.split, table.tasks, store.conditions(compared.runs)
+        ).rows
+    }
+    return replace(table, rows=tuple(replace(row, cost=costs[row.key]) for row in table.rows))
 
 
 def series_of(compared: ComparedRuns) -> list[Series]:

@@ -1,40 +1,31 @@
-"""The comparison of two configurations, the missing seeds, the table of scores and the forest."""
+"""The comparison of two rows as the reader asks it: the answer, what sharing did, all differences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import streamlit as st
 
 from core.config import field_label
-from core.evaluation.costs import COST_NOTE
 from core.evaluation.statistics import MATTERS
 from core.registry import ONE_STACK
 from core.results.comparisons import FEW_TASKS, Difference, answers, headline, run_pairs, with_sentences
 from core.results.figures import Forest, forest, forest_chart
 from core.results.naming import confounds
 from core.results.pairs import default_pair
-from core.results.records import (
-    COST_COLUMNS,
-    DIFFERENCE_COLUMNS,
-    SCORE_COLUMNS,
-    difference_records,
-    score_records,
-)
+from core.results.records import DIFFERENCE_COLUMNS, difference_records
 from core.results.table import ResultRow, ResultTable
-from core.studies.published import CITATION
-from core.wording import all_of, plural, without_shared
+from core.wording import all_of, plural
 from dashboard.compare import compared_runs, seeds, views
 from dashboard.compare.compared_runs import ComparedRuns
 from dashboard.compare.views import Step
 from dashboard.components.charts import chart
 from dashboard.shared.downloads import copy_table, show_table
 from dashboard.shared.resources import task_colour, task_colours
-from dashboard.shared.selection import choice, switch
+from dashboard.shared.selection import choice, segments, switch
 from dashboard.text import coloured, escape, unbroken
 from dashboard.theme import ramp
-from jobs.reports.render import BEST, difference_sheet, score_sheet, with_published
+from jobs.reports.render import difference_sheet
 
 _MANY = 180
 """Predictions (a run's, of one task) beyond which testing takes more than some seconds, and is asked for."""
@@ -44,15 +35,9 @@ _OPEN = 6
 _MOST_LINES = 6
 """Up to so many tasks have their verdicts in lines under the headline."""
 _PAIR = 2
-_VERDICTS = f"""\
-- **Higher, lower**: a significant difference (paired t-test over seeds, p < 0.05).
-- **Equivalent**: smaller than {100 * MATTERS:g} points (two one-sided tests, p < 0.05).
-- **Undecided**: neither. More seeds may decide it.
-
-Filled marks are decided, hollow ones undecided. Differences are points, paired by seed; in brackets is the
-95% interval of this difference alone (Student's t). Verdicts and p are corrected for all pairs of rows on a
-task (Holm). After correction a difference can be undecided although its interval excludes zero.
-"""
+_FAMILIES = {"pairs": "All pairs", "baseline": "Against the baseline"}
+_STEP = 0.05
+"""Between the differences that may matter, in points."""
 _UNTESTED = {
     "no predictions stored": "Without stored predictions of both there is no test over sentences.",
     "different sentences": "Runs tested on different sentences have no test over sentences.",
@@ -71,15 +56,15 @@ _SHARES_NOTHING = (
 def answer(table: ResultTable, compared: ComparedRuns) -> tuple[ResultTable, tuple[str, str] | None]:
     """Draws the comparison of two rows.
 
-    Returns the table with the comparisons asked for, and the keys of the rows; None if there is one row only.
+    Returns the table with the family and the difference that matters that the reader chose, and the keys of
+    the rows; None if there is one row only.
     """
     pair = default_pair(table)
     if pair is None:
-        text = "One configuration only. Choose more runs, or launch another on the same data."
-        st.info(text, icon=":material/info:")
+        st.info(_nothing_to_compare(table), icon=":material/info:")
         return table, None
     with st.container(border=True):
-        a, b = _pick_pair(table, *pair)
+        table, a, b = _asked(table, *pair)
         if a == b:
             st.markdown("Choose two different configurations.")
             return table, None
@@ -93,14 +78,14 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[ResultTable, tup
             left, right = st.columns([11, 9] if len(shown) <= _MOST_LINES else [2, 3], gap="large")
         with left:
             offered = seeds.offers(table, compared, a, b)
-            _sentences(table.row(a), table.row(b), shown, several=len(table.blocks) > 1)
+            _sentences(table, table.row(a), table.row(b), shown)
             if repeats:
                 _sharing_notes(of_sharing)
             with st.container(horizontal=True, vertical_alignment="center"):
                 seeds.missing_seeds_button(offered, compared)
                 text = "What the words mean"
                 with st.popover(text, type="tertiary", icon=":material/help:", key="verdicts"):
-                    st.markdown(_VERDICTS)
+                    st.markdown(_verdicts(table))
             seeds.launch_problem()
             for step in steps:
                 if step.asks_transformer:
@@ -114,22 +99,68 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[ResultTable, tup
     return table, (a, b)
 
 
-def _pick_pair(table: ResultTable, first: str, second: str) -> tuple[str, str]:
+def _nothing_to_compare(table: ResultTable) -> str:
+    (row,) = table.rows
+    if not row.choice:
+        return "One configuration only. Choose more runs, or launch another on the same data."
+    return (
+        f"One method: dev chose {escape(row.chosen)}, {escape(row.choice)}. *Every row* compares the "
+        "candidates; to compare methods, choose more runs, or launch another on the same data."
+    )
+
+
+def _asked(table: ResultTable, first: str, second: str) -> tuple[ResultTable, str, str]:
+    """Draws what is compared and how; returns the table for it with the keys of both rows."""
     keys = {row.name: row.key for row in table.rows}
 
     def pick(label: str, key: str, default: str) -> str:
         return keys[choice(label, keys.keys(), key=key, default=table.row(default).name)]
 
-    with st.container(horizontal=True):
-        return pick("Compare", "of", first), pick("with the baseline", "to", second)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        a, b = pick("Compare", "of", first), pick("with the baseline", "to", second)
+        family = "pairs"
+        if len(table.rows) > _PAIR:
+            text = "Which differences are tested together. Fewer tests leave more of them decided."
+            family = segments("Corrected for", _FAMILIES, key="family", labelled=True, help=text)
+        points = st.number_input(
+            "What matters, points",
+            min_value=0.0,
+            max_value=100.0,
+            value=100 * MATTERS,
+            step=_STEP,
+            format="%g",
+            key="matters",
+            bind="query-params",
+            width=160,
+            help="The smallest difference that matters. One that is surely smaller is equivalent.",
+        )
+    matters = MATTERS if points is None else points / 100
+    return table.asking(matters=matters, baseline=b if family == "baseline" else None), a, b
 
 
-def _sentences(row_a: ResultRow, row_b: ResultRow, shown: Sequence[Difference], *, several: bool) -> None:
+def _verdicts(table: ResultTable) -> str:
+    return f"""\
+- **Higher, lower**: a significant difference (paired t-test over seeds, p < 0.05).
+- **Equivalent**: smaller than {100 * table.matters:g} points (two one-sided tests, p < 0.05).
+- **Undecided**: neither. More seeds may decide it.
+
+Filled marks are decided, hollow ones undecided. Differences are points, paired by seed; in brackets is the
+95% interval of this difference alone (Student's t). Verdicts and p are corrected for
+{escape(views.family_text(table))} (Holm). After correction a difference can be undecided although its
+interval excludes zero.
+"""
+
+
+def _sentences(table: ResultTable, row_a: ResultRow, row_b: ResultRow, shown: Sequence[Difference]) -> None:
+    several = len(table.blocks) > 1
     over = f"Over {escape(row_a.block)}: " if row_a.block == row_b.block and several else ""
     names = (row_a.label, row_b.label) if row_a.block == row_b.block else (row_a.name, row_b.name)
     st.markdown(f"**{over}{headline(*names, shown, unbroken)}**")
     with st.container(gap="xsmall"):
         _difference_lines(shown)
+    chosen = [f"{row.name}: {row.chosen}, {row.choice}." for row in (row_a, row_b) if row.choice]
+    family = f"Corrected for {views.family_text(table)} (Holm)."
+    st.caption(escape(" ".join([*chosen, family])))
     if others := _labels(confounds(row_a.config, row_b.config)):
         st.caption(
             f":material/warning: They also differ in {others}: the difference is not the paradigm's alone."
@@ -197,49 +228,6 @@ def _transformer(step: Step) -> None:
     )
 
 
-def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
-    """Draws the table of configurations × tasks: mean ± SD, the number of seeds, the best in bold.
-
-    Published figures and what a configuration costs stand beside on demand.
-    """
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader("Scores", anchor=False)
-        published = switch(
-            "Show published results",
-            key="published",
-            help="Tables 1 to 3 of the dissertation, beside rows trained and scored the same way.",
-        )
-        with_cost = switch(
-            "Show cost",
-            key="cost",
-            help="Parameters, peak memory and training time of each configuration; STL summed over tasks.",
-        )
-        if with_cost:
-            table = compared_runs.table_of(compared, table.split, cost=True)
-        ours = score_sheet(table, compared.name, cost=with_cost)
-        sheet = with_published(ours, table) if published else ours
-        columns, records = SCORE_COLUMNS + COST_COLUMNS * with_cost, score_records(table, cost=with_cost)
-        copy_table(sheet, columns, records, key="scores")
-    short = without_shared(table.tasks)
-    titles = {f"{task} ({name})": f"{short[task]} ({name})" for task, name in table.score_names.items()}
-    head = tuple(titles.get(title, title) for title in sheet.head)
-    alt = "Mean and standard deviation over seeds, by configuration and task"
-    show_table(replace(sheet, head=head), alt=alt)
-    bold = f" Bold: {BEST}" * bool(table.bold)
-    st.caption(f"Percent, mean ± standard deviation over seeds (their number).{bold}")
-    if with_cost:
-        st.caption(f"{COST_NOTE} –: not recorded.")
-    for note in table.notes:
-        st.caption(f":material/info: {escape(note)}")
-    if sheet is not ours:
-        st.caption(f"Grey: {escape(CITATION)}. POS there is seqeval F1.")
-    elif published:
-        st.caption(
-            "The dissertation has no figure for these rows: corpus, share of data, encoder "
-            "(fine-tuned), paradigm, tasks, alignment and the score of POS must be the same there."
-        )
-
-
 def difference_view(
     table: ResultTable, compared: ComparedRuns, shown: list[Difference], baseline: str
 ) -> None:
@@ -261,7 +249,7 @@ def difference_view(
             alt = "Differences from the baseline with verdicts, intervals and corrected p-values"
             show_table(with_remarks, alt=alt)
         copy_table(sheet, DIFFERENCE_COLUMNS, difference_records(shown, table), key="differences")
-        _notes(shown)
+        _notes(shown, table)
 
 
 def _tested(shown: list[Difference], table: ResultTable, compared: ComparedRuns) -> list[Difference]:
@@ -277,12 +265,13 @@ def _tested(shown: list[Difference], table: ResultTable, compared: ComparedRuns)
         return with_sentences(shown, compared_runs.sentence_tests(shown, table, compared.runs))
 
 
-def _notes(shown: Sequence[Difference]) -> None:
+def _notes(shown: Sequence[Difference], table: ResultTable) -> None:
     st.caption(
         "Points, paired by seed, with the 95% interval of each difference alone. p seeds: would another "
         "training differ the same way (paired t-test over seeds)? p sentences: would these models differ on "
         "other text (approximate randomisation, 10,000 rounds)? "
-        "Holm correction: p seeds over all pairs of rows on a task, p sentences over the differences shown."
+        f"Holm correction: p seeds over {escape(views.family_text(table))}, p sentences over the differences "
+        "shown."
     )
     for reason in dict.fromkeys(delta.untested for delta in shown if delta.untested):
         st.caption(f":material/info: {_UNTESTED[reason]}")

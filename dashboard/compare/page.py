@@ -7,8 +7,9 @@ import streamlit as st
 from core.results.comparisons import differences
 from dashboard.compare.against import draw_against
 from dashboard.compare.compared_runs import pick_compared_runs, table_of
-from dashboard.compare.comparison import answer, summary_table
+from dashboard.compare.comparison import answer
 from dashboard.compare.mistakes import closer_look
+from dashboard.compare.scores import summary_table
 from dashboard.shared.states import empty, title
 
 title(
@@ -23,7 +24,7 @@ compared = pick_compared_runs()
 if compared is None:
     st.stop()
 
-table = table_of(compared, compared.split)
+table = table_of(compared)
 if not table.rows:
     empty(
         "No score yet",

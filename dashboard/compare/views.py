@@ -20,7 +20,8 @@ from core.results.naming import confounds, fields_apart
 from core.results.pairs import best_on_dev, most_alike, rows_of
 from core.results.series import Series
 from core.results.table import ResultRow, ResultTable
-from core.wording import all_of
+from core.wording import all_of, without_shared
+from jobs.reports.parts import Entry, Sheet, score_entry
 
 
 def _steps(table: ResultTable) -> Iterator[tuple[ResultRow, ResultRow] | None]:
@@ -69,6 +70,34 @@ def series_names(found: Sequence[Series]) -> list[str]:
         names.append(" · ".join([series.title, *more]))
     taken = Counter(names)
     return [name if taken[name] == 1 else f"{name} ({place})" for place, name in enumerate(names, 1)]
+
+
+def candidate_sheet(table: ResultTable, row: ResultRow) -> Sheet:
+    """The candidates of a method with the mean dev score by which one was chosen (bold), and their scores."""
+    short = without_shared(table.tasks)
+    lines = [
+        (
+            of.label,
+            Entry(100 * row.dev_means[of.key], bold=of.key == row.key) if of.key in row.dev_means else None,
+            *(
+                score_entry(of.cells[task].summary, table.scored_by[task]) if task in of.cells else None
+                for task in table.tasks
+            ),
+        )
+        for of in row.candidates
+    ]
+    return Sheet.of(
+        ("Candidate", "Mean dev score", *(f"{short[task]}, {table.split}" for task in table.tasks)), lines
+    )
+
+
+def family_text(table: ResultTable) -> str:
+    """Which differences the correction counts: `all 3 tested pairs of rows on a task`."""
+    if table.tests < 2:
+        return "the one pair of rows on a task"
+    if table.baseline is None:
+        return f"all {table.tests} tested pairs of rows on a task"
+    return f"the {table.tests} tested differences from {table.row(table.baseline).name} on a task"
 
 
 def per_seed(table: ResultTable) -> pd.DataFrame:

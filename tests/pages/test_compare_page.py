@@ -67,6 +67,7 @@ def test_the_answer_comes_first(open_page: Open, finished: Filled) -> None:
     assert all(tested["p sentences"] != "")
     assert sorted(filled) == sorted(not verdict.startswith("undecided") for verdict in tested["Verdict"])
     # What is copied is what the command line prints.
+    app.segmented_control(key="rows").set_value("every").run()
     printed = CliRunner().invoke(command_line, ["results", "--format", "latex"])
     assert printed.exit_code == 0, printed.output
     assert copied_scores(app).strip() == printed.stdout.strip()
@@ -80,7 +81,7 @@ def test_one_seed_is_not_enough_and_one_click_launches_the_others(
 ) -> None:
     first_seed = [run.id for run in Store.open().runs(ids=filled.finished) if run.config.seed == 1]
     before = {run.id for run in Store.open().runs()}
-    app = open_page("compare", run=",".join(map(str, first_seed)))
+    app = open_page("compare", run=",".join(map(str, first_seed)), rows="Every row")
     assert words(app).count("(1 seed)") >= 3
     assert not any(in_numbers(app)["p seeds"])
     # The second seeds are in the store, so they are added, not trained again.
@@ -271,7 +272,7 @@ def test_what_a_configuration_costs_stands_beside_on_demand(open_page: Open) -> 
     usage = Usage(95.0, 3 * 2**29, "gpu")
     facts = run_facts(parameters=108_300_000, trained_parameters=7_800, usage=usage, device="cuda:0")
     Store.open().set_facts(measured, facts)
-    app = open_page("compare", published="true")
+    app = open_page("compare", published="true", rows="Every row")
     assert "The dissertation has no figure for these rows" in words(app)
     assert "Parameters" not in app.table[0].value.columns
     app.toggle(key="cost").set_value(True).run()
@@ -300,7 +301,8 @@ def test_scores_against_a_number_are_shown_where_configurations_differ_in_it_alo
             finished_run(mtl(seed, paradigm="mrn", **{"lambda": value}), score)
     first, second, _ = (run.id for run in Store.open().runs() if run.config.seed == 1)
     (drawn,) = figures(app := open_page("compare"), "compare_against")
-    assert "They differ in λ." in words(app)
+    assert "One method: dev chose MRN 0.1, best of 3 on dev." in words(app)
+    assert "They differ in λ." in words(app.segmented_control(key="rows").set_value("every").run())
     assert [trace["y"] for trace in drawn["data"]] == [pytest.approx([81, 84, 87])] * 2
     app.segmented_control(key="lines").set_value("tasks").run()
     assert len(figures(app, "compare_against")[0]["data"]) == 4
@@ -346,7 +348,8 @@ def test_the_difference_from_a_baseline_is_drawn_paired_by_seed(open_page: Open)
 def test_of_a_sweep_of_two_settings_either_is_shown(open_page: Open) -> None:
     for λ, dropout, seed in itertools.product((0.001, 0.01), (0, 0.1), (1, 2)):
         finished_run(mtl(seed, paradigm="mrn", lambda_=λ, dropout=dropout), 0.7 + seed / 100 + λ + dropout)
-    app = open_page("compare", run=",".join(str(run.id) for run in Store.open().runs()))
+    runs = ",".join(str(run.id) for run in Store.open().runs())
+    app = open_page("compare", run=runs, rows="Every row")
     settings = app.selectbox(key="against")
     assert len(set(settings.options)) == 4
     for setting in settings.options:
@@ -392,3 +395,75 @@ def test_no_picture_repeats_another(
     assert shown == drawn
     lines = [line for line in words(app).splitlines() if "task-0:" in line.replace(" ", "")]
     assert len(lines) == (tasks == 2)
+
+
+def seven_rows() -> None:
+    """STL, MTL and MRN with five λ on three seeds: with MRN all seeds gain alike, more by λ on dev."""
+    for seed, level in enumerate((0.60, 0.64, 0.70), 1):
+        for task in ("pos", "ner"):
+            finished_run(mtl(seed, paradigm="stl", tasks=(task,)), level - 0.01 + (seed == 2) / 50)
+        finished_run(mtl(seed), level)
+        for place, value in enumerate((0.001, 0.003, 0.01, 0.03, 0.1)):
+            finished_run(
+                mtl(seed, paradigm="mrn", lambda_=value), level + 0.01 + seed / 500 + seed * place / 20000
+            )
+
+
+def test_a_row_a_method_decides_what_every_row_leaves_undecided(open_page: Open) -> None:
+    seven_rows()
+    app = open_page("compare")
+    assert list(app.selectbox(key="of").options) == ["STL", "MTL", "MRN"]
+    assert "MRN scores higher than MTL on pos (+1.44) and ner (+1.44)." in words(app)
+    assert (
+        "MRN: MRN 0.1, best of 5 on dev. Corrected for all 3 tested pairs of rows on a task (Holm)."
+        in words(app)
+    )
+    assert list(app.table[0].value.index)[2].replace("\\", "") == "MRN (best of 5 on dev: MRN 0.1)"
+    app.segmented_control(key="rows").set_value("every").run()
+    assert len(app.table[0].value) == 7
+    assert "MRN 0.1 against MTL: undecided on pos and ner." in words(app)
+    assert "Corrected for all 21 tested pairs of rows on a task (Holm)." in words(app)
+
+
+def test_a_method_unfolds_to_its_candidates(open_page: Open) -> None:
+    seven_rows()
+    app = open_page("compare")
+    (fold,) = [fold for fold in app.expander if "best of 5" in fold.label]
+    assert fold.label.replace("\\", "") == "MRN: best of 5 on dev, MRN 0.1"
+    app.session_state["candidates_MRN"] = True
+    app.run()
+    candidates = app.table[1].value
+    names = [name.replace("\\", "") for name in candidates.index]
+    assert names == [f"MRN {value}" for value in (0.001, 0.003, 0.01, 0.03, 0.1)]
+    assert [text.replace("\\", "") for text in candidates["Mean dev score"]] == [
+        "66.07", "66.08", "66.09", "66.10", "**66.11**",
+    ]  # fmt: skip
+    (drawn,) = figures(app, "expected_best")
+    assert drawn["data"][0]["y"][0] == pytest.approx(66.087, abs=1e-3)
+
+
+def test_the_reader_chooses_the_family(open_page: Open) -> None:
+    """Three tests decide less than the two against MTL alone."""
+    seven_rows()
+    app = open_page("compare", rows="Every row")
+    assert "MRN 0.1 against MTL: undecided" in words(app)
+    app.segmented_control(key="family").set_value("baseline").run()
+    assert "MRN 0.1 scores higher than MTL on pos (+1.44) and ner (+1.44)." in words(app)
+    assert "Corrected for the 6 tested differences from MTL on a task (Holm)." in words(app)
+    assert "Bold: higher than MTL: p over the seeds that both have, corrected for all rows" in words(app)
+    app.selectbox(key="to").select("STL").run()
+    assert "Corrected for the 6 tested differences from STL on a task (Holm)." in words(app)
+
+
+def test_the_smallest_difference_that_matters_is_in_the_address(open_page: Open) -> None:
+    seven_rows()
+    app = open_page("compare", matters="3")
+    assert app.number_input(key="matters").value == 3
+    shown = words(app)
+    assert "MRN against MTL: equivalent within 3 on pos and ner." in shown
+    assert "equivalent within 3, +1.44 [+0.89, +1.99], 3 seeds" in shown
+    assert "smaller than 3 points" in shown
+    app.number_input(key="matters").set_value(1.0).run()
+    assert "MRN scores higher than MTL" in words(app)
+    for impossible in ("-1", "much", "900", ""):
+        assert open_page("compare", matters=impossible).number_input(key="matters").value == 0.05

@@ -40,6 +40,8 @@ def moves(app: AppTest) -> Iterator[tuple[Any, Any]]:
         chosen = list(control.value)
         yield from ((control, chosen[:place] + chosen[place + 1 :]) for place in range(len(chosen)))
         yield from ((control, [*chosen, option]) for option in control.options[len(chosen) :][:3])
+    for control in _usable(app, "number_input"):
+        yield from ((control, value) for value in (control.min, control.max) if value is not None)
     for kind in ("text_input", "text_area"):
         yield from ((control, text) for control in _usable(app, kind) for text in _TEXTS)
     yield from ((button, True) for button in _usable(app, "button") if button.label not in _WRITES)
