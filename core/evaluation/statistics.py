@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -198,33 +198,68 @@ def randomisation_test(
     result differences, COLING 2000). `seed` makes the coins: the same predictions always have the same p.
     Raises ValueError where there is no seed, their numbers differ, or the sentences are not the same.
     """
+    (tested,) = randomise([counts[:, None] for counts in a], [counts[:, None] for counts in b], rounds, seed)
+    return Randomised(tested.difference, tested.p, len(a), len(a[0]))
+
+
+class Exchanged(NamedTuple):
+    """A mean difference of scores, its p and its standard deviation over rounds of exchanges.
+
+    All three are NaN where no seed has a defined score.
+    """
+
+    difference: float
+    p: float
+    sd: float
+
+
+def randomise(
+    a: Sequence[Counts], b: Sequence[Counts], rounds: int = ROUNDS, seed: int = 2000
+) -> list[Exchanged]:
+    """`randomisation_test` of each of B parts of the text by the same coins.
+
+    a[k] and b[k] are (sentences, B, k): what each sentence adds to the score of each part. Of a part those
+    seeds count with which both scores are defined. Raises ValueError as `randomisation_test`.
+    """
     if not len(a) or len(a) != len(b):
         raise ValueError(f"{len(a)} and {len(b)} seeds cannot be paired")
     first, second = np.stack(a), np.stack(b)
     if first.shape != second.shape or not np.array_equal(first[..., 0], second[..., 0]):
         raise ValueError("the systems were not tested on the same sentences")
-    moved = second - first
-    differs = moved.any(axis=(0, 2))
-    # (sentences that differ, seeds * k): what a gains where the two are exchanged. Of counts small whole
-    # numbers, which float32 adds exactly.
-    number: type[np.floating[Any]] = np.float32 if np.issubdtype(first.dtype, np.integer) else np.float64
-    moved = moved[:, differs].transpose(1, 0, 2).reshape(-1, len(first) * first.shape[-1])
     totals = first.sum(axis=1), second.sum(axis=1)
-    observed = _difference(*totals)
+    moved = second - first
+    differs = moved.any(axis=(0, 2, 3))
+    # (sentences that differ, seeds * B * k): what a gains where the two are exchanged. Of counts small whole
+    # numbers, which float32 adds exactly. Columns in which nothing moves need no product.
+    number: type[np.floating[Any]] = np.float32 if np.issubdtype(first.dtype, np.integer) else np.float64
+    moved = moved[:, differs].transpose(1, 0, 2, 3).reshape(int(differs.sum()), totals[0].size)
+    moves = moved.any(axis=0)
+    moved = moved[:, moves].astype(number)
+    gaps = score_of_counts(totals[0]) - score_of_counts(totals[1])
+    counted: NDArray[np.bool_] = np.isfinite(gaps)
+    seeds = np.maximum(counted.sum(axis=0), 1)
+    observed = np.where(counted, gaps, 0.0).sum(axis=0) / seeds
     random = np.random.default_rng(seed)
-    step = max(1, _AT_ONCE // max(1, len(moved)))
-    extreme = 0
+    step = max(1, min(_AT_ONCE // max(1, len(moved)), _AT_ONCE // max(1, gaps.size)))
+    extreme = np.zeros(len(observed), dtype=np.int64)
+    squares = np.zeros(len(observed))
     for start in range(0, rounds, step):
         tossed = min(step, rounds - start)
         bits = random.integers(0, 256, (tossed, -(-len(moved) // 8)), dtype=np.uint8)
         coins = np.unpackbits(bits, axis=1, count=len(moved)).astype(number)
-        gained = (coins @ moved).astype(np.float64).reshape(tossed, *totals[0].shape)
-        differences = _difference(totals[0] + gained, totals[1] - gained)
+        gained = np.zeros((tossed, totals[0].size))
+        gained[:, moves] = coins @ moved
+        gained = gained.reshape(tossed, *totals[0].shape)
+        differences = score_of_counts(totals[0] + gained) - score_of_counts(totals[1] - gained)
+        means = np.where(counted, differences, 0.0).sum(axis=1) / seeds
         # Not so where the scores of a round are undefined: those count against a difference.
-        extreme += int(np.sum(~(np.abs(differences) < abs(observed) - _ROUNDING)))
-    return Randomised(float(observed), (extreme + 1) / (rounds + 1), len(first), first.shape[1])
-
-
-def _difference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
-    """The mean over seeds of the difference of scores; counts are (..., seeds, k)."""
-    return np.asarray(np.mean(score_of_counts(a) - score_of_counts(b), axis=-1))
+        extreme += np.sum(~(np.abs(means) < abs(observed) - _ROUNDING), axis=0)
+        squares += np.nansum(means**2, axis=0)
+    return [
+        Exchanged(float(difference), (int(count) + 1) / (rounds + 1), math.sqrt(square / rounds))
+        if count_of_seeds
+        else Exchanged(math.nan, math.nan, math.nan)
+        for difference, count, square, count_of_seeds in zip(
+            observed, extreme, squares, counted.sum(axis=0), strict=True
+        )
+    ]

@@ -73,7 +73,7 @@ def labels_by_sentence(gold: Packed, numbers: Numbers) -> list[list[str]]:
 Flags = NDArray[np.bool_]
 
 
-def f1_of(gold: int, predicted: int, both: int) -> tuple[float, float, float]:
+def f1_of(gold: int, predicted: int, both: float) -> tuple[float, float, float]:
     """Precision, recall and F1 of these counts; 0 where nothing can be counted."""
     precision = both / predicted if predicted else 0.0
     recall = both / gold if gold else 0.0
