@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -198,28 +198,49 @@ def randomisation_test(
     result differences, COLING 2000). `seed` makes the coins: the same predictions always have the same p.
     Raises ValueError where there is no seed, their numbers differ, or the sentences are not the same.
     """
-    (tested,) = randomise([counts[:, None] for counts in a], [counts[:, None] for counts in b], rounds, seed)
-    return Randomised(tested.difference, tested.p, len(a), len(a[0]))
+    exchanged = exchange([counts[:, None] for counts in a], [counts[:, None] for counts in b], rounds, seed)
+    return Randomised(float(exchanged.observed[0]), float(exchanged.p[0]), len(a), len(a[0]))
 
 
-class Exchanged(NamedTuple):
-    """A mean difference of scores, its p and its standard deviation over rounds of exchanges.
+@dataclass(frozen=True)
+class Exchanged:
+    """The mean difference of scores in each of B parts of a text, and of R rounds of exchanges (R, B).
 
-    All three are NaN where no seed has a defined score.
+    NaN where it is undefined.
     """
 
-    difference: float
-    p: float
-    sd: float
+    observed: Floats
+    rounds: Floats
+
+    @property
+    def p(self) -> Floats:
+        """(B,) two-sided; NaN where nothing was observed."""
+        # Not so where the scores of a round are undefined: those count against a difference.
+        extreme = np.sum(~(np.abs(self.rounds) < np.abs(self.observed) - _ROUNDING), axis=0)
+        p: Floats = (extreme + 1) / (len(self.rounds) + 1)
+        return np.where(np.isfinite(self.observed), p, np.nan)
+
+    @property
+    def sd(self) -> Floats:
+        """(B,) the standard deviation over rounds, in which the two are alike."""
+        sd: Floats = np.sqrt(np.nanmean(np.nan_to_num(self.rounds) ** 2, axis=0))
+        return sd
 
 
-def randomise(
-    a: Sequence[Counts], b: Sequence[Counts], rounds: int = ROUNDS, seed: int = 2000
-) -> list[Exchanged]:
-    """`randomisation_test` of each of B parts of the text by the same coins.
+def exchange(
+    a: Sequence[Counts],
+    b: Sequence[Counts],
+    rounds: int = ROUNDS,
+    seed: int = 2000,
+    *,
+    complements: bool = False,
+) -> Exchanged:
+    """The rounds of `randomisation_test` of each of B parts of the text, by the same coins.
 
     a[k] and b[k] are (sentences, B, k): what each sentence adds to the score of each part. Of a part those
-    seeds count with which both scores are defined. Raises ValueError as `randomisation_test`.
+    seeds count with which both scores are defined. With `complements` the last part is the whole, and what
+    follows are the B − 1 differences between the whole and each other part: 2B − 1 in all. Raises ValueError
+    as `randomisation_test`.
     """
     if not len(a) or len(a) != len(b):
         raise ValueError(f"{len(a)} and {len(b)} seeds cannot be paired")
@@ -235,14 +256,21 @@ def randomise(
     moved = moved[:, differs].transpose(1, 0, 2, 3).reshape(int(differs.sum()), totals[0].size)
     moves = moved.any(axis=0)
     moved = moved[:, moves].astype(number)
-    gaps = score_of_counts(totals[0]) - score_of_counts(totals[1])
+
+    def scores(of_parts: NDArray[Any]) -> Floats:
+        """The scores of counts (..., B, k)."""
+        if complements:
+            others = of_parts[..., -1:, :] - of_parts[..., :-1, :]
+            of_parts = np.concatenate([of_parts, others], axis=-2)
+        return score_of_counts(of_parts)
+
+    gaps = scores(totals[0]) - scores(totals[1])
     counted: NDArray[np.bool_] = np.isfinite(gaps)
-    seeds = np.maximum(counted.sum(axis=0), 1)
+    seeds = np.where(counted.any(axis=0), counted.sum(axis=0), np.nan)
     observed = np.where(counted, gaps, 0.0).sum(axis=0) / seeds
     random = np.random.default_rng(seed)
     step = max(1, min(_AT_ONCE // max(1, len(moved)), _AT_ONCE // max(1, gaps.size)))
-    extreme = np.zeros(len(observed), dtype=np.int64)
-    squares = np.zeros(len(observed))
+    means = np.empty((rounds, len(observed)))
     for start in range(0, rounds, step):
         tossed = min(step, rounds - start)
         bits = random.integers(0, 256, (tossed, -(-len(moved) // 8)), dtype=np.uint8)
@@ -250,16 +278,6 @@ def randomise(
         gained = np.zeros((tossed, totals[0].size))
         gained[:, moves] = coins @ moved
         gained = gained.reshape(tossed, *totals[0].shape)
-        differences = score_of_counts(totals[0] + gained) - score_of_counts(totals[1] - gained)
-        means = np.where(counted, differences, 0.0).sum(axis=1) / seeds
-        # Not so where the scores of a round are undefined: those count against a difference.
-        extreme += np.sum(~(np.abs(means) < abs(observed) - _ROUNDING), axis=0)
-        squares += np.nansum(means**2, axis=0)
-    return [
-        Exchanged(float(difference), (int(count) + 1) / (rounds + 1), math.sqrt(square / rounds))
-        if count_of_seeds
-        else Exchanged(math.nan, math.nan, math.nan)
-        for difference, count, square, count_of_seeds in zip(
-            observed, extreme, squares, counted.sum(axis=0), strict=True
-        )
-    ]
+        differences = scores(totals[0] + gained) - scores(totals[1] - gained)
+        means[start : start + tossed] = np.where(counted, differences, 0.0).sum(axis=1) / seeds
+    return Exchanged(observed, means)

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from pydantic_core import from_json
 from sqlalchemy import Connection, Table, delete, func, literal, select
 
 from core.errors import StoreError
@@ -194,5 +195,5 @@ def _packed(labels: Labels) -> bytes:
 
 
 def _unpacked(blob: bytes) -> Labels:
-    labels: Labels = json.loads(zlib.decompress(blob))
+    labels: Labels = from_json(zlib.decompress(blob))
     return labels

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.tasks.packed import Numbers, Packed, packed
+from core.tasks.packed import Numbering, Numbers, Packed, offsets
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -59,10 +60,11 @@ def numbered(gold: Labels, predicted: Labels) -> tuple[Packed, Ints]:
     for number, (true, guess) in enumerate(zip(gold, predicted, strict=True), start=1):
         if len(true) != len(guess):
             raise ValueError(f"sentence {number}: {len(true)} gold labels and {len(guess)} predicted ones")
-    both = packed([*gold, *predicted])
-    numbers, borders = both.numbers.astype(np.int64), both.offsets[: len(gold) + 1]
+    names = Numbering[str]()
+    both = np.fromiter(map(names.__getitem__, chain.from_iterable((*gold, *predicted))), dtype=np.int64)
+    borders = offsets(np.fromiter(map(len, gold), dtype=np.int64))
     words = int(borders[-1])
-    return Packed(both.names, numbers[:words], borders), numbers[words:]
+    return Packed(tuple(names), both[:words], borders), both[words:]
 
 
 def labels_by_sentence(gold: Packed, numbers: Numbers) -> list[list[str]]:

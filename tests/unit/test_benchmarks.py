@@ -53,6 +53,7 @@ KEYS = {
     "training --only tagging": "inference_over_pipeline",
     "training --only training": "over_trainer over_trainer_within over_trainer_cpu over_trainer_fp32 "
     "over_published mrn_over_mtl memory_over_trainer",
+    "where": "pos_s pos_cpu_s chunk_s chunk_cpu_s ner_s ner_cpu_s",
     "words": "over_flair sc_over_s words_per_s",
 }
 """By the benchmark and its arguments after `--quick`."""
