@@ -150,6 +150,18 @@ def test_the_picture_of_jobs_is_so() -> None:
     assert {(a, b) for a, targets in lines for b in targets.split(" & ")} == _rooms("jobs")
 
 
+@pytest.mark.parametrize(("walk", "most"), [("A description", 20), ("A sentence", 12), ("A metric", 8)])
+def test_a_walk_is_short_and_names_what_is_there(walk: str, most: int) -> None:
+    """The files of docs/architecture.md hand the thing on, each in the function that is named."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    steps = [
+        line.split()[:2] for line in text.split(f"**{walk}, ", 1)[1].split("```")[1].strip().splitlines()
+    ]
+    assert 5 < len(steps) <= most
+    for file, name in steps:
+        assert re.search(rf"(def|class) {name}\b", (ROOT / file).read_text(encoding="utf-8")), (file, name)
+
+
 def test_pages_do_not_import_each_other() -> None:
     """Nor does what they share import one."""
     pages = {path.parent.name for path in SOURCES["dashboard"] if path.name == "page.py"}
