@@ -15,7 +15,7 @@ from dashboard.shared.states import problem
 from dashboard.sidebar import sidebar
 from dashboard.theme import tab_icon
 
-st.set_page_config(page_title="MRN Lab", page_icon=tab_icon(), layout="wide")
+st.set_page_config(page_title="MRN Lab", page_icon=tab_icon(), layout="wide", initial_sidebar_state=220)
 
 # Each page's icon and help.
 _PAGES = {

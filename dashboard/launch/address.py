@@ -235,7 +235,13 @@ def _link() -> dict[str, str]:
 
 
 # The defaults of `mrnlab launch`.
-_COMMAND_START = {**START, "encoder_training": ("full",), "seed": "1"}
+_COMMAND_START = {
+    **START,
+    "paradigm": ("mrn",),
+    "encoder": ("minilm",),
+    "encoder_training": ("full",),
+    "seed": "1",
+}
 
 
 def command(draft: Draft, runs: Sequence[RunConfig], queued: Sequence[RunConfig], *, reuse: bool) -> str:

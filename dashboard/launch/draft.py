@@ -99,7 +99,9 @@ def _start(field: str) -> str | tuple[str, ...]:
 
 START: Mapping[str, str | tuple[str, ...]] = {
     **{field: _start(field) for field in (*LISTED, *WHOLE)},
-    # Quick and telling on any machine: heads over frozen features, three seeds.
+    # Does sharing help? Over frozen features, which is quick, the tasks share a BiLSTM; three seeds.
+    "paradigm": PARADIGMS,
+    "encoder": (f"minilm{BILSTM_SUFFIX}",),
     "encoder_training": ("frozen",),
     "seed": "1-3",
 }

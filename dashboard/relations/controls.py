@@ -52,7 +52,7 @@ def mrn_runs() -> list[Run] | None:
         key="relations_runs",
         suitable=lambda run: run.config.paradigm == "mrn" or run.config.embeds_tasks,
         instead=lambda runs: newest_launch([run for run in runs if run.step] or runs, _MOST_OPENED),
-        label="Runs of MRN, or with task embeddings",
+        label="Runs",
         run_by_run=True,
     )
 

@@ -25,7 +25,8 @@ _MEANS = (
     f"(up to {MOST_TESTED} lines)."
 )
 _IN_RUN = "In percent; on dev, a run in progress has the score of its last epoch"
-_WIDEST_NAME = 240
+_WIDEST_NAME, _WIDE_TABLE = (420, 240), 5
+"""The widest name in pixels, in a table of few and of many columns of scores."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def columns_of(
     rows: _Rows = "configurations" if lines[0].run is None else "runs"
     return {
         "": _eye(lines, key, on_open),
-        "Name": _names(lines),
+        "Name": _names(lines, _WIDEST_NAME[len(table.tasks) >= _WIDE_TABLE]),
         **_scores(table, split, grouped=rows == "configurations"),
         **{
             entry.head: entry.column(lines, picked)
@@ -71,9 +72,9 @@ def _eye(lines: Sequence[Line], key: str, on_open: Callable[[], None]) -> Column
     return Column([":material/visibility:"] * len(lines), look)
 
 
-def _names(lines: Sequence[Line]) -> Column:
+def _names(lines: Sequence[Line], widest: int) -> Column:
     names = [line.name for line in lines]
-    look = st.column_config.TextColumn(width=min(_WIDEST_NAME, _width(names)), pinned=True)
+    look = st.column_config.TextColumn(width=min(widest, _width(names, bold=True)), pinned=True)
     return Column(names, look, None, range(len(lines)))
 
 
@@ -200,8 +201,8 @@ def _keywords(lines: Sequence[Line]) -> Column:
     return Column([list(line.keywords) for line in lines], look)
 
 
-def _width(texts: Iterable[str]) -> int:
-    return 24 + 7 * max(map(len, texts))
+def _width(texts: Iterable[str], *, bold: bool = False) -> int:
+    return 24 + (8 if bold else 7) * max(map(len, texts))
 
 
 _Rows = Literal["configurations", "runs"]

@@ -91,12 +91,12 @@ def _published(study: Study) -> None:
         view = study_forest(result, (MEAN,))
     st.markdown(escape(words))
     st.html(small_forest(view))
-    st.caption(f"{_PUBLISHED}, {plural(record.runs, 'run')}")
+    st.caption(f"Difference in points with its 95% interval; {plural(record.runs, 'run')}.")
 
 
 def _here(now: resources.StudyNow | None) -> None:
     if now is None:
-        st.caption("No run in this store yet.")
+        st.caption("–")
         return
     results, counts, seconds = now
     st.markdown(f"{counts.done:,} of {plural(counts.total, 'run')} done")

@@ -32,7 +32,7 @@ def _set(page: Page, label: str, text: str) -> None:
 
 
 def test_a_sweep_is_listed_and_timed_before_the_button(page: Page, filled_laboratory: Laboratory) -> None:
-    page.goto(filled_laboratory.link("launch", seed="1-2", epochs="8"))
+    page.goto(filled_laboratory.link("launch", paradigm="mrn", encoder="minilm", seed="1-2", epochs="8"))
     _plan(page, r"2 runs, about \d+")
     page.get_by_test_id("stMain").get_by_role("button", name="MTL", exact=True).click()
     _plan(page, "4 runs")

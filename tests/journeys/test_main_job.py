@@ -54,7 +54,7 @@ def _deep_link_first(page: Page, address: str) -> None:
 
 def _try_it(page: Page) -> None:
     go(page, "Launch")
-    expect(page.get_by_text("This makes 3 runs")).to_be_visible()
+    expect(page.get_by_text("This makes 15 runs")).to_be_visible()
     picture(page, "launch")
     page.get_by_role("button", name="Try it", exact=True).click()
     page.get_by_role("heading", level=1, name="Runs", exact=True).wait_for()

@@ -33,9 +33,12 @@ def test_a_worker_is_got_ready_once_something_is_changed(
     assert workers == []
 
 
+_MRN_ALONE = {"paradigm": "mrn", "encoder": "minilm"}
+
+
 def test_runs_that_are_there_are_used_and_the_others_launched(open_page: Open, workers: list[str]) -> None:
     first, second = done(seed=1), done(seed=2)
-    app = open_page("launch")
+    app = open_page("launch", **_MRN_ALONE)
     assert planned(app) == 3
     assert listed(app) == [("MRN 0.003", "3 seeds, 2 in the store")]
     app.button(key="launch").click().run()
@@ -43,7 +46,7 @@ def test_runs_that_are_there_are_used_and_the_others_launched(open_page: Open, w
     assert workers
     # The card of all three takes the plan's place, here and where the same form is opened later.
     assert query(app)["run"] == f"{first},{second},3"
-    for opened in (app, open_page("launch")):
+    for opened in (app, open_page("launch", **_MRN_ALONE)):
         assert on_card(opened) == ["2 of 3 runs done", {RunState.SUCCEEDED: 2, RunState.QUEUED: 1}]
         assert "launch" not in [button.key for button in opened.button]
     assert "Compare" not in labels(app, "page_link")
@@ -108,7 +111,7 @@ def test_the_plan_says_how_many_runs_train_at_once(
     open_page: Open, monkeypatch: pytest.MonkeyPatch, slots: str, said: bool
 ) -> None:
     monkeypatch.setenv("MRNLAB_SLOTS", slots)
-    text = words(open_page("launch", seed="1-3")).lower()
+    text = words(open_page("launch", seed="1-3", **_MRN_ALONE)).lower()
     assert f"{min(3, int(slots))} at once" in text or not said
     assert ("at once" in text) == said
 

@@ -258,7 +258,7 @@ def test_an_uploaded_mapping_is_shown_and_launched(form: AppTest, workers: list[
     assert "keep general rows of their own" in words(form)
     form.button(key="launch").click().run()
     runs = Store.open().runs()
-    assert len(runs) == 3
+    assert len(runs) == 15
     name, file = parse_alignment(str(runs[0].config.alignment))
     assert (name, Path(file).read_bytes()) == ("mapping", CSV)
     assert Path(file).name.startswith("my-labels-")
