@@ -85,7 +85,7 @@ _COLUMNS = (
     _Column("run", lambda row: row.run.id),
     _Column("state", lambda row: row.run.state.word),
     _Column("progress", lambda row: row.progress),
-    _Column("paradigm", lambda row: row.text("system") or row.text("paradigm")),
+    _Column("paradigm", lambda row: row.description.get("system") or row.text("paradigm")),
     _Column("λ", lambda row: row.description.get("lambda")),
     _Column("tasks", lambda row: row.text("tasks").replace(", ", ",")),
     _Column("encoder", lambda row: row.encoder),
