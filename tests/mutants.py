@@ -31,6 +31,25 @@ _ROWS = [
 ] * 20
 
 
+_WEBANNO = """#FORMAT=WebAnno TSV 3.3
+#T_SP=webanno.custom.Ner|identifier|value
+#T_RL=webanno.custom.Link|value|BT_webanno.custom.Ner
+
+
+#Text=Ada Lovelace ran .
+1-1\t0-3\tAda\t*[1]\tPER[1]\t_\t_\t
+1-2\t4-12\tLovelace\t*[1]|*[2]\tPER[1]|NAME[2]\t_\t_\t
+1-3\t13-16\tran\t_\t_\tx\t1-1[1_0]\t
+1-4\t17-18\t.\t_\t_\t_\t_\t
+
+#Text=Bo sees Riga
+2-1\t19-21\tBo\t*\tPER\t_\t_\t
+2-1.1\t19-20\tB\t_\t_\t_\t_\t
+2-2\t22-26\tsees\t_\t_\t_\t_\t
+2-3\t27-31\tRiga\t*\tLOC\\_x\t_\t_\t
+"""
+
+
 @dataclass(frozen=True)
 class Mutant:
     """A folder to be read: its files by name; `is_copy` where it is one of a dataset."""
@@ -143,7 +162,7 @@ def mutated(draw: random.Random, content: bytes) -> bytes:
 
 def files(seed: int) -> Iterator[Mutant]:
     """Folders with a damaged training file, without end."""
-    draw = random.Random(seed)
+    draw, of_webanno = random.Random(seed), random.Random(seed)
     by_name = seeds()
     while True:
         for title, content in by_name.items():
@@ -152,6 +171,8 @@ def files(seed: int) -> Iterator[Mutant]:
             # Half of the time as a copy of a dataset, whose files `datasets` reads: it knows fewer formats.
             is_copy = "feather" not in what and draw.random() < 0.2
             yield Mutant(what, {name: mutated(draw, content), other: content}, is_copy)
+        content = _WEBANNO.encode()
+        yield Mutant("webanno", {"train.tsv": mutated(of_webanno, content), "test.tsv": content})
 
 
 _VALUES: tuple[Any, ...] = (

@@ -292,6 +292,11 @@ def test_a_refusal_names_the_cause(case: str, tmp_path: Path) -> None:
 FOLDERS = {
     "brat": (["train.txt", "train.ann", "test.txt"], "(train.ann beside train.txt)"),
     "brat in folders": (["train/d1.txt", "train/d1.ann", "test/d2.txt"], "(d1.ann beside d1.txt)"),
+    "labels beside texts": (
+        ["train.txt", "train.label", "test.txt", "test.label"],
+        "has labels in test.label beside test.txt, which are not read; write both into one file",
+    ),
+    "labels beside words": (["train.in", "train.labels", "test.in"], "in train.labels beside train.in"),
     "slots": (["train/seq.in", "train/seq.out", "train/label", "test/seq.in"], "has words in seq.in and"),
     "folders": (["train/a.conll", "test/b.conll"], "has its splits in folders (test, train); write one"),
     "parallel files": (["train_text.txt", "train_labels.txt"], "holds the labels of the other line by line"),

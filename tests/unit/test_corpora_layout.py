@@ -363,6 +363,7 @@ def test_labels_of_words_that_training_lacks_are_said(form: str, tmp_path: Path)
         ("cell\tO\nb\tB-cell\n", True),
         ("Ada\tB-PER\nran\tO\n", False),
         ("Ada\tB-per\nLi\tI-per\nran\tO\n", False),
+        ("Ada\tB-per\nRiga\tB-loc\nran\tO\n", False),
         ("Ada\tI-PER\nran\tO\n", False),
     ],
 )

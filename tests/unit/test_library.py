@@ -91,6 +91,9 @@ def test_data_may_be_a_dataset_dict_or_a_single_table(laboratory: Path) -> None:
     single = load(core.describe(frame, paradigm="stl").corpus)
     assert (len(single.train), len(single.dev), len(single.test)) == (36, 0, 4)
     assert {sentence.tokens[1] for sentence in (*single.train, *single.test)} == set(map(str, range(40)))
+    empty = load(core.describe(frame.assign(other=None), paradigm="stl").corpus)
+    assert [task.name for task in empty.tasks] == [task.name for task in single.tasks]
+    assert "other: left out: no row has a label of it." in empty.notes
     for wrong in (7, {"train": [1]}, {"a b": frame}, pd.DataFrame({"text": ["a", 1]})):
         with pytest.raises(CorpusError):
             core.describe(wrong)

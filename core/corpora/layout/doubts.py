@@ -68,7 +68,8 @@ def of_prefixes(labels: Collection[str], spelling: str) -> tuple[str, ...]:
     prefixes = {label[0] for label in spans}
     if spelling != "B-X" or len(prefixes) != 1 or prefixes <= {"I"}:
         return ()
-    if prefixes == {"B"} and not all(label[2:3].islower() for label in spans):
+    # Several types in small letters are those of spans of one word each.
+    if prefixes == {"B"} and (len(spans) > 1 or not spans[0][2:3].islower()):
         return ()
     shown = values_shown(spans)
     return (

@@ -24,6 +24,8 @@ _TREE = re.compile(r"\(\S+ .*\)|\([A-Z0-9]*")
 _STARTS_WITH_LABEL = re.compile(r"__label__\S+")
 _SLOT_FILES = frozenset(["seq.in", "seq.out"])
 _LABELS_ALONE = re.compile(r"(^|[^a-z])(labels?|tags?|intents?|targets?|out)([^a-z]|$)", re.IGNORECASE)
+_LABEL_ENDING = re.compile(r"labels?|lbl|tags?", re.IGNORECASE)
+_INTO_ONE_FILE = "write both into one file, words and labels as CoNLL columns, texts and labels as TSV"
 _CLASS_BEHIND_TEXT = re.compile(r"(?=[^@]* )[^@]*@\w+")
 _COMMAS = re.compile(r"[^,\s]+(,[^,\s]+)+")
 _CLASS_BEFORE_TEXT = re.compile(r"[A-Z]+:\w+ \S+ .*")
@@ -87,7 +89,7 @@ def check_format(source: Source) -> None:
 
 
 def check_files(names: Collection[str], location: str) -> None:
-    """Raises CorpusError where files of these names, in the folder `location`, are pairs of brat."""
+    """Raises CorpusError where files of these names, in the folder `location`, pair texts with labels."""
     stems = {name.removesuffix(".ann") for name in names if name.endswith(".ann")}
     if pairs := sorted(stems & {name.removesuffix(".txt") for name in names if name.endswith(".txt")}):
         raise CorpusError(
@@ -95,6 +97,13 @@ def check_files(names: Collection[str], location: str) -> None:
             "read. Write a line of JSONL for each text: "
             '{"text": "…", "spans": [{"start": 0, "end": 3, "label": "PER"}]}.'
         )
+    for name in sorted(names):
+        stem, _, ending = name.rpartition(".")
+        beside = sorted(each for each in names if each != name and each.rpartition(".")[0] == stem)
+        if _LABEL_ENDING.fullmatch(ending) and beside:
+            raise CorpusError(
+                f"{location} has labels in {name} beside {beside[0]}, which are not read; {_INTO_ONE_FILE}."
+            )
 
 
 def check_folders(folders: Mapping[str, Collection[str]], location: str) -> None:
@@ -117,8 +126,5 @@ def check_folders(folders: Mapping[str, Collection[str]], location: str) -> None
 def parallel_files(names: Sequence[str]) -> str:
     """The remedy for two files of one split; they may hold texts and labels line by line."""
     if any(_LABELS_ALONE.search(name) for name in names):
-        return (
-            "where one holds the labels of the other line by line, write both into one file, words and "
-            "labels as CoNLL columns, texts and labels as TSV"
-        )
+        return f"where one holds the labels of the other line by line, {_INTO_ONE_FILE}"
     return "keep one of them"
