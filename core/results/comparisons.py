@@ -15,6 +15,7 @@ from core.evaluation.comparison import (
     Comparison,
     verdict_text,
 )
+from core.evaluation.repeated import is_skewed
 from core.evaluation.statistics import Randomised, holm
 from core.results.table import MEAN_OF_TASKS, ResultRow, ResultTable
 from core.wording import all_of, plural, signed_points
@@ -66,6 +67,19 @@ def mean_differences(table: ResultTable, baseline: str) -> list[Difference]:
     """Of every row from the row of that key in the mean over tasks."""
     deltas = (mean_answer(table, row.key, baseline) for row in table.rows if row.key != baseline)
     return [delta for delta in deltas if delta is not None]
+
+
+def skewed_tasks(differences: Iterable[Difference]) -> list[str]:
+    """The tasks on which the differences of the common seeds are skewed (`is_skewed`)."""
+    skewed = []
+    for delta in differences:
+        a, b = (
+            side.mean_by_seed if delta.task == MEAN_OF_TASKS else side.cells[delta.task].by_seed
+            for side in (delta.row, delta.base)
+        )
+        if is_skewed([a[seed] - b[seed] for seed in a.keys() & b.keys()]):
+            skewed.append(delta.task)
+    return skewed
 
 
 def verdict_counts(differences: Iterable[Difference]) -> dict[tuple[str, str], Counter[str]]:

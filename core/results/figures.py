@@ -67,12 +67,14 @@ def forest_of(compared: Mapping[str, Sequence[Difference]], tasks: Sequence[str]
         for row, (name, deltas) in enumerate(compared.items())
         for delta in deltas
     )
-    short = tuple(without_shared(shown).values())
-    rows, targets = (names, shown) if of_configurations else (short, names)
+    rows, targets = (names, shown) if of_configurations else (tuple(_short(shown).values()), names)
     return Forest(rows, targets, reference, marks)
 
 
-# Tests over sentences, the forest, and the table to copy
+def _short(names: Sequence[str]) -> dict[str, str]:
+    """Short names of tasks by name; the mean keeps its name, and shortens none."""
+    tasks = without_shared([name for name in names if name != MEAN_OF_TASKS])
+    return {name: tasks.get(name, name) for name in names}
 
 
 def forest(differences: Sequence[Difference], table: ResultTable, baseline: str) -> Forest:
@@ -268,7 +270,7 @@ def forest_chart(view: Forest, colours: Mapping[str, str]) -> Figure:
         legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 12}},
     )
     chart.add_line(x=0, line={"color": MUTED, "width": 1})
-    short = without_shared(view.targets)
+    short = _short(view.targets)
     used: Counter[str] = Counter()
     for index, target in enumerate(view.targets):
         offset = 0.7 * ((index + 0.5) / per_row - 0.5)

@@ -30,6 +30,8 @@ ALPHA = 0.05
 LEAST_FOR_ANY_SHAPE = 8
 """A look at fewer seeds needs the shape of O'Brien and Fleming: so few do not show that they are skewed."""
 
+SKEWED_NOTE = "Where differences are skewed, the levels are not kept: two to three times as many errors."
+
 SideScores = Mapping[str, Mapping[int, float | None]]
 """The test scores of a configuration by task and seed, in [0, 1]; None where that of a finished run is
 undefined."""

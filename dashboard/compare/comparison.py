@@ -7,16 +7,26 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core.config import field_label
+from core.evaluation.comparison import UNDECIDED
 from core.evaluation.statistics import MATTERS
 from core.registry import ONE_STACK
-from core.results.comparisons import FEW_TASKS, Difference, answers, headline, run_pairs, with_sentences
+from core.results.comparisons import (
+    FEW_TASKS,
+    Difference,
+    answers,
+    headline,
+    mean_answer,
+    run_pairs,
+    with_sentences,
+)
 from core.results.figures import Forest, forest, forest_chart
 from core.results.naming import confounds
 from core.results.pairs import default_pair
 from core.results.records import DIFFERENCE_COLUMNS, difference_records
-from core.results.table import ResultRow, ResultTable
+from core.results.stored import PLANNED_SPLIT
+from core.results.table import MEAN_OF_TASKS, ResultRow, ResultTable
 from core.wording import all_of, plural
-from dashboard.compare import compared_runs, seeds, views
+from dashboard.compare import compared_runs, seeds, until_decided, views
 from dashboard.compare.compared_runs import ComparedRuns
 from dashboard.compare.views import Step
 from dashboard.components.charts import chart
@@ -70,15 +80,19 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[ResultTable, tup
             return table, None
         steps = views.sharing(table)
         of_sharing = [step for step in steps if not step.asks_transformer]
-        shown = answers(table, a, b)
+        row_a, row_b, shown = table.row(a), table.row(b), answers(table, a, b)
         repeats = all({step.a.key, step.b.key} == {a, b} for step in of_sharing)
         if repeats and len(shown) <= FEW_TASKS:
             left, right = st.container(), None
         else:
             left, right = st.columns([11, 9] if len(shown) <= _MOST_LINES else [2, 3], gap="large")
         with left:
-            offered = seeds.offers(table, compared, a, b)
-            _sentences(table, table.row(a), table.row(b), shown)
+            mean = mean_answer(table, a, b)
+            with_mean = shown if mean is None else [*shown, mean]
+            offered = seeds.offers(table, compared, a, b, with_mean)
+            _sentences(table, row_a, row_b, shown)
+            _verdict_lines(with_mean, offered, compared)
+            _asked_note(table, row_a, row_b, has_mean=mean is not None)
             if repeats:
                 _sharing_notes(of_sharing)
             with st.container(horizontal=True, vertical_alignment="center"):
@@ -87,15 +101,17 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[ResultTable, tup
                 with st.popover(text, type="tertiary", icon=":material/help:", key="verdicts"):
                     st.markdown(_verdicts(table))
             seeds.launch_problem()
+            if shown and table.split == PLANNED_SPLIT and not offered.is_on_older_text:
+                until_decided.add_until_decided(row_a, row_b, table.matters, with_mean)
             for step in steps:
                 if step.asks_transformer:
                     _transformer(step)
         if right is not None:
             with right:
                 if repeats:
-                    _forest_chart(forest(shown, table, b), table, "compare_pair")
+                    _forest_chart(forest(with_mean, table, b), table, "compare_pair")
                 else:
-                    _what_sharing_did(table, of_sharing, table.row(a), table.row(b))
+                    _what_sharing_did(table, of_sharing, row_a, row_b)
     return table, (a, b)
 
 
@@ -156,11 +172,6 @@ def _sentences(table: ResultTable, row_a: ResultRow, row_b: ResultRow, shown: Se
     over = f"Over {escape(row_a.block)}: " if row_a.block == row_b.block and several else ""
     names = (row_a.label, row_b.label) if row_a.block == row_b.block else (row_a.name, row_b.name)
     st.markdown(f"**{over}{headline(*names, shown, unbroken)}**")
-    with st.container(gap="xsmall"):
-        _difference_lines(shown)
-    chosen = [f"{row.name}: {row.chosen}, {row.choice}." for row in (row_a, row_b) if row.choice]
-    family = f"Corrected for {views.family_text(table)} (Holm)."
-    st.caption(escape(" ".join([*chosen, family])))
     if others := _labels(confounds(row_a.config, row_b.config)):
         st.caption(
             f":material/warning: They also differ in {others}: the difference is not the paradigm's alone."
@@ -174,9 +185,40 @@ def _labels(fields: Sequence[str]) -> str:
     return escape(all_of(list(map(field_label, fields))))
 
 
-def _difference_lines(shown: Sequence[Difference]) -> None:
-    for delta in shown if len(shown) <= _MOST_LINES else ():
-        st.markdown(f"{coloured(delta.task, task_colour(delta.task))}: {escape(delta.sentence)}")
+def _asked_note(table: ResultTable, row_a: ResultRow, row_b: ResultRow, *, has_mean: bool) -> None:
+    """Which candidates dev chose, for what the verdicts are corrected, and of which scores the mean is."""
+    notes = [f"{row.name}: {row.chosen}, {row.choice}." for row in (row_a, row_b) if row.choice]
+    notes += [f"Corrected for {views.family_text(table)} (Holm)."]
+    notes += [f"Mean of tasks: {table.mean_scores(row_a)}."] * has_mean
+    st.caption(escape(" ".join(notes)))
+
+
+def _verdict_lines(shown: Sequence[Difference], offered: seeds.Offers, compared: ComparedRuns) -> None:
+    """Draws a line for each difference, of many tasks that of the mean; under undecided ones what helps.
+
+    Of many tasks the undecided ones stand below, folded.
+    """
+    of_tasks = [delta for delta in shown if delta.task != MEAN_OF_TASKS]
+    is_long = len(of_tasks) > _MOST_LINES
+    with st.container(gap="xsmall"):
+        _lines_with_seeds(
+            [delta for delta in shown if not is_long or delta.task == MEAN_OF_TASKS], offered, compared
+        )
+    undecided = [delta for delta in of_tasks if delta.verdict == UNDECIDED]
+    if is_long and undecided:
+        with st.expander(f"What would decide {plural(len(undecided), 'task')}", key="deciding"):
+            _lines_with_seeds(undecided, offered, compared)
+
+
+def _lines_with_seeds(shown: Sequence[Difference], offered: seeds.Offers, compared: ComparedRuns) -> None:
+    for delta in shown:
+        _difference_line(delta)
+        seeds.deciding_button(offered, delta, compared)
+
+
+def _difference_line(delta: Difference) -> None:
+    name = coloured(delta.task, task_colour(delta.task))
+    st.markdown(f"{'◆ ' + delta.task if delta.task == MEAN_OF_TASKS else name}: {escape(delta.sentence)}")
 
 
 def _what_sharing_did(table: ResultTable, steps: Sequence[Step], row: ResultRow, baseline: ResultRow) -> None:
@@ -204,7 +246,7 @@ def _sharing_notes(steps: Sequence[Step]) -> None:
 
 def _forest_chart(view: Forest, table: ResultTable, key: str) -> None:
     """Draws differences in the colours of the tasks, or of configurations if each row is a task."""
-    of_tasks = set(view.targets) <= set(table.tasks)
+    of_tasks = set(view.targets) <= {*table.tasks, MEAN_OF_TASKS}
     colours = task_colours() if of_tasks else {name: ramp(place) for place, name in enumerate(view.targets)}
     chart(
         forest_chart(view, {} if len(view.targets) == 1 and not of_tasks else colours),
@@ -220,7 +262,8 @@ def _transformer(step: Step) -> None:
     st.markdown("**Do I need a transformer?**")
     with st.container(gap="xsmall"):
         st.markdown(headline(step.a.name, step.b.name, step.deltas, unbroken))
-        _difference_lines(step.deltas)
+        for delta in step.deltas if len(step.deltas) <= _MOST_LINES else ():
+            _difference_line(delta)
     others = f" They also differ in {_labels(step.confounds)}." if step.confounds else ""
     st.caption(
         "The best on dev over a transformer against the best over word vectors, each with its encoder's own "
@@ -231,17 +274,21 @@ def _transformer(step: Step) -> None:
 def difference_view(
     table: ResultTable, compared: ComparedRuns, shown: list[Difference], baseline: str
 ) -> None:
-    """Every configuration's difference from the baseline: a forest, and a table with both tests."""
+    """Every row's difference from the baseline, also in the mean of tasks: a forest and a table of tests."""
     if not shown:
         st.caption(f"No other configuration shares a task with {escape(table.row(baseline).name)}.")
         return
-    is_drawn = len(table.rows) == _PAIR and len(shown) > FEW_TASKS  # beside the headline
+    of_tasks = [delta for delta in shown if delta.task != MEAN_OF_TASKS]
+    is_drawn = len(table.rows) == _PAIR and len(of_tasks) > FEW_TASKS  # beside the headline
     if not is_drawn:
         view = forest(shown, table, baseline)
         with st.container(height=640 if len(view.rows) > _TALL else "content", border=False):
             _forest_chart(view, table, "compare_forest")
-    with st.expander("In numbers, with both tests", expanded=is_drawn or len(shown) <= _OPEN):
-        shown = _tested(shown, table, compared)
+    with st.expander("In numbers, with both tests", expanded=is_drawn or len(of_tasks) <= _OPEN):
+        means = [delta for delta in shown if delta.task == MEAN_OF_TASKS]
+        places = [row.key for row in table.rows]
+        tested = [*_tested(of_tasks, table, compared), *means]
+        shown = sorted(tested, key=lambda delta: places.index(delta.row.key))
         sheet, with_remarks = (
             difference_sheet(shown, table, baseline, compared.name, on_page=asked) for asked in (False, True)
         )
@@ -250,6 +297,8 @@ def difference_view(
             show_table(with_remarks, alt=alt)
         copy_table(sheet, DIFFERENCE_COLUMNS, difference_records(shown, table), key="differences")
         _notes(shown, table)
+        if means:
+            st.caption("Mean of tasks: of the seeds that all tasks have, corrected for its own pairs.")
 
 
 def _tested(shown: list[Difference], table: ResultTable, compared: ComparedRuns) -> list[Difference]:

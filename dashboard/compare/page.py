@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.results.comparisons import differences
+from core.results.comparisons import differences, mean_differences
 from dashboard.compare.against import draw_against
 from dashboard.compare.compared_runs import pick_compared_runs, table_of
 from dashboard.compare.comparison import answer
@@ -39,4 +39,5 @@ table, pair = answer(table, compared)
 summary_table(table, compared)
 draw_against(compared)
 if pair is not None:
-    closer_look(table, compared, differences(table, pair[1]), *pair)
+    deltas = [*differences(table, pair[1]), *mean_differences(table, pair[1])]
+    closer_look(table, compared, deltas, *pair)

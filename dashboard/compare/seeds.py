@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -10,8 +10,9 @@ import streamlit as st
 from core.config import RunConfig
 from core.corpora.loading import read
 from core.errors import MRNLabError
-from core.results.pairs import missing_seeds
-from core.results.table import ResultTable
+from core.results.comparisons import Difference
+from core.results.pairs import further_seeds, missing_seeds
+from core.results.table import MEAN_OF_TASKS, ResultTable
 from core.store.records import ACTIVE, Run
 from core.wording import about_time, plural
 from dashboard.compare import views
@@ -50,7 +51,8 @@ class Offer:
 class Offers:
     """What the seeds cost that the rows lack, and those that may decide a difference, by task.
 
-    None where nothing is lacking. On older text nothing is offered: new runs would be in another table.
+    `missing` is None where nothing is lacking. On older text nothing is offered: new runs would be in another
+    table.
     """
 
     missing: Offer | None
@@ -58,7 +60,7 @@ class Offers:
     is_on_older_text: bool
 
 
-def offers(table: ResultTable, compared: ComparedRuns, a: str, b: str) -> Offers:
+def offers(table: ResultTable, compared: ComparedRuns, a: str, b: str, shown: Iterable[Difference]) -> Offers:
     """The offers for a table and the differences of two of its rows, from one query of stored times."""
     store, configs = resources.store(), {run.id: run.config for run in compared.runs}
     rows = [table.row(a), table.row(b)]
@@ -66,6 +68,10 @@ def offers(table: ResultTable, compared: ComparedRuns, a: str, b: str) -> Offers
     if len(missing) > _MOST_RUNS:
         missing = missing_seeds(rows, configs)
     lots = {"": missing}
+    for delta in shown:
+        if (needed := delta.seeds_needed) is not None and needed.more is not None:
+            of_task = None if delta.task == MEAN_OF_TASKS else delta.task
+            lots[delta.task] = further_seeds(rows, configs, needed.more, of_task)
     is_older = any(lots.values()) and _is_on_older_text(compared.runs)
     every = list(dict.fromkeys(config for lot in lots.values() for config in lot))
     there = same_runs(store, every) if every else {}
@@ -111,6 +117,28 @@ def missing_seeds_button(offered: Offers, compared: ComparedRuns) -> None:
     active = store.runs(states=ACTIVE, with_facts=False)
     if active := [run for run in active if run.configuration_id in same]:
         _on_their_way([run.id for run in active], views.listed_seeds({run.config.seed for run in active}))
+
+
+def deciding_button(offered: Offers, delta: Difference, compared: ComparedRuns) -> None:
+    """Draws how many seeds would decide an undecided difference, and how long that takes, with a button."""
+    needed = delta.seeds_needed
+    if needed is None:
+        return
+    offer = offered.deciding.get(delta.task)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        time_text = "" if offer is None else offer.time_text
+        st.caption(", ".join(filter(None, (needed.sentence, time_text))), width="content")
+        if offer is not None and needed.more is not None:
+            st.button(
+                f"Add {plural(needed.more, 'seed')}",
+                type="tertiary",
+                icon=":material/add:",
+                key=f"deciding_{delta.task}",
+                help="With this spread over seeds they decide it in four of five cases. Looking again at "
+                "0.05 adds errors; *Add seeds until decided* does not.",
+                on_click=_launch_seeds,
+                args=(offer.configs, compared),
+            )
 
 
 def launch_problem() -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from core.errors import MRNLabError
-from core.results.plan import LOOKS
+from core.evaluation.comparison import UNDECIDED
+from core.results.comparisons import Difference, skewed_tasks
+from core.results.plan import LOOKS, SKEWED_NOTE
 from core.results.table import ResultRow
+from core.wording import all_of
 from dashboard.shared import actions, resources
+from dashboard.shared.live import rerun_when
 from dashboard.shared.states import problem
 from dashboard.text import escape
 from jobs.studies.decide import (
@@ -23,10 +29,13 @@ from jobs.studies.followers import follower, stop_follower
 _PROBLEM = "until_decided_problem"
 
 
-def add_until_decided(row: ResultRow, baseline: ResultRow, matters: float) -> None:
+def add_until_decided(
+    row: ResultRow, baseline: ResultRow, matters: float, shown: Sequence[Difference] = ()
+) -> None:
     """Draws *Add seeds until decided* for these rows; once it is begun its looks, and a button to stop.
 
-    `matters` is the smallest difference that matters of a plan that is declared now, in [0, 1].
+    `matters` is the smallest difference that matters of a plan that is declared now, in [0, 1]. `shown` are
+    the differences of the rows: where all are decided, and no plan is declared, nothing is drawn.
     """
     store, pair = resources.store(), f"{row.key}_{baseline.key}"
     of_pair, why = st.session_state.get(_PROBLEM, ("", ""))
@@ -44,13 +53,22 @@ def add_until_decided(row: ResultRow, baseline: ResultRow, matters: float) -> No
                 "Stop adding seeds", icon=":material/stop_circle:", key=f"stop_{pair}",
                 on_click=actions.perform, args=(stop_follower, name),
             )  # fmt: skip
+            rerun_when(
+                lambda: follower(store, name) is None or state_of(store, plan).taken > state.taken,
+                key="plan_goes_on",
+            )
             return
+    elif shown and all(delta.verdict != UNDECIDED for delta in shown):
+        return
     st.button(
         "Add seeds until decided", icon=":material/playlist_add:", key=f"until_decided_{pair}",
         help=f"Looks at {', '.join(map(str, LOOKS))} seeds, at levels that keep all of them at 0.05. "
         "It goes on when this page is closed.",
         on_click=_start, args=(row, baseline, pair, None if plan else matters),
     )  # fmt: skip
+    if skewed := skewed_tasks(shown):
+        tasks = escape(all_of(skewed))
+        st.caption(f":material/warning: The differences on {tasks} are skewed. {SKEWED_NOTE}")
 
 
 def _start(row: ResultRow, baseline: ResultRow, pair: str, matters: float | None) -> None:

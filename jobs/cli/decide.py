@@ -13,7 +13,7 @@ from core.errors import ConfigError, MRNLabError
 from core.evaluation.comparison import check_matters
 from core.evaluation.looks import SHAPES, LooksError
 from core.plain_text import shortened
-from core.results.plan import Plan, PlanState, state_document
+from core.results.plan import SKEWED_NOTE, Plan, PlanState, state_document
 from core.results.samples import DataGroup
 from core.results.stored import PLANNED_SPLIT, stored_results
 from core.results.table import ResultRow, ResultTable
@@ -121,9 +121,7 @@ def _print_state(state: PlanState) -> None:
     print_text(f"{state.plan.names[0]} less {state.plan.names[1]}")
     print_table(("difference", "verdict"), rows)
     if any(at.is_skewed for at in state.looks.values()):
-        print_text(
-            "Where differences are skewed, the levels are not kept: two to three times as many errors."
-        )
+        print_text(SKEWED_NOTE)
 
 
 def _print_plan(store: Store, state: PlanState) -> None:

@@ -59,12 +59,15 @@ def test_the_answer_comes_first(open_page: Open, finished: Filled) -> None:
     assert list(app.table[0].value.index)[:2] == ["STL", "MTL"]
     assert len(figures(app, "sharing")[0]["data"]) == len(TASKS)
     (forest,) = figures(app, "compare_forest")
-    assert [trace["name"] for trace in forest["data"]] == list(TASKS)
+    assert [trace["name"] for trace in forest["data"]] == [*TASKS, "mean of tasks"]
     filled = [symbol == "circle" for trace in forest["data"] for symbol in trace["marker"]["symbol"]]
     tested = in_numbers(app)
-    assert set(tested["Task"]) == set(TASKS)
+    is_mean = tested["Task"].str.startswith("mean")
+    assert set(tested["Task"][~is_mean]) == set(TASKS)
     assert "MTL" not in set(tested.index)
-    assert all(tested["p sentences"] != "")
+    print(tested.to_string())
+    assert all(tested["p sentences"][~is_mean] != "")
+    assert not any(tested["p sentences"][is_mean])
     assert sorted(filled) == sorted(not verdict.startswith("undecided") for verdict in tested["Verdict"])
     # What is copied is what the command line prints.
     app.segmented_control(key="rows").set_value("every").run()
@@ -167,7 +170,8 @@ def test_many_predictions_are_read_only_when_asked_for(
     assert app.toggle(key="sentences").label.startswith("Test over sentences (")
     assert set(in_numbers(app)["p sentences"]) == {""}
     app.toggle(key="sentences").set_value(True).run()
-    assert "" not in set(in_numbers(app)["p sentences"])
+    shown = in_numbers(app)
+    assert "" not in set(shown["p sentences"][shown["Task"].isin(TASKS)])
 
 
 def test_a_closer_look_by_a_link(open_page: Open, finished: Filled) -> None:
@@ -467,3 +471,63 @@ def test_the_smallest_difference_that_matters_is_in_the_address(open_page: Open)
     assert "MRN scores higher than MTL" in words(app)
     for impossible in ("-1", "much", "900", ""):
         assert open_page("compare", matters=impossible).number_input(key="matters").value == 0.05
+
+
+def undecided_pair(*more: tuple[int, float]) -> None:
+    """MTL and MRN on seeds whose differences are +1.5 points on average, and spread by two."""
+    for seed, gain in ((1, 0.035), (2, -0.005), (3, 0.015), *more):
+        finished_run(mtl(seed), 0.7 + seed / 100)
+        finished_run(mtl(seed, paradigm="mrn"), 0.7 + seed / 100 + gain)
+
+
+def test_an_undecided_difference_has_the_seeds_that_it_still_costs(
+    open_page: Open, laboratory: Path, workers: list[str]
+) -> None:
+    undecided_pair()
+    app = open_page("compare")
+    offered = [button for button in app.button if str(button.key).startswith("deciding_")]
+    assert [button.key for button in offered] == ["deciding_pos", "deciding_ner", "deciding_mean of tasks"]
+    assert {button.label for button in offered} == {"Add 13 seeds"}
+    assert words(app).count("About 13 more seeds (") == 3
+    offered[1].click().run()
+    queued = [run.config for run in Store.open().runs() if run.state.value == "queued"]
+    assert {(run.paradigm, run.seed) for run in queued} == {
+        (paradigm, seed) for paradigm in ("mtl", "mrn") for seed in range(4, 17)
+    }
+    assert workers
+    assert not [button for button in app.button if str(button.key).startswith("deciding_")]
+
+
+def test_more_than_fifty_seeds_have_no_button(open_page: Open) -> None:
+    for seed, gain in ((1, 0.03), (2, -0.03), (3, 0.002)):
+        finished_run(mtl(seed), 0.7 + seed / 100)
+        finished_run(mtl(seed, paradigm="mrn"), 0.7 + seed / 100 + gain)
+    app = open_page("compare")
+    assert "More than 50 seeds" in words(app)
+    assert not [button for button in app.button if str(button.key).startswith("deciding_")]
+
+
+def test_seeds_until_decided_are_offered_where_something_is_undecided_and_skewed_differences_named(
+    open_page: Open,
+) -> None:
+    undecided_pair()
+    app = open_page("compare")
+    assert "Add seeds until decided" in [button.label for button in app.button]
+    assert "are skewed" not in words(app)
+    assert "Add seeds until decided" not in [
+        button.label for button in open_page("compare", on="Dev split").button
+    ]
+    undecided_pair((4, 0.0), (5, 0.001), (6, -0.001), (7, 0.3))
+    assert "The differences on pos, ner and mean of tasks are skewed." in words(open_page("compare"))
+
+
+def test_the_mean_of_tasks_has_a_line_and_a_family_of_its_own(open_page: Open) -> None:
+    seven_rows()
+    app = open_page("compare")
+    shown = words(app)
+    assert "mean of tasks: higher, +1.44 [+0.89, +1.99], 3 seeds" in shown
+    assert "Mean of tasks: accuracy of pos and ner." in shown
+    tested = app.table[1].value
+    assert [task[:4] for task in tested["Task"]] == ["pos", "ner", "mean"] * 2
+    (forest,) = figures(app, "compare_forest")
+    assert [trace["name"] for trace in forest["data"]] == ["pos", "ner", "mean of tasks"]
