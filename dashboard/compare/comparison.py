@@ -23,6 +23,7 @@ from core.results.figures import Forest, forest, forest_chart
 from core.results.naming import confounds
 from core.results.pairs import default_pair
 from core.results.records import DIFFERENCE_COLUMNS, difference_records
+from core.results.signature import signature
 from core.results.stored import PLANNED_SPLIT
 from core.results.table import MEAN_OF_TASKS, ResultRow, ResultTable
 from core.wording import all_of, plural
@@ -296,9 +297,10 @@ def difference_view(
             alt = "Differences from the baseline with verdicts, intervals and corrected p-values"
             show_table(with_remarks, alt=alt)
         copy_table(sheet, DIFFERENCE_COLUMNS, difference_records(shown, table), key="differences")
+        st.caption(escape(signature(table)))
         _notes(shown, table)
         if means:
-            st.caption("Mean of tasks: of the seeds that all tasks have, corrected for its own pairs.")
+            st.caption("Mean of tasks: over the seeds that all tasks have, corrected for its own pairs.")
 
 
 def _tested(shown: list[Difference], table: ResultTable, compared: ComparedRuns) -> list[Difference]:

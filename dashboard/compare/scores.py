@@ -9,6 +9,7 @@ import streamlit as st
 from core.evaluation.costs import COST_NOTE
 from core.results.figures import expected_best_chart
 from core.results.records import COST_COLUMNS, SCORE_COLUMNS, score_records
+from core.results.signature import signature
 from core.results.table import ResultRow, ResultTable
 from core.studies.published import CITATION
 from core.wording import without_shared
@@ -51,6 +52,7 @@ def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
     show_table(replace(sheet, head=head), alt=alt)
     bold = f" Bold: {escape(best(table))}" * bool(table.bold)
     st.caption(f"Percent, mean ± standard deviation over seeds (their number).{bold}")
+    st.caption(escape(signature(table)))
     if with_cost:
         st.caption(f"{COST_NOTE} –: not recorded.")
     for note in table.notes:

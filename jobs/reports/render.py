@@ -113,7 +113,7 @@ def difference_sheet(
             Entry(delta.seeds, form="d"),
             *map(p_entry, (delta.p, delta.p_sentences)),
         )
-        lines.append((row_label(delta.row, whole=True), *cells))
+        lines.append((delta.row.name if on_page else row_label(delta.row, whole=True), *cells))
     compared = "differences shown" if table.baseline else "pairs of rows"
     base = table.row(baseline).name
     sheet = Sheet.of(

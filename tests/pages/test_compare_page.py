@@ -60,12 +60,13 @@ def test_the_answer_comes_first(open_page: Open, finished: Filled) -> None:
     assert len(figures(app, "sharing")[0]["data"]) == len(TASKS)
     (forest,) = figures(app, "compare_forest")
     assert [trace["name"] for trace in forest["data"]] == [*TASKS, "mean of tasks"]
-    filled = [symbol == "circle" for trace in forest["data"] for symbol in trace["marker"]["symbol"]]
+    filled = [
+        not symbol.endswith("-open") for trace in forest["data"] for symbol in trace["marker"]["symbol"]
+    ]
     tested = in_numbers(app)
     is_mean = tested["Task"].str.startswith("mean")
     assert set(tested["Task"][~is_mean]) == set(TASKS)
     assert "MTL" not in set(tested.index)
-    print(tested.to_string())
     assert all(tested["p sentences"][~is_mean] != "")
     assert not any(tested["p sentences"][is_mean])
     assert sorted(filled) == sorted(not verdict.startswith("undecided") for verdict in tested["Verdict"])
