@@ -43,6 +43,7 @@ from core.results.records import SCORE_COLUMNS, score_records
 from core.results.samples import readable
 from core.results.series import baselines, number_series, scores_against
 from core.results.stored import stored_results
+from core.results.suspects import AGREE, SUSPECT_COLUMNS, suspects
 from core.results.where import WHERE_COLUMNS, where
 from core.store import Run, RunState, RunWithFacts, Store
 from core.tagging import TaggedSpan, Tagger, check_texts, load_tagger, spans_in, text_of
@@ -262,25 +263,33 @@ class Laboratory:
     ) -> pd.DataFrame:
         """Where the differences of `compare` come from: what `mrnlab compare --where` prints.
 
-        A row for each bucket, and of spans for each kind of error and scheme of F1, of each row, task and
-        data: scores of both in [0, 1] (errors: shares of the annotated spans), the difference with its
-        interval over seeds, p corrected for all buckets of the task. An annotated span counts in the bucket
-        of its words for recall, a predicted one for precision; F1 is of both (docs/adr/0046). `by` are
-        columns of the corpus whose values are buckets too. Headlines are in `attrs["headlines"]`. Raises
-        ConfigError for an unknown task, baseline or column, MRNLabError where nothing can be taken apart.
+        A row for each bucket, and of spans for each kind of error (shares of the annotated) and scheme of F1:
+        scores of both in [0, 1], the difference with its interval over seeds, p corrected for all buckets.
+        An annotated span in a bucket counts for recall, a predicted one for precision. `by` are columns of
+        the corpus whose values are buckets too. Headlines are in `attrs`. Raises MRNLabError.
         """
-        apart = where(
-            self.store,
-            stored_results(self.store, run_ids),
-            split,
-            baseline=baseline,
-            tasks=None if task is None else [task],
-            by=by,
-            every_row=every_row,
-        )
+        only, results = None if task is None else [task], stored_results(self.store, run_ids)
+        apart = where(self.store, results, split, baseline=baseline, tasks=only, by=by, every_row=every_row)
         frame = pd.DataFrame([record for each in apart for record in each.records], columns=WHERE_COLUMNS)
         frame.attrs["headlines"] = [each.headline for each in apart]
         return frame
+
+    def suspects(
+        self,
+        run_ids: Collection[int],
+        task: str | None = None,
+        split: str = "test",
+        *,
+        agree: float = AGREE,
+    ) -> pd.DataFrame:
+        """Where nearly all of these runs predict the same and not what is annotated, the surest first.
+
+        A row for each word, text, or region of overlapping spans. `agree` is the mean over methods of the
+        share of agreeing seeds; `sentence` counts those annotated for the task. Raises MRNLabError.
+        """
+        only, results = None if task is None else [task], stored_results(self.store, run_ids)
+        found = suspects(self.store, results, split, tasks=only, agree=agree)
+        return pd.DataFrame([record for each in found for record in each.records], columns=SUSPECT_COLUMNS)
 
     def plot_differences(self, run_ids: Collection[int], baseline: int, split: str = "test") -> Figure:
         """A figure of differences between configurations of runs and that of the run `baseline`.

@@ -13,6 +13,7 @@ Pages, verbs, library, appendix and studies ask these files, each of one idea:
 - `plan`: seeds until decided, as a declared plan and its state.
 - `choice`: dev chooses, on the tasks and seeds that all candidates have.
 - `records`: tables and differences as CSV, JSON and DataFrames have them.
+- `suspects`: places where runs agree with each other and not with gold.
 - `where`: a difference by buckets, kinds of errors and schemes; `scored_text` has the sentences it needs.
 - `filter`: runs by text, field and score.
 - `figures`: forests of differences, scores against a number. It loads Plotly, so import it late.

@@ -16,6 +16,7 @@ from jobs.cli import (  # noqa: F401
     relations,
     results,
     study,
+    suspects,
     tagging,
     transfer,
 )

@@ -1,0 +1,80 @@
+"""mrnlab suspects: places where nearly all runs contradict the annotation."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from core.config.fields import comma_list
+from core.errors import ConfigError
+from core.plain_text import shortened
+from core.results.stored import stored_results
+from core.results.suspects import AGREE, SUSPECT_COLUMNS, suspects, suspects_conll
+from core.wording import plural
+from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, named_runs, one_of, opened_store
+from jobs.cli.output import log, print_json, print_table, write_document
+from jobs.reports.render import csv_text
+
+_FORMATS = ("table", "csv", "conll", "json")
+
+
+def share_of(text: str | float) -> float:
+    """Returns a share, as 0.9. Raises ConfigError for other text."""
+    try:
+        return float(text)
+    except ValueError:
+        raise ConfigError("agree", f"agree: '{shortened(str(text))}' is no share, as 0.9.") from None
+
+
+@app.command("suspects")
+def suspects_verb(
+    ctx: typer.Context,
+    run: Annotated[list[int], RUNS_ARGUMENT],
+    task: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help="Only these tasks (default: all).")
+    ] = None,
+    split: Annotated[str, typer.Option(help="dev or test.")] = "test",
+    agree: Annotated[
+        float, typer.Option(metavar="SHARE", help="The least share of agreeing runs.", parser=share_of)
+    ] = AGREE,
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="|".join(_FORMATS),
+            help="How they are written; csv and conll are for an annotator.",
+            parser=one_of("--format", _FORMATS),
+        ),
+    ] = "table",
+    json_: Annotated[bool, JSON_OPTION] = False,
+) -> None:
+    """Print where nearly all these runs predict the same label, and not the annotated one.
+
+    First those on which all agree, each with its sentence and with what other tasks say there. Of a share of
+    agreeing seeds the mean over methods counts. The corpus is not changed.
+    """
+    one_of("--split", ("dev", "test"))(split)
+    tasks = None if task is None else comma_list(task)
+    with opened_store(ctx) as store:
+        named_runs(store, run)
+        results = stored_results(store, run)
+        found = suspects(store, results, split, tasks=tasks, agree=agree)
+    if results.note:
+        log(results.note)
+    records = [record for each in found for record in each.records]
+    if json_ or format_ == "json":
+        print_json(records)
+    elif format_ == "csv":
+        write_document(csv_text(SUSPECT_COLUMNS, records))
+    elif format_ == "conll":
+        write_document(suspects_conll(found))
+    else:
+        shown = ("task", "agree", "sentence", "words", "gold", "predicted", "related", "text")
+        if records:
+            rows = [[record[name] for name in shown] for record in records]
+            print_table(
+                shown, [[f"{each:.2f}" if isinstance(each, float) else each for each in row] for row in rows]
+            )
+    for each in found:
+        log(f"{each.data}, {each.task}: {plural(len(each.found), 'suspect')} in the {split} split.")
